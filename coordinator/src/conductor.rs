@@ -68,16 +68,16 @@ mod spot_checks;
 mod stops;
 pub(crate) mod thread;
 
-/// How long the workers may take to clean up after the run.
+/// Time that the workers may take to clean up after the run.
 const CLEAN_UP: Duration = Duration::from_secs(10);
-/// How far behind the clock the conductor listens: by then it has heard of all that was due.
+/// Time by which the conductor runs behind the clock, so that reports of what was due have arrived by then.
 pub(crate) const BEHIND: Duration = Duration::from_millis(25);
-/// The same of a run with nothing but parallel jobs: they are kept a little ahead, so that their ends are
-/// reported by then, and a decision made late changes what others are due.
+/// Time by which the conductor runs behind the clock in a run with parallel jobs only. These are kept a little ahead
+/// of time, so that their ends are reported by then, and late decisions would change what other jobs are due.
 const BEHIND_JOBS: Duration = Duration::from_millis(5);
-/// How often the log says what the clock shows beside the wall clock.
+/// Interval at which the log records the run's clock beside the wall clock.
 const SAY_CLOCK_EVERY: Duration = Duration::from_secs(2);
-/// How often the progress is shown to whoever looks on.
+/// Interval at which the progress is shown to observers.
 const SHOW_EVERY: Duration = Duration::from_millis(250);
 
 #[derive(Debug)]
@@ -94,41 +94,41 @@ pub(crate) struct ConductorState {
     last: Time,
     begun: bool,
     loads: WireEncoder,
-    /// Parallel jobs, in order of submission, without those that follow others.
+    /// Parallel jobs without predecessors, in order of submission.
     submissions: Vec<Submission>,
     followers: WaitingFollowers,
     /// Number of all parallel jobs of the workload.
     jobs: usize,
     last_number: u64,
-    /// The VMs that customers request, in order of time.
+    /// VM requests of customers, in order of time.
     requests: Vec<(Time, VmRequest)>,
-    /// Number of the experiment's faults that have been asked for.
+    /// Number of the experiment's faults that were injected.
     faults_asked: usize,
     door: JobIntake,
     inbox: ReportInbox,
     outstanding: Outstanding,
-    /// Reports whose accounts the log has already.
+    /// Reports whose accounts are in the log already.
     parted: BTreeSet<(HostId, u64)>,
     roster: WorkerRoster,
     batch: JournalBatch,
-    /// What is reckoned beside what workers say.
+    /// The coordinator's own reckoning, against which workers' reports are checked.
     evidence: Evidence,
     ends: AttemptEnds,
     checks: CheckQueue,
-    /// What hosts said of their load before the run had begun.
+    /// Loads that hosts reported before the run began, with the numbers of the reports.
     early_loads: BTreeMap<HostId, (u64, LoadReport)>,
     header: Option<Value>,
-    /// Raised whenever the run turns out not to be stuck.
+    /// Counter that is raised whenever the run turns out not to be stuck.
     unstuck: u64,
     stuck: bool,
     closing: bool,
-    /// Whom it waits for before it goes on.
+    /// Workers that a resumed run waits for; `None`: it doesn't wait.
     returning: Option<ReturningWorkers>,
-    /// Why its scheduler can't decide any more: nothing is heard from then on.
+    /// Reason why the scheduler can't decide any more; all reports are ignored from then on.
     broken: Option<String>,
     journal: ActorRef<JournalMsg>,
     vitals: CoordinatorVitals,
-    /// The run, for whoever traces it.
+    /// Tracing span of the run.
     span: tracing::Span,
     store: Arc<CheckpointFolder>,
     warden: ActorCell,
@@ -140,13 +140,13 @@ pub(crate) struct ConductorState {
 }
 
 impl ConductorState {
-    /// The outcome, once the run is over.
+    /// Returns the run and the measured facts, once the run is over.
     pub(crate) fn into_outcome(self) -> (Run, LiveFacts) {
         let (clock_late_us, journal_late_us) = self.vitals.punctuality().worst_us();
         (self.run, LiveFacts { clock_late_us, journal_late_us, ..self.facts })
     }
 
-    /// How far behind the clock it listens.
+    /// Returns the time by which the conductor runs behind the clock.
     fn clock_lag(&self) -> Duration {
         // Where nothing is emulated but the dispatch, nothing has a time of its own.
         let setup = self.run.setup();
@@ -157,15 +157,15 @@ impl ConductorState {
         }
     }
 
-    /// Feeds an event from outside: it happens now, after all that has happened before.
+    /// Feeds an event from outside, which happens now, after everything that has happened before.
     fn feed_now(&mut self, event: Event) {
         let now = self.clock.show_now();
         self.hear_until(now, None);
         self.feed_event(now, event);
     }
 
-    /// Says in the log what the clock shows beside the wall clock. No time passes by it: it stands
-    /// at the time of the last step.
+    /// Logs what the run's clock shows beside the wall clock. This doesn't pass time: the step has the time of the
+    /// last one.
     fn say_clock(&mut self) {
         // So long a worker keeps its VMs without a coordinator.
         self.say_clock_and_hold(self.plan.hold);
@@ -185,7 +185,7 @@ impl ConductorState {
         explain::explain_unfinished(&self.run, &self.facts)
     }
 
-    /// Feeds an event that was due at `due`. What comes of it is sent with [`Self::commit_steps`].
+    /// Feeds an event that was due at `due`. The resulting commands are sent by [`Self::commit_steps`].
     fn feed_event(&mut self, due: Time, event: Event) {
         if self.broken.is_some() {
             return;
@@ -226,13 +226,14 @@ impl ConductorState {
         self.batch.steps.push(step);
     }
 
-    /// A command as a worker is owed it, decided on at `at`.
+    /// Prepares a command, decided at `at`, for its worker.
     fn queue_command(&self, command: Command, at: Time) -> QueuedCommand {
         let since = self.clock.instant_of(at).unwrap_or_else(Instant::now);
         QueuedCommand { command: self.loads.encode_command(command, Some(at)), since }
     }
 
-    /// The store keeps what the durable log would have a task go on from.
+    /// Notes the checkpoints from which tasks would continue by the log, so that the store keeps these once the log
+    /// is durable.
     fn note_checkpoints(&mut self, step: &Step) {
         let Event::Machine { report, .. } = &step.event else { return };
         let (Report::CheckpointTaken { task, .. }
@@ -251,8 +252,8 @@ impl ConductorState {
         }
     }
 
-    /// A finished task needs its checkpoints no more, once that is durable: from a log that does not
-    /// say so it would be gone on with.
+    /// Has the checkpoints of finished tasks deleted once the log is durable; before, the run might continue from a
+    /// log in which they aren't finished.
     fn forget_checkpoints(&mut self, step: &Step) {
         for notice in &step.notices {
             let &Notice::TaskFinished { task, .. } = notice else { continue };
@@ -263,7 +264,7 @@ impl ConductorState {
         }
     }
 
-    /// Hands the steps made since the last time to the journal, and looks at what is next.
+    /// Hands the steps made since the last call to the journal, and sets the alarm for what is next.
     fn commit_steps(&mut self, myself: &ActorRef<ConductorMsg>) {
         let mut batch = std::mem::take(&mut self.batch);
         if !batch.steps.is_empty() {
@@ -300,7 +301,7 @@ impl ConductorState {
         }
     }
 
-    /// The header with what only the live run knows.
+    /// Adds to the log's header what only the live run knows.
     fn with_live(&self, mut header: Value) -> Value {
         if let Some(map) = header.as_object_mut() {
             let phase_us = self.loads.parallel.map(|programs| outage::to_micros(programs.phase));
@@ -321,7 +322,7 @@ impl ConductorState {
         header
     }
 
-    /// Sets the alarm for what is due next: a report, what the run wants, or the time limit.
+    /// Sets the alarm for what is due next: a report, a timer of the run, or the time limit.
     fn arm_alarm(&mut self) {
         let limit = (self.begun && self.run.over_at().is_none()).then_some(self.plan.limit);
         let (outside, follower) = self.next_arrivals();
@@ -359,7 +360,7 @@ impl ConductorState {
         }
     }
 
-    /// A run may seem stuck while reports are under way: it is if it stays so.
+    /// Checks later whether the run is still stuck: it may seem so while reports are under way.
     fn look_whether_stuck(&mut self, myself: &ActorRef<ConductorMsg>) {
         if !self.run.is_stuck() {
             self.unstuck += 1;
@@ -386,7 +387,7 @@ impl ConductorState {
         }
     }
 
-    /// The run is over: the workers clean up, then the conductor ends.
+    /// Closes a run that is over: the workers clean up, then the conductor ends.
     fn close(&mut self, myself: &ActorRef<ConductorMsg>) {
         if self.outstanding.vms() == 0 {
             if self.spot_checks_go_on(myself) {
@@ -403,14 +404,14 @@ impl ConductorState {
 }
 
 impl ConductorState {
-    /// The sessions that are still open.
+    /// Returns the open sessions.
     pub(crate) fn open_sessions(&self) -> Vec<ActorRef<SessionMsg>> {
         let open = self.roster.iter().filter(|(_, entry)| !entry.is_lost());
         open.filter_map(|(_, entry)| entry.session.clone()).collect()
     }
 }
 
-/// Sends a message to oneself after a while.
+/// Sends the conductor a message after a while.
 pub(crate) fn send_later(after: Duration, myself: &ActorRef<ConductorMsg>, message: ConductorMsg) {
     let myself = myself.clone();
     tokio::spawn(async move {

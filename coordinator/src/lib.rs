@@ -12,15 +12,15 @@
 //!
 //! [`replay_log`] feeds a run's log through the policies again and compares.
 
-/// The target of what a user is told while nothing is wrong.
+/// Tracing target of messages to the user about a run that goes well.
 pub const NEWS: &str = "news";
 
-/// The target of what is refused to workers in the course of things, as a checkpoint that comes when its task has ended:
-/// for the file of what a coordinator said, not for whoever types a command.
+/// Tracing target of refusals to workers in the normal course of a run, such as a checkpoint that arrives after its
+/// task's end: for the coordinator's log file, not for a terminal.
 pub const DETAILS: &str = "details";
 
-/// The target of spans for whoever traces a run: of the run, its sessions, decisions, writes and
-/// transfers. Where nobody does, one costs a comparison.
+/// Tracing target of spans: of the run, its sessions, decisions, writes and transfers. Without a subscriber, a span
+/// costs one comparison.
 pub const SPANS: &str = "spans";
 
 pub mod admission;

@@ -17,14 +17,14 @@ use crate::protocol::wire::DecodedReport;
 use crate::server::desk;
 use crate::sessions::session;
 
-/// The size of a VM and the age of its host, by which measurements are judged here.
+/// VM and host by which measurements are checked here.
 const ROOM: VmRoom = VmRoom { vcpus: 8, there: Duration::from_secs(3600) };
 
-/// Reads a message of a worker's session; all of its reports that go into the log.
+/// Decodes and checks a message of a worker's session; returns its reports that would go into the log.
 ///
 /// # Errors
 ///
-/// Why the worker is not believed.
+/// Why the worker isn't believed.
 pub fn worker_message(mut message: v1::FromWorker) -> Result<Vec<Report>, String> {
     let Some(v1::from_worker::Body::Reports(reports)) = &mut message.body else {
         let hello = desk::check_hello(Some(message));
@@ -39,7 +39,7 @@ pub fn worker_message(mut message: v1::FromWorker) -> Result<Vec<Report>, String
     Ok(judged)
 }
 
-/// Reads a report and judges what it says; what of it goes into the log.
+/// Decodes and checks a report; returns what of it would go into the log.
 fn judge_report(report: v1::Report) -> Result<Vec<Report>, String> {
     match session::read(report)? {
         DecodedReport::Report { report, ledger, .. } => {
@@ -72,11 +72,11 @@ pub fn content_digests(contents: &v1::Contents) -> Result<usize, String> {
     read_digests(&contents.digests).map(|all| all.len()).map_err(|no| no.to_string())
 }
 
-/// Reads a request for one more job.
+/// Reads a request for a further job.
 ///
 /// # Errors
 ///
-/// Why no such job is taken.
+/// Why the job is refused.
 pub fn read_submission(request: v1::SubmitRequest) -> Result<Submission, String> {
     Ok(JobSubmission::from_request(request)?.make_submission(1, Time::ZERO))
 }
@@ -85,7 +85,7 @@ pub fn read_submission(request: v1::SubmitRequest) -> Result<Submission, String>
 ///
 /// # Errors
 ///
-/// Why no such interruption is injected.
+/// Why it is refused.
 pub fn check_interruption(request: v1::InterruptRequest) -> Result<(), String> {
     InjectedInterruption::from_request(request).map(drop)
 }

@@ -6,32 +6,32 @@ use dormouse_cloud::{HostFleet, Market, PlacementRequest, ResourceVector};
 use dormouse_model::Setup;
 use dormouse_units::{HostId, RandomStream, Time, TypeName, VmId};
 
-/// What a scheduler may want of the hosts at once.
+/// VMs and hosts that a scheduler may want at once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunDemand {
-    /// The vCPUs of each VM that may run at once, in the order in which they are launched.
+    /// vCPUs of each VM that may run at once, in the order of their launches.
     pub vms: Vec<u32>,
-    /// The types that may be launched: on some host there is room for one of each.
+    /// Types that may be launched; some host must have room for one of each.
     pub kinds: BTreeSet<TypeName>,
-    /// What each host is to offer, in the order in which they come, where the experiment says what hosts
-    /// the provider has; none: all they have. One for which there is none offers nothing.
+    /// Room that each host offers, in the order of their arrival, if the experiment specifies the provider's hosts;
+    /// empty: each offers all it has. A host beyond this list offers nothing.
     pub hosts: Vec<ResourceVector>,
 }
 
 impl RunDemand {
-    /// Most vCPUs that may be busy at once.
+    /// Returns the largest number of vCPUs that may be busy at once.
     #[must_use]
     pub fn busy_vcpus(&self) -> u32 {
         self.vms.iter().fold(0, |sum, vcpus| sum.saturating_add(*vcpus))
     }
 
-    /// The demand of a provider with these hosts, each offered whole with all its vCPUs busy.
+    /// Makes the demand of a provider with these hosts, each offered whole with all its vCPUs busy.
     #[must_use]
     pub fn of_hosts(hosts: &[ResourceVector], kinds: BTreeSet<TypeName>) -> Self {
         Self { vms: hosts.iter().map(|host| host.vcpus).collect(), kinds, hosts: hosts.to_vec() }
     }
 
-    /// What the n-th host, which holds so much, is to offer.
+    /// Returns the room that the n-th host offers, which holds `holds`.
     pub(super) fn offer_nth(&self, n: usize, holds: ResourceVector) -> ResourceVector {
         match self.hosts.get(n) {
             Some(said) => ResourceVector {
@@ -45,7 +45,7 @@ impl RunDemand {
         }
     }
 
-    /// The first of its hosts that is none of those that are there.
+    /// Returns the index of the first specified host that isn't among those there.
     pub(crate) fn first_vacant<'a>(
         &self,
         there: impl Iterator<Item = &'a ResourceVector>,
@@ -63,14 +63,14 @@ impl RunDemand {
         left.first().map_or(self.hosts.len(), |(n, _)| *n)
     }
 
-    /// Whether this is all that the n-th host is to offer.
+    /// Returns whether an offer is all that the n-th host is to offer.
     pub(super) fn is_whole(&self, n: usize, offer: &ResourceVector) -> bool {
         self.hosts.get(n).is_none_or(|said| is_whole(offer, said))
     }
 
-    /// How many of its VMs find a host, one placed after the other as the provider does. They fill
-    /// memory as the setup says, in which the first of as many vCPUs as the machine for parallel jobs
-    /// is that one. Where hosts are said it is how many of them are there.
+    /// Returns the number of VMs that fit on a host when they are placed one after the other as the provider does,
+    /// where the first VM of as many vCPUs as the machine for parallel jobs is that machine. If hosts are specified
+    /// it is the number of these that are there.
     pub(super) fn count_placed(&self, offers: &[ResourceVector], setup: &Setup) -> usize {
         if !self.hosts.is_empty() {
             let both = self.hosts.iter().zip(offers);
@@ -91,7 +91,7 @@ impl RunDemand {
         (0..).zip(&rooms).map_while(&mut place).count()
     }
 
-    /// What each of its VMs takes of its host.
+    /// Returns the room that each VM takes on its host.
     fn vm_rooms(&self, setup: &Setup) -> Vec<ResourceVector> {
         let kinds = setup.memory_filled();
         let vcpus_of = |kind| setup.catalogue.get(kind).map_or(0, |kind| kind.vcpus);
@@ -109,7 +109,7 @@ impl RunDemand {
     }
 }
 
-/// Whether a host offers all that is said of it.
+/// Returns whether an offer has everything that is specified of a host.
 fn is_whole(offer: &ResourceVector, said: &ResourceVector) -> bool {
     offer.vcpus >= said.vcpus && offer.memory >= said.memory && offer.disk >= said.disk
 }

@@ -4,18 +4,18 @@ use dormouse_units::Speedup;
 
 use super::{AdmissionRequest, RunAdmission};
 
-/// The least speed-up there is.
+/// Smallest speed-up.
 const LEAST: f64 = 0.001;
 
 impl AdmissionRequest<'_> {
-    /// What fits at the least speed-up there is; `None`: the hosts can't hold it at any.
+    /// Returns the admission at the smallest speed-up; `None`: the hosts can't hold the run at any.
     #[must_use]
     pub fn at_slowest(&self) -> Option<RunAdmission> {
         self.admit_at(LEAST)
     }
 
-    /// The highest whole speed-up at which the hosts hold it, if they do at 1: what fits at one does
-    /// at every lower one.
+    /// Returns the largest whole speed-up at which the hosts hold the run; `None`: not even at 1. What fits at one
+    /// speed-up fits at every lower one.
     #[must_use]
     pub fn fastest_speedup(&self) -> Option<f64> {
         highest_fitting(|speedup| self.admit_at(speedup).is_some())

@@ -3,10 +3,10 @@
 
 use dormouse_units::{Span, Speedup};
 
-/// Longer than this, in real time, a run has to be meant to take.
+/// Longest real time, in seconds, that a run may take unless its user allows more.
 const LONGEST_S: f64 = 12.0 * 3_600.0;
 
-/// A run would take longer than most would wait.
+/// A run would take longer than most users would wait.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "it would take {takes}, more than {}; use a larger --speedup or fewer {fewer}, or --allow-long if \
@@ -14,17 +14,17 @@ const LONGEST_S: f64 = 12.0 * 3_600.0;
     duration_words(LONGEST_S)
 )]
 pub struct TooLong {
-    /// How long, and how that comes about.
+    /// The duration, and how it was found.
     takes: String,
-    /// What it could have fewer of.
+    /// What to reduce for a shorter run, such as tasks.
     fewer: &'static str,
 }
 
-/// How long a run of `emulated` time takes at this speed-up, and `how` exactly that is known.
+/// Describes how long a run of `emulated` time takes at this speed-up; `how` says how exactly that is known.
 ///
 /// # Errors
 ///
-/// That is very long, and isn't meant to be `long`; with fewer of what it has it were less.
+/// It takes very long and `long` doesn't allow that; the error suggests to have `fewer` of something.
 pub fn describe_duration(
     (how, emulated, speedup): (&str, Span, Speedup),
     fewer: &'static str,
@@ -39,7 +39,7 @@ pub fn describe_duration(
     Err(TooLong { takes, fewer })
 }
 
-/// A length of time in the unit that fits it.
+/// Formats a duration in seconds in a fitting unit.
 fn duration_words(s: f64) -> String {
     match s {
         s if s >= 2.0 * 86_400.0 => format!("{:.1} days", s / 86_400.0),

@@ -8,11 +8,11 @@ use dormouse_units::Ppm;
 
 use super::{RunDemand, WorkerOffer, make_offer, to_percent};
 
-/// Refuses a worker that can't do what the run needs of every worker.
+/// Checks that a worker has the capabilities that the run needs of every worker.
 ///
 /// # Errors
 ///
-/// Why, and what to do about it.
+/// The missing capability, and the remedy.
 pub(crate) fn check_capabilities(hello: &v1::Hello, needs: &[&str]) -> Result<(), String> {
     let can = |need: &&&str| hello.capabilities.iter().any(|can| can == **need);
     let Some(&lacks) = needs.iter().find(|need| !can(need)) else { return Ok(()) };
@@ -44,29 +44,29 @@ pub(crate) fn jail_lacks(hello: &v1::Hello) -> Option<&'static str> {
     }
 }
 
-/// A worker that comes to a run that goes at a share already.
+/// A worker that joins a run whose share is already fixed.
 #[derive(Debug)]
 pub(crate) struct LateWorker<'a> {
     pub(crate) room: &'a WorkerOffer,
     pub(crate) reserve: Ppm,
-    /// What was settled when the run began.
+    /// Share that was fixed when the run began.
     pub(crate) share: Ppm,
     pub(crate) cpu_us: &'a [u64],
     pub(crate) demand: &'a RunDemand,
-    /// Index in `demand.hosts` of the host that it would be; unused where that list is empty.
+    /// Index in `demand.hosts` of the host that it would be; unused if that list is empty.
     pub(crate) place: usize,
     pub(crate) setup: &'a Setup,
-    /// CPU time that one repetition of each task's program takes it.
+    /// CPU time of one repetition of each task's program on the worker.
     pub(crate) repetition_us: &'a [u64],
     pub(crate) noop: bool,
 }
 
 impl LateWorker<'_> {
-    /// What it adds to the run.
+    /// Returns the room that the worker adds to the run.
     ///
     /// # Errors
     ///
-    /// It is too slow for a task, or holds no VM: with the arithmetic.
+    /// It is too slow for a task or holds no VM; with the arithmetic.
     pub(crate) fn admit_worker(&self) -> Result<ResourceVector, String> {
         let Self { room, share, setup, .. } = *self;
         let times = self.repetition_us.iter().zip(self.cpu_us).zip(setup.bag.tasks.iter());

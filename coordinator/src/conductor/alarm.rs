@@ -6,15 +6,15 @@ use tokio::time::Instant;
 
 use crate::messages::message::ConductorMsg;
 
-/// The one alarm of the run.
+/// Actor of the run's only alarm, which wakes the conductor.
 #[derive(Debug)]
 pub(crate) struct RunAlarm;
 
 #[derive(Debug)]
 pub(crate) enum ClockMsg {
-    /// Send the conductor a tick at this instant, and at no other.
+    /// Set the alarm to this instant, in place of any other; `None`: to none.
     Arm(Option<Instant>),
-    /// The timer of this generation says so.
+    /// The timer of this generation has rung.
     Rang(u64),
 }
 

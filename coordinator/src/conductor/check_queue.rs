@@ -9,74 +9,78 @@ use dormouse_units::{Attempt, Bytes, HostId, TaskId, VmId};
 
 use super::check_work::{CheckWork, CheckedAnswer};
 
-/// A task that a host is to compute again, or a part of it.
+/// A spot check: a task, or a part of one, that another host computes again.
 #[derive(Clone, Debug)]
 pub(super) struct OpenCheck {
-    /// The VM that is made for it.
+    /// VM that is created for the check.
     pub(super) vm: VmId,
     pub(super) task: TaskId,
     pub(super) attempt: Attempt,
-    /// The host that reported the answer, and the one that computes it again.
+    /// Host that reported the answer, and host that computes it again.
     pub(super) of: HostId,
     pub(super) by: HostId,
     pub(super) work: CheckWork,
-    /// Memory that it is given; zero: nobody says.
+    /// Memory of the task; zero: it isn't specified.
     pub(super) memory: Bytes,
-    /// CPU time that the check should take.
+    /// Expected CPU time of the check.
     pub(super) takes: Duration,
-    /// Real time in which it should want to compute nothing.
+    /// Real time in which the check is expected to compute nothing.
     pub(super) waits: Duration,
 }
 
-/// An answer of the run, and whose it is.
+/// An answer reported in the run, with its origin.
 #[derive(Clone, Debug)]
 pub(super) struct SeenAnswer {
     pub(super) task: TaskId,
     pub(super) attempt: Attempt,
-    /// The host that reported it.
+    /// Host that reported it.
     pub(super) host: HostId,
-    /// The parallel job that the task was: the run forgets those that have ended.
+    /// Submission of a parallel job, which the run forgets after its end.
     pub(super) job: Option<Arc<Submission>>,
     pub(super) answer: CheckedAnswer,
 }
 
-/// The checks of one host.
+/// Spot checks of one host.
 #[derive(Debug, Default)]
 struct HostChecks {
-    /// The one under way, until its VM is gone; and whether it has been answered.
+    /// Check under way until its VM is gone, and whether it has been answered.
     now: Option<(OpenCheck, bool)>,
     queued: VecDeque<OpenCheck>,
 }
 
-/// All spot checks of a run.
+/// Queue of a run's spot checks.
+///
+/// Use: `take_step` for every step of the run; at its end `consider_answer`, `allow_time` and `begin_checks`, then
+/// `take_answered` and `next_of` for each finished check.
 #[derive(Debug, Default)]
 pub(super) struct CheckQueue {
-    /// Answers of the run that could be looked at; `None`: none are, or no more.
+    /// Answers that may be checked; `None`: no checks are made.
     answers: Option<BTreeMap<TaskId, SeenAnswer>>,
-    /// Answers in the order that was drawn, in which they are looked at.
+    /// Answers to be checked, in drawn order.
     considered: BTreeMap<u64, (SeenAnswer, HostId, u64)>,
     vms: u32,
     hosts: BTreeMap<HostId, HostChecks>,
-    /// CPU time that checks may still take: none begins that may take more.
+    /// CPU time that further checks may take; no check begins that is expected to take more.
     left: Duration,
-    /// The most that one has taken.
+    /// Longest CPU time that a check has taken.
     longest_yet: Duration,
     /// CPU time of all attempts that have ended.
     computed: Duration,
 }
 
 impl CheckQueue {
-    /// Checks for a run in which there are to be any, or none.
+    /// Makes the queue of a run with or without spot checks.
     pub(super) fn new(are_wanted: bool) -> Self {
         Self { answers: are_wanted.then(BTreeMap::new), ..Self::default() }
     }
 
-    /// CPU time of all attempts that have ended, as far as this coordinator saw.
+    /// Returns the CPU time of all attempts that ended while this coordinator conducted the run.
     pub(super) const fn computed_time(&self) -> Duration {
         self.computed
     }
 
-    /// Keeps the answers of a step, with which a program of the user's own may have ended so, or this parallel job.
+    /// Keeps the answers of a step; `end` is the end of a user's own program in it, and `job` the parallel job that
+    /// ended.
     pub(super) fn take_step(
         &mut self,
         step: &Step,
@@ -105,12 +109,12 @@ impl CheckQueue {
         answers.insert(task, SeenAnswer { task, attempt, host: *host, job, answer });
     }
 
-    /// Whether they are yet to begin.
+    /// Returns whether the checks haven't begun.
     pub(super) const fn is_waiting(&self) -> bool {
         self.answers.is_some()
     }
 
-    /// There are none any more.
+    /// Drops all checks.
     pub(super) fn skip_checks(&mut self) {
         self.answers = None;
     }
@@ -119,7 +123,7 @@ impl CheckQueue {
         self.answers.take().unwrap_or_default().into_values().collect()
     }
 
-    /// Puts an answer among those that may be looked at by this host, where its draw has it.
+    /// Adds an answer to those that host `by` may check, at its drawn place.
     pub(super) fn consider_answer(
         &mut self,
         drawn: u64,
@@ -134,7 +138,7 @@ impl CheckQueue {
         std::mem::take(&mut self.considered).into_values().collect()
     }
 
-    /// A VM that the run does not have: it counts its own from the other end.
+    /// Returns an id for a check's VM, counted down from the largest so that it is none of the run's.
     pub(super) const fn next_vm(&mut self) -> VmId {
         self.vms += 1;
         VmId::new(u32::MAX - self.vms)
@@ -144,24 +148,24 @@ impl CheckQueue {
         self.hosts.entry(check.by).or_default().queued.push_back(check);
     }
 
-    /// Allows the checks so much CPU time in all. Each host has one in any case.
+    /// Limits the CPU time of all checks. Each host makes one check in any case.
     pub(super) const fn allow_time(&mut self, left: Duration) {
         self.left = left;
     }
 
-    /// A check has taken so much CPU time.
+    /// Counts CPU time that a check has taken.
     pub(super) fn spend_time(&mut self, spent: Duration) {
         self.left = self.left.saturating_sub(spent);
         self.longest_yet = self.longest_yet.max(spent);
     }
 
-    /// Begins the first of each host: the VMs to be made.
+    /// Begins the first check of each host; returns the VMs to be created.
     pub(super) fn begin_checks(&mut self) -> Vec<(HostId, VmId)> {
         let hosts: Vec<HostId> = self.hosts.keys().copied().collect();
         hosts.into_iter().filter_map(|host| Some((host, self.begin_next(host)?))).collect()
     }
 
-    /// The VM to be made for the next check of a host, whose last one is over.
+    /// Begins the next check of a host whose last one is over; returns the VM to be created.
     pub(super) fn next_of(&mut self, host: HostId) -> Option<VmId> {
         let under_way = |(other, of): (&HostId, &HostChecks)| {
             *other != host && of.now.as_ref().is_some_and(|(_, is_answered)| !is_answered)
@@ -188,7 +192,7 @@ impl CheckQueue {
         vm
     }
 
-    /// How long the host with the most should take.
+    /// Returns the expected time of the host with the most checks.
     pub(super) fn longest_host(&self) -> Duration {
         let takes = |of: &HostChecks| {
             let all = of.now.iter().map(|(check, _)| check).chain(&of.queued);
@@ -203,32 +207,32 @@ impl CheckQueue {
         !self.hosts.is_empty()
     }
 
-    /// Whether a VM is that of a check, though it be of one that was given up.
+    /// Returns whether a VM belongs to a check, including one that was given up.
     pub(super) const fn is_check_vm(&self, vm: VmId) -> bool {
         self.vms > 0 && vm.get() >= u32::MAX - self.vms
     }
 
-    /// The check under way on this VM.
+    /// Returns the check under way on this VM.
     pub(super) fn get(&self, host: HostId, vm: VmId) -> Option<&OpenCheck> {
         let (check, _) = self.hosts.get(&host)?.now.as_ref()?;
         (check.vm == vm).then_some(check)
     }
 
-    /// The check under way on this VM, if this is the first answer to it.
+    /// Takes the check under way on this VM, if this is its first answer.
     pub(super) fn take_answered(&mut self, host: HostId, vm: VmId) -> Option<OpenCheck> {
         let (check, is_answered) = self.hosts.get_mut(&host)?.now.as_mut()?;
         let is_first = check.vm == vm && !std::mem::replace(is_answered, true);
         is_first.then(|| check.clone())
     }
 
-    /// The checks of a host that are not answered; there are none of it from now on.
+    /// Takes the unanswered checks of a lost host, which makes none from now on.
     pub(super) fn lose_host(&mut self, host: HostId) -> Vec<OpenCheck> {
         let Some(HostChecks { now, queued }) = self.hosts.remove(&host) else { return Vec::new() };
         let now = now.filter(|(_, is_answered)| !is_answered).map(|(check, _)| check);
         now.into_iter().chain(queued).collect()
     }
 
-    /// All checks that are not answered; there are none from now on.
+    /// Takes all unanswered checks, so that none are made from now on.
     pub(super) fn give_up(&mut self) -> Vec<OpenCheck> {
         let hosts: Vec<HostId> = self.hosts.keys().copied().collect();
         hosts.into_iter().flat_map(|host| self.lose_host(host)).collect()

@@ -12,42 +12,42 @@ use dormouse_tasks::spot_check::CheckOrder;
 
 use crate::protocol::own_program::own_to_wire;
 
-/// An answer of the run that could be looked at.
+/// An answer that may be checked.
 #[derive(Clone, Debug)]
 pub(super) enum CheckedAnswer {
-    /// The text that a program of `dormouse-task`'s left.
+    /// Answer text of a program of `dormouse-task`.
     Text(Arc<str>),
-    /// How a program of the user's own ended, and what it left.
+    /// End of a user's own program, with its outputs.
     Own(Arc<ProgramEnd>),
 }
 
-/// What is computed again, and what it has to come to.
+/// Work of a spot check, with the expected result.
 #[derive(Clone, Debug)]
 pub(super) enum CheckWork {
-    /// A part of a task that one of `dormouse-task`'s programs is.
+    /// Part of a task of a `dormouse-task` program.
     Part {
         order: CheckOrder,
         answer: Box<TaskResult>,
         /// CPU time that the task was given for all its work.
         ordered: Duration,
     },
-    /// A program of the user's own from its beginning to its end.
+    /// A user's own program from beginning to end.
     Whole { program: Arc<OwnProgram>, end: Arc<ProgramEnd> },
 }
 
-/// Whether a program of the user's own leaves the same outputs wherever it runs: it is said to, or has to have those of a
-/// reference run.
+/// Returns whether a user's own program leaves the same outputs wherever it runs: it is declared so, or compared with
+/// a reference run.
 pub(super) const fn is_deterministic(program: &OwnProgram) -> bool {
     program.deterministic || matches!(program.verify, Some(Verify::Outputs(_)))
 }
 
 impl CheckWork {
-    /// Whether all of the task is computed again.
+    /// Returns whether the whole task is computed again.
     pub(super) const fn is_whole(&self) -> bool {
         matches!(self, Self::Whole { .. })
     }
 
-    /// The program that a worker starts for it, with this nonce where it is one of `dormouse-task`'s.
+    /// Makes the program that a worker starts for the check; `nonce` is for programs of `dormouse-task`.
     pub(super) fn make_program(&self, nonce: u64) -> (v1::Program, Option<v1::OwnProgram>) {
         match self {
             Self::Part { order, .. } => {
@@ -63,8 +63,7 @@ impl CheckWork {
         }
     }
 
-    /// The outcome of a check whose task has come to its end on the other host, by the report of that and the account before
-    /// it.
+    /// Judges a check whose task has ended on the other host, by that host's result and account.
     pub(super) fn compare_result(
         &self,
         result: Option<&str>,
@@ -94,8 +93,8 @@ impl CheckWork {
     }
 }
 
-/// Compares how a program ended with how it ended on another host: its status, that of its check, and its outputs. What it wrote
-/// to its standard output and error may have times in it.
+/// Compares the ends of a program on two hosts: exit status, status of its check, and outputs. Standard output and
+/// error are ignored, as they may contain times.
 fn compare_ends(end: &ProgramEnd, again: &ProgramEnd) -> Result<(), String> {
     let exit = |end: &ProgramEnd| match end.exit {
         Some(ProgramExit::Status(status)) => format!("with status {status}"),

@@ -9,13 +9,13 @@ use ractor::RpcReplyPort;
 use super::ConductorState;
 use crate::messages::outside::{DurableAnswer, JobSubmission, submit_reply};
 
-/// Jobs that may be unfinished at once before more are refused.
+/// Number of unfinished jobs from which on jobs from outside are refused.
 const MOST_UNFINISHED: usize = 100_000;
 
 type Reply<T> = RpcReplyPort<Result<T, String>>;
 
 impl ConductorState {
-    /// Takes a job from outside: it is submitted now.
+    /// Submits a job from outside now.
     pub(super) fn take_job(&mut self, asked: &JobSubmission, to: Reply<v1::SubmitReply>) {
         match self.try_take(asked) {
             // Where it was taken before, that is as durable as what is appended after it.
@@ -50,7 +50,7 @@ impl ConductorState {
         Ok(submit_reply(&job, false))
     }
 
-    /// No more jobs come from outside.
+    /// Closes the run to jobs from outside.
     pub(super) fn close_intake(&mut self, to: Reply<v1::CloseReply>) {
         if let Err(why) = self.must_go_on() {
             return drop(to.send(Err(why)));
@@ -70,7 +70,7 @@ impl ConductorState {
         }
     }
 
-    /// Nothing is in the log any more once the scheduler has failed.
+    /// Checks that the scheduler hasn't failed, since nothing is logged after that.
     pub(super) fn must_go_on(&self) -> Result<(), String> {
         match &self.broken {
             None => Ok(()),

@@ -15,18 +15,18 @@ use crate::log::journal::JournalMsg;
 use crate::time::outage::to_micros;
 
 impl ConductorState {
-    /// The host that a VM is on, if that is another one.
+    /// Returns the host of a VM, if that isn't `host`.
     pub(super) fn other_host_of(&self, host: HostId, vm: VmId) -> Option<HostId> {
         self.outstanding.host_of(vm).filter(|other| *other != host)
     }
 
-    /// How long a host has been there, as this coordinator's clock has it; `None`: it was welcomed by one
-    /// before this.
+    /// Returns how long a host has been connected by this coordinator's clock; `None`: an earlier coordinator
+    /// welcomed it.
     fn been_there(&self, host: HostId) -> Option<Duration> {
         Some(self.roster.get(host)?.welcomed?.elapsed())
     }
 
-    /// Takes in what a host did besides, if that can be.
+    /// Records the load that a host reports, if it is possible.
     pub(super) fn hear_load(&mut self, host: HostId, number: u64, load: LoadReport) {
         if self.facts.disbelieved.contains_key(&host) {
             return;
@@ -44,15 +44,15 @@ impl ConductorState {
         }
     }
 
-    /// Takes in what hosts said before the run had begun.
+    /// Records the loads that hosts reported before the run began.
     pub(super) fn hear_early_loads(&mut self) {
         for (host, (number, load)) in std::mem::take(&mut self.early_loads) {
             self.hear_load(host, number, load);
         }
     }
 
-    /// Whether a report can be, as far as it measures something; one that can't is left out, and its host
-    /// is not believed from then on.
+    /// Returns whether the measurements in a report are possible; if not, the report is dropped and its host is
+    /// disbelieved.
     pub(super) fn is_believable(&mut self, host: HostId, report: &Report) -> bool {
         let vm = report.vm();
         let Some(room) = self.room_of(host, vm) else { return true };
@@ -65,7 +65,7 @@ impl ConductorState {
         }
     }
 
-    /// What a VM can have had at most; `None`: that is not known.
+    /// Returns the bounds of what a VM can have used; `None`: they aren't known.
     fn room_of(&self, host: HostId, vm: VmId) -> Option<VmRoom> {
         let kind = &self.run.provider().find_vm(vm)?.kind;
         let kind = self.run.setup().catalogue.get(kind)?;
@@ -80,7 +80,7 @@ impl ConductorState {
         self.feed_event(self.last, Event::Disbelieved { host, why });
     }
 
-    /// Looks at the answer of a task that its worker calls right.
+    /// Checks the answer of a task that its worker reports as right.
     pub(super) fn check_answer(&self, report: &mut Report, end: Option<&ProgramEnd>) {
         let Report::TaskFinished { task, verified, reported, program_failed, result, .. } = report
         else {
@@ -102,8 +102,8 @@ impl ConductorState {
         }
     }
 
-    /// Looks whether a checkpoint that a worker reports as stored has come. One that has not is a checkpoint that failed,
-    /// and what else its host says is not believed: who was welcomed here has a receipt of what it stored.
+    /// Checks that a checkpoint that a worker reports as stored has arrived. If not, it counts as failed and its host
+    /// is disbelieved: every worker that stored a checkpoint has a receipt.
     pub(super) fn check_checkpoint(&mut self, host: HostId, report: &mut Report) {
         let (vm, task, attempt, number, reported) = match *report {
             Report::CheckpointTaken { vm, task, attempt, checkpoint, bytes, .. } => {
@@ -134,7 +134,8 @@ impl ConductorState {
         }
     }
 
-    /// Looks whether CRIU can have read so much memory in the time that a worker claims for it, which its tasks are excused for.
+    /// Checks that CRIU can have read that much memory in the time that a worker reports for the dump, for which its
+    /// tasks are excused.
     fn check_dump(&self, report: &Report) -> Result<(), String> {
         let Report::CheckpointTaken { task, bytes, real_dump_us, real_held_us, .. } = report else {
             return Ok(());
@@ -144,7 +145,7 @@ impl ConductorState {
         measured::check_dump(bytes.get(), *real_dump_us, *real_held_us, is_by_criu)
     }
 
-    /// Takes the end of a program of the user's own out of the account of a task that is none.
+    /// Removes the end of a user's own program from the account of a task that is no such program.
     pub(super) fn strip_end_of_another(&self, ledger: &mut Report) {
         if let Report::Ledger { task, own, .. } = ledger
             && self.own_program(*task).is_none()
@@ -181,7 +182,7 @@ impl ConductorState {
         }
     }
 
-    /// Says in the log, at the run's end, what the coordinator measured of itself.
+    /// Logs the coordinator's own CPU time and delays at the end of the run.
     pub(super) fn say_own_load(&mut self) {
         let (clock_late_us, journal_late_us) = self.vitals.punctuality().worst_us();
         let cpu_us = to_micros(self.plan.world.own_cpu());

@@ -3,10 +3,10 @@
 use dormouse_analysis::LiveFacts;
 use dormouse_engine::{Run, TaskState};
 
-/// Tasks named before the rest is only counted.
+/// Number of tasks that are named; the rest is counted.
 const NAMED: usize = 5;
 
-/// What each unfinished task waits for, the first few by name.
+/// Describes what each unfinished task waits for, the first few by name.
 pub(super) fn explain_unfinished(run: &Run, facts: &LiveFacts) -> String {
     let names = run.setup().bag.tasks.iter().map(|task| task.name.clone());
     let tasks = run.tasks().iter().zip(names.map(Some).chain(std::iter::repeat(None)));

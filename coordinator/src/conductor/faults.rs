@@ -7,13 +7,13 @@ use super::ConductorState;
 use crate::conductor::roster::HostStanding;
 
 impl ConductorState {
-    /// When the next one is due.
+    /// Returns the time of the next fault.
     pub(super) fn next_fault(&self) -> Option<Time> {
         let goes_on = self.begun && self.run.over_at().is_none() && self.broken.is_none();
         self.plan.faults.get(self.faults_asked).filter(|_| goes_on).map(|fault| fault.at)
     }
 
-    /// Asks for those that are due.
+    /// Injects the faults that are due.
     pub(super) fn ask_for_faults(&mut self) {
         let now = self.clock.show_now();
         while let Some(at) = self.next_fault().filter(|at| *at <= now) {
@@ -29,7 +29,7 @@ impl ConductorState {
         }
     }
 
-    /// The hosts that it is meant for, of those that are part of the run.
+    /// Returns the hosts of the run that a fault is for.
     fn choose_victims(&self, fault: &HostFault) -> Vec<HostId> {
         let there = self.roster.iter().filter(|(_, entry)| entry.standing == HostStanding::Joined);
         let is_meant = |host: HostId, worker: &str| {

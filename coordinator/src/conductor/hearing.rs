@@ -9,8 +9,7 @@ use super::ConductorState;
 use super::inbox::ArrivedReport;
 
 impl ConductorState {
-    /// All that was due a moment ago is heard, unless something that was decided on before is still
-    /// under way.
+    /// Feeds all reports that were due a moment ago, unless a report that may be earlier is still under way.
     pub(super) fn hear_what_is_due(&mut self) {
         let now = Instant::now();
         let before = |span| self.clock.show_at(now.checked_sub(span).unwrap_or(now));
@@ -18,8 +17,8 @@ impl ConductorState {
         self.hear_until(until, Some(earliest));
     }
 
-    /// Hears all reports, and of the time, up to `until` in the order in which they were due. What is under way since
-    /// `earliest` is waited for, if that is given: nothing after it is heard.
+    /// Feeds all reports and timers up to `until` in the order in which they were due. If `earliest` is given, a
+    /// report of that time is still under way, and nothing after it is fed.
     pub(super) fn hear_until(&mut self, until: Time, earliest: Option<Time>) {
         let mut ticked = None;
         while self.broken.is_none() && self.returning.is_none() {

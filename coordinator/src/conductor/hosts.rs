@@ -26,10 +26,10 @@ use crate::sessions::greeting::WorkerGreeting;
 use crate::sessions::session::{SessionArgs, WorkerSession};
 use crate::{CoordinatorError, NEWS, SPANS};
 
-/// How long a session may take to answer.
+/// Time that a session may take to answer.
 const ANSWER: Duration = Duration::from_secs(1);
 
-/// What a worker is told whose name another one has.
+/// Explains to a worker that another connected worker has its name.
 pub(crate) fn already_there(name: &str, lost_after: f64) -> String {
     format!(
         "a worker of the name {name} is connected; give this one another with --name (one that died \
@@ -37,15 +37,15 @@ pub(crate) fn already_there(name: &str, lost_after: f64) -> String {
     )
 }
 
-/// Whether the worker of a session is there: then nobody else is that worker.
+/// Returns whether the worker of a session is connected, so that no other may take its name.
 async fn is_connected(session: Option<ActorRef<SessionMsg>>) -> bool {
     let Some(session) = session else { return false };
     let asked = session.call(SessionMsg::IsConnected, Some(ANSWER)).await;
     matches!(asked, Ok(CallResult::Success(true)))
 }
 
-/// The answer to a newcomer of a run that is over. Until the step that ends it is durable it may come again: a coordinator
-/// that goes on with the run then knows nothing of its end.
+/// Answers a worker that joins a run that is over. Until that end is durable it is told to try again, since a resumed
+/// coordinator might know nothing of the end.
 async fn run_is_over(journal: ActorRef<JournalMsg>) -> NoSession {
     match journal.call(JournalMsg::Flush, Some(ANSWER)).await {
         Ok(CallResult::Success(())) => {
@@ -169,7 +169,7 @@ impl ConductorState {
         None
     }
 
-    /// A life of a worker, which may be lost already.
+    /// Adds a life of a worker, which may be lost already.
     fn insert(&mut self, host: HostId, entry: RosterLife) {
         if let Some(session) = entry.session.clone() {
             self.lives.begin_session((&entry.worker, entry.incarnation), host, session);
@@ -251,8 +251,8 @@ impl ConductorState {
         self.hear_what_is_due();
     }
 
-    /// Why a host can't have anything to report of machines: it is no part of the run yet. In the log such a
-    /// report would be a step of a run that has no hosts.
+    /// Explains why a host can't report anything about VMs yet; `None`: it can. Before it is part of the run, such a
+    /// report would be a step about an unknown host.
     fn has_no_part(&self, host: HostId) -> Option<String> {
         let is_part = self.roster.get(host)?.standing == HostStanding::Joined;
         (!is_part).then(|| "it reports of machines before it has any".to_owned())
@@ -275,7 +275,7 @@ impl ConductorState {
         }
     }
 
-    /// All workers are there: admits the experiment and begins it.
+    /// Admits the experiment and begins the run, once all workers are ready.
     fn begin_run(&mut self) {
         let (mut rooms, mut hosts) = (Vec::new(), Vec::new());
         let mut slowest = vec![0; self.plan.to_measure().len()];
@@ -321,7 +321,7 @@ impl ConductorState {
         self.say_clock();
     }
 
-    /// A host that has measured becomes part of the run, to which it offers so much.
+    /// Adds a host that has measured to the run, with this offer.
     pub(super) fn join_host(&mut self, host: HostId, offer: ResourceVector) {
         let Some(entry) = self.roster.get_mut(host) else { return };
         entry.standing = HostStanding::Joined;
@@ -363,8 +363,8 @@ impl ConductorState {
         }
     }
 
-    /// Gives up workers that don't do as they are told, so that what they have goes elsewhere, and those that
-    /// flood the log.
+    /// Gives up workers that leave commands unanswered, so that their tasks can go elsewhere, and workers that flood
+    /// the log.
     pub(super) fn look_for_answers(&mut self) {
         if self.run.over_at().is_some() {
             return;
@@ -377,7 +377,7 @@ impl ConductorState {
         }
     }
 
-    /// Hosts of the run that is resumed: each is expected back.
+    /// Restores the hosts of a resumed run, whose workers are expected back.
     pub(super) async fn restore_hosts(
         &mut self,
         myself: &ActorRef<ConductorMsg>,
@@ -418,7 +418,7 @@ impl ConductorState {
     }
 }
 
-/// The parallel job whose end a worker reports, which ends by itself and is said ahead.
+/// Returns the parallel job whose end a report announces ahead of time.
 const fn job_that_ends(report: &Report, said: Option<ReportTime>) -> Option<TaskId> {
     match (report, said) {
         (Report::TaskFinished { task, .. }, Some(ReportTime::Ahead(_))) => Some(*task),
@@ -426,7 +426,7 @@ const fn job_that_ends(report: &Report, said: Option<ReportTime>) -> Option<Task
     }
 }
 
-/// What a host says that it did besides.
+/// Reads a host's load from the wire.
 fn read_load(load: v1::HostLoad) -> LoadReport {
     let v1::HostLoad { real_elapsed_us, millicores, real_busy_us, real_ours_us, machine } = load;
     LoadReport {

@@ -7,22 +7,22 @@ use std::collections::BTreeMap;
 use dormouse_model::Report;
 use dormouse_units::{HostId, TaskId, Time, VmId};
 
-/// A report of a worker.
+/// A report of a worker that has arrived.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ArrivedReport {
     pub(super) host: HostId,
-    /// The report's number among those of its host.
+    /// Number of the report among those of its host.
     pub(super) number: u64,
     pub(super) report: Report,
-    /// The account of an attempt that is over, heard of before the report.
+    /// Account of an attempt that has ended, to be fed before the report.
     pub(super) ledger: Option<Report>,
 }
 
-/// The place of a report among those of one VM and instant: parallel jobs that end are heard of in
-/// their order, all else as it came.
+/// Order of reports of one VM at one instant: ends of parallel jobs by job, then all other reports in order of
+/// arrival.
 type Rank = (Option<TaskId>, u64);
 
-/// Reports in the order in which they will be heard.
+/// Arrived reports in the order in which they will be fed.
 #[derive(Debug, Default)]
 pub(super) struct ReportInbox {
     waiting: BTreeMap<(Time, VmId, Rank), ArrivedReport>,
@@ -30,7 +30,7 @@ pub(super) struct ReportInbox {
 }
 
 impl ReportInbox {
-    /// A report has come that is of the instant `due`; of a parallel job's end, also which job that is.
+    /// Adds a report of the instant `due`; `job` is the parallel job whose end it reports.
     pub(super) fn put_report(&mut self, due: Time, job: Option<TaskId>, arrived: ArrivedReport) {
         let vm = arrived.report.vm();
         if matches!(arrived.report, Report::VmFrozen { .. } | Report::VmThawed { .. }) {
@@ -40,7 +40,7 @@ impl ReportInbox {
         self.waiting.insert((due, vm, (job, self.arrivals)), arrived);
     }
 
-    /// What a VM has said by now is not heard of later than `due`: it froze, or thawed, after it.
+    /// Moves earlier reports of a VM that freezes or thaws at `due` to that instant at the latest.
     fn bring_forward(&mut self, vm: VmId, due: Time) {
         let keys = self.waiting.keys().copied();
         let later: Vec<_> = keys.filter(|&(at, on, _)| on == vm && at > due).collect();
@@ -51,7 +51,7 @@ impl ReportInbox {
         }
     }
 
-    /// A host is lost: what it has said is heard of now, though it be of a time to come.
+    /// Moves the reports of a lost host to now, including those of later instants.
     pub(super) fn advance_host(&mut self, host: HostId, now: Time) {
         let ahead = self.waiting.iter().filter(|(key, it)| it.host == host && key.0 > now);
         let ahead: Vec<_> = ahead.map(|(key, _)| *key).collect();
@@ -62,12 +62,12 @@ impl ReportInbox {
         }
     }
 
-    /// When the next is due.
+    /// Returns the instant of the next report.
     pub(super) fn first_due(&self) -> Option<Time> {
         self.waiting.first_key_value().map(|(&(due, ..), _)| due)
     }
 
-    /// The next that was due by `until`, and when it was.
+    /// Takes the next report that was due by `until`, with its instant.
     pub(super) fn pop_due(&mut self, until: Time) -> Option<(Time, ArrivedReport)> {
         self.first_due().filter(|due| *due <= until)?;
         self.waiting.pop_first().map(|((due, ..), arrived)| (due, arrived))

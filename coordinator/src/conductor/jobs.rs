@@ -11,8 +11,8 @@ use dormouse_units::{Span, Time};
 
 use super::ConductorState;
 
-/// Whether the clock of a run stands until its machine for parallel jobs is there, which takes no
-/// emulated time: it is not there yet, and nothing says that it can't be had.
+/// Returns whether the clock must stand still until the machine for parallel jobs is ready, whose boot takes no
+/// emulated time.
 pub(super) fn waits_for_machine(run: &Run) -> bool {
     let setup = run.setup();
     let at_once = setup.jobs.is_some() && setup.catalogue.boot == Span::ZERO;
@@ -23,8 +23,8 @@ pub(super) fn waits_for_machine(run: &Run) -> bool {
 }
 
 impl ConductorState {
-    /// When the next job of the workload that follows no other is submitted or the next VM is requested, or it is to
-    /// be said that all were; and when the next job is submitted that follows others.
+    /// Returns the times of the next event from outside (a job without predecessors, a VM request, or the end of
+    /// either) and of the next job whose predecessors have ended.
     pub(super) fn next_arrivals(&self) -> (Option<Time>, Option<Time>) {
         if !self.begun || self.run.over_at().is_some() {
             return (None, None);
@@ -55,7 +55,7 @@ impl ConductorState {
         }
     }
 
-    /// Lets come what comes next from outside: of equals the jobs first, as in virtual time.
+    /// Feeds the next event from outside; of equal times jobs come first, as in virtual time.
     pub(super) fn submit_next(&mut self, at: Time) {
         let request = self.next_request();
         match self.next_submission() {
@@ -64,7 +64,7 @@ impl ConductorState {
         }
     }
 
-    /// Requests the next VM, or says that all were requested.
+    /// Feeds the next VM request, or the end of requests.
     fn request_next(&mut self, at: Time) {
         let request = self.run.next_request();
         match self.requests.get(request.get() as usize) {
@@ -76,7 +76,7 @@ impl ConductorState {
         }
     }
 
-    /// Submits the next job, or says that all were submitted.
+    /// Feeds the next submission, or the end of submissions.
     fn submit_job(&mut self, at: Time) {
         let task = self.run.next_task();
         let Some(job) = self.submissions.get(self.door.own) else {
@@ -87,7 +87,7 @@ impl ConductorState {
         self.feed_event(at, Event::Submitted { task, key: None, job });
     }
 
-    /// Submits the next job that follows others.
+    /// Submits the next job whose predecessors have ended.
     pub(super) fn submit_follower(&mut self, at: Time) {
         let task = self.run.next_task();
         if let Some(job) = self.followers.take_due() {
@@ -95,8 +95,8 @@ impl ConductorState {
         }
     }
 
-    /// Starts a clock that stands until the first machine is there, or could not be had; that of a run
-    /// that waits for its workers stands for them.
+    /// Starts the clock that stood until the first machine was ready or refused; in a resumed run it stands until the
+    /// workers are back.
     pub(super) fn start_clock(&mut self) {
         if self.begun
             && self.returning.is_none()

@@ -7,7 +7,7 @@ use crate::admission::LateWorker;
 use crate::conductor::roster::HostStanding;
 
 impl ConductorState {
-    /// A worker that has measured comes late: it becomes part of the run if it suits it.
+    /// Adds a worker that has measured to a run under way, if it fits.
     pub(super) fn join_late(&mut self, host: HostId) {
         let Some(entry) = self.roster.get(host) else { return };
         let HostStanding::Ready { repetition_us } = &entry.standing else { return };

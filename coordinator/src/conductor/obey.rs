@@ -6,7 +6,7 @@ use super::{ConductorState, SAY_CLOCK_EVERY, SHOW_EVERY, send_later};
 use crate::messages::message::ConductorMsg;
 
 impl ConductorState {
-    /// Does what a message wants done.
+    /// Handles a message to the conductor.
     pub(super) async fn handle_message(
         &mut self,
         myself: &ActorRef<ConductorMsg>,

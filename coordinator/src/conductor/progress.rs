@@ -12,7 +12,7 @@ use super::ConductorState;
 use super::returning::ReturningWorkers;
 use crate::status::progress::{PostedProgress, RunProgress};
 
-/// How old that may be which is said while the scheduler thinks.
+/// Largest age of the progress that is shown while the scheduler decides.
 const POST_EVERY: Duration = Duration::from_millis(20);
 
 impl ConductorState {
@@ -41,7 +41,7 @@ impl ConductorState {
         }
     }
 
-    /// How many tasks are on how many VMs of these hosts.
+    /// Counts the tasks on VMs of these hosts, and these VMs.
     fn running_on(&self, hosts: &BTreeSet<HostId>) -> (usize, usize) {
         let is_there = |vm: &ProviderVm| hosts.contains(&vm.host);
         let provider = self.run.provider();
@@ -52,7 +52,7 @@ impl ConductorState {
         (self.run.tasks().iter().filter(on).count(), vms)
     }
 
-    /// Says how it goes before the scheduler may think again, unless it was said a moment ago.
+    /// Posts the progress before the scheduler decides, unless it was posted a moment ago.
     pub(super) fn post_progress(&self) {
         if self.board.borrow().at.elapsed() >= POST_EVERY {
             self.board.send_replace(PostedProgress {

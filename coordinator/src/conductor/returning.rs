@@ -17,26 +17,26 @@ use crate::protocol::wire::DecodedReport;
 use crate::status::progress::AwaitedWorkers;
 use crate::time::outage::{self, ResumedClock};
 
-/// What is said to who wants something of a run that waits.
+/// Answer to requests about a run that waits for its workers.
 const WAITS: &str = "the run goes on once its workers are back: ask again then";
 
-/// The workers that a run waits for before it goes on.
+/// The workers that a resumed run waits for. Other messages are set aside until it continues.
 #[derive(Debug)]
 pub(super) struct ReturningWorkers {
     awaited: BTreeSet<HostId>,
     back: BTreeSet<HostId>,
-    /// Those that do not come back, and why.
+    /// Workers that don't come back, with reasons.
     lost: Vec<(HostId, String)>,
-    /// What came meanwhile, to be heard when the run goes on.
+    /// Messages set aside until the run continues.
     aside: Vec<ConductorMsg>,
-    /// What the run goes on with where its VMs went on.
+    /// State of the run's clock at the resume.
     went_on: ResumedClock,
-    /// When that was so.
+    /// Instant at which the wait began.
     since: Instant,
 }
 
 impl ReturningWorkers {
-    /// Waits for these, from now on.
+    /// Begins to wait for these hosts.
     pub(super) fn new(awaited: BTreeSet<HostId>, went_on: ResumedClock) -> Self {
         let (back, lost, aside) = (BTreeSet::new(), Vec::new(), Vec::new());
         Self { awaited, back, lost, aside, went_on, since: Instant::now() }
@@ -48,32 +48,32 @@ impl ReturningWorkers {
         }
     }
 
-    /// A worker of the run does not come back, or has left again.
+    /// Records that a worker won't come back or has left again.
     pub(super) fn is_lost(&mut self, host: HostId, why: String) {
         self.awaited.remove(&host);
         self.back.remove(&host);
         self.lost.push((host, why));
     }
 
-    /// The workers that are back.
+    /// Returns the hosts whose workers are back.
     pub(super) const fn workers_back(&self) -> &BTreeSet<HostId> {
         &self.back
     }
 
-    /// What new workers say that have measured.
+    /// Takes the set-aside messages of new workers that have measured.
     fn take_new(&mut self) -> Vec<ConductorMsg> {
         self.aside.extract_if(.., |message| is_new(message)).collect()
     }
 
-    /// Nothing that a lost host has said is heard when the run goes on: it is no reason to go on.
+    /// Drops the set-aside messages of a lost host.
     pub(super) fn forget_host(&mut self, lost: HostId) {
         self.aside.retain(
             |message| !matches!(message, ConductorMsg::Heard { host, .. } if *host == lost),
         );
     }
 
-    /// Whether the run can go on: nobody is waited for any more, and somebody is there, back or new; or
-    /// it is to end.
+    /// Returns whether the run can continue: nobody is awaited any more and some worker is there, or the run is to
+    /// end.
     fn can_go_on(&self) -> bool {
         let is_somebody_new = || self.aside.iter().any(is_new);
         self.awaited.is_empty() && (!self.back.is_empty() || is_somebody_new() || self.is_to_end())
@@ -90,14 +90,14 @@ impl ReturningWorkers {
     }
 }
 
-/// Whether a worker says that it has measured: it is a new one.
+/// Returns whether a message says that a new worker has measured.
 fn is_new(message: &ConductorMsg) -> bool {
     let is_ready = |(_, heard): &(u64, DecodedReport)| matches!(heard, DecodedReport::Ready { .. });
     matches!(message, ConductorMsg::Heard { heard, .. } if heard.iter().any(is_ready))
 }
 
 impl ConductorState {
-    /// What is to be done with a message now; `None`: it waits until the run goes on, or is refused.
+    /// Returns a message that must be handled now; `None`: it was set aside or refused.
     pub(super) fn unless_set_aside(&mut self, message: ConductorMsg) -> Option<ConductorMsg> {
         use ConductorMsg as Msg;
         let Some(returning) = &mut self.returning else { return Some(message) };
@@ -119,22 +119,22 @@ impl ConductorState {
         None
     }
 
-    /// A worker has taken more commands than the log has: it is an earlier copy of the log, or the worker lies. Either way
-    /// nothing more is decided on it.
+    /// Ends the run, as a worker has taken more commands than the log has: the log is an older copy, or the worker
+    /// lies.
     pub(super) fn log_went_back(&self, host: HostId, ack: u64, said: u64) {
         let name = self.roster.get(host).map(|entry| host_name(&entry.worker, entry.incarnation));
         let worker = name.unwrap_or_else(|| host.to_string());
         let _ = self.failed.send(CoordinatorError::LogWentBack { worker, ack, said });
     }
 
-    /// A worker is connected.
+    /// Records that a worker is connected.
     pub(super) fn is_back(&mut self, host: HostId) {
         if let Some(returning) = &mut self.returning {
             returning.is_back(host);
         }
     }
 
-    /// Goes on with the run if it can; what has come meanwhile, to be heard now.
+    /// Continues the run if it can; returns the messages that were set aside.
     pub(super) fn go_on_if_all_are_back(&mut self) -> Vec<ConductorMsg> {
         let Some(returning) = self.returning.as_mut().filter(|it| it.can_go_on()) else {
             return Vec::new();
@@ -174,7 +174,7 @@ impl ConductorState {
         aside
     }
 
-    /// Feeds the losses of workers that do not come back, or that have joined meanwhile and are lost again.
+    /// Feeds the losses of workers that don't come back, or that joined meanwhile and are lost again.
     fn feed_lost(&mut self, at: Time) {
         let lost = self.returning.as_mut().map(|returning| std::mem::take(&mut returning.lost));
         for (host, why) in lost.unwrap_or_default() {

@@ -28,19 +28,19 @@ use crate::protocol::link::QueuedCommand;
 use crate::sessions::session::DurableRelease;
 use crate::time::outage::to_micros;
 
-/// Most checks of a run, however much it has computed.
+/// Most checks in a run, however much it has computed.
 const MOST_CHECKS: usize = 64;
-/// The time that a host has for its checks, beside four times what they should take.
+/// Time that a host has for its checks, beside four times the expected one.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The least CPU time of a check.
+/// Least CPU time of a check.
 const LEAST_CPU: Duration = Duration::from_millis(2);
-/// By so many times the speeds of two hosts may differ.
+/// Largest ratio of the speeds of two hosts.
 const MOST_TIMES: u32 = 20;
-/// CPU time that the process of a check takes to begin and to end, and to have its memory.
+/// CPU time that the process of a check takes to start, to end, and to get its memory.
 const BIRTH: Duration = Duration::from_millis(20);
 
 impl ConductorState {
-    /// Whether spot checks are under way, which begin with this where there are to be any.
+    /// Returns whether spot checks are under way; begins them if the run is to have any.
     pub(super) fn spot_checks_go_on(&mut self, myself: &ActorRef<ConductorMsg>) -> bool {
         if self.checks.is_waiting() && self.run.cancel_reason().is_none() && !self.plan.noop {
             let longest = self.begin_checks();
@@ -52,13 +52,13 @@ impl ConductorState {
         self.checks.are_open()
     }
 
-    /// The workers had their time for spot checks.
+    /// Gives up the checks whose time is over.
     pub(super) fn checks_are_late(&mut self) {
         let late = self.checks.give_up();
         self.leave_unanswered(late, "it did not answer in time");
     }
 
-    /// A host is gone, and its spot checks with it.
+    /// Drops the spot checks of a lost host.
     pub(super) fn lose_checks(&mut self, host: HostId) {
         let lost = self.checks.lose_host(host);
         self.leave_unanswered(lost, "its worker is gone");
@@ -70,7 +70,7 @@ impl ConductorState {
         }
     }
 
-    /// Takes in what a host reports of a spot check.
+    /// Handles a report of a host about a spot check.
     pub(super) fn hear_check(&mut self, host: HostId, report: &Report, account: Option<&Report>) {
         let Some(check) = self.checks.get(host, report.vm()) else { return };
         let vm = check.vm;
@@ -109,14 +109,14 @@ impl ConductorState {
         self.check_answered(host, vm, CheckFinding::Unanswered { why }, 0);
     }
 
-    /// The first that is heard of how a check ended is what counts.
+    /// Records the first outcome of a check; later ones are ignored.
     fn check_answered(&mut self, host: HostId, vm: VmId, finding: CheckFinding, cpu_us: u64) {
         let Some(check) = self.checks.take_answered(host, vm) else { return };
         self.log_finding(&check, finding, cpu_us);
         self.send_command(host, v1::command::Command::DestroyVm(v1::VmRef { vm: vm.get() }));
     }
 
-    /// Says in the log what came of a check.
+    /// Logs the outcome of a check.
     fn log_finding(&mut self, check: &OpenCheck, finding: CheckFinding, real_cpu_us: u64) {
         let (task, of, by, whole) = (check.task, check.of, check.by, check.work.is_whole());
         if let CheckFinding::Differs { why } = &finding {
@@ -142,7 +142,7 @@ impl ConductorState {
         self.send_command(host, v1::command::Command::CreateVm(create));
     }
 
-    /// Tells a worker something that is in no step.
+    /// Sends a worker a command that belongs to no step.
     fn send_command(&mut self, host: HostId, command: v1::command::Command) {
         let Some(session) = self.roster.get(host).and_then(|entry| entry.session.clone()) else {
             return;
@@ -152,12 +152,12 @@ impl ConductorState {
         self.batch.then.push(Box::new(DurableRelease { session, commands, durable: 0 }));
     }
 
-    /// Hands what is said first to the journal, which lets it go: what is said later goes with the steps of its message.
+    /// Hands steps made so far to the journal, so that later commands wait for the steps of their own message only.
     fn hand_over(&mut self) {
         let _ = self.journal.cast(JournalMsg::Append(std::mem::take(&mut self.batch)));
     }
 
-    /// Draws the checks and begins them; how long the host with the most should take.
+    /// Draws the checks and begins them; returns the expected time of the host with the most.
     fn begin_checks(&mut self) -> Duration {
         let is_there = |(_, entry): &(HostId, &RosterLife)| {
             entry.standing == HostStanding::Joined && entry.session.is_some()
@@ -212,7 +212,7 @@ impl ConductorState {
         self.checks.longest_host()
     }
 
-    /// The hosts that may check what one has reported: those of other machines, where there are any.
+    /// Returns the hosts that may check reports of a host: those on other machines, if there are any.
     fn others_than(&self, of: HostId, there: &[HostId]) -> Vec<HostId> {
         let machine = |host| self.facts.loads.get(&host).map(|load| &load.machine);
         let others = there.iter().copied().filter(|host| *host != of);
@@ -221,8 +221,8 @@ impl ConductorState {
         if apart.is_empty() { others.collect() } else { apart }
     }
 
-    /// The check of an answer by a part of the work; `None` where there is nothing that another host could compute again, or
-    /// what is wrong with it is known without that.
+    /// Makes the check of an answer by computing a part of the work again; `None` if another host can't compute it,
+    /// or the answer is known to be wrong already.
     fn order_part(
         &mut self,
         seen: &SeenAnswer,
@@ -281,7 +281,7 @@ impl ConductorState {
         }
     }
 
-    /// The check of a program of the user's own, which runs once more; `None` where it may leave something else each time.
+    /// Makes the check of a user's own program by running it again; `None` if its outputs may differ each time.
     fn order_whole(
         &mut self,
         seen: &SeenAnswer,
@@ -312,7 +312,7 @@ impl ConductorState {
         OpenCheck { vm, task, attempt, of, by, work, memory, takes, waits }
     }
 
-    /// The parallel job whose end an event may report.
+    /// Returns the parallel job whose end an event reports.
     pub(super) fn job_that_ends(&self, event: &Event) -> Option<Arc<Submission>> {
         let Event::Machine { report: Report::TaskFinished { task, .. }, .. } = event else {
             return None;
@@ -320,7 +320,7 @@ impl ConductorState {
         self.run.tasks().get(*task)?.job.clone()
     }
 
-    /// The arguments of the program of `dormouse-task` that a task is; none for a program of the user's own.
+    /// Returns the arguments of a task's `dormouse-task` program; empty for a user's own program.
     fn arguments_of(&self, seen: &SeenAnswer) -> Vec<String> {
         match (&seen.job, &self.loads.parallel) {
             (Some(job), Some(programs)) => programs.job_arguments(job),
@@ -331,14 +331,14 @@ impl ConductorState {
         }
     }
 
-    /// Memory that a task is given, or each process of a parallel job; zero: nobody says.
+    /// Returns the memory of a task or of each process of a parallel job; zero: it isn't specified.
     fn memory_of(&self, seen: &SeenAnswer) -> Bytes {
         let of_bag = self.run.setup().bag.tasks.get(seen.task.get() as usize);
         let of_bag = of_bag.map(|task| task.memory);
         seen.job.as_ref().map(|job| job.memory).or(of_bag).unwrap_or_default()
     }
 
-    /// The command that has a check computed.
+    /// Makes the command that starts a check.
     fn start_of(&self, check: &OpenCheck) -> v1::StartTask {
         let (program, own) =
             check.work.make_program(answer::nonce(self.plan.answer_seed, check.task));

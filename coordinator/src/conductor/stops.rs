@@ -10,7 +10,7 @@ use crate::CoordinatorError;
 use crate::log::journal::{JournalBatch, JournalMsg};
 
 impl ConductorState {
-    /// Ends the run with what is left, unless what has come by now ends it anyway.
+    /// Cancels the run, unless reports that have arrived end it anyway.
     pub(super) fn cancel_run(&mut self, why: impl FnOnce(&Self) -> String) {
         let now = self.clock.show_now();
         self.hear_until(now, None);
@@ -20,8 +20,8 @@ impl ConductorState {
         }
     }
 
-    /// Stops here, so that the run can be gone on with: what has come by now is in the log, and so is
-    /// the time, and for how long from then on workers keep its VMs. One that has not begun is ended.
+    /// Pauses the run so that it can be resumed: the log gets all reports that have arrived, the time, and for how
+    /// long workers keep its VMs. A run that hasn't begun is ended.
     pub(super) async fn pause_run(&mut self, why: String) {
         if !self.begun {
             return self.cancel_run(|_| why);
@@ -55,8 +55,8 @@ impl ConductorState {
         }
     }
 
-    /// Ends the service where the scheduler has failed, once all steps before are in the log: the run
-    /// can be gone on with.
+    /// Stops the service after its scheduler has failed, once all earlier steps are in the log: the run can be
+    /// resumed.
     pub(super) async fn break_off(&mut self) {
         let Some(why) = self.broken.clone() else { return };
         match self.journal.call(JournalMsg::Flush, Some(CLEAN_UP)).await {

@@ -14,11 +14,11 @@ use super::{Conductor, ConductorArgs, ConductorMsg};
 use crate::CoordinatorError;
 use crate::system::world::BlockingThreads;
 
-/// Starts the conductor on a thread of its own, which ends with it; in a world without threads, among the others.
+/// Starts the conductor on a thread of its own, or among the other actors in a world without threads.
 ///
 /// # Errors
 ///
-/// There is no such thread, or it panicked while it began.
+/// The thread can't be started, or it panicked at its start.
 pub(crate) async fn start_conductor(
     args: ConductorArgs,
 ) -> Result<ActorRef<ConductorMsg>, CoordinatorError> {

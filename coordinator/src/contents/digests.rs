@@ -4,11 +4,11 @@ use blake3::Hash;
 use dormouse_tasks::limits::DIRECTORY_ENTRIES;
 use tonic::Status;
 
-/// The digests in a message.
+/// Reads the digests in a message.
 ///
 /// # Errors
 ///
-/// One is none of BLAKE3, or there are more than a task may have files.
+/// One isn't a BLAKE3 digest, or there are more than a task may have files.
 pub(crate) fn read_digests(said: &[impl AsRef<[u8]>]) -> Result<Vec<Hash>, Status> {
     if said.len() > DIRECTORY_ENTRIES {
         let (count, most) = (said.len(), DIRECTORY_ENTRIES);
@@ -17,11 +17,11 @@ pub(crate) fn read_digests(said: &[impl AsRef<[u8]>]) -> Result<Vec<Hash>, Statu
     said.iter().map(|digest| digest_of(digest.as_ref())).collect()
 }
 
-/// The digest in a message.
+/// Reads the digest in a message.
 ///
 /// # Errors
 ///
-/// It is none of BLAKE3.
+/// It isn't a BLAKE3 digest.
 pub(crate) fn digest_of(said: &[u8]) -> Result<Hash, Status> {
     Hash::from_slice(said).map_err(|_| {
         Status::invalid_argument(format!(

@@ -12,11 +12,11 @@ use super::ContentPool;
 use super::pool::{ContentRefusal, INPUTS, add_name};
 
 impl ContentPool {
-    /// Takes in a file of the user's, which stays until the run is over, to be at this path of a task's directory.
+    /// Stores a user's file until the run is over, to be placed at this path of a task's directory.
     ///
     /// # Errors
     ///
-    /// The file can't be read, is no regular one, or changes meanwhile; or there is no room for it.
+    /// The file can't be read, isn't regular, or changes meanwhile; or the disk is full.
     pub fn take_in(&self, file: &Path, path: &str) -> io::Result<FileRef> {
         let mut source = File::open(file)?;
         let found = source.metadata()?;
@@ -47,7 +47,7 @@ impl ContentPool {
         Ok(FileRef { path: path.to_owned(), digest, bytes, executable })
     }
 
-    /// Has a content that is here stay until the run is over.
+    /// Keeps a stored content until the run is over.
     pub(crate) fn keep_as_input(&self, digest: &Hash) -> io::Result<()> {
         let inputs = self.root.join(INPUTS);
         fs::create_dir_all(&inputs)?;

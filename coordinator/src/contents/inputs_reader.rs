@@ -9,12 +9,12 @@ use blake3::{Hash, Hasher};
 
 use super::ContentPool;
 
-/// Reads contents one after the other, each as long as was said, and finds out meanwhile whether it is what its digest
-/// says: one that is not is removed, and reading ends with [`io::ErrorKind::InvalidData`].
+/// Reads contents one after the other, each of its announced length, and compares each with its digest: a damaged
+/// content is removed, and reading ends with [`io::ErrorKind::InvalidData`].
 #[derive(Debug)]
 pub(crate) struct InputsReader {
     contents: Arc<ContentPool>,
-    /// The digest and the length in bytes of each input that is still to be read.
+    /// Digest and length in bytes of each content that is still to be read.
     coming: VecDeque<(Hash, u64)>,
     open: Option<OpenInput>,
 }
@@ -25,17 +25,17 @@ struct OpenInput {
     file: File,
     digest: Hash,
     hasher: Hasher,
-    /// Bytes of it that are still to be read.
+    /// Number of its bytes that are still to be read.
     left: u64,
 }
 
 impl InputsReader {
-    /// A reader of contents of these digests and lengths in bytes, in their order.
+    /// Makes a reader of contents with these digests and lengths in bytes, in this order.
     pub(crate) fn new(contents: Arc<ContentPool>, inputs: Vec<(Hash, u64)>) -> Self {
         Self { contents, coming: inputs.into(), open: None }
     }
 
-    /// The content to read from; `None` after the last. Those before it were whole.
+    /// Returns the content to read from; `None` after the last. Those before it were intact.
     fn current_input(&mut self) -> io::Result<Option<&mut OpenInput>> {
         while self.open.as_ref().is_none_or(|open| open.left == 0) {
             if let Some(OpenInput { digest, hasher, .. }) = self.open.take()

@@ -22,13 +22,13 @@ use super::ContentPool;
 use super::pool::{copy_whole, remove_all};
 use crate::log::journal::OnceDurable;
 
-/// The file that is there once all else is.
+/// File whose presence says that the folder is complete.
 const EXIT: &str = "exit";
 const NOT_KEPT: &str = "not-kept";
-/// The files, beside its outputs, that a task may leave.
+/// Files beside its outputs that a task may leave.
 const SAID: [&str; 2] = ["stdout", "stderr"];
 
-/// Lays out what an attempt left, once the step that says so is durable.
+/// Writes the outputs of an attempt into the run's folder, once the step of its end is durable.
 #[derive(Debug)]
 pub(crate) struct LayOut {
     pub(crate) contents: Arc<ContentPool>,
@@ -56,12 +56,12 @@ impl LayOut {
         self.contents.run_folder().join(name)
     }
 
-    /// Lays it out, unless it is there already: as after the step, so when a run is gone on with.
+    /// Writes the outputs, unless they are there: both after the step and when a run is resumed.
     ///
     /// # Errors
     ///
-    /// There is no room, or the system refuses; what there was before is still there then. Of a content that is not
-    /// here, or is damaged, the file `not-kept` tells.
+    /// The disk is full or the system refuses; earlier outputs are still there then. A content that is missing or
+    /// damaged is named in the file `not-kept`.
     pub(crate) fn lay_out(&self) -> io::Result<()> {
         let folder = self.output_folder();
         if folder.join(EXIT).exists() {
@@ -120,7 +120,7 @@ impl LayOut {
         Ok(Ok(()))
     }
 
-    /// Moves what is filled to its place, that which says that all is there at last.
+    /// Moves the complete outputs to their place, and last the file that says so.
     fn put_in_place(&self, part: &Path, folder: &Path) -> io::Result<()> {
         if !self.of.finished {
             if let Some(parent) = folder.parent() {
@@ -144,7 +144,7 @@ impl LayOut {
     }
 }
 
-/// Whether a path is that of a file that a task may leave: nothing else in its folder can be replaced by it.
+/// Returns whether a path is one of a file that a task may leave, so that nothing else in its folder can be replaced.
 fn is_left(path: &str) -> bool {
     let mut parts = Path::new(path).components();
     let is_plain = parts.all(|part| matches!(part, Component::Normal(_)));

@@ -14,34 +14,35 @@ use tokio_util::task::TaskTracker;
 
 use crate::system::world::{CoordinatorWorld, LogDisk};
 
-/// So many bytes of a content are written before it is looked again whether the disk has room.
+/// Number of bytes of a content after which the free disk space is checked again.
 const LOOK_AFTER: u64 = 16 << 20;
-/// So many bytes are received before it is looked for what nobody needs.
+/// Number of received bytes after which unused contents are removed.
 const SWEEP_AFTER: u64 = 256 << 20;
-/// How long a content is kept that nobody has named yet: a worker that has sent it still sends what refers to it.
+/// Time for which a content is kept that nothing refers to yet: its worker may still be sending the checkpoint that
+/// does.
 const LEASE: Duration = Duration::from_secs(600);
 pub(super) const INPUTS: &str = "inputs";
 const CHECKPOINTS: &str = "checkpoints";
 
-/// The number of a checkpoint and the attempt that took it.
+/// Number of a checkpoint, and the attempt that took it.
 pub(crate) type Which = (u32, u32);
 
-/// The contents of a run, in a folder. Its methods block.
+/// The contents of files of a run by their digests, in a folder. Its methods block.
 #[derive(Debug)]
 pub struct ContentPool {
     pub(super) root: PathBuf,
-    /// Those that were whole when they were written or last read, in the life of this process. Held, too, by whoever
-    /// looks whether a content may go.
+    /// Contents that were intact when this process last wrote or read them. Locked too while a content may be
+    /// removed.
     sound: Mutex<BTreeSet<[u8; 32]>>,
-    /// Bytes received since it was last swept.
+    /// Bytes received since unused contents were last removed.
     fresh: AtomicU64,
     parts: AtomicU64,
-    /// What is being laid out from it.
+    /// Tracks the outputs that are being written from the pool.
     layouts: TaskTracker,
     world: CoordinatorWorld,
 }
 
-/// A content that is being received. Dropped before [`IncomingContent::finish_content`], it leaves nothing.
+/// A content that is being received. Dropped before [`ContentPool::finish_content`], it leaves nothing.
 #[derive(Debug)]
 pub(crate) struct IncomingContent {
     part: PathBuf,
@@ -49,14 +50,14 @@ pub(crate) struct IncomingContent {
     disk: Arc<dyn LogDisk>,
     hasher: Hasher,
     digest: Hash,
-    /// The bytes that it should have, and those that it has.
+    /// Announced and received number of bytes.
     length: u64,
     bytes: u64,
-    /// The bytes that it has when it is looked again whether the disk has room.
+    /// Number of bytes at which the free disk space is checked next.
     look_at: u64,
 }
 
-/// Why a content is not taken.
+/// Reasons why a content isn't accepted.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ContentRefusal {
     #[error("what came is not the content {digest}: {what}")]
@@ -66,19 +67,19 @@ pub(crate) enum ContentRefusal {
 }
 
 impl ContentPool {
-    /// The folder of the contents in a run's.
+    /// Name of the contents' folder in a run's folder.
     pub const FOLDER: &str = "contents";
 
-    /// The contents in this folder, which is made; parts left by a crash are removed.
+    /// Opens the contents in this folder, which is created if need be; partial files left by a crash are removed.
     ///
     /// # Errors
     ///
-    /// The folder can't be made or read.
+    /// The folder can't be created or read.
     pub fn open(root: &Path) -> io::Result<Self> {
         Self::open_in(root, CoordinatorWorld::default())
     }
 
-    /// The contents in this folder of a coordinator in this world; see [`Self::open`].
+    /// Opens the contents as [`Self::open`] does, with the disk and clock of this world.
     pub(crate) fn open_in(root: &Path, world: CoordinatorWorld) -> io::Result<Self> {
         // Files of tasks are nobody else's to read.
         fs::create_dir_all(root)?;
@@ -104,12 +105,12 @@ impl ContentPool {
         Ok(contents)
     }
 
-    /// The folder of the contents.
+    /// Returns the folder of the contents.
     pub(crate) fn folder(&self) -> &Path {
         &self.root
     }
 
-    /// The run's folder, which the contents are in.
+    /// Returns the run's folder, in which the contents' folder is.
     pub(super) fn run_folder(&self) -> &Path {
         self.root.parent().unwrap_or(&self.root)
     }
@@ -123,12 +124,12 @@ impl ContentPool {
         &self.layouts
     }
 
-    /// The world of the coordinator that has them.
+    /// Returns the world of the pool's coordinator.
     pub(crate) const fn world(&self) -> &CoordinatorWorld {
         &self.world
     }
 
-    /// Waits until all that tasks have left is laid out.
+    /// Waits until all outputs of tasks are written.
     pub(crate) async fn laid_out(&self) {
         self.layouts.close();
         self.layouts.wait().await;
@@ -140,7 +141,7 @@ impl ContentPool {
         self.root.join(folder).join(name)
     }
 
-    /// Whether a content is here and whole. One that is damaged is removed; one that is whole stays for a while.
+    /// Returns whether a content is here and intact. A damaged one is removed; an intact one is kept for a while.
     pub(crate) fn holds_content(&self, digest: &Hash) -> io::Result<bool> {
         let path = self.content_path(digest);
         {
@@ -163,7 +164,7 @@ impl ContentPool {
         Ok(false)
     }
 
-    /// Removes a content that is not what its digest says, so that it can come again.
+    /// Removes a damaged content, so that it can be received again.
     pub(crate) fn drop_damaged(&self, digest: &Hash) -> io::Result<()> {
         let path = self.content_path(digest);
         tracing::warn!(path = %path.display(), "a content is damaged, and removed: it must come again");
@@ -172,11 +173,11 @@ impl ContentPool {
         remove_file(&self.root.join(INPUTS).join(digest.to_hex().as_str()))
     }
 
-    /// Begins to receive a content of so many bytes.
+    /// Begins to receive a content of `length` bytes.
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::StorageFull`] where what is free of the disk is kept for the log; or the system refuses.
+    /// [`io::ErrorKind::StorageFull`] if the free disk space is reserved for the log; or the system refuses.
     pub(crate) fn receive_content(&self, digest: Hash, length: u64) -> io::Result<IncomingContent> {
         let disk = Arc::clone(&self.world.disk);
         disk.has_room(&self.root)?;
@@ -187,7 +188,7 @@ impl ContentPool {
         Ok(IncomingContent { part, file, disk, hasher, digest, length, bytes, look_at })
     }
 
-    /// Takes what has come, all of it, for good. Its bytes.
+    /// Accepts a completely received content; returns its length in bytes.
     ///
     /// # Errors
     ///
@@ -220,7 +221,7 @@ impl ContentPool {
     ///
     /// # Errors
     ///
-    /// It is not here.
+    /// It isn't here.
     pub(crate) fn open_content(&self, digest: &Hash) -> io::Result<File> {
         File::open(self.content_path(digest))
     }
@@ -237,7 +238,7 @@ impl ContentPool {
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::NotFound`] where one of them is not here; or the system refuses.
+    /// [`io::ErrorKind::NotFound`] if one of them isn't here; or the system refuses.
     pub(crate) fn keep_for(&self, task: u32, which: Which, digests: &[Hash]) -> io::Result<()> {
         if digests.is_empty() {
             return Ok(());
@@ -250,7 +251,7 @@ impl ContentPool {
         })
     }
 
-    /// Keeps no contents any more for checkpoints of a task other than these.
+    /// Keeps the contents of these checkpoints of a task, and releases those of all its others.
     pub(crate) fn retain_only(&self, task: u32, stored: &BTreeSet<Which>) -> io::Result<()> {
         let folder = self.checkpoints_folder(task);
         let entries = match fs::read_dir(&folder) {
@@ -268,12 +269,12 @@ impl ContentPool {
         Ok(())
     }
 
-    /// Keeps no contents any more for checkpoints of a task.
+    /// Releases the contents of all checkpoints of a task.
     pub(crate) fn forget_task(&self, task: u32) -> io::Result<()> {
         remove_all(&self.checkpoints_folder(task))
     }
 
-    /// Whether a stored checkpoint of a task refers to a content.
+    /// Returns whether a stored checkpoint of a task refers to a content.
     pub(crate) fn is_of_checkpoint(&self, task: u32, digest: &Hash) -> io::Result<bool> {
         let name = digest.to_hex();
         let entries = match fs::read_dir(self.checkpoints_folder(task)) {
@@ -288,7 +289,7 @@ impl ContentPool {
         Ok(false)
     }
 
-    /// Removes the contents that have no other name than their digest's and that nobody has asked for within `lease`.
+    /// Removes contents that nothing refers to and that nobody has asked for within `lease`.
     fn sweep_unused(&self, lease: Duration) -> io::Result<()> {
         for path in self.all_paths()? {
             // Nobody is told meanwhile that it is here.
@@ -306,7 +307,7 @@ impl ContentPool {
         Ok(())
     }
 
-    /// The paths of all contents.
+    /// Returns the paths of all contents.
     fn all_paths(&self) -> io::Result<Vec<PathBuf>> {
         let mut all = Vec::new();
         for folder in fs::read_dir(&self.root)? {
@@ -320,7 +321,7 @@ impl ContentPool {
         Ok(all)
     }
 
-    /// Forgets all contents, and the folder.
+    /// Removes all contents and the folder.
     pub(crate) fn close(&self) -> io::Result<()> {
         self.sound_contents().clear();
         remove_all(&self.root)
@@ -328,11 +329,11 @@ impl ContentPool {
 }
 
 impl IncomingContent {
-    /// Writes what comes next.
+    /// Writes the next bytes.
     ///
     /// # Errors
     ///
-    /// More comes than there is to be; what is free of the disk is kept; or the system refuses.
+    /// They exceed the announced length, the free disk space is reserved, or the system refuses.
     pub(crate) fn write(&mut self, data: &[u8]) -> Result<(), ContentRefusal> {
         self.bytes = self.bytes.saturating_add(data.len() as u64);
         if self.bytes > self.length {
@@ -355,7 +356,7 @@ impl Drop for IncomingContent {
     }
 }
 
-/// Gives a content one more name.
+/// Gives a content another name.
 pub(super) fn add_name(content: &Path, name: &Path) -> io::Result<()> {
     match fs::hard_link(content, name) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
@@ -363,7 +364,7 @@ pub(super) fn add_name(content: &Path, name: &Path) -> io::Result<()> {
     }
 }
 
-/// Has a content stay for a while.
+/// Renews the time for which a content is kept.
 fn renew_lease(path: &Path) -> io::Result<()> {
     File::open(path)?.set_modified(SystemTime::now())
 }
@@ -387,7 +388,7 @@ pub(super) fn remove_all(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Copies a content to where there is nothing, comparing it with its digest. Whether it was whole.
+/// Copies a content to a new file while comparing it with its digest; returns whether it was intact.
 pub(super) fn copy_whole(mut from: File, to: &Path, digest: &Hash) -> io::Result<bool> {
     let mut copy = OpenOptions::new().write(true).create_new(true).open(to)?;
     let (mut hasher, mut buffer) = (Hasher::new(), vec![0; 256 << 10]);

@@ -24,24 +24,24 @@ use tonic::Status;
 use super::sources::source_of;
 use crate::system::listener::ByteLink;
 
-/// How long a connection may take until its first call that is let in, its handshake included.
+/// Time that a connection has for its handshake and its first accepted call.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How many may be without at once.
+/// Most connections at once without an accepted call.
 const MAX_CANDIDATES: usize = 128;
-/// How many calls of one may be refused: then it has to shake hands anew.
+/// Number of refused calls after which a connection is closed.
 const REFUSALS: u64 = 4;
 
-/// The number of connections of a port that may be let in at once.
+/// Bounds on the accepted connections of a port at a time.
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectionBounds {
-    /// The most connections of all addresses together.
+    /// Most connections of all addresses in total.
     pub in_all: usize,
-    /// The most connections of one address, or of one IPv6 network of 64 bits.
+    /// Most connections of one address, or of one 64-bit IPv6 network.
     pub of_one_address: usize,
 }
 
-/// Counts the connections of one listening port: those whose caller was let in, at most as many as the port's bounds say, and
-/// those that have not shown yet who they are, at most [`MAX_CANDIDATES`]. Copies count the same port.
+/// Connections of one listening port: accepted ones, whose caller was let in, up to the port's bounds; and
+/// unauthenticated ones, whose caller hasn't proved who it is, up to [`MAX_CANDIDATES`]. Clones share the same port.
 #[derive(Clone, Debug)]
 pub struct UnauthenticatedConnections(Arc<PortConnections>);
 
@@ -54,13 +54,13 @@ struct PortConnections {
 #[derive(Debug, Default)]
 struct ConnectionTable {
     came: u64,
-    /// Candidates in the order in which they came: number, source, and what closes each.
+    /// Unauthenticated connections in order of arrival: number, source, and the token that closes each.
     queue: VecDeque<(u64, IpAddr, CancellationToken)>,
-    /// The number of connections that were let in, by their source.
+    /// Number of accepted connections of each source.
     admitted: BTreeMap<IpAddr, usize>,
 }
 
-/// A connection's place among the candidates, until it is admitted or ends.
+/// One connection's entry among the unauthenticated ones, until it is accepted or ends.
 #[derive(Clone, Debug)]
 pub struct UnauthenticatedConnection(Arc<ConnectionPlace>);
 
@@ -74,35 +74,35 @@ struct ConnectionPlace {
     out: CancellationToken,
 }
 
-/// A connection, admitted or not: it can't be read or written any more once it has had to go.
+/// A connection that can no longer be read or written once it was told to close.
 pub struct GuardedSocket {
     stream: Box<dyn ByteLink>,
     caller: ConnectionCaller,
-    /// Done when it has to go.
+    /// Completes when the connection must close.
     leave: Option<Pin<Box<dyn Future<Output = &'static str> + Send>>>,
 }
 
-/// What a call tells of its connection.
+/// What a call tells about its connection.
 #[derive(Clone, Debug)]
 pub(crate) struct ConnectionCaller {
     pub(crate) address: Option<SocketAddr>,
     pub(crate) candidate: UnauthenticatedConnection,
-    /// Life of a worker whose certificate it has shown.
+    /// Life of the worker whose certificate the connection has shown.
     pub(crate) life: Option<Arc<WorkerLife>>,
-    /// The token with which that worker joined.
+    /// Token with which that worker joined.
     pub(crate) token: Option<TokenId>,
-    /// End of that certificate, in seconds since 1970; 0 where it does not say, as one of an older version.
+    /// End of the certificate's validity, in seconds since 1970; 0 if it doesn't say, as in older versions.
     pub(crate) until: u64,
-    /// The certificate was good when the connection came: the worker may have had it renewed since.
+    /// True if the certificate was valid when the connection was made; the worker may have renewed it since.
     pub(crate) came_in_time: bool,
 }
 
 impl ConnectionCaller {
-    /// Lets the connection stay, because a call of it was let in.
+    /// Accepts the connection, as one of its calls was let in.
     ///
     /// # Errors
     ///
-    /// As many connections as the bounds allow are there.
+    /// The bounds on connections are reached.
     pub(crate) fn stay_connected(&self) -> Result<(), Status> {
         match self.candidate.admit_connection() {
             true => Ok(()),
@@ -112,7 +112,7 @@ impl ConnectionCaller {
 }
 
 impl ConnectionTable {
-    /// Takes out the candidate that has waited longest of those of the source that has most.
+    /// Takes the oldest unauthenticated connection of the source that has the most.
     fn longest_of_most(&mut self) -> Option<CancellationToken> {
         let mut counts = BTreeMap::<IpAddr, usize>::new();
         self.queue.iter().for_each(|(_, source, _)| *counts.entry(*source).or_default() += 1);
@@ -121,7 +121,7 @@ impl ConnectionTable {
         self.queue.remove(at).map(|(.., out)| out)
     }
 
-    /// Counts one more connection of this source as let in, if the bounds allow it.
+    /// Counts an accepted connection of a source; false if the bounds are reached.
     fn admit_source(&mut self, source: IpAddr, bounds: ConnectionBounds) -> bool {
         let of_one = self.admitted.get(&source).copied().unwrap_or_default();
         if of_one >= bounds.of_one_address || self.admitted.values().sum::<usize>() >= bounds.in_all
@@ -143,7 +143,7 @@ impl ConnectionTable {
 }
 
 impl UnauthenticatedConnections {
-    /// A port that has no connection yet.
+    /// Makes the connections of a port that has none yet.
     #[must_use]
     pub fn new(bounds: ConnectionBounds) -> Self {
         Self(Arc::new(PortConnections { bounds, connections: Mutex::default() }))
@@ -154,7 +154,7 @@ impl UnauthenticatedConnections {
         self.0.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a connection that has come from this address: one more candidate.
+    /// Adds a new, unauthenticated connection from this address.
     #[must_use]
     pub fn add_connection(&self, stream: Box<dyn ByteLink>, from: SocketAddr) -> GuardedSocket {
         let out = CancellationToken::new();
@@ -199,8 +199,7 @@ impl UnauthenticatedConnections {
 }
 
 impl UnauthenticatedConnection {
-    /// Lets the connection stay, because a call of it was let in; `false`: as many as the bounds allow are there,
-    /// and it is closed.
+    /// Accepts the connection, as one of its calls was let in. False if the bounds are reached; it is closed then.
     #[must_use]
     pub fn admit_connection(&self) -> bool {
         let place = &*self.0;
@@ -221,7 +220,7 @@ impl UnauthenticatedConnection {
         true
     }
 
-    /// Counts a call of the connection that was refused.
+    /// Counts a refused call of the connection, which closes it after too many.
     pub fn count_refused(&self) {
         if self.0.refusals.fetch_add(1, Ordering::Relaxed) + 1 >= REFUSALS {
             self.0.out.cancel();
@@ -247,18 +246,18 @@ impl std::fmt::Debug for GuardedSocket {
 }
 
 impl GuardedSocket {
-    /// The connection's place among the candidates.
+    /// Returns the connection's entry among the unauthenticated ones.
     #[must_use]
     pub fn candidate(&self) -> UnauthenticatedConnection {
         self.caller.candidate.clone()
     }
 
-    /// What calls of the connection tell of it.
+    /// Returns what calls tell about the connection.
     pub(crate) fn caller(&self) -> ConnectionCaller {
         self.caller.clone()
     }
 
-    /// Ready once it has to go; never for who was admitted.
+    /// Polls whether the connection must close; never ready for an accepted one.
     fn poll_leave(&mut self, context: &mut Context<'_>) -> Poll<io::Error> {
         if self.caller.candidate.0.admitted.load(Ordering::Relaxed) {
             self.leave = None;

@@ -8,10 +8,10 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 use tokio_stream::Stream;
 use tonic::Status;
 
-/// How often it is looked whether a token has been refused since.
+/// Interval at which it is checked whether a token was revoked.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// A stream that ends with an error once `check` refuses whoever it is from or for.
+/// A stream that ends with an error once `check` refuses its peer.
 pub(crate) struct CheckedStream<S> {
     stream: S,
     check: Box<dyn Fn() -> Result<(), Status> + Send>,

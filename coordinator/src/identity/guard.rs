@@ -16,34 +16,34 @@ use super::token_file;
 use crate::identity::candidates::ConnectionCaller;
 use crate::system::world::WallClock;
 
-/// What is said of a token, or of the certificate of who joined with it, that is no longer taken.
+/// Explanation for a caller whose token, or certificate obtained with it, is no longer accepted.
 const NO_LONGER: &str = "its token was renewed, or refused, since: give --secret-file with a copy of the file `secret` in \
                          the run's folder on the coordinator's host, as it is now";
 
-/// Lets those in that have the token of a role, as the files in the run's folder have it now.
+/// Lets in callers with the token of a role, by the current files in the run's folder.
 #[derive(Clone, Debug)]
 pub(crate) struct TokenGuard {
     folder: PathBuf,
     refused: Arc<AtomicU64>,
     audit: AuditLog,
     pub(super) sources: RefusalSources,
-    /// The clock by which certificates are over.
+    /// Clock for the validity of certificates.
     wall: WallClock,
-    /// For how long a certificate is good.
+    /// Validity of a certificate.
     valid: Duration,
     renewed: Arc<Mutex<Renewals>>,
 }
 
-/// End of the newest certificate of each life, in seconds since 1970, by the worker's name and its incarnation.
+/// End of the newest certificate of each worker's life, in seconds since 1970.
 type Renewals = BTreeMap<(String, u64), u64>;
 
-/// A token that a call carried and that was taken: whether it still would be can be asked later.
+/// An accepted token of a call, which can be checked again later.
 #[derive(Clone)]
 pub(crate) struct TokenBearer {
     guard: TokenGuard,
     role: Role,
     carried: Vec<u8>,
-    /// The token's public name.
+    /// Public name of the token.
     pub(crate) id: TokenId,
 }
 
@@ -54,18 +54,18 @@ impl std::fmt::Debug for TokenBearer {
 }
 
 impl TokenBearer {
-    /// Whether a call with this token would be let in now.
+    /// Checks that a call with this token would be let in now.
     ///
     /// # Errors
     ///
-    /// The token was renewed or refused since, or its time is over.
+    /// The token was renewed or revoked, or has expired.
     pub(crate) fn check_token(&self) -> Result<(), Status> {
         let found = self.guard.find_token(&self.carried, self.role);
         found.map(drop).map_err(|(_, why)| Status::unauthenticated(why))
     }
 }
 
-/// Remedy of a worker whose certificate's time is over.
+/// Remedy for a worker whose certificate has expired.
 const REJOIN: &str = "start the worker again, so that it joins anew with its token (--secret-file)";
 
 impl TokenGuard {
@@ -75,17 +75,17 @@ impl TokenGuard {
         Self { folder, refused, audit, sources: RefusalSources::default(), wall, valid, renewed }
     }
 
-    /// For how long a certificate is good.
+    /// Returns the validity of a certificate.
     pub(crate) const fn certificates_valid(&self) -> Duration {
         self.valid
     }
 
-    /// Seconds since 1970.
+    /// Returns the time in seconds since 1970.
     pub(crate) fn now_s(&self) -> u64 {
         self.wall.unix_us() / 1_000_000
     }
 
-    /// End of a certificate that is given to this life now, in seconds since 1970; it is noted as the newest.
+    /// Returns the end of a certificate issued to this life now, in seconds since 1970, and records it as the newest.
     pub(crate) fn end_of_new(&self, life: &WorkerLife) -> u64 {
         let now = self.now_s();
         let until = now.saturating_add(self.valid.as_secs());
@@ -96,12 +96,11 @@ impl TokenGuard {
         until
     }
 
-    /// Refuses a connection that has shown a certificate whose time is over, unless its worker has had it renewed since, over
-    /// this connection or another.
+    /// Checks that a connection's certificate hasn't expired, unless its worker has renewed it over any connection.
     ///
     /// # Errors
     ///
-    /// It is over.
+    /// It has expired.
     pub(crate) fn check_time(
         &self,
         life: &WorkerLife,
@@ -126,12 +125,11 @@ impl TokenGuard {
         }
     }
 
-    /// Whether a call may do what this role does; what it wants is for the record.
+    /// Checks that a call may do what this role does; `wanted` describes the call in the audit record.
     ///
     /// # Errors
     ///
-    /// No token of the role came with it, or one whose time is over. That is counted against its
-    /// connection, and said in the log.
+    /// The call has no token of the role, or an expired one. That counts against its connection and is logged.
     pub(crate) fn demand_role<T>(
         &self,
         request: &Request<T>,
@@ -171,8 +169,8 @@ impl TokenGuard {
         }
     }
 
-    /// The name of the token that a call carried, if one may do with it what this role does; else that of the token that it
-    /// would be, if it is one of the run's, and why not.
+    /// Finds the name of a call's token that permits a role; as an error, the name of a token of the run that was
+    /// meant, if any, and the reason.
     fn find_token(
         &self,
         carried: &[u8],
@@ -203,8 +201,8 @@ impl TokenGuard {
         Err((shown.map(|token| token.id()), why))
     }
 
-    /// Whether a token is refused, and with it all certificates that were given for it. Of a certificate without the
-    /// name of a token nobody knows: it is, once any is.
+    /// Returns whether a token is revoked, and with it all certificates obtained with it. A certificate that doesn't
+    /// name its token is refused once any token is revoked.
     fn is_refused(&self, token: Option<TokenId>) -> bool {
         match (refused_tokens(&self.folder), token) {
             (Ok(refused), Some(token)) => refused.contains(&token),
@@ -216,11 +214,11 @@ impl TokenGuard {
         }
     }
 
-    /// Whether certificates are taken that were given for this token.
+    /// Checks that certificates obtained with this token are accepted.
     ///
     /// # Errors
     ///
-    /// The token was renewed or refused since.
+    /// The token was renewed or revoked.
     pub(crate) fn check_joined_with(&self, token: Option<TokenId>) -> Result<(), Status> {
         match self.is_refused(token) {
             true => Err(Status::unauthenticated(NO_LONGER)),
@@ -228,13 +226,13 @@ impl TokenGuard {
         }
     }
 
-    /// The worker whose certificate the connection of a call has shown. It is admitted once its run
-    /// has taken it.
+    /// Returns the worker whose certificate a call's connection has shown. The connection is accepted once the run
+    /// has taken the worker.
     ///
     /// # Errors
     ///
-    /// It has shown none, one whose time is over, or one that was given for a token that is refused, which is counted against it
-    /// as a wrong token is.
+    /// It has shown no certificate, an expired one, or one obtained with a revoked token, which counts against the
+    /// connection like a wrong token.
     pub(crate) fn find_certified<T>(
         &self,
         request: &Request<T>,
@@ -258,7 +256,7 @@ impl TokenGuard {
         Ok((life, caller))
     }
 
-    /// Adds a line to the record of who wanted what.
+    /// Appends a request to the audit record.
     pub(crate) fn note_access(
         &self,
         wanted: &str,

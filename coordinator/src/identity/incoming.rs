@@ -21,9 +21,9 @@ use crate::identity::candidates::{
 use crate::system::descriptors::descriptor_limit;
 use crate::system::listener::ConnectionListener;
 
-/// Connections that have shaken hands and wait to be served.
+/// Number of connections that may wait to be served after their handshake.
 const READY: usize = 16;
-/// How long nothing is taken after the system could not give a connection: it has no room.
+/// Time for which no connection is accepted after the system couldn't give one, having no room.
 const NO_ROOM: Duration = Duration::from_millis(50);
 
 /// A connection over TLS.
@@ -33,7 +33,7 @@ pub(crate) struct TlsConnection {
 }
 
 impl TlsConnection {
-    /// A connection that has shaken hands at this time, in seconds since 1970.
+    /// Wraps a connection whose handshake ended at this time, in seconds since 1970.
     fn new(stream: TlsStream<GuardedSocket>, now: u64) -> Self {
         let (socket, session) = stream.get_ref();
         let certificates = session.peer_certificates();
@@ -47,8 +47,8 @@ impl TlsConnection {
     }
 }
 
-/// Takes connections until nobody wants more. None waits for another's handshake; one that stands
-/// still leaves with its candidate.
+/// Accepts connections until the receiver is dropped. Handshakes run side by side; a stalled one ends with its
+/// unauthenticated connection.
 pub(crate) fn accept_connections(
     mut listener: Box<dyn ConnectionListener>,
     guard: &TokenGuard,

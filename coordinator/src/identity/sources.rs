@@ -5,16 +5,16 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long refusals are remembered.
+/// Time for which refusals are remembered.
 const WINDOW: Duration = Duration::from_secs(60);
-/// How many a source may have in that time before it has to wait.
+/// Number of refusals within that time after which a source must wait.
 const FREE: u32 = 16;
-/// How long its handshakes wait from then on. No more of them are under way than there are candidates.
+/// Delay of further handshakes of such a source. At most [`super::candidates::MAX_CANDIDATES`] are under way.
 const WAIT: Duration = Duration::from_secs(1);
-/// How many sources are remembered.
+/// Number of sources that are remembered.
 const SOURCES: usize = 1024;
 
-/// Refusals by source since a window began.
+/// Number of refusals of each source since the current window began.
 #[derive(Clone, Debug)]
 pub(crate) struct RefusalSources(Arc<Mutex<(Instant, BTreeMap<IpAddr, u32>)>>);
 
@@ -24,7 +24,7 @@ impl Default for RefusalSources {
     }
 }
 
-/// The source of an address: of IPv6 the network, whose hosts are one's own to number.
+/// Returns the source of an address: for IPv6 its network, whose hosts one owner can number at will.
 pub(super) fn source_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(it) => IpAddr::V6(Ipv6Addr::from_bits(it.to_bits() & !u128::from(u64::MAX))),
@@ -33,7 +33,7 @@ pub(super) fn source_of(address: IpAddr) -> IpAddr {
 }
 
 impl RefusalSources {
-    /// A call from there was refused at this time, or its handshake failed.
+    /// Counts a refused call or a failed handshake of an address.
     pub(crate) fn count_refusal(&self, address: IpAddr, now: Instant) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (since, refusals) = &mut *all;
@@ -43,7 +43,7 @@ impl RefusalSources {
         *refusals.entry(source_of(address)).or_default() += 1;
     }
 
-    /// How long a handshake from there has to wait at this time.
+    /// Returns how long a handshake of an address must wait now.
     pub(crate) fn handshake_delay(&self, address: IpAddr, now: Instant) -> Duration {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (since, refusals) = &*all;

@@ -27,7 +27,7 @@ use crate::storage::image_key::ImageSecret;
 use crate::system::world::CoordinatorWorld;
 use crate::{CoordinatorError, SPANS};
 
-/// The state that a run begins with: an empty one, or the one that its log holds.
+/// State with which a run begins: an empty one, or the one in its log.
 #[derive(Debug)]
 pub(crate) struct StartingRun {
     pub(crate) plan: ConductorPlan,
@@ -40,8 +40,8 @@ pub(crate) struct StartingRun {
 }
 
 impl StartingRun {
-    /// Starts the actors beside the conductor, with what they keep in the output folder; what the conductor
-    /// begins with.
+    /// Starts the actors beside the conductor, with their files in the output folder; returns the conductor's state
+    /// too.
     pub(crate) async fn start_actors(
         self,
         out: &Path,
@@ -102,7 +102,7 @@ impl StartingRun {
     }
 }
 
-/// Makes or reopens the log. Reading an old one blocks, so it is done aside.
+/// Creates or reopens the log. An old log is read on another thread, as that blocks.
 pub(crate) async fn begin_run(
     live: LiveRunPlan,
 ) -> Result<(StartingRun, RunObserver), CoordinatorError> {
@@ -153,13 +153,13 @@ fn read_log(mut live: LiveRunPlan) -> Result<(StartingRun, RunObserver), Coordin
     Ok((beginning, observer))
 }
 
-/// The programs of the user's own, by their tasks.
+/// Returns the users' own programs by task.
 fn own_programs(programs: &[TaskProgram]) -> BTreeMap<TaskId, Arc<OwnProgram>> {
     let own = (0..).map(TaskId::new).zip(programs);
     own.filter_map(|(task, program)| Some((task, Arc::clone(program.own()?)))).collect()
 }
 
-/// A name that no other run has: the experiment's, the time, and a random number.
+/// Makes a name that no other run has, from the experiment, the time, and a random number.
 fn new_run_name(experiment: &str, world: &CoordinatorWorld) -> Result<String, CoordinatorError> {
     let number = world.chance.draw_number().map_err(no_chance)? >> 32;
     Ok(format!("{experiment}-{:x}-{number:x}", world.wall.unix_us()))

@@ -11,7 +11,7 @@ use crate::lifecycle::stops::RunStops;
 use crate::server::desk::WorkerDesk;
 use crate::status::vitals::CoordinatorVitals;
 
-/// A coordinator that conducts a run, and is reached by its desk alone.
+/// A coordinator without a server, which workers in the same process reach by its desk.
 #[derive(Debug)]
 pub struct InProcess {
     service: RunActors,
@@ -22,12 +22,11 @@ pub struct InProcess {
 }
 
 impl LiveRunPlan {
-    /// Begins the run, or goes on with it, without a server: its address is not listened on, and nobody has to
-    /// prove who he is.
+    /// Begins or resumes the run without a server: it doesn't listen, and no caller has to prove who it is.
     ///
     /// # Errors
     ///
-    /// The particulars contradict each other, or the log is another coordinator's or can't be gone on with.
+    /// The parameters contradict each other, or the log belongs to another coordinator or can't be resumed.
     pub async fn in_process(self) -> Result<InProcess, CoordinatorError> {
         self.check_particulars()?;
         let (out, stops, entries) = (self.out.clone(), self.stops(), self.entry_count());
@@ -43,7 +42,7 @@ impl LiveRunPlan {
 }
 
 impl InProcess {
-    /// The desk at which its workers are served.
+    /// Returns the desk that serves its workers.
     #[must_use]
     pub fn worker_desk(&self) -> Arc<WorkerDesk> {
         Arc::clone(&self.desk)
@@ -53,7 +52,7 @@ impl InProcess {
     ///
     /// # Errors
     ///
-    /// The run broke, or was paused: see [`CoordinatorError`].
+    /// The run failed or was paused: see [`CoordinatorError`].
     pub async fn wait_end(&mut self) -> Result<LiveOutcome, CoordinatorError> {
         let Self { service, desk, stops, workers_stay, log } = self;
         let last = service.await_outcome(desk, stops.clone(), *workers_stay).await?;
@@ -61,8 +60,8 @@ impl InProcess {
         Ok(LiveOutcome { run, facts, log: log.clone() })
     }
 
-    /// Kills all its actors, as if their process had been killed; what their work in place still says and
-    /// writes until the runtime has seen to that is for the caller's network and disk to keep away.
+    /// Kills all actors as if their process had been killed. What blocking work of theirs still sends and writes is
+    /// for the caller's network and disk to drop.
     pub fn kill_actors(self) {
         self.service.kill_actors(&self.desk);
     }

@@ -32,102 +32,103 @@ use crate::storage::image_key::ImageSecret;
 use crate::system::listener::ConnectionListener;
 use crate::system::world::CoordinatorWorld;
 
-/// The time limit of a run that is open.
+/// Time limit of an open run.
 const NO_LIMIT: Time = Time::from_micros(1 << 62);
 
-/// The particulars of a live run.
+/// Parameters of a live run.
+///
+/// Use: [`LiveRunPlan::bind_run`] to listen, then [`BoundRun::conduct_run`]; or [`LiveRunPlan::conduct_run`] for
+/// both.
 #[derive(Debug)]
 pub struct LiveRunPlan {
-    /// What the run is made of.
+    /// Setup of the run.
     pub setup: Setup,
-    /// The run's tenants: the work of each and the policy that schedules it.
+    /// Work of each tenant, and the policy that schedules it.
     pub policies: Vec<(TenantWork, Box<dyn Policy>)>,
-    /// Parallel jobs, in order of submission, if the setup has any; those that follow others stand
-    /// anywhere.
+    /// Parallel jobs in order of submission; those that follow others may stand anywhere. Empty if the setup has
+    /// none.
     pub submissions: Vec<Submission>,
-    /// The VMs that customers of the provider request, in order of time, if the setup says that any
-    /// are.
+    /// VM requests of the provider's customers in order of time, if the setup has any.
     pub requests: Vec<(Time, VmRequest)>,
-    /// More of them may come from outside while it goes: it ends only once it is told that no more
-    /// do, and its time limit is none.
+    /// True if jobs may be submitted from outside while the run goes. It then ends only once it is closed to them,
+    /// and has no time limit.
     pub open: bool,
-    /// How long a parallel job's processes compute between two barriers, real time.
+    /// Time that a parallel job's processes compute between two barriers, in real time.
     pub phase: Duration,
-    /// What people call it.
+    /// Name of the experiment.
     pub experiment: String,
-    /// The first line of the event log, a JSON object; the key `live` is added to it.
+    /// First line of the event log, a JSON object, to which the key `live` is added.
     pub header: Value,
-    /// Where to listen; port 0 for any free one.
+    /// Address to listen on; port 0 for any free port.
     pub listen: SocketAddr,
-    /// How many workers to wait for.
+    /// Number of workers to wait for.
     pub workers: u32,
-    /// How much faster than real time it runs.
+    /// Ratio of emulated to real time.
     pub speedup: Speedup,
-    /// What the scheduler may want of the hosts at once.
+    /// VMs that the scheduler may want at once.
     pub demand: RunDemand,
-    /// Fraction of the hosts' cores kept for agents and CRIU.
+    /// Fraction of the hosts' cores kept free for agents and CRIU.
     pub reserve: Ppm,
     /// Share of a core per vCPU; `None`: the largest that fits.
     pub share: Option<Ppm>,
-    /// What each task runs.
+    /// Program of each task.
     pub programs: Vec<TaskProgram>,
-    /// Where the contents are that programs of the user's own begin with, by their digests (BLAKE3, in hexadecimal);
-    /// a run that is gone on with has them already.
+    /// Files with which users' own programs begin, by digest (BLAKE3, in hexadecimal); a resumed run has them
+    /// already.
     pub inputs: BTreeMap<String, PathBuf>,
-    /// How the metadata endpoints of VMs answer, where tasks run programs of the user's own.
+    /// Settings of the VMs' metadata endpoints, if tasks run users' own programs.
     pub metadata: MetadataSettings,
-    /// The part of all CPU time that may go, once all tasks have ended, into parts of them that another host computes
-    /// again; zero: into none.
+    /// Fraction of all CPU time that may be spent after the end of all tasks on computing parts of them again on
+    /// other hosts; zero: none.
     pub spot_checks: Ppm,
-    /// For how long a worker's certificate is good, real time.
+    /// Validity of a worker's certificate, in real time.
     pub certificates_valid: Duration,
-    /// Whether tasks are checkpointed; if so, no worker without CRIU is taken.
+    /// True if tasks are checkpointed; no worker without CRIU is accepted then.
     pub needs_criu: bool,
-    /// A checkpoint stands still for as long as modelled.
+    /// True if a task stands still at a checkpoint for as long as modelled.
     pub hold_checkpoints: bool,
-    /// Without processes, to measure dispatch.
+    /// True if no processes are started, to measure dispatch.
     pub noop: bool,
-    /// The output folder; made if it isn't there.
+    /// Output folder, which is created if need be.
     pub out: PathBuf,
-    /// After how much silence a worker is lost, real time.
+    /// Silence after which a worker is lost, in real time.
     pub lost_after: Duration,
-    /// For how long a worker keeps its VMs without a coordinator, and dials it again, real time.
+    /// Time for which a worker keeps its VMs and redials without a coordinator, in real time.
     pub hold: Duration,
-    /// The workers stay when the run is stopped, to be gone on with; else they are told that it is over.
+    /// True if workers stay when the run is stopped, so that it can be resumed; otherwise they are told that it is
+    /// over.
     pub workers_stay: bool,
-    /// For how long a worker without tasks may leave a command unanswered, real time: see
-    /// [`crate::ANSWER_WITHIN`].
+    /// Time within which a worker without tasks must answer a command, in real time: see [`crate::ANSWER_WITHIN`].
     pub answer_within: Duration,
-    /// When to end the run at the latest, emulated time.
+    /// Time limit of the run, in emulated time.
     pub limit: Time,
-    /// What is to go wrong at the workers, in order of time.
+    /// Faults to be injected at workers, in order of time.
     pub faults: Vec<HostFault>,
-    /// The channels on which the caller follows the run.
+    /// Channels by which the caller follows the run.
     pub observer: RunObserver,
-    /// Ends the run before its time.
+    /// Cancels the run.
     pub cancel: CancellationToken,
-    /// Stops the run where it is, to be gone on with: [`CoordinatorError::Paused`]. One that has not
-    /// begun is ended.
+    /// Pauses the run so that it can be resumed: [`CoordinatorError::Paused`]. A run that hasn't begun is ended.
     pub pause: CancellationToken,
-    /// Go on with the run whose log is in the output folder, if there is one.
+    /// True to resume the run whose log is in the output folder, if there is one.
     pub resume: bool,
-    /// The world that the coordinator is in: the system's, unless it is simulated.
+    /// Disk, clocks and threads of the coordinator: the system's, unless they are simulated.
     pub world: CoordinatorWorld,
 }
 
-/// Who looks on while a run goes.
+/// Channels by which a run is observed.
 #[derive(Debug, Default)]
 pub struct RunObserver {
-    /// Every step once it is durable, in order.
+    /// Receives every step once it is durable, in order.
     pub steps: Option<mpsc::UnboundedSender<Step>>,
-    /// How it goes, four times a second, and at the end.
+    /// Receives the progress, four times a second and at the end.
     pub progress: Option<watch::Sender<RunProgress>>,
 }
 
-/// A run that listens, before its workers come.
+/// A run that listens, before its workers connect.
 #[derive(Debug)]
 pub struct BoundRun {
-    /// What its log holds, which is this coordinator's alone from here on.
+    /// State in its log, which no other coordinator can open from now on.
     beginning: StartingRun,
     observer: RunObserver,
     particulars: RunParticulars,
@@ -136,20 +137,19 @@ pub struct BoundRun {
     vitals: CoordinatorVitals,
 }
 
-/// The outcome of a live run.
+/// Outcome of a live run.
 #[derive(Debug)]
 pub struct LiveOutcome {
-    /// The run at its end; cancelled runs say so.
+    /// The run at its end, also if it was cancelled.
     pub run: Run,
-    /// What was measured in the run: shares, CPU time, hosts.
+    /// Measured facts: shares, CPU time, hosts.
     pub facts: LiveFacts,
-    /// The event log.
+    /// Path of the event log.
     pub log: PathBuf,
 }
 
 impl LiveRunPlan {
-    /// What the service goes by.
-    /// Whether a task runs a program of the user's own.
+    /// Checks of the parameters. Returns whether a task runs a user's own program.
     fn has_own_programs(&self) -> bool {
         self.programs.iter().any(|program| program.own().is_some())
     }
@@ -201,13 +201,13 @@ impl LiveRunPlan {
         }
     }
 
-    /// Checks the particulars, listens, takes the log, makes the run's identity and says where it
-    /// listens, so that workers can be told where to dial and whom to trust.
+    /// Checks the parameters, listens, opens the log, makes the run's identity and publishes the address, so that
+    /// workers can be told where to connect and whom to trust.
     ///
     /// # Errors
     ///
-    /// The particulars contradict each other, the address can't be listened on, the log is another
-    /// coordinator's or can't be gone on with, or the identity can't be kept in the output folder.
+    /// The parameters contradict each other, the address can't be listened on, the log belongs to another coordinator
+    /// or can't be resumed, or the identity can't be kept in the output folder.
     pub async fn bind_run(self) -> Result<BoundRun, CoordinatorError> {
         self.check_particulars()?;
         let addr = self.listen;
@@ -216,11 +216,12 @@ impl LiveRunPlan {
         self.bind_listener(Box::new(listener)).await
     }
 
-    /// The same, with connections from there and not from `listen`: a simulation's.
+    /// Prepares the run as [`LiveRunPlan::bind_run`] does, with connections from `listener` instead of the address:
+    /// those of a simulation.
     ///
     /// # Errors
     ///
-    /// See [`LiveRunPlan::bind_run`].
+    /// As of [`LiveRunPlan::bind_run`].
     pub async fn bind_on(
         self,
         listener: Box<dyn ConnectionListener>,
@@ -229,7 +230,7 @@ impl LiveRunPlan {
         self.bind_listener(listener).await
     }
 
-    /// The run on this listener, once its particulars are checked.
+    /// Prepares the run on this listener, once its parameters are checked.
     async fn bind_listener(
         self,
         listener: Box<dyn ConnectionListener>,
@@ -265,21 +266,21 @@ impl LiveRunPlan {
         Ok(BoundRun { beginning, observer, particulars, address_file, out, vitals })
     }
 
-    /// [`Self::bind_run`] and [`BoundRun::conduct_run`].
+    /// Prepares and conducts the run: [`Self::bind_run`], then [`BoundRun::conduct_run`].
     ///
     /// # Errors
     ///
-    /// See there.
+    /// As of these.
     pub async fn conduct_run(self) -> Result<LiveOutcome, CoordinatorError> {
         self.bind_run().await?.conduct_run().await
     }
 
-    /// The requests by which its user ends the run before its time.
+    /// Returns the tokens by which the user stops the run.
     pub(crate) fn stops(&self) -> RunStops {
         RunStops { cancel: self.cancel.clone(), pause: self.pause.clone() }
     }
 
-    /// Number of its tasks and parallel jobs; `u32::MAX` for a run that is open.
+    /// Returns the number of tasks and parallel jobs; `u32::MAX` for an open run.
     pub(crate) fn entry_count(&self) -> u32 {
         let entries = self.setup.bag.tasks.len() + self.submissions.len();
         if self.open { u32::MAX } else { u32::try_from(entries).unwrap_or(u32::MAX) }
@@ -310,7 +311,7 @@ impl LiveRunPlan {
 }
 
 impl LiveRunPlan {
-    /// What is wrong with its parallel jobs.
+    /// Returns what is wrong with the parallel jobs.
     fn wrong_job(&self) -> Option<String> {
         let machine = match &self.setup.jobs {
             Some(_) => self.setup.space_of_jobs(),
@@ -331,35 +332,35 @@ impl LiveRunPlan {
     }
 }
 
-/// The jobs that follow none, which are submitted in this order.
+/// Returns the jobs without predecessors, in order.
 pub(crate) fn in_order(jobs: &[Submission]) -> impl Iterator<Item = &Submission> {
     jobs.iter().filter(|job| job.after.is_none())
 }
 
 impl BoundRun {
-    /// The address and port that its workers dial.
+    /// Returns the address and port that workers dial.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.particulars.address
     }
 
-    /// The file with the token of a role: for its owner alone, and there until the run is over.
+    /// Returns the file with the token of a role. Only its owner can read it, and it is removed when the run is over.
     #[must_use]
     pub fn token_file(&self, role: Role) -> PathBuf {
         identity::token_file(&self.out, role)
     }
 
-    /// What only the coordinator knows of itself, for whoever looks on.
+    /// Returns the coordinator's vitals for observers.
     #[must_use]
     pub fn vitals(&self) -> CoordinatorVitals {
         self.vitals.clone()
     }
 
-    /// Conducts the run to its end. Dropping the future does not end it: cancel its token.
+    /// Conducts the run to its end. Dropping the future doesn't end it: cancel its token.
     ///
     /// # Errors
     ///
-    /// The run broke: see [`CoordinatorError`]. Its workers have been told to clean up.
+    /// The run failed: see [`CoordinatorError`]. Its workers were told to clean up.
     pub async fn conduct_run(self) -> Result<LiveOutcome, CoordinatorError> {
         let Self { beginning, observer, particulars, address_file, out, vitals } = self;
         let log = out.join(dormouse_log::FILE);

@@ -21,36 +21,36 @@ use crate::messages::outside::JobIntake;
 use crate::protocol::announce::list_announcements;
 use crate::time::outage::ClockAnchor;
 
-/// What a log holds of a run.
+/// State of a run restored from its log.
 #[derive(Debug)]
 pub(crate) struct RestoredRun {
     pub(crate) run_name: String,
     pub(crate) run: Run,
     pub(crate) facts: LiveFacts,
     pub(crate) evidence: Evidence,
-    /// How programs of the user's own ended.
+    /// Ends of users' own programs.
     pub(crate) ends: Vec<ProgramAttemptEnd>,
     pub(crate) answer_seed: u64,
     pub(crate) hosts: Vec<RestoredHost>,
-    /// What the hosts were told by the log's end and have not done.
+    /// Commands in the log that hosts haven't answered.
     pub(crate) outstanding: Outstanding,
-    /// Reports that a crash parted from their accounts, which the log has: their hosts and numbers.
+    /// Reports that a crash separated from their accounts, which are in the log: hosts and numbers.
     pub(crate) parted: BTreeSet<(HostId, u64)>,
     pub(crate) begun: bool,
     pub(crate) last: Time,
-    /// What its clock last showed beside the wall clock.
+    /// Last recorded relation of the run's clock to the wall clock.
     pub(crate) anchor: Option<ClockAnchor>,
-    /// Number of the experiment's faults that have been asked for.
+    /// Number of the experiment's faults that were injected.
     pub(crate) faults_asked: usize,
-    /// What was submitted, and whether more may come from outside.
+    /// Jobs submitted so far, and whether more may come from outside.
     pub(crate) door: JobIntake,
-    /// The jobs that follow others and have not been submitted.
+    /// Jobs that follow others and aren't submitted yet.
     pub(crate) followers: WaitingFollowers,
     pub(crate) good_bytes: u64,
 }
 
 impl RestoredRun {
-    /// The state of a run that has no log.
+    /// Makes the state of a run without a log.
     pub(crate) fn empty_state(
         (run, evidence, answer_seed): (Run, Evidence, u64),
         (followers, door): (WaitingFollowers, JobIntake),
@@ -77,7 +77,7 @@ impl RestoredRun {
     }
 }
 
-/// Rebuilds a run from its log.
+/// Restores a run from its log.
 pub(crate) fn restore_run(
     path: &Path,
     header: &Value,
@@ -273,7 +273,7 @@ pub(crate) fn restore_run(
     })
 }
 
-/// The live part of a log's header, if the rest is this run's header.
+/// Returns the live part of a log's header, if the rest is equal to this run's header.
 fn same_run<'a>(logged: &'a Value, header: &Value) -> Result<&'a Value, String> {
     let live = logged.get("live").ok_or("it is not the log of a live run")?;
     let other = |key: &str| format!("its header differs in '{key}': it is the log of another run");

@@ -48,42 +48,41 @@ use crate::system::listener::ConnectionListener;
 use crate::system::world::{BlockingThreads, CoordinatorWorld, WallClock};
 use crate::{CoordinatorError, REFUSED};
 
-/// The checkpoint store's name in the output folder.
+/// Name of the checkpoints' folder in the output folder.
 const CHECKPOINTS: &str = "checkpoints";
-/// The largest message a worker may send; well above what an honest one sends.
+/// Largest message that a worker may send, well above what an honest one sends.
 const LARGEST_MESSAGE: usize = 4 << 20;
-/// Calls that may be under way at once on one connection: a worker has its session, or the
-/// checkpoints that it sends and fetches.
+/// Most calls at once on a connection: a worker has its session, or the checkpoints that it sends and fetches.
 const STREAMS: u32 = 128;
-/// Bytes of one call that a peer may send before the coordinator has read them.
+/// Bytes of one call that a peer may send ahead of the coordinator's reading.
 const STREAM_WINDOW: u32 = 1 << 20;
-/// Bytes of all calls of one connection that a peer may send before the coordinator has read them: those of the
-/// eight checkpoints that a worker sends at a time, so that none waits until another is written to disk.
+/// Bytes of all calls of a connection that a peer may send ahead of the coordinator's reading: those of the eight
+/// checkpoints that a worker sends at a time, so that none waits while another is written to disk.
 const CONNECTION_WINDOW: u32 = 8 * STREAM_WINDOW;
-/// How long the last writes, and the last goodbyes, may take each.
+/// Time that the last writes, and the last goodbyes, may each take.
 const ENDING: Duration = Duration::from_secs(10);
 
-/// What the outside must know of a run.
+/// What the server must know about a run.
 #[derive(Debug)]
 pub(crate) struct RunParticulars {
     pub(crate) experiment: String,
-    /// Number of tasks and parallel jobs; `u32::MAX` for a run that is open.
+    /// Number of tasks and parallel jobs; `u32::MAX` for an open run.
     pub(crate) entries: u32,
     pub(crate) lost_after: Duration,
     pub(crate) listener: Box<dyn ConnectionListener>,
     pub(crate) address: SocketAddr,
-    /// The authority and the tokens that are believed.
+    /// The authority and the accepted tokens.
     pub(crate) identity: RunIdentity,
-    /// The clock by which certificates are over.
+    /// Clock for the validity of certificates.
     pub(crate) wall: WallClock,
-    /// For how long a certificate is good.
+    /// Validity of a certificate.
     pub(crate) certificates_valid: Duration,
     pub(crate) stops: RunStops,
-    /// Nobody tells them that the run is over where it can be gone on with.
+    /// True if workers aren't told that the run is over while it can be resumed.
     pub(crate) workers_stay: bool,
 }
 
-/// The actors beside the conductor of a run.
+/// Actors of a run beside its conductor.
 #[derive(Debug)]
 pub(crate) struct RunActors {
     pub(crate) warden: ActorRef<()>,
@@ -91,7 +90,7 @@ pub(crate) struct RunActors {
     pub(crate) store: Arc<CheckpointFolder>,
     pub(crate) assignments: Arc<AttemptAssignments>,
     vitals: CoordinatorVitals,
-    /// The run, for whoever traces it.
+    /// Tracing span of the run.
     pub(crate) span: Span,
     pub(crate) lives: Arc<SessionRegistry>,
     pub(crate) board: watch::Sender<PostedProgress>,
@@ -107,7 +106,7 @@ fn broken_actor(error: &ractor::SpawnErr) -> CoordinatorError {
     CoordinatorError::Part { part: "coordinator's start", why: error.to_string() }
 }
 
-/// Takes in a file that tasks begin with, which must be what it was when its experiment was read.
+/// Stores an input file of tasks, which must be unchanged since the experiment was read.
 fn take_in(contents: &ContentPool, digest: &str, file: &Path) -> Result<(), CoordinatorError> {
     let input = |why: String| CoordinatorError::Input { path: file.to_owned(), why };
     let taken = contents.take_in(file, "input").map_err(|error| input(error.to_string()))?;
@@ -117,7 +116,7 @@ fn take_in(contents: &ContentPool, digest: &str, file: &Path) -> Result<(), Coor
     }
 }
 
-/// The store of objects of the run, if it is to have one, with the files that its tasks begin with.
+/// Opens the object store of the run, if it has one, and stores the tasks' input files there.
 async fn open_offsite(
     plan: &ConductorPlan,
     contents: &Arc<ContentPool>,
@@ -141,7 +140,7 @@ async fn open_offsite(
 }
 
 impl RunActors {
-    /// Starts them, with what they keep in the output folder. So much of the log is durable.
+    /// Starts the actors, with their files in the output folder; `durable` bytes of the log are durable.
     pub(crate) async fn start_actors(
         out: &Path,
         (plan, inputs): (&ConductorPlan, BTreeMap<String, PathBuf>),
@@ -208,14 +207,14 @@ impl RunActors {
         })
     }
 
-    /// Puts into the run's folder what attempts left that ended before the run was gone on with, unless it is there.
+    /// Writes the outputs of attempts that ended before the run was resumed, unless they are there.
     pub(crate) fn lay_out(&self, ends: Vec<ProgramAttemptEnd>) {
         for of in ends {
             Box::new(LayOut { contents: Arc::clone(self.store.contents()), of }).on_durable();
         }
     }
 
-    /// Starts the conductor, and opens the desk for its workers and so many tasks and parallel jobs.
+    /// Starts the conductor, and opens the desk for its workers, with this number of tasks and parallel jobs.
     pub(crate) async fn open(
         &self,
         args: ConductorArgs,
@@ -246,7 +245,7 @@ impl RunActors {
     ///
     /// # Errors
     ///
-    /// It broke. Its workers have been told to clean up.
+    /// It failed. Its workers were told to clean up.
     pub(crate) async fn conduct_run(
         mut self,
         args: ConductorArgs,
@@ -280,8 +279,7 @@ impl RunActors {
         self.close(outcome?).await
     }
 
-    /// Waits for the end of the run, which its user may want before its time, has all workers told of it, and ends
-    /// the actors.
+    /// Waits for the end of the run or the user's stop, tells all workers, and ends the actors.
     pub(crate) async fn await_outcome(
         &mut self,
         desk: &WorkerDesk,
@@ -305,7 +303,7 @@ impl RunActors {
         outcome
     }
 
-    /// Removes what a run that is over needs no more.
+    /// Removes what a run needs no longer once it is over.
     pub(crate) async fn close(
         &self,
         last: ConductorState,
@@ -335,7 +333,7 @@ impl RunActors {
         Ok(last)
     }
 
-    /// Kills all its actors, as if their process had been killed.
+    /// Kills all actors as if their process had been killed.
     pub(crate) fn kill_actors(&self, desk: &WorkerDesk) {
         desk.conductor.kill();
         self.journal.kill();
@@ -343,7 +341,7 @@ impl RunActors {
         self.warden.kill();
     }
 
-    /// Waits for the end: of the run, or of a part of it.
+    /// Waits for the end of the run, or of one of its actors.
     async fn last_state(&mut self) -> Result<ConductorState, CoordinatorError> {
         let lost = |why: &str| CoordinatorError::Part { part: "conductor", why: why.to_owned() };
         let last = tokio::select! {
@@ -369,8 +367,7 @@ impl RunActors {
     }
 }
 
-/// Serves until the end of all sessions is announced, and then until every connection has been
-/// told.
+/// Serves calls until the end of all sessions is announced and every connection has been told.
 async fn serve_calls(
     incoming: ReceiverStream<std::io::Result<TlsConnection>>,
     (api, observe): (ClientApi, ObserveApi),
@@ -396,7 +393,7 @@ async fn serve_calls(
         .await
 }
 
-/// A server that ends before the run does ends the run.
+/// Ends the run if its server ends first.
 async fn watch_server(
     server: tokio::task::JoinHandle<Result<(), tonic::transport::Error>>,
     addr: SocketAddr,

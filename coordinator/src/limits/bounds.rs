@@ -5,17 +5,17 @@ use dormouse_proto::v1;
 use v1::report::Report as R;
 use v1::task_finished::Due;
 
-/// The most of anything that is reported in microseconds, bytes or thousandths: nine years, 256 TiB.
-/// Sums of tens of thousands of these fit into what they are kept in.
+/// Largest reported amount of microseconds, bytes or thousandths: nine years, 256 TiB. Sums of tens of thousands of
+/// these don't overflow.
 const MAX_NUMBER: u64 = 1 << 48;
-/// The most emulated time: it may go a million times as fast, but is not summed up.
+/// Largest reported emulated time, which may pass a million times as fast but isn't summed.
 const MOST_EMULATED: u64 = 1 << 62;
 
-/// Refuses a report with such a number.
+/// Checks that no number in a report is too large.
 ///
 /// # Errors
 ///
-/// The number that is too large, and how much it may be.
+/// The number, and its bound.
 pub(crate) fn check_numbers(report: &v1::Report) -> Result<(), String> {
     let Some(report) = &report.report else { return Ok(()) };
     let most = |most: u64, numbers: &[u64]| match numbers.iter().find(|n| **n > most) {
@@ -36,7 +36,7 @@ pub(crate) fn check_numbers(report: &v1::Report) -> Result<(), String> {
     most(MAX_NUMBER, &report_numbers(report))
 }
 
-/// The numbers of a report that are of the real world, or summed up.
+/// Returns the numbers in a report that are real amounts or are summed.
 fn report_numbers(report: &R) -> Vec<u64> {
     match report {
         R::Ready(it) => it.real_repetition_us.clone(),

@@ -5,23 +5,24 @@ use std::time::Duration;
 
 use dormouse_model::{AttemptLedger, JobStartLedger, LoadReport, Report};
 
-/// By this much a worker's clocks may be ahead of the coordinator's: both count from the welcome, which
-/// the one sends before the other has it.
+/// Time by which a worker's clock may be ahead of the coordinator's: both count from the welcome, which one sends
+/// before the other receives it.
 const SLACK: Duration = Duration::from_secs(1);
 /// More cores than any host has, in thousandths.
 const MOST_MILLICORES: u32 = 4_096_000;
-/// The longest that a worker may have promised, microseconds: a promise is not bounded by what has passed.
+/// Longest time that a worker may have promised, in microseconds; promises aren't bounded by the time that has
+/// passed.
 const MOST_PROMISED: u64 = 1 << 40;
 
-/// Bytes of memory that no host reads and writes in a microsecond: 100 GB/s.
+/// Bytes of memory per microsecond that no host can read and write: 100 GB/s.
 const MOST_BYTES_PER_US: u64 = 100_000;
 
-/// Refuses a checkpoint of so many bytes that CRIU can't have taken in the time that is claimed for it, while its task stood still for
-/// this long.
+/// Checks that CRIU can have taken a checkpoint of this size in the reported time, while its task stood still for the
+/// reported time.
 ///
 /// # Errors
 ///
-/// What can't be, and what can.
+/// What is impossible, and what would be possible.
 pub(crate) fn check_dump(
     bytes: u64,
     real_dump_us: u64,
@@ -43,17 +44,17 @@ pub(crate) fn check_dump(
     Ok(())
 }
 
-/// What a VM can have had at most.
+/// Bounds of what a VM can have used.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct VmRoom {
-    /// The vCPUs of the VM, each of which has a core at most.
+    /// Number of the VM's vCPUs, each of which uses at most a core.
     pub(crate) vcpus: u32,
-    /// How long the host has been there.
+    /// Time for which its host has been connected.
     pub(crate) there: Duration,
 }
 
 impl VmRoom {
-    /// The most CPU time that it can have had, microseconds.
+    /// Returns the most CPU time that the VM can have used, in microseconds.
     fn cpu_us(self) -> u64 {
         self.wall_us().saturating_mul(u64::from(self.vcpus.max(1)))
     }
@@ -74,12 +75,12 @@ fn check_most(what: &str, is: u64, most: u64) -> Result<(), String> {
     }
 }
 
-/// Refuses what a host can't have done besides; `there`: for how long it has been there, where that is
+/// Checks that a host's reported load is possible; `there` is the time for which it has been connected, if that is
 /// known.
 ///
 /// # Errors
 ///
-/// What can't be, and what can.
+/// What is impossible, and what would be possible.
 pub(crate) fn check_load(
     load: &LoadReport,
     before: Option<&LoadReport>,
@@ -106,11 +107,11 @@ pub(crate) fn check_load(
     Ok(())
 }
 
-/// Refuses what a VM can't have had.
+/// Checks that a report doesn't claim more than a VM can have used.
 ///
 /// # Errors
 ///
-/// What can't be, and what can.
+/// What is impossible, and what would be possible.
 pub(crate) fn check_report(report: &Report, room: VmRoom) -> Result<(), String> {
     match report {
         &Report::Share { real_promised_us, real_received_us, .. } => {

@@ -7,11 +7,11 @@ use dormouse_tasks::limits::{CHANGES, RESULT_BYTES, WHY_BYTES};
 use dormouse_units::one_line;
 use v1::report::Report as R;
 
-/// Cuts each text of a report to [`WHY_BYTES`], as one line with nothing in it that a terminal would obey.
+/// Cuts each text of a report to [`WHY_BYTES`] and makes it one line without control characters.
 ///
 /// # Errors
 ///
-/// The result of a task is longer than any.
+/// The result of a task is too long.
 pub(crate) fn bound_texts(report: &mut v1::Report) -> Result<(), String> {
     let Some(report) = &mut report.report else { return Ok(()) };
     let text = match report {

@@ -11,15 +11,15 @@ use v1::report::Report as R;
 
 use tokio::time::Instant;
 
-/// Reports that nobody asked for in a second, on average.
+/// Average number of unsolicited reports per second that a worker may send.
 const PER_SECOND: u32 = 1_000;
-/// So many may come at once.
+/// Number of unsolicited reports that may come at once.
 const BURST: u32 = 20_000;
-/// Reports that changed nothing, in the life of a worker: it reports what happened before it heard that an
-/// attempt is over.
+/// Number of reports that may change nothing in the life of a worker, which reports what happened before it learns
+/// that an attempt is over.
 const MOST_STALE: u32 = 10_000;
 
-/// What is left of what a worker may say unasked.
+/// Unsolicited reports that a worker may still send.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MessageAllowance {
     left: u32,
@@ -31,11 +31,11 @@ impl MessageAllowance {
         Self { left: BURST, refilled: now }
     }
 
-    /// Takes one for a report that nobody asked for.
+    /// Counts a report, if it is unsolicited.
     ///
     /// # Errors
     ///
-    /// It has said too much.
+    /// The worker has sent too many.
     pub(crate) fn take_report(&mut self, report: &v1::Report, now: Instant) -> Result<(), String> {
         if !matches!(report.report, Some(R::Credits(_) | R::VmShare(_) | R::HostLoad(_))) {
             return Ok(());
@@ -57,17 +57,17 @@ impl MessageAllowance {
     }
 }
 
-/// Counts reports of a worker that changed nothing.
+/// Count of a worker's reports that changed nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct StaleReports(u32);
 
 impl StaleReports {
-    /// Counts one more.
+    /// Counts one more report.
     pub(crate) const fn count_stale(&mut self) {
         self.0 = self.0.saturating_add(1);
     }
 
-    /// Why they are too many for a worker that does as it is told, if they are.
+    /// Returns an explanation if there are more than a correct worker would send.
     pub(crate) fn too_many(self) -> Option<String> {
         (self.0 > MOST_STALE)
             .then(|| format!("it reported {} times on what it has no part in", self.0))

@@ -21,29 +21,29 @@ use crate::system::world::BlockingThreads;
 use crate::time::punctuality::Punctuality;
 use crate::{CoordinatorError, NEWS, SPANS};
 
-/// How often it is looked whether a full disk has room again, and for how long at most.
+/// Interval at which a full disk is checked for room again.
 const FULL_LOOK: Duration = Duration::from_millis(500);
 const FULL_FOR: Duration = Duration::from_secs(600);
 
-/// How far the seal may be behind what is durable: to write it takes about as long as a sync, and nothing
-/// that is sent waits for it.
+/// Largest time by which the log's seal may lag behind the durable log: writing it takes about as long as a sync, and
+/// no command waits for it.
 const SEAL_WITHIN: Duration = Duration::from_millis(250);
 
-/// What must not happen before the steps that allow it are durable.
+/// An action that must wait until the steps that allow it are durable.
 pub(crate) trait OnceDurable: fmt::Debug + Send + Sync {
-    /// They are. It must not wait for anything.
+    /// Runs the action, as its steps are durable. It must not block.
     fn on_durable(self: Box<Self>);
 }
 
-/// Steps to be written together with what hangs on them.
+/// Steps to be written together, with the actions that wait for them.
 #[derive(Debug, Default)]
 pub(crate) struct JournalBatch {
-    /// The first line of a new log.
+    /// First line of a new log.
     pub(crate) header: Option<Value>,
     pub(crate) steps: Vec<Step>,
-    /// What they allow, in order.
+    /// Actions to run once the steps are durable, in order.
     pub(crate) then: Vec<Box<dyn OnceDurable>>,
-    /// When the first of them was handed over.
+    /// When the first of the steps was handed over.
     pub(crate) since: Option<Instant>,
 }
 
@@ -55,7 +55,7 @@ impl JournalBatch {
         self.since = self.since.or(later.since);
     }
 
-    /// Makes it durable. How much of the log is then, if it has grown.
+    /// Makes the steps durable; returns the length of the durable log if it has grown.
     fn write(&self, to: &mut LogWriter) -> Result<Option<u64>, LogError> {
         self.header.iter().try_for_each(|header| to.line(header))?;
         self.steps.iter().try_for_each(|step| to.line(step))?;
@@ -79,24 +79,24 @@ pub(crate) struct Journal;
 #[derive(Debug)]
 pub(crate) enum JournalMsg {
     Append(JournalBatch),
-    /// Answered when all that was appended before is durable.
+    /// Answered once all that was appended before is durable.
     Flush(RpcReplyPort<()>),
-    /// The writer is back with what it wrote.
+    /// The writer returns with the result of a write.
     Written {
         writer: Box<LogWriter>,
         batch: JournalBatch,
         outcome: Result<Option<u64>, LogError>,
     },
-    /// There may be room by now on a disk that was full.
+    /// A disk that was full may have room again.
     LookForRoom,
-    /// The seal is as far behind the log as it may be.
+    /// The seal must be written now.
     Seal,
-    /// The writer is back from the seal.
+    /// The writer returns from writing the seal.
     Sealed {
         writer: Box<LogWriter>,
         outcome: Result<(), LogError>,
     },
-    /// The writer is lost: a bug.
+    /// The writer was lost in a panic: a bug.
     Broken {
         why: String,
     },
@@ -106,35 +106,35 @@ pub(crate) enum JournalMsg {
 pub(crate) struct JournalArgs {
     pub(crate) writer: LogWriter,
     pub(crate) observer: Option<UnboundedSender<Step>>,
-    /// Hears how many bytes of the log are durable.
+    /// Sends the number of durable bytes of the log.
     pub(crate) durable: watch::Sender<u64>,
     pub(crate) punctuality: Arc<Punctuality>,
     pub(crate) failed: UnboundedSender<CoordinatorError>,
-    /// The threads on which the journal writes.
+    /// Threads on which the journal writes.
     pub(crate) threads: BlockingThreads,
-    /// The run, for whoever traces it.
+    /// Tracing span of the run.
     pub(crate) span: Span,
 }
 
 #[derive(Debug)]
 pub(crate) struct JournalState {
     punctuality: Arc<Punctuality>,
-    /// Here unless it writes.
+    /// The log's writer; `None` while it writes on another thread.
     writer: Option<Box<LogWriter>>,
     pending: JournalBatch,
     flushes: Vec<RpcReplyPort<()>>,
     observer: Option<UnboundedSender<Step>>,
     durable: watch::Sender<u64>,
     failed: UnboundedSender<CoordinatorError>,
-    /// Nothing can be made durable any more.
+    /// True if nothing can be made durable any more.
     broken: bool,
-    /// The place in the log up to which all is durable.
+    /// Chain of the log up to which everything is durable.
     durable_to: Chain,
-    /// Since when the disk has been full, if it is.
+    /// When the disk became full; `None`: it isn't.
     full_since: Option<Instant>,
-    /// It waits until it looks for room again.
+    /// True while it waits to check for room again.
     waits_for_room: bool,
-    /// When the seal is to be written next, which is before anything else once that is over.
+    /// When the seal is written next; once due, it is written before anything else.
     seal: SealState,
     threads: BlockingThreads,
     span: Span,
@@ -143,16 +143,16 @@ pub(crate) struct JournalState {
 /// When the seal is written next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SealState {
-    /// Nothing was written since the last time.
+    /// Not at all: nothing was written since.
     Kept,
     /// After a while.
     Later,
-    /// As soon as the log is not being written.
+    /// As soon as no write is under way.
     Due,
 }
 
 impl JournalState {
-    /// Writes all that is pending, unless it writes already.
+    /// Writes all pending steps, unless a write is under way.
     fn write(&mut self, myself: &ActorRef<JournalMsg>) {
         if self.broken || self.waits_for_room {
             return;
@@ -182,13 +182,13 @@ impl JournalState {
         tokio::spawn(async move { myself.cast(writer_back(threads.run(writing).await)) });
     }
 
-    /// Whether nothing is to be written.
+    /// Returns whether nothing is left to be written.
     fn is_idle(&self) -> bool {
         let JournalBatch { header, steps, then, .. } = &self.pending;
         header.is_none() && steps.is_empty() && then.is_empty()
     }
 
-    /// Says that all is durable.
+    /// Answers those who wait until everything is durable.
     fn answer_durable(&mut self) {
         for flush in self.flushes.drain(..) {
             let _ = flush.send(());
@@ -204,7 +204,7 @@ impl JournalState {
         tokio::spawn(async move { myself.cast(writer_back(threads.run(sealing).await)) });
     }
 
-    /// Has the seal written after a while, unless it is to be written already.
+    /// Schedules a write of the seal, unless one is scheduled.
     fn seal_later(&mut self, myself: &ActorRef<JournalMsg>) {
         if self.seal == SealState::Kept {
             self.seal = SealState::Later;
@@ -228,7 +228,7 @@ impl JournalState {
         }
     }
 
-    /// The disk has no room for a batch: it is written again once there may be.
+    /// Keeps a batch for which the disk has no room, to write it again later.
     fn wait_for_room(
         &mut self,
         myself: &ActorRef<JournalMsg>,
@@ -264,7 +264,7 @@ impl JournalState {
     }
 }
 
-/// The message with which the writer is back.
+/// Makes the message with which the writer returns.
 fn writer_back(outcome: Result<JournalMsg, JoinError>) -> JournalMsg {
     outcome.unwrap_or_else(|panic| JournalMsg::Broken { why: panic.to_string() })
 }

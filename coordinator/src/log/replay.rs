@@ -8,13 +8,13 @@ use dormouse_log::{LogError, LogReader};
 use dormouse_model::{Command, Step};
 use serde_json::Value;
 
-/// Why a log can't be replayed.
+/// Reasons why a log can't be replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum LogReplayError {
     /// The log can't be read.
     #[error(transparent)]
     Log(#[from] LogError),
-    /// No run can be made of its header.
+    /// No run can be made from its header.
     #[error("{path}, line 1: no run can be made of this header")]
     Header {
         /// Path of the log.
@@ -24,31 +24,31 @@ pub enum LogReplayError {
     },
 }
 
-/// What a replay showed.
+/// Result of a replay.
 #[derive(Debug)]
 pub struct ReplayReport {
     /// Number of steps replayed.
     pub steps: u64,
-    /// The last line of the log was torn and left out.
+    /// True if the last line of the log was torn and left out.
     pub torn: bool,
-    /// The first step that came out differently; the replay ended there.
+    /// The first step that came out differently, where the replay ended; `None`: none did.
     pub difference: Option<ReplayDifference>,
-    /// The digest of all decisions.
+    /// Digest of all decisions, in hexadecimal.
     pub decisions_sha256: String,
-    /// The run as it was at the end.
+    /// The run at the end of the replay.
     pub run: Run,
-    /// What was measured in it.
+    /// Facts measured in the run.
     pub facts: LiveFacts,
 }
 
-/// A step that came out differently.
+/// A step that came out differently in a replay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplayDifference {
-    /// The line of the log, from 1.
+    /// Number of the line in the log, from 1.
     pub line: u64,
-    /// The text of that line: the step as it was recorded.
+    /// Text of the line: the recorded step.
     pub recorded: String,
-    /// The step that the same event makes now, as JSON.
+    /// The step that the event makes now, as JSON.
     pub replayed: String,
 }
 
@@ -56,7 +56,7 @@ pub struct ReplayDifference {
 ///
 /// # Errors
 ///
-/// The log can't be read. That it came out differently is no error but the result.
+/// The log can't be read, or no run can be made. A step that comes out differently is a result and no error.
 pub fn replay_log(
     path: &Path,
     make: impl FnOnce(&Value) -> Result<Run, Box<dyn std::error::Error + Send + Sync>>,
@@ -80,14 +80,15 @@ pub fn replay_log(
     Ok(ReplayReport { steps, torn, difference, decisions_sha256, run, facts })
 }
 
-/// The next step of a log, whose counts are within those of an experiment: the run makes room for what it hears.
+/// Reads the next step of a log and checks that its counts are possible in an experiment, as the run allocates memory
+/// by them.
 pub(crate) fn next_step(log: &mut LogReader) -> Result<Option<Step>, LogError> {
     let Some(step) = log.next_step::<Step>()? else { return Ok(None) };
     step.check_counts().map_err(|why| log.damaged(why))?;
     Ok(Some(step))
 }
 
-/// Feeds the event of the step that was read last to the run again, and compares what comes of it.
+/// Feeds the event of the step that was just read to the run again, and compares the outcome.
 pub(crate) fn replay_step(
     run: &mut Run,
     step: Step,

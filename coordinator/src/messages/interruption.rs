@@ -5,10 +5,10 @@ use dormouse_cloud::{InterruptionAction, InterruptionTarget};
 use dormouse_proto::v1;
 use dormouse_units::{TypeName, VmId, ZoneName};
 
-/// The longest reason for what somebody does to a run: it goes into the log.
+/// Longest reason for an action on a run, in bytes, as it goes into the log.
 const LONGEST_REASON: usize = 255;
 
-/// An act of the provider that is asked for.
+/// A requested action of the provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct InjectedInterruption {
     pub(crate) target: InterruptionTarget,
@@ -17,11 +17,11 @@ pub(crate) struct InjectedInterruption {
 }
 
 impl InjectedInterruption {
-    /// Reads what a request asks for.
+    /// Reads a request.
     ///
     /// # Errors
     ///
-    /// It can't be: what is wrong with it.
+    /// What is wrong with it.
     pub(crate) fn from_request(request: v1::InterruptRequest) -> Result<Self, String> {
         use v1::interrupt_request::{Action as Asked, Target as Meant};
         let action = match Asked::try_from(request.action) {
@@ -49,7 +49,7 @@ impl InjectedInterruption {
     }
 }
 
-/// The VMs that an action can be done to, in words.
+/// Describes the VMs to which an action applies.
 pub(crate) const fn fitting_vms(action: InterruptionAction) -> &'static str {
     match action {
         InterruptionAction::Hibernate => "only spot VMs that run hibernate",
@@ -65,11 +65,11 @@ pub(crate) const fn fitting_vms(action: InterruptionAction) -> &'static str {
     }
 }
 
-/// A reason for the log, or this one where none is given.
+/// Returns a reason for the log: the given one, or `or` if it is empty.
 ///
 /// # Errors
 ///
-/// It is no line of text.
+/// It isn't a single line of text.
 pub(crate) fn read_reason(given: String, or: &str) -> Result<String, String> {
     if given.len() > LONGEST_REASON || given.chars().any(char::is_control) {
         return Err(format!(

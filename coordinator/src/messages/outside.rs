@@ -11,14 +11,14 @@ use ractor::RpcReplyPort;
 
 use crate::log::journal::OnceDurable;
 
-/// The longest key: it goes into the log.
+/// Longest key of a job, in bytes, as it goes into the log.
 const LONGEST_KEY: usize = 255;
-/// The longest run time and estimate that is taken, emulated: three years.
+/// Longest run time and estimate of a job, emulated: three years.
 const LONGEST: u64 = 100_000_000_000_000;
-/// The least usage of a processor, as in experiment files.
+/// Smallest usage of a processor, as in experiment files.
 const LEAST_USAGE: Ppm = Ppm::new(10_000);
 
-/// A job that is asked for, as far as it can be judged without the run.
+/// A job submitted from outside, checked as far as that is possible without the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct JobSubmission {
     pub(crate) key: Arc<str>,
@@ -30,11 +30,11 @@ pub(crate) struct JobSubmission {
 }
 
 impl JobSubmission {
-    /// What a request asks for.
+    /// Reads a request.
     ///
     /// # Errors
     ///
-    /// It can't be: what is wrong with it.
+    /// What is wrong with it.
     pub(crate) fn from_request(request: v1::SubmitRequest) -> Result<Self, String> {
         let v1::SubmitRequest { key, processes, usage_ppm, .. } = request;
         let (runtime_us, estimate_us) = (request.emulated_runtime_us, request.emulated_estimate_us);
@@ -77,7 +77,7 @@ impl JobSubmission {
         Ok(Self { key: key.into(), processes, runtime, estimate, usage, memory })
     }
 
-    /// The job, submitted at this time under this number.
+    /// Makes the job's submission at this time under this number.
     pub(crate) fn make_submission(&self, number: u64, submitted: Time) -> Submission {
         Submission {
             number,
@@ -94,24 +94,25 @@ impl JobSubmission {
     }
 }
 
-/// How jobs come to a run: those of its workload, and those from outside.
+/// Intake of a run's jobs: counts those of its workload and those from outside. A job that is submitted again under
+/// the same key is recognised.
 #[derive(Debug, Default)]
 pub(crate) struct JobIntake {
-    /// Jobs may come from outside.
+    /// True if jobs may come from outside.
     pub(crate) is_open: bool,
-    /// How many of its workload were submitted.
+    /// Number of submitted jobs of the workload.
     pub(crate) own: usize,
-    /// The jobs from outside that were taken, by their keys.
+    /// Accepted jobs from outside by key.
     taken: BTreeMap<Arc<str>, Arc<Submission>>,
 }
 
 impl JobIntake {
-    /// Makes the door of a run that begins: no job has come yet.
+    /// Makes the intake of a run that begins.
     pub(crate) fn new(is_open: bool) -> Self {
         Self { is_open, ..Self::default() }
     }
 
-    /// A job was submitted: of the workload, or from outside.
+    /// Records a submitted job; `key` is `None` for a job of the workload.
     pub(crate) fn note_submitted(&mut self, key: Option<&Arc<str>>, job: &Arc<Submission>) {
         match key {
             Some(key) => drop(self.taken.insert(Arc::clone(key), Arc::clone(job))),
@@ -119,16 +120,16 @@ impl JobIntake {
         }
     }
 
-    /// How many came from outside.
+    /// Returns the number of jobs from outside.
     pub(crate) fn outside_count(&self) -> usize {
         self.taken.len()
     }
 
-    /// What was taken under this key.
+    /// Returns the answer to a job that was accepted before under the same key.
     ///
     /// # Errors
     ///
-    /// It was another job: why this one can't be taken.
+    /// Another job has that key.
     pub(crate) fn find_known(
         &self,
         asked: &JobSubmission,
@@ -142,12 +143,12 @@ impl JobIntake {
     }
 }
 
-/// What is said of a job that was taken.
+/// Makes the answer to an accepted job.
 pub(crate) fn submit_reply(job: &Submission, known: bool) -> v1::SubmitReply {
     v1::SubmitReply { number: job.number, emulated_at_us: job.submitted.as_micros(), known }
 }
 
-/// An answer that is given once what it says is durable.
+/// An answer that is sent once the steps that it is about are durable.
 #[derive(Debug)]
 pub(crate) struct DurableAnswer<T: Send + Sync + std::fmt::Debug + 'static> {
     pub(crate) to: RpcReplyPort<Result<T, String>>,

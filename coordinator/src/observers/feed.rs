@@ -14,18 +14,18 @@ use tonic::Status;
 
 use crate::protocol::given::OutgoingStream;
 
-/// Readers at once.
+/// Most readers at once.
 const READERS: usize = 16;
-/// Bytes of the log that are read at a time.
+/// Bytes of the log read at a time.
 const CHUNK: u64 = 256 << 10;
-/// Lines that are read before they are wanted.
+/// Number of lines read ahead of a reader.
 const AHEAD: usize = 16;
-/// How long a reader may take none of them.
+/// Time after which a reader that takes no line is dropped.
 const STALL: Duration = Duration::from_secs(30);
-/// And once the run is over.
+/// Same, once the run is over.
 const LAST: Duration = Duration::from_secs(1);
 
-/// The log of a run, as far as it is durable.
+/// Feed of a run's log to readers, as far as the log is durable.
 #[derive(Clone, Debug)]
 pub(crate) struct EventFeed {
     path: PathBuf,
@@ -35,13 +35,13 @@ pub(crate) struct EventFeed {
 }
 
 impl EventFeed {
-    /// Makes the feed of the log at `path`; `durable` says how many of its bytes are durable and is
-    /// closed when no more will be.
+    /// Makes the feed of the log at `path`; `durable` has the number of its durable bytes and is closed when there
+    /// will be no more.
     pub(crate) fn new(path: PathBuf, durable: watch::Receiver<u64>) -> Self {
         Self { path, durable, readers: Arc::new(Semaphore::new(READERS)), stall: STALL }
     }
 
-    /// The lines that a reader wants.
+    /// Streams the lines that a reader wants.
     ///
     /// # Errors
     ///
@@ -120,7 +120,7 @@ impl FeedReader {
         }
     }
 
-    /// Sends a line; false where the reader has left.
+    /// Sends a line; false if the reader has left.
     async fn send_line(&mut self, seq: Option<u64>, line: Vec<u8>) -> Result<bool, Status> {
         let line = String::from_utf8(line).map_err(|_| {
             let which = seq.map_or("a line".to_owned(), |seq| format!("event {seq}"));
@@ -145,7 +145,7 @@ impl FeedReader {
     }
 }
 
-/// Waits until no more will be durable.
+/// Waits until no further bytes will be durable.
 async fn wait_end(durable: &mut watch::Receiver<u64>) {
     while durable.changed().await.is_ok() {}
 }

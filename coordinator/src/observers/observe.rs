@@ -18,8 +18,7 @@ use crate::protocol::given::OutgoingStream;
 use crate::status::progress::{AwaitedWorkers, PostedProgress, RunProgress};
 use crate::time::outage;
 
-/// How long whoever asks waits for the conductor, which may think, before it is told how the run went
-/// when that was shown last.
+/// Time for which a status request waits for a busy conductor, before it gets the progress that was last shown.
 const ANSWER: Duration = Duration::from_millis(500);
 
 #[derive(Debug)]
@@ -35,7 +34,7 @@ fn run_ended() -> Status {
     Status::unavailable("the coordinator is ending")
 }
 
-/// What the conductor answered once it was durable, however long that took.
+/// Waits for the conductor's answer, which comes once its step is durable, however long that takes.
 fn await_answer<T>(
     asked: Result<CallResult<Result<T, String>>, MessagingErr<ConductorMsg>>,
 ) -> Result<Response<T>, Status> {

@@ -12,60 +12,60 @@ use tonic::service::interceptor::InterceptedService;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Status, Streaming};
 
-/// The file in a run's folder that says where its coordinator listens, while it does.
+/// File in a run's folder with the address of its coordinator, while that listens.
 const ADDRESS_FILE: &str = "address";
-/// How long a coordinator may take to be reached.
+/// Time limit for connecting to a coordinator.
 const CONNECT: Duration = Duration::from_secs(5);
-/// How long it may take to answer.
+/// Time limit for its answers.
 const ANSWER: Duration = Duration::from_secs(10);
-/// How often it is asked for a sign of life while nothing comes.
+/// Interval of keep-alive messages on a quiet connection.
 const ALIVE_EVERY: Duration = Duration::from_secs(5);
-/// The longest line of a log that is taken.
+/// Longest accepted line of a log, in bytes.
 const LARGEST_LINE: usize = 256 << 20;
 
-/// Why a coordinator says nothing.
+/// Reasons why a coordinator can't be asked.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoteError {
     /// It can't be reached.
     #[error("there is no coordinator at {address}")]
     Unreachable {
-        /// Where it should be.
+        /// Its expected address.
         address: String,
-        /// What the connection failed with.
+        /// The connection's error.
         source: tonic::transport::Error,
     },
-    /// Somebody else answers there.
+    /// Another program answers at its address.
     #[error(
         "who answers at {address} is not the coordinator of the token's run, and was told nothing; the \
          token may be another run's"
     )]
     Impostor {
-        /// Where the coordinator should be.
+        /// Expected address of the coordinator.
         address: String,
     },
     /// TLS can't be set up.
     #[error(transparent)]
     Identity(#[from] IdentityError),
-    /// It is reached and says nothing.
+    /// It was reached but doesn't answer.
     #[error(
         "the coordinator at {address} has not answered for {} s: it may be stopped, or no coordinator",
         within.as_secs_f64()
     )]
     Silent {
-        /// Where it is.
+        /// Its address.
         address: String,
-        /// For how long.
+        /// The time limit.
         within: Duration,
     },
-    /// It refuses, or broke off.
+    /// It refused the request, or broke off.
     #[error("the coordinator says: {0}")]
     Refused(String),
     /// The run's folder can't be read.
     #[error("{}: {source}", path.display())]
     Folder {
-        /// Path of the file in the run's folder that can't be read.
+        /// Path of the unreadable file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -76,7 +76,7 @@ impl From<Status> for RemoteError {
     }
 }
 
-/// Where the coordinator of the run in this folder listens; `None`: nobody serves it.
+/// Returns the address of the coordinator of the run in this folder; `None`: it isn't running.
 ///
 /// # Errors
 ///
@@ -90,8 +90,8 @@ pub fn address_of(dir: &Path) -> Result<Option<String>, RemoteError> {
     }
 }
 
-/// The file in a run's folder that says where its coordinator listens. It goes with this: only who
-/// has the run's log may have it.
+/// The file with the coordinator's address in a run's folder, removed when dropped. Only the owner of the run's log
+/// may have it.
 #[derive(Debug)]
 pub(crate) struct AddressFile {
     path: PathBuf,
@@ -127,17 +127,19 @@ impl Interceptor for TokenInterceptor {
     }
 }
 
-/// The coordinator of a run that goes.
+/// Client of a running coordinator.
+///
+/// Use: [`RemoteCoordinator::dial_coordinator`], then any of its calls.
 #[derive(Debug)]
 pub struct RemoteCoordinator {
     client: v1::observe_client::ObserveClient<InterceptedService<Channel, TokenInterceptor>>,
     address: String,
-    /// How long it may take to answer.
+    /// Time limit for its answers.
     within: Duration,
 }
 
 impl RemoteCoordinator {
-    /// Dials it, and has it prove itself before it is shown the token.
+    /// Connects, and verifies the coordinator before it is shown the token.
     ///
     /// # Errors
     ///
@@ -172,7 +174,7 @@ impl RemoteCoordinator {
         Ok(Self { client, address: address.to_owned(), within })
     }
 
-    /// What it answers, if it does in time.
+    /// Waits for an answer within the time limit.
     async fn await_answer<T>(
         &self,
         asked: impl Future<Output = Result<tonic::Response<T>, Status>>,
@@ -183,7 +185,7 @@ impl RemoteCoordinator {
         }
     }
 
-    /// How the run goes.
+    /// Returns the status of the run.
     ///
     /// # Errors
     ///
@@ -193,7 +195,7 @@ impl RemoteCoordinator {
         self.await_answer(client.status(v1::StatusRequest {})).await
     }
 
-    /// Ends the run before its time, for this reason.
+    /// Cancels the run, for this reason.
     ///
     /// # Errors
     ///
@@ -203,8 +205,8 @@ impl RemoteCoordinator {
         self.await_answer(client.cancel(v1::CancelRequest { why })).await.map(drop)
     }
 
-    /// Gives it a parallel job more, which is in its log then. Sent again under the same key, it is
-    /// the same job.
+    /// Submits a parallel job, which is in the run's log on return. Submitting it again under the same key has no
+    /// effect.
     ///
     /// # Errors
     ///
@@ -217,7 +219,7 @@ impl RemoteCoordinator {
         self.await_answer(client.submit(request)).await
     }
 
-    /// Has the provider act on spot VMs; answered once that is in the run's log.
+    /// Makes the provider act on spot VMs; returns once that is in the run's log.
     ///
     /// # Errors
     ///
@@ -230,7 +232,7 @@ impl RemoteCoordinator {
         self.await_answer(client.interrupt(request)).await
     }
 
-    /// Tells it that no more jobs come.
+    /// Closes the run to further jobs.
     ///
     /// # Errors
     ///
@@ -240,7 +242,7 @@ impl RemoteCoordinator {
         self.await_answer(client.close(v1::CloseRequest {})).await.map(drop)
     }
 
-    /// Lines of its log.
+    /// Returns lines of the run's log.
     ///
     /// # Errors
     ///
@@ -258,16 +260,16 @@ fn silent_error(address: &str, within: Duration) -> RemoteError {
     RemoteError::Silent { address: address.to_owned(), within }
 }
 
-/// Lines of a log, as they come.
+/// Stream of a log's lines.
 #[derive(Debug)]
 pub struct EventLines(Streaming<v1::EventLine>);
 
 impl EventLines {
-    /// The next; `None` after the last.
+    /// Returns the next line; `None` after the last.
     ///
     /// # Errors
     ///
-    /// [`RemoteError::Refused`]: they broke off.
+    /// [`RemoteError::Refused`]: the stream broke off.
     pub async fn next(&mut self) -> Result<Option<v1::EventLine>, RemoteError> {
         Ok(self.0.message().await?)
     }

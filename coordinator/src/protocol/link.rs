@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 use dormouse_proto::{FalseAck, Gap, Inbox, Outbox, v1};
 use tokio::time::Instant;
 
-/// Most commands in one message, so that none comes near the limit on a message's size.
+/// Most commands in one message, so that no message comes near the size limit.
 const BATCH: usize = 1_000;
 
-/// Why a peer can't be believed any more.
+/// Reasons why a peer can't be trusted any more.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ProtocolViolation {
     #[error("it acknowledged command {}, but only {} were ever sent", .0.ack, .0.said)]
@@ -22,16 +22,16 @@ pub(crate) enum ProtocolViolation {
     Report { number: u64, why: String },
 }
 
-/// A command that a worker is owed.
+/// A command to a worker that isn't acknowledged.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct QueuedCommand {
     pub(crate) command: v1::Command,
-    /// When what it does was decided on, on this host's clock.
+    /// When the command was decided, on this host's clock.
     pub(crate) since: Instant,
 }
 
 impl QueuedCommand {
-    /// The command as it goes out now, with how late that is.
+    /// Returns the command to be sent now, with its delay.
     fn command_now(&self, now: Instant) -> v1::Command {
         let late = now.saturating_duration_since(self.since);
         let real_late_us = u64::try_from(late.as_micros()).unwrap_or(u64::MAX);
@@ -39,34 +39,37 @@ impl QueuedCommand {
     }
 }
 
-/// One session's numbering. Commands and reports are each numbered from 1.
+/// Numbering of one session's messages: commands and reports are each numbered from 1.
+///
+/// Use: `on_connected` for each connection, `take_reports` for each message, `push` for commands whose steps are
+/// durable, and `next_batch` to send them.
 #[derive(Debug, Default)]
 pub(crate) struct SessionLink {
     commands: Outbox<QueuedCommand>,
     reports: Inbox,
-    /// The last report up to which all are durable.
+    /// Number up to which all reports are durable.
     durable: u64,
-    /// Numbers of the reports that a resumed session's log has and that were not heard again yet.
+    /// Numbers of reports in the log of a resumed session that weren't received again.
     in_log: BTreeSet<u64>,
-    /// It is resumed, and the worker has not said yet from where on it sends again.
+    /// True if it is resumed, and the worker hasn't said from where it sends again.
     restored: bool,
 }
 
 impl SessionLink {
-    /// A session resumed from the log: all commands it was ever owed, and the numbers of the
-    /// reports that the log has. Not every report becomes a line of it, nor in their order.
+    /// Makes the numbering of a session restored from the log, with all commands to the worker and the numbers of the
+    /// reports in the log. Not every report is a line of the log, and they may be in another order there.
     pub(crate) fn restored_link(commands: Vec<QueuedCommand>, in_log: BTreeSet<u64>) -> Self {
         let mut link = Self { in_log, restored: true, ..Self::default() };
         link.push(commands);
         link
     }
 
-    /// Commands to be sent.
+    /// Adds commands to be sent.
     pub(crate) fn push(&mut self, commands: Vec<QueuedCommand>) {
         self.commands.extend(commands);
     }
 
-    /// A new connection: all that the worker hasn't taken is sent again.
+    /// Begins a connection, on which all commands that the worker hasn't acknowledged are sent again.
     pub(crate) fn on_connected(&mut self, ack: u64) -> Result<(), ProtocolViolation> {
         self.on_acknowledged(ack)?;
         let kept = self.commands.acknowledged();
@@ -78,12 +81,12 @@ impl SessionLink {
         Ok(())
     }
 
-    /// The worker has taken all commands up to `ack`.
+    /// Records that the worker has taken all commands up to `ack`.
     pub(crate) fn on_acknowledged(&mut self, ack: u64) -> Result<(), ProtocolViolation> {
         self.commands.take_ack(ack).map_err(ProtocolViolation::Ack)
     }
 
-    /// The reports of a message that are new, each with its number.
+    /// Returns the new reports of a message, with their numbers.
     pub(crate) fn take_reports(
         &mut self,
         reports: v1::Reports,
@@ -99,7 +102,7 @@ impl SessionLink {
         Ok(numbered.filter(|(number, _)| !self.in_log.remove(number)).collect())
     }
 
-    /// Whether it is resumed from the log, and its worker has said nothing since but where it is.
+    /// Returns whether it is restored from the log, and its worker has only connected since.
     pub(crate) const fn is_fresh_from_log(&self) -> bool {
         self.restored
     }
@@ -108,17 +111,17 @@ impl SessionLink {
         self.reports.taken()
     }
 
-    /// Reports up to `through` are durable: they may be acknowledged.
+    /// Records that reports up to `through` are durable, so that they may be acknowledged.
     pub(crate) fn made_durable(&mut self, through: u64) {
         self.durable = self.durable.max(through);
     }
 
-    /// What to put into the `ack` of the next message.
+    /// Returns the `ack` of the next message.
     pub(crate) const fn next_ack(&self) -> u64 {
         self.durable
     }
 
-    /// The next commands to put on the connection now.
+    /// Takes the next commands to be sent now.
     pub(crate) fn next_batch(&mut self, now: Instant) -> Option<v1::Commands> {
         if !self.commands.has_news() {
             return None;

@@ -7,19 +7,19 @@ use dormouse_proto::v1;
 use dormouse_units::{Attempt, Bytes, Ppm, Speedup, TaskId, Tier, VmId};
 use dormouse_vm::ideal::phases_of;
 
-/// How parallel jobs are made to last as long as they should.
+/// How the programs of parallel jobs are run so that they take the right time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ParallelPrograms {
     pub(crate) speedup: Speedup,
-    /// The share of a host core that a processor is.
+    /// Share of a host core per processor.
     pub(crate) core: Ppm,
-    /// How long a job's processes compute between two barriers, real time.
+    /// Time that a job's processes compute between two barriers, in real time.
     pub(crate) phase: Duration,
 }
 
 impl ParallelPrograms {
-    /// The arguments of a job's program: it takes its run time on processors of its own, and its
-    /// processes use what they should of them.
+    /// Returns the arguments of a job's program, by which it takes its run time on processors of its own with its
+    /// processes' usages.
     pub(crate) fn job_arguments(&self, job: &Submission) -> Vec<String> {
         let real = self.speedup.to_real(job.runtime);
         let phases = phases_of(real, self.phase);
@@ -48,7 +48,7 @@ impl ParallelPrograms {
         words.into_iter().chain(memory.into_iter().flatten()).collect()
     }
 
-    /// The same for the worker, which sees to it.
+    /// Returns the job's plan for the worker, which paces the processes by it.
     pub(crate) fn job_plan(&self, job: &Submission) -> v1::Plan {
         let real = self.speedup.to_real(job.runtime);
         v1::Plan {
@@ -59,14 +59,14 @@ impl ParallelPrograms {
     }
 }
 
-/// How much memory of its own a process has to fill for it to have so much in all, with its program,
-/// its page tables and its part of the parent.
+/// Returns the memory that a process must fill so that it has `memory` in total, with its program, its page tables
+/// and its part of the parent.
 fn memory_to_fill(memory: Bytes) -> Bytes {
     const PROGRAM: Bytes = Bytes::new(1 << 20);
     memory.saturating_sub(PROGRAM).saturating_sub(Bytes::new(memory.get() / 256))
 }
 
-/// The account of a job that has done this part of its work.
+/// Reads the account of a job of which this part of the work is done.
 pub(crate) fn read_account(
     (vm, task, attempt): (VmId, TaskId, Attempt),
     done: Ppm,

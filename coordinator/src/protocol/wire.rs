@@ -20,24 +20,24 @@ use crate::protocol::parallel::{self, ParallelPrograms};
 use crate::system::world::WallClock;
 use crate::time::outage::to_micros;
 
-/// What each task is on a worker: its program, and the CPU time it is given.
+/// Encodes commands for the wire. It has each task's program and CPU time.
 #[derive(Clone, Debug)]
 pub(crate) struct WireEncoder {
     pub(crate) programs: Vec<TaskProgram>,
     pub(crate) cpu_us: Vec<u64>,
-    /// What makes the programs of parallel jobs; `None` for a run without any.
+    /// How parallel jobs are run; `None`: there are none.
     pub(crate) parallel: Option<ParallelPrograms>,
-    /// How much faster than real time the run's clock goes.
+    /// Ratio of emulated to real time.
     pub(crate) speedup: Speedup,
-    /// The secret number from which each task has its nonce.
+    /// Secret number from which the nonce of each task is derived.
     pub(crate) answer_seed: u64,
-    /// How the metadata endpoints of VMs answer; `None`: they have none.
+    /// Settings of the VMs' metadata endpoints; `None`: they have none.
     pub(crate) metadata: Option<MetadataSettings>,
     pub(crate) wall: WallClock,
 }
 
 impl WireEncoder {
-    /// A command as the wire has it, decided on at `at` on the run's clock, if that is known.
+    /// Encodes a command; `at` is the time of its decision on the run's clock, if that is known.
     pub(crate) fn encode_command(&self, command: Command, at: Option<Time>) -> v1::Command {
         use v1::command::Command as Wire;
         let vm_ref = |vm: VmId| v1::VmRef { vm: vm.get() };
@@ -204,38 +204,38 @@ fn burstable_to_wire(b: BurstableTerms) -> v1::Burstable {
     }
 }
 
-/// The longest answer of a task that is looked at and logged, in bytes: a longer one is none.
+/// Longest answer of a task that is accepted and logged, in bytes.
 const MOST_RESULT: usize = 16 << 10;
 
-/// When what is reported happened, on the run's clock.
+/// Time of a reported event on the run's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReportTime {
-    /// This long after the attempt's start was decided on.
+    /// This long after the decision to start the attempt.
     After(Span),
-    /// At this instant of the run's clock.
+    /// At this instant.
     At(Time),
-    /// Then, which may be yet to come: a job is kept a little ahead, so that its end can be heard
-    /// of in time.
+    /// At this instant, which may be in the future: a job is kept a little ahead, so that its end can be reported in
+    /// time.
     Ahead(Time),
 }
 
-/// A report as it was heard.
+/// A report decoded from the wire.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum DecodedReport {
     /// The worker has measured the programs.
     Ready { repetition_us: Vec<u64> },
-    /// Something the run must hear; before it, of an attempt that is over, its account; when what
-    /// it reports happened; and of an attempt that begins, where.
+    /// A report to the engine, with the account of an attempt that has ended, the time of the event, and the seats of
+    /// an attempt that begins.
     Report { report: Report, ledger: Option<Report>, due: Option<ReportTime>, began: Option<Seats> },
-    /// What else the worker's host does.
+    /// Load of the worker's host.
     Load(v1::HostLoad),
-    /// How a fault stands with the worker, and how long after it was to be so.
+    /// State of a fault at the worker, and how late it was reached.
     Fault { fault: FaultId, felt: FaultState, real_took_us: u64 },
-    /// The worker does not know the command of this number.
+    /// The worker doesn't know the command of this number.
     Unsupported { command: u64, what: String },
 }
 
-/// A report in the engine's words.
+/// Decodes a report.
 ///
 /// # Errors
 ///
@@ -382,8 +382,7 @@ pub(crate) fn decode_report(report: v1::Report) -> Result<DecodedReport, String>
     Ok(DecodedReport::Report { report, ledger, due, began })
 }
 
-/// The account that comes before the end of an attempt: of a parallel job with what of its work was
-/// done, else of a task.
+/// Decodes the account of an attempt that has ended; for a parallel job with the part of its work that was done.
 fn decode_account(
     of: (VmId, TaskId, Attempt),
     (ledger, own): (Option<v1::Ledger>, Option<ProgramEnd>),
@@ -431,7 +430,7 @@ fn of_task(of: Option<v1::TaskRef>) -> Result<(VmId, TaskId, Attempt), String> {
     Ok((VmId::new(of.vm), TaskId::new(of.task), Attempt::new(of.attempt)))
 }
 
-/// A checkpoint's number.
+/// Decodes the number of a checkpoint.
 fn decode_number(checkpoint: u32) -> Result<CheckpointSeq, String> {
     match checkpoint {
         0 => Err("checkpoints are numbered from 1".to_owned()),

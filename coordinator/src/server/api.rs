@@ -98,14 +98,14 @@ impl v1::coordinator_server::Coordinator for ClientApi {
     }
 }
 
-/// Whether the worker that calls takes packed chunks.
+/// Returns whether the calling worker accepts compressed chunks.
 pub(crate) fn takes_packed<T>(request: &Request<T>) -> bool {
     let (name, value) = TAKES_PACKED;
     request.metadata().get(name).is_some_and(|said| said == value)
 }
 
 impl ClientApi {
-    /// A certificate of this life for this key, which was let in by this token.
+    /// Issues a certificate for this life of a worker and this key; `token` is the one with which the worker joined.
     fn certify_life(
         &self,
         life: &WorkerLife,
@@ -121,8 +121,8 @@ impl ClientApi {
         Ok(v1::JoinReply { certificate: certificate.into(), incarnation, valid_s })
     }
 
-    /// A new certificate of the life whose certificate a connection has shown. One whose time is over, by less than TLS takes
-    /// it for, is enough while the run has the worker: it may have slept.
+    /// Renews the certificate of the life that a connection has shown. A recently expired one, as far as TLS accepts
+    /// it, is enough while the run has the worker: its host may have slept.
     fn renew_certificate(
         &self,
         caller: Option<&ConnectionCaller>,
@@ -143,7 +143,7 @@ impl ClientApi {
         self.certify_life(life, caller.token, public_key).map(Response::new)
     }
 
-    /// The host whose certificate the connection of a call about a checkpoint has shown.
+    /// Returns the host of the worker whose certificate a call's connection has shown.
     pub(crate) fn host_of<T>(&self, request: &Request<T>) -> Result<HostId, Status> {
         let (life, caller) = self.guard.find_certified(request)?;
         let host = self.desk.host_of_life(&life)?;

@@ -111,7 +111,7 @@ impl ClientApi {
         }
     }
 
-    /// Stores a content that a host sends, of which the first chunk has come.
+    /// Stores a content that a host sends, whose first chunk has arrived.
     async fn store_content(
         &self,
         host: HostId,
@@ -141,7 +141,7 @@ impl ClientApi {
     }
 }
 
-/// The contents among these that are not here.
+/// Returns which of these contents aren't here.
 fn find_lacking(contents: &ContentPool, mut asked: Vec<Hash>) -> io::Result<Vec<Hash>> {
     let mut error = None;
     asked.retain(|digest| match contents.holds_content(digest) {
@@ -161,7 +161,7 @@ fn refusal_status(refused: ContentRefusal) -> Status {
     }
 }
 
-/// A content that is given, and read for what it should be meanwhile; only the first chunk says which it is.
+/// A content that is being sent, and compared with its digest meanwhile; only the first chunk names it.
 #[derive(Debug)]
 struct GivenContent {
     contents: Arc<ContentPool>,
@@ -197,7 +197,7 @@ impl ChunkSource for GivenContent {
     }
 }
 
-/// Inputs that are given one after the other; no chunk says which they are.
+/// Input files that are sent one after the other; no chunk names them.
 #[derive(Debug)]
 struct GivenInputs {
     task: u32,

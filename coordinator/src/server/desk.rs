@@ -32,55 +32,56 @@ use crate::storage::transfers::{Download, GivenCheckpoint, STALL, StoreTransfers
 use crate::system::world::RandomSource;
 use crate::{DETAILS, SPANS};
 
-/// Messages of a worker that may wait for the journal before it must wait itself.
+/// Number of a worker's messages that may wait for the journal before the worker must wait.
 const WINDOW: usize = 64;
-/// Messages to a worker that may wait for it to read.
+/// Number of messages to a worker that may wait for it to read.
 const OUTBOUND: usize = 64;
-/// The longest that a session may take until its Hello.
+/// Time limit for a session's first message.
 const HELLO: Duration = Duration::from_secs(5);
-/// The longest name of a worker: it goes into the log with every life.
+/// Longest name of a worker, in bytes, as it is in the log for every life.
 const LONGEST_NAME: usize = 255;
-/// The longest that a new worker waits for the conductor before it is told to come again.
+/// Time for which a new worker waits for the conductor before it is told to try again.
 const ANSWER: Duration = Duration::from_secs(10);
 const THINKS: &str = "the scheduler is thinking: come again";
 
-/// The desk that serves workers: the gRPC server hands on what comes over its connections, and so does whoever brings
-/// workers of the same process.
+/// Serves the calls of workers: those that come over the gRPC server's connections, and those of workers in the same
+/// process.
 #[derive(Debug)]
 pub struct WorkerDesk {
     pub(crate) run: String,
-    /// Number of tasks and parallel jobs; `u32::MAX` for a run that is open.
+    /// Number of tasks and parallel jobs; `u32::MAX` for an open run.
     pub(crate) tasks: u32,
     pub(crate) conductor: ActorRef<ConductorMsg>,
     pub(crate) lives: Arc<SessionRegistry>,
     pub(crate) store: Arc<CheckpointFolder>,
     pub(crate) assignments: Arc<AttemptAssignments>,
     pub(crate) transfers: StoreTransfers,
-    /// Checkpoints that come back from the store of objects.
+    /// Checkpoints being fetched from the object store.
     pub(crate) fetches: ActiveFetches,
-    /// What the keys of hosts derive from, by which they seal checkpoints.
+    /// Secret from which hosts' keys for sealing checkpoints are derived.
     pub(crate) image_key: ImageSecret,
     pub(crate) session_end: SessionEnd,
     pub(crate) connections: AtomicU64,
-    /// Workers that were told to come again.
+    /// Last refusal of a worker that was told to try again.
     pub(crate) refusals: RefusalLog,
-    /// Draws the incarnations of workers.
+    /// Source of workers' random incarnations.
     pub(crate) chance: RandomSource,
-    /// The run, for whoever traces it.
+    /// Tracing span of the run.
     pub(crate) span: Span,
 }
 
-/// A stream of what a worker sends.
+/// A stream of messages from a worker.
 pub(crate) trait WorkerInbound<T>: Stream<Item = Result<T, Status>> + Send + Unpin {}
 
 impl<T, S: Stream<Item = Result<T, Status>> + Send + Unpin> WorkerInbound<T> for S {}
 
 impl WorkerDesk {
-    /// A life of a worker that joins: of the same lineage as the one whose certificate it has shown, if that was its own.
+    /// Makes a new life of a worker that joins. It belongs to the same lineage as the life whose certificate was
+    /// shown, if that has the worker's name.
     ///
     /// # Errors
     ///
-    /// The worker can't have that name, or there are no random numbers.
+    /// The name isn't allowed, or there are no random numbers.
     pub fn join_worker(
         &self,
         worker: &str,
@@ -89,7 +90,8 @@ impl WorkerDesk {
         self.join_if(worker, shown, |_| Ok(()))
     }
 
-    /// The same as [`Self::join_worker`], if `let_in` does not refuse it; that hears whether the worker has shown a former life.
+    /// Makes a new life as [`Self::join_worker`] does, unless `let_in` refuses it, which is told whether the worker
+    /// has shown a former life.
     pub(crate) fn join_if(
         &self,
         worker: &str,
@@ -109,11 +111,12 @@ impl WorkerDesk {
         Ok(WorkerLife { run: self.run.clone(), worker: worker.to_owned(), incarnation })
     }
 
-    /// Opens a session over one connection of a worker whose certificate is that of `life`; what is sent to it.
+    /// Opens a session over a connection of the worker whose certificate is that of `life`; returns the messages to
+    /// it.
     ///
     /// # Errors
     ///
-    /// The worker is not welcome: for good, or for now.
+    /// The worker is refused, for good or for now.
     pub async fn open_session<S>(
         &self,
         life: &WorkerLife,
@@ -125,7 +128,8 @@ impl WorkerDesk {
         self.talk_to_worker(life, inbound, |_| ()).await
     }
 
-    /// The same as [`Self::session`]; `is_itself` hears whether the worker says that it is who its certificate says.
+    /// Opens a session as [`Self::open_session`] does; `is_itself` is told whether the worker's first message agrees
+    /// with its certificate.
     pub(crate) async fn talk_to_worker(
         &self,
         life: &WorkerLife,
@@ -205,7 +209,7 @@ impl WorkerDesk {
     ///
     /// # Errors
     ///
-    /// The checkpoint is none that this worker may store now, it does not come in time or whole, or there is no room.
+    /// The worker may not store it now, it doesn't arrive completely in time, or the disk is full.
     pub async fn put_checkpoint<S>(
         &self,
         life: &WorkerLife,
@@ -236,11 +240,11 @@ impl WorkerDesk {
         self.store_checkpoint(host, whose, of, (most, chunks, first)).instrument(span).await
     }
 
-    /// Gives a checkpoint to the worker of this life.
+    /// Sends a checkpoint to the worker of this life.
     ///
     /// # Errors
     ///
-    /// The worker may not have the checkpoint, or it is not here.
+    /// The worker may not have it, or it isn't here.
     pub async fn get_checkpoint(
         &self,
         life: &WorkerLife,
@@ -272,7 +276,7 @@ impl WorkerDesk {
         Ok(self.transfers.give_parcel(GivenCheckpoint::new(of), file, (turn, takes_packed), limits))
     }
 
-    /// Has a checkpoint in the folder of the store that may be in its store of objects alone.
+    /// Fetches a checkpoint into the store's folder, if only the object store has it.
     async fn bring_checkpoint(&self, task: u32, number: u32) -> Result<(), Status> {
         let Some(offsite) = self.store.offsite() else { return Ok(()) };
         let store = Arc::clone(&self.store);
@@ -282,7 +286,7 @@ impl WorkerDesk {
         }
     }
 
-    /// Stores a checkpoint of at most so many bytes that a host sends, of which the first chunk has come.
+    /// Stores a checkpoint of at most `most` bytes that a host sends, whose first chunk has arrived.
     async fn store_checkpoint(
         &self,
         host: HostId,
@@ -350,11 +354,11 @@ impl WorkerDesk {
         Ok(v1::CheckpointReceipt { bytes })
     }
 
-    /// The host that the worker of this life is.
+    /// Returns the host of this life of a worker.
     ///
     /// # Errors
     ///
-    /// The worker's life is none of this run, or lost to it.
+    /// The life doesn't belong to this run, or is lost to it.
     pub(crate) fn host_of_life(&self, life: &WorkerLife) -> Result<HostId, Status> {
         let host = Some(life).filter(|life| life.run == self.run);
         host.and_then(|life| self.lives.host_of_life(&life.worker, life.incarnation)).ok_or_else(
@@ -365,7 +369,7 @@ impl WorkerDesk {
         )
     }
 
-    /// The life of a worker that this host is, by which it seals.
+    /// Returns the life of a host, from which its key for sealing is derived.
     fn life_of_host(&self, host: HostId) -> Result<(String, u64), Status> {
         self.lives
             .life_of_host(host)
@@ -390,7 +394,7 @@ impl WorkerDesk {
     }
 }
 
-/// The next chunk of an upload, if it comes in time.
+/// Returns the next chunk of an upload, if it arrives in time.
 pub(crate) async fn next_chunk<C>(
     chunks: &mut impl WorkerInbound<C>,
     within: Duration,
@@ -407,7 +411,7 @@ fn too_large(why: String) -> Status {
     Status::resource_exhausted(why)
 }
 
-/// What a host sends is not the checkpoint that it says it is.
+/// Makes the error for a stream that isn't the checkpoint that it claims to be.
 fn no_checkpoint((task, attempt): (TaskId, Attempt), why: &str) -> Status {
     let attempt = attempt.get();
     let why = format!("what was sent is no checkpoint of attempt {attempt} of {task}: {why}");
@@ -415,7 +419,8 @@ fn no_checkpoint((task, attempt): (TaskId, Attempt), why: &str) -> Status {
     Status::invalid_argument(why)
 }
 
-/// Why a worker is not given a checkpoint. Where the log has none of that number, the worker asks for an older one.
+/// Explains why a worker isn't sent a checkpoint. If the log has none of that number, the worker asks for an older
+/// one.
 fn not_given(error: NotGiven) -> Status {
     let why = error.to_string();
     match error {
@@ -429,7 +434,7 @@ pub(crate) fn refused_status(why: String) -> Status {
     Status::permission_denied(why)
 }
 
-/// The Hello that a worker says first, the report of its own that it acknowledges, and the version of the protocol.
+/// Reads a worker's first message: its hello, the number of its last acknowledged report, and the protocol's version.
 pub(crate) fn check_hello(first: Option<v1::FromWorker>) -> Result<(v1::Hello, u64, u32), Status> {
     let Some(v1::FromWorker { ack, body: Some(v1::from_worker::Body::Hello(hello)) }) = first
     else {
@@ -455,7 +460,7 @@ fn check_name(worker: &str) -> Result<(), Status> {
     Ok(())
 }
 
-/// Reads one connection until it ends. It must wait while too much of it isn't durable.
+/// Reads one connection until it ends. It waits while too many messages aren't durable.
 async fn read(
     connection: u64,
     mut inbound: impl WorkerInbound<v1::FromWorker>,

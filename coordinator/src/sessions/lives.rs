@@ -9,10 +9,10 @@ use ractor::ActorRef;
 
 use crate::messages::message::SessionMsg;
 
-/// The host and session of each life, by the worker's name and incarnation.
+/// Host and session of each life, by the worker's name and incarnation.
 type Sessions = BTreeMap<(String, u64), (HostId, ActorRef<SessionMsg>)>;
 
-/// The sessions of workers that are not lost, by name and incarnation.
+/// Sessions of all workers that aren't lost, by name and incarnation.
 #[derive(Debug, Default)]
 pub(crate) struct SessionRegistry {
     sessions: Mutex<Sessions>,
@@ -24,7 +24,7 @@ impl SessionRegistry {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// This life of this worker is this host, and has a session.
+    /// Adds the session of a life of a worker, which is this host.
     pub(crate) fn begin_session(
         &self,
         (worker, incarnation): (&str, u64),
@@ -34,12 +34,12 @@ impl SessionRegistry {
         self.all().insert((worker.to_owned(), incarnation), (host, session));
     }
 
-    /// It is lost to the run.
+    /// Removes a life that is lost.
     pub(crate) fn end_session(&self, worker: &str, incarnation: u64) {
         self.all().remove(&(worker.to_owned(), incarnation));
     }
 
-    /// The session of this life of the worker; `None` if it is lost or was never here.
+    /// Returns the session of a life; `None`: it is lost or unknown.
     pub(crate) fn find_session(
         &self,
         worker: &str,
@@ -48,18 +48,18 @@ impl SessionRegistry {
         self.all().get(&(worker.to_owned(), incarnation)).map(|(_, session)| session.clone())
     }
 
-    /// Kills all sessions, as if their process had been killed.
+    /// Kills all sessions as if their process had been killed.
     pub(crate) fn kill_sessions(&self) {
         self.all().values().for_each(|(_, session)| session.kill());
     }
 
-    /// The life that this host is, as a worker's name and incarnation; `None` if it is lost or was never here.
+    /// Returns the life of a host, as a worker's name and incarnation; `None`: it is lost or unknown.
     pub(crate) fn life_of_host(&self, host: HostId) -> Option<(String, u64)> {
         let all = self.all();
         all.iter().find(|(_, (it, _))| *it == host).map(|(life, _)| life.clone())
     }
 
-    /// The host that this life of the worker is; `None` if it is lost or was never here.
+    /// Returns the host of a life; `None`: it is lost or unknown.
     pub(crate) fn host_of_life(&self, worker: &str, incarnation: u64) -> Option<HostId> {
         self.all().get(&(worker.to_owned(), incarnation)).map(|(host, _)| *host)
     }

@@ -10,8 +10,8 @@ use tokio_stream::Stream;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tonic::Status;
 
-/// The end of all sessions, with the goodbye to all workers: announced once, and told to them even
-/// when actors have died. Without a goodbye they keep what they have, and dial again.
+/// The end of all sessions, with the goodbye to all workers. It is announced once and reaches them even if actors
+/// have died. Without a goodbye workers keep their VMs and redial.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SessionEnd {
     announced: CancellationToken,
@@ -36,7 +36,7 @@ impl SessionEnd {
     }
 }
 
-/// The stream down to one worker.
+/// Stream of messages to one worker.
 #[derive(Debug)]
 pub struct WorkerOutbound {
     messages: mpsc::Receiver<v1::ToWorker>,

@@ -23,22 +23,22 @@ use crate::sessions::greeting::WorkerGreeting;
 use crate::sessions::outbound::goodbye_message;
 use crate::status::vitals::SessionPulse;
 
-/// Heartbeats per time after which a silent worker is lost. Silence is counted in these, not
-/// read off a clock: a coordinator that was starved itself has missed as many of its own.
+/// Number of heartbeats in the time after which a silent worker is lost. Silence is counted in these and not by a
+/// clock: a coordinator that was starved has missed as many of its own.
 pub(crate) const BEATS: u32 = 4;
 
-/// How long a worker that is lost may take to make room for the goodbye.
+/// Time that a lost worker's connection may take to have room for the goodbye.
 const GOODBYE: Duration = Duration::from_secs(5);
 
-/// Says only that somebody is there, and what is acknowledged.
+/// Message that only says that the coordinator is there, and acknowledges reports.
 const HEARTBEAT: v1::to_worker::Body = v1::to_worker::Body::Heartbeat(v1::Heartbeat {});
 
-/// What a worker may be told once the steps that say so are durable.
+/// Commands to a worker that may be sent once their steps are durable.
 #[derive(Debug)]
 pub(crate) struct DurableRelease {
     pub(crate) session: ActorRef<SessionMsg>,
     pub(crate) commands: Vec<QueuedCommand>,
-    /// The report up to which all are durable with these steps; zero: that is no news.
+    /// Number up to which all reports are durable with these steps; zero: unchanged.
     pub(crate) durable: u64,
 }
 
@@ -60,9 +60,9 @@ pub(crate) struct SessionArgs {
     pub(crate) greeting: WorkerGreeting,
     pub(crate) conductor: ActorRef<ConductorMsg>,
     pub(crate) lost_after: Duration,
-    /// Tells whoever looks on.
+    /// Publishes the session's state to observers.
     pub(crate) pulse: SessionPulse,
-    /// It, for whoever traces the run.
+    /// Tracing span of the session.
     pub(crate) span: Span,
 }
 
@@ -73,25 +73,25 @@ pub(crate) struct SessionState {
     greeting: WorkerGreeting,
     conductor: ActorRef<ConductorMsg>,
     connection: Option<WorkerConnection>,
-    /// Somebody waits for room on the connection.
+    /// True while it waits for room on the connection.
     waiting: bool,
-    /// An acknowledgement is owed.
+    /// True if an acknowledgement must be sent.
     ack_due: bool,
-    /// Beats since anything was heard.
+    /// Number of heartbeats since the last message.
     silent: u32,
-    /// Permits of messages that are not durable, with their last report.
+    /// Permits of messages that aren't durable, with the number of their last report.
     permits: VecDeque<(u64, OwnedSemaphorePermit)>,
-    /// What it may say unasked.
+    /// Unsolicited reports that the worker may still send.
     unasked: MessageAllowance,
     lost: bool,
     heart: JoinHandle<()>,
     pulse: SessionPulse,
-    /// Ends with it.
+    /// Tracing span, which ends with the session.
     _span: Span,
 }
 
 impl SessionState {
-    /// Puts on the connection what it can take: commands not sent yet, or a bare acknowledgement.
+    /// Sends what the connection has room for: unsent commands, or only an acknowledgement.
     fn flush(&mut self, myself: &ActorRef<SessionMsg>) {
         let Some(connection) = &self.connection else { return };
         loop {
@@ -184,7 +184,7 @@ impl SessionState {
         Ok(())
     }
 
-    /// The worker is lost: the conductor hears it once, and dismisses it.
+    /// Gives up a lost worker: tells the conductor once, which dismisses it.
     fn give_up(&mut self, why: &str) {
         if !self.lost {
             self.lost = true;
@@ -215,7 +215,7 @@ impl SessionState {
     }
 }
 
-/// Reads a report that came over the wire; why it is nonsense.
+/// Decodes and checks a report; the error says what is wrong with it.
 pub(crate) fn read(mut report: v1::Report) -> Result<DecodedReport, String> {
     bounds::check_numbers(&report)?;
     texts::bound_texts(&mut report)?;

@@ -15,32 +15,32 @@ use crate::time::clock::DilatedClock;
 use crate::time::delays::DelayHistogram;
 use crate::time::punctuality::Punctuality;
 
-/// Stands for no time.
+/// Value that stands for no time.
 const NEVER: u64 = u64::MAX;
 
-/// The coordinator's own state: its sessions, its clock, and how late its clock and journal are.
-/// Clones show the same. Reading it keeps nobody waiting.
+/// State of the coordinator itself: its sessions, its clock, and the delays of its clock and journal. Clones share
+/// it. Reading it blocks nobody.
 #[derive(Clone, Debug)]
 pub struct CoordinatorVitals {
     shared: Arc<SharedVitals>,
 }
 
-/// One worker's session, as long as its worker is not lost.
+/// One worker's session, until the worker is lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionVitals {
-    /// The host that the worker is in the run.
+    /// The worker's host in the run.
     pub host: HostId,
     /// The worker's name.
     pub worker: String,
-    /// How long its present connection has been there, real time; `None`: it is not connected.
+    /// Age of its current connection, real time; `None`: it isn't connected.
     pub connected: Option<Duration>,
-    /// How long nothing has been heard of it, real time.
+    /// Time since its last message, real time.
     pub silent: Duration,
 }
 
 #[derive(Debug)]
 struct SharedVitals {
-    /// What the times in it are counted from.
+    /// Instant from which its times are counted.
     origin: Instant,
     serves: AtomicBool,
     clock: OnceLock<DilatedClock>,
@@ -48,16 +48,16 @@ struct SharedVitals {
     sessions: Mutex<BTreeMap<HostId, Arc<SessionHealth>>>,
 }
 
-/// What is known of one session.
+/// State of one session.
 #[derive(Debug)]
 struct SessionHealth {
     worker: String,
-    /// Microseconds since the origin.
+    /// When it connected, in microseconds since the origin.
     connected_us: AtomicU64,
     heard_us: AtomicU64,
 }
 
-/// Says for one session what becomes of it. The session is over when this is dropped.
+/// Updates the vitals of one session, which is removed when this is dropped.
 #[derive(Debug)]
 pub(crate) struct SessionPulse {
     shared: Arc<SharedVitals>,
@@ -65,7 +65,7 @@ pub(crate) struct SessionPulse {
     pulse: Arc<SessionHealth>,
 }
 
-/// Says that a coordinator serves, until it is dropped.
+/// Marks the coordinator as serving until it is dropped.
 #[derive(Debug)]
 pub(crate) struct ServingMark {
     shared: Arc<SharedVitals>,
@@ -96,19 +96,19 @@ impl Default for CoordinatorVitals {
 }
 
 impl CoordinatorVitals {
-    /// Whether the coordinator conducts its run: from its start to its end.
+    /// Returns whether the coordinator conducts its run.
     #[must_use]
     pub fn is_serving(&self) -> bool {
         self.shared.serves.load(Ordering::Acquire)
     }
 
-    /// What the run's clock shows, emulated time; `None` before there is one.
+    /// Returns the run's clock, in emulated time; `None` before there is one.
     #[must_use]
     pub fn clock_now(&self) -> Option<Time> {
         self.shared.clock.get().map(DilatedClock::show_now)
     }
 
-    /// The sessions of workers that are not lost, in the order of their hosts.
+    /// Returns the sessions of workers that aren't lost, ordered by host.
     #[must_use]
     pub fn session_vitals(&self) -> Vec<SessionVitals> {
         let pulses: Vec<_> = {
@@ -129,13 +129,13 @@ impl CoordinatorVitals {
         pulses.into_iter().map(told).collect()
     }
 
-    /// How long the first step of each write to the log waited until it was durable, real time.
+    /// Returns the delays until the first step of each write to the log was durable, real time.
     #[must_use]
     pub fn journal_delays(&self) -> DelayHistogram {
         self.shared.punctuality.journal.histogram()
     }
 
-    /// How late the clock's alarm rang, real time.
+    /// Returns the delays of the alarm, real time.
     #[must_use]
     pub fn clock_lateness(&self) -> DelayHistogram {
         self.shared.punctuality.clock.histogram()
@@ -145,7 +145,7 @@ impl CoordinatorVitals {
         &self.shared.punctuality
     }
 
-    /// The run's clock is this one.
+    /// Sets the run's clock.
     pub(crate) fn set_clock(&self, clock: DilatedClock) {
         // There is one conductor, and it has one clock.
         let _ = self.shared.clock.set(clock);
@@ -156,7 +156,7 @@ impl CoordinatorVitals {
         ServingMark { shared: Arc::clone(&self.shared) }
     }
 
-    /// A session begins, of a worker that is not connected yet.
+    /// Adds a session, whose worker isn't connected yet.
     pub(crate) fn begin_session(&self, host: HostId, worker: &str) -> SessionPulse {
         let pulse = Arc::new(SessionHealth {
             worker: worker.to_owned(),
@@ -169,19 +169,19 @@ impl CoordinatorVitals {
 }
 
 impl SessionPulse {
-    /// The worker is connected from now on.
+    /// Records that the worker has connected.
     pub(crate) fn mark_connected(&self) {
         let now = self.shared.now_us();
         self.pulse.connected_us.store(now, Ordering::Relaxed);
         self.pulse.heard_us.store(now, Ordering::Relaxed);
     }
 
-    /// Something came from it.
+    /// Records a message of the worker.
     pub(crate) fn mark_heard(&self) {
         self.pulse.heard_us.store(self.shared.now_us(), Ordering::Relaxed);
     }
 
-    /// The connection has ended.
+    /// Records that the connection has ended.
     pub(crate) fn mark_detached(&self) {
         self.pulse.connected_us.store(NEVER, Ordering::Relaxed);
     }

@@ -13,11 +13,11 @@ use dormouse_tasks::limits::largest_checkpoint;
 use dormouse_tasks::own::{FileRef, OwnProgram};
 use dormouse_units::{Attempt, Bytes, CheckpointSeq, HostId, TaskId};
 
-/// The attempts that hosts were told to run and that have not ended.
+/// Attempts that hosts were told to run and that haven't ended: what a host may store and fetch depends on them.
 #[derive(Debug, Default)]
 pub(crate) struct AttemptAssignments {
     table: Mutex<BTreeMap<TaskId, AssignedAttempt>>,
-    /// The programs of the user's own, by their tasks.
+    /// Users' own programs by task.
     programs: BTreeMap<TaskId, Arc<OwnProgram>>,
 }
 
@@ -25,28 +25,28 @@ pub(crate) struct AttemptAssignments {
 struct AssignedAttempt {
     host: HostId,
     attempt: Attempt,
-    /// The numbers of the checkpoint that it begins with and of those that it goes back to where that one is damaged;
-    /// none: it begins from scratch.
+    /// Numbers of the checkpoint with which it begins and of older ones that it may use if that is damaged; empty: it
+    /// begins from scratch.
     from: BTreeSet<u32>,
-    /// How large its checkpoints may be.
+    /// Largest size of its checkpoints.
     most: Bytes,
-    /// What of contents it has sent since its last checkpoint, in bytes.
+    /// Bytes of contents sent since its last checkpoint.
     sent: u64,
 }
 
-/// Why a host is not given a checkpoint.
+/// Reasons why a host isn't sent a checkpoint.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NotGiven {
-    /// The host was not told to begin with it.
+    /// The host wasn't told to begin with it.
     #[error("{host} may not have checkpoint {number} of {task}: {why}")]
     Refused { host: HostId, task: TaskId, number: u32, why: String },
-    /// Whatever is stored under this number, no worker has said that it is complete.
+    /// No worker has reported that the checkpoint of this number is complete, whatever is stored.
     #[error("the log has no checkpoint {number} of {task}")]
     NotLogged { task: TaskId, number: u32 },
 }
 
 impl AttemptAssignments {
-    /// Nobody is told anything yet; these tasks are programs of the user's own.
+    /// Makes the table without attempts; `programs` are users' own programs by task.
     pub(crate) fn new(programs: BTreeMap<TaskId, Arc<OwnProgram>>) -> Self {
         Self { table: Mutex::default(), programs }
     }
@@ -56,7 +56,8 @@ impl AttemptAssignments {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A host is told to run an attempt of a task, which ends an earlier one. The log has these checkpoints of the task.
+    /// Records that a host is told to run an attempt, which replaces an earlier one; `logged` are the task's
+    /// checkpoints in the log.
     pub(crate) fn assign_attempt(
         &self,
         start: &TaskStart,
@@ -75,14 +76,14 @@ impl AttemptAssignments {
         }
     }
 
-    /// A host is told to run a task once more, for a check: it has the task's inputs and sends what that leaves, of so many bytes
-    /// at most, and no checkpoint.
+    /// Records that a host is told to run a task again for a check: it may fetch the inputs and send outputs of at
+    /// most `most` bytes, but no checkpoint.
     pub(crate) fn told_check(&self, host: HostId, (task, attempt): (TaskId, Attempt), most: Bytes) {
         let assigned = AssignedAttempt { host, attempt, from: BTreeSet::new(), most, sent: 0 };
         self.table().insert(task, assigned);
     }
 
-    /// Drops the attempts of these tasks, but for the one of each that goes on, if one does.
+    /// Removes the attempts of these tasks, except the given one of each that continues.
     pub(crate) fn drop_attempts(&self, tasks: impl Iterator<Item = (TaskId, Option<Attempt>)>) {
         let mut tasks = tasks.peekable();
         if tasks.peek().is_none() {
@@ -96,11 +97,11 @@ impl AttemptAssignments {
         }
     }
 
-    /// Whether a checkpoint of this attempt may come from this host, and how large it may be.
+    /// Checks that this host may store a checkpoint of this attempt; returns its largest size.
     ///
     /// # Errors
     ///
-    /// In words: another host or attempt runs the task, or nobody does.
+    /// Another host or attempt runs the task, or none does.
     pub(crate) fn may_store(
         &self,
         host: HostId,
@@ -116,12 +117,12 @@ impl AttemptAssignments {
         }
     }
 
-    /// Counts a content of so many bytes that this host wants to send for this attempt. It may send what its next
-    /// checkpoint can hold, and as much again for what it leaves in the end.
+    /// Counts a content that a host wants to send for this attempt. It may send as much as its next checkpoint can
+    /// hold, and the same again for its outputs.
     ///
     /// # Errors
     ///
-    /// In words: another host or attempt runs the task, or nobody does; or that is more than it may send.
+    /// Another host or attempt runs the task, or none does; or it has sent too much.
     pub(crate) fn may_send(
         &self,
         host: HostId,
@@ -144,18 +145,18 @@ impl AttemptAssignments {
         Ok(())
     }
 
-    /// A checkpoint of a task is stored: what was sent for it counts no more.
+    /// Resets the count of sent contents of a task, whose checkpoint is stored.
     pub(crate) fn checkpoint_stored(&self, task: TaskId) {
         if let Some(at) = self.table().get_mut(&task) {
             at.sent = 0;
         }
     }
 
-    /// Whether a content is an input of a task that this host runs.
+    /// Returns whether a content is an input of a task that this host runs.
     ///
     /// # Errors
     ///
-    /// In words: another host runs the task, or nobody does.
+    /// Another host runs the task, or none does.
     pub(crate) fn is_input(
         &self,
         host: HostId,
@@ -167,11 +168,11 @@ impl AttemptAssignments {
         Ok(program.is_some_and(|it| it.inputs.iter().any(|input| input.digest == digest)))
     }
 
-    /// The digests and lengths in bytes of these inputs of a task that this host runs.
+    /// Returns the digests and lengths in bytes of these inputs of a task that this host runs.
     ///
     /// # Errors
     ///
-    /// In words: another host runs the task, or nobody does; or one of them is no input of it.
+    /// Another host runs the task, or none does; or one of them isn't its input.
     pub(crate) fn find_inputs(
         &self,
         host: HostId,
@@ -191,7 +192,7 @@ impl AttemptAssignments {
         found.collect()
     }
 
-    /// Whether this host may have contents of a task.
+    /// Checks that this host may fetch contents of a task.
     fn may_have(&self, host: HostId, task: TaskId) -> Result<(), String> {
         match self.table().get(&task) {
             Some(at) if at.host == host => Ok(()),
@@ -202,13 +203,14 @@ impl AttemptAssignments {
         }
     }
 
-    /// Whether this host may have this checkpoint of a task: the one that it begins with, or, if that is damaged, an
-    /// older one. Of those the log must have each: a worker may have stored one and never said so, and a task that
-    /// went on from that would be where no log explains.
+    /// Checks that this host may fetch a checkpoint of a task: the one with which it begins, or an older one if that
+    /// is damaged. The log must have an older one: a worker may have stored a checkpoint without reporting it, and a
+    /// task restored from it would be in a state that no log explains.
     ///
     /// # Errors
     ///
-    /// The host does not run the task, or begins it with an older checkpoint or none; or the log has no such one.
+    /// The host doesn't run the task, or begins it with an older checkpoint or none; or the log has no such
+    /// checkpoint.
     pub(crate) fn may_fetch(
         &self,
         host: HostId,

@@ -14,22 +14,22 @@ use crate::storage::offsite::{OffsiteError, OffsiteStore};
 use crate::storage::store::{CheckpointFolder, IncomingCheckpoint};
 use crate::system::objects::ObjectError;
 
-/// How long who asks for a checkpoint waits until it has come, before it is told to ask again.
+/// Time for which a request for a checkpoint waits until it is told to try again.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The fetches that are under way, by task and number of the checkpoint: whoever asks for the same waits for the same.
+/// Fetches under way, by task and number of the checkpoint. Requests for the same checkpoint share one fetch.
 #[derive(Debug, Default)]
 pub(crate) struct ActiveFetches(Mutex<BTreeMap<(u32, u32), Fetch>>);
 
-/// What became of a fetch, once it is over.
+/// Result of a fetch, once it is over.
 type Fetch = watch::Receiver<Option<Result<(), OffsiteError>>>;
 
 impl ActiveFetches {
-    /// Has a checkpoint in the coordinator's folder, which may be in the store of objects alone.
+    /// Fetches a checkpoint into the coordinator's folder, if only the object store has it.
     ///
     /// # Errors
     ///
-    /// There is none, it can't be had now, or it takes so long that it has to be asked for again.
+    /// There is none, it can't be had now, or it takes so long that the request must be repeated.
     pub(crate) async fn bring_checkpoint(
         &self,
         store: &Arc<CheckpointFolder>,
@@ -50,7 +50,7 @@ impl ActiveFetches {
             .map_err(OffsiteError::of_get)
     }
 
-    /// The fetch of a checkpoint that is under way, or begins now.
+    /// Returns the fetch of a checkpoint that is under way, or begins one.
     fn under_way(
         &self,
         store: &Arc<CheckpointFolder>,

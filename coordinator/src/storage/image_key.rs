@@ -15,14 +15,14 @@ use crate::system::world::RandomSource;
 const FILE: &str = "image-key";
 const BYTES: usize = 32;
 
-/// The secret of a run from which the keys derive by which its workers seal checkpoints, and its coordinator. No worker is
-/// told it.
+/// Secret of a run from which the keys are derived with which its workers and its coordinator seal checkpoints. It is
+/// told to no worker.
 #[derive(Clone, Default)]
 pub(crate) struct ImageSecret(Vec<u8>);
 
 impl ImageSecret {
-    /// The secret of the run in this folder: a new one, or where the run `goes_on` that of which its
-    /// checkpoints are sealed. Of a run that had none what is stored can't be restored any more.
+    /// Reads or makes the secret of the run in this folder: a resumed run (`goes_on`) keeps the one with which its
+    /// checkpoints are sealed. Without it, stored checkpoints can't be restored.
     pub(crate) fn of_run(
         out: &Path,
         goes_on: bool,
@@ -39,19 +39,19 @@ impl ImageSecret {
         made().map(Self).map_err(|source| CoordinatorError::Output { path: path.clone(), source })
     }
 
-    /// The bytes of it.
+    /// Returns the secret's bytes.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// The key that this life of this worker is told. It goes by no number of a host: a worker that was welcomed by a coordinator
-    /// which was killed before it wrote so has another number when it comes back.
+    /// Derives the key for a life of a worker. It doesn't depend on the host's number, since a worker that was
+    /// welcomed by a coordinator which was killed before logging that gets another number later.
     pub(crate) fn told_to(&self, life: (&str, u64)) -> [u8; 32] {
         ImageKey::told_to(life, &self.0)
     }
 }
 
-/// The run is over: there is nothing left that it seals.
+/// Removes the secret of a run that is over.
 pub(crate) fn forget_secret(out: &Path) -> io::Result<()> {
     match fs::remove_file(out.join(FILE)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -59,14 +59,14 @@ pub(crate) fn forget_secret(out: &Path) -> io::Result<()> {
     }
 }
 
-/// The secret is never shown.
+/// Never shows the secret.
 impl fmt::Debug for ImageSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("ImageSecret")
     }
 }
 
-/// The secret that is kept there, if a whole one is.
+/// Reads the secret; `None`: there is no complete one.
 fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let opened = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW).open(path);
     let file = match opened {
@@ -79,7 +79,7 @@ fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     Ok(Some(bytes).filter(|bytes| bytes.len() == BYTES))
 }
 
-/// A new secret, kept there.
+/// Makes a new secret and stores it.
 fn make_secret(path: &Path, chance: &RandomSource) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; BYTES];
     chance.fill_bytes(&mut bytes)?;

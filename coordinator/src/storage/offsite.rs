@@ -25,36 +25,37 @@ use crate::storage::transfers::store_status;
 use crate::system::objects::{ObjectDownload, ObjectError, ObjectStorage, ObjectUpload};
 use crate::system::world::BlockingThreads;
 
-/// Bytes that are written to the disk at once.
+/// Bytes written to the disk at once.
 const CHUNK: usize = 1 << 20;
-/// Bytes of a content that are read at once.
+/// Bytes of a content read at once.
 const READ: usize = 256 << 10;
-/// The most that a list of a checkpoint's contents has, in bytes.
+/// Largest list of a checkpoint's contents, in bytes.
 const LONGEST_LIST: usize = 2 << 20;
 
-/// The checkpoints of a run in a store of objects.
+/// A run's checkpoints in an object store.
 #[derive(Debug)]
 pub(crate) struct OffsiteStore {
     objects: Arc<dyn ObjectStorage>,
     run: String,
     threads: BlockingThreads,
     held: Mutex<OffsiteObjects>,
-    /// Held while contents are sent for a checkpoint, or go with one: none goes that is referred to at that moment.
+    /// Locked while contents are sent for a checkpoint or removed with one, so that no content is removed that is
+    /// being referred to.
     referring: tokio::sync::Mutex<()>,
 }
 
-/// What the store of objects has of a run.
+/// What the object store has of a run.
 #[derive(Debug, Default)]
 struct OffsiteObjects {
-    /// The checkpoints of each task, with the contents that each refers to.
+    /// Checkpoints of each task, with the contents that each refers to.
     checkpoints: BTreeMap<u32, BTreeMap<Which, BTreeSet<[u8; 32]>>>,
-    /// The contents, each with its length in bytes.
+    /// Contents, with their lengths in bytes.
     contents: BTreeMap<[u8; 32], u64>,
-    /// The contents that stay until the run is over.
+    /// Contents that stay until the run is over.
     inputs: BTreeSet<[u8; 32]>,
 }
 
-/// Why a checkpoint did not go or come.
+/// Reasons why a checkpoint wasn't stored or fetched.
 #[derive(Clone, Debug)]
 pub(crate) enum OffsiteError {
     Object(ObjectError),
@@ -74,7 +75,7 @@ impl From<io::Error> for OffsiteError {
 }
 
 impl OffsiteError {
-    /// What a worker hears that sends a checkpoint: it is not stored.
+    /// Converts the error for a worker that sends a checkpoint: it isn't stored.
     pub(crate) fn of_put(self) -> Status {
         match self {
             Self::Object(error) => Status::internal(format!("the object store: {error}")),
@@ -82,8 +83,8 @@ impl OffsiteError {
         }
     }
 
-    /// What a worker hears that asks for a checkpoint. Only where it is known not to be there may its task be gone
-    /// on with from an earlier one; else the worker asks again.
+    /// Converts the error for a worker that fetches a checkpoint. Only if the checkpoint is known to be absent may
+    /// its task continue from an earlier one; otherwise the worker tries again.
     pub(crate) fn of_get(self) -> Status {
         match self {
             Self::Object(ObjectError::Absent(why)) => Status::not_found(why),
@@ -93,7 +94,7 @@ impl OffsiteError {
     }
 }
 
-/// A checkpoint on its way to the store of objects, while it comes from its worker. Dropped before
+/// A checkpoint on its way to the object store while it arrives from its worker. Dropped before
 /// [`OffsiteUpload::finish_upload`], it leaves nothing there.
 #[derive(Debug)]
 pub(crate) struct OffsiteUpload {
@@ -104,12 +105,12 @@ pub(crate) struct OffsiteUpload {
 }
 
 impl OffsiteUpload {
-    /// Sends what comes next of it.
+    /// Sends its next bytes.
     pub(crate) async fn write(&mut self, data: Bytes) -> Result<(), OffsiteError> {
         Ok(self.upload.write(data).await?)
     }
 
-    /// The checkpoint is there once this has succeeded, after all that it refers to.
+    /// Completes the checkpoint, after all contents that it refers to.
     pub(crate) async fn finish_upload(
         mut self,
         contents: &Arc<ContentPool>,
@@ -135,11 +136,11 @@ impl OffsiteUpload {
 }
 
 impl OffsiteStore {
-    /// The store of objects of a run, as far as it has anything of it, in which it leaves a note of what this is.
+    /// Opens the object store of a run, lists what it has, and leaves a note there that explains the objects.
     ///
     /// # Errors
     ///
-    /// The store can't be reached, or refuses to be read or written.
+    /// The store can't be reached, or refuses.
     pub(crate) async fn open(
         objects: Arc<dyn ObjectStorage>,
         run: &str,
@@ -162,7 +163,7 @@ impl OffsiteStore {
         Ok(Arc::new(offsite))
     }
 
-    /// Notes an object that was found.
+    /// Records an object that was listed.
     async fn note_object(
         &self,
         found: &mut OffsiteObjects,
@@ -200,7 +201,7 @@ impl OffsiteStore {
         Ok(())
     }
 
-    /// The digests in a list.
+    /// Reads the digests in a list.
     async fn list_at(&self, key: String) -> Result<BTreeSet<[u8; 32]>, ObjectError> {
         let (mut download, mut list) =
             (self.objects.begin_download(key.clone()).await?, Vec::new());
@@ -228,12 +229,12 @@ impl OffsiteStore {
         format!("{}/contents/{}", self.run, Hash::from_bytes(*digest).to_hex())
     }
 
-    /// The tasks of which it has checkpoints.
+    /// Returns the tasks with checkpoints.
     pub(crate) fn task_numbers(&self) -> Vec<u32> {
         self.held_objects().checkpoints.keys().copied().collect()
     }
 
-    /// The checkpoints that it has, with their tasks.
+    /// Returns all checkpoints with their tasks.
     pub(crate) fn all_checkpoints(&self) -> Vec<(u32, Which)> {
         let held = self.held_objects();
         let all = held.checkpoints.iter();
@@ -252,7 +253,7 @@ impl OffsiteStore {
         upload.finish_upload().await
     }
 
-    /// Stores a content of the coordinator's that is not there yet.
+    /// Stores a content of the coordinator's, unless it is there.
     async fn send_content(
         &self,
         contents: &Arc<ContentPool>,
@@ -284,7 +285,7 @@ impl OffsiteStore {
         Ok(())
     }
 
-    /// Has the files that tasks begin with on both sides, until the run is over.
+    /// Stores the tasks' input files both here and there, until the run is over.
     pub(crate) async fn keep_inputs(
         &self,
         contents: &Arc<ContentPool>,
@@ -304,7 +305,7 @@ impl OffsiteStore {
         Ok(())
     }
 
-    /// The checkpoint of a task that has a number, of the latest attempt, with the contents that it refers to.
+    /// Returns the checkpoint of this number of a task's latest attempt, with the contents that it refers to.
     pub(crate) fn find_checkpoint(&self, task: u32, number: u32) -> Option<(Which, Vec<Hash>)> {
         let held = self.held_objects();
         let of_task = held.checkpoints.get(&task)?;
@@ -312,7 +313,7 @@ impl OffsiteStore {
         Some((*which, refers.iter().copied().map(Hash::from_bytes).collect()))
     }
 
-    /// Fetches a checkpoint; its bytes are written to `incoming`.
+    /// Fetches a checkpoint, and writes it to `incoming`.
     pub(crate) async fn bring_checkpoint<I: Send + 'static>(
         &self,
         (task, which): (u32, Which),
@@ -324,7 +325,7 @@ impl OffsiteStore {
         self.receive_download(download, incoming, write).await
     }
 
-    /// Fetches a content into the coordinator's folder, if it is not there.
+    /// Fetches a content into the coordinator's folder, unless it is there.
     pub(crate) async fn bring_content(
         &self,
         contents: &Arc<ContentPool>,
@@ -349,7 +350,7 @@ impl OffsiteStore {
             .await
     }
 
-    /// Writes all of a download to what receives it.
+    /// Writes a download to its receiver.
     async fn receive_download<I: Send + 'static>(
         &self,
         mut download: Box<dyn ObjectDownload>,
@@ -371,7 +372,7 @@ impl OffsiteStore {
         }
     }
 
-    /// Runs work that blocks, on a thread of the coordinator's world.
+    /// Runs blocking work on a thread.
     pub(crate) async fn run_blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> io::Result<T> + Send + 'static,
@@ -380,8 +381,9 @@ impl OffsiteStore {
         done.map_err(|panic| io::Error::other(panic.to_string()))?.map_err(OffsiteError::from)
     }
 
-    /// Removes what nobody needs of a task of which a checkpoint has come: this one, unless it is stored on the
-    /// coordinator's side, too; what it makes superfluous in the background. The durable log has the newest one `logged`.
+    /// Removes checkpoints of a task that are no longer needed, after one has arrived: this one, if the coordinator's
+    /// folder has not stored it, and in the background those that it replaces. The newest one in the durable log is
+    /// `logged`.
     pub(crate) async fn settle_checkpoint(
         self: &Arc<Self>,
         (task, which): (u32, Which),
@@ -395,7 +397,7 @@ impl OffsiteStore {
         tokio::spawn(async move { offsite.prune_task(task, logged).await });
     }
 
-    /// Removes the checkpoints of a task that nobody needs any more, of which the durable log has this newest one.
+    /// Removes checkpoints of a task that are no longer needed, the newest one in the durable log being `logged`.
     async fn prune_task(&self, task: u32, logged: Option<u32>) {
         let all =
             self.held_objects().checkpoints.get(&task).map(|all| all.keys().copied().collect());
@@ -403,14 +405,15 @@ impl OffsiteStore {
         self.remove(task, surplus).await;
     }
 
-    /// Forgets all checkpoints of a task.
+    /// Removes all checkpoints of a task.
     pub(crate) async fn forget_task(&self, task: u32) {
         let all =
             self.held_objects().checkpoints.get(&task).map(|all| all.keys().copied().collect());
         self.remove(task, all.unwrap_or_default()).await;
     }
 
-    /// Removes checkpoints, and the contents that no other refers to. What can't be removed stays until the run is over.
+    /// Removes checkpoints, and the contents that no other refers to. Those that can't be removed stay until the run
+    /// is over.
     async fn remove(&self, task: u32, which: BTreeSet<Which>) {
         let _referring = self.referring.lock().await;
         let mut keys = Vec::new();
@@ -443,11 +446,11 @@ impl OffsiteStore {
         }
     }
 
-    /// Removes all that there is of the run.
+    /// Removes everything of the run.
     ///
     /// # Errors
     ///
-    /// The store can't be reached or refuses: what is left is what begins with the run's name.
+    /// The store can't be reached or refuses: what is left begins with the run's name.
     pub(crate) async fn close(&self) -> Result<(), ObjectError> {
         *self.held_objects() = OffsiteObjects::default();
         for (key, _) in self.objects.list_objects(self.run.clone()).await? {

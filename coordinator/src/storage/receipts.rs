@@ -5,17 +5,17 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::contents::Which;
 
-/// How long a stored checkpoint is, as far as the coordinator knows.
+/// Length of a stored checkpoint, as far as the coordinator knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StoredLength {
-    /// It has so many bytes, and refers to nothing beside them.
+    /// This many bytes, with no contents beside them.
     Exactly(u64),
-    /// It has so many bytes, and may refer to contents that were sent apart.
+    /// This many bytes, and possibly contents that were sent separately.
     AtLeast(u64),
 }
 
 impl StoredLength {
-    /// The length of a checkpoint of so many bytes that refers to so many contents.
+    /// Makes the length of a checkpoint of `bytes` bytes that refers to `contents` contents.
     pub(crate) const fn new(bytes: u64, contents: usize) -> Self {
         match contents {
             0 => Self::Exactly(bytes),
@@ -36,7 +36,7 @@ impl StoredLength {
     }
 }
 
-/// The checkpoints of tasks that go on, each from its receipt on, whatever became of it afterwards.
+/// Lengths of all received checkpoints of unfinished tasks, from the receipt on, even if they were removed since.
 #[derive(Debug, Default)]
 pub(crate) struct CheckpointReceipts {
     table: Mutex<BTreeMap<u32, BTreeMap<Which, StoredLength>>>,
@@ -48,26 +48,27 @@ impl CheckpointReceipts {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes a checkpoint of a task before its worker has the receipt.
+    /// Records a checkpoint before its worker gets the receipt.
     pub(crate) fn note_receipt(&self, task: u32, which: Which, length: StoredLength) {
         self.table().entry(task).or_default().insert(which, length);
     }
 
-    /// Notes a checkpoint whose length is not known, unless it is known already.
+    /// Records a checkpoint of unknown length, unless it is known.
     pub(crate) fn note_unmeasured(&self, task: u32, which: Which) {
         let mut table = self.table();
         table.entry(task).or_default().entry(which).or_insert(StoredLength::AtLeast(0));
     }
 
-    /// Forgets the receipts of a task whose checkpoints are needed no more.
+    /// Removes the receipts of a task whose checkpoints are no longer needed.
     pub(crate) fn forget_task(&self, task: u32) {
         self.table().remove(&task);
     }
 
-    /// Compares a checkpoint that a worker reports as stored, and the length that it gives it, with what came.
+    /// Compares a checkpoint that a worker reports as stored, with its reported length, to what was received.
     ///
     /// # Errors
-    /// In words: nothing of it has come, or another length.
+    ///
+    /// Nothing was received, or another length.
     pub(crate) fn compare_length(
         &self,
         task: u32,

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use crate::contents::Which;
 
-/// Checkpoints kept per task of those that the log has: one of them may turn out damaged.
+/// Number of checkpoints in the log that are kept for each task, since one may turn out damaged.
 const KEPT: usize = 3;
 
-/// The checkpoints of a task that nobody needs among these, of which the durable log has this newest one: those of
-/// attempts that were given up, and all but the newest of those that the log has.
+/// Returns which of a task's stored checkpoints are no longer needed, the newest one in the durable log being
+/// `logged`: those of attempts that were given up, and older ones of those in the log.
 pub(crate) fn find_superfluous(stored: &BTreeSet<Which>, logged: Option<u32>) -> BTreeSet<Which> {
     let given_up = |&(n, a): &Which| stored.iter().any(|&(number, by)| by > a && number <= n);
     let (mut surplus, kept): (BTreeSet<_>, BTreeSet<_>) =
@@ -19,7 +19,7 @@ pub(crate) fn find_superfluous(stored: &BTreeSet<Which>, logged: Option<u32>) ->
     surplus
 }
 
-/// The least checkpoint that the log does not have.
+/// Returns the smallest checkpoint that isn't in the log.
 pub(crate) fn first_unlogged(logged: Option<u32>) -> Which {
     (logged.map_or(0, |newest| newest.saturating_add(1)), 0)
 }

@@ -10,15 +10,15 @@ use dormouse_proto::v1;
 use dormouse_units::HostId;
 use serde::Deserialize;
 
-/// Contents of this length and more go by themselves.
+/// Length in bytes from which on contents are sent separately.
 const LARGE: u64 = 64 << 10;
-/// The kind of program of a checkpoint that has a directory and no memory.
+/// Kind of program of a checkpoint with a directory and no memory.
 const DIRECTORY: &str = "directory";
-/// What CRIU writes of every task, as the names of its files begin.
+/// Beginnings of the names of the files that CRIU writes for every task.
 const IMAGES: [&str; 7] =
     ["inventory.img", "pstree.img", "files.img", "core-", "mm-", "pagemap-", "pages-"];
 
-/// The fields of a checkpoint's manifest that the coordinator looks at.
+/// Fields of a checkpoint's manifest that the coordinator checks.
 #[derive(Deserialize)]
 struct SealedManifest {
     task: ManifestTask,
@@ -63,10 +63,11 @@ struct ManifestImage {
 }
 
 impl SealedManifest {
-    /// Whether this is the manifest of a checkpoint, and the length of what follows it in its stream.
+    /// Checks that this is the manifest of a checkpoint; returns the length of what follows it in the stream.
     ///
     /// # Errors
-    /// In words: it is of another, or lists nothing that could be restored.
+    ///
+    /// It belongs to another checkpoint, or lists nothing that could be restored.
     fn check_manifest(&self, of: &v1::CheckpointRef) -> Result<u64, String> {
         let Self { task, sequence, program, progress, files, images } = self;
         let is = (&*task.run, &*task.task, *sequence, progress.attempt);
@@ -93,20 +94,20 @@ impl SealedManifest {
     }
 }
 
-/// A checkpoint that comes from a host, whose head is held back until all of it is there and right.
+/// A checkpoint that arrives from a host. Its head is held back until everything has arrived and is valid.
 pub(crate) struct ArrivingCheckpoint {
     of: v1::CheckpointRef,
     host: HostId,
-    /// The key of the life of a worker that the host is, and that by which the checkpoint is kept.
+    /// Key of the worker's life, and key with which the checkpoint is stored.
     keys: [ImageKey; 2],
     held_back: Option<Vec<u8>>,
-    /// Bytes that have come, and that there are in all.
+    /// Number of bytes that have arrived, and of all bytes.
     came: u64,
     whole: u64,
 }
 
 impl ArrivingCheckpoint {
-    /// The checkpoint `of` what this host, which is this life of a worker, sends in the run with this secret.
+    /// Begins the arrival of the checkpoint `of` from this host, in the run with this secret.
     pub(crate) fn begin_arrival(
         of: v1::CheckpointRef,
         (host, life): (HostId, (&str, u64)),
@@ -116,10 +117,11 @@ impl ArrivingCheckpoint {
         Self { of, host, keys, held_back: Some(Vec::new()), came: 0, whole: 0 }
     }
 
-    /// Takes the next bytes; those that are to be stored now, the head of them sealed by the coordinator.
+    /// Takes the next bytes; returns those to be stored now, with the head sealed by the coordinator.
     ///
     /// # Errors
-    /// In words: it is no checkpoint, not this one, or not sealed by its host.
+    ///
+    /// It is no checkpoint, another one, or not sealed by its host.
     pub(crate) fn take_bytes(&mut self, data: Bytes) -> Result<Bytes, String> {
         self.came = self.came.saturating_add(data.len() as u64);
         let Some(mut head) = self.held_back.take() else { return Ok(data) };
@@ -143,10 +145,11 @@ impl ArrivingCheckpoint {
         Ok([&kept.to_bytes(), rest].concat().into())
     }
 
-    /// Nothing comes any more.
+    /// Ends the arrival.
     ///
     /// # Errors
-    /// In words: it has more or less than its manifest lists.
+    ///
+    /// It has more or fewer bytes than its manifest lists.
     pub(crate) fn check_end(&self) -> Result<(), String> {
         match (&self.held_back, self.came == self.whole) {
             (None, true) => Ok(()),
@@ -158,11 +161,12 @@ impl ArrivingCheckpoint {
     }
 }
 
-/// A stored checkpoint as it is given to this life of a worker: sealed by its key.
+/// Reads a stored checkpoint as it is sent to this life of a worker, sealed with the worker's key.
 ///
 /// # Errors
-/// [`io::ErrorKind::NotFound`] where it is none that this run's coordinator has sealed: an older version stored
-/// it, or somebody has changed it since.
+///
+/// [`io::ErrorKind::NotFound`] if this run's coordinator didn't seal it: an older version stored it, or it was
+/// changed.
 pub(crate) fn sealed_for(
     mut file: File,
     life: (&str, u64),

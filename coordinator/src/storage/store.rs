@@ -16,37 +16,34 @@ use crate::storage::receipts::{CheckpointReceipts, StoredLength};
 use crate::storage::retention::{find_superfluous, first_unlogged};
 use crate::system::world::LogDisk;
 
-/// So many bytes of a checkpoint are written before it is looked again whether the disk has room.
+/// Number of bytes of a checkpoint after which the free disk space is checked again.
 const LOOK_AFTER: u64 = 16 << 20;
-/// Most checkpoints of a task that the log does not have yet: more are refused.
+/// Number of a task's checkpoints that may be newer than the log; more are refused.
 const UNLOGGED: usize = 6;
 
-/// A folder of checkpoints, `<task>/<number>.<attempt>`. Its methods block, but for
-/// [`CheckpointFolder::may_hold`].
+/// A folder of checkpoints, `<task>/<number>.<attempt>`. Its methods block, except [`CheckpointFolder::may_hold`].
 ///
-/// An attempt that was given up may still be sending when the next one has begun, from an earlier
-/// checkpoint, and both use the same numbers. What an attempt took at or after the point from
-/// which a later one went on is therefore dropped, whichever of them comes last: the numbers that
-/// are stored are of one history.
+/// An attempt that was given up may still be sending when the next one has begun from an earlier checkpoint, and both
+/// use the same numbers. What an attempt took at or after the point from which a later one continued is therefore
+/// dropped, whichever of them arrives last: the stored numbers belong to one history.
 ///
-/// A checkpoint is stored before the log has it. Until that is durable the task is gone on with from the
-/// one before, if its worker is lost or the coordinator is: what is newer than all that the log has takes
-/// the place of none of those.
+/// A checkpoint is stored before the log has it. Until that is durable, the task continues from the one before if its
+/// worker or the coordinator is lost: a checkpoint newer than the log replaces none of those in the log.
 #[derive(Debug)]
 pub(crate) struct CheckpointFolder {
     root: PathBuf,
-    /// What the checkpoints refer to and don't have in them.
+    /// Contents that the checkpoints refer to.
     contents: Arc<ContentPool>,
-    /// The same in a store of objects, where the run has one: what is not in the folder is fetched from there.
+    /// Copy in an object store, if the run has one: checkpoints that aren't in the folder are fetched from there.
     offsite: Option<Arc<OffsiteStore>>,
-    /// Tasks that may have some.
+    /// Tasks that may have checkpoints.
     tasks: Mutex<BTreeSet<u32>>,
-    /// The newest checkpoint of each task that the durable log has.
+    /// Newest checkpoint of each task in the durable log.
     logged: Mutex<BTreeMap<u32, u32>>,
     receipts: CheckpointReceipts,
 }
 
-/// The log has a checkpoint of a task, or goes back to an older one.
+/// Tells the store that the durable log has a newer checkpoint of a task, or went back to an older one.
 #[derive(Debug)]
 pub(crate) struct LoggedCheckpoint {
     pub(crate) store: Arc<CheckpointFolder>,
@@ -60,7 +57,7 @@ impl OnceDurable for LoggedCheckpoint {
     }
 }
 
-/// A task that has finished needs its checkpoints no more.
+/// Tells the store that a task has finished, so that its checkpoints are no longer needed.
 #[derive(Debug)]
 pub(crate) struct ForgetTask {
     pub(crate) store: Arc<CheckpointFolder>,
@@ -82,7 +79,7 @@ impl OnceDurable for ForgetTask {
     }
 }
 
-/// A checkpoint being received. Dropped before [`IncomingCheckpoint::finish`], it leaves nothing.
+/// A checkpoint that is being received. Dropped before [`CheckpointFolder::finish_checkpoint`], it leaves nothing.
 #[derive(Debug)]
 pub(crate) struct IncomingCheckpoint {
     folder: PathBuf,
@@ -91,14 +88,14 @@ pub(crate) struct IncomingCheckpoint {
     file: File,
     disk: Arc<dyn LogDisk>,
     bytes: u64,
-    /// The bytes that it has when it is looked again whether the disk has room.
+    /// Number of bytes at which the free disk space is checked next.
     look_at: u64,
     finished: bool,
 }
 
 impl CheckpointFolder {
-    /// The store in this folder, which is made, of checkpoints that refer to these contents. Parts that a crash has
-    /// left are removed.
+    /// Opens the store in this folder, which is created if need be; its checkpoints refer to these contents. Partial
+    /// files left by a crash are removed.
     pub(crate) fn open(root: &Path, contents: Arc<ContentPool>) -> io::Result<Self> {
         // Memory of tasks is nobody else's to read.
         fs::create_dir_all(root)?;
@@ -124,7 +121,7 @@ impl CheckpointFolder {
         Ok(Self { root: root.to_owned(), contents, offsite: None, tasks, logged, receipts })
     }
 
-    /// The same store, which has its checkpoints in a store of objects, too.
+    /// Adds a copy in an object store.
     pub(crate) fn with_offsite(self, offsite: Option<Arc<OffsiteStore>>) -> Self {
         self.known_tasks().extend(offsite.iter().flat_map(|offsite| offsite.task_numbers()));
         for (task, which) in offsite.iter().flat_map(|offsite| offsite.all_checkpoints()) {
@@ -133,12 +130,12 @@ impl CheckpointFolder {
         Self { offsite, ..self }
     }
 
-    /// The store of objects that has the checkpoints, too.
+    /// Returns the copy in an object store.
     pub(crate) const fn offsite(&self) -> Option<&Arc<OffsiteStore>> {
         self.offsite.as_ref()
     }
 
-    /// The newest checkpoint of a task that the durable log has.
+    /// Returns the newest checkpoint of a task in the durable log.
     pub(crate) fn newest_logged(&self, task: u32) -> Option<u32> {
         self.logged_numbers().get(&task).copied()
     }
@@ -152,7 +149,7 @@ impl CheckpointFolder {
         self.logged.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The durable log has this newest checkpoint of a task, or none.
+    /// Records the newest checkpoint of a task in the durable log; `None`: it has none.
     pub(crate) fn has_logged(&self, task: u32, newest: Option<u32>) {
         match newest {
             Some(newest) => drop(self.logged_numbers().insert(task, newest)),
@@ -160,32 +157,32 @@ impl CheckpointFolder {
         }
     }
 
-    /// Tasks of which there may be checkpoints.
+    /// Returns the tasks that may have checkpoints.
     pub(crate) fn held_tasks(&self) -> Vec<u32> {
         self.known_tasks().iter().copied().collect()
     }
 
-    /// Whether there may be a checkpoint of this task.
+    /// Returns whether a task may have a checkpoint.
     pub(crate) fn may_hold(&self, task: u32) -> bool {
         self.known_tasks().contains(&task)
     }
 
-    /// The contents that checkpoints refer to.
+    /// Returns the contents that checkpoints refer to.
     pub(crate) fn contents(&self) -> &Arc<ContentPool> {
         &self.contents
     }
 
-    /// The checkpoints that have come.
+    /// Returns the receipts of checkpoints.
     pub(crate) const fn receipts(&self) -> &CheckpointReceipts {
         &self.receipts
     }
 
-    /// Takes a checkpoint that has come, with the contents that it refers to. Its bytes.
+    /// Accepts a received checkpoint with the contents that it refers to; returns its length in bytes.
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::NotFound`] where one of these is not here; [`io::ErrorKind::QuotaExceeded`] where
-    /// there are too many that the log does not have; or the system refuses.
+    /// [`io::ErrorKind::NotFound`] if one of these isn't here; [`io::ErrorKind::QuotaExceeded`] if too many
+    /// checkpoints are newer than the log; or the system refuses.
     pub(crate) fn finish_checkpoint(
         &self,
         task: u32,
@@ -202,7 +199,7 @@ impl CheckpointFolder {
         Ok(bytes)
     }
 
-    /// Takes a checkpoint back that was stored before, with the contents that it refers to.
+    /// Accepts a checkpoint that was stored before, with the contents that it refers to.
     pub(crate) fn take_back(
         &self,
         task: u32,
@@ -213,7 +210,7 @@ impl CheckpointFolder {
         incoming.place_file()
     }
 
-    /// Whether a checkpoint of a task is in the folder.
+    /// Returns whether a checkpoint of a task is in the folder.
     pub(crate) fn has_checkpoint(&self, task: u32, number: u32) -> io::Result<bool> {
         match self.open_checkpoint(task, number) {
             Ok(_) => Ok(true),
@@ -230,8 +227,7 @@ impl CheckpointFolder {
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::StorageFull`] where what is free of the disk is kept for the log; or the system
-    /// refuses.
+    /// [`io::ErrorKind::StorageFull`] if the free disk space is reserved for the log; or the system refuses.
     pub(crate) fn receive_checkpoint(
         &self,
         task: u32,
@@ -258,7 +254,7 @@ impl CheckpointFolder {
         File::open(latest.ok_or(io::ErrorKind::NotFound)?.1)
     }
 
-    /// Forgets all checkpoints of a task.
+    /// Removes all checkpoints of a task.
     pub(crate) fn forget_task(&self, task: u32) -> io::Result<()> {
         self.known_tasks().remove(&task);
         self.logged_numbers().remove(&task);
@@ -267,7 +263,7 @@ impl CheckpointFolder {
         remove(&self.task_folder(task))
     }
 
-    /// Forgets all checkpoints of all tasks, and the folder.
+    /// Removes all checkpoints and the folder.
     pub(crate) fn close(&self) -> io::Result<()> {
         self.known_tasks().clear();
         self.contents.close()?;
@@ -285,12 +281,11 @@ impl IncomingCheckpoint {
         self.file.write_all(data)
     }
 
-    /// The checkpoint exists from now on, whatever becomes of this process; the oldest go of those that the
-    /// log has, and those of attempts that were given up. It may be such a one itself.
+    /// Makes the checkpoint exist, even if this process is killed; removes older ones in the log beyond those that
+    /// are kept, and those of attempts that were given up, which may include this one.
     ///
-    /// It isn't synced: on the disk of the event log, megabytes of images would hold up the log's
-    /// own syncs, and with them every command, for seconds. After a power cut the checksums in
-    /// the checkpoint tell, and the one before is used.
+    /// It isn't synced: on the disk of the event log, megabytes of images would delay the log's own syncs, and with
+    /// them every command, by seconds. After a power cut its checksums tell, and the one before is used.
     fn finish_file(self, logged: Option<u32>) -> io::Result<u64> {
         let (which, folder, bytes) = (self.which, self.folder.clone(), self.bytes);
         self.place_file()?;
@@ -309,7 +304,7 @@ impl IncomingCheckpoint {
         Ok(bytes)
     }
 
-    /// Gives it its name.
+    /// Renames it to its final name.
     fn place_file(mut self) -> io::Result<()> {
         let (number, attempt) = self.which;
         fs::rename(&self.part, self.folder.join(format!("{number}.{attempt}")))?;
@@ -334,7 +329,7 @@ fn remove(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Another checkpoint of the task that came at the same time may have removed it.
+/// Removes a file, unless another checkpoint of the task that arrived at the same time has removed it.
 fn remove_file(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -342,7 +337,7 @@ fn remove_file(path: &Path) -> io::Result<()> {
     }
 }
 
-/// The checkpoints in a task's folder.
+/// Lists the checkpoints in a task's folder.
 fn list_stored(folder: &Path) -> io::Result<BTreeMap<Which, PathBuf>> {
     let mut stored = BTreeMap::new();
     for file in fs::read_dir(folder)? {

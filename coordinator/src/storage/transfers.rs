@@ -22,25 +22,25 @@ use crate::system::world::BlockingThreads;
 
 /// Bytes of a checkpoint in one message.
 const CHUNK: usize = 256 << 10;
-/// Chunks that are read before a worker wants them.
+/// Number of chunks that are read ahead of a worker.
 const AHEAD: usize = 2;
-/// Threads that work for the store at once.
+/// Most threads that work for the store at once.
 const THREADS: usize = 16;
-/// Checkpoints that a host may have under way at once.
+/// Most transfers of a host at once.
 const PER_HOST: usize = 32;
-/// How long a host may wait for its turn: what it has under way gets on, or is given up.
+/// Time that a host may wait for its turn: its transfers under way either make progress or are given up.
 const WAIT: Duration = Duration::from_secs(300);
-/// How long a peer may keep a transfer waiting.
+/// Time for which a peer may stall a transfer.
 pub(crate) const STALL: Duration = Duration::from_secs(30);
 
-/// What all transfers share.
+/// State that all transfers share.
 #[derive(Debug)]
 pub(crate) struct StoreTransfers {
     pool: StoreThreads,
     hosts: Mutex<BTreeMap<HostId, Arc<Semaphore>>>,
 }
 
-/// The threads that work for the store.
+/// Threads that work for the store.
 #[derive(Clone, Debug)]
 struct StoreThreads {
     threads: BlockingThreads,
@@ -48,17 +48,17 @@ struct StoreThreads {
 }
 
 impl StoreTransfers {
-    /// Transfers whose files are read and written on these threads.
+    /// Makes the state of transfers whose files are read and written on these threads.
     pub(crate) fn new(threads: BlockingThreads) -> Self {
         let pool = StoreThreads { threads, free: Arc::new(Semaphore::new(THREADS)) };
         Self { pool, hosts: Mutex::default() }
     }
 
-    /// A host's turn, until what is returned is dropped.
+    /// Takes a host's turn for a transfer, which ends when the permit is dropped.
     ///
     /// # Errors
     ///
-    /// What it has under way does not get on.
+    /// Its transfers under way make no progress.
     pub(crate) async fn take_turn(&self, host: HostId) -> Result<OwnedSemaphorePermit, Status> {
         let turns = {
             // A map of counters is whole, whoever panicked with it.
@@ -73,7 +73,7 @@ impl StoreTransfers {
         }
     }
 
-    /// Runs work of the store that blocks.
+    /// Runs blocking work of the store.
     pub(crate) async fn run_blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> io::Result<T> + Send + 'static,
@@ -81,11 +81,11 @@ impl StoreTransfers {
         self.pool.run(work).await
     }
 
-    /// The bytes of a chunk that a host has sent, unpacked.
+    /// Returns the bytes of a chunk from a host, decompressed.
     ///
     /// # Errors
     ///
-    /// It is damaged, or too long.
+    /// It is damaged or too long.
     pub(crate) async fn unpack_chunk<C: Carrier + Send + 'static>(
         &self,
         mut chunk: C,
@@ -97,7 +97,8 @@ impl StoreTransfers {
         unpacked.map_err(|bad| Status::invalid_argument(bad.to_string()))
     }
 
-    /// Gives what there is to read of the store to a host whose turn it is, and which takes packed chunks or does not.
+    /// Streams a file of the store to a host whose turn it is; `takes_packed` says whether the host accepts
+    /// compressed chunks.
     pub(crate) fn give_parcel<P: ChunkSource>(
         &self,
         parcel: P,
@@ -113,22 +114,22 @@ impl StoreTransfers {
     }
 }
 
-/// What is given, in chunks.
+/// What is sent in chunks.
 pub(crate) trait ChunkSource: Send + 'static {
-    /// The message that one chunk of it is.
+    /// Message of one chunk.
     type Chunk: Carrier + Send + 'static;
 
-    /// What it is, for the log of whoever gives it.
+    /// Returns its name for the sender's log.
     fn name(&self) -> String;
 
-    /// The message with these bytes, which are its next.
+    /// Makes the message with the next bytes.
     fn make_chunk(&mut self, data: Vec<u8>) -> Self::Chunk;
 
-    /// All has been given; an error where that was not what it should have been.
+    /// Ends the transfer; an error if what was sent was damaged.
     fn check_end(self) -> Result<(), Status>;
 }
 
-/// A checkpoint that is given; only the first chunk says which it is.
+/// A checkpoint that is being sent; only the first chunk names it.
 #[derive(Debug)]
 pub(crate) struct GivenCheckpoint {
     task: u32,
@@ -159,7 +160,7 @@ impl ChunkSource for GivenCheckpoint {
     }
 }
 
-/// The chunks of a checkpoint.
+/// Chunks of a checkpoint for a worker.
 pub type Download = OutgoingStream<v1::CheckpointChunk>;
 
 async fn give_chunks<P: ChunkSource, R: Read + Send + 'static>(

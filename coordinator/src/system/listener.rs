@@ -5,25 +5,25 @@ use std::{fmt, io, net::SocketAddr, pin::Pin};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 
-/// Bytes in both directions, in order.
+/// A connection: bytes in both directions, in order.
 pub trait ByteLink: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> ByteLink for S {}
 
-/// A connection that is waited for, and whom it is from.
+/// Future of the next connection, with its address.
 pub type Accepting<'a> =
     Pin<Box<dyn Future<Output = io::Result<(Box<dyn ByteLink>, SocketAddr)>> + Send + 'a>>;
 
 /// A source of connections.
 pub trait ConnectionListener: fmt::Debug + Send {
-    /// Waits for the next connection. Nothing is lost where nobody waits to the end.
+    /// Waits for the next connection. Dropping the future loses none.
     fn accept_connection(&mut self) -> Accepting<'_>;
 
-    /// The address that is listened on.
+    /// Returns the address that is listened on.
     ///
     /// # Errors
     ///
-    /// The system does not say.
+    /// The system doesn't tell.
     fn local_address(&self) -> io::Result<SocketAddr>;
 }
 

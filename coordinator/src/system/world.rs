@@ -21,40 +21,39 @@ use crate::system::disk;
 use crate::system::objects::ObjectStorage;
 use crate::time::outage::{MachineTime, to_micros};
 
-/// The surroundings of one coordinator. Clones share them.
+/// Disk, clocks, threads and random numbers of one coordinator: the system's, or simulated ones. Clones share them.
 #[derive(Clone, Debug)]
 pub struct CoordinatorWorld {
-    /// The disk that has the run's folder.
+    /// Disk of the run's folder.
     pub disk: Arc<dyn LogDisk>,
-    /// The wall clock.
+    /// Wall clock.
     pub wall: WallClock,
-    /// The threads on which work that blocks is done.
+    /// Threads for blocking work.
     pub threads: BlockingThreads,
-    /// The source of random numbers.
+    /// Source of random numbers.
     pub chance: RandomSource,
-    /// The store of objects that has the run's checkpoints beside its folder, if it is to have one.
+    /// Object store for the run's checkpoints beside its folder, if it has one.
     pub objects: Option<Arc<dyn ObjectStorage>>,
 }
 
-/// A disk, as far as faults of it matter to a run.
+/// A disk, as far as its faults matter to a run.
 pub trait LogDisk: fmt::Debug + Send + Sync {
-    /// Opens the file of a log to be written.
+    /// Opens a log file for writing.
     ///
     /// # Errors
     ///
     /// The system refuses.
     fn open(&self, path: &Path, options: &OpenOptions) -> io::Result<Box<dyn LogFile>>;
 
-    /// Whether something other than the log may still be written at this path.
+    /// Checks that something other than the log may be written at this path.
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::StorageFull`] where what is free is kept for the log; or the system says nothing of
-    /// the disk.
+    /// [`io::ErrorKind::StorageFull`] if the free disk space is reserved for the log; or the system doesn't tell it.
     fn has_room(&self, path: &Path) -> io::Result<()>;
 }
 
-/// The disk of the system.
+/// The system's disk.
 #[derive(Debug)]
 struct SystemDisk;
 
@@ -71,38 +70,38 @@ impl LogDisk for SystemDisk {
 /// A wall clock.
 #[derive(Clone, Debug)]
 pub enum WallClock {
-    /// The clock of the system.
+    /// The system's clock.
     System,
-    /// One that shows so many microseconds since 1970, until it is set.
+    /// A clock that stands at this number of microseconds since 1970 until it is set.
     Shown(Arc<AtomicU64>),
-    /// One that goes on with the runtime's time.
+    /// A clock that runs with the runtime's time.
     Running {
-        /// The instant from which on it goes.
+        /// Instant since which it runs.
         since: Instant,
-        /// The time that it showed then, microseconds since 1970; whoever changes that sets the clock.
+        /// Its time at that instant, in microseconds since 1970; changing it sets the clock.
         from: Arc<AtomicU64>,
     },
 }
 
-/// The threads on which work that blocks is done.
+/// Threads for blocking work.
 #[derive(Clone, Debug)]
 pub enum BlockingThreads {
-    /// On threads of the runtime.
+    /// Threads of the runtime.
     System,
-    /// In place; it takes so many microseconds until whoever asked hears that it is done.
+    /// No threads: the work is done in place, and the caller gets its result after this number of microseconds.
     InPlace(Arc<AtomicU64>),
 }
 
 /// A source of random numbers.
 #[derive(Clone, Debug)]
 pub enum RandomSource {
-    /// Random numbers of the system.
+    /// The system's random numbers.
     System,
-    /// The numbers of a stream, of which so many were drawn.
+    /// A reproducible stream of random numbers.
     Stream {
-        /// The seed of the stream.
+        /// Seed of the stream.
         seed: u64,
-        /// The number of draws from it.
+        /// Number of draws from the stream.
         drawn: Arc<AtomicU64>,
     },
 }
@@ -120,12 +119,12 @@ impl Default for CoordinatorWorld {
 }
 
 impl CoordinatorWorld {
-    /// Creates the log at this path, on this disk.
+    /// Creates the log at this path.
     pub(crate) fn create_log(&self, path: &Path) -> Result<LogWriter, dormouse_log::LogError> {
         LogWriter::create_on(path, &|path, options| self.disk.open(path, options))
     }
 
-    /// Opens the log at this path, of which so many bytes are whole, on this disk.
+    /// Opens the log at this path, of which `length` bytes are intact.
     pub(crate) fn reopen_log(
         &self,
         path: &Path,
@@ -134,7 +133,7 @@ impl CoordinatorWorld {
         LogWriter::reopen_on(path, length, &|path, options| self.disk.open(path, options))
     }
 
-    /// The CPU time that this process has used; none where it is the simulation's.
+    /// Returns the CPU time that this process has used; zero in a simulation.
     pub(crate) fn own_cpu(&self) -> Duration {
         match self.threads {
             BlockingThreads::System => clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID)
@@ -144,7 +143,7 @@ impl CoordinatorWorld {
         }
     }
 
-    /// What the clocks of this machine show.
+    /// Returns what the clocks of this machine show.
     pub(crate) fn machine_time(&self) -> MachineTime {
         let boot = match (&self.wall, self.machine_name()) {
             (WallClock::System, boot) if !boot.is_empty() => Some(boot),
@@ -157,7 +156,7 @@ impl CoordinatorWorld {
         MachineTime { unix_us: self.wall.unix_us(), since_boot }
     }
 
-    /// The machine, as its kernel names it since it was booted; empty where nobody says.
+    /// Returns the machine's name with the id of its current boot; empty if unknown.
     pub(crate) fn machine_name(&self) -> String {
         match self.threads {
             BlockingThreads::System => {
@@ -170,7 +169,7 @@ impl CoordinatorWorld {
 }
 
 impl WallClock {
-    /// Microseconds since 1970.
+    /// Returns the microseconds since 1970.
     pub(crate) fn unix_us(&self) -> u64 {
         match self {
             Self::System => {
@@ -185,7 +184,7 @@ impl WallClock {
 }
 
 impl BlockingThreads {
-    /// Does work that blocks.
+    /// Runs blocking work and returns its result.
     ///
     /// # Errors
     ///
@@ -207,7 +206,7 @@ impl BlockingThreads {
         }
     }
 
-    /// Begins work that blocks, whose end nobody waits for.
+    /// Begins blocking work without waiting for its end.
     pub(crate) fn begin_work(&self, work: impl FnOnce() + Send + 'static) {
         match self {
             Self::System => drop(tokio::task::spawn_blocking(work)),
@@ -226,13 +225,13 @@ async fn pause_for(time: Duration) {
 }
 
 impl RandomSource {
-    /// A stream of numbers from its beginning.
+    /// Makes a stream of random numbers at its beginning.
     #[must_use]
     pub fn seeded_stream(seed: u64) -> Self {
         Self::Stream { seed, drawn: Arc::default() }
     }
 
-    /// Fills a buffer.
+    /// Fills a buffer with random bytes.
     ///
     /// # Errors
     ///
@@ -250,7 +249,7 @@ impl RandomSource {
         }
     }
 
-    /// A number of 64 bits.
+    /// Draws a random 64-bit number.
     ///
     /// # Errors
     ///

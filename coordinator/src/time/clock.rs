@@ -5,17 +5,17 @@ use std::sync::{Arc, OnceLock};
 use dormouse_units::{Speedup, Time};
 use tokio::time::Instant;
 
-/// The time in the emulation: stands still until the experiment begins. Clones show the same.
+/// Clock of the emulated time, which stands still until the experiment begins. Clones share it.
 #[derive(Clone, Debug)]
 pub(crate) struct DilatedClock {
     speedup: Speedup,
-    /// When it began to run, and what it showed then.
+    /// When it started, and what it showed then.
     origin: Arc<OnceLock<(Instant, Time)>>,
     start: Time,
 }
 
 impl DilatedClock {
-    /// A clock that stands at `start`.
+    /// Makes a clock that stands at `start`.
     pub(crate) fn standing_at(speedup: Speedup, start: Time) -> Self {
         Self { speedup, origin: Arc::default(), start }
     }
@@ -24,7 +24,7 @@ impl DilatedClock {
         self.run_since(Instant::now(), self.start);
     }
 
-    /// It has been running since `origin`, when it showed `start`.
+    /// Starts the clock, which showed `start` at `origin`.
     pub(crate) fn run_since(&self, origin: Instant, start: Time) {
         self.origin.get_or_init(|| (origin, start));
     }
@@ -37,7 +37,7 @@ impl DilatedClock {
         self.show_at(Instant::now())
     }
 
-    /// What it shows, or showed, at an instant.
+    /// Returns the time that it shows or showed at an instant.
     pub(crate) fn show_at(&self, instant: Instant) -> Time {
         match self.origin.get() {
             None => self.start,
@@ -47,7 +47,7 @@ impl DilatedClock {
         }
     }
 
-    /// When it will show `at`; `None` while it stands still or if that is past all clocks.
+    /// Returns the instant at which it will show `at`; `None` while it stands still, or if that is beyond all clocks.
     pub(crate) fn instant_of(&self, at: Time) -> Option<Instant> {
         let (origin, start) = self.origin.get()?;
         origin.checked_add(self.speedup.to_real(at.since(*start)))

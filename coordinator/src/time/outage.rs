@@ -5,12 +5,12 @@ use std::time::Duration;
 use dormouse_model::{BootClock, Event};
 use dormouse_units::{Span, Speedup, Time};
 
-/// A time of the real clock in microseconds.
+/// Converts a real time to microseconds.
 pub(crate) fn to_micros(real: Duration) -> u64 {
     u64::try_from(real.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// The run's clock beside the wall clock, as its log has it last.
+/// Last recorded relation of the run's clock to the clocks of its coordinator's machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ClockAnchor {
     shows: Time,
@@ -18,18 +18,18 @@ pub(crate) struct ClockAnchor {
     hold: Duration,
 }
 
-/// What the clocks of the coordinator's machine show at one moment.
+/// Clocks of the coordinator's machine at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct MachineTime {
-    /// The wall clock, microseconds since 1970.
+    /// Wall clock, in microseconds since 1970.
     pub(crate) unix_us: u64,
-    /// The clock that nobody sets, where the machine has one.
+    /// Clock since boot, which nobody sets, if the machine has one.
     pub(crate) since_boot: Option<BootClock>,
 }
 
 impl MachineTime {
-    /// The time that has passed since an `earlier` moment: by the clock that nobody sets, where the machine has not been booted
-    /// since. A wall clock that was set back stood still.
+    /// Returns the time since an `earlier` moment: by the clock since boot unless the machine was rebooted. A wall
+    /// clock that was set back counts as having stood still.
     fn time_since(&self, earlier: &Self) -> Duration {
         let us = match (&self.since_boot, &earlier.since_boot) {
             (Some(now), Some(then)) if now.boot == then.boot => now.us.saturating_sub(then.us),
@@ -39,26 +39,26 @@ impl MachineTime {
     }
 }
 
-/// What a run goes on with.
+/// State of the run's clock at a resume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ResumedClock {
-    /// What its clock shows.
+    /// Time that it shows.
     pub(crate) at: Time,
-    /// The emulated time since its last step.
+    /// Emulated time since the run's last step.
     pub(crate) outage: Span,
-    /// The real time since its clock was last said.
+    /// Real time since the clock was last recorded.
     pub(crate) away: Duration,
 }
 
 impl ResumedClock {
-    /// A log that does not say what the wall clock showed: the run's clock stood still.
+    /// Makes the state for a log without a wall clock: the run's clock stood still.
     pub(crate) const fn unknown_outage(last: Time) -> Self {
         Self { at: last, outage: Span::ZERO, away: Duration::ZERO }
     }
 }
 
 impl ClockAnchor {
-    /// What an event says, if it says that.
+    /// Reads the relation from an event, if that records it.
     pub(crate) fn from_event(event: &Event) -> Option<Self> {
         match event {
             Event::Clock { shows, unix_us, hold_real_us, since_boot } => Some(Self {
@@ -70,8 +70,8 @@ impl ClockAnchor {
         }
     }
 
-    /// What the run, whose last step is of `last`, goes on with at this time of its machine: its
-    /// VMs went on for as long as their workers kept them without a coordinator, and no longer.
+    /// Computes the state of the clock of a run that is resumed now, whose last step was at `last`: its VMs went on
+    /// for as long as their workers kept them without a coordinator.
     pub(crate) fn resume_clock(
         &self,
         last: Time,

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::time::delays::DelayCounts;
 
-/// Shared by the parts that are measured, the conductor, which says what was found, and whoever
-/// looks on.
+/// Delays of the clock and the journal, shared by those that measure them, the conductor that reports them, and
+/// observers.
 #[derive(Debug, Default)]
 pub(crate) struct Punctuality {
     pub(crate) clock: DelayCounts,
@@ -13,17 +13,17 @@ pub(crate) struct Punctuality {
 }
 
 impl Punctuality {
-    /// The alarm rang so late.
+    /// Records that the alarm rang late.
     pub(crate) fn alarm_rang(&self, late: Duration) {
         self.clock.add_delay(late);
     }
 
-    /// A step was durable so long after it was made.
+    /// Records the time until a step was durable.
     pub(crate) fn step_written(&self, after: Duration) {
         self.journal.add_delay(after);
     }
 
-    /// The worst of the clock and of the journal, in microseconds.
+    /// Returns the longest delays of the clock and of the journal, in microseconds.
     pub(crate) fn worst_us(&self) -> (u64, u64) {
         (self.clock.worst_us(), self.journal.worst_us())
     }
