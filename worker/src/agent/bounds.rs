@@ -10,40 +10,40 @@ use dormouse_tasks::{
 };
 use dormouse_units::Bytes;
 
-/// VMs at the same time.
+/// Most VMs at the same time.
 pub(crate) const VMS: usize = 512;
-/// Descriptors that a VM takes at most: 64 connections to its metadata endpoint, that itself, handles of its processes, and
-/// files of a checkpoint.
+/// Most file descriptors of a VM: 64 connections to its metadata endpoint, the endpoint, handles of its processes,
+/// and files of a checkpoint.
 const DESCRIPTORS_PER_VM: u64 = 80;
-/// Descriptors that a worker takes besides: its connections, files of programs and transfers.
+/// File descriptors that a worker needs beside its VMs: connections, and files of programs and transfers.
 const OWN_DESCRIPTORS: u64 = 1024;
-/// vCPUs of all VMs together, for each core that the worker offers, a part of one counted as one: with
-/// more of them one had less than the kernel's least quota in its longest period.
+/// Most vCPUs of all VMs for each core that the worker offers, a part of a core counted as one: with more, a vCPU
+/// would get less than the kernel's smallest quota in its longest period.
 pub(crate) const VCPUS_PER_CORE: u32 = 1024;
-/// The shares of a core that VMs of parallel jobs are promised together, as a multiple of the offer.
+/// Most shares of a core that VMs of parallel jobs may be promised in total, as a multiple of the offer.
 pub(crate) const SHARES_PER_OFFER: u64 = 2;
-/// The vCPUs that a task or a plan names.
+/// Most vCPUs that a task or a plan may name.
 const SEATS: usize = 1024;
-/// The points of its work at which a task is checkpointed.
+/// Most checkpoint positions of a task.
 const CHECKPOINTS: usize = 65_536;
-/// The arguments of a program.
+/// Most arguments of a program.
 const ARGUMENTS: usize = 64;
-/// The bytes of a program's arguments together.
+/// Most bytes of all arguments of a program.
 const ARGUMENT_BYTES: usize = 16 << 10;
-/// The bytes of the name of a kind of VM.
+/// Most bytes of the name of a VM's type.
 const NAME_BYTES: usize = 256;
-/// The VMs for which a worker warns at its start if it lacks descriptors: more than hosts of this kind are given.
+/// Number of VMs for which a worker warns at its start if it lacks descriptors; few hosts get more.
 const FEW_VMS: u64 = 64;
-/// The tags of a VM.
+/// Most tags of a VM.
 const TAGS: usize = 50;
-/// The bytes of the name or the value of a tag: 256 characters.
+/// Most bytes of the name or the value of a tag: 256 characters.
 const TAG_BYTES: usize = 1024;
-/// The bytes of a VM's user data.
+/// Most bytes of a VM's user data.
 const USER_DATA_BYTES: usize = 16 << 10;
-/// The programs that are measured before a run.
+/// Most programs that are measured before a run.
 pub(crate) const PROGRAMS: usize = 1024;
 
-/// The number of bytes that a checkpoint of a task may have.
+/// Returns the most bytes that a checkpoint of a task may have.
 pub(crate) fn image_bytes(order: &StartTask) -> u64 {
     let processes = order.seats.as_ref().map_or(1, |seats| seats.vcpus.len());
     let directory = order.own.as_ref().map_or(0, |own| own.directory_bytes);
@@ -51,10 +51,11 @@ pub(crate) fn image_bytes(order: &StartTask) -> u64 {
     largest_checkpoint(Bytes::new(order.memory_bytes), processes, Bytes::new(directory)).get()
 }
 
-/// Whether a worker that may have so many descriptors has enough for [`FEW_VMS`], whatever their programs do.
+/// Checks that a limit of `limit` file descriptors is enough for [`FEW_VMS`], whatever their programs do.
 ///
 /// # Errors
-/// In words, for how many it has, and the remedy.
+///
+/// The number of VMs for which it is enough, and the remedy.
 pub(crate) fn check_descriptors(limit: u64) -> Result<(), String> {
     let vms = limit.saturating_sub(OWN_DESCRIPTORS) / DESCRIPTORS_PER_VM;
     if vms >= FEW_VMS {
@@ -67,10 +68,11 @@ pub(crate) fn check_descriptors(limit: u64) -> Result<(), String> {
     ))
 }
 
-/// Whether a command is one that a run can need.
+/// Checks that a command is one that a run can need.
 ///
 /// # Errors
-/// In words, what about it is not.
+///
+/// What about it is not.
 pub(crate) fn check_command(command: &Command) -> Result<(), String> {
     match command {
         Command::CreateVm(CreateVm { kind, metadata, .. }) => {
@@ -107,7 +109,7 @@ fn check_start(start: &StartTask) -> Result<(), String> {
     }
 }
 
-/// Whether a program of the user's own is one that a worker starts.
+/// Checks that a user's own program is one that a worker starts.
 fn check_own(own: &OwnProgram) -> Result<(), String> {
     if own.argv.is_empty() {
         return Err("no program is named".to_owned());
@@ -124,10 +126,11 @@ fn check_own(own: &OwnProgram) -> Result<(), String> {
     words.check()
 }
 
-/// Whether a program is one of a run.
+/// Checks that a program is one of a run.
 ///
 /// # Errors
-/// In words, what else it is.
+///
+/// What is wrong with it.
 pub(crate) fn check_program(program: &Program) -> Result<(), String> {
     check_most("arguments of a program", program.args.len(), ARGUMENTS)?;
     let bytes = program.args.iter().map(String::len).fold(0, usize::saturating_add);
@@ -143,19 +146,19 @@ fn check_most(what: &str, found: usize, most: usize) -> Result<(), String> {
     }
 }
 
-/// What the VMs of a worker take of its offer.
+/// Part of a worker's offer that its VMs take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OfferOccupancy {
-    /// VMs that are there.
+    /// Number of VMs.
     pub vms: usize,
-    /// The vCPUs of all those VMs.
+    /// Number of vCPUs of all VMs.
     pub vcpus: u64,
-    /// The shares of a core that theirs are promised, in millionths.
+    /// Shares of a core that these vCPUs are promised, in millionths.
     pub core_ppm: u64,
 }
 
 impl OfferOccupancy {
-    /// What a VM takes.
+    /// Returns what a VM takes.
     #[must_use]
     pub(crate) fn taken_by(create: &CreateVm) -> Self {
         let vcpus = u64::from(create.vcpus);
@@ -163,7 +166,7 @@ impl OfferOccupancy {
         Self { vms: 1, vcpus, core_ppm }
     }
 
-    /// What both take.
+    /// Returns what both take together.
     #[must_use]
     pub(crate) fn plus_other(self, other: Self) -> Self {
         Self {
@@ -173,10 +176,11 @@ impl OfferOccupancy {
         }
     }
 
-    /// Whether a worker that offers so many thousandths of a core has room for all this.
+    /// Checks that a worker that offers this many thousandths of a core has room for all VMs.
     ///
     /// # Errors
-    /// In words, what there is too much of.
+    ///
+    /// What there is too much of.
     pub(crate) fn check_fits(self, millicores: u32) -> Result<(), String> {
         let vcpus = u64::from(millicores.div_ceil(1000)) * u64::from(VCPUS_PER_CORE);
         let shares = u64::from(millicores) * 1000 * SHARES_PER_OFFER;
@@ -198,7 +202,7 @@ impl OfferOccupancy {
     }
 }
 
-/// A report whose reason is not longer than others take.
+/// Shortens the reason in a report to the length that others accept.
 #[must_use]
 pub(crate) fn shorten_report(mut report: Report) -> Report {
     use dormouse_proto::v1::report::Report as Body;
@@ -215,7 +219,7 @@ pub(crate) fn shorten_report(mut report: Report) -> Report {
     report
 }
 
-/// A reason that is not longer than others take.
+/// Shortens a reason to the length that others accept.
 fn shortened_reason(mut why: String) -> String {
     const MORE: &str = " [...]";
     if why.len() > WHY_BYTES {

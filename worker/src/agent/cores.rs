@@ -12,15 +12,15 @@ use nix::{
     unistd::Pid,
 };
 
-/// The cores this process may use and what is bound to each.
+/// Cores that this process may use, with the load bound to each.
 #[derive(Debug)]
 pub struct HostCores {
     all: CpuSet,
-    /// By core: its number, and the quotas bound to it, in ppm of it.
+    /// Number of each core, and the sum of the quotas bound to it, in ppm of it.
     bound: Mutex<Vec<(usize, u64)>>,
 }
 
-/// A vCPU's place on a core, given back when dropped.
+/// A vCPU's binding to a core, released when dropped.
 #[derive(Debug)]
 pub(crate) struct BoundCore {
     cores: Arc<HostCores>,
@@ -35,7 +35,7 @@ impl HostCores {
         Self::new(all)
     }
 
-    /// No cores at all: nothing is bound.
+    /// Makes an empty set of cores, to which nothing is bound.
     #[must_use]
     pub fn without_cores() -> Self {
         Self::new(CpuSet::new())
@@ -46,17 +46,17 @@ impl HostCores {
         Self { all, bound: Mutex::new(cores.map(|core| (core, 0)).collect()) }
     }
 
-    /// All of them.
+    /// Returns the set of all cores.
     pub(crate) fn all_cores(&self) -> &CpuSet {
         &self.all
     }
 
-    /// How many they are.
+    /// Returns the number of cores.
     pub(crate) fn core_count(&self) -> usize {
         (0..CpuSet::count()).filter(|core| self.all.is_set(*core).unwrap_or(false)).count()
     }
 
-    /// A place for a vCPU of this quota on the core with the least bound to it.
+    /// Binds a vCPU with this quota to the core with the least load.
     pub(crate) fn place_vcpu(self: &Arc<Self>, ppm: u32) -> Option<BoundCore> {
         let ppm = u64::from(ppm);
         let mut bound = self.bound.lock().unwrap_or_else(PoisonError::into_inner);
@@ -67,7 +67,7 @@ impl HostCores {
 }
 
 impl BoundCore {
-    /// The CPU set that holds only this host core.
+    /// Returns the CPU set of this core alone.
     pub(crate) fn core_set(&self) -> CpuSet {
         let mut set = CpuSet::new();
         // It came out of such a set.

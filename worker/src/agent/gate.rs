@@ -11,17 +11,17 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// What a VM is up to.
+/// Tracks whether a VM runs, freezes or is destroyed, for work on it that is done in other tasks and threads.
 #[derive(Debug)]
 pub struct VmGate {
     state: watch::Sender<GateState>,
-    /// The VM is destroyed.
+    /// Cancelled when the VM is destroyed.
     end: CancellationToken,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct GateState {
-    /// Since when it is frozen, or about to be.
+    /// When it was frozen or told to freeze; `None`: it runs.
     shut: Option<Instant>,
     was_shut: Duration,
     births: u32,
@@ -52,14 +52,14 @@ impl VmGate {
         Arc::new(Self { state: watch::Sender::default(), end: CancellationToken::new() })
     }
 
-    /// The VM is to freeze: from now on no task is brought to life and no dump begins.
+    /// Closes the gate, as the VM is to freeze: from now on no process starts and no dump begins.
     pub(crate) fn shut_gate(&self) {
         self.state.send_modify(|state| {
             state.shut.get_or_insert_with(Instant::now);
         });
     }
 
-    /// The VM has thawed.
+    /// Opens the gate, as the VM has thawed.
     pub(crate) fn open(&self) {
         self.state.send_modify(|state| {
             state.was_shut = state.frozen_time();
@@ -67,34 +67,34 @@ impl VmGate {
         });
     }
 
-    /// The VM is to go: all that is being done to it is given up.
+    /// Ends all work on the VM, which is destroyed.
     pub(crate) fn end_vm(&self) {
         self.end.cancel();
         self.open();
     }
 
-    /// CRIU holds one of its tasks.
+    /// Returns whether CRIU holds one of its tasks.
     pub(crate) fn is_held(&self) -> bool {
         self.state.borrow().dumps > 0
     }
 
-    /// Processes may still come to life.
+    /// Returns whether processes may still start.
     pub(crate) fn has_births(&self) -> bool {
         self.state.borrow().births > 0
     }
 
-    /// Waits until no process can come to life any more.
+    /// Waits until no process can start any more.
     pub(crate) async fn births_over(&self) {
         // The sender is here.
         let _ = self.state.subscribe().wait_for(|state| state.births == 0).await;
     }
 
-    /// For CRIU to take hold of a task; `None` where the VM is to freeze or to go.
+    /// Begins a dump by CRIU; `None` if the VM is to freeze or is destroyed.
     pub fn enter_dump(self: &Arc<Self>) -> Option<GatedWork> {
         self.enter_work(GateWork::Dump)
     }
 
-    /// For a launch, which may be given up by itself, too.
+    /// Makes the pass of a launch, which can be revoked.
     pub(crate) fn make_pass(self: &Arc<Self>) -> LaunchPass {
         LaunchPass { gate: Arc::clone(self), revoked: self.end.child_token() }
     }
@@ -109,7 +109,7 @@ impl VmGate {
     }
 }
 
-/// While it lives, work is under way on a VM.
+/// Work under way on a VM, which ends when dropped.
 #[derive(Debug)]
 pub struct GatedWork {
     gate: Arc<VmGate>,
@@ -122,12 +122,12 @@ impl Drop for GatedWork {
     }
 }
 
-/// A launch is no longer wanted.
+/// Error of a launch that was revoked.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("it is no longer wanted")]
 pub struct RevokedLaunch;
 
-/// What a launch is allowed by its VM.
+/// Permission for a launch on a VM.
 #[derive(Clone, Debug)]
 pub struct LaunchPass {
     gate: Arc<VmGate>,
@@ -135,17 +135,17 @@ pub struct LaunchPass {
 }
 
 impl LaunchPass {
-    /// The launch is no longer wanted: whatever it still brings to life it kills.
+    /// Revokes the launch: any process that it still starts is killed.
     pub(crate) fn revoke_launch(&self) {
         self.revoked.cancel();
     }
 
-    /// Whether the launch is still wanted.
+    /// Checks that the launch isn't revoked.
     pub fn check_wanted(&self) -> Result<(), RevokedLaunch> {
         if self.revoked.is_cancelled() { Err(RevokedLaunch) } else { Ok(()) }
     }
 
-    /// What comes of `work`, unless the launch is given up before.
+    /// Waits for `work`, unless the launch is revoked first.
     pub async fn unless_revoked<T>(
         &self,
         work: impl Future<Output = T>,
@@ -153,7 +153,7 @@ impl LaunchPass {
         self.revoked.run_until_cancelled(work).await.ok_or(RevokedLaunch)
     }
 
-    /// Waits until the VM is not frozen.
+    /// Waits until the VM isn't frozen.
     pub async fn wait_thawed(&self) -> Result<(), RevokedLaunch> {
         let mut state = self.gate.state.subscribe();
         let _ = self.unless_revoked(state.wait_for(|state| state.shut.is_none())).await?;
@@ -165,20 +165,20 @@ impl LaunchPass {
         let _ = self.gate.state.subscribe().wait_for(|state| state.shut.is_some()).await;
     }
 
-    /// For a process to be brought to life; `None` where that is not to be now.
+    /// Begins the start of a process; `None` if the VM is to freeze or is destroyed.
     pub fn enter_birth(&self) -> Option<GatedWork> {
         self.check_wanted().ok()?;
         self.gate.enter_work(GateWork::Birth)
     }
 
-    /// Counts from now on.
+    /// Starts a stopwatch.
     pub(crate) fn start_stopwatch(&self) -> Stopwatch<'_> {
         let frozen = self.gate.state.borrow().frozen_time();
         Stopwatch { gate: &self.gate, begun: Instant::now(), frozen }
     }
 }
 
-/// Time in which a VM was not frozen.
+/// Stopwatch that counts only time in which a VM isn't frozen.
 #[derive(Debug)]
 pub(crate) struct Stopwatch<'a> {
     gate: &'a VmGate,
@@ -191,7 +191,7 @@ impl Stopwatch<'_> {
         self.begun.elapsed().saturating_sub(self.frozen_meanwhile())
     }
 
-    /// The time for which the VM was frozen meanwhile.
+    /// Returns the time for which the VM was frozen since the start.
     pub(crate) fn frozen_meanwhile(&self) -> Duration {
         self.gate.state.borrow().frozen_time().saturating_sub(self.frozen)
     }

@@ -33,11 +33,11 @@ use crate::{
     workspace::TaskName,
 };
 
-/// File names in a task's directory.
+/// Name of the progress page in a task's directory.
 pub(crate) const PROGRESS: &str = "progress";
 pub(crate) const RESULT: &str = "result.json";
 
-/// The place where a task is to live.
+/// Slot of a VM in which a task is started.
 #[derive(Clone, Debug)]
 pub(crate) struct TaskPlace {
     pub(crate) groups: Arc<cgroup::VmGroups>,
@@ -46,38 +46,38 @@ pub(crate) struct TaskPlace {
     pub(crate) slot: TierSlot,
 }
 
-/// A task that has come to life.
+/// A task that was started or restored.
 #[derive(Debug)]
 pub struct TaskBirth {
-    /// The task's process.
+    /// Process of the task.
     pub process: Arc<dyn TaskProcess>,
-    /// The page on which it says how far it is; `None` for programs that say nothing.
+    /// Page on which the task reports its progress; `None` for programs that don't.
     pub page: Option<Arc<dyn ProgressPage>>,
-    /// What of its work counts: what its checkpoint was due to hold.
+    /// Part of its work that counts as done: what its checkpoint was due to hold.
     pub done_ppm: u32,
-    /// What of its work it had done before its first own instruction.
+    /// Part of its work that was done before its first own instruction.
     pub came_with: Ppm,
-    /// CPU time of its slot before it, in nanoseconds.
+    /// CPU time charged to its slot before it, in nanoseconds.
     pub base_ns: u64,
-    /// CPU time of its slot before its first own instruction.
+    /// CPU time charged to its slot before its first own instruction, in nanoseconds.
     pub born_ns: u64,
-    /// The time at which its first own instruction was seen.
+    /// When its first own instruction was seen.
     pub at: Instant,
-    /// The time at which the inputs of a program of the user's own were in its directory, where it waited for them.
+    /// When the inputs of a user's own program were in its directory, if it waited for them.
     pub inputs_at: Option<Instant>,
-    /// How it ended, where that was so soon that it need not be watched.
+    /// How it ended, if that was so soon that it need not be watched.
     pub ended: Option<ProcessEnd>,
-    /// What the kernel says of a restored program otherwise than before, a sentence each; `None`: it was not compared.
+    /// Sentences on what the kernel reports differently about a restored program; `None`: it wasn't compared.
     pub changes: Option<Vec<String>>,
 }
 
-/// The time for which the end of a program that does nothing is waited for on the spot.
+/// Time for which the end of a program that does nothing is waited for on the spot.
 const AT_ONCE: Duration = Duration::from_millis(20);
 
-/// Starts or restores the task; what went wrong, in words, otherwise. Nothing runs then.
+/// Starts or restores a task; the error says in words what went wrong, and no process is left then.
 ///
-/// Where the VM freezes meanwhile it goes on with the thaw, and what failed for that is tried
-/// again. A checkpoint is fetched all the same: that is the worker's doing, not the VM's.
+/// If the VM freezes meanwhile, the launch continues at the thaw, and steps that failed because of the freeze are
+/// repeated. A checkpoint is fetched in any case, as that is done by the worker and not by the VM.
 pub(crate) async fn launch_task(
     host: Arc<LifeHost>,
     place: TaskPlace,
@@ -132,30 +132,30 @@ pub(crate) async fn launch_task(
     }
 }
 
-/// How a task comes to life.
+/// The ways in which a task starts.
 #[derive(Clone, Copy)]
 enum LaunchWay {
     Restored,
     FromScratch,
     Silent,
-    /// A program of the user's own, with its inputs.
+    /// A user's own program, with its inputs.
     Own,
-    /// A program of the user's own, with what a former attempt saved in its directory.
+    /// A user's own program, with what an earlier attempt saved in its directory.
     OwnSaved,
 }
 
-/// The outcome of bringing a task to life.
+/// Outcome of starting a task.
 enum LaunchOutcome {
     Alive(TaskBirth),
-    /// There is no checkpoint to be restored.
+    /// There is no checkpoint to restore.
     NoImage,
-    /// There is, and it could not be restored. Nothing runs.
+    /// There is a checkpoint, which couldn't be restored. No process is left.
     Refused {
         why: String,
     },
 }
 
-/// A launch for which all is here.
+/// A launch for which everything is on this host.
 #[derive(Clone)]
 struct ReadyLaunch {
     host: Arc<LifeHost>,
@@ -165,7 +165,7 @@ struct ReadyLaunch {
 }
 
 impl ReadyLaunch {
-    /// Brings the task to life in a thread; what went wrong that is no checkpoint's fault otherwise.
+    /// Starts the task in a thread; the error is a failure for which no checkpoint is to blame.
     async fn bring_to_life(
         &self,
         way: LaunchWay,
@@ -194,7 +194,7 @@ impl ReadyLaunch {
     }
 }
 
-/// A place at CRIU.
+/// Waits for a turn at CRIU.
 pub(crate) async fn turn_at_criu(
     host: &LifeHost,
     pass: &LaunchPass,
@@ -203,7 +203,7 @@ pub(crate) async fn turn_at_criu(
     turn.map_err(|e| explain_error(&e))?.map_err(|e| explain_error(&e))
 }
 
-/// Does in a thread what brings a process to life.
+/// Starts a process in a thread.
 pub(crate) async fn bring_to_life<T: Send + 'static>(
     pass: &LaunchPass,
     inside: GatedWork,
@@ -225,7 +225,7 @@ pub(crate) async fn bring_to_life<T: Send + 'static>(
     working.await
 }
 
-/// Sees to it that the newest sound checkpoint is here, if there is one.
+/// Fetches the newest intact checkpoint, unless it is here.
 pub(crate) async fn bring_checkpoint(
     host: &Arc<LifeHost>,
     pass: &LaunchPass,
@@ -247,9 +247,8 @@ pub(crate) async fn bring_checkpoint(
     if here { Ok(()) } else { fetch_newest(host, pass, order, from).await }
 }
 
-/// Whether the local copy of a checkpoint, taken by this attempt, can be used. Newer ones, of
-/// which the coordinator does not know, are from a future that did not happen, and so is one of
-/// this number that another attempt took.
+/// Returns whether the local copy of a checkpoint, taken by this attempt, can be used. Newer copies unknown to the
+/// coordinator belong to a history that was given up, and so does one of this number by another attempt.
 fn is_sound(host: &LifeHost, name: &TaskName, (newest, by): (u64, u32)) -> Result<bool, String> {
     host.store().remove_newer(name, newest).map_err(|e| explain_error(&e))?;
     if !host.store().complete_numbers(name).map_err(|e| explain_error(&e))?.contains(&newest) {
@@ -267,7 +266,7 @@ fn is_sound(host: &LifeHost, name: &TaskName, (newest, by): (u64, u32)) -> Resul
     Ok(verified.is_ok())
 }
 
-/// Fetches the newest sound one the coordinator has. None at all is no error.
+/// Fetches the newest intact checkpoint of the coordinator. It is no error if there is none.
 async fn fetch_newest(
     host: &LifeHost,
     pass: &LaunchPass,
@@ -415,8 +414,8 @@ fn from_scratch(
     settle_birth(process, pass, seen, 0, before)
 }
 
-/// Starts a program that does nothing and says nothing: there is no progress to follow and
-/// no result to keep, so all of a run share one directory.
+/// Starts a program that does and reports nothing. As it has no progress and no result, all tasks of a run share one
+/// directory.
 fn without_words(
     host: &LifeHost,
     place: &TaskPlace,
@@ -449,7 +448,7 @@ fn without_words(
     })
 }
 
-/// Claims the task's directory, for one that begins from scratch.
+/// Claims the directory of a task that starts from scratch.
 fn make_room(host: &LifeHost, name: &TaskName, order: &StartTask) -> Result<(), String> {
     claim_directory(host, name, order)?;
     if order.from.is_none() {
@@ -463,7 +462,7 @@ fn program_arguments(order: &StartTask) -> &[String] {
     order.program.as_ref().map_or(&[], |program| &program.args)
 }
 
-/// The kind of program that a task's checkpoints are of.
+/// Returns the kind of program in a task's checkpoints.
 fn program_of(order: &StartTask) -> String {
     match &order.own {
         Some(_) if own::is_saved_by_criu(order) => supervisor::KIND.to_owned(),
@@ -472,20 +471,20 @@ fn program_of(order: &StartTask) -> String {
     }
 }
 
-/// Whether a task is a program that says nothing.
+/// Returns whether a task is a program that reports nothing.
 pub(crate) fn is_silent(order: &StartTask) -> bool {
     program_arguments(order).first().is_some_and(|kind| kind == "noop")
 }
 
-/// What was seen of a task that comes to life.
+/// What was seen of a starting task.
 pub(crate) struct SeenBirth {
     pub(crate) page: ProgressReader,
-    /// CPU time of its slot before its first own instruction.
+    /// CPU time charged to its slot before its first own instruction.
     pub(crate) born: u64,
     pub(crate) came_with: Ppm,
 }
 
-/// A birth, or the end of a process that did not come to life.
+/// Completes the start of a task, or ends a process that didn't get to its first instruction.
 pub(crate) fn settle_birth(
     process: ChildProcess,
     pass: &LaunchPass,
@@ -520,7 +519,7 @@ pub(crate) fn settle_birth(
     }
 }
 
-/// Ends a process that did not come to life; why it did not is said otherwise.
+/// Kills a process that failed to start.
 pub(crate) fn put_down(process: &ChildProcess, pass: &LaunchPass) {
     let _ = process.kill_all();
     // Frozen, it dies with the thaw.
@@ -541,11 +540,11 @@ pub(crate) fn charged_base(place: &TaskPlace) -> Result<u64, String> {
     place.groups.slot_cpu_ns(place.cpu, place.slot).map_err(|e| explain_error(&e))
 }
 
-/// Waits until the task has done something: its heart has beaten since `before`. The end of
-/// the process is as good, and somebody else's to see.
+/// Waits until the task has done something: its heartbeat counter differs from `before`. The end of the process
+/// counts too, and is handled elsewhere.
 ///
-/// The page is memory shared with nobody who could wake us, so it is looked at every
-/// millisecond, for the few that a birth takes.
+/// The page is shared memory that can't wake this thread, so it is read every millisecond, for the few that a start
+/// takes.
 pub(crate) fn first_instruction(
     page: &ProgressReader,
     pass: &LaunchPass,

@@ -19,39 +19,39 @@ use super::{
     vm::CommandStamp,
 };
 
-/// Time between two counts of what the host does beside the VMs.
+/// Interval at which the host's load is reported.
 const COUNT_EVERY: Duration = Duration::from_secs(2);
 
-/// How a life ends.
+/// How a life of a worker ended.
 #[derive(Debug)]
 pub enum LifeEnd {
     /// The run is over.
     Over {
-        /// In the coordinator's words.
+        /// Reason given by the coordinator.
         why: String,
     },
-    /// Everything here is given up for lost: come back as somebody new.
+    /// Everything here is given up as lost: the worker joins again as a new life.
     Rejoin {
-        /// The reason, in words.
+        /// Reason, in words.
         why: String,
     },
-    /// The coordinator was away for too long.
+    /// The coordinator was unreachable for too long.
     Lost {
-        /// Time for which nothing was heard.
+        /// Time since its last message.
         after: Duration,
-        /// Why the last attempt failed.
+        /// Why the last attempt to reach it failed.
         why: String,
     },
-    /// The coordinator doesn't take this worker, however often it comes.
+    /// The coordinator refuses this worker for good.
     Refused {
-        /// In the coordinator's words.
+        /// Reason given by the coordinator.
         why: String,
     },
-    /// Somebody on this host has ended it.
+    /// A signal or another process on this host ended it.
     Terminated,
 }
 
-/// Waits for the first welcome; how the life ends if something else comes.
+/// Waits for the first welcome; as an error, how the life ended instead.
 pub async fn wait_welcome(
     heard: &mut mpsc::UnboundedReceiver<SessionEvent>,
 ) -> std::result::Result<Welcome, LifeEnd> {
@@ -62,10 +62,11 @@ pub async fn wait_welcome(
     }
 }
 
-/// Lives from a welcome on until the session, `terminated` or an error ends it. No VM is left then.
+/// Lives from a welcome until the session, `terminated` or an error ends it. No VM is left then.
 ///
 /// # Errors
-/// The coordinator does not keep the protocol, or the machines fail.
+///
+/// The coordinator violates the protocol, or the machines fail.
 pub async fn go_on(
     welcome: Welcome,
     machines: impl LifeMachines,
@@ -184,7 +185,7 @@ impl<M: LifeMachines> AgentLife<M> {
     }
 }
 
-/// The speed-up of a run; `None`: its clock stands still.
+/// Returns the speed-up of a run; `None`: its clock stands still.
 #[must_use]
 pub fn speedup_of(welcome: &Welcome) -> Option<Speedup> {
     Speedup::from_emulated_us_per_second(welcome.emulated_us_per_second)

@@ -22,14 +22,14 @@ use super::{
     vms::{VmSupervisor, VmsMsg},
 };
 
-/// Whom the session has dialled.
+/// The coordinator to which a session belongs.
 #[derive(Debug)]
 pub(crate) struct DialledCoordinator {
     pub(crate) address: String,
     pub(crate) endpoint: Endpoint,
     pub(crate) network: WorkerNetwork,
     pub(crate) credentials: WorkerCredentials,
-    /// With which it ends as long as nobody has welcomed it.
+    /// Process with which the worker ends until its first welcome.
     pub(crate) parent: Option<i32>,
 }
 
@@ -84,12 +84,12 @@ pub(crate) async fn live_until_end(
     }
 }
 
-/// The VMs of a life on this host: the actors that own them.
+/// VMs of a life on this host: the actors that own them.
 struct HostMachines {
     host: Arc<LifeHost>,
     network: WorkerNetwork,
     vms: ActorRef<VmsMsg>,
-    /// The join handle of the actor `vms`.
+    /// Join handle of the actor that supervises VMs.
     ended: JoinHandle<()>,
     load: LoadMeter,
 }
@@ -112,7 +112,7 @@ impl LifeMachines for HostMachines {
         self.load.report_load()
     }
 
-    /// Whether the folder of the tasks is still there.
+    /// Checks that the folder of tasks still exists.
     fn check_host(&self) -> Result<()> {
         let path = self.host.workspace().tasks_directory();
         if path.is_dir() { Ok(()) } else { Err(AgentError::FolderGone { path }) }

@@ -10,10 +10,10 @@ use nix::{
 
 use super::host::LifeHost;
 
-/// The unit of times in `/proc/stat`, on every Linux that this runs on (time(7), USER_HZ).
+/// Unit of the times in `/proc/stat`, on every Linux that this runs on (time(7), USER_HZ).
 const TICKS_PER_SECOND: u64 = 100;
 
-/// Counts from its making on.
+/// Meter of the host's load since it was made.
 #[derive(Debug)]
 pub(crate) struct LoadMeter {
     host: Arc<LifeHost>,
@@ -21,14 +21,14 @@ pub(crate) struct LoadMeter {
     before: CpuCounts,
 }
 
-/// CPU time in microseconds.
+/// CPU times in microseconds.
 #[derive(Clone, Copy, Debug, Default)]
 struct CpuCounts {
     idle: IdleCores,
     ours: u64,
 }
 
-/// The number of cores, and for how long in all they had nothing to do, in microseconds.
+/// Number of cores, and their idle time in total, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct IdleCores {
     cores: u64,
@@ -36,13 +36,13 @@ struct IdleCores {
 }
 
 impl LoadMeter {
-    /// From now on.
+    /// Begins to measure.
     pub(crate) fn begin_count(host: &Arc<LifeHost>) -> Self {
         let before = read_counts(host).unwrap_or_default();
         Self { host: Arc::clone(host), since: Instant::now(), before }
     }
 
-    /// What was used since; `None` where the kernel does not say.
+    /// Returns the load since then; `None` if the kernel doesn't tell it.
     pub(crate) fn report_load(&self) -> Option<HostLoad> {
         let now = read_counts(&self.host)?;
         let elapsed_us = super::report::whole_micros(self.since.elapsed());
@@ -69,9 +69,8 @@ fn read_counts(host: &LifeHost) -> Option<CpuCounts> {
     })
 }
 
-/// The time for which these cores had nothing to do, by `/proc/stat` (proc(5)): that the kernel measures,
-/// while what they did it samples when its clock ticks, and a quota that is used up at a tick
-/// counts as a whole tick of work.
+/// Returns the idle time of these cores by `/proc/stat` (proc(5)). The kernel measures idle time, while it samples
+/// busy time at clock ticks, where a quota that is exhausted at a tick counts as a whole tick of work.
 fn idle_time(stat: &str, cores: &CpuSet) -> IdleCores {
     let (mut count, mut ticks) = (0, 0);
     for line in stat.lines() {
@@ -88,7 +87,7 @@ fn idle_time(stat: &str, cores: &CpuSet) -> IdleCores {
     IdleCores { cores: count, us: ticks * 1_000_000 / TICKS_PER_SECOND }
 }
 
-/// Names the running kernel.
+/// Returns the name and boot id of the running kernel.
 fn kernel_name() -> String {
     let read: io::Result<String> = fs::read_to_string("/proc/sys/kernel/random/boot_id");
     read.map(|id| id.trim().to_owned()).unwrap_or_default()

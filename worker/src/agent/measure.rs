@@ -22,12 +22,12 @@ use crate::{
     workspace::{self, TaskName},
 };
 
-/// A number no VM of a run has: theirs are 32 bits wide.
+/// Number of a VM that no run has, as theirs are 32 bits wide.
 const VM: u64 = 1 << 32;
-/// Programs of which any amount fits: they have no repetition to complete.
+/// Programs without a smallest amount of work.
 const DIVISIBLE: [&str; 2] = ["vector", "noop"];
 
-/// Why one program was not measured.
+/// Reasons why a program wasn't measured.
 #[derive(Debug, thiserror::Error)]
 enum MeasurementError {
     #[error("the control groups failed")]
@@ -48,8 +48,8 @@ enum MeasurementError {
     Panicked,
 }
 
-/// CPU time of one repetition of each program, in microseconds, on a host whose cores are all
-/// busy with the same; zero for those that can do any amount of work.
+/// Measures the CPU time of one repetition of each program, in microseconds, while all of the host's cores are busy
+/// with the same program; zero for those without a smallest amount of work.
 pub(crate) async fn measure_repetitions(
     host: Arc<LifeHost>,
     programs: Vec<Args>,
@@ -75,7 +75,7 @@ fn measure_all(host: &LifeHost, programs: &[Args]) -> Result<Vec<u64>> {
     Ok(found)
 }
 
-/// The id of an ED task is one coefficient; it changes nothing in what is computed how often.
+/// Returns the arguments without the id of an ED task, which changes a coefficient but not the amount of work.
 fn without_id(args: &[String]) -> Vec<&str> {
     let mut rest = Vec::new();
     let mut args = args.iter();

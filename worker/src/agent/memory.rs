@@ -4,11 +4,12 @@ use std::fs;
 
 use crate::cgroup::{self, CgroupHierarchy, own_memory_limit};
 
-/// Memory available to tasks, in bytes: what the kernel calls available (proc(5)), and zero where
-/// it does not say; but no more than the group of this process may have, as in a container.
+/// Returns the memory available to tasks, in bytes: what the kernel calls available (proc(5)), or zero if it doesn't
+/// tell, limited by the control group of this process, as in a container.
 ///
 /// # Errors
-/// Where that limit cannot be read.
+///
+/// That limit can't be read.
 pub(crate) fn available_bytes(hierarchy: &CgroupHierarchy) -> cgroup::Result<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok();
     let available = text.and_then(|text| available_in(&text)).unwrap_or(0);

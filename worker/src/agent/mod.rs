@@ -22,7 +22,7 @@
 //!
 //! What a VM *should* do is decided by [`dormouse_vm::Model`]; here it is made so.
 
-/// The target of what a user is told while nothing is wrong.
+/// Tracing target of messages to the user about a worker that goes well.
 pub const NEWS: &str = "news";
 
 mod bounds;

@@ -9,14 +9,14 @@ use dormouse_proto::v1::{
 
 use super::report::{make_report, vm_destroyed, vm_failed, vm_took};
 
-/// The VMs there are.
+/// VMs of a run without processes, in which only the dispatch of commands is measured.
 #[derive(Debug, Default)]
 pub(crate) struct NoopMachines {
     vms: BTreeSet<u32>,
 }
 
 impl NoopMachines {
-    /// Obeys at once and reports at once.
+    /// Executes a command at once, and reports at once.
     pub(crate) fn execute_command(&mut self, command: Command, mut say: impl FnMut(Report)) {
         let zero = std::time::Duration::ZERO;
         match command {

@@ -7,10 +7,11 @@ use nix::unistd::getppid;
 use super::watch::readable_pidfd;
 use crate::process::pidfd;
 
-/// Waits until `parent`, whose child this process was to be, has ended; for ever where there is none.
+/// Waits until `parent`, which should be this process's parent, has ended; for ever if that is `None`.
 ///
 /// # Errors
-/// Nobody can say.
+///
+/// The kernel doesn't tell.
 pub(crate) async fn wait_parent_end(parent: Option<i32>) -> io::Result<()> {
     let Some(parent) = parent else { return pending().await };
     let watched = open(parent)?;
@@ -21,7 +22,7 @@ pub(crate) async fn wait_parent_end(parent: Option<i32>) -> io::Result<()> {
     Ok(())
 }
 
-/// `None` where it has ended.
+/// Opens a process to wait for its end; `None` if it has ended.
 fn open(process: i32) -> io::Result<Option<OwnedFd>> {
     match pidfd::open(process) {
         Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(None),

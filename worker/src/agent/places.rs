@@ -9,16 +9,15 @@ use dormouse_units::{Attempt, TaskId};
 
 use crate::workspace::{self, TaskName, Workspace};
 
-/// The newest attempt at each task on this worker. An attempt that was stopped on a frozen
-/// VM may still exist while the next one runs on another VM, and must not take the directory
-/// away from it.
+/// The newest attempt at each task on this worker, which owns the task's directory. An attempt that was stopped on a
+/// frozen VM may still exist while the next one runs on another VM, and must not remove the directory of that.
 ///
-/// Deleting takes as long as the disk likes. Who claims a place waits until its last owner's
-/// things are gone; nobody else does.
+/// Deleting files may take long. An attempt that claims a directory waits until its last owner's files are gone;
+/// nothing else does.
 #[derive(Debug, Default)]
 pub(crate) struct AttemptPlaces(Mutex<BTreeMap<TaskId, Place>>);
 
-/// The attempt to which the directory of one task belongs, if any.
+/// Attempt that owns the directory of one task, if any does.
 type Place = Arc<Mutex<Option<Attempt>>>;
 
 impl AttemptPlaces {
@@ -27,7 +26,7 @@ impl AttemptPlaces {
         Arc::clone(places.entry(task).or_default())
     }
 
-    /// Gives the task's directory, emptied, to this attempt.
+    /// Gives a task's directory, emptied, to this attempt.
     pub(crate) fn claim_directory(
         &self,
         workspace: &Workspace,
@@ -43,8 +42,8 @@ impl AttemptPlaces {
         Ok(())
     }
 
-    /// Removes the directory if it is still this attempt's, and does what else is to be done then,
-    /// before anybody else can claim the place.
+    /// Removes a task's directory if it still belongs to this attempt, and calls `too` before another attempt can
+    /// claim it.
     pub(crate) fn release_directory(
         &self,
         workspace: &Workspace,

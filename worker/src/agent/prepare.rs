@@ -19,45 +19,44 @@ use crate::{
     workspace::{Workspace, make_kernel_files_writable},
 };
 
-/// The time that what a crashed worker left may take to go away.
+/// Time that cleaning up after a crashed worker may take.
 const CLEAN_UP: Duration = Duration::from_secs(10);
 const PROBE: Duration = Duration::from_secs(10);
-/// Period of the CPU quotas: the shortest in which a vCPU of 5 % of a core still has the
-/// kernel's least quota of 1 ms. Smaller shares get longer ones.
+/// Period of CPU quotas: the shortest in which a vCPU of 5 % of a core still gets the kernel's smallest quota of 1
+/// ms. Smaller shares get longer periods.
 const PERIOD_US: u64 = CpuQuota::DEFAULT_PERIOD_US;
 
-/// How much nicer to itself than others the worker is: it has next to nothing to do, but its
-/// heartbeats and its timing must not depend on what else runs on the host. Tasks inherit it,
-/// to whom it means nothing, since each is alone in its control group.
+/// Niceness of the worker: it has next to nothing to do, but its heartbeats and its timing must not depend on what
+/// else runs on the host. Tasks inherit it without effect, as each is alone in its control group.
 const NICE: i32 = -10;
 
-/// A process made ready to be a worker.
+/// A process prepared to be a worker.
 #[derive(Debug)]
 pub struct PreparedWorker {
     pub(crate) tree: GroupTree,
     pub(crate) workspace: Workspace,
     pub(crate) store: LocalCheckpoints,
-    /// The contents of files with which tasks begin.
+    /// Contents of tasks' input files.
     pub(crate) contents: ContentCache,
     pub(crate) criu: Option<(CriuProgram, CriuRelease)>,
-    /// The cores that it offers, in thousandths.
+    /// Cores that it offers, in thousandths.
     pub(crate) millicores: u32,
-    /// The folders of this host that tasks may read.
+    /// Folders of this host that tasks may read.
     pub(crate) mounts: Vec<PathBuf>,
-    /// The program of tasks, at the path where it is on every worker.
+    /// Path of the tasks' program, the same on every worker.
     pub(crate) program: PathBuf,
-    /// Kept to be told apart from other children; it ends by itself after this process.
+    /// Held so that it can be told from other children; it ends by itself after this process.
     _guardian: GroupGuardian,
 }
 
-/// Makes this process a worker: its guardian, its mount namespace, its control groups; and takes
-/// away what a crashed one left.
+/// Makes this process a worker, with its guardian, mount namespace and control groups, and cleans up after a crashed
+/// one.
 ///
-/// To be called first thing in `main`, before any thread is started (so not below
-/// `#[tokio::main]`).
+/// Must be called first in `main`, before any thread is started (so not below `#[tokio::main]`).
 ///
 /// # Errors
-/// Without root, control groups or a directory of its own; each says which.
+///
+/// There is no root, control group or directory for it; each error says which.
 pub fn prepare_process(config: &AgentConfig) -> Result<PreparedWorker> {
     let hierarchy = CgroupHierarchy::detect_version().map_err(AgentError::Cgroup)?;
     let name = InstanceName {
@@ -100,8 +99,7 @@ pub fn prepare_process(config: &AgentConfig) -> Result<PreparedWorker> {
     })
 }
 
-/// Builds the jail of the tasks, and says what of it is lacking; where all of it is demanded that is an
-/// error.
+/// Builds the jail of the tasks, and logs what it lacks; an error if a full jail is demanded.
 fn build_jail(
     config: &AgentConfig,
     tree: &GroupTree,
@@ -143,8 +141,8 @@ fn build_jail(
     Ok((Some(jail), workspace))
 }
 
-/// Says that others have the processors before this worker's tasks, where that is so: tasks are late
-/// then whenever the host is busy, whatever quota they have.
+/// Logs a warning if other processes get processors before this worker's tasks, which are then late whenever the host
+/// is busy.
 fn warn_of_low_weight(hierarchy: &CgroupHierarchy) {
     match own_low_weight(hierarchy) {
         Ok(Some(low)) => {
@@ -158,15 +156,15 @@ fn warn_of_low_weight(hierarchy: &CgroupHierarchy) {
     }
 }
 
-/// Raises the priority of this thread, and of those that it starts, where it may: for who must be
-/// on time and has next to nothing to do, as a worker or a coordinator beside busy VMs.
+/// Raises the priority of this thread and of those that it starts, if that is allowed: for processes that must be on
+/// time and have next to nothing to do, such as a worker, or a coordinator beside busy VMs.
 pub fn raise_priority() {
     if let Err(error) = setpriority_process(None, NICE) {
         tracing::warn!(%error, "it runs at ordinary priority: timing may suffer under load");
     }
 }
 
-/// The CRIU at `path`, if it works here.
+/// Returns the CRIU at `path`, if it works here.
 fn usable_criu(path: &std::path::Path) -> Option<(CriuProgram, CriuRelease)> {
     let criu = CriuProgram::new(path);
     let probe = criu.probe_host(PROBE);
@@ -185,12 +183,12 @@ fn usable_criu(path: &std::path::Path) -> Option<(CriuProgram, CriuRelease)> {
 }
 
 impl PreparedWorker {
-    /// CPU time that CRIU used outside the tree's groups, in nanoseconds.
+    /// Returns the CPU time that CRIU used outside the tree's groups, in nanoseconds.
     pub(crate) fn criu_cpu_ns(&self) -> u64 {
         self.criu.as_ref().map_or(0, |(criu, _)| criu.cpu_ns())
     }
 
-    /// Takes checkpoints into this store.
+    /// Makes the checkpointer for this store; `None` without CRIU.
     pub(crate) fn make_checkpointer(&self, store: &LocalCheckpoints) -> Option<Checkpointer> {
         let (criu, version) = self.criu.clone()?;
         Some(Checkpointer::new(criu, version, store.clone(), &self.workspace))

@@ -27,16 +27,16 @@ pub(crate) fn task_ref(vm: u32, (task, attempt): Key) -> Option<TaskRef> {
     Some(TaskRef { vm, task: task.get(), attempt: attempt.get() })
 }
 
-/// Names an attempt on a VM.
+/// An attempt on a VM, by its task and number.
 pub(crate) type Key = (TaskId, Attempt);
 
-/// The attempt that a command is about. One that does not say is about none there is.
+/// Returns the attempt that a command is about. A command that doesn't say gets one that doesn't exist.
 pub(crate) fn attempt_key(of: Option<TaskRef>) -> Key {
     let TaskRef { task, attempt, .. } = of.unwrap_or_default();
     (TaskId::new(task), Attempt::new(attempt))
 }
 
-/// An error with its causes, for a report: the other side has only this text.
+/// Formats an error with its causes for a report, as the other side has only this text.
 pub(crate) fn explain_error(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();

@@ -29,13 +29,12 @@ use super::{
     session::{self, DialTarget, GrpcTransport, WorkerCredentials},
 };
 
-/// The time that everything may take to go away at the end.
+/// Time that everything may take to be removed at the end.
 const CLEAN_UP: Duration = Duration::from_secs(10);
-/// The time for which it stays away before it joins anew, the first time and, if it is sent away again and
-/// again, at last.
+/// Pause before the worker joins again, the first and the longest one.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-/// Threads for what blocks: births, CRIU, transfers, freezes.
+/// Number of threads for blocking work: starts, CRIU, transfers, freezes.
 const BLOCKING: usize = 64;
 
 /// How an agent ended in good order.
@@ -43,21 +42,21 @@ const BLOCKING: usize = 64;
 pub enum AgentEnd {
     /// The run is over.
     Over {
-        /// In the coordinator's words.
+        /// Reason given by the coordinator.
         why: String,
     },
-    /// By SIGTERM or SIGINT.
+    /// SIGTERM or SIGINT.
     Terminated,
 }
 
-/// Works for the coordinator until the run is over or a signal comes. Nothing is left then:
-/// no process, control group or task directory.
+/// Works for the coordinator until the run is over or a signal arrives. No process, control group or task directory
+/// is left then.
 ///
-/// Blocks; makes its own threads.
+/// Blocks; starts its own threads.
 ///
 /// # Errors
-/// The coordinator can't be reached or was lost; a program can't be measured; something can't
-/// be cleaned up.
+///
+/// The coordinator can't be reached or was lost; a program can't be measured; something can't be cleaned up.
 pub fn run(config: &AgentConfig, prepared: PreparedWorker) -> Result<AgentEnd> {
     let endpoint = parse_endpoint(&config.coordinator)?;
     if let Ok((limit, _)) = getrlimit(Resource::RLIMIT_NOFILE)
@@ -84,7 +83,7 @@ pub fn run(config: &AgentConfig, prepared: PreparedWorker) -> Result<AgentEnd> {
     }
 }
 
-/// The pauses between one life of a worker and the next.
+/// Growing pauses between the lives of a worker.
 #[derive(Clone, Copy, Debug)]
 pub struct RejoinPauses {
     next: Duration,
@@ -97,7 +96,7 @@ impl Default for RejoinPauses {
 }
 
 impl RejoinPauses {
-    /// The time to stay away after a life that lasted so long.
+    /// Returns the pause after a life of this length.
     pub fn next_pause(&mut self, lived: Duration) -> Duration {
         let pause = if lived > LONGEST_PAUSE { FIRST_PAUSE } else { self.next };
         self.next = (2 * pause).min(LONGEST_PAUSE);
@@ -105,7 +104,7 @@ impl RejoinPauses {
     }
 }
 
-/// One life after the other, until the end.
+/// Lives one life after the other until the end.
 fn live_repeatedly(
     config: &AgentConfig,
     endpoint: &Endpoint,
@@ -239,7 +238,7 @@ fn runtime_error(what: &'static str) -> impl FnOnce(std::io::Error) -> AgentErro
     move |source| AgentError::Runtime { what, source }
 }
 
-/// What ends an agent from outside.
+/// Signals that end an agent.
 pub(crate) struct AgentSignals {
     terminate: Signal,
     interrupt: Signal,
@@ -254,7 +253,7 @@ impl AgentSignals {
         })
     }
 
-    /// The first of them.
+    /// Waits for the first of the signals.
     pub(crate) async fn wait_signal(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}

@@ -21,47 +21,47 @@ use crate::{
     workspace::TaskName,
 };
 
-/// A checkpoint in the local store, of a task that stands still or has been killed.
+/// A checkpoint in the local store, of a task that stands still or was killed.
 #[derive(Debug)]
 pub(crate) struct TaskSnapshot {
     pub(crate) checkpoint: StoredCheckpoint,
-    /// What of the work it holds.
+    /// Part of the work that it holds, in ppm.
     pub(crate) ppm: u32,
-    /// Since when the task stands still.
+    /// When the task was stopped.
     pub(crate) stopped_at: Instant,
-    /// The time that CRIU took from then until it let the task go.
+    /// Time from then until CRIU released the task.
     pub(crate) dump: Duration,
-    /// CPU time that CRIU's code in the task used, in nanoseconds.
+    /// CPU time of CRIU's code in the task, in nanoseconds.
     pub(crate) foreign_ns: u64,
 }
 
 /// Why there is no checkpoint. The task runs on, unless it may be damaged.
 #[derive(Debug)]
 pub struct SnapshotError {
-    /// The reason, in words.
+    /// Reason, in words.
     pub why: String,
-    /// The task may be damaged and must not go on.
+    /// True if the task may be damaged and must not run on.
     pub damaging: bool,
-    /// The task had ended before CRIU came to it: nothing is missing.
+    /// True if the task ended before CRIU got to it: nothing is missing.
     pub ended: bool,
-    /// The VM froze before CRIU came to the task, or is destroyed: nothing was done to it.
+    /// True if the VM froze or was destroyed before CRIU got to the task, which is unchanged.
     pub overtaken: bool,
 }
 
 impl SnapshotError {
-    /// There is no checkpoint, for a reason that has done nothing to the task.
+    /// Makes an error that doesn't affect the task.
     pub fn new(why: impl Into<String>) -> Self {
         Self { why: why.into(), damaging: false, ended: false, overtaken: false }
     }
 }
 
-/// Why CRIU may not take hold of a task.
+/// Error of a dump that the VM doesn't allow.
 #[derive(Debug, thiserror::Error)]
 #[error("its VM freezes")]
 struct OvertakenSnapshot;
 
-/// Takes a checkpoint: of a task of which a part is `due` to be in it, and of which, if it is a program of
-/// the user's own, a part is known to be done. Blocks for as long as that takes.
+/// Checkpoints a task; one part of its work is `due` to be in the checkpoint, and of a user's own program one part is
+/// known to be done. Blocks.
 pub(crate) fn take_checkpoint(
     host: &LifeHost,
     place: &TaskPlace,
@@ -146,7 +146,7 @@ pub(crate) fn take_checkpoint(
     }
 }
 
-/// Has the clock of a task that was just restored, and stands still, go on where it stopped.
+/// Lets the clock of a just restored task, which stands still, continue where it stopped.
 pub(crate) fn go_on_with_clock(
     host: &LifeHost,
     name: &TaskName,

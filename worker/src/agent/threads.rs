@@ -13,7 +13,7 @@ use tokio_util::task::TaskTracker;
 
 use super::report::explain_error;
 
-/// Why what is urgent was not done.
+/// Why urgent work wasn't done.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum UrgentError {
     #[error("there is no thread for what is urgent")]
@@ -22,7 +22,7 @@ pub(crate) enum UrgentError {
     Panicked(#[from] oneshot::error::RecvError),
 }
 
-/// Does what must not wait.
+/// Runs urgent work in a thread of its own.
 pub(crate) async fn run_urgent<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, UrgentError> {
@@ -34,17 +34,17 @@ pub(crate) async fn run_urgent<T: Send + 'static>(
     Ok(told.await?)
 }
 
-/// What comes of `work`; of a panic, too, whoever waits for it hears.
+/// Waits for the result of `work`, where a panic is an error too.
 pub(crate) async fn await_outcome<T: Send + 'static, E: From<String> + Send + 'static>(
     work: impl Future<Output = Result<T, E>> + Send + 'static,
 ) -> Result<T, E> {
     tokio::spawn(work).await.unwrap_or_else(|panic| Err(explain_error(&panic).into()))
 }
 
-/// What is deleted at a time.
+/// Number of deletions at a time.
 const DELETIONS: usize = 2;
 
-/// Deletes what nobody needs any more, which takes as long as the disk likes.
+/// Deletes files in the background, as that may take long.
 #[derive(Debug)]
 pub(crate) struct DeletionQueue {
     turns: Arc<Semaphore>,
@@ -56,7 +56,7 @@ impl DeletionQueue {
         Self { turns: Arc::new(Semaphore::new(DELETIONS)), all: TaskTracker::new() }
     }
 
-    /// Does it when it is its turn.
+    /// Adds a deletion to the queue.
     pub(crate) fn add_deletion(&self, delete: impl FnOnce() + Send + 'static) {
         let turns = Arc::clone(&self.turns);
         self.all.spawn(async move {
@@ -71,7 +71,7 @@ impl DeletionQueue {
         });
     }
 
-    /// Waits until all is done.
+    /// Waits until all deletions are done.
     pub(crate) async fn wait_done(&self) {
         self.all.close();
         self.all.wait().await;

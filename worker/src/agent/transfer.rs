@@ -46,18 +46,18 @@ mod parcel;
 
 pub(crate) use contents::Open;
 
-/// Chunks on their way between the store and the wire.
+/// Number of chunks buffered between the store and the connection.
 const IN_FLIGHT: usize = 8;
-/// Transfers under way at once in either direction: a small part of the pool that births, dumps and
-/// restores need, too, and no more than the coordinator takes of one host.
+/// Most transfers at once in each direction: a small part of the thread pool that starts, dumps and restores need
+/// too, and no more than the coordinator accepts of one host.
 const AT_ONCE: usize = 8;
-/// How long a transfer may stand still. The coordinator gives one up after 30 s, and its reason is
-/// the better one.
+/// Time for which a transfer may stand still. The coordinator gives it up after 30 s, and its reason is the better
+/// one.
 const STILL: Duration = Duration::from_secs(60);
-/// How long a transfer may wait for its turn: what is under way gets on or is given up.
+/// Time for which a transfer may wait for its turn: those under way make progress or are given up.
 const TURN: Duration = Duration::from_secs(300);
 
-/// A transfer that does not get on.
+/// Errors of a transfer that makes no progress.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StuckTransfer {
     #[error(
@@ -74,36 +74,36 @@ pub(crate) enum StuckTransfer {
     NoTurn { after: Duration },
 }
 
-/// Why a checkpoint did not come.
+/// Why a checkpoint wasn't fetched.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FetchError {
-    /// The coordinator does not have it, or not whole.
+    /// The coordinator doesn't have it, or not completely.
     #[error("the coordinator has no sound copy: {0}")]
     Absent(String),
-    /// It could not be asked.
+    /// The call failed.
     #[error("the coordinator cannot be asked for it: {0}")]
     Transport(String),
-    /// It is away, or went meanwhile.
+    /// The coordinator is away, or went away meanwhile.
     #[error("the coordinator cannot be reached: {0}")]
     Unanswered(String),
     /// The coordinator is older than the call.
     #[error("the coordinator does not know the call")]
     Unknown,
-    /// It was given up.
+    /// The transfer made no progress.
     #[error("it is given up")]
     Stuck(#[from] StuckTransfer),
-    /// Nobody waits for it any more.
+    /// The launch that needs it was revoked.
     #[error(transparent)]
     Revoked(#[from] RevokedLaunch),
 }
 
-/// Why a checkpoint is not with the coordinator.
+/// Why a checkpoint wasn't sent.
 #[derive(Debug)]
 struct NotSent {
     why: String,
-    /// The coordinator was away, or went before it had answered.
+    /// True if the coordinator was away, or went away before it had answered.
     unanswered: bool,
-    /// It lacks a content that what was sent refers to.
+    /// True if the coordinator lacks a content that the checkpoint refers to.
     lacks: bool,
 }
 
@@ -121,7 +121,7 @@ impl From<Status> for NotSent {
     }
 }
 
-/// What is sent, as the wire takes it; it says how many bytes of it have moved.
+/// Stream of chunks to be sent, which publishes the number of bytes moved.
 #[derive(Debug)]
 struct OutgoingChunks<M> {
     chunks: mpsc::Receiver<M>,
@@ -140,7 +140,7 @@ impl<M: ChunkMessage> Stream for OutgoingChunks<M> {
     }
 }
 
-/// A writer that adds what passes to a count.
+/// A writer that counts the bytes written.
 struct CountedWriter<'a, W>(&'a mut W, &'a AtomicU64);
 
 impl<W: Write> Write for CountedWriter<'_, W> {
@@ -155,25 +155,25 @@ impl<W: Write> Write for CountedWriter<'_, W> {
     }
 }
 
-/// What is stored of what is sent, in bytes.
+/// Future of the number of stored bytes.
 type Stored = Pin<Box<dyn Future<Output = Result<u64, Status>> + Send>>;
 
 /// A call that sends chunks.
 type Put<M> = Box<dyn FnOnce(OutgoingChunks<M>) -> Stored + Send>;
 
-/// What all transfers of a worker share.
+/// State that all transfers of a worker share.
 #[derive(Debug)]
 pub(crate) struct WorkerTransfers {
     coordinator: CoordinatorClient<Channel>,
     contents: ContentStoreClient<Channel>,
     uploads: Arc<Semaphore>,
     fetches: Arc<Semaphore>,
-    /// Held by the one task that brings inputs here: those that begin with the same ones find them.
+    /// Locked while inputs are fetched, so that tasks with the same inputs share them.
     bringing: Mutex<()>,
     still: Duration,
-    /// How long one may take beside what its bytes take; else as the deadline has it.
+    /// Time limit of a transfer beside that of its bytes; `None`: as the deadline has it.
     within: Option<Duration>,
-    /// The coordinator takes packed chunks.
+    /// True if the coordinator accepts compressed chunks.
     packs: bool,
 }
 
@@ -182,7 +182,8 @@ impl WorkerTransfers {
         self.within.map_or_else(Deadline::begin, Deadline::within)
     }
 
-    /// By a connection of their own, apart from the session's, with a coordinator that takes packed chunks or does not.
+    /// Makes the state of transfers over a connection of their own; `packs` says whether the coordinator accepts
+    /// compressed chunks.
     pub(crate) fn new(coordinator: Channel, packs: bool) -> Self {
         let turns = || Arc::new(Semaphore::new(AT_ONCE));
         Self {
@@ -197,9 +198,9 @@ impl WorkerTransfers {
         }
     }
 
-    /// Sends a checkpoint, again and again while the coordinator is away and the VM is there, and the contents that
-    /// it lacks before; how many bytes have moved once the coordinator has it for good. `sent` says meanwhile how many
-    /// have left the disk.
+    /// Sends a checkpoint, after the contents that the coordinator lacks, and tries again while the coordinator is
+    /// away and the VM exists; returns the number of bytes moved once the coordinator has stored it. `sent` counts
+    /// the bytes read from the disk meanwhile.
     pub(crate) async fn put_checkpoint(
         &self,
         pass: &LaunchPass,
@@ -252,7 +253,7 @@ impl WorkerTransfers {
         Ok(before + self.upload_chunks((reference, refers), export, put).await?)
     }
 
-    /// Sends what `write` writes by the call `put`, which tells how many bytes are stored; so many bytes.
+    /// Sends what `write` writes by the call `put`; returns the number of stored bytes.
     async fn upload_chunks<M: ChunkMessage>(
         &self,
         of: M::Of,
@@ -288,8 +289,8 @@ impl WorkerTransfers {
         }
     }
 
-    /// Fetches a checkpoint into the local store, again and again while the coordinator is away. What
-    /// came of one that is given up is removed.
+    /// Fetches a checkpoint into the local store, and tries again while the coordinator is away. What arrived of one
+    /// that is given up is removed.
     pub(crate) async fn fetch_checkpoint(
         &self,
         store: &LocalCheckpoints,
@@ -309,7 +310,7 @@ impl WorkerTransfers {
         }
     }
 
-    /// Fetches a checkpoint, and then the contents of it that are not here.
+    /// Fetches a checkpoint, and then the contents of it that aren't here.
     async fn get_whole(
         &self,
         store: &LocalCheckpoints,
@@ -346,7 +347,7 @@ impl WorkerTransfers {
         self.take_stream(pass, turn, stream, import).await
     }
 
-    /// Has `read` read, in a thread, what a stream brings.
+    /// Reads a stream by `read` in a thread.
     async fn take_stream<
         M: ChunkMessage,
         T: Send + 'static,
@@ -376,7 +377,7 @@ impl WorkerTransfers {
         }
     }
 
-    /// Passes chunks on until they end or nobody takes them.
+    /// Passes chunks on until they end or the receiver is dropped.
     async fn pass_chunks<M: ChunkMessage>(
         &self,
         mut stream: Streaming<M>,
@@ -408,7 +409,7 @@ impl WorkerTransfers {
     }
 }
 
-/// A place among those under way in one direction, for as long as a thread is at work on it.
+/// Takes a turn for a transfer in one direction, for as long as a thread works on it.
 async fn take_turn(turns: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, StuckTransfer> {
     match timeout(TURN, Arc::clone(turns).acquire_owned()).await {
         Ok(Ok(turn)) => Ok(turn),
@@ -416,7 +417,7 @@ async fn take_turn(turns: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Stuck
     }
 }
 
-/// What comes of a transfer that says how many bytes of it have moved.
+/// Waits for a transfer that publishes its progress, unless it makes none for too long.
 async fn unless_stuck<T>(
     (still, deadline): (Duration, Deadline),
     mut moved: watch::Receiver<u64>,
@@ -444,7 +445,7 @@ async fn unless_stuck<T>(
     }
 }
 
-/// The request of a transfer whose chunks may be packed.
+/// Makes the request of a transfer that may have compressed chunks.
 fn takes_packed<T>(of: T) -> Request<T> {
     let mut request = Request::new(of);
     let (name, value) = TAKES_PACKED;

@@ -22,15 +22,16 @@ use crate::{
 
 pub use crate::metadata::metadata_connection;
 
-/// A worker's offer, in thousandths of a core.
+/// Offer of a worker for these checks, in thousandths of a core.
 const MILLICORES: u32 = 2_000;
-/// A clock on which a VM's times are shown.
+/// Clock of the VMs' times for these checks.
 const CLOCK: Clock = Clock { speedup: Speedup::ONE, zero_unix_us: Some(1_600_000_000_000_000) };
 
-/// Reads a message of a session, with all its commands.
+/// Decodes and checks a message of a session with all its commands.
 ///
 /// # Errors
-/// Why it is not obeyed.
+///
+/// Why it is refused.
 pub fn coordinator_message(message: ToWorker) -> Result<(), String> {
     match message.body {
         Some(Body::Welcome(welcome)) => check_welcome(&welcome),
@@ -51,7 +52,7 @@ fn check_welcome(welcome: &Welcome) -> Result<(), String> {
     welcome.programs.iter().try_for_each(bounds::check_program)
 }
 
-/// Judges a command on a worker that holds this much, and returns what it holds then.
+/// Checks a command on a worker whose VMs take `held` of its offer; returns what they take afterwards.
 fn check_command(held: OfferOccupancy, command: &Command) -> Result<OfferOccupancy, String> {
     let asked = CommandStamp::from_command(command);
     let Some(told) = &command.command else { return Ok(held) };

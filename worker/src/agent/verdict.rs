@@ -12,27 +12,28 @@ use dormouse_units::Bytes;
 use super::{host::LifeHost, launch::RESULT, report::explain_error};
 use crate::{cgroup, process::ProcessEnd, workspace::TaskName};
 
-/// How much of what a failed program wrote goes into a report, in bytes.
+/// Bytes of a failed program's output in a report.
 const LAST_WORDS: u64 = 400;
 
-/// The part of its work's CPU time that a program may lack at most.
+/// Largest fraction of its work's CPU time that a program may lack.
 const MAY_LACK: f64 = 0.5;
 
 /// CPU time of a task, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpuTime {
-    /// What the kernel counted.
+    /// CPU time charged by the kernel.
     pub charged: u64,
-    /// What its work takes.
+    /// CPU time of its work.
     pub due: u64,
 }
 
-/// Whether its answer is right, and the answer as JSON. When it began, so many processes of its VM had
-/// been killed for want of memory. A program that ended long before its work can have been done is not
-/// believed, whatever it says: `work`, where that is known.
+/// Judges whether the answer of an ended program is right; returns that and the answer as JSON. `killed_before`
+/// processes of its VM were killed for lack of memory before it began. A program that ended long before its work can
+/// have been done isn't believed, if `work` is known.
 ///
 /// # Errors
-/// Why there is none, with its last words.
+///
+/// Why there is no answer, with the program's last output.
 pub(crate) fn judge_answer(
     host: &LifeHost,
     name: &TaskName,
@@ -70,7 +71,7 @@ pub(crate) fn judge_answer(
     Err(format!("{how}: {}", String::from_utf8_lossy(&words).trim()))
 }
 
-/// The CPU time of a program that can't have done its work, beside what that takes.
+/// Compares the CPU time of a program with that of its work; `None` if it can have done its work.
 fn lacking_work(work: CpuTime) -> Option<Figure> {
     let seconds = |ns: u64| Duration::from_nanos(ns).as_secs_f64();
     let figure = Figure {
@@ -92,9 +93,8 @@ fn describe_lacking(lacking: &Figure) -> String {
     )
 }
 
-/// In words, that the kernel has killed a process of a VM for want of memory since it had killed so
-/// many of them, of which nobody was told yet. Where the kernel does not count such kills, what is seen
-/// of the process is all that is known.
+/// Describes that the kernel has killed a further process of a VM for lack of memory, beyond `killed_before`, which
+/// wasn't reported. If the kernel doesn't count such kills, the end of the process is all that is known.
 pub(crate) fn for_want_of_memory(groups: &cgroup::VmGroups, killed_before: u64) -> Option<String> {
     let lost = groups.has_lost_one_for_memory(killed_before).unwrap_or(false);
     lost.then(|| killed_for_memory(groups.memory_limit()))

@@ -13,22 +13,22 @@ use super::{
     vm::{self, CommandStamp, VmActor, VmArgs, VmCommand, VmResources},
 };
 
-/// Supervises the owners of all VMs. One that fails ends its VM, and nothing else.
+/// Actor that supervises the owners of all VMs. One that fails ends its VM, and nothing else.
 #[derive(Debug)]
 pub struct VmSupervisor;
 
-/// What the supervisor of all VMs is told.
+/// Messages to the supervisor of all VMs.
 #[derive(Debug)]
 pub enum VmsMsg {
-    /// Make a VM.
+    /// Create a VM.
     Create(Box<CreateVm>, CommandStamp),
-    /// Ask something of the VM of this number.
+    /// Hand a command to the VM of this number.
     Ask(u32, VmCommand, CommandStamp),
-    /// Nothing runs any more on a VM whose owner failed, for this reason.
+    /// Everything on a VM whose owner failed, for this reason, was killed.
     Killed(u32, String),
-    /// Nothing is left of it.
+    /// Nothing is left of a VM.
     Cleared(u32),
-    /// Destroy all there are. Answered once nothing is left of them.
+    /// Destroy all VMs. Answered once nothing is left of them.
     DestroyAll(RpcReplyPort<()>),
 }
 
@@ -36,11 +36,11 @@ pub enum VmsMsg {
 pub struct VmsState {
     context: Arc<LifeContext>,
     vms: BTreeMap<u32, SupervisedVm>,
-    /// Who waits until none is left.
+    /// Waiting for the end of all VMs.
     waiting: Option<RpcReplyPort<()>>,
 }
 
-/// One VM: its owner, its remains, what it takes of the worker's offer, and its standing.
+/// One VM: its owner, its resources, its part of the worker's offer, and its owner's state.
 #[derive(Debug)]
 struct SupervisedVm {
     owner: ActorRef<vm::OwnerMessage>,
@@ -51,18 +51,18 @@ struct SupervisedVm {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OwnerStanding {
-    /// The VM's owner takes commands.
+    /// The owner accepts commands.
     Up,
-    /// The VM's owner is to destroy it.
+    /// The owner is destroying the VM.
     Ending,
-    /// The VM's owner has failed, and what is left of the VM is being removed.
+    /// The owner has failed, and the rest of the VM is being removed.
     Failed {
-        /// Whether it is to be said when nothing runs any more.
+        /// True if the coordinator wants a report once nothing runs any more.
         is_asked: bool,
     },
 }
 
-/// The answer to something that is asked of a VM that is not there.
+/// Makes the report that answers a command to a VM that doesn't exist.
 fn without_vm(id: u32, asked: VmCommand) -> Option<Report> {
     let why = format!("there is no VM {id} on this worker");
     Some(match asked {
@@ -137,7 +137,7 @@ impl VmsState {
         vms.find(|(_, place)| place.owner.get_id() == owner.get_id()).map(|(id, _)| *id)
     }
 
-    /// An owner has ended: nothing is left of its VM, unless it should not have.
+    /// Handles the end of an owner: nothing is left of its VM, unless it ended too early.
     fn owner_ended(&mut self, myself: &ActorRef<VmsMsg>, owner: &ActorCell) {
         let Some(id) = self.id_of(owner) else { return };
         match self.vms.get(&id).map(|place| place.standing) {
@@ -146,7 +146,7 @@ impl VmsState {
         }
     }
 
-    /// The owner of a VM is gone, for this reason.
+    /// Handles the failure of an owner, for this reason.
     fn owner_failed(&mut self, myself: &ActorRef<VmsMsg>, owner: &ActorCell, why: String) {
         let Some(id) = self.id_of(owner) else { return };
         let Some(place) = self.vms.get_mut(&id) else { return };
@@ -199,7 +199,7 @@ impl VmsState {
 }
 
 impl SupervisedVm {
-    /// Has the owner do this; gives it back where there is none to do it.
+    /// Hands a command to the owner; returns it if there is no owner to take it.
     fn ask_owner(&mut self, ask: VmCommand, asked: CommandStamp) -> Option<VmCommand> {
         match (&mut self.standing, ask) {
             (OwnerStanding::Up, ask) => {

@@ -9,10 +9,11 @@ use tokio::io::{Interest, unix::AsyncFd};
 
 use crate::process::ChildProcess;
 
-/// Calls `ended` once the process has ended. It still has to be reaped.
+/// Calls `ended` once a process has ended, which must still be reaped.
 ///
 /// # Errors
-/// Out of descriptors.
+///
+/// There are no file descriptors left.
 pub(crate) fn watch_end(
     process: &ChildProcess,
     ended: impl FnOnce() + Send + 'static,
@@ -26,7 +27,7 @@ pub(crate) fn watch_end(
     Ok(())
 }
 
-/// A process's descriptor to wait for its end with.
+/// Makes a process's descriptor readable by the runtime, to wait for its end.
 #[expect(unsafe_code, reason = "registering a descriptor is a promise about its lifetime")]
 pub(crate) fn readable_pidfd(pidfd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     // SAFETY: an OwnedFd is open and the same for as long as it lives, and it moves in here.

@@ -17,7 +17,7 @@ use crate::agent::{
     report::{explain_error, make_report, whole_micros},
 };
 
-/// Carries a fault out, and reports when it is in effect and when it is over. Nothing waits for it.
+/// Carries out a fault, and reports when it takes effect and when it ends. Returns at once.
 pub(crate) fn carry_out(host: &Arc<LifeHost>, network: &WorkerNetwork, fault: v1::Fault) {
     let fault =
         InjectedFault { host: Arc::clone(host), number: fault.fault, came: Instant::now(), fault };
@@ -85,7 +85,7 @@ impl InjectedFault {
         }
     }
 
-    /// The effect is in effect until then.
+    /// Keeps an effect until this instant.
     async fn hold_until<T>(&self, until: Instant, effect: T) {
         self.report_state(Felt::Begun(Nothing {}));
         sleep_until(until).await;

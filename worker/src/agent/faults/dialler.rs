@@ -7,21 +7,21 @@ use tokio::{
     net::TcpStream,
 };
 
-/// Bytes in both directions, in order.
+/// A connection: bytes in both directions, in order.
 pub trait DialledLink: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> DialledLink for S {}
 
-/// A link that is being made.
+/// Future of a connection that is being made.
 pub type Dialling = Pin<Box<dyn Future<Output = io::Result<Box<dyn DialledLink>>> + Send>>;
 
-/// A way to reach hosts.
+/// A way to connect to hosts.
 pub trait HostDialler: fmt::Debug + Send + Sync {
-    /// Makes a link to a port of a host, which is a name or an address.
+    /// Connects to a port of a host, given by name or address.
     fn dial_host(&self, host: &str, port: u16) -> Dialling;
 }
 
-/// The host's own TCP.
+/// Connects by the host's own TCP.
 #[derive(Debug)]
 pub(super) struct TcpDialler;
 

@@ -21,38 +21,38 @@ use super::{
     stream::DisturbedStream,
 };
 
-/// What is lost is sent again after this long, and after twice as long each further time: the least
-/// timeout of Linux's TCP (tcp(7), `TCP_RTO_MIN`).
+/// Time after which a lost segment is sent again, doubled for each further loss: the smallest timeout of Linux's TCP
+/// (tcp(7), `TCP_RTO_MIN`).
 const SENT_AGAIN: Duration = Duration::from_millis(200);
-/// After so many losses in a row a segment is said to have come: one that never comes is a partition.
+/// Number of losses in a row after which a segment arrives: one that never arrives is a partition.
 const MOST_LOSSES: u32 = 6;
-/// Bytes in a segment: those of Ethernet without the headers of TCP over IPv4.
+/// Bytes of a segment: those of Ethernet without the headers of TCP over IPv4.
 const SEGMENT: usize = 1448;
 
-/// One way in which it is wrong.
+/// One kind of network disturbance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum NetworkDisturbance {
-    /// Nothing passes in either direction.
+    /// No bytes pass in either direction.
     Partition,
-    /// All that passes is this much later.
+    /// All bytes are delayed by this.
     Delay(Duration),
-    /// This part of the segments is lost, and sent again.
+    /// This fraction of the segments is lost, and sent again.
     Loss(Ppm),
-    /// So many bytes a second pass.
+    /// This many bytes pass per second.
     Rate(u64),
 }
 
-/// The network as all connections of a worker have it, whichever of its lives made them.
+/// The network of a worker, shared by the connections of all its lives. Faults disturb it.
 #[derive(Clone, Debug)]
 pub struct WorkerNetwork(Arc<SharedNetwork>);
 
 #[derive(Debug)]
 struct SharedNetwork {
     dialler: Box<dyn HostDialler>,
-    /// How many there are, so that nobody waits for the lock where nothing is wrong.
+    /// Number of disturbances, so that an undisturbed network needs no lock.
     count: AtomicUsize,
     disturbances: Mutex<Vec<TimedDisturbance>>,
-    /// Drawn from for each segment that may be lost.
+    /// Counter from which the random loss of each segment is derived.
     drawn: AtomicU64,
 }
 
@@ -63,7 +63,7 @@ struct TimedDisturbance {
     until: Instant,
 }
 
-/// A disturbance, over once it is dropped.
+/// A disturbance under way, which ends when dropped.
 #[derive(Debug)]
 pub(crate) struct DisturbanceGuard {
     network: WorkerNetwork,
@@ -77,7 +77,7 @@ impl Default for WorkerNetwork {
 }
 
 impl WorkerNetwork {
-    /// A network whose connections this makes.
+    /// Makes a network whose connections are made by this dialler.
     #[must_use]
     pub fn over_dialler(dialler: impl HostDialler + 'static) -> Self {
         Self(Arc::new(SharedNetwork {
@@ -88,7 +88,7 @@ impl WorkerNetwork {
         }))
     }
 
-    /// Something is wrong until then, or until what this returns is dropped.
+    /// Disturbs the network until this instant, or until the returned guard is dropped.
     pub(crate) fn disturb_until(
         &self,
         number: u64,
@@ -101,7 +101,7 @@ impl WorkerNetwork {
         DisturbanceGuard { network: self.clone(), number }
     }
 
-    /// Whether anything is wrong.
+    /// Returns whether the network is disturbed.
     pub(crate) fn is_disturbed(&self) -> bool {
         self.0.count.load(Ordering::Acquire) > 0
     }
@@ -110,8 +110,8 @@ impl WorkerNetwork {
         self.0.disturbances.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The time at which so many bytes that set out now are through; `free_at` is until when what set out before
-    /// them keeps the line busy.
+    /// Returns the time at which bytes that are sent now arrive; `free_at` is the time until which earlier bytes
+    /// occupy the line.
     pub(super) fn arrival_time(
         &self,
         now: Instant,
@@ -137,8 +137,7 @@ impl WorkerNetwork {
         sets_out + later + late
     }
 
-    /// The time that it takes until segments of so many bytes in all have come, of which this part is lost
-    /// each time that they are sent.
+    /// Returns the time lost by resending segments of these bytes, of which this fraction is lost each time.
     fn sent_again(&self, bytes: usize, part: Ppm) -> Duration {
         let segments = bytes.div_ceil(SEGMENT).max(1);
         let times = (0..segments).map(|_| self.count_losses(part)).max().unwrap_or_default();
@@ -146,7 +145,7 @@ impl WorkerNetwork {
         SENT_AGAIN * ((1 << times) - 1)
     }
 
-    /// The number of times that a segment is lost in a row.
+    /// Draws the number of times in a row that a segment is lost.
     fn count_losses(&self, part: Ppm) -> u32 {
         let lost = |_: &u32| {
             let n = self.0.drawn.fetch_add(0x9E37_79B9_7F4A_7C15, Ordering::Relaxed);
@@ -155,7 +154,7 @@ impl WorkerNetwork {
         u32::try_from((0..MOST_LOSSES).take_while(lost).count()).unwrap_or(MOST_LOSSES)
     }
 
-    /// Waits while nothing passes.
+    /// Waits while no bytes pass.
     async fn wait_passable(&self) {
         loop {
             let now = Instant::now();
@@ -180,10 +179,11 @@ impl WorkerNetwork {
         Ok(DisturbedStream::new(link, self))
     }
 
-    /// Dials the coordinator, and has it prove itself.
+    /// Connects to the coordinator, and verifies it.
     ///
     /// # Errors
-    /// It can't be reached, or does not.
+    ///
+    /// It can't be reached or verified.
     pub(crate) async fn connect_securely(
         &self,
         to: &Endpoint,
@@ -194,7 +194,7 @@ impl WorkerNetwork {
         to.connect_with_connector(tower::service_fn(connect)).await
     }
 
-    /// A connection that is made once it is needed, and again where it breaks.
+    /// Makes a connection that is established when it is first needed, and again whenever it breaks.
     pub(crate) fn connect_lazy(&self, to: &Endpoint, tls: Arc<ClientConfig>) -> Channel {
         let network = self.clone();
         let connect = move |uri| network.clone().secured_stream(uri, Arc::clone(&tls));
@@ -217,7 +217,7 @@ impl Drop for DisturbanceGuard {
     }
 }
 
-/// A number that looks drawn, of one that was counted (SplitMix64's last steps).
+/// Scrambles a counter into a random-looking number (the last steps of SplitMix64).
 const fn scramble_number(n: u64) -> u64 {
     let n = (n ^ (n >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let n = (n ^ (n >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);

@@ -14,10 +14,10 @@ use nix::{
 
 use crate::{agent::host::limit, cgroup::GroupTree};
 
-/// How much later than it is set to the timer may ring.
+/// Largest delay of the timer.
 const RINGS: Duration = Duration::from_millis(10);
 
-/// Why a worker did not stand still.
+/// Reasons why a worker couldn't stop itself.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum PauseError {
     /// The first process of a PID namespace can't be stopped from inside.
@@ -26,7 +26,7 @@ pub(super) enum PauseError {
          init (docker run --init, `init: true` in compose)"
     )]
     First,
-    /// The tasks could not be frozen, or thawed.
+    /// The tasks couldn't be frozen or thawed.
     #[error("its tasks can't be frozen: {0}")]
     Groups(#[from] crate::cgroup::CgroupError),
     /// The kernel refuses.
@@ -34,11 +34,11 @@ pub(super) enum PauseError {
     Kernel(#[from] io::Error),
 }
 
-/// Has this process and all tasks stand still for so long. Blocks: nothing of this process runs
-/// meanwhile.
+/// Stops this process and all tasks for this time. Blocks: nothing of this process runs meanwhile.
 ///
 /// # Errors
-/// It can't be stopped; nothing has stood still for long then.
+///
+/// It can't be stopped; nothing stood still for long then.
 pub(super) fn stand_still(tree: &GroupTree, lasts: Duration) -> Result<(), PauseError> {
     if getpid() == Pid::from_raw(1) {
         return Err(PauseError::First);

@@ -10,19 +10,19 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::{WorkerNetwork, line::DelayLine};
 
-/// Bytes read at once where the connection is disturbed.
+/// Bytes read at once from a disturbed connection.
 const READ: usize = 16 * 1024;
 
-/// A connection through a network that may be disturbed. Where it is not, bytes pass as they are.
+/// A connection through a network that may be disturbed. While it isn't, bytes pass unchanged.
 #[derive(Debug)]
 pub(super) struct DisturbedStream<S> {
     inner: S,
     network: WorkerNetwork,
-    /// From the coordinator.
+    /// Bytes from the coordinator.
     coming: DelayLine,
-    /// To the coordinator.
+    /// Bytes to the coordinator.
     going: DelayLine,
-    /// How the coordinator's end of it ended, which is heard of after all that came before.
+    /// How the coordinator's end was closed, to be reported after all bytes before it.
     ended: Option<io::Result<()>>,
 }
 
@@ -33,7 +33,7 @@ impl<S> DisturbedStream<S> {
 }
 
 impl<S: AsyncRead + Unpin> DisturbedStream<S> {
-    /// Has all set out that has come to this end.
+    /// Reads what has arrived at this end, and puts it in transit.
     fn take_in(&mut self, cx: &mut Context<'_>) {
         let mut space = [0; READ];
         while self.ended.is_none() && self.coming.room_left() > 0 {
@@ -74,7 +74,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for DisturbedStream<S> {
 }
 
 impl<S: AsyncWrite + Unpin> DisturbedStream<S> {
-    /// Hands on all that has arrived at the coordinator's end; ready once nothing is under way.
+    /// Writes what has arrived at the coordinator's end; ready once nothing is in transit.
     fn poll_arrive(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.going.is_empty() {
             let first = ready!(self.going.poll_first(cx));

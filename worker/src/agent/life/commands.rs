@@ -10,20 +10,20 @@ use crate::agent::{
     vm::VmCommand,
 };
 
-/// The meaning of a command.
+/// A decoded command.
 #[derive(Debug)]
 pub(super) enum CommandReading {
-    /// Make a VM.
+    /// Create a VM.
     Create(Box<CreateVm>),
-    /// Ask something of the VM of this number.
+    /// Hand a command to the VM of this number.
     Ask(u32, VmCommand),
-    /// Have a fault.
+    /// Inject a fault.
     Fault(Fault),
-    /// The command is not obeyed; what is said of that, if anything is.
+    /// The command is refused, with this report if it has an answer.
     Refused(Option<Box<Report>>),
 }
 
-/// The command in a message, if its kind is known here; else what is said of it.
+/// Returns the command in a message if its kind is known here; as an error, the report about it.
 pub(super) fn known_command(
     number: u64,
     command: Command,
@@ -35,10 +35,11 @@ pub(super) fn known_command(
     })
 }
 
-/// Reads a command of a kind that is known.
+/// Decodes a command of a known kind.
 ///
 /// # Errors
-/// The command is none of a coordinator that keeps the protocol.
+///
+/// No coordinator that keeps the protocol would send it.
 pub(super) fn read(number: u64, command: command::Command) -> Result<CommandReading> {
     if let Err(why) = bounds::check_command(&command) {
         tracing::warn!(number, why, "a command is refused");
@@ -64,7 +65,7 @@ pub(super) fn read(number: u64, command: command::Command) -> Result<CommandRead
     Ok(CommandReading::Ask(vm, ask))
 }
 
-/// The answer to a command that is not obeyed.
+/// Makes the report that refuses a command.
 fn refuse_command(command: &command::Command, why: String) -> Option<Report> {
     match command {
         command::Command::CreateVm(create) => Some(vm_failed(create.vm, why)),
@@ -74,7 +75,7 @@ fn refuse_command(command: &command::Command, why: String) -> Option<Report> {
     }
 }
 
-/// The answer to a start that is refused, for this reason.
+/// Makes the report that refuses a start, for this reason.
 #[must_use]
 pub fn refuse_start(start: &StartTask, why: String) -> Report {
     make_report(report::Report::TaskFailed(TaskFailed {
@@ -84,7 +85,7 @@ pub fn refuse_start(start: &StartTask, why: String) -> Report {
     }))
 }
 
-/// The VM of a task.
+/// Returns the VM of a task.
 fn vm_of(task: Option<TaskRef>) -> Result<u32> {
     let no_task = AgentError::Protocol { what: "a command that names no task".to_owned() };
     task.map(|task| task.vm).ok_or(no_task)

@@ -49,7 +49,7 @@ use crate::{
     workspace::TaskName,
 };
 
-/// The host under all VMs of one life.
+/// The host under all VMs of one life, with real control groups and processes.
 #[derive(Debug)]
 pub(crate) struct HostBackend(pub(crate) Arc<LifeHost>);
 
@@ -106,7 +106,7 @@ impl MachineBackend for HostBackend {
     }
 }
 
-/// A VM of control groups.
+/// A VM made of control groups.
 #[derive(Debug)]
 struct HostVm {
     host: Arc<LifeHost>,
@@ -119,7 +119,7 @@ impl HostVm {
         TaskPlace { groups: Arc::clone(&self.groups), gate: Arc::clone(&self.gate), cpu, slot }
     }
 
-    /// Does to the groups what must not wait, in a thread of its own.
+    /// Changes the groups in a thread of its own, as this must not wait.
     fn run_urgently(
         self: Arc<Self>,
         work: impl FnOnce(&cgroup::VmGroups) -> cgroup::Result<()> + Send + 'static,
@@ -140,7 +140,7 @@ impl HostVm {
     }
 }
 
-/// What comes of a dump in a thread; after a panic in it the task may be damaged.
+/// Runs a dump in a thread; after a panic in it the task may be damaged.
 async fn run_dump(
     work: impl FnOnce() -> Result<TakenCheckpoint, SnapshotError> + Send + 'static,
 ) -> Result<TakenCheckpoint, SnapshotError> {
@@ -389,8 +389,8 @@ impl VmMachine for HostVm {
     }
 }
 
-/// Reaps a process of a VM that was killed. It is dead already, unless its groups could not be
-/// killed, and may have been reaped by others.
+/// Reaps a killed process of a VM. It is dead already, unless its groups couldn't be killed, and may have been reaped
+/// elsewhere.
 pub(crate) fn reap_killed(process: &dyn TaskProcess) {
     let _ = process.kill();
     let _ = process.wait(limit::KILL);
@@ -416,7 +416,7 @@ fn send_signal(pid: i32, signal: Signal) {
     }
 }
 
-/// A checkpoint in this host's store, on its way to the coordinator.
+/// A checkpoint in this host's store that is sent to the coordinator.
 #[derive(Debug)]
 struct HostUpload {
     host: Arc<LifeHost>,

@@ -31,23 +31,24 @@ use crate::{
     workspace::TaskName,
 };
 
-/// How often it is seen whether a check is still wanted.
+/// Interval at which it is checked whether a check is still wanted.
 const LOOK: Duration = Duration::from_millis(100);
-/// How much of what a check writes is kept with what its program wrote, in bytes.
+/// Bytes of a check's output that are kept with the output of its program.
 const SAID_BYTES: u64 = 64 << 10;
-/// What a task's directory has beside the files of its program, in bytes for each file: what a page is not full of.
+/// Bytes that a task's directory may have for each file beside its contents: a page that isn't full.
 const BESIDE: u64 = 4096;
 
-/// Whether the answer of a program that ended so is to be checked by a command.
+/// Returns whether the answer of a program with this end must be checked by a command.
 pub(crate) fn is_to_be_checked(order: &StartTask, end: &OwnEnd) -> bool {
     status_of(end) == Some(0) && order.own.as_ref().is_some_and(|own| !own.verify.is_empty())
 }
 
-/// Runs the check of a program that ended well, and appends what it says to what the program said; the status that it
-/// returned, or that a shell would have for its signal.
+/// Runs the check of a program that ended well, and appends its output to the program's; returns its status, as a
+/// shell would give it for a signal.
 ///
 /// # Errors
-/// Why it could not be run to its end.
+///
+/// Why it couldn't be run to its end.
 pub(crate) async fn run_check(
     host: &Arc<LifeHost>,
     place: &TaskPlace,
@@ -88,14 +89,14 @@ pub(crate) async fn run_check(
     checked
 }
 
-/// A check that is to be run.
+/// A check to be run.
 #[derive(Clone)]
 struct OutputCheck {
     host: Arc<LifeHost>,
     place: TaskPlace,
-    /// The task whose answer is checked.
+    /// Task whose answer is checked.
     name: TaskName,
-    /// The task that the check is: it has a directory and a user of its own.
+    /// Task of the check itself, which has its own directory and user.
     copy: TaskName,
     own: OwnProgram,
 }
@@ -175,7 +176,7 @@ impl OutputCheck {
         }
     }
 
-    /// Appends what it wrote to what its program wrote: what there is no room for is left out.
+    /// Appends its output to that of its program, as far as there is room.
     fn keep_words(&self) {
         let [from, to] =
             [&self.copy, &self.name].map(|name| self.host.workspace().task_directory(name));
@@ -192,9 +193,9 @@ fn append_file(from: &Path, to: &Path) -> io::Result<()> {
     left::open(to, OpenOptions::new().append(true))?.write_all(&words)
 }
 
-/// What a check finds: the inputs as they were given, and of what the program left the files that `matches` its
-/// outputs, or that a word of the check names, where `is_there`. Of an input the program's own copy counts only where
-/// `outputs` names exactly it, as of data that is changed in its place; of the program that checks it never does.
+/// Returns the files that a check finds: the original inputs, and files that the program left and that `matches` its
+/// outputs or that a word of the check names, if `is_there`. The program's copy of an input counts only if `outputs`
+/// names exactly that, as for data that is changed in place; that of the checking program never does.
 fn choose_inputs(
     own: &OwnProgram,
     inputs: Vec<TaskInput>,

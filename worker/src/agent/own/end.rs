@@ -10,10 +10,10 @@ use dormouse_tasks::{
 
 use crate::{agent::launch::RESULT, process::ProcessEnd};
 
-/// How much of what a failed program wrote goes into a reason, in bytes.
+/// Bytes of a failed program's output in the reason of its failure.
 const LAST_WORDS: u64 = 400;
-/// How the program ended whose supervisor ended so, in this directory of its task. That it did well is the
-/// supervisor's word alone, which the kernel brings; what it noted says only how a program failed.
+/// Returns how a program ended, given the end of its supervisor and the directory of its task. Whether it did well is
+/// decided by the supervisor's status, which the kernel reports; the supervisor's notes only explain a failure.
 pub(crate) fn end_of(directory: &Path, ended: ProcessEnd) -> v1::OwnEnd {
     use v1::own_end::End;
     let noted = || OwnResult::read(&directory.join(RESULT)).ok().map(|noted| noted.exit);
@@ -32,7 +32,7 @@ pub(crate) fn end_of(directory: &Path, ended: ProcessEnd) -> v1::OwnEnd {
     v1::OwnEnd { end: Some(end), ..v1::OwnEnd::default() }
 }
 
-/// The status that a shell would have for this end.
+/// Returns the status that a shell would give for this end.
 pub(crate) fn status_of(end: &v1::OwnEnd) -> Option<i32> {
     use v1::own_end::End;
     end.end.map(|end| match end {
@@ -41,7 +41,7 @@ pub(crate) fn status_of(end: &v1::OwnEnd) -> Option<i32> {
     })
 }
 
-/// Why its program did not do well, if it did not; with its last words.
+/// Describes why a program failed, with its last output; `None` if it did well.
 pub(crate) fn describe_failure(directory: &Path, end: &v1::OwnEnd) -> Option<String> {
     use v1::own_end::End;
     let how = match (end.end?, end.verify_status) {

@@ -6,43 +6,45 @@
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Less CPU time than this is nothing: what its processes take for being woken in vain.
+/// CPU time that counts as nothing: processes use as much when they are woken in vain.
 const NOTHING_NS: u64 = 10_000_000;
-/// A look that comes later counts as no later: this process did not run, and so may the program.
+/// Longest counted interval between two looks: if it is longer, this process didn't run, and so perhaps neither did
+/// the program.
 const LATE: Duration = Duration::from_secs(1);
 
-/// What a restored program has done: CPU time of its processes without their supervisor, in nanoseconds, and what it has
-/// written, in bytes.
+/// Activity of a restored program: CPU time of its processes without their supervisor, in nanoseconds, and bytes that
+/// it has written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ProgramActivity {
     pub(crate) cpu_ns: u64,
     pub(crate) written: u64,
 }
 
-/// Follows a restored program until it has done something, or nothing for long.
+/// Watches a restored program until it has done something, or nothing for a long time.
 #[derive(Debug, Default)]
 pub(crate) struct IdleWatch {
-    /// What it had done when it was seen first.
+    /// Its activity at the first look.
     first: Option<ProgramActivity>,
     looked: Option<Instant>,
-    /// The time for which it might have run since.
+    /// Time for which it could have run since then.
     free: Duration,
-    /// Nothing more is to be said of it.
+    /// True once there is nothing more to report.
     is_over: bool,
 }
 
 impl IdleWatch {
-    /// From now on nothing is expected of it until it is seen again.
+    /// Pauses the watch until the next look.
     pub(crate) fn pause_watch(&mut self) {
         self.looked = None;
     }
 
-    /// Whether there may still be something to be said.
+    /// Returns whether there may be something to report.
     pub(crate) const fn is_on(&self) -> bool {
         !self.is_over
     }
 
-    /// Takes down what a program that may run has done by now; for how long it has done nothing, once that is `long`.
+    /// Records the activity of a program that may run; returns for how long it has done nothing, once that is at
+    /// least `long`.
     pub(crate) fn note_activity(
         &mut self,
         now: Instant,

@@ -18,21 +18,21 @@ use crate::{
     workspace::TaskName,
 };
 
-/// What is kept of a program that has ended.
+/// Files kept of a program that has ended.
 #[derive(Debug, Default)]
 pub struct KeptOutputs {
-    /// The program's standard output and error, and its outputs; their contents are with the coordinator.
+    /// Standard output and error, and outputs; the coordinator has their contents.
     pub files: Vec<File>,
-    /// Why a file that was to be kept was not.
+    /// Reasons why files weren't kept.
     pub not_kept: Vec<String>,
-    /// What its directory held in the end.
+    /// Bytes in its directory at the end.
     pub directory_bytes: u64,
-    /// The status of the check of its answer, if one came to its end.
+    /// Status of the check of its answer, if one ran to its end.
     pub verify_status: Option<i32>,
 }
 
 impl KeptOutputs {
-    /// Says something before what is said already, of which the last goes where there are more sentences than may be.
+    /// Puts a sentence before the others; the last one is dropped if there are too many.
     pub(crate) fn say_first(&mut self, sentence: String) {
         self.not_kept.insert(0, one_line(&sentence, NOT_KEPT_BYTES).into_owned());
         self.not_kept.truncate(NOT_KEPT);
@@ -43,7 +43,7 @@ impl KeptOutputs {
     }
 }
 
-/// Keeps what a program left whose order was this: sends it to the coordinator, for as long as its VM is there.
+/// Sends the files that a program left to the coordinator, for as long as its VM exists.
 pub(crate) async fn keep_outputs(
     host: &LifeHost,
     pass: &LaunchPass,

@@ -30,29 +30,30 @@ use crate::{
     workspace::TaskName,
 };
 
-/// Whether a task's checkpoints are of its memory; else they are of its directory alone.
+/// Returns whether a task's checkpoints hold its memory; otherwise they hold only its directory.
 pub(crate) fn is_saved_by_criu(order: &StartTask) -> bool {
     let saves = order.own.as_ref().map(|own| &own.saves);
     !matches!(saves, Some(Some(Saves::AtNotice(_) | Saves::ByItself(_) | Saves::ByNothing(_))))
 }
 
-/// Whether a task's work, or its directory, can be kept at any time; else at a notice alone, or never.
+/// Returns whether a task's memory or directory can be saved at any time; otherwise only at a notice, or never.
 pub(crate) fn is_kept_while_it_runs(order: &StartTask) -> bool {
     let saves = order.own.as_ref().map(|own| &own.saves);
     !matches!(saves, Some(Some(Saves::AtNotice(_) | Saves::ByNothing(_))))
 }
 
-/// Whether an attempt is owed no time until the inputs of its program are in its directory. One that goes on from a
-/// checkpoint needs none of them.
+/// Returns whether an attempt is promised no time until the inputs of its program are in its directory. One that
+/// begins from a checkpoint needs none of them.
 pub(crate) fn waits_for_inputs(host: &LifeHost, order: &StartTask) -> bool {
     let has_inputs = order.own.as_ref().is_some_and(|own| !own.inputs.is_empty());
     has_inputs && !(order.from.is_some() && host.keeps_checkpoints(order))
 }
 
-/// Sees to it that the contents of a program's inputs are here.
+/// Fetches the contents of a program's inputs, unless they are here.
 ///
 /// # Errors
-/// The input that could not be had, and why.
+///
+/// The input that couldn't be fetched, and why.
 pub(crate) async fn bring_inputs(
     host: &LifeHost,
     pass: &LaunchPass,
@@ -67,10 +68,11 @@ pub(crate) async fn bring_inputs(
     held.map(drop).map_err(|e| format!("its inputs: {}", explain_error(&e)))
 }
 
-/// Starts a program in its directory, whose place is claimed, with its inputs.
+/// Starts a program with its inputs in its directory, which is claimed.
 ///
 /// # Errors
-/// What went wrong, in words; nothing of it runs then.
+///
+/// In words, what went wrong; no process is left then.
 pub(crate) fn with_inputs(
     host: &LifeHost,
     place: &TaskPlace,
@@ -85,11 +87,12 @@ pub(crate) fn with_inputs(
     Ok(TaskBirth { inputs_at, ..birth })
 }
 
-/// Starts a program in its directory, whose place is claimed, with what the checkpoint that its order names holds;
-/// `None`: there is no such checkpoint.
+/// Starts a program in its directory, which is claimed, with what the checkpoint in its order holds; `None`: there is
+/// no such checkpoint.
 ///
 /// # Errors
-/// What went wrong, in words; nothing of it runs then.
+///
+/// In words, what went wrong; no process is left then.
 pub(crate) fn with_saved(
     host: &LifeHost,
     place: &TaskPlace,
@@ -110,7 +113,7 @@ pub(crate) fn with_saved(
     begin_program(host, place, pass, (name, own), done_ppm).map(Some)
 }
 
-/// The program of an order, whose directory gets its bounds.
+/// Returns the program of an order, after bounding the size of its directory.
 fn bounded_program<'a>(
     host: &LifeHost,
     name: &TaskName,
@@ -121,7 +124,7 @@ fn bounded_program<'a>(
     Ok(own)
 }
 
-/// Starts a program whose directory has all that it begins with.
+/// Starts a program whose directory is complete.
 fn begin_program(
     host: &LifeHost,
     place: &TaskPlace,
@@ -162,13 +165,13 @@ fn begin_program(
     settle_birth(process, pass, seen, done_ppm, before)
 }
 
-/// What a program may have. The supervisor is one more.
+/// Returns the limits of a program; its supervisor counts as one more process.
 pub(super) fn program_bounds(own: &OwnProgram) -> ProgramBounds {
     let processes = (own.processes > 0).then(|| u64::from(own.processes) + 1);
     ProgramBounds { file_bytes: own.directory_bytes, processes }
 }
 
-/// The newest undamaged checkpoint of the program's directory, if it is to begin with one.
+/// Returns the newest intact checkpoint of the program's directory, if it begins with one.
 fn saved_checkpoint(
     host: &LifeHost,
     name: &TaskName,

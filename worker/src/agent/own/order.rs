@@ -12,15 +12,16 @@ use dormouse_tasks::supervisor::{Order, WORK};
 
 use crate::jail;
 
-/// The file with the supervisor's order, in the directory of its task.
+/// Name of the file with the supervisor's order in a task's directory.
 pub(crate) const ORDER: &str = "order.json";
-/// The directories in which programs are looked for.
+/// Directories in which programs are searched for.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// Writes the order of a program whose task's directory is this one as the program finds it; `has_root` says whether it
-/// has a view of files of its own.
+/// Writes the supervisor's order of a program into its task's directory; `has_root` says whether the program has its
+/// own view of files.
 ///
 /// # Errors
+///
 /// The file can't be written.
 pub(crate) fn write_order(directory: &Path, own: &OwnProgram, has_root: bool) -> io::Result<()> {
     let order = make_order(directory, own, has_root);

@@ -17,8 +17,8 @@ use crate::{
     workspace::TaskName,
 };
 
-/// Takes a checkpoint of the directory of a program, which stands still meanwhile, and of which a part is `due`
-/// to be in it and a part is known to be done. Blocks for as long as that takes.
+/// Checkpoints the directory of a program, which stands still meanwhile; of its work one part is `due` and one is
+/// known to be done. Blocks.
 pub(crate) fn take_checkpoint(
     host: &LifeHost,
     place: &TaskPlace,

@@ -6,36 +6,36 @@ use tokio::time::Instant;
 
 use crate::cgroup::CpuQuota;
 
-/// The period of a quota, where the share is not tiny; most of it is waited for where the share is small.
+/// Period of a quota for shares that aren't tiny; most of it is spent waiting if the share is small.
 const PERIOD: Duration = Duration::from_micros(CpuQuota::DEFAULT_PERIOD_US);
-/// The longest that the kernel lets it be.
+/// Longest period that the kernel allows.
 const LONGEST_PERIOD: Duration = Duration::from_secs(1);
 
-/// Follows the threads of a program. Of each the kernel counts how long it has computed and how long it has
-/// waited for a processor, by its quota or for others (`/proc/PID/schedstat`).
+/// Finds when the threads of a program don't want to compute. For each thread the kernel counts the time that it has
+/// computed and that it has waited for a processor, by its quota or for others (`/proc/PID/schedstat`).
 #[derive(Debug, Default)]
 pub(crate) struct ProcessorWants {
-    /// Both together, of each thread, when it was looked at last.
+    /// Sum of both times of each thread at the last look.
     threads: BTreeMap<i32, Duration>,
     looked: Option<Instant>,
-    /// Nanoseconds that were taken for waiting and may turn out to be none: the kernel counts what a thread waits for a
-    /// processor only once it has one.
+    /// Nanoseconds that counted as not wanted and may turn out otherwise: the kernel counts a thread's wait for a
+    /// processor only once it has got one.
     unsure: i64,
 }
 
 impl ProcessorWants {
-    /// From now on nothing is counted until it is looked at again.
+    /// Pauses counting until the next look.
     pub(crate) fn pause_count(&mut self) {
         self.looked = None;
     }
 
-    /// The time for which no thread wanted to compute since the last look, in nanoseconds, from what the threads that
-    /// there are have come to by now; negative, where some of what was said before turns out to have been a wait for a
-    /// processor. Several that want to at different times count as one that wants to for as long as the one that wants
-    /// to most: the rest is taken for waiting.
+    /// Returns the nanoseconds in which no thread wanted to compute since the last look, given the current times of
+    /// all threads; negative if some of what was returned before turns out to have been a wait for a processor.
+    /// Several threads that want to compute at different times count as one that wants to for as long as the busiest
+    /// of them: the rest counts as not wanted.
     ///
-    /// All that is said is off by one such wait at most, which under a quota is most of a period. (Without taking
-    /// anything back each look added a part of one: 2.4 % of the time at a fifth of a core.)
+    /// The result is off by at most one such wait, which under a quota is most of a period. (Without taking anything
+    /// back, each look added a part of a wait: 2.4 % of the time at a fifth of a core.)
     pub(crate) fn idle_since_look(
         &mut self,
         now: Instant,
@@ -67,7 +67,7 @@ fn signed_nanos(duration: Duration) -> i64 {
     i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
 }
 
-/// What a thread has come to: how long it has computed or waited for a processor; `None`: it is gone.
+/// Returns the time that a thread has computed or waited for a processor; `None`: it is gone.
 pub(crate) fn wanted_by(thread: i32) -> Option<(i32, Duration)> {
     let text = fs::read_to_string(format!("/proc/{thread}/schedstat")).ok()?;
     let mut numbers = text.split_whitespace().map(str::parse::<u64>);

@@ -21,55 +21,54 @@ use super::redial::redial_silent;
 use super::transport::{DialError, SessionTransport};
 use crate::agent::{NEWS, report::explain_error};
 
-/// Reports in one message at most: far below every message limit.
+/// Most reports in one message, far below any limit on messages.
 const BATCH: usize = 512;
-/// Messages on their way into the connection.
+/// Number of messages buffered for the connection.
 const IN_FLIGHT: usize = 16;
-/// Heartbeats per time after which a silent side is lost: twice as many as the coordinator counts,
-/// or one that comes a little late would make two of its counts pass without any.
+/// Number of heartbeats in the time after which a silent side is lost: twice as many as the coordinator expects,
+/// since one that comes a little late would leave two of its counts without any.
 const BEATS: u32 = 8;
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 const CONNECT: Duration = Duration::from_secs(5);
 
-/// Whom to dial, as whom, and for how long.
+/// The coordinator to connect to, and how long to try.
 #[derive(Debug)]
 pub struct DialTarget<T> {
-    /// The way to the coordinator.
+    /// Transport to the coordinator.
     pub transport: T,
-    /// What is said first; its incarnation is that of the certificate, once there is one.
+    /// First message; its incarnation is replaced by that of the certificate, once there is one.
     pub hello: Hello,
-    /// This process has been welcomed before: somebody else where its coordinator was does not end
-    /// it.
+    /// True if this process was welcomed before: an impostor at the coordinator's address doesn't end it then.
     pub is_known: bool,
-    /// The time for which to try to reach the coordinator before its first welcome.
+    /// Time for which it tries to reach the coordinator before its first welcome.
     pub patience: Duration,
-    /// The time for which to hold the VMs without a connection; else as the coordinator says.
+    /// Time for which it keeps its VMs without a connection; `None`: the time that the coordinator sets.
     pub hold: Option<Duration>,
 }
 
-/// What the session hears, in order.
+/// Events of a session, in order.
 #[derive(Debug)]
 pub enum SessionEvent {
-    /// Also after every reconnect.
+    /// A connection was established; also after every reconnect.
     Welcome(Welcome),
-    /// The number of the first; the others follow.
+    /// Commands, numbered from the given number on.
     Commands(u64, Vec<Command>),
     /// The coordinator sends this worker away.
     Goodbye {
-        /// In the coordinator's words.
+        /// Reason given by the coordinator.
         why: String,
-        /// The run is over.
+        /// True if the run is over.
         over: bool,
     },
-    /// The coordinator doesn't take this worker, however often it comes.
+    /// The coordinator refuses this worker for good.
     Refused {
-        /// In the coordinator's words.
+        /// Reason given by the coordinator.
         why: String,
     },
     /// There was no connection for too long.
     Lost {
-        /// The time for which nothing was heard.
+        /// Time since the last message.
         after: Duration,
         /// Why the last attempt failed.
         why: String,
@@ -84,13 +83,13 @@ enum ConnectionEnd<C> {
     },
     Refused(String),
     Broken(String),
-    /// The connection was silent, and there is another one by now.
+    /// It was silent, and has been replaced by another one.
     Replaced(C),
     Stopped,
 }
 
 impl<C> ConnectionEnd<C> {
-    /// What the coordinator's answer means: what it says of this worker does not change.
+    /// Interprets the coordinator's answer: a refusal of this worker is final.
     fn from_status(status: &Status) -> Self {
         match status.code() {
             Code::Unauthenticated
@@ -108,13 +107,13 @@ struct CoordinatorSession<T> {
     inbox: Inbox,
     reports: mpsc::UnboundedReceiver<Report>,
     heard: mpsc::UnboundedSender<SessionEvent>,
-    /// Silence after which the other side is taken for lost; known from the first welcome.
+    /// Silence after which the other side counts as lost; known from the first welcome on.
     lost_after: Option<Duration>,
-    /// The time for which the VMs are held without a connection.
+    /// Time for which VMs are kept without a connection.
     hold: Duration,
-    /// The time at which something was last heard.
+    /// When the last message came.
     last_heard: Instant,
-    /// The worker has joined: it has a certificate for this life.
+    /// True once the worker has joined and has a certificate for this life.
     joined: bool,
     complaints: ComplaintPacing,
 }
@@ -202,7 +201,7 @@ impl<T: SessionTransport> CoordinatorSession<T> {
         }
     }
 
-    /// Begins a session, over this connection if there is one already.
+    /// Begins a session over `standing`, or over a new connection.
     async fn begin_session(
         &mut self,
         standing: Option<T::Connection>,
@@ -236,7 +235,7 @@ impl<T: SessionTransport> CoordinatorSession<T> {
         }
     }
 
-    /// A connection on which the coordinator has proved itself.
+    /// Connects to the coordinator, and verifies it.
     async fn dial_coordinator(&self) -> Result<T::Connection, ConnectionEnd<T::Connection>> {
         self.dial.transport.dial_coordinator().await.map_err(|error| match error {
             DialError::Unreachable(why) => ConnectionEnd::Broken(why),
@@ -252,7 +251,7 @@ impl<T: SessionTransport> CoordinatorSession<T> {
         })
     }
 
-    /// One connection, from the hello to its end.
+    /// Runs one connection from the first message to its end.
     async fn talk_until_end(
         &mut self,
         out: mpsc::Sender<FromWorker>,
@@ -326,7 +325,7 @@ impl<T: SessionTransport> CoordinatorSession<T> {
         self.lost_after.unwrap_or(CONNECT)
     }
 
-    /// Reports if there are any, else a heartbeat; both carry the acknowledgement.
+    /// Returns the next message: reports if there are any, or else a heartbeat; both acknowledge commands.
     fn next_message(&mut self) -> FromWorker {
         let ack = self.inbox.taken();
         let body = if self.outbox.has_news() {
@@ -339,7 +338,7 @@ impl<T: SessionTransport> CoordinatorSession<T> {
         FromWorker { ack, body: Some(body) }
     }
 
-    /// Takes a message; true where it has to be acknowledged.
+    /// Handles a message; returns whether it must be acknowledged.
     fn take_message(
         &mut self,
         message: ToWorker,

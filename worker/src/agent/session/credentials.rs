@@ -14,11 +14,11 @@ use tonic::{Request, Status};
 
 use crate::agent::report::explain_error;
 
-/// The file in the worker's directory that keeps the certificate of its last life.
+/// File in the worker's directory with the certificate of its last life.
 const FILE: &str = "credential";
 
-/// The token of the run and the certificates of this worker's lives. Nothing of it is said to
-/// anybody who has not proved to be the coordinator of the token's run.
+/// Token of the run, and the certificates of this worker's lives. They are shown only to the verified coordinator of
+/// the token's run.
 #[derive(Clone, Debug)]
 pub struct WorkerCredentials(Arc<SharedCredentials>);
 
@@ -26,19 +26,20 @@ pub struct WorkerCredentials(Arc<SharedCredentials>);
 struct SharedCredentials {
     token: Token,
     file: PathBuf,
-    /// The certificate of this life, or before it has one that of the last.
+    /// Certificate of this life, or of the last one until there is one.
     shown: Arc<ShownCredential>,
-    /// When to have the certificate of this life renewed, by the clock of this host; `None` before it has one.
+    /// When the certificate of this life must be renewed, by the clock of this host; `None` before there is one.
     due: Mutex<Option<SystemTime>>,
 }
 
-/// When a certificate is renewed that is good for so long from now on: nobody is late then who is away for a third of it.
+/// Returns when to renew a certificate that is valid for this time from now on: early enough for a worker that is
+/// away for a third of it.
 fn renewal_time(now: SystemTime, valid: Duration) -> Option<SystemTime> {
     if valid.is_zero() { None } else { now.checked_add(valid * 2 / 3) }
 }
 
 impl WorkerCredentials {
-    /// Those of a life that begins, of a worker with this directory.
+    /// Makes the credentials of a new life of a worker with this directory.
     #[must_use]
     pub fn new(token: Token, root: &std::path::Path) -> Self {
         let file = root.join(FILE);
@@ -55,34 +56,37 @@ impl WorkerCredentials {
         }))
     }
 
-    /// How connections are made: each with the certificate that there is then, and to nobody but the token's
+    /// Returns the TLS configuration of connections: they show the current certificate, and accept only the token's
     /// coordinator.
     ///
     /// # Errors
+    ///
     /// TLS can't be set up.
     pub(crate) fn tls_config(&self) -> Result<Arc<ClientConfig>, IdentityError> {
         client_config_of(self.0.token.authority, Arc::clone(&self.0.shown))
     }
 
-    /// Whether the certificate of this life is to be renewed by now.
+    /// Returns whether the certificate of this life must be renewed now.
     pub(crate) fn is_due(&self) -> bool {
         let due = self.0.due.lock().unwrap_or_else(PoisonError::into_inner);
         due.is_some_and(|due| SystemTime::now() >= due)
     }
 
-    /// Has the certificate of this life renewed over a connection that has shown it.
+    /// Renews the certificate of this life over a connection that has shown it.
     ///
     /// # Errors
+    ///
     /// The coordinator refuses, or is gone.
     pub(crate) async fn renew_certificate(&self, channel: Channel) -> Result<(), Status> {
         let request = JoinRequest { renews: true, ..JoinRequest::default() };
         self.certify_key(channel, Request::new(request)).await.map(drop)
     }
 
-    /// Joins the run over a connection: the incarnation of this life, whose certificate all further
+    /// Joins the run over a connection; returns the incarnation of this life, whose certificate all further
     /// connections show.
     ///
     /// # Errors
+    ///
     /// The coordinator refuses, or is gone.
     pub(crate) async fn join_run(&self, channel: Channel, worker: &str) -> Result<u64, Status> {
         let request = JoinRequest { worker: worker.to_owned(), ..JoinRequest::default() };
@@ -93,7 +97,7 @@ impl WorkerCredentials {
         self.certify_key(channel, request).await
     }
 
-    /// Has a new key certified, which all further connections show.
+    /// Gets a certificate for a new key, which all further connections show.
     async fn certify_key(
         &self,
         channel: Channel,

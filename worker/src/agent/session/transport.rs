@@ -14,35 +14,34 @@ use tonic::{
 use super::credentials::WorkerCredentials;
 use crate::agent::{faults::WorkerNetwork, report::explain_error};
 
-/// Commands come in large batches when a run begins.
+/// Largest message, as commands come in large batches when a run begins.
 const MESSAGE_LIMIT: usize = 64 << 20;
 
-/// Time between two looks at whether the certificate is to be renewed: the clock that says so may be set, and stands still for no
-/// host that sleeps.
+/// Interval at which it is checked whether the certificate must be renewed: the clock may be set, and hosts may
+/// sleep.
 const LOOK: Duration = Duration::from_secs(60);
 
-/// Why there is no connection.
+/// Reasons why there is no connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DialError {
-    /// Somebody answered who is not the coordinator of the worker's run.
+    /// The server isn't the coordinator of the worker's run.
     Impostor,
-    /// Nobody answered, for this reason.
+    /// No server answered, for this reason.
     Unreachable(String),
 }
 
-/// The way from a worker to its coordinator: over TLS and gRPC in a real run, and through a
-/// simulated network in the simulator.
+/// Transport from a worker to its coordinator: TLS and gRPC in a real run, a simulated network in the simulator.
 pub trait SessionTransport: Clone + Debug + Send + Sync + 'static {
-    /// A connection on which the coordinator has proved itself.
+    /// A connection to the verified coordinator.
     type Connection: Send + 'static;
-    /// The coordinator's messages in a session.
+    /// Messages of the coordinator in a session.
     type Inbound: Stream<Item = Result<ToWorker, Status>> + Send + Unpin;
 
     /// Connects to the coordinator.
     fn dial_coordinator(&self) -> impl Future<Output = Result<Self::Connection, DialError>> + Send;
 
-    /// Joins the run over a connection, under this name: the incarnation of this life, which all
-    /// further connections show.
+    /// Joins the run over a connection, under this name; returns the incarnation of this life, which all further
+    /// connections show.
     fn join_run(
         &self,
         connection: Self::Connection,
@@ -57,14 +56,14 @@ pub trait SessionTransport: Clone + Debug + Send + Sync + 'static {
     ) -> impl Future<Output = Result<Self::Inbound, Status>> + Send;
 }
 
-/// The coordinator of a real run, over TLS and gRPC.
+/// Transport of a real run, over TLS and gRPC.
 #[derive(Clone, Debug)]
 pub struct GrpcTransport {
-    /// The coordinator's address, and how connections to it are kept.
+    /// Address of the coordinator, and settings of connections to it.
     pub endpoint: Endpoint,
-    /// The network between.
+    /// Network in between, which faults may disturb.
     pub network: WorkerNetwork,
-    /// Who the worker is to it.
+    /// Credentials of the worker.
     pub credentials: WorkerCredentials,
 }
 
@@ -81,7 +80,7 @@ impl GrpcTransport {
         })
     }
 
-    /// Has the certificate of this life renewed in time, for as long as this is waited for.
+    /// Renews the certificate of this life in time, for as long as the future is polled.
     pub(crate) async fn renew_in_time(self) -> Infallible {
         let mut look = tokio::time::interval(LOOK);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -22,16 +22,16 @@ use crate::{
     directory::TaskInput,
 };
 
-/// How many contents are asked for in one message.
+/// Most contents asked about in one message.
 const ASKED: usize = 1024;
 
-/// The run, the task and the attempt that contents are of.
+/// Run, task and attempt to which contents belong.
 pub(crate) type Of<'a> = (&'a str, u32, u32);
 
 /// Opens a content by its digest, or says why it can't.
 pub(crate) type Open = Arc<dyn Fn(&Hash) -> Result<File, String> + Send + Sync>;
 
-/// A digest as the wire has it.
+/// Converts a digest to the wire format.
 pub(super) fn digest_bytes(digest: &Hash) -> Bytes {
     Bytes::copy_from_slice(digest.as_bytes())
 }
@@ -45,11 +45,12 @@ pub(super) fn content_reference(
 }
 
 impl WorkerTransfers {
-    /// Sends those of the contents that the coordinator lacks, each of which `open` opens, again and again while the
-    /// coordinator is away and the VM is there; how many bytes have moved.
+    /// Sends those of the contents that the coordinator lacks, each opened by `open`, and tries again while the
+    /// coordinator is away and the VM exists; returns the number of bytes moved.
     ///
     /// # Errors
-    /// In words: why one of them is not with the coordinator.
+    ///
+    /// In words, why the coordinator doesn't have one of them.
     pub(crate) async fn put_contents(
         &self,
         pass: &LaunchPass,
@@ -106,7 +107,7 @@ impl WorkerTransfers {
         Ok(sent)
     }
 
-    /// The digests of those of the contents that the coordinator lacks.
+    /// Returns the digests of the contents that the coordinator lacks.
     async fn find_lacking(&self, contents: &[(Hash, u64)]) -> Result<BTreeSet<[u8; 32]>, NotSent> {
         if contents.is_empty() {
             return Ok(BTreeSet::new());
@@ -118,11 +119,12 @@ impl WorkerTransfers {
         Ok(answer.digests.iter().filter_map(|digest| digest[..].try_into().ok()).collect())
     }
 
-    /// Brings the contents of a task's inputs here, again and again while the coordinator is away, and holds them: once
-    /// for all tasks of this host, however many begin at a time.
+    /// Fetches the contents of a task's inputs and holds them, and tries again while the coordinator is away. Tasks
+    /// that start at the same time share one fetch.
     ///
     /// # Errors
-    /// One of them cannot be had, or there is no room for them.
+    ///
+    /// One of them can't be fetched, or there is no room.
     pub(crate) async fn fetch_contents(
         &self,
         cache: &ContentCache,
@@ -162,7 +164,7 @@ impl WorkerTransfers {
         }
     }
 
-    /// Fetches inputs, one after the other in one stream, to where they are held.
+    /// Fetches inputs one after the other in one stream into the cache.
     async fn get_inputs(
         &self,
         pass: &LaunchPass,
@@ -182,7 +184,7 @@ impl WorkerTransfers {
             .await
     }
 
-    /// Fetches contents with a call each, from a coordinator that knows no other.
+    /// Fetches contents with a call each, from a coordinator without the newer call.
     async fn get_one_by_one(
         &self,
         pass: &LaunchPass,
@@ -199,7 +201,7 @@ impl WorkerTransfers {
         Ok(())
     }
 
-    /// Fetches a content to where it is received.
+    /// Fetches a content.
     pub(super) async fn get_content(
         &self,
         pass: &LaunchPass,
@@ -225,7 +227,7 @@ fn receive_content(
     incoming.finish_download()
 }
 
-/// Receives contents of these lengths in bytes that come one after the other, and holds each once it is whole.
+/// Receives contents of these lengths in bytes one after the other, and adds each to the cache once it is complete.
 fn receive_inputs(
     reader: &mut ChunkReader,
     held: &HeldContents,

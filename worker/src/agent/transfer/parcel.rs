@@ -12,9 +12,9 @@ use tokio::{sync::mpsc, time::Instant};
 /// Bytes in one chunk.
 pub(super) const CHUNK: usize = 256 * 1024;
 
-/// A message that is a chunk of something; the first one says of what.
+/// Message of one chunk of a transfer; the first one says what is transferred.
 pub(super) trait ChunkMessage: Carrier + Send + Sized + 'static {
-    /// What the chunks are of.
+    /// What is transferred.
     type Of: Send + 'static;
 
     fn new(of: Option<Self::Of>, data: Bytes) -> Self;
@@ -47,13 +47,13 @@ impl ChunkMessage for ContentChunk {
     }
 }
 
-/// Collects what is written into chunks. Blocks where the wire is slower.
+/// Writer that sends what is written in chunks. Blocks while the connection is slower.
 pub(super) struct ChunkWriter<M: ChunkMessage> {
     chunks: mpsc::Sender<M>,
-    /// Until the first chunk has gone.
+    /// What is transferred, until the first chunk was sent.
     of: Option<M::Of>,
     buffer: BytesMut,
-    /// None: whoever takes the chunks can't unpack them.
+    /// Compression; `None`: the receiver can't decompress.
     packing: Option<Packing>,
 }
 
@@ -78,7 +78,7 @@ impl<M: ChunkMessage> ChunkWriter<M> {
         Ok(())
     }
 
-    /// Sends what is left, and one chunk of nothing where nothing was written at all.
+    /// Sends what is left, and one empty chunk if nothing was written at all.
     pub(super) fn finish_chunks(&mut self) -> io::Result<()> {
         if self.of.is_some() { self.send_chunk() } else { self.flush() }
     }
@@ -100,7 +100,7 @@ impl<M: ChunkMessage> Write for ChunkWriter<M> {
     }
 }
 
-/// Reads chunks as one stream.
+/// Reader of chunks as one stream.
 pub(super) struct ChunkReader {
     chunks: mpsc::Receiver<Bytes>,
     current: Bytes,
@@ -111,12 +111,12 @@ impl ChunkReader {
         Self { chunks, current: Bytes::new() }
     }
 
-    /// The next chunk, whole; `None` after the last.
+    /// Returns the next chunk; `None` after the last.
     pub(super) fn next(&mut self) -> Option<Bytes> {
         self.chunks.blocking_recv()
     }
 
-    /// What comes next, at least a byte and at most so many; `None` after the last chunk.
+    /// Returns the next bytes, at least one and at most `most`; `None` after the last chunk.
     pub(super) fn next_of(&mut self, most: u64) -> Option<Bytes> {
         while self.current.is_empty() {
             self.current = self.chunks.blocking_recv()?;

@@ -20,8 +20,8 @@ use crate::agent::{
     test_fault,
 };
 
-/// Owns one VM from [`OwnerMessage::Create`] until nothing is left of it, and ends then. Nothing waits
-/// for its `post_stop`: what there is of a VM is in its [`VmResources`].
+/// Actor that owns one VM from [`OwnerMessage::Create`] until nothing is left of it. Nothing waits for its
+/// `post_stop`: the VM's processes and groups are in its [`VmResources`].
 #[derive(Debug)]
 pub(crate) struct VmActor;
 
@@ -35,7 +35,7 @@ pub(crate) struct VmArgs {
 #[derive(Debug)]
 pub(crate) struct VmActorState {
     args: VmArgs,
-    /// There is none until the VM is made, nor where it could not be made.
+    /// Owner of the VM; `None` before the VM is created, or if it couldn't be.
     owner: Option<Box<VmOwner>>,
     alarm: OwnerAlarm,
 }
@@ -123,12 +123,12 @@ impl VmActorState {
     }
 }
 
-/// Wakes the owner of a VM when something is due by itself.
+/// Timer that wakes the owner of a VM.
 #[derive(Debug, Default)]
 struct OwnerAlarm(Option<(Instant, AbortHandle)>);
 
 impl OwnerAlarm {
-    /// The alarm is to ring then, and at no other time.
+    /// Sets the alarm to this instant only; `None`: to none.
     fn set_alarm(&mut self, at: Option<Instant>, whom: &ActorRef<OwnerMessage>) {
         if self.0.as_ref().map(|(at, _)| *at) == at {
             return;
@@ -144,7 +144,7 @@ impl OwnerAlarm {
         });
     }
 
-    /// Whether its time has come. It is not set any more then.
+    /// Returns whether the alarm was due, and clears it.
     fn has_rung(&mut self) -> bool {
         let now = Instant::now();
         self.0.take_if(|(at, _)| *at <= now).is_some()

@@ -8,7 +8,7 @@ use crate::{
     process::ProcessEnd,
 };
 
-/// The birth of an attempt, of a task of one process or of a parallel job.
+/// Result of a launch, of a task of one process or of a parallel job.
 #[derive(Debug)]
 pub(crate) enum AttemptBirth {
     Task(TaskBirth),
@@ -23,7 +23,7 @@ impl AttemptBirth {
         }
     }
 
-    /// How it ended, if that was at once.
+    /// Returns how the attempt ended, if it did at once.
     pub(crate) const fn ended_already(&self) -> Option<ProcessEnd> {
         match self {
             Self::Task(birth) => birth.ended,

@@ -10,62 +10,62 @@ use tokio::time::Instant;
 use dormouse_proto::v1::Command;
 use dormouse_units::{Span, Speedup, Time};
 
-/// The instants at which a command was decided on and came.
+/// When a command was decided and when it arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct CommandStamp {
-    /// The instant at which it came.
+    /// Instant of its arrival.
     pub came: Instant,
     late: Duration,
-    /// On the run's clock, if that was said.
+    /// Time of its decision on the run's clock, if the command has it.
     pub at: Option<Time>,
 }
 
 impl CommandStamp {
-    /// The times of a command that arrives at this moment.
+    /// Stamps a command that arrives now.
     #[must_use]
     pub fn from_command(command: &Command) -> Self {
         let at = command.emulated_at_us.map(Time::from_micros);
         Self { came: Instant::now(), late: Duration::from_micros(command.real_late_us), at }
     }
 
-    /// The times of a command that came without delay, for tests.
+    /// Stamps a command that arrived without delay, for tests.
     #[cfg(test)]
     pub(crate) fn undelayed_at(came: Instant, at: Time) -> Self {
         Self { came, late: Duration::ZERO, at: Some(at) }
     }
 
-    /// Now, by this worker itself.
+    /// Makes the stamp of a decision of this worker now.
     #[must_use]
     pub fn stamp_now() -> Self {
         Self { came: Instant::now(), late: Duration::ZERO, at: None }
     }
 
-    /// The time at which it was decided on, on this host's clock.
+    /// Returns the instant of its decision on this host's clock.
     #[must_use]
     pub fn decided_at(&self) -> Instant {
         self.came.checked_sub(self.late).unwrap_or(self.came)
     }
 }
 
-/// A run's clock that has moved by more against this host's is followed from where it is now: it
-/// stood still while its coordinator was away, or a command came much later than it says.
+/// Difference beyond which the run's clock is followed from its new offset to this host's clock: it stood still while
+/// its coordinator was away, or a command arrived much later than it says.
 const SAME: Duration = Duration::from_millis(50);
 
-/// The clock of one VM.
+/// Clock of one VM, which stands still while the VM hibernates.
 #[derive(Debug)]
 pub(crate) struct VmClock {
     speedup: Speedup,
     created: Instant,
-    /// By how much the run's clock is ahead of the time since then, in microseconds: negative where
-    /// it stood still for longer than it had run before.
+    /// Offset of the run's clock to the time since the VM's creation, in microseconds; negative if it stood still for
+    /// longer than it had run before.
     ahead_us: Option<i64>,
-    /// Time in hibernation.
+    /// Time spent in hibernation.
     skipped: Span,
     frozen_since: Option<Time>,
 }
 
 impl VmClock {
-    /// The clock of a VM whose creation was decided on at the time in `create`.
+    /// Makes the clock of a VM whose creation was decided at the time in `create`.
     #[must_use]
     pub(crate) fn new(speedup: Speedup, create: &CommandStamp) -> Self {
         Self {
@@ -77,7 +77,7 @@ impl VmClock {
         }
     }
 
-    /// The time that it shows.
+    /// Returns the time that the clock shows.
     #[must_use]
     pub(crate) fn now(&self) -> Time {
         self.shown_at(Instant::now())
@@ -88,7 +88,7 @@ impl VmClock {
         Time::ZERO + self.speedup.to_emulated(since) - self.skipped
     }
 
-    /// The time at which it shows `at`.
+    /// Returns the instant at which the clock shows `at`.
     #[must_use]
     pub(crate) fn instant_of(&self, at: Time) -> Instant {
         const FAR: Duration = Duration::from_secs(86_400 * 365);
@@ -96,7 +96,7 @@ impl VmClock {
         self.created + self.speedup.to_real(span).min(FAR)
     }
 
-    /// What it showed when a command was decided on.
+    /// Returns what the clock showed when a command was decided.
     pub(crate) fn note_decided(&mut self, asked: &CommandStamp) -> Time {
         let own = self.shown_at(asked.decided_at());
         let Some(at) = asked.at else { return own };
@@ -111,25 +111,25 @@ impl VmClock {
         own
     }
 
-    /// What the run's clock shows when this one shows `at`, if it was ever said.
+    /// Returns what the run's clock shows when this one shows `at`, if that is known.
     #[must_use]
     pub(crate) fn of_run(&self, at: Time) -> Option<Time> {
         Some(moved_by(at + self.skipped, self.ahead_us?))
     }
 
-    /// Stands still from `at` on.
+    /// Stops the clock at `at`.
     pub(crate) fn freeze_at(&mut self, at: Time) {
         self.frozen_since = Some(at);
     }
 
-    /// Goes on at `at`, which is counted as if it had not stood.
+    /// Continues the clock at `at`, as if it hadn't stood still.
     pub(crate) fn thaw_at(&mut self, at: Time) {
         if let Some(since) = self.frozen_since.take() {
             self.skipped += at.since(since);
         }
     }
 
-    /// Time in hibernation so far.
+    /// Returns the time spent in hibernation so far.
     #[must_use]
     pub(crate) const fn hibernated_time(&self) -> Span {
         self.skipped

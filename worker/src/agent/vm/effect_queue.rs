@@ -4,32 +4,35 @@ use std::collections::VecDeque;
 
 use dormouse_vm::life::VmEffect;
 
-/// The effects that wait. One is carried out at a time, and what it leads to comes before what was to follow it.
+/// Queue of effects. One is carried out at a time, and effects that follow from it come before those that were to
+/// follow it.
+///
+/// Use: `add_effects`; then, if `begin_effects` allows it, `take_next` until there is none, and `end_effects`.
 #[derive(Debug, Default)]
 pub(crate) struct EffectQueue {
     waiting: VecDeque<VmEffect>,
-    /// What the effect that is being carried out has led to so far.
+    /// Effects that follow from the one under way.
     fresh: Vec<VmEffect>,
     is_busy: bool,
 }
 
 impl EffectQueue {
-    /// Takes effects in, to be carried out before all that waits.
+    /// Adds effects, to be carried out before all that wait.
     pub(crate) fn add_effects(&mut self, effects: impl IntoIterator<Item = VmEffect>) {
         self.fresh.extend(effects);
     }
 
-    /// Begins to carry out what is at hand; `false` if that goes on already.
+    /// Begins to carry out effects; false if that is under way already.
     pub(crate) fn begin_effects(&mut self) -> bool {
         !std::mem::replace(&mut self.is_busy, true)
     }
 
-    /// Nothing is being carried out any more.
+    /// Records that no effect is under way any more.
     pub(crate) fn end_effects(&mut self) {
         self.is_busy = false;
     }
 
-    /// The next effect, out of the queue.
+    /// Takes the next effect.
     pub(crate) fn take_next(&mut self) -> Option<VmEffect> {
         for effect in self.fresh.drain(..).rev() {
             self.waiting.push_front(effect);

@@ -7,36 +7,36 @@ use tokio::time::Instant;
 
 use super::clock::CommandStamp;
 
-/// What is asked of a program that saves its work.
+/// A request to a program that saves its work, put off until it has.
 #[derive(Debug)]
 pub(crate) enum DeferredRequest {
     Checkpoint(TaskRef),
     Stop(StopTask, CommandStamp),
 }
 
-/// The save that a program makes at a notice.
+/// Save that a program makes at a notice.
 #[derive(Debug)]
 pub(crate) struct NoticeSave {
-    /// The time at which it is taken for done.
+    /// When the save counts as done.
     until: Instant,
-    /// What of its work was done at the notice: what comes later may not be saved.
+    /// Part of the work that was done at the notice; what is done later may not be saved.
     done: Ppm,
-    /// What is asked meanwhile.
+    /// Request put off meanwhile.
     put_off: Option<DeferredRequest>,
 }
 
 impl NoticeSave {
-    /// A save that begins with so much of the work done, and is taken for done at this time.
+    /// Begins a save with this part of the work done, which counts as done at `until`.
     pub(crate) const fn new(until: Instant, done: Ppm) -> Self {
         Self { until, done, put_off: None }
     }
 
-    /// What of its work was done at the notice.
+    /// Returns the part of the work that was done at the notice.
     pub(crate) const fn work_done(&self) -> Ppm {
         self.done
     }
 
-    /// Puts off what is asked as long as the save goes on; gives it back if that is over.
+    /// Puts off a request while the save is under way; returns it if the save is over.
     pub(crate) fn put_off(
         &mut self,
         now: Instant,
@@ -52,12 +52,12 @@ impl NoticeSave {
         None
     }
 
-    /// The time at which what is put off is due, if anything is.
+    /// Returns when the put-off request is due.
     pub(crate) fn put_off_until(&self) -> Option<Instant> {
         self.put_off.as_ref().map(|_| self.until)
     }
 
-    /// Takes what was put off and is due by now.
+    /// Takes the put-off request if it is due by now.
     pub(crate) fn take_due(&mut self, now: Instant) -> Option<DeferredRequest> {
         self.put_off.take_if(|_| self.until <= now)
     }

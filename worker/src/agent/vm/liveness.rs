@@ -11,37 +11,35 @@
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// CPU time without a beat that is too long: more than a thousand times what the programs take
-/// from one beat to the next.
+/// CPU time without a heartbeat after which a task hangs: more than a thousand times what programs take between two.
 const TOO_LONG: Duration = Duration::from_secs(5);
-/// However large its quota, a task has at least so much time: the host may stand still for a
-/// while, as with a disk that all wait for.
+/// Least time without a heartbeat, whatever its quota: the host may stand still for a while, as with a slow disk.
 const AT_LEAST: Duration = Duration::from_secs(30);
-/// A task that had some of what it was due, and not enough, is one on a host that is busy with
-/// others: it is due this many times as much before it is given up.
+/// Factor of the CPU time that a task without a heartbeat must be due if it got some of it, but too little: its host
+/// is busy with other work.
 const BUSY: u32 = 10;
-/// Less than this is nothing: what a process takes for going to sleep.
+/// CPU time that counts as nothing: what a process takes for going to sleep.
 const NOTHING: Duration = Duration::from_millis(10);
-/// A look that comes later counts as no later: this process did not run, and so may the tasks.
+/// Longest counted interval between two looks: if it is longer, this process didn't run, and so perhaps neither did
+/// the tasks.
 const LATE: Duration = Duration::from_secs(1);
 
-/// What a task was last seen to do.
+/// Progress of a task at its last look.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct TaskLiveness {
     beat: Option<u64>,
-    /// The time at which it was looked at last, and what its slot was charged by then, in nanoseconds, if that
-    /// is known.
+    /// When it was looked at last, and the CPU time charged to its slot by then, in nanoseconds, if that is known.
     looked: Option<(Instant, Option<u64>)>,
-    /// All since the last beat.
+    /// Times since the last heartbeat.
     without: SilentTime,
 }
 
-/// What passed without a beat.
+/// Times without a heartbeat.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct SilentTime {
-    /// Time in which it might have run.
+    /// Time in which the task could have run.
     free: Duration,
-    /// CPU time that it was due in it, and CPU time that it had.
+    /// CPU time that it was due in that time, and CPU time that it got.
     due: Duration,
     had: Duration,
 }
@@ -56,13 +54,17 @@ struct SilentTime {
 pub(crate) struct HangWatch(SilentTime);
 
 impl TaskLiveness {
-    /// From now on nothing is expected of it until it is seen again.
+    /// Pauses the watch until the next look.
     pub(crate) fn pause_watch(&mut self) {
         self.looked = None;
     }
 
-    /// Takes down what is seen of a task that may run: how often its heart has beaten, as far as
-    /// that can be read; its share of a host core, in ppm; and what its slot was charged in all, if the kernel says so.
+    /// Records a look at a task that may run: its count of heartbeats, if that can be read; its share of a host core,
+    /// in ppm; and the CPU time charged to its slot, if the kernel tells it.
+    ///
+    /// # Errors
+    ///
+    /// The task hangs.
     pub(crate) fn note_beat(
         &mut self,
         now: Instant,

@@ -12,7 +12,7 @@ use crate::{
     metadata::{Clock, Endpoint, Moment, random_key, read_announcement, vm_facts},
 };
 
-/// The metadata of a VM: its endpoint, and the clock of the times there.
+/// Metadata of a VM: its endpoint, and the clock of the times there.
 #[derive(Debug)]
 pub(crate) struct VmMetadata {
     endpoint: Endpoint,
@@ -20,8 +20,8 @@ pub(crate) struct VmMetadata {
 }
 
 impl VmMetadata {
-    /// The metadata of a VM that is being made; `None` where it is to have none. A VM whose endpoint can't be
-    /// had is made all the same.
+    /// Opens the metadata endpoint of a VM that is being created; `None` if it has none. A VM whose endpoint can't be
+    /// opened is created all the same.
     pub(super) async fn begin_metadata(
         context: &LifeContext,
         create: &CreateVm,
@@ -39,8 +39,8 @@ impl VmMetadata {
         }
     }
 
-    /// Has the endpoint say what the provider announces; the notice for its programs, where that is one of an interruption.
-    /// `save_at` is the time until which they may save their work then, on the run's clock.
+    /// Publishes an announcement of the provider at the endpoint; returns the notice for programs if it is an
+    /// interruption, which they may use to save their work until `save_at` on the run's clock.
     pub(super) fn announce_event(
         &self,
         said: &Announce,
@@ -54,17 +54,17 @@ impl VmMetadata {
         is_interruption.then(|| self.endpoint.announced_notice(save_by))?
     }
 
-    /// Ends the connections of its programs, one of which is about to be dumped.
+    /// Closes the connections of the VM's programs, one of which is about to be dumped.
     pub(super) fn hang_up(&self) {
         self.endpoint.hang_up();
     }
 
-    /// The VM is in use again: what was announced before is over.
+    /// Withdraws earlier announcements, as the VM is in use again.
     pub(super) fn vm_resumed(&self) {
         self.endpoint.announce_event(VmAnnouncement::Resumed);
     }
 
-    /// What programs on the VM have in their environment, so that they find its metadata.
+    /// Returns environment variables by which programs on the VM find its metadata.
     pub(super) fn own_env(&self) -> Vec<(String, String)> {
         self.endpoint.own_env()
     }
@@ -87,7 +87,7 @@ async fn open(
     Arc::clone(machine).open_endpoint(service, address, hop_limit).await
 }
 
-/// The time at which a command was decided on.
+/// Returns when a command was decided.
 fn decided_moment(asked: &CommandStamp) -> Moment {
     Moment::moment_ago(asked.decided_at().elapsed(), asked.at)
 }

@@ -48,51 +48,54 @@ use crate::{
     cgroup,
 };
 
-/// The state of the owner of one VM.
+/// State of the owner of one VM: what its attempts should be doing by the model, and what they really do.
+///
+/// Use: [`VmOwner::create_vm`], then [`VmOwner::handle_message`] for each message, and a wake-up at
+/// [`VmOwner::next_wake`], until [`VmOwner::is_over`].
 #[derive(Debug)]
 pub(crate) struct VmOwner {
     context: Arc<LifeContext>,
     id: u32,
-    /// Every vCPU has a background beside its foreground.
+    /// True if every vCPU has a background beside its foreground.
     two_tier: bool,
-    /// The share of a host core that a vCPU is, where jobs may run.
+    /// Share of a host core per vCPU, if jobs may run on the VM.
     core_ppm: Option<u32>,
-    /// What should be of tasks of one process: who sits where, and how far each should be by now.
+    /// Model of tasks of one process: their seats, and the progress that they should have made.
     model: VmModel,
-    /// What should be of jobs.
+    /// Reference of parallel jobs.
     pace: JobPace,
     clock: VmClock,
-    /// All there is of it, whatever becomes of its owner.
+    /// Processes and groups of the VM, which outlive the owner.
     remains: Arc<VmResources>,
     machine: Arc<dyn VmMachine>,
     lanes: Vec<VcpuBinding>,
-    /// The stages of the attempts' lives, and who really is where.
+    /// Stages of the attempts, and their real slots.
     lives: AttemptTable,
-    /// The time at which it was made.
+    /// When the VM was created.
     made: Instant,
-    /// What the lives want done.
+    /// Effects that are to be carried out.
     effects: EffectQueue,
-    /// In the order they came.
+    /// Attempts in order of their arrival.
     attempts: Vec<VmAttempt>,
-    /// The gate of the threads at work on the VM.
+    /// Gate of the threads that work on the VM.
     gate: Arc<VmGate>,
-    /// What was asked after a freeze that waits for CRIU to let a task go.
+    /// Commands that wait behind a freeze, which waits for CRIU to let go of a task.
     queue: VecDeque<(VmCommand, CommandStamp)>,
-    /// The time at which what is obeyed was asked.
+    /// Stamp of the command under way.
     commanded: CommandStamp,
     /// The owner's own actor, for messages to itself.
     tell: ActorRef<OwnerMessage>,
-    /// The CPU time, promised and received, of the attempts that are over.
+    /// Promised and received CPU time of the attempts that have ended.
     share: CpuAccount,
     frozen_at: Option<Instant>,
-    /// What its programs read of it, where it has an endpoint for that.
+    /// Metadata for its programs, if it has an endpoint.
     metadata: Option<VmMetadata>,
     failed: bool,
     is_destroyed: bool,
 }
 
 impl VmOwner {
-    /// Makes the VM; why it can't be made.
+    /// Creates the VM; the error says why it can't be created.
     pub(crate) async fn create_vm(
         context: &Arc<LifeContext>,
         create: &CreateVm,
@@ -148,7 +151,7 @@ impl VmOwner {
         })
     }
 
-    /// Does what this says, as far as that can be done now.
+    /// Handles a message, as far as that can be done now.
     pub(crate) async fn handle_message(&mut self, message: OwnerMessage) {
         match message {
             OwnerMessage::Ask(VmCommand::Destroy, _) if !self.is_destroyed => {
@@ -177,7 +180,7 @@ impl VmOwner {
         self.work_off().await;
     }
 
-    /// Whether nothing is left of the VM.
+    /// Returns whether nothing is left of the VM.
     pub(crate) fn is_over(&self) -> bool {
         self.lives.is_over()
     }
@@ -186,7 +189,7 @@ impl VmOwner {
         self.model.machine().is_frozen()
     }
 
-    /// Does what is to be done, and obeys what can be obeyed now, in order.
+    /// Carries out effects and queued commands that are possible now, in order.
     async fn work_off(&mut self) {
         self.do_all().await;
         while self.lives.is_ready()
@@ -213,7 +216,7 @@ impl VmOwner {
         }
     }
 
-    /// The next moment at which something is due by itself.
+    /// Returns when the owner must be woken next.
     pub(crate) fn next_wake(&mut self) -> Option<Instant> {
         if self.is_frozen() || self.is_destroyed {
             return None;
@@ -245,12 +248,12 @@ impl VmOwner {
         self.attempts.iter_mut().find(|a| a.key == key)
     }
 
-    /// An attempt, to look at.
+    /// Returns an attempt.
     pub(crate) fn find_attempt(&self, key: Key) -> Option<&VmAttempt> {
         self.attempts.iter().find(|a| a.key == key)
     }
 
-    /// The seats of the processes of an attempt, wherever it is to go.
+    /// Returns the seats of an attempt's processes, or those to which it is to be moved.
     pub(crate) fn seats_of(&self, key: Key) -> Vec<AttemptSeat> {
         self.lives.vm_slots().all_of(key)
     }
@@ -259,19 +262,19 @@ impl VmOwner {
         u32::try_from(self.lanes.len()).unwrap_or(u32::MAX)
     }
 
-    /// The VM cannot go on; the coordinator will have it destroyed.
+    /// Reports that the VM has failed; the coordinator will destroy it.
     pub(crate) fn fail_vm(&mut self, error: &dyn std::error::Error) {
         self.vm_broken(&explain_error(error));
     }
 
-    /// A group that can't be set any more: there is no VM.
+    /// Handles a failed change of a control group, after which the VM can't be used.
     pub(crate) fn note_set(&mut self, set: cgroup::Result<()>) {
         if let Err(error) = set {
             self.fail_vm(&error);
         }
     }
 
-    /// Notes that the VM has failed, and reports it the first time.
+    /// Marks the VM as failed, and reports that the first time.
     pub(crate) fn vm_broken(&mut self, why: &str) {
         tracing::error!(vm = self.id, why, "the VM has failed");
         if !std::mem::replace(&mut self.failed, true) {
@@ -279,7 +282,7 @@ impl VmOwner {
         }
     }
 
-    /// The time for which it stands still so far in this freeze.
+    /// Returns the time since the current freeze.
     pub(crate) fn frozen_for(&self, now: Instant) -> Duration {
         self.frozen_at.map_or(Duration::ZERO, |at| now.saturating_duration_since(at))
     }

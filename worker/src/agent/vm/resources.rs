@@ -22,17 +22,16 @@ use crate::{
     workspace::TaskName,
 };
 
-/// Time after which what is still coming to life is killed again: nobody says when a process enters a
-/// group.
+/// Time after which starting processes are killed again, as nothing announces when a process enters a group.
 const AGAIN: Duration = Duration::from_millis(5);
 
-/// The groups, processes and directories of one VM.
+/// Groups, processes and directories of one VM, which outlive its owner.
 #[derive(Debug)]
 pub(crate) struct VmResources {
     vm: u32,
-    /// The gate of the threads at work on the VM.
+    /// Gate of the threads that work on the VM.
     gate: Arc<VmGate>,
-    /// Once they are made.
+    /// The VM's machine, once it is created.
     machine: OnceLock<Arc<dyn VmMachine>>,
     attempts: Mutex<AttemptsResources>,
 }
@@ -40,11 +39,11 @@ pub(crate) struct VmResources {
 #[derive(Debug, Default)]
 struct AttemptsResources {
     all: BTreeMap<Key, AttemptResources>,
-    /// The VM is gone. Nobody asks for what still comes.
+    /// True if the VM is gone, so that results of work under way are dropped.
     is_over: bool,
 }
 
-/// The directory and process of an attempt.
+/// Directory and process of an attempt.
 #[derive(Debug)]
 struct AttemptResources {
     name: TaskName,
@@ -61,7 +60,7 @@ impl VmResources {
         &self.gate
     }
 
-    /// The VM's machine has been made.
+    /// Records that the VM's machine is created.
     pub(crate) fn machine_made(&self, machine: &Arc<dyn VmMachine>) {
         // Once is enough: it is made once.
         let _ = self.machine.set(Arc::clone(machine));
@@ -72,12 +71,12 @@ impl VmResources {
         self.attempts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// An attempt begins, and may have a directory and a process from now on.
+    /// Records that an attempt begins, which may have a directory and a process from now on.
     pub(crate) fn attempt_begins(&self, key: Key, name: TaskName) {
         self.all_attempts().all.insert(key, AttemptResources { name, process: None });
     }
 
-    /// An attempt's process has come to life.
+    /// Records the process of an attempt.
     pub(crate) fn process_born(&self, key: Key, process: &Arc<dyn TaskProcess>) {
         let mut attempts = self.all_attempts();
         let AttemptsResources { all, is_over } = &mut *attempts;
@@ -93,12 +92,12 @@ impl VmResources {
         }
     }
 
-    /// Nothing is left of an attempt that its owner has not seen to.
+    /// Forgets an attempt, whose directory and process its owner has removed.
     pub(crate) fn forget_attempt(&self, key: Key) {
         self.all_attempts().all.remove(&key);
     }
 
-    /// Kills all that runs and comes to life, whatever is being done to it.
+    /// Kills everything that runs or starts, whatever is being done to it.
     pub(crate) async fn kill_all(&self) {
         self.gate.end_vm();
         let Some(machine) = self.machine.get() else { return };
@@ -118,7 +117,7 @@ impl VmResources {
         }
     }
 
-    /// After [`Self::kill_all`]: reaps the processes, and removes the directories and the groups.
+    /// Reaps the processes killed by [`Self::kill_all`], and removes directories and groups.
     pub(crate) async fn remove(&self, context: &LifeContext) {
         let left = {
             let mut attempts = self.all_attempts();

@@ -31,47 +31,47 @@ use crate::{
     workspace::TaskName,
 };
 
-/// A job that is to come to life, and its place.
+/// Order to start a parallel job.
 #[derive(Clone, Debug)]
 pub struct JobOrder {
-    /// Names the attempt.
+    /// The attempt.
     pub key: Key,
-    /// Names the job's folder and its checkpoints.
+    /// Name of the job's folder and its checkpoints.
     pub name: TaskName,
-    /// The order of the coordinator.
+    /// The coordinator's command.
     pub start: StartTask,
-    /// The lane of the jobs' parents.
+    /// vCPU in whose groups the parents of jobs run.
     pub lane: u32,
-    /// The seats of the job's processes, by rank.
+    /// Seats of the job's processes, by rank.
     pub seats: Vec<AttemptSeat>,
-    /// From the checkpoint with which it left its former places, which is the newest here.
+    /// True if the job is restored from the checkpoint with which it left its former seats, the newest one here.
     pub moving: bool,
-    /// How many processes of its VM had been killed for want of memory before it.
+    /// Number of processes of its VM that were killed for lack of memory before it.
     pub killed_before: u64,
 }
 
-/// A job that has come to life.
+/// A parallel job that was started or restored.
 #[derive(Debug)]
 pub struct JobBirth {
-    /// The parent of the job's processes.
+    /// Parent of the job's processes.
     pub process: Arc<dyn TaskProcess>,
-    /// The page on which it says how far it is.
+    /// Page on which the job reports its progress.
     pub page: Arc<dyn ProgressPage>,
-    /// The job's processes, in their order.
+    /// The job's processes, by rank.
     pub ranks: Vec<JobRank>,
-    /// The time at which all were in their places.
+    /// When all processes were in their slots.
     pub at: Instant,
-    /// What of its work counts: what its checkpoint was due to hold. Of one that was moved, what it
-    /// had before.
+    /// Part of its work that counts as done: what its checkpoint was due to hold; `None` for a moved job, which keeps
+    /// what it had.
     pub done_ppm: Option<u32>,
-    /// What CRIU took of it.
+    /// Time of the restore by CRIU.
     pub restore: Duration,
 }
 
-/// Starts or restores a job; what went wrong, in words, otherwise. Nothing runs then.
+/// Starts or restores a job; the error says in words what went wrong, and no process is left then.
 ///
-/// Where the VM freezes meanwhile it goes on with the thaw, and what failed for that is tried
-/// again. A checkpoint is fetched all the same: that is the worker's doing, not the VM's.
+/// If the VM freezes meanwhile, the launch continues at the thaw, and steps that failed because of the freeze are
+/// repeated. A checkpoint is fetched in any case, as that is done by the worker and not by the VM.
 pub(crate) async fn launch_job(
     host: Arc<LifeHost>,
     groups: Arc<cgroup::VmGroups>,
@@ -120,14 +120,14 @@ pub(crate) async fn launch_job(
     }
 }
 
-/// The outcome of bringing a job to life.
+/// Outcome of starting a job.
 enum JobBirthOutcome {
     Alive(JobBirth),
-    /// There is no checkpoint to be restored.
+    /// There is no checkpoint to restore.
     NoImage {
         why: String,
     },
-    /// There is, and it could not be restored. Nothing runs.
+    /// There is a checkpoint, which couldn't be restored. No process is left.
     Refused {
         why: String,
     },
@@ -182,7 +182,7 @@ fn start_job(
     }
 }
 
-/// What a job that did not come to life wrote.
+/// Returns the output of a job that failed to start.
 fn last_words(host: &LifeHost, order: &JobOrder) -> Option<String> {
     const MAX_LAST_WORDS: u64 = 4 << 10;
     let stderr = host.workspace().task_directory(&order.name).join("stderr");

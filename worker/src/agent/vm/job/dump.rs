@@ -22,8 +22,8 @@ use crate::{
     workspace::TaskName,
 };
 
-/// Takes a checkpoint of a job that goes on in its places: stops the processes and dumps the tree, which stands still then.
-/// Where that fails they go on, unless they may be damaged. Blocks for as long as that takes.
+/// Checkpoints a job that runs on in its seats: stops its processes and dumps them. If that fails they run on, unless
+/// they may be damaged. Blocks.
 pub(crate) fn dump_job(
     host: &LifeHost,
     groups: &cgroup::VmGroups,
@@ -69,7 +69,7 @@ pub(crate) fn dump_job(
     Ok(TaskSnapshot { checkpoint: taken.checkpoint, ppm, stopped_at, dump: held, foreign_ns })
 }
 
-/// Gives the seats of a job the priority of a foreground: in the background, CRIU's code inside the ranks would wait for
+/// Gives the seats of a job the priority of a foreground: in the background, CRIU's code in the ranks would wait for
 /// the foreground.
 fn boost_seats(groups: &cgroup::VmGroups, seats: &[AttemptSeat], name: &TaskName) {
     for seat in seats {
@@ -79,12 +79,12 @@ fn boost_seats(groups: &cgroup::VmGroups, seats: &[AttemptSeat], name: &TaskName
     }
 }
 
-/// CPU time of these slots, in nanoseconds; one that can't be read counts nothing.
+/// Returns the CPU time of these slots, in nanoseconds; one that can't be read counts as zero.
 fn charged_ns(groups: &cgroup::VmGroups, seats: &[AttemptSeat]) -> u64 {
     seats.iter().filter_map(|seat| groups.slot_cpu_ns(seat.vcpu, seat.slot).ok()).sum()
 }
 
-/// Stops the processes, dumps the tree and sees it gone; else kills it.
+/// Stops a job's processes, dumps them and waits until they are gone; kills them if that fails.
 pub(crate) fn dump_and_leave(
     host: &LifeHost,
     groups: &cgroup::VmGroups,

@@ -6,14 +6,13 @@ use dormouse_proto::v1::JobLedger;
 
 use crate::agent::report::whole_micros;
 
-/// One start of a job. Its CPU time is what its processes say that they computed for; what else
-/// the kernel charged their slots is told beside it.
+/// CPU time of one start of a job. It is what its processes report as computed; other time that the kernel charged
+/// their slots is reported beside it.
 #[derive(Debug, Default)]
 pub(crate) struct JobCpuLedger {
     received: Vec<Duration>,
     due_ns: u64,
-    /// What its slots were charged in places it has left, and what the counters of those it has
-    /// showed when it came.
+    /// CPU time charged to slots that it has left, less the counters of its current slots when it entered them.
     charged_ns: u64,
     counters_ns: u64,
     pub(crate) lifted: Duration,
@@ -22,13 +21,13 @@ pub(crate) struct JobCpuLedger {
 }
 
 impl JobCpuLedger {
-    /// What each process has computed in all.
+    /// Records what each process has computed in total.
     pub(crate) fn note_received(&mut self, received: Vec<Duration>) {
         self.received = received;
     }
 
-    /// By how much CPU time each process is behind (above zero) or ahead of what it is due, in
-    /// nanoseconds; of a process that is a millionth of `core_ppm` of a core.
+    /// Returns the CPU time by which each process is behind (positive) or ahead of what it is due, in nanoseconds;
+    /// due times are those of a core, of which a process has `core_ppm`.
     pub(crate) fn owed_time(&mut self, done: &[Duration], core_ppm: u32) -> Vec<i64> {
         let due = |done: &Duration| {
             u64::try_from(done.as_nanos() * u128::from(core_ppm) / 1_000_000).unwrap_or(u64::MAX)
@@ -51,22 +50,22 @@ impl JobCpuLedger {
         owed
     }
 
-    /// CPU time that its processes should have computed for by now, in nanoseconds.
+    /// Returns the CPU time that its processes should have computed by now, in nanoseconds.
     pub(crate) const fn due_ns(&self) -> u64 {
         self.due_ns
     }
 
-    /// The job comes to slots whose counters stand there, in all.
+    /// Records that the job enters slots with these counters in total.
     pub(crate) fn enter_slots(&mut self, counters_ns: u64) {
         self.counters_ns = counters_ns;
     }
 
-    /// The job leaves them, or dies in them.
+    /// Records that the job leaves its slots, or dies in them.
     pub(crate) fn leave_slots(&mut self, counters_ns: u64) {
         self.charged_ns += counters_ns.saturating_sub(self.counters_ns);
     }
 
-    /// For a report.
+    /// Returns the ledger for a report.
     pub(crate) fn wire_ledger(&self) -> JobLedger {
         let received_us = whole_micros(self.received.iter().sum());
         JobLedger {

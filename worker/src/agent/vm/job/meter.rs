@@ -14,8 +14,7 @@ use crate::{
     cgroup::CpuQuota,
 };
 
-/// A rank, its vCPU, its tier, whether the other slot was taken, and how fast the vCPU was, in ppm
-/// of its full speed.
+/// A rank, its vCPU, its tier, whether the vCPU's other slot was taken, and the vCPU's speed, in ppm of full speed.
 type Situation = (u32, u32, Tier, bool, u32);
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,11 +23,11 @@ struct SituationUse {
     ran_ns: u64,
     delayed_ns: u64,
     wakes: u64,
-    /// The number of times that it came into the situation.
+    /// Number of times that the rank came into the situation.
     begins: u64,
 }
 
-/// Counts while a job runs: not while it is made, dumped or restored.
+/// Meter of the times of a job's processes while it runs, but not while it is started, dumped or restored.
 #[derive(Debug, Default)]
 pub(crate) struct JobMeter {
     uses: BTreeMap<Situation, SituationUse>,
@@ -36,7 +35,7 @@ pub(crate) struct JobMeter {
 }
 
 impl JobMeter {
-    /// Counts up to now under the situation so far, and from now on under this one.
+    /// Counts up to now under the current situation, and from now on under a new one.
     pub(crate) fn change_situation(
         &mut self,
         time_of: impl Fn(JobRank) -> Option<RankTime>,
@@ -58,7 +57,7 @@ impl JobMeter {
         }
     }
 
-    /// Counts up to now and no further. What a process that is gone did last is not counted.
+    /// Counts up to now and stops. The last activity of a process that is gone isn't counted.
     pub(crate) fn stop_count(
         &mut self,
         time_of: impl Fn(JobRank) -> Option<RankTime>,
@@ -77,14 +76,13 @@ impl JobMeter {
         }
     }
 
-    /// All that was counted, for a report, on vCPUs with the quota that `quota` has for each speed,
-    /// under a kernel whose clock ticks this often.
+    /// Returns all counts for a report, on vCPUs with the quota that `quota` gives for each speed, under a kernel
+    /// whose clock ticks at this interval.
     ///
-    /// What is promised is the quota's part of the time in which a process wanted to compute,
-    /// and once more the quota of a period whenever it wakes: that is there at once, unless a
-    /// neighbour has just used it up. It then waits for the next period, and for as long as the
-    /// quota takes to make up for what the neighbour had beyond it, which the kernel sees when
-    /// its clock ticks.
+    /// A process is promised the quota's part of the time in which it wanted to compute, and once more the quota of a
+    /// period whenever it wakes: that is available at once, unless a neighbour has just used it up. It then waits for
+    /// the next period, and for as long as the quota takes to make up for what the neighbour had beyond it, which the
+    /// kernel notices at its clock's ticks.
     pub(crate) fn process_uses(
         &self,
         quota: impl Fn(u32) -> CpuQuota,
@@ -113,8 +111,8 @@ impl JobMeter {
     }
 }
 
-/// What the counters of these slots show, in all. One that can't be read shows nothing: what its
-/// processes are charged beside their work is told and not judged.
+/// Returns the counters of these slots in total. One that can't be read counts as zero: what processes are charged
+/// beside their work is reported and not judged.
 pub(crate) fn charged_ns(machine: &dyn VmMachine, seats: &[AttemptSeat]) -> u64 {
     seats.iter().filter_map(|seat| machine.slot_cpu_ns(seat.vcpu, seat.slot).ok()).sum()
 }

@@ -15,45 +15,44 @@ use tokio::time::Instant;
 
 use crate::agent::{report::Key, vm::CommandStamp};
 
-/// The period of a vCPU's quota, in microseconds, or the shortest that its share allows.
+/// Period of a vCPU's quota, in microseconds, or the shortest that its share allows.
 ///
-/// A process that wakes has the quota of a whole period at once where it is alone, and waits for
-/// the next period where its neighbour has used up this one: the longer a period, the more the
-/// speed of a vCPU differs from its share, and the more the foreground loses.
+/// A process that wakes alone on its vCPU has the quota of a whole period at once, and waits for the next period if
+/// its neighbour has used up this one: the longer a period, the more the speed of a vCPU differs from its share, and
+/// the more the foreground loses.
 pub(crate) const PERIOD_US: u64 = 5_000;
 
-/// What is owed is to be paid within this time.
+/// Time within which a lag is made up for.
 const WITHIN: Duration = Duration::from_millis(100);
 
-/// Quotas change by steps of this part of a processor: each change gives the processor a fresh
-/// slice, and less is owed at any time, as a quota is paid out in slices.
+/// Number of steps of a processor by which quotas change: each change gives out a fresh slice, and the lag at any
+/// time is smaller, as a quota is paid out in slices.
 const STEPS: i64 = 8;
 
-/// The most that a processor gives in addition, in steps: the hosts' reserve is for this, too, and the
-/// kernel has no quota of nothing.
+/// Largest addition to a processor's quota, in steps: hosts keep a reserve for it.
 const MAX_STEPS: i64 = 4;
-/// The most that a processor keeps back, in steps.
+/// Largest reduction of a processor's quota, in steps: the kernel has no quota of zero.
 const MIN_STEPS: i64 = -7;
 
-/// How much earlier than due a job is kept: its end takes that long to be reported.
+/// Time by which a job is kept ahead, as its end takes that long to be reported.
 const EARLY: Duration = Duration::from_millis(8);
 
-/// An end is reported at most so long before it is due: commands may still change when that is.
+/// Longest time by which an end is reported ahead: commands may still change when it is due.
 const FORESEEN: Duration = Duration::from_millis(60);
-/// An end that is further away than this is none.
+/// Time beyond which an end counts as none.
 const FAR: Duration = Duration::from_secs(86_400);
 
-/// CPU time that the end of a process takes, in nanoseconds: owed to one that has done its work.
+/// CPU time of the end of a process, in nanoseconds, which one that has done its work still needs.
 const END_NS: i64 = 3_000_000;
 
-/// What the processes on a vCPU are owed, in nanoseconds of CPU time; `None` where none is.
+/// Lag of the processes on a vCPU, in nanoseconds of CPU time; `None`: there is no process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OwedTime {
     pub(crate) foreground: Option<i64>,
     pub(crate) background: Option<i64>,
 }
 
-/// Quotas of a vCPU and, where it has one of its own, of each tier, in millionths of a core.
+/// Quotas of a vCPU and, if they have their own, of its tiers, in millionths of a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct VcpuQuotas {
     pub(crate) vcpu: u32,
@@ -62,7 +61,7 @@ pub(crate) struct VcpuQuotas {
 }
 
 impl VcpuQuotas {
-    /// Those that pay what is owed.
+    /// Returns the quotas that make up for a lag.
     pub(crate) fn paying_quotas(owed: OwedTime, core_ppm: u32) -> Self {
         let step_ns = i64::try_from(WITHIN.as_nanos()).unwrap_or(i64::MAX) / 1_000_000
             * i64::from(core_ppm)
@@ -82,48 +81,47 @@ impl VcpuQuotas {
     }
 }
 
-/// The time at which a job that is over should be.
+/// When an ended job should have ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DueTime {
     /// On the run's clock, in emulated microseconds.
     pub(crate) at_us: u64,
-    /// How much later than that it is now, in real microseconds; below zero: so much of its work
-    /// was still to be done then. That may take longer where its foreground is in the way.
+    /// Real microseconds by which it is later than that now; negative: this much of its work was still to be done
+    /// then, which may take longer with a foreground in the way.
     pub(crate) late_us: i64,
-    /// Whether it is time to report the job's end.
+    /// True if it is time to report the job's end.
     pub(crate) is_near: bool,
 }
 
-/// The time for which a command may be on its way: what the reference makes of the time before is final.
+/// Longest delay of a command: the reference before that is final.
 const LAG: Duration = Duration::from_secs(1);
 
-/// The reference. Its time is the run's clock, in real time, on which commands say when they were
-/// decided.
+/// Reference of a VM's parallel jobs: an [`ideal::IdealMachine`] with which real jobs are compared. Its time is the
+/// run's clock in real time, by which commands say when they were decided.
 #[derive(Debug)]
 pub(crate) struct JobPace {
     speedup: Speedup,
-    /// The time at which the run's clock was at zero, as far as commands that took no time to come would tell.
+    /// When the run's clock was at zero, judged by the fastest commands.
     zero: Option<Instant>,
-    /// For how long the VM has been frozen, and since when it is, on that clock: the reference
-    /// stands still meanwhile.
+    /// Time for which the VM was frozen, and since when it is, on that clock: the reference stands still meanwhile.
     skipped: Duration,
     frozen: Option<Duration>,
-    /// The speed, in ppm, that was told of last.
+    /// Last reported speed, in ppm.
     pub(crate) told_ppm: u32,
-    /// The time at which all jobs are compared with it next, and their doings counted.
+    /// When all jobs are compared and their times counted next.
     pub(crate) pay_at: Instant,
     pub(crate) count_at: Instant,
-    /// Up to a while ago.
+    /// State of a while ago, which no late command can change.
     settled: ideal::IdealMachine<Key>,
-    /// What happened since, by when and in which order.
+    /// Changes since then, by time and order.
     pending: BTreeMap<(Duration, u64), MachineChange<Key>>,
     changes: u64,
-    /// Up to now.
+    /// State of now.
     pub(crate) ideal: ideal::IdealMachine<Key>,
 }
 
 impl JobPace {
-    /// The reference of a new VM, which is burstable if `credits` is given.
+    /// Makes the reference of a new VM; `credits` is given for a burstable one.
     #[must_use]
     pub(crate) fn new(speedup: Speedup, credits: Option<CreditSpec>) -> Self {
         let machine = ideal::IdealMachine::with_credits(credits, speedup);
@@ -142,28 +140,27 @@ impl JobPace {
         }
     }
 
-    /// The VM is made, and has its first credits.
+    /// Begins with the VM's creation, at which it has its first credits.
     pub(crate) fn begin_pace(&mut self, asked: &CommandStamp) {
         let at = self.decided_time(asked);
         self.apply_change(at, MachineChange::Made);
     }
 
-    /// What its processors are now, in millionths of a core, of which each is `core_ppm` at full
-    /// speed.
+    /// Returns the current share of a processor, in millionths of a core; `core_ppm` is that at full speed.
     pub(crate) fn core_ppm(&self, core_ppm: u32) -> u32 {
         let ppm = u64::from(core_ppm) * u64::from(self.ideal.speed_ppm()) / 1_000_000;
         u32::try_from(ppm).unwrap_or(core_ppm).max(1)
     }
 
-    /// The credits up to which time has gone on, and when that is on the run's clock; `None` if the
-    /// VM is not burstable.
+    /// Returns the credits up to the reference's time, and that time on the run's clock; `None`: the VM isn't
+    /// burstable.
     #[must_use]
     pub(crate) fn credits_now(&self) -> Option<(Credits, Time)> {
         let (balance, _) = self.ideal.credits()?;
         Some((balance, self.on_run_s_clock(self.ideal.now())))
     }
 
-    /// Whether the VM is throttled because its credits have run out.
+    /// Returns whether the VM is throttled because its credits have run out.
     pub(crate) fn is_throttled(&self) -> bool {
         self.ideal.credits().is_some_and(|(_, throttled)| throttled)
     }
@@ -172,15 +169,15 @@ impl JobPace {
         Time::ZERO + self.speedup.to_emulated(at + self.skipped)
     }
 
-    /// The time at which a command was decided, in the reference's time: as it says, or when it came.
+    /// Returns when a command was decided, in the reference's time: as it says, or when it arrived.
     pub(crate) fn decided_time(&mut self, asked: &CommandStamp) -> Duration {
         let at = self.of_run(asked);
         self.without_freezes(at)
     }
 
-    /// A time in the reference, and the same on the run's clock: who counts from what is told of the
-    /// second comes to the first, to the nanosecond. A little earlier or later a job may be a
-    /// whole phase behind or not, where its foreground leaves it just enough.
+    /// Returns a time in the reference, and the same on the run's clock: a receiver that computes with the second
+    /// gets exactly the first. A nanosecond earlier or later, a job may be a whole phase behind or not, if its
+    /// foreground leaves it just enough.
     pub(crate) fn both_times(&mut self, now: Instant) -> (Duration, Time) {
         let since_zero = now.saturating_duration_since(*self.zero.get_or_insert(now));
         let shown = self.speedup.to_emulated(since_zero);
@@ -188,7 +185,7 @@ impl JobPace {
         (self.without_freezes(at), Time::ZERO + shown)
     }
 
-    /// The time at which a command was decided, on the run's clock.
+    /// Returns when a command was decided, on the run's clock.
     fn of_run(&mut self, asked: &CommandStamp) -> Duration {
         let came = asked.decided_at();
         let Some(at) = asked.at else {
@@ -209,13 +206,13 @@ impl JobPace {
         self.without_freezes(at)
     }
 
-    /// The VM stands still from then on.
+    /// Stops the reference, as the VM freezes.
     pub(crate) fn freeze_pace(&mut self, asked: &CommandStamp) {
         let at = self.of_run(asked);
         self.frozen.get_or_insert(at);
     }
 
-    /// And goes on.
+    /// Continues the reference, as the VM thaws.
     pub(crate) fn thaw_pace(&mut self, asked: &CommandStamp) {
         let at = self.of_run(asked);
         if let Some(since) = self.frozen.take() {
@@ -223,7 +220,7 @@ impl JobPace {
         }
     }
 
-    /// Something happens at this time.
+    /// Applies a change at this time.
     pub(crate) fn apply_change(&mut self, at: Duration, change: MachineChange<Key>) {
         let settled = self.settled.now();
         if at < settled {
@@ -235,8 +232,7 @@ impl JobPace {
         self.pending.insert((at, self.changes), change);
     }
 
-    /// The reference goes on to now. Jobs that are through there and, as `is_gone` says, here
-    /// are forgotten.
+    /// Passes time to now. Jobs that are finished there and, by `is_gone`, here are forgotten.
     pub(crate) fn advance_to(&mut self, now: Instant, is_gone: impl Fn(Key) -> bool) {
         let now = self.reference_time(now);
         let settled = now.saturating_sub(LAG);
@@ -259,14 +255,13 @@ impl JobPace {
         self.ideal.advance_to(now);
     }
 
-    /// For how much longer a job has to stand still for its checkpoint. Time must have gone on to
-    /// now.
+    /// Returns for how much longer a job must stand still for its checkpoint. Time must have passed to now.
     pub(crate) fn held_for(&mut self, key: Key, now: Instant) -> Duration {
         let now = self.reference_time(now);
         self.ideal.held_until(key).map_or(Duration::ZERO, |until| until.saturating_sub(now))
     }
 
-    /// The time at which a job that is over here should be; `None` where nobody says.
+    /// Returns when a job that has ended here should have ended; `None`: it isn't known.
     pub(crate) fn due_time(&mut self, key: Key, now: Instant) -> Option<DueTime> {
         self.advance_to(now, |_| false);
         let now = self.reference_time(now);
@@ -283,8 +278,7 @@ impl JobPace {
         })
     }
 
-    /// What a process is to be given that is behind by so much, and whose job is through, in the
-    /// reference.
+    /// Returns the CPU time, in nanoseconds, that a process lacks whose job is finished in the reference.
     pub(crate) fn early_payment(&self, key: Key, behind_ns: i64, core_ppm: u32) -> i64 {
         let early_ns = i64::try_from(EARLY.as_nanos()).unwrap_or(0) / 1_000_000;
         // It is still there: whatever is counted, it has something left to do.

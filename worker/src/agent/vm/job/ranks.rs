@@ -15,7 +15,7 @@ use crate::{
     cgroup, process,
 };
 
-/// Why the ranks of a job can't be found or placed.
+/// Reasons why the ranks of a job can't be found or placed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RankError {
     #[error("of its {wanted} processes only {found} were there after {} ms", after.as_millis())]
@@ -32,26 +32,26 @@ pub(crate) enum RankError {
     Bind { pid: i32, source: Errno },
 }
 
-/// One process of a job, as the kernel counts what it does.
+/// One process of a job.
 #[derive(Clone, Copy, Debug)]
 pub struct JobRank {
-    /// Number of the process in the worker's own namespace.
+    /// PID of the process in the worker's namespace.
     pub pid: i32,
 }
 
-/// Time a process spent on a core, and time it wanted to but was kept from it, since it was born.
+/// Kernel's counts of a process since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RankTime {
     /// Nanoseconds on a core.
     pub ran_ns: u64,
     /// Nanoseconds for which it wanted a core and had none.
     pub delayed_ns: u64,
-    /// Times it was woken, having waited for something else than a core.
+    /// Number of times that it was woken, having waited for something other than a core.
     pub wakes: u64,
 }
 
 impl JobRank {
-    /// What the scheduler of the kernel says; `None` once the process is gone.
+    /// Returns the counts of the kernel's scheduler; `None` once the process is gone.
     pub(crate) fn scheduler_time(self) -> Option<RankTime> {
         let read = |what| fs::read_to_string(format!("/proc/{}/{what}", self.pid)).ok();
         parse(&read("schedstat")?, &read("status")?)
@@ -66,14 +66,13 @@ fn parse(schedstat: &str, status: &str) -> Option<RankTime> {
     Some(RankTime { ran_ns, delayed_ns, wakes: slept.trim().parse().ok()? })
 }
 
-/// The ranks that the job whose parent is `parent` has: of one that was dumped at its end, those
-/// that had not ended before it.
+/// Returns the existing ranks of the job with this parent: for a job dumped at its end, those that hadn't ended.
 pub(crate) fn present_ranks(parent: i32, page: &ProgressReader) -> Result<Vec<JobRank>, RankError> {
     let ranks = process::rank_pids(parent, &page.ranks()?)?;
     Ok(ranks.into_iter().map(|pid| JobRank { pid }).collect())
 }
 
-/// The ranks of the job whose parent is `parent`, once all of them are there.
+/// Returns the ranks of the job with this parent, once all of them exist.
 pub(crate) fn find_ranks(
     parent: i32,
     pass: &LaunchPass,
@@ -97,8 +96,7 @@ pub(crate) fn find_ranks(
     }
 }
 
-/// Puts each rank into its slot and on its vCPU's core of these: the priorities of two slots mean
-/// something only on the same core.
+/// Puts each rank into its slot and on its vCPU's core: the priorities of two slots only matter on the same core.
 pub(crate) fn place_ranks(
     groups: &cgroup::VmGroups,
     cores: &CpuSet,

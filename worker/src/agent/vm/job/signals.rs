@@ -16,10 +16,10 @@ use nix::{
 
 use super::ranks::JobRank;
 
-/// Time between two looks whether they stand still: nobody says so.
+/// Interval at which it is checked whether they stand still, as nothing announces that.
 const LOOK: Duration = Duration::from_micros(300);
 
-/// Why processes don't stand still.
+/// Reasons why processes don't stand still.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StopError {
     #[error("process {pid} can't be sent {signal}")]
@@ -28,8 +28,8 @@ pub(crate) enum StopError {
     Late { pid: i32, after: Duration },
 }
 
-/// Stops these processes, or those of them that are still there, and waits until they stand still.
-/// A throttled one does so only when it has a slice of its quota again.
+/// Stops those of these processes that exist, and waits until they stand still. A throttled process does so only when
+/// it has a slice of its quota again.
 pub(crate) fn stop_ranks(ranks: &[JobRank], limit: Duration) -> Result<(), StopError> {
     send_signal(ranks, Signal::SIGSTOP)?;
     wait_stopped(ranks, limit)
@@ -49,7 +49,7 @@ fn wait_stopped(ranks: &[JobRank], limit: Duration) -> Result<(), StopError> {
     Ok(())
 }
 
-/// Lets stopped processes go on.
+/// Lets stopped processes run on.
 pub(crate) fn go_on(ranks: &[JobRank]) -> Result<(), StopError> {
     send_signal(ranks, Signal::SIGCONT)
 }
@@ -64,7 +64,7 @@ fn send_signal(ranks: &[JobRank], signal: Signal) -> Result<(), StopError> {
     Ok(())
 }
 
-/// Whether a process is stopped, or gone.
+/// Returns whether a process is stopped or gone.
 fn is_still(JobRank { pid }: JobRank) -> bool {
     let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { return true };
     // The name before the state is in parentheses and may hold anything.

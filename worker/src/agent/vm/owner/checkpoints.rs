@@ -29,7 +29,7 @@ use crate::{
 };
 
 impl VmOwner {
-    /// The model says that a checkpoint is due.
+    /// Handles a checkpoint that is due by the model.
     pub(crate) fn checkpoint_is_due(&mut self, key: Key, done: Ppm) {
         if let Some(attempt) = self.attempt_mut(key) {
             attempt.due = Some(done);
@@ -37,7 +37,7 @@ impl VmOwner {
         }
     }
 
-    /// A checkpoint is wanted now, whatever was planned.
+    /// Checkpoints an attempt now, whatever was planned.
     pub(crate) fn checkpoint_now(&mut self, of: TaskRef) {
         let key = attempt_key(Some(of));
         if self.put_off(key, DeferredRequest::Checkpoint(of)).is_none() {
@@ -56,7 +56,7 @@ impl VmOwner {
         self.checkpoint_is_due(key, done);
     }
 
-    /// What of its work a checkpoint of an attempt is due to hold now; why there can be none.
+    /// Returns the part of its work that a checkpoint of an attempt is due to hold now, or why it can have none.
     fn what_is_done(&self, key: Key) -> Result<Ppm, &'static str> {
         let attempt = self.find_attempt(key).ok_or("this attempt is not here")?;
         if !self.context.keeps_checkpoints(&attempt.order) {
@@ -84,7 +84,7 @@ impl VmOwner {
         .ok_or("it does not run")
     }
 
-    /// A checkpoint that is not taken any more costs its time all the same.
+    /// Handles a checkpoint that won't be taken; its task stands still for it all the same.
     pub(crate) fn miss_checkpoint(&mut self, now: Time, key: Key) {
         let Some(attempt) = self.attempt_mut(key) else { return };
         attempt.missed_checkpoints += 1;
@@ -94,7 +94,7 @@ impl VmOwner {
         }
     }
 
-    /// Takes a checkpoint at the place at CRIU that it has.
+    /// Dumps an attempt, in its turn at CRIU.
     pub(crate) fn begin_dump(&mut self, key: Key, stopping: bool) {
         if self.find_attempt(key).is_some_and(|attempt| attempt.parallel_job().is_some()) {
             return self.dump_job(key, stopping);
@@ -184,7 +184,7 @@ impl VmOwner {
         self.begin_upload(key, number, (upload, sent));
     }
 
-    /// The task goes on after its dump as it is promised.
+    /// Lets a task run on after its dump, at its promised pace.
     pub(crate) fn go_on_after_dump(&mut self, key: Key) {
         if let Some(cpu) = self.find_attempt(key).map(VmAttempt::first_cpu) {
             self.refresh_quota(cpu);
@@ -193,7 +193,8 @@ impl VmOwner {
         }
     }
 
-    /// A freeze came before CRIU did. The thaw asks for it again, if it is to be kept by then.
+    /// Gives back the turn at CRIU after a freeze came first. At the thaw the attempt queues again, if a checkpoint
+    /// is still wanted.
     pub(crate) fn release_dump_turn(&mut self, key: Key) {
         let now = self.pass_time();
         self.model.release_task(now, key.0, key.1);
@@ -205,7 +206,7 @@ impl VmOwner {
         self.refresh_quota(cpu);
     }
 
-    /// There is no checkpoint. Nothing is missing where the task had ended before.
+    /// Handles a dump without a checkpoint. Nothing is missing if the task had ended before.
     pub(crate) fn not_kept(&mut self, key: Key, why: Option<String>) {
         let now = self.pass_time();
         let stopping = self.lives.is_stopped(key);
@@ -249,7 +250,7 @@ impl VmOwner {
         self.apply_event(VmEvent::Stored { key, number, ok });
     }
 
-    /// Reports a checkpoint that is stored, or is not, and whose task runs again.
+    /// Reports a checkpoint that was stored or not, and whose task runs again.
     pub(crate) fn report_checkpoint(&mut self, key: Key) {
         let whose = task_ref(self.id, key);
         let Some(pending) = self.attempt_mut(key).and_then(|attempt| attempt.pending.take()) else {
@@ -274,7 +275,7 @@ impl VmOwner {
     }
 }
 
-/// Tells the owner what came of a dump.
+/// Sends the owner the outcome of a dump.
 pub(crate) async fn told_of(
     key: Key,
     taking: BoxedFuture<Result<TakenCheckpoint, SnapshotError>>,

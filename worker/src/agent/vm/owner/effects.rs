@@ -13,15 +13,15 @@ use crate::agent::{
     vm::{attempt::VmAttempt, message::OwnerMessage},
 };
 
-/// Whether it may take its time, in which others need this thread.
+/// Returns whether an effect may take long, so that others need this thread meanwhile.
 const fn takes_time(effect: &VmEffect) -> bool {
     use VmEffect::{Freeze, KillAll, PromoteSlots, Remove, Thaw};
     matches!(effect, Freeze | Thaw | PromoteSlots { .. } | KillAll | Remove)
 }
 
 impl VmOwner {
-    /// Has the attempts hear of an event, and does what is to be done then, as far as that is done
-    /// at once; the rest is for [`Self::do_all`].
+    /// Applies an event to the attempts, and carries out its immediate effects; the others are left to
+    /// [`Self::do_all`].
     pub(crate) fn apply_event(&mut self, event: VmEvent) {
         let effects = self.lives.handle_event(self.made.elapsed(), event);
         self.effects.add_effects(effects);
@@ -42,7 +42,7 @@ impl VmOwner {
         self.effects.end_effects();
     }
 
-    /// Does all that is to be done.
+    /// Carries out all effects.
     pub(crate) async fn do_all(&mut self) {
         self.do_at_once();
         while let Some(effect) = self.effects.take_next() {
@@ -129,7 +129,7 @@ impl VmOwner {
         }
     }
 
-    /// Queues for CRIU. The task runs on until its turn.
+    /// Queues an attempt for CRIU. It runs until its turn.
     fn queue_for_criu(&self, key: Key) {
         let (criu, tell) = (Arc::clone(&self.context.criu), self.tell.clone());
         tokio::spawn(async move {
@@ -140,7 +140,7 @@ impl VmOwner {
         });
     }
 
-    /// The turn at CRIU is this attempt's.
+    /// Hands an attempt its turn at CRIU.
     pub(crate) fn take_turn(&mut self, key: Key, permit: OwnedSemaphorePermit) {
         if let Some(attempt) = self.attempt_mut(key) {
             attempt.permit = Some(permit);
@@ -165,15 +165,15 @@ impl VmOwner {
         })));
     }
 
-    /// Kills all that runs, whatever is being done to it, and says so; what is left behind is
-    /// cleared up after that.
+    /// Kills everything that runs, whatever is being done to it, and reports that; its remains are removed
+    /// afterwards.
     async fn kill_all(&mut self) {
         self.report_share();
         self.remains.kill_all().await;
         self.context.send_report(vm_destroyed(self.id));
     }
 
-    /// The time at which the attempts have something to do by themselves.
+    /// Returns when the attempts have a deadline.
     pub(crate) fn lives_wake_at(&self) -> Option<Instant> {
         self.lives.next_at().map(|at| self.made + at)
     }

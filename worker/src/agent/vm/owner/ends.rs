@@ -28,7 +28,7 @@ use crate::{
 };
 
 impl VmOwner {
-    /// Sees whether a killed process is gone. How it died is known; this reaps it.
+    /// Checks whether a killed process is gone, and reaps it; how it died is known.
     pub(crate) fn reap_process(&mut self, key: Key) {
         let process = self.find_attempt(key).and_then(|attempt| attempt.process.as_ref());
         if process.is_some_and(|process| !matches!(process.try_wait(), Ok(None))) {
@@ -36,7 +36,7 @@ impl VmOwner {
         }
     }
 
-    /// Sees how a process ended, if it has.
+    /// Checks how a process ended, if it has.
     pub(crate) fn judge_end(&mut self, key: Key) {
         let Some(attempt) = self.find_attempt(key) else { return };
         if attempt.own_end.is_some() {
@@ -72,7 +72,7 @@ impl VmOwner {
         Ok(())
     }
 
-    /// Whether its answer is right, and its result, if its program gives one; why there is neither.
+    /// Returns whether its answer is right, and its result if its program gives one; or why there is no answer.
     pub(crate) fn came_of(
         &self,
         key: Key,
@@ -87,10 +87,9 @@ impl VmOwner {
         Some(verdict.map(|(verified, result)| (verified, Some(test_fault::forges_trail(result)))))
     }
 
-    /// Handles an attempt whose work is done, perhaps before its time.
+    /// Handles an attempt whose work is done, perhaps too early.
     ///
-    /// It had a slice or two more than it was promised by now, and its vCPUs are its own for as
-    /// long as it was promised.
+    /// It got a slice or two more than it was promised by now, and keeps its vCPUs for as long as it was promised.
     pub(crate) fn await_time(&mut self, key: Key) {
         self.pass_time();
         let Some(attempt) = self.attempt_mut(key) else { return };
@@ -106,7 +105,7 @@ impl VmOwner {
         }
     }
 
-    /// Takes an attempt that is over out of the books, and reports how it ended.
+    /// Removes an ended attempt, and reports how it ended.
     pub(crate) fn end_attempt(&mut self, key: Key, seats: &[AttemptSeat], end: AttemptOutcome) {
         if end == AttemptOutcome::Refused {
             self.leave_model(key);
@@ -134,7 +133,7 @@ impl VmOwner {
         self.turn_meters();
     }
 
-    /// Reports the end of an attempt of which something is still there.
+    /// Reports the end of an attempt of which something still exists.
     pub(crate) fn say_end(&mut self, key: Key, end: AttemptOutcome) {
         self.leave_model(key);
         let Some(attempt) = self.find_attempt(key) else { return };
@@ -190,8 +189,7 @@ impl VmOwner {
         })));
     }
 
-    /// A job that has failed wants nothing more of its vCPUs: what its neighbours are promised is
-    /// reckoned without it.
+    /// Removes a failed job from the reference, by which its neighbours' promises are computed.
     pub(crate) fn forget_job(&mut self, attempt: &VmAttempt) {
         if attempt.parallel_job().is_some() {
             let at = self.pace.decided_time(&CommandStamp::stamp_now());
@@ -199,7 +197,7 @@ impl VmOwner {
         }
     }
 
-    /// What an attempt that ends now was promised and got. Time must have been passed.
+    /// Returns what an ending attempt was promised and received. Time must have been passed.
     pub(crate) fn account_of(&self, attempt: &VmAttempt, finished: bool) -> AttemptAccount {
         match &attempt.nature {
             AttemptNature::Task(promise) => {
@@ -214,8 +212,7 @@ impl VmOwner {
         }
     }
 
-    /// Takes an attempt whose process is gone out of the books, with its directory; its account
-    /// and what was left of it.
+    /// Removes an attempt whose process is gone, with its directory; returns its account and the attempt.
     fn take_out(
         &mut self,
         key: Key,
@@ -242,7 +239,7 @@ impl VmOwner {
         Some((account, attempt))
     }
 
-    /// The slots of an attempt whose processes are gone are free, and as they were.
+    /// Frees the slots of an attempt whose processes are gone, and resets them.
     pub(crate) fn vacate_slots(&mut self, key: Key, seats: &[AttemptSeat]) {
         let charged = job::charged_ns(&*self.machine, seats);
         if let Some(attempt) = self.attempt_mut(key) {
@@ -261,7 +258,7 @@ impl VmOwner {
         }
     }
 
-    /// Takes an attempt out of the books.
+    /// Removes an attempt.
     pub(crate) fn remove(&mut self, key: Key) -> Option<VmAttempt> {
         let place = self.attempts.iter().position(|a| a.key == key)?;
         let mut attempt = self.attempts.remove(place);

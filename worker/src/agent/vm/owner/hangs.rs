@@ -12,7 +12,11 @@ use crate::agent::{
 };
 
 impl VmOwner {
-    /// Whether a task gets on whose process is there, by what it says of itself.
+    /// Checks that a task whose process exists makes progress, by its own reports.
+    ///
+    /// # Errors
+    ///
+    /// It hangs.
     pub(crate) fn see_alive(
         &mut self,
         key: Key,

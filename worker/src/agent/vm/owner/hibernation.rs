@@ -36,7 +36,7 @@ impl VmOwner {
         }
     }
 
-    /// A freeze that failed leaves it thawed.
+    /// Handles a failed freeze, after which the VM is thawed.
     fn not_frozen(&mut self, why: &str) {
         self.gate.open();
         self.vm_broken(why);

@@ -16,8 +16,8 @@ use crate::agent::{
     },
 };
 
-/// The time until which programs may save their work, on the run's clock, if what is said is that their VM ends: what they
-/// have saved by then is kept, and the rest of the notice is for its way to the coordinator.
+/// Returns until when programs may save their work, on the run's clock, if an announcement says that their VM ends:
+/// what they have saved by then is kept, and the rest of the notice is for sending it.
 pub(super) fn save_at(said: &Announce, asked: &CommandStamp) -> Option<Time> {
     let (Some(What::TerminateAtUs(end)), Some(decided)) = (said.what, asked.at) else {
         return None;
@@ -28,7 +28,7 @@ pub(super) fn save_at(said: &Announce, asked: &CommandStamp) -> Option<Time> {
 }
 
 impl VmOwner {
-    /// Notes that the programs of the VM that save their work at a notice do so from now on, if what is said is one.
+    /// Begins the saves of the VM's programs that save their work at a notice, if the announcement is one.
     pub(super) fn await_saves(&mut self, said: &Announce, asked: &CommandStamp) {
         let (Some(save_at), Some(decided)) = (save_at(said, asked), asked.at) else { return };
         let until = asked.decided_at() + self.context.speedup.to_real(save_at.since(decided));
@@ -44,7 +44,7 @@ impl VmOwner {
         }
     }
 
-    /// Puts off what is asked of an attempt that is still saving its work; gives it back if it is not.
+    /// Puts off a request to an attempt that is still saving its work; returns the request if it isn't.
     pub(super) fn put_off(
         &mut self,
         key: Key,
@@ -56,13 +56,13 @@ impl VmOwner {
         }
     }
 
-    /// The time at which the first of the requests that are put off is due.
+    /// Returns when the first put-off request is due.
     pub(super) fn put_off_until(&self) -> Option<Instant> {
         let saves = self.attempts.iter().filter_map(|it| it.last_save.as_ref());
         saves.filter_map(NoticeSave::put_off_until).min()
     }
 
-    /// Does what was put off and is due by now.
+    /// Carries out put-off requests that are due by now.
     pub(super) fn do_put_off(&mut self, now: Instant) {
         let saves = self.attempts.iter_mut().filter_map(|it| it.last_save.as_mut());
         let due: Vec<DeferredRequest> = saves.filter_map(|save| save.take_due(now)).collect();

@@ -68,7 +68,7 @@ impl VmOwner {
         self.turn_meters();
     }
 
-    /// A launch has come to its end.
+    /// Handles the end of a launch.
     pub(crate) fn hear_launched(&mut self, key: Key, result: Result<AttemptBirth, LaunchFailure>) {
         let came = match result {
             Ok(born) => {
@@ -87,7 +87,7 @@ impl VmOwner {
         self.apply_event(VmEvent::Launched(key, came));
     }
 
-    /// What a launch that was given up has brought to life all the same is to be killed.
+    /// Watches a process whose launch was given up, so that it is killed.
     pub(crate) fn bury_launch(&mut self, key: Key) {
         let Some(attempt) = self.attempt_mut(key) else { return };
         let Some(born) = attempt.born.take() else { return };
@@ -96,7 +96,7 @@ impl VmOwner {
         self.watch_process(key, &process);
     }
 
-    /// The attempt has come to life.
+    /// Records that an attempt has begun, and reports it.
     pub(crate) fn attempt_began(&mut self, key: Key) {
         match self.attempt_mut(key).and_then(|attempt| attempt.born.take()) {
             Some(AttemptBirth::Task(birth)) => self.task_lives(key, birth),
@@ -155,7 +155,8 @@ impl VmOwner {
         self.pace_task(key);
     }
 
-    /// The inputs of an attempt's program have been in its directory since `at`: from then on it is owed time.
+    /// Records that the inputs of an attempt's program have been in its directory since `at`, from when on it is
+    /// promised time.
     fn inputs_are_here(&mut self, key: Key, at: Instant) {
         let now = self.pass_time();
         let Some(attempt) = self.attempt_mut(key) else { return };
@@ -168,7 +169,7 @@ impl VmOwner {
         self.model.head_start(key.0, key.1, late);
     }
 
-    /// The seats of an attempt, by its processes, in the words of the wire.
+    /// Returns the seats of an attempt, by rank, in the wire format.
     pub(crate) fn told_seats(&self, key: Key) -> Seats {
         let vcpus = self.find_attempt(key).map(|attempt| attempt.on.clone()).unwrap_or_default();
         let tier = match self.seats_of(key).first().map(|seat| seat.tier) {
@@ -178,7 +179,7 @@ impl VmOwner {
         Seats { tier: tier.into(), vcpus }
     }
 
-    /// Says when the process has ended.
+    /// Sends the owner a message once a process has ended.
     pub(crate) fn watch_process(&mut self, key: Key, process: &Arc<dyn TaskProcess>) {
         let tell = self.tell.clone();
         let watched = process.watch(Box::new(move || {
@@ -192,7 +193,7 @@ impl VmOwner {
     }
 }
 
-/// Tells the owner what came of a launch, who may be gone by now.
+/// Sends the owner the result of a launch, if the owner still exists.
 fn launch_ended(
     remains: &VmResources,
     tell: &ActorRef<OwnerMessage>,

@@ -6,9 +6,9 @@ use super::VmOwner;
 use crate::agent::{cores::BoundCore, vm::attempt::VmAttempt};
 
 impl VmOwner {
-    /// Makes the quota of vCPU `cpu` what it should be now.
+    /// Updates the quota of vCPU `cpu`.
     ///
-    /// A few reads and writes of the kernel's files, each of some ten microseconds.
+    /// It takes a few reads and writes of the kernel's files, each of some ten microseconds.
     pub(crate) fn refresh_quota(&mut self, cpu: u32) {
         // A frozen VM has its quotas; what they should be is seen to at the thaw. What jobs are
         // owed is paid to all their processes at a time.
@@ -27,7 +27,8 @@ impl VmOwner {
         }
     }
 
-    /// Two tasks run on one host core, or their tiers would mean nothing; one alone on any.
+    /// Binds two tasks of a vCPU to one host core, as their tiers have no effect otherwise, and lets a single one run
+    /// on any.
     fn bind_vcpu(&mut self, cpu: u32, quota: Option<u32>) {
         let lives = &self.lives;
         let runs =
@@ -51,9 +52,9 @@ impl VmOwner {
         }
     }
 
-    /// The quota follows the faster of the vCPU's two tasks; which of them gets the time
-    /// is their groups' priority. What is being born, dumped or dies is exempt by its slot, and no
-    /// reason for its neighbour to run faster.
+    /// Returns the quota of a vCPU, which follows the faster of its two tasks; their groups' priorities decide which
+    /// of them gets the time. A slot in which a process starts, ends or is dumped is exempt from it, so that its
+    /// neighbour doesn't run faster.
     fn wanted_quota(&self, cpu: u32) -> Option<u32> {
         let here = self.attempts.iter().filter(|a| a.first_cpu() == cpu);
         let works = here.filter(|a| self.lives.is_busy(a.key) || self.lives.is_running(a.key));
@@ -71,8 +72,8 @@ impl VmOwner {
         }
     }
 
-    /// The share of a host core that this attempt is promised now, were it not to stand still, in
-    /// ppm: of a background what its foreground leaves.
+    /// Returns the share of a host core that an attempt is promised now if it doesn't stand still, in ppm; for a
+    /// background it is what the foreground leaves.
     pub(crate) fn share_promised(&self, attempt: &VmAttempt) -> u32 {
         let (task, number) = attempt.key;
         let share = attempt.task_promise().map_or(0, |promise| promise.share);
@@ -80,7 +81,7 @@ impl VmOwner {
         u32::try_from(speed.scale_number(u64::from(share))).unwrap_or(u32::MAX)
     }
 
-    /// The share of a host core this attempt should get now, standing still or not.
+    /// Returns the share of a host core that an attempt should get now, whether it stands still or not, in ppm.
     pub(crate) fn quota_of(&self, attempt: &VmAttempt) -> u32 {
         let (task, number) = attempt.key;
         let share = attempt.task_promise().map_or(0, |promise| promise.share);

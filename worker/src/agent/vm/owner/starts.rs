@@ -95,7 +95,7 @@ impl VmOwner {
         Ok(())
     }
 
-    /// Gives a task of one process its seat in the model; its vCPU and what it is promised.
+    /// Seats a task of one process in the model; returns its vCPU and its promise.
     fn seat_task(
         &mut self,
         key: Key,
@@ -154,7 +154,7 @@ impl VmOwner {
         Ok((cpu, promise))
     }
 
-    /// Has the reference begin with a job; what is particular to it.
+    /// Begins a job in the reference; returns its state.
     fn seat_job(
         &mut self,
         key: Key,
@@ -194,8 +194,8 @@ impl VmOwner {
         Ok(JobState { points, ..JobState::default() })
     }
 
-    /// Refuses vCPUs on which there are tasks of the other kind: what one of these makes of a vCPU
-    /// that it shares is not known to what the other is held to.
+    /// Refuses vCPUs with tasks of the other kind: how those use a shared vCPU isn't known to the model or reference
+    /// of this kind.
     pub(crate) fn others_on(&self, on: &[u32], jobs: bool) -> Result<(), String> {
         let is_there = |a: &VmAttempt| !self.lives.is_dead(a.key);
         let other = self.attempts.iter().find(|a| {
@@ -212,7 +212,7 @@ impl VmOwner {
         }
     }
 
-    /// Why a job can't be on these vCPUs.
+    /// Explains why a job can't run on these vCPUs.
     pub(crate) fn no_place(&self, on: &[u32]) -> String {
         let last = self.vcpu_count().saturating_sub(1);
         let on = list_numbers(on);
@@ -220,12 +220,12 @@ impl VmOwner {
     }
 }
 
-/// Numbers in a row, for a message.
+/// Formats numbers as a list, for a message.
 fn list_numbers(all: &[u32]) -> String {
     all.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// A plan in the words of the reference, if it is one for so many processes.
+/// Converts a plan for the reference; `None` if it isn't one for this number of processes.
 fn job_program(plan: &Plan, processes: usize) -> Option<ideal::JobProgram> {
     let Plan { real_runtime_us, phases, usage_ppm: usage } = plan.clone();
     let runtime = Duration::from_micros(real_runtime_us);
@@ -233,7 +233,7 @@ fn job_program(plan: &Plan, processes: usize) -> Option<ideal::JobProgram> {
     is_plan.then_some(ideal::JobProgram { runtime, phases, usage })
 }
 
-/// At which parts of its work a task is checkpointed.
+/// Reads the parts of its work at which a task is checkpointed.
 fn checkpoint_points(ppm: &[u32]) -> Result<Vec<Ppm>, String> {
     if !ppm.is_sorted() || ppm.iter().any(|&due| due > Ppm::ONE.get()) {
         return Err(format!(

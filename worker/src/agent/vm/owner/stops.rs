@@ -67,8 +67,8 @@ impl VmOwner {
         }
     }
 
-    /// Lets an attempt that ends get on: throttled, or in the background, it would do so late. Its
-    /// work is done, or it does none with the signal pending; its neighbours keep their quota.
+    /// Exempts an ending attempt from its quota: throttled or in the background it would end late. Its work is done,
+    /// or it does none with the signal pending; its neighbours keep their quota.
     pub(crate) fn exempt_ending(&mut self, key: Key) {
         for seat in self.seats_of(key) {
             if seat.tier == Tier::Background {
@@ -86,12 +86,12 @@ impl VmOwner {
         }
     }
 
-    /// The attempt has ended, and that was reported.
+    /// Reports that an attempt has ended, and that this was reported before.
     pub(crate) fn say_unknown(&self, key: Key) {
         self.say_stopped(key, (0, None), AttemptAccount::default());
     }
 
-    /// What is kept of the work of an attempt, and the checkpoint that keeps it.
+    /// Returns the part of an attempt's work that is kept, in ppm, and the checkpoint that holds it.
     pub(crate) fn kept_of(attempt: &VmAttempt, kept: KeptWork) -> (u32, Option<u32>) {
         match (kept, &attempt.pending) {
             (KeptWork::Checkpoint(number), Some(pending)) => (pending.ppm, Some(number)),
@@ -100,7 +100,7 @@ impl VmOwner {
         }
     }
 
-    /// With what of its work is done, and the checkpoint that keeps that.
+    /// Reports a stopped attempt with the part of its work that is done, and the checkpoint that holds it.
     pub(crate) fn say_stopped(
         &self,
         key: Key,
@@ -127,7 +127,7 @@ impl VmOwner {
         }
     }
 
-    /// What a vCPU is has changed: its quota does, and what those on it are promised.
+    /// Sets a vCPU's share of a core, and with it its quota and the promises of its tasks.
     pub(crate) fn set_supply(&mut self, set: SetSupply, asked: &CommandStamp) {
         let now = self.pass_time();
         let since = if self.is_frozen() { now } else { self.clock.note_decided(asked) };

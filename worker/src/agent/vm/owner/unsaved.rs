@@ -12,7 +12,7 @@ use crate::agent::{
 };
 
 impl VmOwner {
-    /// Says of each save that is under way how far it has come: its VM goes, and nothing more will come of it.
+    /// Logs the progress of each save under way on a VM that is about to end, as it won't be completed.
     pub(super) fn say_unsaved(&self) {
         for attempt in &self.attempts {
             let Some(far) = self.how_far(attempt) else { continue };
@@ -22,8 +22,8 @@ impl VmOwner {
         }
     }
 
-    /// How far the save of an attempt has come, as it stands after a colon; `None` where none is under way, or the
-    /// coordinator has it already.
+    /// Describes the progress of an attempt's save, as it stands after a colon; `None` if none is under way, or the
+    /// coordinator has it.
     fn how_far(&self, attempt: &VmAttempt) -> Option<String> {
         if attempt.last_save.as_ref().is_some_and(|save| save.put_off_until().is_some()) {
             return Some("its program was still saving it by itself".to_owned());

@@ -22,17 +22,17 @@ use crate::{
 };
 
 impl VmOwner {
-    /// The reference goes on to now.
+    /// Passes the reference's time to now.
     pub(crate) fn pace_now(&mut self) {
         self.pace_to(Instant::now());
     }
 
-    /// What of its work a job should have done by now, if it is not through.
+    /// Returns the part of its work that a job should have done by now; `None`: it should have finished.
     pub(crate) fn job_done(&self, key: Key) -> Option<Ppm> {
         self.pace.ideal.part_done(key).map(Ppm::new)
     }
 
-    /// Has the jobs checkpointed that are where they are to be.
+    /// Checkpoints the jobs that have reached a checkpoint position.
     pub(crate) fn checkpoint_jobs_that_are_due(&mut self) {
         let mut due = Vec::new();
         let ideal = &self.pace.ideal;
@@ -52,7 +52,7 @@ impl VmOwner {
         }
     }
 
-    /// From now on a job should stand still, for what a checkpoint costs.
+    /// Makes a job stand still in the reference from now on, for the cost of a checkpoint.
     pub(crate) fn hold_job(&mut self, key: Key) {
         let Some(attempt) = self.find_attempt(key).filter(|a| a.parallel_job().is_some()) else {
             return;
@@ -65,13 +65,13 @@ impl VmOwner {
         }
     }
 
-    /// What a checkpoint costs, in the whole microseconds in which it is reported.
+    /// Returns the real time of a checkpoint's cost, in the whole microseconds in which it is reported.
     fn real_cost(&self, attempt: &VmAttempt) -> Duration {
         let cost = Span::from_micros(attempt.order.emulated_checkpoint_cost_us);
         Duration::from_micros(whole_micros(self.context.speedup.to_real(cost)))
     }
 
-    /// A checkpoint that the job should have taken is not wanted any more.
+    /// Withdraws a checkpoint that a job should have taken.
     pub(crate) fn release_job(&mut self, key: Key) {
         if self.find_attempt(key).is_some_and(|attempt| attempt.parallel_job().is_some()) {
             let at = self.pace.decided_time(&CommandStamp::stamp_now());
@@ -82,7 +82,7 @@ impl VmOwner {
         }
     }
 
-    /// Takes a checkpoint of a job at the place at CRIU that it has.
+    /// Checkpoints a job, in its turn at CRIU.
     pub(crate) fn dump_job(&mut self, key: Key, stopping: bool) {
         if self.context.hold_checkpoints && !stopping {
             // From now on, whenever it was due: a busy host makes a checkpoint later, never longer.
@@ -104,7 +104,7 @@ impl VmOwner {
         tokio::spawn(told_of(key, machine.dump_job(dump), self.tell.clone()));
     }
 
-    /// What a dump changed of a job's slots is as it was.
+    /// Resets what a dump changed of a job's slots.
     pub(crate) fn job_is_as_it_was(&mut self, key: Key) {
         if self.find_attempt(key).is_none_or(|attempt| attempt.parallel_job().is_none()) {
             return;
@@ -115,7 +115,7 @@ impl VmOwner {
         }
     }
 
-    /// After its dump a job stands still for as long as it has to.
+    /// Makes a job stand still after its dump for the rest of the due time.
     pub(crate) fn job_stands(&mut self, key: Key) {
         if self.find_attempt(key).is_none_or(|attempt| attempt.parallel_job().is_none()) {
             return;
@@ -141,7 +141,7 @@ impl VmOwner {
         self.turn_meters();
     }
 
-    /// Lets the jobs go on that have stood still for long enough.
+    /// Lets jobs run on that have stood still for the due time.
     pub(crate) fn jobs_go_on(&mut self, now: Instant) {
         let is_due = |at: Instant| at <= now;
         let due = self.attempts.iter().filter(|a| {

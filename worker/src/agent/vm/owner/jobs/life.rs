@@ -88,7 +88,7 @@ impl VmOwner {
         self.apply_event(VmEvent::Promote(key));
     }
 
-    /// The jobs stand still with their VM.
+    /// Freezes the reference with the VM.
     pub(crate) fn jobs_freeze(&mut self, asked: &CommandStamp) {
         self.pace.freeze_pace(asked);
         let machine = &self.machine;
@@ -98,13 +98,13 @@ impl VmOwner {
         }
     }
 
-    /// And go on with it.
+    /// Thaws the reference with the VM.
     pub(crate) fn jobs_thaw(&mut self, asked: &CommandStamp) {
         self.pace.thaw_pace(asked);
         self.turn_meters();
     }
 
-    /// Whether the job should still be at work, though it is over.
+    /// Returns whether a job that has ended should still be running.
     pub(crate) fn is_job_early(&mut self, key: Key) -> bool {
         let due = self.pace.due_time(key, Instant::now());
         let machine = Arc::clone(&self.machine);
@@ -114,7 +114,7 @@ impl VmOwner {
         due.is_some_and(|due| !due.is_near)
     }
 
-    /// Reports the jobs that are over and by now should be.
+    /// Reports ended jobs whose time has come.
     pub(crate) fn conclude_early(&mut self, now: Instant) {
         if self.is_frozen() {
             return;
@@ -135,7 +135,7 @@ impl VmOwner {
         }
     }
 
-    /// What a job was due and got.
+    /// Returns the account of what a job was due and received.
     pub(crate) fn job_account(&self, job: &JobState) -> JobAccount {
         let core_ppm = u64::from(self.core_ppm.unwrap_or(1_000_000));
         let quota = |speed_ppm: u32| {

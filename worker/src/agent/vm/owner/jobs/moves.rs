@@ -44,7 +44,7 @@ impl VmOwner {
         self.apply_event(VmEvent::Move { key, on });
     }
 
-    /// A job that has not begun anywhere is to begin there.
+    /// Sends a job that hasn't begun to other vCPUs.
     pub(crate) fn redirect_job(&mut self, key: Key, on: Vec<u32>) {
         let Some(attempt) = self.attempt_mut(key) else { return };
         attempt.on.clone_from(&on);
@@ -53,7 +53,7 @@ impl VmOwner {
         }
     }
 
-    /// Dumps a job, for it to leave its places.
+    /// Dumps a job so that it leaves its seats.
     pub(crate) fn dump_for_move(&mut self, key: Key) {
         let (machine, tell) = (Arc::clone(&self.machine), self.tell.clone());
         let pass = self.gate.make_pass();
@@ -75,7 +75,7 @@ impl VmOwner {
         });
     }
 
-    /// A job is gone from its old places, kept or not, or is not.
+    /// Handles the result of a job's leaving.
     pub(crate) fn hear_left(&mut self, key: Key, leaving: JobDeparture) {
         let left = match leaving {
             JobDeparture::Overtaken => DepartureOutcome::Overtaken,
@@ -95,7 +95,7 @@ impl VmOwner {
         self.apply_event(VmEvent::Left(key, left));
     }
 
-    /// Notes how a job left.
+    /// Records how a job left.
     fn note_move(&mut self, key: Key, dump: Duration, bytes: u64, lost: Option<String>) {
         let Some(attempt) = self.attempt_mut(key) else { return };
         if let Some(why) = &lost {
@@ -107,7 +107,7 @@ impl VmOwner {
         job.moving = Some(OngoingMove { asked, dump, bytes, lost });
     }
 
-    /// A job whose processes are gone is to go on there.
+    /// Launches a job that has left its seats on its new vCPUs.
     pub(crate) fn gone_from(&mut self, key: Key, on: Vec<u32>) {
         let Some(attempt) = self.attempt_mut(key) else { return };
         (attempt.process, attempt.page) = (None, None);
@@ -117,7 +117,7 @@ impl VmOwner {
         }
     }
 
-    /// The checkpoint with which a job left is of no use.
+    /// Handles a moved job whose checkpoint is of no use, so that it begins anew.
     pub(crate) fn begins_anew(&mut self, key: Key, why: String) {
         let moving =
             self.attempt_mut(key).and_then(|a| a.job_mut()).and_then(|j| j.moving.as_mut());

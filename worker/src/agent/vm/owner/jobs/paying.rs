@@ -20,15 +20,14 @@ use crate::{
     cgroup,
 };
 
-/// Time between two counts of the processes' doings: what one does after the last time before its
-/// end is not.
+/// Interval at which processes' times are counted: what one does between the last count and its end is lost.
 const COUNT_EVERY: Duration = Duration::from_millis(250);
 
-/// Time between two comparisons of every job with what it should have done.
+/// Interval at which every job is compared with the reference.
 const PAY_EVERY: Duration = Duration::from_millis(25);
 
 impl VmOwner {
-    /// The time at which jobs are to be looked at, if there are any.
+    /// Returns when jobs must be looked at, if there are any.
     pub(crate) fn jobs_wake_at(&self) -> Option<Instant> {
         // Without jobs, too, it is told when there are credits again.
         let has_jobs =
@@ -39,7 +38,7 @@ impl VmOwner {
         has_jobs.then(|| of_checkpoints.map_or(always, |at| at.min(always)))
     }
 
-    /// Does for jobs what is due by now.
+    /// Does what is due for jobs by now.
     pub(crate) fn see_to_jobs(&mut self, now: Instant) {
         if self.jobs_wake_at().is_none() {
             return;
@@ -58,8 +57,7 @@ impl VmOwner {
         }
     }
 
-    /// The reference goes on to now, and with it the credits: what is counted from here on is at the
-    /// speed that they allow.
+    /// Passes the reference's time and its credits to now: later counts are at the speed that they allow.
     pub(crate) fn pace_to(&mut self, now: Instant) {
         let attempts = &self.attempts;
         self.pace.advance_to(now, |key| attempts.iter().all(|a| a.key != key));
@@ -70,7 +68,7 @@ impl VmOwner {
         }
     }
 
-    /// Counts up to now what all processes of jobs did, and from now on in the situations of now.
+    /// Counts the times of all processes of jobs up to now, and begins new counts.
     pub(crate) fn turn_meters(&mut self) {
         if self.is_frozen() {
             return;
@@ -92,7 +90,7 @@ impl VmOwner {
         }
     }
 
-    /// Gives up the jobs that hang.
+    /// Gives up jobs that hang.
     fn look_for_hangs(&mut self) {
         let jobs = self
             .attempts
@@ -110,9 +108,8 @@ impl VmOwner {
         }
     }
 
-    /// The share of a host core that a job was due since it was looked at last, in ppm: nothing
-    /// while its processes wait, or a foreground is in their way. One that should be through is due
-    /// a vCPU.
+    /// Returns the share of a host core that a job was due since it was compared last, in ppm: nothing while its
+    /// processes wait, or a foreground is in their way. A job that should have finished is due a vCPU.
     pub(crate) fn job_share(&self, key: Key, job: &JobState, now: Instant) -> u32 {
         if self.pace.ideal.ended_at(key).is_some() {
             return self.pace.core_ppm(self.core_ppm.unwrap_or(0));
@@ -123,8 +120,7 @@ impl VmOwner {
         u32::try_from(due * 1_000_000 / span).unwrap_or(u32::MAX)
     }
 
-    /// Compares all jobs with what they should have done, and sets the quotas that make up for the
-    /// difference.
+    /// Compares all jobs with the reference, and sets quotas that make up for differences.
     pub(crate) fn pay_jobs(&mut self, now: Instant) {
         let Some(core_ppm) = self.core_ppm else { return };
         self.pace_to(now);
@@ -163,7 +159,7 @@ impl VmOwner {
         }
     }
 
-    /// Does what a test may want: see [`test_fault`].
+    /// Injects a test's fault: see [`test_fault`].
     fn play_fault(&self, owed: &[OwedTime]) {
         let busy = (0..).zip(owed).find(|(_, owed)| owed.foreground.is_some());
         if let Some((vcpu, span)) =

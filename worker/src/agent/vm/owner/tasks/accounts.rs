@@ -13,7 +13,7 @@ use crate::agent::{
 };
 
 impl VmOwner {
-    /// CPU time that an attempt's slot has been charged since its beginning, in nanoseconds.
+    /// Returns the CPU time charged to an attempt's slot since its start, in nanoseconds.
     pub(crate) fn charged_ns(&self, attempt: &VmAttempt, promise: &TaskPromise) -> u64 {
         if attempt.process.is_none() {
             return 0;
@@ -30,7 +30,7 @@ impl VmOwner {
         }
     }
 
-    /// What a task of one process was charged beside what is due of it, where the kernel says so.
+    /// Returns what a task of one process was charged and what it was due, if the kernel tells it.
     pub(crate) fn work_of(&self, attempt: &VmAttempt) -> Option<CpuTime> {
         let promise = attempt.task_promise().filter(|_| attempt.process.is_some())?;
         let charged = self.machine.slot_cpu_ns(attempt.first_cpu(), promise.slot).ok()?;
@@ -42,12 +42,12 @@ impl VmOwner {
         })
     }
 
-    /// The most CPU time that the kernel gives out at a time under an attempt's quota.
+    /// Returns the most CPU time that the kernel hands out at a time under an attempt's quota.
     fn slice_of(&self, attempt: &VmAttempt) -> Duration {
         self.machine.quota(self.quota_of(attempt)).period_slice().max(self.context.tick)
     }
 
-    /// The account of an attempt that ends now. Time must have been passed.
+    /// Returns the ledger of an attempt that ends now. Time must have been passed.
     pub(crate) fn ledger_of(
         &self,
         attempt: &VmAttempt,
@@ -86,7 +86,7 @@ impl VmOwner {
         }
     }
 
-    /// What a task of one process was promised and got so far, births and CRIU apart.
+    /// Returns what a task of one process was promised and received so far, without starts and CRIU.
     pub(crate) fn share_of(&self, attempt: &VmAttempt) -> CpuAccount {
         let Some(promise) = attempt.task_promise().filter(|_| attempt.process.is_some()) else {
             return CpuAccount::default();
@@ -98,8 +98,7 @@ impl VmOwner {
         }
     }
 
-    /// What was promised and received since the VM was created; what jobs were, is in their
-    /// accounts.
+    /// Reports what was promised and received since the VM was created, without jobs, which have their own accounts.
     pub(crate) fn report_share(&mut self) {
         if self.core_ppm.is_some() {
             return;

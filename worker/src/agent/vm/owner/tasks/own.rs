@@ -19,12 +19,12 @@ use crate::{
     process::ProcessEnd,
 };
 
-/// A program that does nothing for so long on the run's clock since it was restored, and for so long in real time, is told.
+/// Time on the run's clock and in real time after which a restored program that does nothing is reported.
 const IDLE: Span = Span::from_secs(300);
 const IDLE_REAL: Duration = Duration::from_secs(10);
 
 impl VmOwner {
-    /// Takes down what a program of the user's own got by now, if an attempt is one.
+    /// Records the CPU time of a user's own program.
     pub(crate) fn meter_own(&mut self, key: Key) {
         let Some(attempt) = self.find_attempt(key).filter(|it| it.own.is_some()) else { return };
         if attempt.own_end.is_some() {
@@ -55,8 +55,7 @@ impl VmOwner {
         self.watch_restored(key, worked);
     }
 
-    /// Tells of a program that has done nothing for long since it was restored, once; `worked`: CPU time of its slot so
-    /// far.
+    /// Reports once that a restored program has done nothing for long; `worked` is the CPU time of its slot so far.
     fn watch_restored(&mut self, key: Key, worked: u64) {
         let long = self.context.speedup.to_real(IDLE).max(IDLE_REAL);
         let whose = task_ref(self.id, key);
@@ -77,10 +76,11 @@ impl VmOwner {
         }
     }
 
-    /// Has a task stand still, or go on: a program of the user's own by its slot, as it must not notice.
+    /// Stops a task or lets it run on; a user's own program is held by its slot, so that it doesn't notice.
     ///
     /// # Errors
-    /// What could not be done, in words.
+    ///
+    /// In words, what failed.
     pub(crate) fn set_standing(&self, key: Key, stands: bool) -> Result<(), String> {
         let Some(attempt) = self.find_attempt(key) else { return Ok(()) };
         let Some(process) = &attempt.process else { return Ok(()) };
@@ -99,8 +99,8 @@ impl VmOwner {
         }
     }
 
-    /// Sees to the end of a program of the user's own, if the attempt is one: its answer is checked and what it left
-    /// kept, and only then has it ended for its coordinator.
+    /// Handles the end of a user's own program: its answer is checked and its files are kept before its end is
+    /// reported. False if the task runs no such program.
     pub(crate) fn own_has_ended(&mut self, key: Key, ended: ProcessEnd) -> bool {
         let now = self.pass_time();
         self.meter_own(key);
@@ -150,7 +150,7 @@ impl VmOwner {
         true
     }
 
-    /// What a program left is kept, as far as it can be: it has ended.
+    /// Reports the end of a user's own program, whose files are kept as far as possible.
     pub(crate) fn hear_own_kept(&mut self, key: Key, kept: KeptOutputs) {
         let machine = Arc::clone(&self.machine);
         let Some(attempt) = self.attempt_mut(key) else { return };
@@ -168,8 +168,7 @@ impl VmOwner {
         self.apply_event(VmEvent::Exited(key, Ok(())));
     }
 
-    /// Ends the check of an attempt whose program has ended, if it has one: it is all that is in its slot. What the
-    /// program left is sent no more.
+    /// Ends the check of an attempt's program, which is all that is in its slot. Further files aren't sent.
     pub(crate) fn end_check(&self, key: Key) {
         let Some(attempt) = self.find_attempt(key) else { return };
         attempt.pass.revoke_launch();
@@ -177,8 +176,8 @@ impl VmOwner {
         self.machine.kill_slot(attempt.first_cpu(), promise.slot);
     }
 
-    /// The time that a program should have taken that took so long: less, if it lacked CPU time that it was promised
-    /// and wanted, and more, if it had too much.
+    /// Returns the time that a program should have taken that took `took`: less if it lacked CPU time that it was
+    /// promised and wanted, and more if it had too much.
     pub(crate) fn should_have_taken(&self, key: Key, took: Duration) -> Option<Duration> {
         let attempt = self.find_attempt(key)?;
         let (own, promise) = (attempt.own.as_ref()?, attempt.task_promise()?);

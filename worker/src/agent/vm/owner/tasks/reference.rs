@@ -18,12 +18,12 @@ use crate::agent::{
     },
 };
 
-/// How soon it is looked at again at the soonest.
+/// Shortest time until the model is looked at again.
 const SHORTEST: Duration = Duration::from_millis(1);
 
 impl VmOwner {
-    /// Passes time up to now to the model; the time it is. Credits are drained by what the tasks
-    /// are promised: that is what they get, a slice sooner or later.
+    /// Passes the model's time to now, and returns it. Tasks use credits by what they are promised, which is what
+    /// they get a slice sooner or later.
     pub(crate) fn pass_time(&mut self) -> Time {
         // A frozen VM's clock stands, and what it will have stood is known at the thaw.
         if self.is_frozen() {
@@ -40,7 +40,7 @@ impl VmOwner {
         now
     }
 
-    /// Passes time, and does what has come due by it.
+    /// Passes the model's time, and handles what has become due.
     pub(crate) fn let_happen(&mut self) {
         let now = self.pass_time();
         let mut told = Vec::new();
@@ -61,14 +61,14 @@ impl VmOwner {
         }
     }
 
-    /// The time at which the model wants to be looked at.
+    /// Returns when the model must be looked at.
     pub(crate) fn model_wakes_at(&mut self) -> Option<Instant> {
         let at = self.clock.instant_of(self.model.next_at()?);
         Some(at.max(Instant::now() + SHORTEST))
     }
 
-    /// CPU time that a task should have worked by now, in nanoseconds: all that it had to
-    /// where its time has come. Time must have been passed.
+    /// Returns the CPU time that a task should have worked by now, in nanoseconds: all of its work once its time has
+    /// come. Time must have been passed.
     pub(crate) fn promised_time(&self, (task, number): Key, of: &TaskPromise) -> u64 {
         let whole = of.ledger.whole_work();
         if let Some(promised) = of.final_promise {
@@ -85,8 +85,8 @@ impl VmOwner {
         u64::try_from(done).unwrap_or(whole).saturating_sub(unwanted)
     }
 
-    /// Lets a program of the user's own go on that has not ended by the time that its user said; `false`
-    /// where the task runs none.
+    /// Lets a user's own program run on that hasn't ended by the time that its user gave; false if the task runs
+    /// none.
     fn takes_longer(&mut self, key: Key) -> bool {
         let now = self.pass_time();
         let Some(attempt) = self.find_attempt(key).filter(|attempt| attempt.own.is_some()) else {
@@ -97,8 +97,7 @@ impl VmOwner {
         true
     }
 
-    /// Real time from now until an attempt is promised this much CPU time; `None`: never, as
-    /// things are.
+    /// Returns the real time from now until an attempt is promised this much CPU time; `None`: never, as things are.
     pub(crate) fn time_to_promise(&self, attempt: &VmAttempt, promised: u64) -> Option<Duration> {
         let runtime = u128::from(attempt.order.emulated_runtime_us);
         let whole = attempt.task_promise()?.ledger.whole_work();
@@ -109,7 +108,7 @@ impl VmOwner {
         Some(self.context.speedup.to_real(self.model.time_to(task, number, done)?))
     }
 
-    /// Takes an attempt out of the model; its promise is final.
+    /// Removes an attempt from the model, so that its promise is final.
     pub(crate) fn leave_model(&mut self, key: Key) {
         let now = self.pass_time();
         let promise = self.find_attempt(key).and_then(VmAttempt::task_promise);
@@ -122,7 +121,7 @@ impl VmOwner {
         }
     }
 
-    /// By now the attempt should have finished.
+    /// Handles an attempt that should have finished by now.
     fn time_has_come(&mut self, key: Key) {
         let finished = self.model.task_progress(key.0, key.1).and_then(|p| p.finished);
         let (speedup, skipped) = (self.context.speedup, self.clock.hibernated_time());
@@ -134,7 +133,7 @@ impl VmOwner {
         self.apply_event(VmEvent::TimeHasCome(key));
     }
 
-    /// The use has changed: says what is left.
+    /// Reports the credits, as their use has changed.
     pub(crate) fn report_credits(&mut self) {
         self.pass_time();
         if self.pace.credits_now().is_some() {
@@ -143,7 +142,7 @@ impl VmOwner {
         self.say_credits();
     }
 
-    /// Says what there is as of the time that was passed.
+    /// Reports the credits at the model's time.
     pub(crate) fn say_credits(&self) {
         let of_tasks =
             |balance| (balance, self.clock.of_run(self.model.now()).map(Time::as_micros));
