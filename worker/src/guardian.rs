@@ -31,10 +31,11 @@ pub struct GroupGuardian {
 impl GroupGuardian {
     /// Starts the guardian of this process, whose tree will be called `name`.
     ///
-    /// To be called before any thread is started: it forks and goes on in the child.
+    /// Must be called before any thread is started: it forks and continues in the child.
     ///
     /// # Errors
-    /// Where there are threads already, or nobody can say, or the fork fails.
+    ///
+    /// There are threads already, that can't be found out, or the fork fails.
     #[expect(unsafe_code, reason = "fork is unsafe in general")]
     pub fn start_guardian(hierarchy: &CgroupHierarchy, name: InstanceName) -> Result<Self> {
         let threads = threads::count_threads()
@@ -64,8 +65,8 @@ impl GroupGuardian {
         self.identity
     }
 
-    /// Whether it still watches. Where somebody killed it, an abrupt end of the worker
-    /// leaves its tasks until the next worker's start.
+    /// Returns whether it still watches. If it was killed, an abrupt end of the worker leaves its tasks until the
+    /// next worker's start.
     #[must_use]
     pub fn is_alive(&self) -> bool {
         self.identity.is_alive()

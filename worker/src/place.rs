@@ -18,11 +18,11 @@ pub enum ProcessPlace {
     Podman,
     /// A container of a pod of Kubernetes.
     Kubernetes,
-    /// A container of an engine that leaves no mark of its own.
+    /// A container of an unknown engine.
     Container,
 }
 
-/// The marks by which a place is told.
+/// Marks by which it is known where a process runs.
 #[derive(Debug, Default)]
 struct PlaceMarks {
     dockerenv: bool,
@@ -31,8 +31,8 @@ struct PlaceMarks {
     /// `$container` of this process or of PID 1.
     container: bool,
     invocation: bool,
-    /// Whether the kernel's threads can be seen, as in no PID namespace but the first: what is there of
-    /// a container's engine came with the host's file system then.
+    /// True if the kernel's threads are visible, as in the first PID namespace only: marks of a container engine then
+    /// came with the host's file system.
     kthreads: bool,
     /// The text of `/proc/self/cgroup`.
     groups: String,
@@ -83,13 +83,13 @@ impl ProcessPlace {
         PlaceMarks::read_marks().judge_place()
     }
 
-    /// Whether an engine has put a container around the process.
+    /// Returns whether the process runs in a container.
     #[must_use]
     pub fn is_container(self) -> bool {
         !matches!(self, Self::Host | Self::Unit)
     }
 
-    /// The place in words, with the kind of control groups that it has.
+    /// Describes the place in words, with its kind of control groups.
     #[must_use]
     pub fn place_words(self, hierarchy: Option<&CgroupHierarchy>, has_both: bool) -> String {
         let groups = match hierarchy.map(CgroupHierarchy::is_v2) {
@@ -109,7 +109,7 @@ impl ProcessPlace {
         format!("{what}, {groups}")
     }
 
-    /// What to add for capabilities that are lacking, named without `CAP_`.
+    /// Describes how to add missing capabilities, named without `CAP_`.
     #[must_use]
     pub fn to_add_capabilities(self, names: &[&str]) -> String {
         let list = names.join(", ");
@@ -136,7 +136,7 @@ impl ProcessPlace {
         }
     }
 
-    /// What to add where the filter of system calls is in the way.
+    /// Describes how to lift a filter of system calls.
     #[must_use]
     pub fn to_lift_seccomp(self) -> String {
         match self {
@@ -158,7 +158,7 @@ impl ProcessPlace {
         }
     }
 
-    /// What to add where the user is not root.
+    /// Describes how to become root.
     #[must_use]
     pub fn to_be_root(self) -> String {
         match self {
@@ -172,7 +172,7 @@ impl ProcessPlace {
         }
     }
 
-    /// What to add where a mount is refused.
+    /// Describes how to allow a refused mount.
     #[must_use]
     pub fn to_mount(self) -> String {
         match self {
@@ -195,7 +195,7 @@ impl ProcessPlace {
         }
     }
 
-    /// What to add for a group with less weight than its neighbours.
+    /// Describes how to raise the weight of a group that has less than its neighbours.
     #[must_use]
     pub fn to_weigh_more(self) -> String {
         match self {

@@ -2,25 +2,25 @@
 
 use super::{CpuQuota, TierSlot};
 
-/// What a vCPU should have, and how many keep each of its slots from being bound by it.
+/// Wanted bandwidth of a vCPU, and how many callers exempt each of its slots from a quota.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct VcpuBandwidth {
     pub(crate) quota: Option<CpuQuota>,
-    /// What each slot may have of it; not more than all.
+    /// Largest part of it for each slot.
     pub(crate) caps: [Option<CpuQuota>; 2],
     /// How many keep slot `a` and slot `b`, in this order, from being bound by a quota.
     lifted: [u32; 2],
-    /// What the vCPU's group was told, and each slot's.
+    /// Quota written to the vCPU's group, and to each slot's.
     pub(crate) told: ToldQuota,
     pub(crate) slots_told: [ToldQuota; 2],
 }
 
-/// What a group was told: the kernel's word, where the rest is what should be.
+/// Quota that was last written to a group, as opposed to the wanted one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ToldQuota {
     /// This quota or, as every new group has it, none.
     Quota(Option<CpuQuota>),
-    /// A write failed: it may have what it had, what it was to have, or none.
+    /// A write failed: the group has its old quota, the new one, or none.
     Unknown,
 }
 
@@ -31,7 +31,7 @@ impl Default for ToldQuota {
 }
 
 impl ToldQuota {
-    /// Whether it has a quota for certain, and one that is at most as much as `limit`.
+    /// Returns whether the group has a quota for certain, of at most `limit`.
     pub(crate) fn is_within(self, limit: CpuQuota) -> bool {
         matches!(self, Self::Quota(Some(quota)) if quota.is_at_most(limit))
     }
@@ -59,14 +59,14 @@ impl VcpuBandwidth {
         *lifted = lifted.saturating_sub(1);
     }
 
-    /// The group of `slot` is a new one, which has no quota yet.
+    /// Records that the group of `slot` was created anew, without a quota.
     pub(crate) fn made_anew(&mut self, slot: TierSlot) {
         let [a, b] = &mut self.slots_told;
         *(if slot == TierSlot::A { a } else { b }) = ToldQuota::default();
     }
 
-    /// While one slot is exempt the vCPU's group can have no quota, so the other slot gets it:
-    /// a neighbour that is being born or dumped is no reason to run faster.
+    /// Returns the quotas to be in force. While one slot is exempt, the vCPU's group can have no quota, so the other
+    /// slot gets it: a neighbour that is being started or dumped is no reason to run faster.
     pub(crate) fn in_force(&self) -> InForce {
         let lifted = self.lifted.map(|count| count > 0);
         match lifted {

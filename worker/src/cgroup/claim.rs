@@ -21,8 +21,8 @@ pub(crate) struct TreeClaim {
 }
 
 impl TreeClaim {
-    /// Makes the tree whose first group `create` makes at `path` this process's own. Waits for
-    /// a sweep that took the new group for an abandoned one, and makes it anew.
+    /// Claims the tree whose first group `create` creates at `path`. Waits for a sweep that took the new group for an
+    /// abandoned one, and creates it again.
     pub(crate) fn claim_tree(path: &Path, create: impl Fn() -> Result<()>) -> Result<Self> {
         loop {
             create()?;
@@ -41,7 +41,7 @@ impl TreeClaim {
         }
     }
 
-    /// Takes over the tree with its first group at `path`, if nobody owns it.
+    /// Claims the tree with its first group at `path`, if no process owns it.
     pub(crate) fn of_abandoned(path: &Path) -> Result<Option<Self>> {
         let fail = |source| CgroupError::Claim { path: path.to_owned(), source };
         let group = match File::open(path) {

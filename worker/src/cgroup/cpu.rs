@@ -11,7 +11,7 @@ const PPM: u64 = 1_000_000;
 const MIN_US: u64 = 1_000;
 const MAX_PERIOD_US: u64 = 1_000_000;
 
-/// CPU bandwidth: so many microseconds of one host core in each period.
+/// CPU bandwidth: a number of microseconds of one host core in each period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CpuQuota {
     /// Time that may be used per period, in microseconds; at least 1000.
@@ -21,14 +21,13 @@ pub struct CpuQuota {
 }
 
 impl CpuQuota {
-    /// The period used unless told otherwise: 20 ms.
+    /// Period by default: 20 ms.
     pub const DEFAULT_PERIOD_US: u64 = 20_000;
 
-    /// The quota that gives `ppm` millionths of one host core.
+    /// Makes the quota of `ppm` millionths of one host core.
     ///
-    /// Where that would be less than the kernel's least quota of 1 ms per period, the period is
-    /// lengthened so that the share stays right, up to the kernel's longest of 1 s: no
-    /// share below 1000 ppm exists.
+    /// If that would be less than the kernel's smallest quota of 1 ms per period, the period is lengthened so that
+    /// the share stays right, up to the kernel's longest of 1 s: there are no shares below 1000 ppm.
     #[must_use]
     pub fn from_ppm(ppm: u32, period_us: u64) -> Self {
         let ppm = u64::from(ppm).max(1);
@@ -38,12 +37,12 @@ impl CpuQuota {
         Self { quota_us, period_us }
     }
 
-    /// Whether it is at most as much of a core as `other`.
+    /// Returns whether it is at most as large a share of a core as `other`.
     pub(crate) fn is_at_most(self, other: Self) -> bool {
         self.quota_us * other.period_us <= other.quota_us * self.period_us
     }
 
-    /// What may be used per period.
+    /// Returns the time that may be used per period.
     #[must_use]
     pub fn period_slice(self) -> Duration {
         Duration::from_micros(self.quota_us)
@@ -100,15 +99,15 @@ pub(crate) fn set_quota(path: &Path, v2: bool, quota: Option<CpuQuota>) -> Resul
     })
 }
 
-/// Whether a version 1 group has a quota.
+/// Returns whether a version 1 group has a quota.
 fn is_limited(path: &Path) -> bool {
     file::read(&path.join("cpu.cfs_quota_us")).is_ok_and(|quota| !quota.trim().starts_with('-'))
 }
 
 /// Gives the group the highest or the lowest priority among its siblings.
 ///
-/// `cpu.idle` where the kernel has it: an idle group runs only when nobody else wants to. On
-/// older kernels the extremes of shares or weight come as close as can be.
+/// It uses `cpu.idle` if the kernel has it: an idle group runs only when no other wants to. On older kernels the
+/// extreme shares or weights come as close as possible.
 pub(crate) fn set_foreground(path: &Path, v2: bool, foreground: bool) -> Result<()> {
     let idle = path.join("cpu.idle");
     if idle.exists() {
@@ -127,11 +126,11 @@ pub(crate) fn set_foreground(path: &Path, v2: bool, foreground: bool) -> Result<
     file::write(&path.join(weight), value)
 }
 
-/// Puts a worker's whole tree before what else runs on the host: sixteen times the weight of an
-/// ordinary process.
+/// Gives a worker's whole tree precedence over other processes of the host, with sixteen times the weight of an
+/// ordinary one.
 ///
-/// What its VMs may use is capped by their quotas, and below that cap is promised to them. It is
-/// not more, so that the worker itself, an ordinary process, is not kept waiting.
+/// Its VMs are capped by their quotas, and promised what is below. The weight isn't larger, so that the worker
+/// itself, an ordinary process, isn't kept waiting.
 pub(crate) fn favour_group(path: &Path, v2: bool) -> Result<()> {
     let (weight, value) = if v2 { ("cpu.weight", "1600") } else { ("cpu.shares", "16384") };
     file::write(&path.join(weight), value)

@@ -37,7 +37,7 @@ pub(crate) fn read_u64(path: &Path) -> Result<u64> {
     })
 }
 
-/// One value of a flat-keyed file (`key value` per line).
+/// Reads one value of a flat-keyed file (`key value` per line).
 pub(crate) fn read_key(path: &Path, key: &str) -> Result<u64> {
     let content = read(path)?;
     content
@@ -50,7 +50,7 @@ pub(crate) fn read_key(path: &Path, key: &str) -> Result<u64> {
         })
 }
 
-/// Writes in one system call, as group files want it; never creates the file.
+/// Writes in one system call, as control group files require; never creates the file.
 pub(crate) fn write(path: &Path, value: &str) -> Result<()> {
     fs::OpenOptions::new()
         .write(true)

@@ -12,7 +12,7 @@ use super::{CgroupError, Result, file};
 pub struct FreezeTimes {
     /// The time at which it was asked for.
     pub asked_at: Instant,
-    /// The time at which it was seen to be so.
+    /// When it was seen to have taken effect.
     pub took_effect_at: Instant,
 }
 
@@ -24,8 +24,8 @@ impl FreezeTimes {
     }
 }
 
-/// Whether every task of the group stands still now. (The wish alone, which version 2's
-/// `cgroup.freeze` and version 1's `FREEZING` tell, does not count.)
+/// Returns whether every task of the group stands still now. (A request alone, which version 2's `cgroup.freeze` and
+/// version 1's `FREEZING` show, doesn't count.)
 pub(crate) fn is_frozen(path: &Path, v2: bool) -> Result<bool> {
     Ok(read_state(path, v2)?.0)
 }

@@ -22,7 +22,7 @@ pub enum CgroupController {
     Pids,
 }
 
-/// The place where the controllers of version 1 are mounted; co-mounted ones share a path.
+/// Mount points of version 1's controllers; co-mounted ones share a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct V1Mounts {
     /// The `cpu` controller.
@@ -33,11 +33,11 @@ pub struct V1Mounts {
     pub memory: PathBuf,
     /// The `freezer` controller.
     pub freezer: PathBuf,
-    /// The `pids` controller, where there is one.
+    /// The `pids` controller, if there is one.
     pub pids: Option<PathBuf>,
 }
 
-/// The control groups of a host: version 1 or version 2, with where they are mounted.
+/// Control groups of a host: version 1 or version 2, with their mount points.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CgroupHierarchy {
     /// Version 1, each controller mounted by itself (or some together).
@@ -47,21 +47,23 @@ pub enum CgroupHierarchy {
 }
 
 impl CgroupHierarchy {
-    /// What this host has, from `/proc/self/mountinfo`.
+    /// Detects the control groups of this host from `/proc/self/mountinfo`.
     ///
     /// # Errors
-    /// Where neither version offers cpu, memory and freezing.
+    ///
+    /// Neither version offers cpu, memory and freezing.
     pub fn detect_version() -> Result<Self> {
         Self::from_mountinfo(&file::read(Path::new("/proc/self/mountinfo"))?)
     }
 
-    /// The same from the text of a `mountinfo` (proc(5)).
+    /// Detects the control groups from the text of a `mountinfo` (proc(5)).
     ///
-    /// A controller belongs to one version at a time; on hybrid hosts, where both are
-    /// mounted, the one that holds cpu, memory and freezer is taken.
+    /// A controller belongs to one version at a time; on hybrid hosts, where both are mounted, the version with cpu,
+    /// memory and freezer is taken.
     ///
     /// # Errors
-    /// Where neither version offers cpu, memory and freezing.
+    ///
+    /// Neither version offers cpu, memory and freezing.
     pub fn from_mountinfo(mountinfo: &str) -> Result<Self> {
         let mut v1: Vec<(String, PathBuf)> = Vec::new();
         let mut v2 = None;
@@ -111,13 +113,13 @@ impl CgroupHierarchy {
         Ok(Self::V2(root))
     }
 
-    /// The controllers of version 2 that a worker's groups use, as far as they are offered: the number
-    /// of processes is bounded where it can be.
+    /// Returns the controllers of version 2 that a worker's groups use; the number of processes is only bounded if it
+    /// can be.
     pub(crate) fn delegated_controllers(&self) -> &'static [&'static str] {
         if self.counts_pids() { &["cpu", "memory", "pids"] } else { &["cpu", "memory"] }
     }
 
-    /// Whether the number of processes can be bounded.
+    /// Returns whether the number of processes can be bounded.
     #[must_use]
     pub fn counts_pids(&self) -> bool {
         match self {
@@ -127,13 +129,13 @@ impl CgroupHierarchy {
         }
     }
 
-    /// Whether this is version 2.
+    /// Returns whether this is version 2.
     #[must_use]
     pub fn is_v2(&self) -> bool {
         matches!(self, Self::V2(_))
     }
 
-    /// The place where `controller` is mounted; `None` only for an absent `pids`.
+    /// Returns the mount point of `controller`; `None` only if there is no `pids`.
     #[must_use]
     pub fn mount_point(&self, controller: CgroupController) -> Option<&Path> {
         match self {
@@ -176,7 +178,7 @@ impl CgroupHierarchy {
         paths
     }
 
-    /// The group `relative` of one of the controllers every hierarchy has.
+    /// Returns the group `relative` of a controller that every hierarchy has.
     pub(crate) fn group_path(&self, controller: CgroupController, relative: &Path) -> PathBuf {
         match (self, controller) {
             (Self::V2(root), _) => root.join(relative),

@@ -6,9 +6,9 @@ use crate::process::ProcessIdentity;
 
 const PREFIX: &str = "dormouse-";
 
-/// Names a worker's tree by its owner, unlike any other's: `dormouse-<pidns>-<pid>-<start>`.
+/// Name of a worker's tree, unique by its owner: `dormouse-<pidns>-<pid>-<start>`.
 ///
-/// Whether the owner lives is not read from it but from the lock on the tree.
+/// Whether the owner lives is known by the lock on the tree, and not by the name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InstanceName {
     /// Inode of the owner's PID namespace.

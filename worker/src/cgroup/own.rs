@@ -10,14 +10,14 @@ use std::{
 
 use super::{CgroupController, CgroupError, CgroupHierarchy, Result, file};
 
-/// The weight of a group that is less than a group's usual one.
+/// Weight of a group that is less than the usual one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LowWeight {
-    /// The file that says so.
+    /// The file with the weight.
     pub path: PathBuf,
     /// The weight that the group has.
     pub weight: u64,
-    /// The weight of a group that nobody has given one.
+    /// Usual weight of a group.
     pub usual: u64,
 }
 
@@ -28,29 +28,31 @@ impl fmt::Display for LowWeight {
     }
 }
 
-/// The least limit of memory, in bytes, of the group that this process is in and all above it that
-/// can be seen from here; `None` where there is none.
+/// Returns the smallest memory limit, in bytes, of this process's group and all visible ones above it; `None`: there
+/// is none.
 ///
 /// # Errors
-/// A file of the groups cannot be read, or holds something else.
+///
+/// A file of the groups can't be read, or holds something else.
 pub fn own_memory_limit(hierarchy: &CgroupHierarchy) -> Result<Option<u64>> {
     memory_limit(hierarchy, &own_groups()?)
 }
 
-/// The least quota of processor time of these groups, in thousandths of a core; `None` where there is
-/// none.
+/// Returns the smallest CPU quota of these groups, in thousandths of a core; `None`: there is none.
 ///
 /// # Errors
-/// A file of the groups cannot be read, or holds something else.
+///
+/// A file of the groups can't be read, or holds something else.
 pub fn own_cpu_quota(hierarchy: &CgroupHierarchy) -> Result<Option<u32>> {
     cpu_quota(hierarchy, &own_groups()?)
 }
 
-/// The first of these groups, its own first, that has less weight than is usual: its neighbours have
-/// the processor before it, whatever its quota says.
+/// Returns the innermost of these groups with less than the usual weight: its neighbours get the processor first,
+/// whatever its quota is.
 ///
 /// # Errors
-/// A file of the groups cannot be read, or holds something else.
+///
+/// A file of the groups can't be read, or holds something else.
 pub fn own_low_weight(hierarchy: &CgroupHierarchy) -> Result<Option<LowWeight>> {
     low_weight(hierarchy, &own_groups()?)
 }
@@ -105,8 +107,8 @@ fn low_weight(hierarchy: &CgroupHierarchy, groups: &str) -> Result<Option<LowWei
     Ok(None)
 }
 
-/// What the file `name` says of the controller's group of a process and of each above it that can be
-/// seen from here, its own first. The root has some of these files and lacks others.
+/// Reads the file `name` of the controller's group of a process and of each visible one above it, the innermost
+/// first. The root group lacks some of these files.
 fn read_contents(
     hierarchy: &CgroupHierarchy,
     (controller, word): (CgroupController, &str),
@@ -147,8 +149,8 @@ fn group_in<'a>(groups: &'a str, v2: bool, word: &str) -> Option<&'a str> {
     })
 }
 
-/// Where a group is below `mount`. In a container the mount may begin at the container's group, or
-/// above, and the path with the host's root: what is not there is left out from its beginning.
+/// Returns the path of a group below `mount`. In a container the mount may begin at the container's group or above
+/// it, while the path begins at the host's root: leading parts that don't exist are dropped.
 fn visible_path(mount: &Path, path: &str) -> PathBuf {
     let names: Vec<_> = Path::new(path)
         .components()

@@ -25,10 +25,11 @@ impl VmGroups {
         LiftedQuota::new(self, vcpu, slot)
     }
 
-    /// [`VmGroups::lift_quota`] for as long as its owner likes.
+    /// Lifts a quota as [`VmGroups::lift_quota`] does, with shared ownership of the VM.
     ///
     /// # Errors
-    /// See there.
+    ///
+    /// As there.
     pub fn lift_quota_of(
         self: Arc<Self>,
         vcpu: u32,
@@ -48,10 +49,9 @@ impl VmGroups {
         self.change_bandwidth(vcpu, |b| (b.quota, b.caps) = (Some(quota), caps))
     }
 
-    /// Changes what a vCPU should have, and what it has accordingly.
+    /// Changes the wanted bandwidth of a vCPU, and writes it to the kernel.
     ///
-    /// Where the kernel refuses, what it should have is changed all the same, and what it has
-    /// follows with the next change.
+    /// If the kernel refuses, the wanted bandwidth is changed all the same, and the next change writes it.
     pub(super) fn change_bandwidth(
         &self,
         vcpu: u32,
@@ -93,7 +93,7 @@ impl VmGroups {
     }
 }
 
-/// Has a group have this quota, if it may have another.
+/// Writes a quota to a group, unless it is known to have it.
 fn set_quota(told: &mut ToldQuota, group: &Path, v2: bool, quota: Option<CpuQuota>) -> Result<()> {
     if *told == ToldQuota::Quota(quota) {
         return Ok(());
@@ -104,7 +104,7 @@ fn set_quota(told: &mut ToldQuota, group: &Path, v2: bool, quota: Option<CpuQuot
     Ok(())
 }
 
-/// While it lives, one slot of a vCPU has no quota.
+/// Lifts the quota of one slot of a vCPU until dropped.
 #[derive(Debug)]
 pub struct LiftedQuota<V: Deref<Target = VmGroups>> {
     vm: V,

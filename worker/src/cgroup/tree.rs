@@ -22,8 +22,8 @@ pub(crate) const ALL: [CgroupController; 5] = [
     CgroupController::Pids,
 ];
 
-/// The groups of one worker. Dropping it leaves them: `remove` takes them away, and
-/// where a worker dies before, its guardian or the next worker's sweep does.
+/// Control groups of one worker. Dropping it leaves them in place: `remove` removes them, and if a worker dies first,
+/// its guardian or the next worker's sweep does.
 #[derive(Debug)]
 pub struct GroupTree {
     hierarchy: CgroupHierarchy,
@@ -63,13 +63,13 @@ impl GroupTree {
         Ok(Self { hierarchy, name, period_us, jail: None, _claim: claim })
     }
 
-    /// The jail in which its VMs have cells, if there is one.
+    /// Returns the jail in which its VMs have cells, if there is one.
     #[must_use]
     pub const fn jail(&self) -> Option<&Arc<TaskJail>> {
         self.jail.as_ref()
     }
 
-    /// The same tree, whose VMs have cells in this jail.
+    /// Sets the jail in which its VMs have cells.
     #[must_use]
     pub fn with_jail(self, jail: Option<Arc<TaskJail>>) -> Self {
         Self { jail, ..self }
@@ -110,30 +110,33 @@ impl GroupTree {
         )
     }
 
-    /// CPU time used by all that ever was in the tree, in nanoseconds.
+    /// Returns the CPU time of everything that ever ran in the tree, in nanoseconds.
     ///
     /// # Errors
-    /// Where the counter cannot be read.
+    ///
+    /// The counter can't be read.
     pub fn cpu_ns(&self) -> Result<u64> {
         let relative = PathBuf::from(self.name.to_string());
         let group = self.hierarchy.group_path(CgroupController::Cpuacct, &relative);
         cpu::usage_ns(&group, self.hierarchy.is_v2())
     }
 
-    /// Freezes all that is in the tree, or thaws it; a VM that is frozen by itself stays so.
+    /// Freezes or thaws the whole tree; a VM that was frozen separately stays frozen.
     ///
     /// # Errors
-    /// Where it is not so by the deadline.
+    ///
+    /// It isn't done by the deadline.
     pub fn freeze_all(&self, frozen: bool, deadline: Duration) -> Result<()> {
         let relative = PathBuf::from(self.name.to_string());
         let group = self.hierarchy.group_path(CgroupController::Freezer, &relative);
         freezer::set_frozen(&group, self.hierarchy.is_v2(), frozen, deadline).map(drop)
     }
 
-    /// Kills whatever is left in the tree and removes it.
+    /// Kills what is left in the tree and removes it.
     ///
     /// # Errors
-    /// Where processes or groups survive the deadline.
+    ///
+    /// Processes or groups survive the deadline.
     pub fn remove(&self, deadline: Duration) -> Result<()> {
         sweep::destroy_instance(&self.hierarchy, self.name, deadline).map(drop)
     }

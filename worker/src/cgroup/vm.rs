@@ -30,22 +30,22 @@ pub struct VmGroups {
     vcpus: u32,
     period_us: u64,
     pub(super) memory_limit: Option<u64>,
-    /// Kills for want of memory of which somebody was told.
+    /// Number of kills for lack of memory that were returned.
     pub(super) oom_kills_said: AtomicU64,
-    /// The namespaces of its tasks, where they are jailed.
+    /// Namespaces of its tasks, if they are jailed.
     cell: Option<Arc<JailCell>>,
     /// The bandwidth of each vCPU; locked while it is written to the kernel.
     pub(super) bandwidths: Mutex<Vec<VcpuBandwidth>>,
 }
 
 impl VmGroups {
-    /// The same VM with quotas of another period, in microseconds, from the next one set on.
+    /// Sets the period of its quotas, in microseconds, from the next one on.
     #[must_use]
     pub fn with_period(self, period_us: u64) -> Self {
         Self { period_us, ..self }
     }
 
-    /// What a vCPU of so many millionths of a host core is set to.
+    /// Returns the quota of a vCPU with this many millionths of a host core.
     #[must_use]
     pub fn core_quota(&self, ppm: u32) -> CpuQuota {
         CpuQuota::from_ppm(ppm, self.period_us)
@@ -103,7 +103,7 @@ impl VmGroups {
         self.vcpus
     }
 
-    /// The namespaces of its tasks, where they are jailed.
+    /// Returns the namespaces of its tasks, if they are jailed.
     #[must_use]
     pub fn cell(&self) -> Option<&Arc<JailCell>> {
         self.cell.as_ref()
@@ -139,11 +139,12 @@ impl VmGroups {
         )
     }
 
-    /// Has all tasks of vCPU `vcpu` run on these host cores only. Those that come later run where
-    /// their parent does, or CRIU did, until this is called again.
+    /// Binds all tasks of vCPU `vcpu` to these host cores. Later ones run where their parent does, or CRIU did, until
+    /// this is called again.
     ///
     /// # Errors
-    /// No such vCPU, or the kernel refuses, as it does where there are no such cores.
+    ///
+    /// No such vCPU, or the kernel refuses, such as for cores that don't exist.
     pub fn bind_vcpu(&self, vcpu: u32, cores: &CpuSet) -> Result<()> {
         for slot in TierSlot::BOTH {
             procs::bind_threads(
@@ -168,10 +169,11 @@ impl VmGroups {
         Ok(())
     }
 
-    /// What a new process needs to be born in `slot` of vCPU `vcpu`; may be kept and used again.
+    /// Returns what a new process needs to be started in `slot` of vCPU `vcpu`; it can be used several times.
     ///
     /// # Errors
-    /// No such vCPU, or its files cannot be opened.
+    ///
+    /// No such vCPU, or its files can't be opened.
     pub fn slot_groups(&self, vcpu: u32, slot: TierSlot) -> Result<ProcessGroups> {
         entry::open(&self.hierarchy, &self.member_groups(vcpu, slot)?, self.cell.clone())
     }
@@ -206,16 +208,18 @@ impl VmGroups {
     /// Lets the tasks of a frozen VM run on.
     ///
     /// # Errors
-    /// Where the group does not report itself thawed before the deadline.
+    ///
+    /// The group doesn't report itself thawed before the deadline.
     pub fn thaw_vm(&self, deadline: Duration) -> Result<FreezeTimes> {
         let group = self.group_path(CgroupController::Freezer);
         freezer::set_frozen(&group, self.hierarchy.is_v2(), false, deadline)
     }
 
-    /// Whether every task of the VM stands still.
+    /// Returns whether every task of the VM stands still.
     ///
     /// # Errors
-    /// Where the freezer cannot be read.
+    ///
+    /// The freezer can't be read.
     pub fn is_frozen(&self) -> Result<bool> {
         freezer::is_frozen(&self.group_path(CgroupController::Freezer), self.hierarchy.is_v2())
     }
@@ -271,10 +275,11 @@ impl VmGroups {
         procs::list_processes(&self.slot_group(CgroupController::Cpu, vcpu, slot)?)
     }
 
-    /// The threads in one slot of one vCPU, likewise.
+    /// Returns the threads in one slot of one vCPU, as in [`Self::slot_pids`].
     ///
     /// # Errors
-    /// No such vCPU, or the list cannot be read.
+    ///
+    /// No such vCPU, or the list can't be read.
     pub fn slot_threads(&self, vcpu: u32, slot: TierSlot) -> Result<Vec<i32>> {
         let group = self.slot_group(CgroupController::Cpu, vcpu, slot)?;
         procs::list_threads(&group, self.hierarchy.is_v2())

@@ -22,7 +22,7 @@ use crate::{
     workspace::{self, TaskName},
 };
 
-/// How long a restore waits for the user of its checkpoint, whom another task has that is about to end.
+/// Time for which a restore waits for the user of its checkpoint while another task that is about to end has it.
 const USER_WAIT: Duration = Duration::from_secs(5);
 
 /// A task restored.
@@ -30,22 +30,23 @@ const USER_WAIT: Duration = Duration::from_secs(5);
 pub struct RestoredTask {
     /// The process, running.
     pub task: ChildProcess,
-    /// What it was restored from.
+    /// Checkpoint from which it was restored.
     pub checkpoint: StoredCheckpoint,
     /// Newer checkpoints that could not be used, newest first.
     pub damaged: Vec<DamagedCheckpoint>,
-    /// What the kernel says of its processes otherwise than when the checkpoint began, a sentence each; `None`: nobody looked
-    /// then.
+    /// Sentences on what the kernel reports about its processes differently than at the checkpoint; `None`: it wasn't
+    /// compared.
     pub changes: Option<Vec<String>>,
     /// How long it took, all in all.
     pub took: Duration,
 }
 
 impl Checkpointer {
-    /// [`Checkpointer::restore_with`] nothing to be done before the task runs.
+    /// Restores a task as [`Checkpointer::restore_with`] does, without an action before it runs.
     ///
     /// # Errors
-    /// See there.
+    ///
+    /// As there.
     pub fn restore_task(
         &self,
         name: &TaskName,
@@ -201,8 +202,8 @@ impl Checkpointer {
     }
 }
 
-/// Puts back what CRIU has lost of a restored task that has not run yet, and says what of it is another all the same. It
-/// runs whatever that is.
+/// Restores what CRIU has lost of a restored task that hasn't run yet, and describes what still differs. The task
+/// runs in any case.
 fn complete_restore(
     checkpoint: &StoredCheckpoint,
     vm: &VmGroups,

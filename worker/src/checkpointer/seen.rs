@@ -21,8 +21,8 @@ pub(super) fn seen_processes(
     Ok(slots.collect::<cgroup::Result<Vec<_>>>()?.into_iter().flatten().collect())
 }
 
-/// The kind of program that a process is: its first argument. A task that lies about it has a checkpoint
-/// that is not taken for its own.
+/// Returns the kind of program that a process is: its first argument. A task that changes it gets a checkpoint that
+/// isn't accepted as its own.
 pub(super) fn kind_of(pid: i32) -> String {
     const MAX_KIND_CHARS: usize = 64;
     let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();

@@ -25,7 +25,7 @@ use crate::{
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Has the tasks stand still, and calls what lifts their quotas when the dump begins.
+/// Stops the tasks, and calls its argument, which lifts their quotas, when the dump begins.
 type Halt<'a> = dyn FnMut(DumpMoment, &mut dyn FnMut() -> cgroup::Result<()>) -> Step + 'a;
 
 /// A checkpoint taken.
@@ -37,12 +37,12 @@ pub struct DumpedTask {
     pub took: Duration,
 }
 
-/// A checkpoint taken of a task of one process, which stood still for it.
+/// A checkpoint of a task of one process, which stood still for it.
 #[derive(Debug)]
 pub struct SnappedTask {
     /// The checkpoint, complete.
     pub checkpoint: StoredCheckpoint,
-    /// Since when the task stands still.
+    /// When the task was stopped.
     pub stopped_at: Instant,
     /// CPU time that CRIU's code in the task used, which the task's clock counts too.
     pub foreign_ns: u64,
@@ -52,13 +52,14 @@ pub struct SnappedTask {
 
 /// The kind of program that is a job: its worker itself puts its processes on cores.
 const JOB: &str = "parallel";
-/// How often a task is dumped of which a process or thread has just ended when CRIU comes to it.
+/// Number of tries to dump a task of which a process or thread ends at that moment.
 const TRIES: u32 = 40;
 impl Checkpointer {
-    /// [`Checkpointer::take_with`] nothing to be done before the task is stopped.
+    /// Takes a checkpoint as [`Checkpointer::take_with`] does, without an action before the task is stopped.
     ///
     /// # Errors
-    /// See there.
+    ///
+    /// As there.
     #[expect(clippy::too_many_arguments, reason = "each says one thing about the checkpoint")]
     pub fn take_checkpoint(
         &self,

@@ -15,7 +15,7 @@ use super::{ContentDownload, ContentError};
 /// Most bytes of contents that a worker keeps.
 const MAX_BYTES: u64 = 4 << 30;
 
-/// The contents that this worker has, in a directory of its own.
+/// Contents of input files on this worker, in a directory of their own. The least recently used ones are removed.
 #[derive(Clone, Debug)]
 pub struct ContentCache {
     root: PathBuf,
@@ -23,25 +23,25 @@ pub struct ContentCache {
     known: Arc<Mutex<KnownContents>>,
 }
 
-/// What is known of the contents without looking at the disk.
+/// What is known about the contents without reading the disk.
 #[derive(Debug, Default)]
 struct KnownContents {
     contents: BTreeMap<[u8; 32], CachedContent>,
-    /// Counts the uses, so that the one that was used longest ago is known.
+    /// Counter of uses, by which the least recently used content is found.
     uses: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct CachedContent {
     bytes: u64,
-    /// Whether all of it has come.
+    /// True once all of it has arrived.
     whole: bool,
     /// The number of tasks that hold it.
     holders: u32,
     used: u64,
 }
 
-/// Contents that do not go while this lives.
+/// Contents that aren't removed until this is dropped.
 #[derive(Debug)]
 pub struct HeldContents {
     cache: ContentCache,
@@ -49,10 +49,12 @@ pub struct HeldContents {
 }
 
 impl ContentCache {
-    /// The contents in the directory `root`, which is made if need be. What a former life has left there is removed.
+    /// Opens the contents in the directory `root`, which is created if need be. Contents of an earlier life of the
+    /// worker are removed.
     ///
     /// # Errors
-    /// Where it cannot be made or emptied.
+    ///
+    /// It can't be created or emptied.
     pub fn open(root: &Path) -> io::Result<Self> {
         Self::with_bound(root, MAX_BYTES)
     }
@@ -74,10 +76,12 @@ impl ContentCache {
         self.root.join(Hash::from_bytes(*digest).to_hex().as_str())
     }
 
-    /// Makes room for these contents, each with its length in bytes, and holds them, be they there or not yet.
+    /// Makes room for these contents, each with its length in bytes, and holds them, whether they have arrived or
+    /// not.
     ///
     /// # Errors
-    /// All that is held is more than the worker keeps.
+    ///
+    /// All held contents together are more than the worker keeps.
     pub fn hold_contents(
         &self,
         wanted: impl IntoIterator<Item = (Hash, u64)>,
@@ -108,7 +112,7 @@ impl ContentCache {
         Ok(held)
     }
 
-    /// The sum of the lengths of all contents, in bytes.
+    /// Returns the sum of the lengths of all contents, in bytes.
     #[must_use]
     pub fn total_bytes(&self) -> u64 {
         self.known_contents().total_bytes()
@@ -120,8 +124,8 @@ impl KnownContents {
         self.contents.values().map(|content| content.bytes).fold(0, u64::saturating_add)
     }
 
-    /// Forgets what nobody holds, what was used longest ago first, until the rest is at most so many bytes. The
-    /// contents that are to be removed; `None` where what is held is more.
+    /// Forgets contents that aren't held, the least recently used first, until the rest is at most `most` bytes;
+    /// returns the contents to be removed, or `None` if the held ones are more.
     fn make_room(&mut self, most: u64) -> Option<Vec<[u8; 32]>> {
         let mut bytes = self.total_bytes();
         let mut idle: Vec<_> = self.contents.iter().filter(|(_, it)| it.holders == 0).collect();
@@ -142,7 +146,7 @@ impl KnownContents {
 }
 
 impl HeldContents {
-    /// The contents that have not come yet.
+    /// Returns the contents that haven't arrived.
     #[must_use]
     pub fn missing_contents(&self) -> Vec<Hash> {
         let known = self.cache.known_contents();
@@ -151,10 +155,11 @@ impl HeldContents {
         missing.map(|digest| Hash::from_bytes(*digest)).collect()
     }
 
-    /// Begins to receive one of the contents, which replaces what there is of it.
+    /// Begins to receive one of the contents, which replaces what exists of it.
     ///
     /// # Errors
-    /// The file can't be made.
+    ///
+    /// The file can't be created.
     pub fn receive_content(
         &self,
         digest: Hash,
@@ -163,7 +168,7 @@ impl HeldContents {
         ContentDownload::begin_download(&self.cache.root, digest, length)
     }
 
-    /// A content has come.
+    /// Records that a content has arrived.
     pub fn content_came(&self, digest: &Hash) {
         if let Some(content) = self.cache.known_contents().contents.get_mut(digest.as_bytes()) {
             content.whole = true;
@@ -173,12 +178,13 @@ impl HeldContents {
     /// Opens a content.
     ///
     /// # Errors
-    /// It has not come, or the disk fails.
+    ///
+    /// It hasn't arrived, or the disk fails.
     pub fn open(&self, digest: &Hash) -> io::Result<File> {
         File::open(self.cache.content_path(digest.as_bytes()))
     }
 
-    /// A content is damaged: it is to be fetched again.
+    /// Records that a content is damaged and must be fetched again.
     pub fn forget_content(&self, digest: &Hash) {
         if let Some(content) = self.cache.known_contents().contents.get_mut(digest.as_bytes()) {
             content.whole = false;

@@ -10,10 +10,10 @@ use blake3::Hash;
 
 use crate::sparse::{SparseFile, create_private};
 
-/// Keeps apart what is received at once: two tasks may wait for the same content.
+/// Counter that keeps contents received at once apart: two tasks may wait for the same content.
 static RECEIVED: AtomicU64 = AtomicU64::new(0);
 
-/// A content that did not come whole.
+/// Reasons why a content wasn't received.
 #[derive(Debug, thiserror::Error)]
 pub enum ContentError {
     /// The file of the content can't be written.
@@ -21,23 +21,23 @@ pub enum ContentError {
     File {
         /// BLAKE3 of the content, in hexadecimal.
         digest: Hash,
-        /// What the kernel said.
+        /// The system's error.
         source: io::Error,
     },
-    /// Something else came.
+    /// Another content arrived.
     #[error("what came as the content {digest} is another: {what}")]
     Another {
         /// BLAKE3 of the content that was wanted, in hexadecimal.
         digest: Hash,
-        /// What is wrong with what came.
+        /// What is wrong with it.
         what: String,
     },
 }
 
-/// A content that is being received. Dropped before [`ContentDownload::finish`], it leaves nothing.
+/// A content that is being received. Dropped before [`ContentDownload::finish_download`], it leaves nothing.
 #[derive(Debug)]
 pub struct ContentDownload {
-    /// What is written until it is whole; `None` once nothing is to be written any more.
+    /// File that is written until it is complete; `None` once it is.
     file: Option<SparseFile>,
     part: PathBuf,
     place: PathBuf,
@@ -62,10 +62,11 @@ impl ContentDownload {
         Ok(Self { file: Some(SparseFile::new(file)), part, place, digest, length })
     }
 
-    /// Writes what comes next.
+    /// Writes the next bytes.
     ///
     /// # Errors
-    /// The disk is full, or more comes than there is to be.
+    ///
+    /// The disk is full, or there are more bytes than announced.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), ContentError> {
         let (digest, length) = (self.digest, self.length);
         let Some(file) = &mut self.file else { return Ok(()) };
@@ -76,10 +77,11 @@ impl ContentDownload {
         file.write(bytes).map_err(|source| ContentError::File { digest, source })
     }
 
-    /// Puts the content under its digest, if that is what came.
+    /// Stores the content under its digest, if it matches.
     ///
     /// # Errors
-    /// Something else came, or less of it.
+    ///
+    /// Another content arrived, or too few bytes.
     pub fn finish_download(mut self) -> Result<(), ContentError> {
         let (digest, length) = (self.digest, self.length);
         let Some(file) = self.file.take() else { return Ok(()) };

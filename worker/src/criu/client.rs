@@ -36,9 +36,9 @@ use crate::{
     process::{ChildProcess, HelpedTask, ProcessGroups, mount_processes},
 };
 
-/// CRIU's notification once it has stopped all of a task, before it looks at anything.
+/// CRIU's notification that it has stopped all of a task, before it reads anything of it.
 const SEIZED: &str = "query-ext-files";
-/// CRIU's notification that all is restored and stands still.
+/// CRIU's notification that everything is restored and stands still.
 const PRE_RESUME: &str = "pre-resume";
 /// How long the remains of a failed restore may take to die.
 const CLEAN_UP: Duration = Duration::from_secs(5);
@@ -48,9 +48,9 @@ const CLEAN_UP: Duration = Duration::from_secs(5);
 pub enum DumpMoment {
     /// Just before CRIU stops the tasks: the moment to lift their quota.
     Begins,
-    /// All of the tasks stand still from here on, and none of CRIU's code is in them yet.
+    /// All tasks stand still from now on, without any of CRIU's code in them yet.
     Seized,
-    /// The images are complete, and the tasks still stand still: the moment to note down what belongs to the checkpoint.
+    /// The images are complete, and the tasks still stand still: the moment to record what belongs to the checkpoint.
     Dumped,
 }
 
@@ -59,16 +59,17 @@ pub enum DumpMoment {
 pub enum RestoreMoment {
     /// The processes exist, and still execute CRIU's code.
     Made,
-    /// All is restored and stands still just before its first instruction. CRIU lets it run whatever is answered.
+    /// Everything is restored and stands still just before its first instruction. CRIU lets it run whatever is
+    /// answered.
     Runs,
 }
 
-/// What becomes of the task after a dump.
+/// What happens to the task after a dump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AfterDump {
-    /// It goes on as it was when CRIU came: it runs, or stands still.
+    /// It continues as it was when CRIU came: it runs, or stands still.
     Continue,
-    /// It is killed; its parent still has to reap it.
+    /// It is killed; its parent must still reap it.
     Kill,
 }
 
@@ -92,9 +93,8 @@ impl CriuProgram {
         &self.program
     }
 
-    /// What CRIU and this kernel can do together; never an error, but the finding. Its version and its check have until the
-    /// deadline, and are asked for again, twice at most and with twice the time of before, where CRIU is late: a busy
-    /// host says nothing of what it can do.
+    /// Finds out what CRIU and this kernel can do together. Its version and its check have until the deadline, and
+    /// are repeated up to twice with twice the time if CRIU is late, since a busy host proves nothing.
     #[must_use]
     pub fn probe_host(&self, deadline: Duration) -> CriuProbe {
         let version = unless_late(deadline, |deadline| self.read_version(deadline));
@@ -118,9 +118,10 @@ impl CriuProgram {
         }
     }
 
-    /// CRIU's version.
+    /// Returns CRIU's version.
     ///
     /// # Errors
+    ///
     /// See [`CriuError`].
     pub fn read_version(&self, deadline: Duration) -> Result<CriuRelease> {
         let call = "version";
@@ -137,10 +138,11 @@ impl CriuProgram {
         }
     }
 
-    /// Whether CRIU finds what it needs in this kernel (`criu check`).
+    /// Checks that CRIU finds what it needs in this kernel (`criu check`).
     ///
     /// # Errors
-    /// [`CriuError::Refused`] where it does not; others see [`CriuError`].
+    ///
+    /// [`CriuError::Refused`] if it doesn't; for others see [`CriuError`].
     pub fn check_kernel(&self, deadline: Duration) -> Result<()> {
         // It reads its options even for this, and insists on a directory for its log.
         let scratch = ScratchDirectory::create_in(&std::env::temp_dir())
@@ -156,10 +158,11 @@ impl CriuProgram {
         self.ask_once("check", request, log, deadline).map(drop)
     }
 
-    /// Has CRIU find out about the kernel from within a cell, and keep it there for later calls, which
-    /// are too little of root to find out.
+    /// Makes CRIU find out about the kernel from within a cell, and keep that there for later calls, which lack the
+    /// rights to find out.
     ///
     /// # Errors
+    ///
     /// See [`CriuError`].
     pub fn settle_in(&self, cell: &Arc<JailCell>, deadline: Duration) -> Result<()> {
         self.features_in(Some(HelpedTask { cell, user: None, view: MountView::Common }), deadline)
@@ -182,7 +185,7 @@ impl CriuProgram {
         Ok(response.features.unwrap_or_default())
     }
 
-    /// A call that is one question and one answer.
+    /// Makes a call of one question and one answer.
     fn ask_once(
         &self,
         call: &'static str,
@@ -216,7 +219,7 @@ impl CriuProgram {
         session.finish_call();
     }
 
-    /// CPU time that its dumps have used so far, in nanoseconds: that of a restore is the VM's.
+    /// Returns the CPU time of its dumps so far, in nanoseconds; that of restores is charged to the VMs.
     #[must_use]
     pub fn cpu_ns(&self) -> u64 {
         self.spent.load(Ordering::Relaxed)
@@ -441,8 +444,9 @@ impl CriuProgram {
     }
 }
 
-/// Holds what CRIU has made in a slot until CRIU has let go of all of it, if it is several processes: the first to run could end
-/// the last before that, and CRIU takes that for a failure. CRIU's own processes are not held; whether others are.
+/// Holds the processes that CRIU has restored in a slot until CRIU has let go of all of them, if there are several:
+/// the first to run could end the last before, which CRIU takes for a failure. Returns whether processes are held;
+/// CRIU's own aren't.
 fn hold_made(vm: &VmGroups, (vcpu, slot): (u32, TierSlot)) -> crate::cgroup::Result<bool> {
     // What is made is a PID namespace below CRIU's, which is the worker's.
     let depth = ThreadStatus::of_task("self").map_or(1, |own| own.numbers.len());
@@ -478,8 +482,8 @@ fn kill_children_of_this_thread(deadline: Duration) {
     }
 }
 
-/// Waits for the helpers CRIU had in its process group. They were killed with it, but are
-/// nobody's children any more, and CRIU does not answer for them.
+/// Waits for the helpers that CRIU had in its process group. They were killed with it, but have no parent any more
+/// that reaps them.
 fn await_group(vm: &VmGroups, group: Option<Pid>, deadline: Duration) {
     for pid in vm.list_pids().unwrap_or_default() {
         if group.is_some()

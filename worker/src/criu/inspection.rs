@@ -21,35 +21,37 @@ use crate::jail::{CELL, JailCell};
 
 /// The namespaces that a task shares with the CRIU that restores it.
 const SHARED: [&str; 6] = ["mnt", "net", "ipc", "uts", "user", "cgroup"];
-/// Links of descriptors and mappings to what has no path: pipes, sockets, eventfds and the like.
+/// Links of descriptors and mappings to objects without a path: pipes, sockets, eventfds and the like.
 const PATHLESS: [&str; 3] = ["pipe:[", "socket:[", "anon_inode:"];
 /// Memory that is shared without a file, as `/proc` has it.
 const MEMORY: [&str; 4] = ["/memfd:", "/dev/zero", "/SYSV", "/anon_hugepage"];
 /// A filter of system calls is in force (linux/seccomp.h).
 const FILTERED: u32 = 2;
 
-/// A file by what the kernel knows it by: the device and the number on it.
+/// Identity of a file in the kernel: its device and its number there.
 type FileId = (u64, u64);
 
-/// What a restored task must be: what CRIU's own process was before it read any image, but for what the
-/// cell takes from tasks.
+/// Inspection of restored processes, which must be as CRIU's own process was before it read any image, without the
+/// rights that the cell takes from tasks.
 #[derive(Debug)]
 pub(super) struct TaskInspection {
     criu: i32,
     user: Option<u32>,
     namespaces: [Option<FileId>; SHARED.len()],
     pid_namespace: Option<FileId>,
-    /// The tasks' root, where they have one of their own.
+    /// The tasks' root, if they have their own.
     root: Option<FileId>,
     is_filtered: bool,
     of_criu: ThreadStatus,
 }
 
 impl TaskInspection {
-    /// Begins to inspect what a CRIU, which has read nothing yet, restores into this cell for tasks of this user.
+    /// Begins to inspect the processes that a CRIU, which has read no image yet, restores into this cell for tasks of
+    /// this user.
     ///
     /// # Errors
-    /// [`CriuError::Inspect`] where CRIU's process can't be looked at.
+    ///
+    /// [`CriuError::Inspect`] if CRIU's process can't be read.
     pub(super) fn begin_inspection(criu: i32, cell: &JailCell, user: Option<u32>) -> Result<Self> {
         let failed = |source| CriuError::Inspect { call: "restore", source };
         let root = match cell.has_root() {
@@ -67,11 +69,13 @@ impl TaskInspection {
         })
     }
 
-    /// Looks at all that CRIU has made: the children of this thread but for CRIU itself, and theirs, and whatever else
-    /// of `slot`, the slot's processes, is in their PID namespace. If one has more than a task has, all are killed.
+    /// Inspects all processes that CRIU has restored: children of this thread other than CRIU itself, their
+    /// descendants, and all others of `slot` in their PID namespace. If one has more rights than a task may have, all
+    /// are killed.
     ///
     /// # Errors
-    /// What was found, in words.
+    ///
+    /// In words, what was found.
     pub(super) fn look_at_made(&self, slot: &BTreeSet<i32>) -> std::result::Result<(), String> {
         let made = self.made_processes();
         let looked = self.look_at_all(&made, slot);
@@ -85,7 +89,7 @@ impl TaskInspection {
         looked
     }
 
-    /// The processes that CRIU has made, each after the one that it is a child of.
+    /// Returns the processes that CRIU has restored, each after its parent.
     fn made_processes(&self) -> Vec<i32> {
         let mut made: Vec<_> = read_children("thread-self/children")
             .into_iter()
@@ -191,8 +195,8 @@ impl TaskInspection {
     }
 }
 
-/// Looks at the directory, the program, the open files and the mapped files of a process: all of them are below the tasks' root, in
-/// one of these mounts, or have no path.
+/// Checks the directory, the program, the open files and the mapped files of a process: all must be below the tasks'
+/// root, in one of these mounts, or have no path.
 fn look_at_files(pid: i32, mounts: &BTreeSet<u64>) -> std::result::Result<(), String> {
     let unread = |error: std::io::Error| format!("has files that can't be looked at: {error}");
     for link in ["cwd", "exe"] {
@@ -235,7 +239,7 @@ fn file_id(path: &str) -> std::io::Result<FileId> {
     fs::metadata(path).map(|found| (found.dev(), found.ino()))
 }
 
-/// A namespace of a process; `None` where the kernel has none of this kind, or there is no such process.
+/// Returns a namespace of a process; `None` if the kernel has none of this kind, or there is no such process.
 fn namespace_of(pid: i32, name: &str) -> Option<FileId> {
     file_id(&format!("/proc/{pid}/ns/{name}")).ok()
 }

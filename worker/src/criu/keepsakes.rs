@@ -25,8 +25,8 @@ const MOST: usize = 4096;
 /// The link of a descriptor of timerfd_create(2) in `/proc`.
 const TIMER: &str = "anon_inode:[timerfd]";
 
-/// What of a task is put back when CRIU has restored it. Numbers of processes and threads are those of the task's own PID
-/// namespace.
+/// State of a task that CRIU loses and that is set again after a restore. Processes and threads have the numbers of
+/// the task's own PID namespace.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TaskKeepsakes {
@@ -63,8 +63,8 @@ pub struct ExpiredTimer {
 }
 
 impl TaskKeepsakes {
-    /// Notes what CRIU loses of the task whose first process is `first` and which is among these processes, while all of it stands
-    /// still. What can't be read of one that has just ended is not noted.
+    /// Records what CRIU loses of the task whose first process is `first` and which is among these processes, while
+    /// it stands still. What can't be read of a process that has just ended is left out.
     #[must_use]
     pub fn of_task(first: i32, processes: &BTreeSet<i32>) -> Self {
         let common = sched_getaffinity(Pid::from_raw(first)).ok();
@@ -89,13 +89,14 @@ impl TaskKeepsakes {
         Self { bound, timers }
     }
 
-    /// Whether CRIU loses nothing of the task.
+    /// Returns whether CRIU loses nothing of the task.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.bound.is_empty() && self.timers.is_empty()
     }
 
-    /// Puts it back for a restored task that is among these processes and has not run yet; what could not be, in words.
+    /// Sets the state again for a restored task that is among these processes and hasn't run yet; returns in words
+    /// what failed.
     #[must_use]
     pub fn put_back(&self, processes: &BTreeSet<i32>) -> Vec<String> {
         if self.is_empty() {
@@ -128,7 +129,7 @@ impl TaskKeepsakes {
 }
 
 impl ExpiredTimer {
-    /// Reads what `/proc/PID/fdinfo` says of a timer; `None` of one that has not run out or is not periodic.
+    /// Reads a timer from `/proc/PID/fdinfo`; `None` if it hasn't expired or isn't periodic.
     fn parse(process: u32, fd: i32, info: &str) -> Option<Self> {
         let of = |key: &str| info.lines().find_map(|line| line.strip_prefix(key));
         let time = |key: &str| -> Option<u64> {

@@ -28,25 +28,25 @@ pub struct CriuProbe {
     pub program: PathBuf,
     /// The program's version; `None` where it could not be started.
     pub version: Option<CriuRelease>,
-    /// What `criu check` says, or why the program does not even start.
+    /// Result of `criu check`, or why the program doesn't even start.
     pub check: Result<()>,
-    /// Whether dumps relative to an earlier one are possible (`CONFIG_MEM_SOFT_DIRTY`).
+    /// True if dumps relative to an earlier one are possible (`CONFIG_MEM_SOFT_DIRTY`).
     pub mem_track: bool,
-    /// Whether pages can be restored on demand.
+    /// True if pages can be restored on demand.
     pub lazy_pages: bool,
-    /// Whether CRIU can hold on to processes by pidfds.
+    /// True if CRIU can identify processes by pidfds.
     pub pidfd_store: bool,
 }
 
 impl CriuProbe {
-    /// Whether checkpoints can be taken.
+    /// Returns whether checkpoints can be taken.
     #[must_use]
     pub fn usable(&self) -> bool {
         self.check.is_ok()
     }
 }
 
-/// The answer to a question about the host, which is asked again where CRIU is late.
+/// Asks CRIU a question about the host, again if it is late.
 pub(super) fn unless_late<T>(deadline: Duration, ask: impl Fn(Duration) -> Result<T>) -> Result<T> {
     for deadline in [deadline, 2 * deadline] {
         match ask(deadline) {

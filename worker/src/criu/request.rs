@@ -6,7 +6,7 @@ use super::rpc::{CriuCgMode, CriuFeatures, CriuNetworkLockMethod, CriuOpts, Criu
 
 /// Enough for CRIU to tell errors and warnings; more would slow it down.
 pub(super) const LOG_LEVEL: i32 = 2;
-/// The largest file without a name that is dumped, in bytes: CRIU's own limit is one million.
+/// Largest file without a name that is dumped, in bytes; CRIU's own limit is one million.
 const LARGEST_GHOST: u32 = 1 << 30;
 
 /// A request of this kind without options.

@@ -10,8 +10,8 @@ use nix::fcntl::{Flock, FlockArg};
 /// What the names of such directories begin with.
 const PREFIX: &str = "dormouse-criu-check-";
 
-/// A directory for the log of a check, removed with its value. Its lock is held as long: whoever makes the next one
-/// removes those that nobody holds any more, as a killed process leaves them.
+/// A directory for the log of a check, removed when dropped. Its lock is held meanwhile: whoever creates the next one
+/// removes those without a lock, which a killed process has left.
 #[derive(Debug)]
 pub(super) struct ScratchDirectory {
     path: PathBuf,
@@ -19,11 +19,11 @@ pub(super) struct ScratchDirectory {
 }
 
 impl ScratchDirectory {
-    /// A directory of its own within `parent`.
+    /// Creates a directory within `parent`.
     ///
     /// # Errors
     ///
-    /// The path and why nothing can be made there.
+    /// The path, and why nothing can be created there.
     pub(super) fn create_in(parent: &Path) -> Result<Self, (PathBuf, Error)> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         sweep_unheld(parent);
@@ -68,7 +68,7 @@ impl Drop for ScratchDirectory {
     }
 }
 
-/// Removes the directories that nobody holds; one that can't be removed is another user's.
+/// Removes the directories without a lock; one that can't be removed is another user's.
 fn sweep_unheld(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let is_scratch = entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes());

@@ -27,12 +27,12 @@ use crate::process::{
     ChildProcess, HelpedTask, ProcessEnd, ProcessGroups, cpu_ns, helper, reap_later,
 };
 
-/// CRIU's answers are small; its own limit for a request is far below this too.
+/// Largest message: CRIU's answers are small, and its own limit for a request is far below this too.
 const MESSAGE_LIMIT: usize = 64 * 1024;
 /// How long CRIU may take to exit after its last answer.
 const EXIT_GRACE: Duration = Duration::from_secs(2);
 
-/// What the caller does between two of CRIU's steps: done, or why CRIU must give up.
+/// Result of the caller's action between two of CRIU's steps; an error makes CRIU give up.
 pub type Step = std::result::Result<(), BoxError>;
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -103,7 +103,7 @@ impl CriuSession {
         self.receive_unless(&|| false)
     }
 
-    /// The same, where the deadline is put off for as long as CRIU is `frozen`.
+    /// Receives the next message, where the deadline is put off while CRIU is `frozen`.
     pub(crate) fn receive_unless(&mut self, frozen: &dyn Fn() -> bool) -> Result<CriuResp> {
         let fail = |call, e: nix::Error| CriuError::Socket { call, source: e.into() };
         loop {
@@ -188,8 +188,12 @@ impl CriuSession {
     }
 }
 
-/// Answers the notifications of a CRIU call until its final response, which it returns, or says why there is none. Where
-/// `notified` fails for one, CRIU is told to give up, and the reason is returned with the response.
+/// Answers the notifications of a CRIU call until its final response, and returns that. If `notified` fails, CRIU is
+/// told to give up, and the reason is returned with the response.
+///
+/// # Errors
+///
+/// There is no final response.
 pub(super) fn answer_notifications(
     session: &mut CriuSession,
     frozen: &dyn Fn() -> bool,
@@ -212,7 +216,7 @@ pub(super) fn answer_notifications(
     }
 }
 
-/// The final response of a call that CRIU has accepted, and nobody has given up.
+/// Returns the final response of a call that CRIU accepted and that wasn't given up.
 pub(super) fn conclude_call(
     call: &'static str,
     response: Result<(CriuResp, Option<BoxError>)>,
@@ -224,7 +228,7 @@ pub(super) fn conclude_call(
     }
 }
 
-/// The response, if it says that CRIU has done what was asked; else why it has not.
+/// Returns the response if it says that CRIU has succeeded, or an error with the reason.
 pub(super) fn accept_response(
     call: &'static str,
     response: CriuResp,
@@ -244,7 +248,7 @@ pub(super) fn accept_response(
     Err(CriuError::Refused { call, errno, reason, log })
 }
 
-/// What every reply has. The type of a whole reply does not tell a field that is missing from one that is zero.
+/// Fields of every reply, in which a missing field can be told from a zero one, unlike in the type of a whole reply.
 #[derive(Clone, PartialEq, prost::Message)]
 struct ReplyHead {
     #[prost(int32, optional, tag = "1")]
@@ -262,7 +266,7 @@ fn read_reply(bytes: &[u8]) -> std::result::Result<CriuResp, String> {
     CriuResp::decode(bytes).map_err(|e| e.to_string())
 }
 
-/// The shell that runs this program, where it is a script of one.
+/// Returns the shell that runs this program, if it is a shell script.
 fn shell_of(program: &Path) -> Option<PathBuf> {
     let mut head = [0; 64];
     let read = std::fs::File::open(program).and_then(|mut file| file.read(&mut head)).ok()?;

@@ -22,7 +22,7 @@ const DIRECTORY: OFlag =
     OFlag::O_DIRECTORY.union(OFlag::O_NOFOLLOW).union(OFlag::O_CLOEXEC).union(OFlag::O_RDONLY);
 const PRIVATE: Mode = Mode::S_IRWXU;
 
-/// An open directory. What it is does not change, whoever renames what meanwhile.
+/// An open directory, which stays the same whatever is renamed meanwhile.
 #[derive(Debug)]
 pub(crate) struct DirectoryHandle(OwnedFd);
 
@@ -33,7 +33,7 @@ impl AsFd for DirectoryHandle {
 }
 
 impl DirectoryHandle {
-    /// The directory at a path whose last part is no link.
+    /// Opens the directory at a path whose last part must not be a link.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         Ok(Self(open(path, DIRECTORY, Mode::empty())?))
     }
@@ -55,7 +55,7 @@ impl DirectoryHandle {
         Ok(reached)
     }
 
-    /// The names in it, sorted; one more than `most` where there are more.
+    /// Returns the names in it, sorted; one more than `most` if there are more.
     pub(crate) fn list_names(&self, most: usize) -> io::Result<Vec<OsString>> {
         let fresh = openat(&self.0, ".", DIRECTORY, Mode::empty())?;
         let mut names = Vec::new();
@@ -73,7 +73,7 @@ impl DirectoryHandle {
         Ok(names)
     }
 
-    /// What is under a name, which may be a link.
+    /// Returns the status of what has this name, which may be a link.
     pub(crate) fn stat_name(&self, name: &OsStr) -> io::Result<FileStat> {
         Ok(fstatat(&self.0, name, AtFlags::AT_SYMLINK_NOFOLLOW)?)
     }
@@ -106,14 +106,14 @@ impl DirectoryHandle {
         Ok(readlinkat(&self.0, name)?)
     }
 
-    /// Who owns it.
+    /// Returns its owner.
     pub(crate) fn read_owner(&self) -> io::Result<FileOwner> {
         let stat = fstat(&self.0)?;
         Ok(FileOwner { user: Uid::from_raw(stat.st_uid), group: Gid::from_raw(stat.st_gid) })
     }
 }
 
-/// A user and a group to whom files are given.
+/// A user and a group that own files.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FileOwner {
     pub(crate) user: Uid,
@@ -134,7 +134,7 @@ impl FileOwner {
         Ok(fchown(file, Some(self.user), Some(self.group))?)
     }
 
-    /// Whether nothing need be given.
+    /// Returns whether files of this process already have this owner.
     pub(crate) fn is_this_process(self) -> bool {
         self.user == Uid::effective() && self.group == Gid::effective()
     }

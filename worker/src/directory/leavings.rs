@@ -16,9 +16,9 @@ use dormouse_tasks::limits::{LEFT_FILES, LEFT_PATHS_BYTES, NOT_KEPT, check_left_
 use super::{DirectoryError, FoundNode, Result, WORK, handle::DirectoryHandle, walk_past};
 use crate::sparse::digest_file;
 
-/// What a task says: files beside its working directory.
+/// Files with a task's output, beside its working directory.
 const SAID: [&str; 2] = ["stdout", "stderr"];
-/// What stands before the path of an output.
+/// Prefix of the paths of outputs.
 const OUTPUTS: &str = "outputs";
 /// A `*` stands for any letters but slashes.
 const LETTERS: MatchOptions = MatchOptions {
@@ -30,7 +30,7 @@ const LETTERS: MatchOptions = MatchOptions {
 /// A file that a task leaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LeftFile {
-    /// The name that it is kept under: `stdout`, `stderr`, or `outputs/` and the path in the working directory.
+    /// Name under which it is kept: `stdout`, `stderr`, or `outputs/` and its path in the working directory.
     pub(crate) path: String,
     /// BLAKE3 of the content.
     pub(crate) digest: Hash,
@@ -39,7 +39,7 @@ pub(crate) struct LeftFile {
     pub(crate) executable: bool,
 }
 
-/// The files that a task leaves, and why others are not kept.
+/// Files that a task leaves, and why others aren't kept.
 #[derive(Debug, Default)]
 pub(crate) struct LeftFiles {
     pub(crate) files: Vec<LeftFile>,
@@ -50,14 +50,14 @@ pub(crate) struct LeftFiles {
     paths_bytes: usize,
 }
 
-/// Paths that match a pattern, each with what keeps it from being kept.
+/// Paths that match a pattern, each with the reason why it can't be kept, if there is one.
 type Matches = BTreeMap<String, Option<String>>;
-/// Paths of what could not be looked at, such as a directory that lies too deep, each with why.
+/// Paths that couldn't be read, such as a directory that lies too deep, each with the reason.
 type Unseen = Vec<(String, String)>;
 
 impl LeftFiles {
-    /// Reads the files in the folder of a task that has ended: what it said, and those in its working directory that
-    /// match one of the patterns. Together they may have so many bytes.
+    /// Reads the files in the folder of a task that has ended: its output, and files in its working directory that
+    /// match one of the patterns, up to a total size.
     pub(crate) fn read(folder: &Path, outputs: &[String], most: u64) -> Self {
         let mut all = Self::default();
         let mut left = most;
@@ -81,8 +81,8 @@ impl LeftFiles {
         all
     }
 
-    /// The paths in the working directory that match one of the patterns, with what keeps each from being kept; and
-    /// what else could not be looked at, and why. Says of a pattern that nothing matches it.
+    /// Returns the paths in the working directory that match one of the patterns, with what keeps each from being
+    /// kept, and those that couldn't be read. Patterns without a match are noted.
     fn find_matching(&mut self, work: &Path, outputs: &[String]) -> (Matches, Unseen) {
         let mut patterns = Vec::new();
         for output in outputs {
@@ -124,7 +124,7 @@ impl LeftFiles {
         (matches, others)
     }
 
-    /// Takes one file, which is at `place` in the folder, or says why it is not kept.
+    /// Adds the file at `place` in the folder, or notes why it isn't kept.
     fn take_file(&mut self, folder: &Path, path: String, place: &Path, left: &mut u64) {
         if self.files.len() >= LEFT_FILES {
             return self.note_missed(&path, &format!("a task leaves {LEFT_FILES} files at most"));
@@ -167,21 +167,22 @@ impl LeftFiles {
     }
 }
 
-/// The paths of the regular files in a working directory that match one of these patterns and can be kept.
+/// Returns the paths of regular files in a working directory that match one of these patterns and can be kept.
 pub(crate) fn matching_paths(work: &Path, outputs: &[String]) -> Vec<String> {
     let (matches, _) = LeftFiles::default().find_matching(work, outputs);
     matches.into_iter().filter(|(_, flaw)| flaw.is_none()).map(|(path, _)| path).collect()
 }
 
-/// Whether there is a regular file at a path in a working directory.
+/// Returns whether there is a regular file at a path in a working directory.
 pub(crate) fn has_file(work: &Path, path: &str) -> bool {
     open(work, Path::new(path)).is_ok()
 }
 
-/// Opens a file that a task leaves, by the name that it is kept under.
+/// Opens a file that a task leaves, by the name under which it is kept.
 ///
 /// # Errors
-/// It is not there any more, or is no regular file.
+///
+/// It is gone, or isn't a regular file.
 pub(crate) fn open_leaving(folder: &Path, path: &str) -> Result<File> {
     let place = match path.strip_prefix(OUTPUTS).and_then(|rest| rest.strip_prefix('/')) {
         Some(output) => Path::new(WORK).join(output),

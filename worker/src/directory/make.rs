@@ -24,7 +24,7 @@ const PRIVATE: Mode = Mode::S_IRWXU;
 const OPEN: Mode = PRIVATE.union(Mode::from_bits_truncate(0o055));
 const READABLE: Mode = Mode::from_bits_truncate(0o644);
 
-/// To whom files belong, and what they are that may be executed and that may not.
+/// Owner and permissions of a directory's files.
 #[derive(Clone, Copy)]
 struct FileGrant {
     owner: FileOwner,
@@ -33,12 +33,12 @@ struct FileGrant {
 }
 
 impl FileGrant {
-    /// For a task that may do with its files what it likes.
+    /// Makes the grant for a task that may change its files.
     fn full_grant(owner: FileOwner) -> Self {
         Self { owner, executable: OPEN, plain: READABLE }
     }
 
-    /// For one that may only read them.
+    /// Makes the grant for a task that may only read its files.
     fn read_only() -> Self {
         let [executable, plain] = [0o555, 0o444].map(Mode::from_bits_truncate);
         Self { owner: FileOwner::this_process(), executable, plain }
@@ -112,7 +112,7 @@ fn put_inputs(
     Ok(())
 }
 
-/// Copies an input to its place. Whether the content was what its digest says.
+/// Copies an input to its place; returns whether the content matched its digest.
 fn put_input(
     folders: &mut FolderCursor<'_>,
     input: &TaskInput,
@@ -134,7 +134,8 @@ fn copy_file(folders: &mut FolderCursor<'_>, from: &DirectoryHandle, path: &str)
     write(file, &mut content, (about.len(), is_executable), folders.grant).map(drop)
 }
 
-/// The folders of a directory that is being made. The last one stays open: inputs come folder by folder.
+/// Cursor over the folders of a directory that is being made. It keeps the last one open, as inputs come folder by
+/// folder.
 struct FolderCursor<'a> {
     root: &'a DirectoryHandle,
     grant: FileGrant,
@@ -176,7 +177,7 @@ impl<'a> FolderCursor<'a> {
     }
 }
 
-/// Writes a content of about so many bytes to an empty file; its length and digest.
+/// Writes a content of about this many bytes to an empty file; returns its length and digest.
 fn write(
     file: File,
     content: &mut File,

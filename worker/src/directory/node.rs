@@ -10,20 +10,20 @@ use serde::{Deserialize, Serialize};
 
 use super::attributes::are_plain;
 
-/// One thing in a task's directory.
+/// A file, directory or other object in a task's directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DirectoryNode {
-    /// The path of it, relative to the directory.
+    /// Path relative to the directory.
     pub path: String,
-    /// What it is.
+    /// Kind of the object.
     pub kind: NodeKind,
     /// The attributes that the program has given it (`user.*`), each value in hexadecimal.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub attributes: BTreeMap<String, String>,
 }
 
-/// What is at a path of a task's directory.
+/// Kind of an object at a path of a task's directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum NodeKind {
@@ -77,12 +77,12 @@ impl DirectoryNode {
     }
 }
 
-/// Why a list of nodes is that of no directory.
+/// Reasons why a list of nodes doesn't describe a directory.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum InvalidNode {
     /// A path that leads out, or is not in its place.
     Path(String),
-    /// A digest that is none, or one for contents of two lengths.
+    /// A digest that is invalid, or used for contents of two lengths.
     Digest(String),
 }
 
@@ -123,7 +123,7 @@ pub(crate) fn check_nodes(nodes: &[DirectoryNode]) -> Result<(), InvalidNode> {
     Ok(())
 }
 
-/// Whether a path is relative, has no part that is `.` or `..`, and is written in the shortest way.
+/// Returns whether a path is relative, without `.` and `..`, and in its shortest form.
 pub(crate) fn is_plain(path: &str) -> bool {
     let parts = Path::new(path).components();
     let plain: Vec<_> = parts

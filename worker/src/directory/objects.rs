@@ -10,11 +10,11 @@ use blake3::Hash;
 
 use crate::sparse::{SparseFile, copy_whole, create_private, digest_file};
 
-/// Contents below this length are written before it is known whether they are there, in bytes.
+/// Length in bytes below which contents are written without checking first whether they exist.
 const SMALL: u64 = 64 << 10;
 
-/// A directory of contents, each in a file that has its digest as its name. A content that another such directory
-/// has already is not copied: both have the same file.
+/// A directory of contents, each in a file named by its digest. A content that an earlier such directory has isn't
+/// copied: both share the file.
 #[derive(Debug)]
 pub struct ContentObjects {
     root: PathBuf,
@@ -23,7 +23,7 @@ pub struct ContentObjects {
 }
 
 impl ContentObjects {
-    /// Contents in the directory `root`, which is there, that are shared with those in `earlier`.
+    /// Makes the contents in the existing directory `root`, shared with those in `earlier`.
     #[must_use]
     pub fn new(root: PathBuf, earlier: Vec<PathBuf>) -> Self {
         Self { root, earlier }
@@ -34,10 +34,11 @@ impl ContentObjects {
         self.root.join(digest.to_hex().as_str())
     }
 
-    /// Keeps the content of a file, of at most so many bytes, and tells its length and digest.
+    /// Stores the content of a file of at most `most` bytes; returns its length and digest.
     ///
     /// # Errors
-    /// The file cannot be read, or there is no room.
+    ///
+    /// The file can't be read, or there is no room.
     pub(crate) fn keep_content(&self, file: &mut File, most: u64) -> io::Result<(u64, Hash)> {
         let (length, part) = (file.metadata()?.len(), self.root.join("part"));
         let (length, found) = if length > SMALL && !self.earlier.is_empty() {
@@ -58,13 +59,13 @@ impl ContentObjects {
         Ok((length, found))
     }
 
-    /// Takes the file of an earlier checkpoint with this content, if there is one.
+    /// Shares the file of an earlier checkpoint with this content; false if there is none.
     fn share_earlier(&self, found: &Hash) -> bool {
         let (name, to) = (found.to_hex(), self.content_path(found));
         self.earlier.iter().any(|earlier| fs::hard_link(earlier.join(name.as_str()), &to).is_ok())
     }
 
-    /// Takes the file of an earlier checkpoint with this content, if there is one that is undamaged.
+    /// Shares the intact file of an earlier checkpoint with this content; false if there is none.
     pub(crate) fn share_sound(&self, found: &Hash, length: u64) -> bool {
         let shared = self.content_path(found).exists() || self.share_earlier(found);
         if shared && !is_sound(&self.content_path(found), (found, length)) {
@@ -75,7 +76,7 @@ impl ContentObjects {
     }
 }
 
-/// Whether a file has this content, of this length.
+/// Returns whether a file has this content and length.
 pub(super) fn is_sound(path: &Path, (expected, length): (&Hash, u64)) -> bool {
     let read =
         File::open(path).and_then(|mut file| digest_file(&mut file, length.saturating_add(1)));

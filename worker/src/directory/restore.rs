@@ -25,11 +25,12 @@ use super::{
 };
 use crate::sparse::copy_whole;
 
-/// Makes a directory what the nodes say, the contents of its files from `objects`. What else is in it is removed.
-/// All of it belongs to whoever owns the directory, which nobody uses.
+/// Makes a directory as the nodes describe it, with the contents of its files from `objects`. Everything else in it
+/// is removed. Everything belongs to the owner of the directory, which must not be in use.
 ///
 /// # Errors
-/// A content is missing, something cannot be written, or there is no room.
+///
+/// A content is missing, something can't be written, or there is no room.
 pub(crate) fn restore_directory(
     directory: &Path,
     nodes: &[DirectoryNode],

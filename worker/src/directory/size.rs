@@ -30,10 +30,11 @@ pub fn directory_size(directory: &Path) -> Result<Bytes> {
     Ok(Bytes::new(bytes))
 }
 
-/// Whether nothing more can be written in a directory: its quota is used up.
+/// Returns whether nothing more can be written in a directory, as its quota is used up.
 ///
 /// # Errors
-/// The directory cannot be opened.
+///
+/// The directory can't be opened.
 pub fn is_full(directory: &Path) -> Result<bool> {
     let stat = DirectoryHandle::open(directory).and_then(|handle| Ok(fstatvfs(handle)?));
     let stat = stat

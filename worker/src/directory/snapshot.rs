@@ -117,8 +117,7 @@ fn link_target(found: &FoundNode<'_>) -> Result<String> {
     })
 }
 
-/// The number of bytes that the file system of a directory could hold: that of a task's directory
-/// is as large as its quota.
+/// Returns the bytes that the file system of a directory can hold: a task's has the size of its quota.
 fn disk_room(directory: &Path) -> Result<u64> {
     let stat = DirectoryHandle::open(directory).and_then(|handle| Ok(fstatvfs(handle)?));
     let stat = stat

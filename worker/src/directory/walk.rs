@@ -17,7 +17,7 @@ const DEEPEST: usize = 64;
 /// The longest that all of their paths together may be, in bytes.
 const PATHS: usize = 4 << 20;
 
-/// One thing in a directory, before it is opened.
+/// An object in a directory, before it is opened.
 #[derive(Debug)]
 pub(crate) struct FoundNode<'a> {
     /// The directory that it is in.
@@ -48,26 +48,28 @@ impl FoundNode<'_> {
     }
 }
 
-/// A directory that is being walked through, its path and what of it is still to come.
+/// A directory under way, with the names that are still to come.
 struct WalkLevel {
     handle: DirectoryHandle,
     path: String,
     names: vec::IntoIter<OsString>,
 }
 
-/// Shows everything in a directory to `see`, each directory before what is in it, in the order of names.
+/// Calls `see` with every object in a directory, each directory before its contents, in the order of names.
 ///
 /// # Errors
-/// There is too much of it, or a name is no text; the system refuses; or what `see` says.
+///
+/// There are too many objects, or a name isn't text; the system refuses; or an error of `see`.
 pub(crate) fn walk(directory: &Path, see: impl FnMut(&FoundNode<'_>) -> Result<()>) -> Result<()> {
     walk_past(directory, see, |_, error| Err(error))
 }
 
-/// The same past things that `see` is not to have, or that can't be entered: `unfit` hears of each, its path as text, and
-/// why. It is gone around where `unfit` says so.
+/// Walks as [`walk`] does past objects that `see` must not get or that can't be entered: `unfit` is called with the
+/// path and the reason, and decides whether to skip it.
 ///
 /// # Errors
-/// There is too much in the directory altogether; the system refuses; or what `see` and `unfit` say.
+///
+/// There are too many objects; the system refuses; or an error of `see` or `unfit`.
 pub(crate) fn walk_past(
     directory: &Path,
     mut see: impl FnMut(&FoundNode<'_>) -> Result<()>,
@@ -140,7 +142,7 @@ fn enter_level(
     Ok((handle, names))
 }
 
-/// Whether something of this name and path can be named in a checkpoint or a report.
+/// Checks that an object of this name and path can be named in a checkpoint or a report.
 fn is_fit(name: &OsStr, path: &str) -> Result<()> {
     if name.to_str().is_none() {
         return Err(DirectoryError::refused_path(

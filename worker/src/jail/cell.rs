@@ -20,7 +20,7 @@ use super::{
     lo, root,
 };
 
-/// What the tasks of all VMs of a worker have in common.
+/// What the jails of all tasks of a worker share.
 #[derive(Debug)]
 pub struct TaskJail {
     users: Option<UserRange>,
@@ -32,32 +32,33 @@ pub struct TaskJail {
     has_ipc: bool,
     has_name: bool,
     has_network: bool,
-    /// Whether CRIU may read and set the limits of tasks only as their user.
+    /// True if CRIU can only read and set the limits of tasks as their user.
     lends_user: bool,
     filter: Option<FilterProgram>,
     lacking: Vec<JailError>,
 }
 
-/// What is asked of a jail.
+/// Requirements on a jail.
 #[derive(Clone, Debug, Default)]
 pub struct JailRequest {
-    /// How much of it must be had.
+    /// How much of it is demanded.
     pub demand: JailDemand,
     /// The users of tasks.
     pub users: UserRange,
-    /// Whether tasks may use the worker's network.
+    /// True if tasks may use the worker's network.
     pub shares_network: bool,
     /// Folders of the worker's host that its tasks may read.
     pub mounts: Vec<PathBuf>,
 }
 
 impl TaskJail {
-    /// A jail of the parts that can be had here; `None` where none is demanded.
+    /// Builds a jail of the parts that are available here; `None` if no jail is demanded.
     ///
-    /// To be called before there are VMs; it starts threads, and all of them have ended when it returns.
+    /// Must be called before there are VMs; it starts threads, which have all ended when it returns.
     ///
     /// # Errors
-    /// The first part that is lacking, where all are demanded.
+    ///
+    /// The first missing part, if all are demanded.
     pub fn build_jail(wanted: &JailRequest, layout: &JailLayout) -> Result<Option<Arc<Self>>> {
         if wanted.demand == JailDemand::None {
             return Ok(None);
@@ -99,13 +100,13 @@ impl TaskJail {
         })))
     }
 
-    /// The parts that can't be had here, and why.
+    /// Returns the parts that aren't available here, and why.
     #[must_use]
     pub fn lacking_parts(&self) -> &[JailError] {
         &self.lacking
     }
 
-    /// The users of tasks, where they have some of their own.
+    /// Returns the users of tasks, if they have their own.
     #[must_use]
     pub fn user_range(&self) -> Option<UserRange> {
         self.users
@@ -126,8 +127,8 @@ impl TaskJail {
     }
 }
 
-/// The namespaces of the tasks of a VM. They outlast every task, so that a restored one comes into the
-/// same again; they go with the last who holds them.
+/// Namespaces of the tasks of a VM. They outlive every task, so that a restored one gets the same; they end when the
+/// last reference is dropped.
 #[derive(Debug)]
 pub struct JailCell {
     jail: Arc<TaskJail>,
@@ -139,42 +140,43 @@ pub struct JailCell {
 }
 
 impl JailCell {
-    /// The path of CRIU as it is seen from inside, where that is another than outside.
+    /// Returns the path of CRIU inside, if it differs from that outside.
     #[must_use]
     pub fn criu_inside(&self) -> Option<&Path> {
         self.jail.criu.as_deref()
     }
 
-    /// Whether CRIU may read and set the limits of tasks only as their user.
+    /// Returns whether CRIU can only read and set the limits of tasks as their user.
     pub(crate) fn lends_user(&self) -> bool {
         self.jail.lends_user
     }
 
-    /// Whether tasks have a root of their own.
+    /// Returns whether tasks have a root of their own.
     #[must_use]
     pub fn has_root(&self) -> bool {
         self.jail.mounts.is_some()
     }
 
-    /// The mount namespace of tasks, where they have one.
+    /// Returns the mount namespace of tasks, if they have one.
     pub(super) fn mount_namespace(&self) -> Option<&OwnedFd> {
         self.jail.mounts.as_ref()
     }
 
-    /// The filter of system calls, where there is one.
+    /// Returns the filter of system calls, if there is one.
     pub(super) fn call_filter(&self) -> Option<&FilterProgram> {
         self.jail.filter.as_ref()
     }
 
-    /// Whether tasks have a network of their own.
+    /// Returns whether tasks have a network of their own.
     pub(crate) fn has_network(&self) -> bool {
         self.network.is_some()
     }
 
-    /// Does something in the tasks' network, in a thread of its own.
+    /// Runs work in the tasks' network, in a thread of its own.
     ///
     /// # Errors
-    /// Where they have none of their own, or it can't be entered, and what the work says.
+    ///
+    /// They have no network of their own, it can't be entered, or an error of the work.
     pub(crate) fn in_network<T: Send>(
         &self,
         work: impl FnOnce() -> io::Result<T> + Send,
@@ -193,10 +195,11 @@ impl JailCell {
         })
     }
 
-    /// The user of whoever owns this directory, where tasks have users of their own.
+    /// Returns the user that owns this directory, if tasks have users of their own.
     ///
     /// # Errors
-    /// Where the directory is nobody's who may own a task.
+    ///
+    /// The owner can't be the user of a task.
     pub fn directory_user(&self, directory: &Path) -> io::Result<Option<u32>> {
         use std::os::unix::fs::MetadataExt as _;
         let Some(users) = self.jail.users else { return Ok(None) };
@@ -337,9 +340,8 @@ impl JailCell {
     }
 }
 
-/// A path of a jailed task as the task itself has it, of one that was read in `/proc` outside of its
-/// namespace: from there it begins with the tasks' root. `None` where no other task, and not the worker, has that
-/// file there.
+/// Converts a path that was read in `/proc` outside of a task's namespace, where it begins with the tasks' root, to
+/// the task's own path. `None` if the file is neither the worker's nor another task's there.
 #[must_use]
 pub fn path_inside(path: &Path) -> Option<PathBuf> {
     // In the worker's own namespace there is nothing of that name.
@@ -357,7 +359,7 @@ const SETGID: u32 = 6;
 const SETUID: u32 = 7;
 const SYS_RESOURCE: u32 = 24;
 
-/// Whether this process may become other users and give files to them.
+/// Checks that this process can become other users and give files to them.
 fn can_be_others() -> Result<()> {
     let fail = |source| JailError {
         part: JailPart::User,
@@ -411,7 +413,7 @@ fn new_namespace(flag: CloneFlags, name: &str, part: JailPart) -> Result<OwnedFd
     opened.map(OwnedFd::from).map_err(JailError::at_step(part, "opening the namespace"))
 }
 
-/// Does in a thread of its own what changes the thread.
+/// Runs in a separate thread what changes the thread's namespaces.
 fn run_apart<T: Send>(make: impl FnOnce() -> Result<T> + Send, part: JailPart) -> Result<T> {
     thread::scope(|scope| {
         let made = thread::Builder::new().name("jail".to_owned()).spawn_scoped(scope, make);

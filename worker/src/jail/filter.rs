@@ -17,7 +17,7 @@ enum CallAnswer {
     Refuse,
     /// "Function not implemented", as by a kernel that has no such call.
     Unknown,
-    /// Allowed where it makes no namespace.
+    /// Allowed unless it makes a namespace.
     SameNamespaces,
     /// Allowed for the families of [`FAMILIES`].
     UsualFamilies,
@@ -25,7 +25,7 @@ enum CallAnswer {
     NoPushes,
 }
 
-/// The calls whose arguments are looked at.
+/// Calls whose arguments are checked.
 const INSPECTED: [(libc::c_long, CallAnswer); 4] = [
     (libc::SYS_clone, CallAnswer::SameNamespaces),
     (libc::SYS_socket, CallAnswer::UsualFamilies),
@@ -65,11 +65,12 @@ const ARCH: u32 = 4;
 const FIRST: u32 = 16;
 const SECOND: u32 = 24;
 
-/// The program for the lists of [`calls`](super::calls): the number is looked for by halves. A call by the numbers of another
-/// architecture, as a program of 32 bits makes it, ends the task.
+/// Makes the filter program for the lists of [`calls`](super::calls), which searches the call's number by halves. A
+/// call by the numbers of another architecture, as of a 32-bit program, ends the task.
 ///
 /// # Errors
-/// Where there is no list for this kind of processor, or a call is in it twice.
+///
+/// There is no list for this kind of processor, or a call is in it twice.
 pub(super) fn filter_program() -> io::Result<FilterProgram> {
     let Some(architecture) = ARCHITECTURE else {
         let kind = std::env::consts::ARCH;
@@ -86,7 +87,7 @@ pub(super) fn filter_program() -> io::Result<FilterProgram> {
     Ok(program)
 }
 
-/// The answer to each call that has one of its own.
+/// Returns the answers of all listed calls.
 fn call_answers() -> io::Result<BTreeMap<u32, CallAnswer>> {
     let of = |lists: &'static [&'static [super::calls::SystemCall]], answer| {
         lists.iter().copied().flatten().map(move |call| (call.name, call.number, answer))
@@ -104,7 +105,7 @@ fn call_answers() -> io::Result<BTreeMap<u32, CallAnswer>> {
     Ok(answers)
 }
 
-/// From which number on which answer is given; all numbers have one.
+/// Returns the number from which on each answer is given; every number has one.
 fn answer_ranges(answers: &BTreeMap<u32, CallAnswer>) -> Vec<(u32, CallAnswer)> {
     let mut ranges = Vec::new();
     let mut next = 0;
@@ -120,7 +121,7 @@ fn answer_ranges(answers: &BTreeMap<u32, CallAnswer>) -> Vec<(u32, CallAnswer)> 
     ranges
 }
 
-/// A program that finds the range of the number that has been loaded, by halves, and answers.
+/// Makes a program that finds the range of the loaded number by halves, and answers.
 fn search_ranges(ranges: &[(u32, CallAnswer)]) -> io::Result<FilterProgram> {
     if let [(_, answer)] = ranges {
         return Ok(look_and_answer(*answer));
@@ -139,7 +140,7 @@ fn search_ranges(ranges: &[(u32, CallAnswer)]) -> io::Result<FilterProgram> {
     Ok(program)
 }
 
-/// A program that gives an answer, after a look at the arguments where that is needed.
+/// Makes a program that gives an answer, after checking the arguments if need be.
 fn look_and_answer(what: CallAnswer) -> FilterProgram {
     let allow = return_action(libc::SECCOMP_RET_ALLOW);
     let refuse = return_action(libc::SECCOMP_RET_ERRNO | libc::EPERM.unsigned_abs());
@@ -164,7 +165,8 @@ fn look_and_answer(what: CallAnswer) -> FilterProgram {
     }
 }
 
-/// A program that gives the first of two answers where the word at `from` is one of these, else the second.
+/// Makes a program that gives the first of two answers if the word at `from` is one of these, and the second
+/// otherwise.
 fn one_of(from: u32, these: &[u32], [one, none]: [sock_filter; 2]) -> FilterProgram {
     let tests = these.iter().zip((0..these.len()).rev()).map(|(value, left)| {
         // To the answer behind the tests that are left and the other answer.

@@ -11,10 +11,11 @@ use nix::{
 use super::{CELL, JailCell};
 
 impl JailCell {
-    /// Opens the tasks' root, to look at what is below it; `None` where tasks have none of their own.
+    /// Opens the tasks' root, to read what is below it; `None`: tasks have none of their own.
     ///
     /// # Errors
-    /// Where the namespace can't be entered.
+    ///
+    /// The namespace can't be entered.
     pub(crate) fn open_root(&self) -> io::Result<Option<File>> {
         let Some(mounts) = self.mount_namespace() else { return Ok(None) };
         let enter = || -> io::Result<File> {
@@ -32,7 +33,7 @@ impl JailCell {
         .map(Some)
     }
 
-    /// Whether tasks may make the system calls of a list alone.
+    /// Returns whether tasks may only make the listed system calls.
     pub(crate) fn has_filter(&self) -> bool {
         self.call_filter().is_some()
     }

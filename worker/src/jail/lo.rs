@@ -9,18 +9,18 @@ use std::{
 /// The loopback device is the first of every namespace.
 const INDEX: libc::c_int = 1;
 
-/// Switches the loopback device of this thread's network namespace on.
+/// Switches on the loopback device of this thread's network namespace.
 ///
 /// # Errors
-/// What the kernel says.
+///
+/// The kernel's error.
 pub fn switch_on() -> io::Result<()> {
     let mut request = device_request(c"lo");
     request.ifr_ifru.ifru_flags = libc::c_short::try_from(libc::IFF_UP).unwrap_or_default();
     ask_kernel(libc::AF_INET, libc::SIOCSIFFLAGS, &request)
 }
 
-/// Gives the loopback device of this thread's network namespace one more address, by a label of its own
-/// such as `lo:1`.
+/// Adds an address to the loopback device of this thread's network namespace, under a label such as `lo:1`.
 pub(crate) fn take_address(label: &std::ffi::CStr, address: Ipv4Addr) -> io::Result<()> {
     for (call, address) in
         [(libc::SIOCSIFADDR, address), (libc::SIOCSIFNETMASK, Ipv4Addr::BROADCAST)]
@@ -32,7 +32,7 @@ pub(crate) fn take_address(label: &std::ffi::CStr, address: Ipv4Addr) -> io::Res
     Ok(())
 }
 
-/// Gives the loopback device of this thread's network namespace one more address of version 6.
+/// Adds an IPv6 address to the loopback device of this thread's network namespace.
 pub(crate) fn take_address_v6(address: Ipv6Addr) -> io::Result<()> {
     let address = libc::in6_addr { s6_addr: address.octets() };
     let request = libc::in6_ifreq { ifr6_addr: address, ifr6_prefixlen: 128, ifr6_ifindex: INDEX };

@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-/// A part of a jail, which may be lacking where the worker itself is confined.
+/// A part of a jail, which may be unavailable if the worker itself is confined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum JailPart {
     /// A user of its own, without capabilities.
@@ -22,11 +22,11 @@ pub enum JailPart {
 }
 
 impl JailPart {
-    /// All parts, in the order in which a task comes into them.
+    /// All parts, in the order in which a task enters them.
     pub const ALL: [Self; 7] =
         [Self::Mounts, Self::Network, Self::Ipc, Self::Name, Self::User, Self::Filter, Self::Pids];
 
-    /// The part in words, as it stands after "a task has".
+    /// Returns the part in words, as it stands after "a task has".
     #[must_use]
     pub const fn part_words(self) -> &'static str {
         match self {
@@ -59,7 +59,7 @@ pub enum JailDemand {
     /// All parts, or the worker does not start.
     #[default]
     Full,
-    /// The parts that can be had here; the worker says which are lacking.
+    /// The parts that are available here; the worker logs which are missing.
     Partial,
     /// No jail: tasks run as the worker's user, as they did before there was a jail.
     None,

@@ -20,16 +20,16 @@ use super::{JailError, JailPart, Result};
 
 /// The directory of the namespace that is the root of tasks.
 pub const CELL: &str = "/cell";
-/// A directory of the namespace where something is mounted for a moment, on its way to its place.
+/// Directory of the namespace where something is mounted for a moment on its way to its place.
 pub(super) const HOLD: &str = "/hold";
-/// The place where a task finds the files of `/etc` that are made for it: those there are links to them.
+/// Directory with the files of `/etc` that are made for a task; `/etc` has links to them.
 pub(super) const MADE: &str = "/run/made";
 /// The place of CRIU's directory in the namespace.
 const CRIU: &str = "run/criu";
-/// What programs and libraries are in, where a host has it.
+/// Directories of programs and libraries, if a host has them.
 const SYSTEM: [&str; 7] = ["usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32"];
-/// What programs look for in `/etc` that says nothing of the host's users and secrets: where libraries and
-/// programs really are, and settings of programs of the system. A name with a star is any that begins so.
+/// Files that programs look for in `/etc` and that reveal nothing about the host's users and secrets: where libraries
+/// and programs really are, and settings of the system's programs. A star stands for any ending.
 const SETTINGS: [&str; 20] = [
     "ld.so.cache",
     "alternatives",
@@ -52,12 +52,12 @@ const SETTINGS: [&str; 20] = [
     "ssl/openssl.cnf",
     "timezone",
 ];
-/// How many of these settings, from the first, CRIU needs: it is a program like others.
+/// Number of these settings, from the first on, that CRIU needs.
 const SETTINGS_OF_CRIU: usize = 2;
 /// The files of `/etc` that are made for each task.
 const MADE_FILES: [&str; 4] = ["passwd", "group", "hosts", "hostname"];
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
-/// What stands in `/dev` for what a process has open, and for new terminals.
+/// Links in `/dev` to a process's open files, and to new terminals.
 const DEVICE_LINKS: [(&str, &str); 5] = [
     ("fd", "/proc/self/fd"),
     ("stdin", "/proc/self/fd/0"),
@@ -65,7 +65,7 @@ const DEVICE_LINKS: [(&str, &str); 5] = [
     ("stderr", "/proc/self/fd/2"),
     ("ptmx", "pts/ptmx"),
 ];
-/// What of `/sys` programs have, as files of their own: how many processors there are, and how large pages are.
+/// Parts of `/sys` that programs get as files of their own: the number of processors, and the sizes of pages.
 const OF_SYS: [&str; 6] = [
     "devices/system/cpu/online",
     "devices/system/cpu/possible",
@@ -78,16 +78,16 @@ const OF_SYS: [&str; 6] = [
 const FOLDER_LINKS: [(&str, &str); 4] =
     [("var/run", "/run"), ("var/lock", "/run/lock"), ("var/tmp", "/tmp"), ("run/lock", "/tmp")];
 
-/// What of the worker's is to be seen in a jail.
+/// Paths of the worker that are visible in a jail.
 #[derive(Clone, Debug)]
 pub struct JailLayout {
     /// A directory of the worker's to make the root in; it stays empty.
     pub mount_point: PathBuf,
-    /// The directories of tasks, at the path where tasks find them.
+    /// Directories of tasks, at the path where tasks find them.
     pub tasks: PathBuf,
-    /// The programs of tasks, at the path where tasks find them.
+    /// Programs of tasks, at the path where tasks find them.
     pub programs: PathBuf,
-    /// CRIU, where there is one.
+    /// CRIU, if there is one.
     pub criu: Option<PathBuf>,
 }
 
@@ -108,7 +108,8 @@ fn canonical_program(program: &Path) -> io::Result<PathBuf> {
     fs::canonicalize(found.ok_or(io::ErrorKind::NotFound)?)
 }
 
-/// Makes the namespace, for tasks that use the worker's network or have one of their own. This thread is in it afterwards, and good for nothing else.
+/// Makes the namespace, for tasks that use the worker's network or have their own. This thread is in it afterwards,
+/// and can't be used for anything else.
 pub(super) fn make_root(
     layout: &JailLayout,
     lent: &[PathBuf],
@@ -125,7 +126,7 @@ pub(super) fn make_root(
     File::open("/proc/thread-self/ns/mnt").map(OwnedFd::from).map_err(at("opening the namespace"))
 }
 
-/// What was done when it failed, and why.
+/// Result of a step: an error has what was done, and why it failed.
 type Step<T = ()> = std::result::Result<T, (String, io::Error)>;
 
 fn build_root(
@@ -195,7 +196,8 @@ fn bind_system(place: &Path) -> Step {
     Ok(())
 }
 
-/// What a task's root has beside programs and devices, and places for what is each task's own ([`super::view`]).
+/// Makes what a task's root has beside programs and devices, and mount points for each task's own files
+/// ([`super::view`]).
 fn small_system(cell: &Path, shares_network: bool) -> Step {
     let folders = [
         "dev/pts",
@@ -239,7 +241,7 @@ fn small_system(cell: &Path, shares_network: bool) -> Step {
     Ok(())
 }
 
-/// Where programs look names up, and the servers that they ask: none, in a network of their own.
+/// Returns how programs look up names, and which servers they ask: none, in a network of their own.
 fn name_service(shares_network: bool) -> (String, String) {
     let hosts = if shares_network { "files dns" } else { "files" };
     let databases = ["passwd", "group", "shadow", "networks", "protocols", "services", "rpc"];
@@ -251,7 +253,7 @@ fn name_service(shares_network: bool) -> (String, String) {
     (format!("{files}hosts: {hosts}\n"), servers)
 }
 
-/// The lines of the host's `resolv.conf` that say which servers are asked, and how.
+/// Returns the lines of the host's `resolv.conf` about which servers are asked, and how.
 fn server_lines(resolver: &str) -> String {
     let says = |line: &&str| {
         matches!(line.split_whitespace().next(), Some("nameserver" | "search" | "options"))
@@ -278,7 +280,7 @@ fn copy_settings(place: &Path, settings: &[&str]) -> Step {
     Ok(())
 }
 
-/// Copies a file, a link, or a folder with what is in it; not what only some may read, nor what is none of these.
+/// Copies a file, a link, or a folder with its contents, without files that only some may read or special files.
 fn copy_readable(from: &Path, to: &Path) -> Step {
     let read = |e| (describe_action("read", from), e);
     let found = fs::symlink_metadata(from).map_err(read)?;
@@ -343,7 +345,7 @@ fn mount_tmpfs(at: &Path, options: &str) -> Step {
         .map_err(|e| (describe_action("mount", at), e.into()))
 }
 
-/// Makes a directory, and those above it, whatever the umask.
+/// Makes a directory, and those above it, whatever the umask is.
 fn create_directory(path: &Path, mode: u32) -> Step {
     let missing = path.ancestors().take_while(|path| !path.exists()).collect::<Vec<_>>();
     for path in missing.into_iter().rev() {

@@ -14,7 +14,7 @@ use nix::sched::CloneFlags;
 /// A step of a process that shares all memory with the worker: everything it needs is made before.
 #[derive(Debug)]
 pub(super) enum JailStep {
-    /// Leaves the mount namespace for a copy of it.
+    /// Leave the mount namespace for a copy of it.
     Unshare,
     Mount {
         source: Option<CString>,
@@ -22,10 +22,10 @@ pub(super) enum JailStep {
         kind: Option<CString>,
         flags: MsFlags,
         data: Option<CString>,
-        /// Whether a source or target that is not there is no failure.
+        /// True if a missing source or target is no failure.
         may_lack: bool,
     },
-    /// Takes away what is mounted there.
+    /// Unmount what is mounted there.
     Unmount(CString),
     Directory {
         path: CString,
@@ -69,7 +69,7 @@ impl JailStep {
         }
     }
 
-    /// The step in words, for a process that failed at it.
+    /// Returns the step in words, for a process that failed at it.
     pub(super) fn step_words(&self) -> String {
         let name = |path: &CString| path.to_string_lossy().into_owned();
         match self {
@@ -99,7 +99,7 @@ unsafe fn write(path: &CStr, content: &[u8]) -> bool {
     }
 }
 
-/// Steps, one after the other.
+/// Steps that are taken one after the other.
 #[derive(Debug, Default)]
 pub(super) struct JailSteps(pub(super) Vec<JailStep>);
 
@@ -128,12 +128,12 @@ impl JailSteps {
         self.add_mount(from, to, None, MsFlags::MS_BIND, "")
     }
 
-    /// Lays what is at `from` over `to`, if both are there.
+    /// Mounts `from` over `to`, if both exist.
     pub(super) fn add_cover(&mut self, from: &Path, to: &Path) -> io::Result<()> {
         self.if_there(from, to, MsFlags::MS_BIND)
     }
 
-    /// Lets nobody write through `path`, if it is there.
+    /// Makes `path` read-only, if it exists.
     pub(super) fn add_protection(&mut self, path: &Path) -> io::Result<()> {
         self.if_there(path, path, MsFlags::MS_BIND)?;
         self.if_there(path, path, read_only())
@@ -183,13 +183,13 @@ impl JailSteps {
         Ok(())
     }
 
-    /// All of them in words.
+    /// Returns all steps in words.
     pub(super) fn all_words(&self) -> Vec<String> {
         self.0.iter().map(JailStep::step_words).collect()
     }
 }
 
-/// What makes a bind mount one that nobody can write through.
+/// Flags that make a bind mount read-only.
 fn read_only() -> MsFlags {
     MsFlags::MS_REMOUNT
         | MsFlags::MS_BIND

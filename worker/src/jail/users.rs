@@ -5,10 +5,11 @@ use std::{fmt, str::FromStr};
 /// One of so many users is for checks, at the end of the range.
 const OF_CHECKS: u32 = 10;
 
-/// A range of user IDs, of which each task has one that no other task on its host has. The group of the same number is the task's group.
+/// A range of user IDs, of which each task has one that no other task on its host has. The group of the same number
+/// is the task's group.
 ///
-/// A checkpoint holds the user of its task, so the workers of a run need the same range. A tenth of it is for those who check what
-/// a task made, which no checkpoint holds: none of them is any task's user.
+/// A checkpoint holds the user of its task, so the workers of a run need the same range. A tenth of it is for checks
+/// of what tasks made, which are never checkpointed: none of these is any task's user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UserRange {
     first: u32,
@@ -16,8 +17,7 @@ pub struct UserRange {
 }
 
 impl Default for UserRange {
-    /// Numbers that neither Debian nor systemd gives to anybody, and that a container with 65,536
-    /// users of its own has, too.
+    /// Returns a range that neither Debian nor systemd assigns, and that exists in a container with 65,536 users too.
     fn default() -> Self {
         Self { first: 60_600, last: 61_099 }
     }
@@ -31,8 +31,8 @@ impl Default for UserRange {
 pub struct UsersError(String);
 
 impl UserRange {
-    /// The users that a task may have, the first that is free: those of tasks, from one on that its run and its number make, so that
-    /// it is the same on every worker as long as nobody has it.
+    /// Returns the users that a task may have, of which it gets the first free one. They begin with one computed from
+    /// its run and its number, so that it is usually the same on every worker.
     pub(crate) fn of_task(&self, run: &str, task: &str) -> impl Iterator<Item = u32> + use<> {
         let count = u64::from(self.user_count() - self.check_count());
         let hash = |text: &str| {
@@ -46,22 +46,23 @@ impl UserRange {
         })
     }
 
-    /// The users that a check may have, the first that is free: none that a task can have, but where there is one user in all.
+    /// Returns the users that a check may have, of which it gets the first free one: none that a task can have,
+    /// unless there is a single user.
     pub(crate) fn of_checks(&self) -> impl Iterator<Item = u32> + use<> {
         self.last.saturating_sub(self.check_count().saturating_sub(1))..=self.last
     }
 
-    /// Whether a user is one that tasks can have.
+    /// Returns whether a user is one that tasks can have.
     pub(crate) fn are_of_tasks(&self, user: u32) -> bool {
         (self.first..=self.last - self.check_count()).contains(&user)
     }
 
-    /// The number of all; a range of all numbers that can be has one less than can be counted.
+    /// Returns the number of users; of a range of all possible numbers, one less, as that can't be counted.
     fn user_count(&self) -> u32 {
         (self.last - self.first).saturating_add(1)
     }
 
-    /// The number of those for checks: none where there is one user in all.
+    /// Returns the number of users for checks: none if there is a single user.
     fn check_count(&self) -> u32 {
         match self.user_count() {
             1 => 0,
@@ -69,7 +70,7 @@ impl UserRange {
         }
     }
 
-    /// Whether a user is one of these.
+    /// Returns whether a user is in the range.
     #[must_use]
     pub fn contains_user(&self, user: u32) -> bool {
         (self.first..=self.last).contains(&user)

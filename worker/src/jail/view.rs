@@ -18,15 +18,15 @@ use super::{
     step::{JailStep, JailSteps},
 };
 
-/// The folders in a task's directory that are its `/tmp` and its `/dev/shm`: what is in them goes along with a
-/// checkpoint, and counts for what the directory may hold.
+/// Folders in a task's directory for its `/tmp` and its `/dev/shm`: they are part of its checkpoints, and count for
+/// the size of the directory.
 const FOLDERS: [(&str, &str); 2] = [("tmp", "tmp"), ("shm", "dev/shm")];
 /// The mode of both, as every system has it.
 const FOR_ALL: u32 = 0o1777;
 
-/// Parts of `/proc` that nobody can write to through the tasks'.
+/// Parts of `/proc` that are read-only in the tasks' view.
 const READ_ONLY: [&str; 5] = ["bus", "fs", "irq", "sys", "sysrq-trigger"];
-/// Files of `/proc` that say of the host, or do to it, what is none of a task's business: they are empty.
+/// Files of `/proc` about the host that are none of a task's business: they are empty.
 const HIDDEN_FILES: [&str; 13] = [
     "buddyinfo",
     "cmdline",
@@ -48,7 +48,7 @@ const HIDDEN_FOLDERS: [&str; 6] = ["acpi", "asound", "driver", "dynamic_debug", 
 /// The task that a view of files is made for.
 #[derive(Clone, Debug)]
 pub struct ViewOccupant {
-    /// The user of the task, where it has one of its own.
+    /// User of the task, if it has its own.
     pub user: Option<u32>,
     /// The directory of the task, as the worker has it.
     pub directory: PathBuf,
@@ -61,7 +61,7 @@ pub enum MountView {
     Common,
     /// The mount namespace of a task that runs, as an open file.
     Of(OwnedFd),
-    /// One that is made for a task.
+    /// A view that is made for a task.
     New(NewView),
 }
 
@@ -74,7 +74,7 @@ impl MountView {
         File::open(format!("/proc/{pid}/ns/mnt")).map(|space| Self::Of(space.into()))
     }
 
-    /// What a process does to make it, in words.
+    /// Returns the steps of making the view, in words.
     pub(crate) fn step_words(&self) -> Vec<String> {
         match self {
             Self::New(new) => new.0.all_words(),
@@ -101,11 +101,12 @@ impl MountView {
 pub struct NewView(JailSteps);
 
 impl NewView {
-    /// Prepares the view of a task that begins, or is restored, in a VM that is called `host`; `with_processes` is for one that
-    /// begins: who makes the view must be in the task's PID namespace then. `tasks` is where all tasks' directories are.
+    /// Prepares the view of a task that begins or is restored in a VM called `host`; `with_processes` is for one that
+    /// begins, where the view must be made in the task's PID namespace. `tasks` has all tasks' directories.
     ///
     /// # Errors
-    /// The task's folders can't be made, or its directory is not one of `tasks`.
+    ///
+    /// The task's folders can't be made, or its directory isn't one of `tasks`.
     pub(super) fn prepare_view(
         occupant: &ViewOccupant,
         tasks: &Path,
@@ -157,7 +158,7 @@ impl NewView {
         unsafe { self.0.take_all() }
     }
 
-    /// The steps in words.
+    /// Returns the steps in words.
     pub(crate) fn step_words(&self) -> Vec<String> {
         self.0.all_words()
     }
@@ -180,7 +181,7 @@ fn processes_steps() -> io::Result<JailSteps> {
     Ok(steps)
 }
 
-/// Leaves of all tasks' directories only one.
+/// Hides all tasks' directories but one.
 fn only_its_directory(steps: &mut JailSteps, directory: &Path, tasks: &Path) -> io::Result<()> {
     let Ok(relative) = directory.strip_prefix(tasks) else {
         let why = format!("{} is not in {}", directory.display(), tasks.display());
@@ -205,7 +206,7 @@ fn only_its_directory(steps: &mut JailSteps, directory: &Path, tasks: &Path) -> 
     steps.add_mount(hold, &path, None, MsFlags::MS_MOVE, "")
 }
 
-/// The files of `/etc` that are a task's own: who it is, and what its VM is called.
+/// Makes the files of `/etc` that are a task's own: its user, and its VM's name.
 fn made_files(
     steps: &mut JailSteps,
     user: Option<u32>,
@@ -243,13 +244,13 @@ fn made_files(
 
 /// The name of every task's user.
 pub const NAME: &str = "task";
-/// Open MPI copies messages within a host by a call that the filter refuses, as containers' filters do; so told, it
-/// copies them twice.
+/// Setting of Open MPI, which copies messages within a host by a call that the filter refuses, as containers' filters
+/// do; with it, messages are copied twice.
 pub const ONE_COPY: (&str, &str) = ("OMPI_MCA_btl_vader_single_copy_mechanism", "none");
 /// The shell of every task's user.
 pub const SHELL: &str = "/bin/sh";
 
-/// Makes the folders of a task that nobody uses, as far as they are not there, and gives them to the task.
+/// Makes the missing folders of a task that is not running, and gives them to the task.
 fn provide_folders(directory: &Path, user: Option<u32>) -> io::Result<()> {
     for (folder, _) in FOLDERS {
         let path = directory.join(folder);
@@ -264,9 +265,10 @@ fn provide_folders(directory: &Path, user: Option<u32>) -> io::Result<()> {
     Ok(())
 }
 
-/// Empties what is a task's `/tmp` and `/dev/shm`, in the directory of a task that nobody uses.
+/// Empties a task's `/tmp` and `/dev/shm`, in the directory of a task that is not running.
 ///
 /// # Errors
+///
 /// Something in them can't be removed.
 pub fn empty_folders(directory: &Path) -> io::Result<()> {
     for (folder, _) in FOLDERS {
@@ -294,7 +296,7 @@ fn make_folder(path: &Path, user: Option<u32>) -> io::Result<()> {
     }
 }
 
-/// The path in the mount namespace of what a task has at this one.
+/// Returns the path in the mount namespace of what a task has at this path.
 fn path_inside(path: &Path) -> PathBuf {
     Path::new(CELL).join(path.strip_prefix("/").unwrap_or(path))
 }

@@ -26,11 +26,10 @@ use crate::jail::JailCell;
 
 /// Connections that are answered at a time; further ones wait in the kernel.
 const CONNECTIONS: usize = 64;
-/// The time for which it pauses where the kernel has no descriptor for one more.
+/// Pause after the kernel had no descriptor for another connection.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The metadata endpoint of one VM, or of none that is there: who answers for it, and at which address. It ends with
-/// this value.
+/// Metadata endpoint of one VM: its service, and the address at which it is found. It is closed when dropped.
 #[derive(Debug)]
 pub struct Endpoint {
     state: Arc<State>,
@@ -39,23 +38,24 @@ pub struct Endpoint {
     serving: Vec<AbortHandle>,
 }
 
-/// What all connections share.
+/// State that all connections share.
 #[derive(Debug)]
 pub(super) struct State {
     service: Mutex<MetadataService>,
     /// Changes whenever something is announced.
     changed: watch::Sender<()>,
-    /// Changes whenever all connections are to be closed.
+    /// Changes when all connections must be closed.
     hung_up: watch::Sender<()>,
     hop_limit: Option<u32>,
 }
 
 impl Endpoint {
-    /// Listens in the network of a VM's tasks, or on a port of its own where they share the worker's. To be called
+    /// Listens in the network of a VM's tasks, or on a port of its own if they share the worker's. Must be called
     /// within a runtime; it blocks for as long as a thread takes to start.
     ///
     /// # Errors
-    /// What the kernel says.
+    ///
+    /// The kernel's error.
     pub(crate) fn open(
         cell: Option<&JailCell>,
         service: MetadataService,
@@ -70,10 +70,11 @@ impl Endpoint {
         Self::answer_at(listeners, service, hop_limit)
     }
 
-    /// Answers, as the endpoint of a VM does, whoever finds this address. To be called within a runtime.
+    /// Answers at this address as the endpoint of a VM does. Must be called within a runtime.
     ///
     /// # Errors
-    /// What the kernel says, such as that somebody else listens there.
+    ///
+    /// The kernel's error, such as that another program listens there.
     pub fn listen_at(address: SocketAddr, service: MetadataService) -> io::Result<Self> {
         Self::answer_at(vec![StdListener::bind(address)?], service, None)
     }
@@ -98,13 +99,13 @@ impl Endpoint {
         Ok(endpoint)
     }
 
-    /// The address at which it is found.
+    /// Returns the address at which it is found.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What programs on the VM have in their environment, so that libraries find it: EC2's, and Google's.
+    /// Returns environment variables by which libraries in programs on the VM find it: EC2's and Google's.
     pub(crate) fn own_env(&self) -> Vec<(String, String)> {
         let host = match self.address.port() {
             PORT => self.address.ip().to_string(),
@@ -119,20 +120,20 @@ impl Endpoint {
         names.map(|(name, value)| (name.to_owned(), value.clone())).to_vec()
     }
 
-    /// Has the VM hear what the provider announces.
+    /// Publishes an announcement of the provider to the VM.
     pub fn announce_event(&self, what: VmAnnouncement) {
         self.state.locked_service().announce_event(what);
         self.state.changed.send_replace(());
     }
 
-    /// Closes all connections: a program that is about to be dumped with one finds it closed wherever it goes on, and
-    /// does not wait for ever for the end that stayed here.
+    /// Closes all connections: a program that is about to be dumped with one finds it closed wherever it continues,
+    /// and doesn't wait for ever for the end that stayed here.
     pub(crate) fn hang_up(&self) {
         self.state.hung_up.send_replace(());
     }
 
-    /// The notice that is announced, as programs read it in EC2's dialect, with the time until which they may save their
-    /// work, if there is one; `None`: there is no notice.
+    /// Returns the announced notice as programs read it in EC2's dialect, with the time until which they may save
+    /// their work, if there is one; `None`: there is no notice.
     pub(crate) fn announced_notice(&self, save_by: Option<UnixTime>) -> Option<String> {
         let interruption = self.state.locked_service().announced_interruption()?;
         Some(match save_by {
@@ -142,9 +143,10 @@ impl Endpoint {
     }
 }
 
-/// A key for the tokens of one VM, which nobody can guess.
+/// Makes a random key for the tokens of one VM.
 ///
 /// # Errors
+///
 /// The system has no random numbers.
 pub fn random_key() -> io::Result<TokenSecret> {
     let mut key = [0; 32];
@@ -203,7 +205,7 @@ impl State {
         }
     }
 
-    /// What a request is answered, once there is an answer.
+    /// Answers a request, once there is an answer.
     pub(super) async fn answer_request(&self, mut request: HttpRequest) -> HttpResponse {
         let mut changes = self.changed.subscribe();
         let mut until = None;

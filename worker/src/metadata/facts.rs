@@ -11,7 +11,7 @@ use dormouse_units::{Speedup, Time};
 
 use crate::micros::whole_micros;
 
-/// The zone of a VM of which nobody says where it is.
+/// Zone of a VM without a zone.
 const ZONE: &str = "us-east-1a";
 
 /// The clock on which the times of a VM's metadata are.
@@ -19,8 +19,8 @@ const ZONE: &str = "us-east-1a";
 pub(crate) struct Clock {
     /// How much faster than the wall clock the run's goes.
     pub(crate) speedup: Speedup,
-    /// The time at which the run's clock showed zero, in microseconds since 1970, where times are
-    /// as that clock has them.
+    /// When the run's clock showed zero, in microseconds since 1970, if the endpoint shows times of the run's clock;
+    /// `None`: it shows those of the host.
     pub(crate) zero_unix_us: Option<u64>,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Moment {
 }
 
 impl Moment {
-    /// The instant so long ago, which was this on the run's clock.
+    /// Makes the instant `since` ago, at which the run's clock showed `run`.
     pub(crate) fn moment_ago(since: std::time::Duration, run: Option<Time>) -> Self {
         Self { unix_us: unix_us().saturating_sub(whole_micros(since)), run }
     }
@@ -52,7 +52,8 @@ fn unix_us() -> u64 {
 }
 
 impl Clock {
-    /// What the metadata say for an instant of the run, seen from another; for none, that other.
+    /// Returns the time that the metadata show for an instant of the run, seen from another; without an instant, that
+    /// of the other.
     pub(crate) fn shown_time(self, at: Option<Time>, seen: Moment) -> UnixTime {
         let at = at.or(seen.run);
         let us = match (self.zero_unix_us, at, seen.run) {
@@ -70,7 +71,7 @@ impl Clock {
     }
 }
 
-/// What a VM is that was made at this moment.
+/// Makes the facts of a VM that was created at this moment.
 pub(crate) fn vm_facts(
     run: &str,
     create: &CreateVm,
@@ -92,7 +93,7 @@ pub(crate) fn vm_facts(
     }
 }
 
-/// What is announced to a VM, by a command that was decided on at this moment; `None`: nothing that this version knows.
+/// Converts an announcement of a command that was decided at this moment; `None`: this version doesn't know it.
 pub(crate) fn read_announcement(
     said: &Announce,
     clock: Clock,

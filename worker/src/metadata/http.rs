@@ -21,7 +21,7 @@ const HEADERS: usize = 64;
 /// The most bytes of a body.
 const BODY_BYTES: usize = 16 << 10;
 
-/// Answers the one request of a connection.
+/// Answers the only request of a connection.
 pub(super) async fn answer_one(stream: impl AsyncRead + AsyncWrite + Unpin, state: &State) {
     let answer = service_fn(|request| async {
         let response = match read(request).await {
@@ -42,7 +42,7 @@ pub(super) async fn answer_one(stream: impl AsyncRead + AsyncWrite + Unpin, stat
     }
 }
 
-/// A request in the service's words; the status with which it is refused.
+/// Reads a request; as an error, the status with which it is refused.
 async fn read(request: hyper::Request<Incoming>) -> Result<HttpRequest, hyper::StatusCode> {
     let (head, body) = request.into_parts();
     let method = match head.method {

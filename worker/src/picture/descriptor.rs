@@ -10,21 +10,21 @@ use std::{
 use super::{process::short_digest, socket};
 use crate::{directory::read_attributes, jail::path_inside, process::pidfd};
 
-/// The fields of `/proc/PID/fdinfo` that say what a program can see; others are numbers of this kernel.
+/// Fields of `/proc/PID/fdinfo` that a program can observe; others are numbers of this kernel.
 const FIELDS: [&str; 7] =
     ["pos", "flags", "eventfd-count", "eventfd-semaphore", "sigmask", "clockid", "it_interval"];
-/// What the name of a file ends with that has none any more.
+/// Ending of the name of a deleted file.
 const DELETED: &str = " (deleted)";
 
-/// What has no name but a number of the kernel's, such as a pipe, by the order in which it is met: two descriptors of the same one
-/// are to be of the same one after a restore.
+/// Objects with a number of the kernel's instead of a name, such as pipes, numbered in the order in which they are
+/// met: two descriptors of the same object must be of the same one after a restore.
 #[derive(Debug, Default)]
 pub(super) struct SharedObjects {
     met: BTreeMap<String, usize>,
 }
 
 impl SharedObjects {
-    /// What `pipe:[812]` is called here: `pipe 3`.
+    /// Returns the name of an object: that of `pipe:[812]` is `pipe 3`.
     fn name(&mut self, link: &str) -> Option<String> {
         let (kind, number) = link.split_once(":[")?;
         if !number.ends_with(']') || !matches!(kind, "pipe" | "socket") {
@@ -35,7 +35,7 @@ impl SharedObjects {
     }
 }
 
-/// The facts of all descriptors of a process, each with what it is about.
+/// Returns the facts of all descriptors of a process, each with what it is about.
 pub(super) fn all_of(pid: i32, shared: &mut SharedObjects) -> Vec<(String, String)> {
     let entries = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
     let mut numbers: Vec<i32> =
@@ -71,7 +71,7 @@ pub(super) fn all_of(pid: i32, shared: &mut SharedObjects) -> Vec<(String, Strin
     facts
 }
 
-/// A file's name; one whose file has none any more is only that: CRIU gives it another before it takes it away.
+/// Returns a file's name. A deleted file is only called that: CRIU gives it another name before it deletes it again.
 pub(super) fn file_name(path: &str) -> String {
     match path.strip_suffix(DELETED) {
         Some(_) if path.starts_with('/') => "a file without a name".to_owned(),
@@ -79,7 +79,7 @@ pub(super) fn file_name(path: &str) -> String {
     }
 }
 
-/// What `/proc/PID/fdinfo` says of a descriptor, each with what it is about.
+/// Reads facts from a descriptor's `/proc/PID/fdinfo`, each with what it is about.
 fn in_info(info: &str) -> Vec<(String, String)> {
     let lines = || info.lines().filter_map(|line| line.split_once(':'));
     let mut facts: Vec<_> = lines()
@@ -106,7 +106,8 @@ fn in_info(info: &str) -> Vec<(String, String)> {
     facts
 }
 
-/// The flags of a descriptor that do something once it is open: others, as O_DIRECTORY and O_LARGEFILE, were for open(2) alone.
+/// Returns the flags of a descriptor that matter once it is open: others, such as O_DIRECTORY and O_LARGEFILE, are
+/// for open(2) alone.
 fn flags_of(octal: &str) -> String {
     const NAMED: [(libc::c_int, &str); 9] = [
         (libc::O_APPEND, "append"),
@@ -129,7 +130,7 @@ fn flags_of(octal: &str) -> String {
     std::iter::once(access).chain(set).collect::<Vec<_>>().join(", ")
 }
 
-/// What a field of `/proc/PID/fdinfo` is called here.
+/// Returns the name of a field of `/proc/PID/fdinfo` in words.
 fn words_of(key: &str) -> &str {
     match key {
         "pos" => "position",
@@ -148,7 +149,7 @@ fn lock_words(line: &str) -> Option<String> {
     Some(format!("{} {}", kind.join(" "), range.join(" ")))
 }
 
-/// What a descriptor of inotify(7) or epoll(7) watches for, without numbers of files.
+/// Describes what a descriptor of inotify(7) or epoll(7) watches, without numbers of files.
 fn watch_words(line: &str) -> Option<String> {
     let kept: &[&str] = match line.split_whitespace().next()? {
         "inotify" => &["wd:", "mask:"],
@@ -164,12 +165,12 @@ fn watch_words(line: &str) -> Option<String> {
     Some(words.join(" "))
 }
 
-/// Whether a link of `/proc/PID/fd` is to what may have attributes that a program can set.
+/// Returns whether a link of `/proc/PID/fd` leads to something that may have user attributes.
 fn may_have_attributes(link: &Path) -> bool {
     link.is_absolute() && !["/dev", "/proc", "/sys", "/usr"].iter().any(|at| link.starts_with(at))
 }
 
-/// The user's attributes of an open file or directory; `None` where it has none.
+/// Returns the user attributes of an open file or directory; `None`: it has none.
 fn user_attributes(file: &OwnedFd) -> Option<String> {
     let found = read_attributes(file).ok().filter(|found| !found.is_empty())?;
     let told =

@@ -17,8 +17,8 @@ use super::{
 };
 use crate::process::pidfd;
 
-/// Sets again what can be of what differs between a picture and that of the restored task among these processes, and says
-/// in sentences what differs all the same; `None`: the task can't be looked at.
+/// Corrects what differs between a picture and that of the restored task among these processes, as far as that is
+/// possible, and describes the other differences; `None`: the task can't be read.
 #[must_use]
 pub fn mend_differences(before: &TaskPicture, processes: &BTreeSet<i32>) -> Option<Vec<String>> {
     let after = TaskPicture::take_restored(processes)?;
@@ -39,13 +39,13 @@ pub fn mend_differences(before: &TaskPicture, processes: &BTreeSet<i32>) -> Opti
     }
 }
 
-/// The numbers here of threads of a task, by those that they have in its PID namespace.
+/// Returns the host's numbers of a task's threads, by their numbers in its PID namespace.
 fn known_threads(processes: &BTreeSet<i32>) -> BTreeMap<u32, i32> {
     let threads = processes.iter().flat_map(|pid| process::thread_numbers(*pid));
     threads.filter_map(|thread| Some((process::own_number(thread)?, thread))).collect()
 }
 
-/// Sets one fact again; `None`: there is no way to.
+/// Corrects one fact; `None`: it can't be corrected.
 fn mend_one(change: &PictureChange, known: &BTreeMap<u32, i32>) -> Option<io::Result<()>> {
     let before = change.before.as_deref()?;
     let (of, what) = change.about.rsplit_once(": ").unwrap_or(("", &change.about));

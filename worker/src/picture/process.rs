@@ -16,21 +16,21 @@ use serde::{Deserialize, Serialize};
 use super::descriptor::{self, SharedObjects};
 use crate::jail::path_inside;
 
-/// What the kernel says of a process and its threads.
+/// What the kernel reports about a process and its threads.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProcessPicture {
     /// The name of the process, as `ps` has it.
     pub name: String,
-    /// Each fact by what it is about, such as `descriptor 5` or `thread 12: nice`.
+    /// Facts by what they are about, such as `descriptor 5` or `thread 12: nice`.
     pub facts: BTreeMap<String, String>,
 }
 
-/// A fact that can't be told in a moment like this, and is no difference.
+/// A fact that can't be found out at such a moment, and counts as no difference.
 pub(super) const UNKNOWN: &str = "not known";
 /// The longest text of a fact, in bytes.
 const FACT_BYTES: usize = 300;
-/// What `/proc/PID/status` says of a process, and what it is called here.
+/// Fields of `/proc/PID/status`, and their names in pictures.
 const STATUS: [(&str, &str); 11] = [
     ("Umask", "umask"),
     ("Uid", "users"),
@@ -48,7 +48,7 @@ const STATUS: [(&str, &str); 11] = [
 pub(super) const DUMP_FILTER: &str = "filter of core dumps";
 /// About how late timers of a process may be, in nanoseconds.
 pub(super) const TIMER_SLACK: &str = "timer slack, ns";
-/// About when a thread's reads and writes come before others'.
+/// Name of the fact about the priority of a thread's reads and writes.
 pub(super) const IO_PRIORITY: &str = "input/output priority";
 /// Files of `/proc/PID` that hold one setting.
 const SETTINGS: [(&str, &str); 4] = [
@@ -57,14 +57,16 @@ const SETTINGS: [(&str, &str); 4] = [
     ("personality", "personality"),
     ("timerslack_ns", TIMER_SLACK),
 ];
-/// SIGSTOP, SIGTSTP, SIGTTIN and SIGTTOU in a set of signals: CRIU sends the first to what it restores stopped.
+/// SIGSTOP, SIGTSTP, SIGTTIN and SIGTTOU in a set of signals: CRIU sends the first to a process that it restores
+/// stopped.
 const STOPS: u64 = 1 << 18 | 1 << 19 | 1 << 20 | 1 << 21;
 /// SIGCONT in a set of signals.
 const CONTINUE: u64 = 1 << 17;
-/// About whether the parent of a stopped process has been told of that.
+/// Name of the fact whether the parent of a stopped process knows of the stop.
 pub(super) const STOP_TOLD: &str = "stop that its parent has been told of";
 
-/// Looks at a process of the task whose first process is `first`; `is_stopped`: a signal had stopped it.
+/// Makes the picture of a process of the task whose first process is `first`; `is_stopped` says whether a signal had
+/// stopped it.
 pub(super) fn look_at(
     pid: i32,
     first: i32,
@@ -142,14 +144,14 @@ pub(super) fn own_number(pid: i32) -> Option<u32> {
     numbers_of(&pid.to_string()).last().copied()
 }
 
-/// The numbers that a process has in each PID namespace that it is in, the outermost first; none of one that has ended.
+/// Returns the numbers of a process in each of its PID namespaces, the outermost first; empty if it has ended.
 pub(super) fn numbers_of(process: &str) -> Vec<u32> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let numbers = status_field(&status, "NSpid").unwrap_or_default().split_whitespace();
     numbers.filter_map(|number| number.parse().ok()).collect()
 }
 
-/// The facts of a thread, each with what it is about.
+/// Returns the facts of a thread, each with what it is about.
 fn thread_facts(pid: i32, thread: i32, first: i32) -> Vec<(String, String)> {
     let read = |file: &str| {
         fs::read_to_string(format!("/proc/{pid}/task/{thread}/{file}")).unwrap_or_default()
@@ -188,8 +190,8 @@ fn core_numbers(cores: &CpuSet) -> String {
     numbers.collect::<Vec<_>>().join(" ")
 }
 
-/// The signals that a thread blocks. Restored and just before its first instruction it is in rt_sigreturn(2), which sets
-/// them from the frame on its stack.
+/// Returns the signals that a thread blocks. A restored thread before its first instruction is in rt_sigreturn(2),
+/// which sets them from the frame on its stack.
 fn blocked_signals(pid: i32, thread: i32, status: &str) -> String {
     let said = status_field(status, "SigBlk")
         .map_or_else(|| UNKNOWN.to_owned(), |set| signal_words(set, 0));
@@ -211,7 +213,7 @@ fn blocked_signals(pid: i32, thread: i32, status: &str) -> String {
     mask.map_or_else(|| UNKNOWN.to_owned(), |mask| signal_words(&format!("{mask:x}"), 0))
 }
 
-/// Where the blocked signals are in the frame that rt_sigreturn(2) finds at the stack pointer.
+/// Offset of the blocked signals in the frame that rt_sigreturn(2) finds at the stack pointer.
 const MASK_IN_FRAME: Option<u64> = match () {
     // The flags, link, stack and registers of a `ucontext`.
     () if cfg!(target_arch = "x86_64") => Some(8 + 8 + 24 + 256),
@@ -220,7 +222,8 @@ const MASK_IN_FRAME: Option<u64> = match () {
     () => None,
 };
 
-/// What a set of signals is in words, without those of the set `but`: CRIU sends what stops a process to one that stood still.
+/// Returns a set of signals in words, without the set `but`: CRIU sends a stopping signal to a process that stood
+/// still.
 fn signal_words(hex: &str, but: u64) -> String {
     let Ok(set) = u64::from_str_radix(hex, 16) else { return UNKNOWN.to_owned() };
     let set = set & !but;
@@ -234,8 +237,8 @@ fn signal_words(hex: &str, but: u64) -> String {
     }
 }
 
-/// Whether the parent of a stopped process has been told of it by waitpid(2); `None` for one that is not stopped, or whose parent is
-/// not of the task.
+/// Returns whether the parent of a stopped process learned of the stop by waitpid(2); `None`: it isn't stopped, or
+/// its parent doesn't belong to the task.
 fn stop_told(status: &str, stat: &str, is_stopped: bool) -> Option<&'static str> {
     let pending = ["SigPnd", "ShdPnd"].into_iter().filter_map(|key| status_field(status, key));
     let stops =
@@ -288,7 +291,7 @@ fn posix_timers(text: &str) -> Vec<(String, String)> {
     timers.into_iter().map(|(id, said)| (id, said.trim().to_owned())).collect()
 }
 
-/// The number of the kernel for priorities of one process: IOPRIO_WHO_PROCESS of linux/ioprio.h.
+/// Number of the kernel for priorities of one process: IOPRIO_WHO_PROCESS of linux/ioprio.h.
 const OF_PROCESS: libc::c_int = 1;
 /// The classes of input and output that every process may give itself: none, best effort, and idle.
 const UNPRIVILEGED: [libc::c_int; 3] = [0, 2, 3];
@@ -308,7 +311,7 @@ fn io_priority(thread: i32) -> String {
     }
 }
 
-/// Gives a thread the class and the level that [`io_priority`] has said; `None` for a class that takes a privilege.
+/// Gives a thread the class and the level that [`io_priority`] returned; `None` for a class that needs a privilege.
 #[expect(unsafe_code, reason = "neither nix nor the standard library has this call")]
 pub(super) fn set_io_priority(thread: i32, said: &str) -> Option<io::Result<()>> {
     let (class, level) = said.strip_prefix("class ")?.split_once(", level ")?;
@@ -326,7 +329,7 @@ fn join_words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What tells one content from another.
+/// Returns a short digest that tells contents apart.
 pub(super) fn short_digest(bytes: &[u8]) -> String {
     let hash = blake3::hash(bytes).to_hex();
     format!("{} bytes, BLAKE3 {}", bytes.len(), hash.get(..16).unwrap_or_default())

@@ -52,7 +52,7 @@ const OPTIONS: [(libc::c_int, libc::c_int, &str); 37] = [
     (libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, "IPV6_V6ONLY"),
     (libc::IPPROTO_IPV6, libc::IPV6_TCLASS, "IPV6_TCLASS"),
 ];
-/// Options that every program may set on its own sockets, and that are set again where CRIU has not.
+/// Options that every program may set on its own sockets, and that are set again if CRIU hasn't done so.
 const MENDED: [&str; 18] = [
     "SO_REUSEADDR",
     "SO_REUSEPORT",
@@ -73,10 +73,10 @@ const MENDED: [&str; 18] = [
     "IP_MTU_DISCOVER",
     "IP_TTL",
 ];
-/// The longest address of a socket that is told, in bytes.
+/// Longest address of a socket in a picture, in bytes.
 const ADDRESS_BYTES: usize = 160;
 
-/// The facts of a socket, each with what it is about. An option that it has not is no fact.
+/// Returns the facts of a socket, each with what it is about. Options that it doesn't have are left out.
 pub(super) fn socket_facts(socket: &OwnedFd) -> Vec<(String, String)> {
     let mut facts: Vec<_> = OPTIONS
         .iter()
@@ -123,7 +123,7 @@ fn address_text(
     Some(one_line(&text, ADDRESS_BYTES).into_owned())
 }
 
-/// Whether nothing more comes from the other end of a socket, as poll(2) says it.
+/// Returns whether nothing more comes from the other end of a socket, by poll(2).
 #[expect(unsafe_code, reason = "nix does not know POLLRDHUP")]
 fn is_hung_up(socket: &OwnedFd) -> bool {
     let ends = libc::POLLHUP | libc::POLLRDHUP;
@@ -133,7 +133,7 @@ fn is_hung_up(socket: &OwnedFd) -> bool {
     found > 0 && asked.revents & ends != 0
 }
 
-/// What sets an option, which has this name, of a socket to these numbers; `None` where that is not done.
+/// Returns a function that sets the option of this name to these numbers; `None`: it isn't set again.
 pub(super) fn option_setter(
     name: &str,
     numbers: &[i32],

@@ -15,27 +15,28 @@ use super::{
     process::{self, ProcessPicture},
 };
 
-/// The most processes of a task that are in its picture: the picture is part of what a checkpoint says of itself.
+/// Most processes in a task's picture, which is stored in its checkpoint.
 const MOST_PROCESSES: usize = 128;
 /// The most facts in a picture: a manifest that lists as many files as a task may have has room for it.
 const MOST_FACTS: usize = 6_000;
-/// The most differences that are told of a restore: how many more there are is a sentence, too.
+/// Most differences that are listed after a restore; the number of further ones is a sentence too.
 const MOST_CHANGES: usize = CHANGES - 1;
 
-/// What the kernel says of the processes of a task while all of it stands still.
+/// What the kernel reports about the processes of a task while it stands still.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TaskPicture {
     /// The processes, by their numbers in the task's PID namespace.
     pub processes: BTreeMap<u32, ProcessPicture>,
-    /// Whether something was left out as it was too much, so that what is missing means nothing.
+    /// True if something was left out as it was too much, so that missing facts mean nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_cut: bool,
 }
 
 impl TaskPicture {
-    /// Takes the picture of the task whose first process is `first` and which is among these processes, while all of it stands
-    /// still. `stopped` are those that a signal had stopped before. What can't be read of one that has just ended is left out.
+    /// Takes the picture of the task whose first process is `first` and which is among these processes, while it
+    /// stands still. `stopped` are processes that a signal had stopped before. What can't be read of a process that
+    /// has just ended is left out.
     #[must_use]
     pub fn take_picture(first: i32, processes: &BTreeSet<i32>, stopped: &BTreeSet<i32>) -> Self {
         let namespace = pid_namespace(first);
@@ -57,8 +58,8 @@ impl TaskPicture {
         picture
     }
 
-    /// Takes the picture of the restored task that is among these processes, CRIU's being others, and has not run yet; `None`: which
-    /// of them are the task's can't be told, as it has no PID namespace of its own.
+    /// Takes the picture of the restored task that is among these processes, besides CRIU's, and hasn't run yet;
+    /// `None`: the task's processes can't be told from others, as it has no PID namespace of its own.
     #[must_use]
     pub fn take_restored(processes: &BTreeSet<i32>) -> Option<Self> {
         let depth = process::numbers_of("self").len();
@@ -70,7 +71,7 @@ impl TaskPicture {
         first.map(|first| Self::take_picture(*first, processes, &BTreeSet::new()))
     }
 
-    /// What differs in a picture taken `after` a restore, the most telling first, in words.
+    /// Returns what differs in a picture taken `after` a restore, in words, the most important first.
     #[must_use]
     pub fn list_changes(&self, after: &Self) -> Vec<PictureChange> {
         let mut changes = Vec::new();
@@ -97,7 +98,7 @@ impl TaskPicture {
         changes
     }
 
-    /// The sentences on what differs in a picture taken `after` a restore, at most as many as are told.
+    /// Returns sentences on what differs in a picture taken `after` a restore, up to the limit.
     #[must_use]
     pub fn change_sentences(&self, after: &Self) -> Vec<String> {
         let changes = self.list_changes(after);
@@ -109,7 +110,8 @@ impl TaskPicture {
     }
 }
 
-/// Those of these processes that a signal has stopped: the kernel no longer says so once a debugger, as CRIU, has seized them.
+/// Returns those of these processes that a signal has stopped: the kernel doesn't tell any more once a debugger such
+/// as CRIU has seized them.
 #[must_use]
 pub fn stopped_processes(processes: &BTreeSet<i32>) -> BTreeSet<i32> {
     let is_stopped = |pid: &&i32| {

@@ -23,24 +23,24 @@ use super::{
     stack::GuardedStack,
 };
 
-/// What the new process runs. It must not return, allocate, lock or unwind: it shares all memory
-/// with this process, whose other threads run on, and the thread-local data of the calling thread.
+/// Function that the new process runs. It must not return, allocate, lock or unwind: it shares all memory with this
+/// process, whose other threads run on, and the thread-local data of the calling thread.
 pub(crate) type Child = extern "C" fn(*const c_void) -> !;
 
-/// What the new process uses of this one's memory.
+/// Memory of this process that the new process uses.
 struct CloneMemory<T> {
     stack: GuardedStack,
-    /// Until the new process executes a program or ends: then the kernel makes it zero, and wakes
-    /// who waits for that (`CLONE_CHILD_CLEARTID`).
+    /// Nonzero until the new process executes a program or ends: then the kernel sets it to zero, and wakes waiters
+    /// (`CLONE_CHILD_CLEARTID`).
     in_use: AtomicU32,
     arg: T,
 }
 
 /// The fate of a new process.
 pub(super) enum CloneOutcome<T> {
-    /// The process has executed a program or ended, and no longer uses what it was given.
+    /// The process has executed a program or ended, and no longer uses the memory.
     Past(ChildProcess, T),
-    /// The process had done neither by the deadline. It has been killed, and is reaped when it is dead.
+    /// The process had done neither by the deadline. It was killed, and is reaped when it is dead.
     Late,
 }
 
@@ -96,9 +96,9 @@ pub(super) unsafe fn clone_and_wait<T: Send + 'static>(
 /// shortened number.
 const CLONE_CLEAR_SIGHAND: u64 = 0x1_0000_0000;
 
-/// Waits until the kernel has made `in_use` zero; whether it has by the deadline.
+/// Waits until the kernel has set `in_use` to zero; returns whether it has by the deadline.
 ///
-/// No error is looked at: the new process has the same errno.
+/// It checks no error, as the new process shares `errno`.
 #[expect(unsafe_code, reason = "no library waits for what the kernel clears")]
 fn is_released(in_use: &AtomicU32, begun: Instant, deadline: Duration) -> bool {
     while in_use.load(Ordering::Acquire) != 0 {
@@ -116,8 +116,7 @@ fn is_released(in_use: &AtomicU32, begun: Instant, deadline: Duration) -> bool {
     true
 }
 
-/// The bare call. The new process begins on its own stack and goes straight to `child`; it never
-/// comes back here.
+/// Makes the bare call. The new process begins on its own stack at `child`, and never returns here.
 #[cfg(target_arch = "x86_64")]
 #[expect(unsafe_code, reason = "the new process has another stack, which no function survives")]
 unsafe fn clone3(args: &libc::clone_args, child: Child, arg: *const c_void) -> i64 {
@@ -145,8 +144,7 @@ unsafe fn clone3(args: &libc::clone_args, child: Child, arg: *const c_void) -> i
     result
 }
 
-/// The bare call. The new process begins on its own stack and goes straight to `child`; it never
-/// comes back here.
+/// Makes the bare call. The new process begins on its own stack at `child`, and never returns here.
 #[cfg(target_arch = "aarch64")]
 #[expect(unsafe_code, reason = "the new process has another stack, which no function survives")]
 unsafe fn clone3(args: &libc::clone_args, child: Child, arg: *const c_void) -> i64 {

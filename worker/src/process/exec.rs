@@ -21,7 +21,7 @@ pub(super) struct ExecImage {
     path: *const libc::c_char,
     argv: Vec<*const libc::c_char>,
     envp: Vec<*const libc::c_char>,
-    /// What the pointers point to.
+    /// Strings to which the pointers point.
     _strings: (Vec<CString>, Vec<CString>),
 }
 
@@ -73,7 +73,7 @@ impl ExecImage {
     }
 }
 
-/// The files by which a new process enters the groups of `entry`: none where it is born there.
+/// Returns the files by which a new process enters the groups of `entry`: none if it is started there.
 ///
 /// They need not be kept open: a new process has descriptors of its own.
 pub(super) fn group_files(entry: &ProcessGroups) -> Vec<RawFd> {
@@ -93,8 +93,7 @@ pub(super) unsafe fn enter_groups(doors: &[RawFd]) -> bool {
     doors.iter().all(|door| unsafe { libc::write(*door, c"0".as_ptr().cast(), 1) == 1 })
 }
 
-/// Adds to the arguments of a clone that the process is born in the group of `entry`, where the
-/// kernel can do that.
+/// Adds to the arguments of a clone that the process is started in the group of `entry`, if the kernel can do that.
 pub(super) fn born_in(entry: &ProcessGroups, args: &mut libc::clone_args) {
     if let Some(group) = &entry.born_in {
         args.cgroup = u64::from(group.as_raw_fd().unsigned_abs());
@@ -105,7 +104,7 @@ pub(super) fn born_in(entry: &ProcessGroups, args: &mut libc::clone_args) {
 /// `CLONE_INTO_CGROUP` (linux/sched.h); the libc crate has it as a signed, shortened number.
 const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
 
-/// The place where a new process notes the step that failed.
+/// Memory in which a new process records the step that failed.
 #[derive(Default)]
 pub(super) struct FailedStep(AtomicU64);
 
@@ -134,8 +133,8 @@ impl FailedStep {
     }
 }
 
-/// All signals blocked in this thread, until dropped: no handler may run in a thread whose
-/// thread-local data a new process uses.
+/// Blocks all signals in this thread until dropped: no handler may run in a thread whose thread-local data a new
+/// process uses.
 pub(super) struct BlockedSignals(SigSet);
 
 impl BlockedSignals {

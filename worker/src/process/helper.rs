@@ -20,7 +20,7 @@ use crate::jail::{JailCell, MountView};
 /// The descriptor at which a helper finds its socket.
 pub(crate) const SOCKET: RawFd = 3;
 
-/// What the new process does before its program, by the number it notes.
+/// Steps of the new process before its program, by the number that it records.
 const STEPS: [&str; 7] = [
     "leading a process group",
     "entering the control groups",
@@ -36,7 +36,7 @@ const STEPS: [&str; 7] = [
 pub struct HelpedTask<'a> {
     /// The namespaces that the helper enters.
     pub cell: &'a Arc<JailCell>,
-    /// The user of the task, where it has one of its own.
+    /// User of the task, if it has its own.
     pub user: Option<u32>,
     /// The files that the helper sees: the task's.
     pub view: MountView,

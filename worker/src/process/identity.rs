@@ -14,18 +14,20 @@ pub struct ProcessIdentity {
 }
 
 impl ProcessIdentity {
-    /// This process.
+    /// Returns the identity of this process.
     ///
     /// # Errors
-    /// Where `/proc` is not mounted.
+    ///
+    /// `/proc` isn't mounted.
     pub fn current_process() -> Result<Self> {
         Self::of_process(nix::unistd::getpid().as_raw())
     }
 
-    /// The process that has `pid` now.
+    /// Returns the identity of the process that has `pid` now.
     ///
     /// # Errors
-    /// Where there is none.
+    ///
+    /// There is none.
     pub fn of_process(pid: i32) -> Result<Self> {
         let path = PathBuf::from(format!("/proc/{pid}/stat"));
         let fail = |source| ProcessError::Proc { path: path.clone(), source };
@@ -36,7 +38,7 @@ impl ProcessIdentity {
         Ok(Self { pid, start_ticks })
     }
 
-    /// Whether it still runs. A zombie does not.
+    /// Returns whether the process still runs. A zombie doesn't.
     #[must_use]
     pub fn is_alive(&self) -> bool {
         fs::read_to_string(format!("/proc/{}/stat", self.pid)).is_ok_and(|stat| {

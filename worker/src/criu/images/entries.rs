@@ -45,7 +45,7 @@ impl ImageKind {
     }
 }
 
-/// The messages of an image file, read one by one, so that no more than one is ever held.
+/// Messages of an image file, read one by one, so that only one is held at a time.
 pub(super) struct ImageEntries<M> {
     file: BufReader<File>,
     left: usize,
@@ -53,10 +53,11 @@ pub(super) struct ImageEntries<M> {
 }
 
 impl<M: Message + Default> ImageEntries<M> {
-    /// Opens an image file and compares its magic number.
+    /// Opens an image file and checks its magic number.
     ///
     /// # Errors
-    /// Where it can't be read or is of another kind.
+    ///
+    /// It can't be read or is of another kind.
     pub(super) fn open(path: &Path, kind: ImageKind) -> io::Result<Self> {
         let mut file = BufReader::new(File::open(path)?);
         let common = kind == ImageKind::Inventory || read_word(&mut file)? == Some(COMMON_MAGIC);
@@ -66,10 +67,11 @@ impl<M: Message + Default> ImageEntries<M> {
         Ok(Self { file, left: MOST, of: PhantomData })
     }
 
-    /// The next message; `None` at the end of the file.
+    /// Returns the next message; `None` at the end of the file.
     ///
     /// # Errors
-    /// Where the file breaks off, a message is too long or none, or there are too many.
+    ///
+    /// The file breaks off, a message is too long or invalid, or there are too many.
     pub(super) fn next(&mut self) -> io::Result<Option<M>> {
         let Some(length) = read_word(&mut self.file)? else { return Ok(None) };
         if length > LONGEST {
@@ -86,18 +88,20 @@ impl<M: Message + Default> ImageEntries<M> {
         M::decode(bytes.as_slice()).map(Some).map_err(|e| wrong_image(e.to_string()))
     }
 
-    /// The first message of a file that must have one.
+    /// Returns the first message of a file that must have one.
     ///
     /// # Errors
-    /// Where there is none, and see [`ImageEntries::next`].
+    ///
+    /// There is none; or as in [`ImageEntries::next`].
     pub(super) fn first_entry(&mut self) -> io::Result<M> {
         self.next()?.ok_or_else(|| wrong_image("it has no message"))
     }
 
-    /// The only message of a file.
+    /// Returns the only message of a file.
     ///
     /// # Errors
-    /// Where there is none or a second one, and see [`ImageEntries::next`].
+    ///
+    /// There is none or a second one; or as in [`ImageEntries::next`].
     pub(super) fn only_entry(mut self) -> io::Result<M> {
         let only = self.first_entry()?;
         match read_word(&mut self.file)? {
@@ -111,7 +115,7 @@ fn wrong_image(what: impl Into<String>) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what.into())
 }
 
-/// A number of four bytes; `None` at the end of the file.
+/// Reads a number of four bytes; `None` at the end of the file.
 fn read_word(file: &mut impl Read) -> io::Result<Option<u32>> {
     let mut bytes = Vec::new();
     file.take(4).read_to_end(&mut bytes)?;

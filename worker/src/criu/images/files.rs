@@ -6,12 +6,13 @@ use super::{messages::FileEntry, names::ImageNames};
 /// pipes and FIFOs, sockets of the internet and of UNIX, eventfd, epoll, inotify, signalfd, terminals (whose paths are among
 /// the regular files), timerfd, memfd, pidfd.
 const KINDS: [u32; 13] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 17, 18, 20];
-/// The kind of sockets that have whole packets: only root opens one.
+/// Kind of raw sockets, which only root can open.
 const RAW: u32 = 3;
 
-/// Looks at an open file of the images; `names` are those below the tasks' root, where they have one of their own.
+/// Checks an open file of the images; `names` checks paths below the tasks' root, if they have their own.
 ///
 /// # Errors
+///
 /// Why it is refused.
 pub(super) fn look_at(file: &FileEntry, names: Option<&ImageNames>) -> Result<(), String> {
     let kind = file.r#type.unwrap_or_default();

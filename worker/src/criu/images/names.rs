@@ -15,7 +15,7 @@ use nix::{
 
 use crate::jail::CELL;
 
-/// Whether paths lead to something below the tasks' root and through no link.
+/// Checks that paths lead to something below the tasks' root, through no link.
 #[derive(Debug)]
 pub(super) struct ImageNames {
     /// The tasks' root.
@@ -27,10 +27,11 @@ impl ImageNames {
         Self { root }
     }
 
-    /// Looks at a path as CRIU has it: that of the tasks' root is [`CELL`]. What the kernel calls a path of a
-    /// process never has links in it; one that has leads elsewhere.
+    /// Checks a path as CRIU has it; the tasks' root is at [`CELL`]. The kernel's path of a process's file never has
+    /// links in it; one that has leads elsewhere.
     ///
     /// # Errors
+    ///
     /// Why it is refused, as it stands after the path.
     pub(super) fn look_at(&self, path: &[u8]) -> Result<(), String> {
         let path = Path::new(OsStr::from_bytes(path));
@@ -57,9 +58,10 @@ impl ImageNames {
         Ok(())
     }
 
-    /// Looks at the name of a UNIX socket, which `directory` goes before where it is relative.
+    /// Checks the name of a UNIX socket, which is relative to `directory` if it isn't absolute.
     ///
     /// # Errors
+    ///
     /// Why it is refused, as it stands after the name.
     pub(super) fn look_at_socket(
         &self,

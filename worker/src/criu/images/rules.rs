@@ -16,7 +16,7 @@ use crate::{
     jail::{CELL, JailCell},
 };
 
-/// Names of image files, of those with a number up to it: all that CRIU writes of a task of a cell.
+/// Names of image files, up to their number: all files that CRIU writes for a task of a cell.
 const NAMES: [&str; 15] = [
     "inventory.img",
     "pstree.img",
@@ -46,40 +46,41 @@ const NUMBERED: [&str; 10] = [
     "tcp-stream-",
     "timens-",
 ];
-/// The version of images in which each kind of file says which it is.
+/// Version of images in which every file has its own magic number.
 const VERSION: u32 = 2;
-/// States of a process (CRIU's `task-state.h`): it runs, or stands still; it is dead, and nothing of it runs.
+/// States of a process (CRIU's `task-state.h`) that are allowed: running or stopped, and dead.
 const ALIVE: [u32; 2] = [1, 3];
 const DEAD: [u32; 2] = [2, 6];
 /// The mode of a process with a filter of system calls (linux/seccomp.h).
 const FILTERED: u32 = 2;
-/// Policies of the scheduler (sched(7)) but those of real time: normal, batch, idle.
+/// Scheduling policies (sched(7)) other than real-time ones: normal, batch, idle.
 const POLICIES: [u32; 3] = [0, 3, 5];
 /// Types of a file (inode(7)): regular, directory, FIFO, socket, link.
 const TYPES: [u32; 5] = [0o100_000, 0o040_000, 0o010_000, 0o140_000, 0o120_000];
 
-/// What images may hold to be restored in a cell. What a process has once it is restored is looked at again, by
+/// Rules on what images may hold to be restored in a cell. The restored processes are checked again by
 /// [`TaskInspection`](crate::criu::inspection::TaskInspection).
 #[derive(Debug)]
 pub(crate) struct ImageRules {
-    /// The user and the group of the task, where tasks have users of their own.
+    /// User and group of the task, if tasks have users of their own.
     user: Option<u32>,
-    /// The tasks' root, where they have one.
+    /// Checks paths below the tasks' root, if they have their own.
     names: Option<ImageNames>,
     /// The filter of the cell, as images have it.
     filter: Option<Vec<u8>>,
-    /// What the worker has of what a task may have no more of.
+    /// Rights of the worker, which no task may exceed.
     worker: ThreadStatus,
-    /// The least of these that a task may have: those of other workers may be above this one's.
+    /// Lowest niceness of a task; other workers' may be above this one's.
     nice: i32,
     oom_score_adj: i32,
 }
 
 impl ImageRules {
-    /// The rules for a task of this user in this cell.
+    /// Makes the rules for a task of this user in this cell.
     ///
     /// # Errors
-    /// [`CriuError::Inspect`] where the cell or this process can't be looked at.
+    ///
+    /// [`CriuError::Inspect`] if the cell or this process can't be read.
     pub(crate) fn rules_for(cell: &JailCell, user: Option<u32>) -> Result<Self> {
         let read = || -> io::Result<Self> {
             let adjusted = fs::read_to_string("/proc/self/oom_score_adj")?;
@@ -108,9 +109,10 @@ impl ImageRules {
         }
     }
 
-    /// Looks at the images in a directory.
+    /// Checks the images in a directory.
     ///
     /// # Errors
+    ///
     /// [`CriuError::Foreign`] with what they hold that no task of the cell has, or what they lack.
     pub(crate) fn check_images(&self, images: &Path) -> Result<()> {
         self.look_at(images).map_err(|what| CriuError::Foreign { call: "restore", what })
@@ -144,7 +146,7 @@ impl ImageRules {
         self.check_files(images, &directories)
     }
 
-    /// Whether each filter of system calls in the images is the cell's.
+    /// Returns for each filter of system calls in the images whether it is the cell's.
     fn match_filters(&self, images: &Path) -> Found<Vec<bool>> {
         let Some(ours) = &self.filter else { return Ok(Vec::new()) };
         let all: SeccompEntry = read_only_entry(images, "seccomp.img", ImageKind::Filters)?;
@@ -202,7 +204,7 @@ impl ImageRules {
         }
     }
 
-    /// A thread: its user, its capabilities, its filter, and what of the processor and of memory it would have first.
+    /// Checks a thread: its user, its capabilities, its filter, and its use of the processor and of memory.
     fn check_core(
         &self,
         (thread, is_first): (u32, bool),
@@ -267,8 +269,8 @@ impl ImageRules {
         Ok(())
     }
 
-    /// The filter that a thread has first is the cell's; those that it has put on by itself come after it. Where all
-    /// threads of a process have the same, CRIU has those of the first alone.
+    /// Checks that the first filter of a thread is the cell's; those that it added itself come after it. If all
+    /// threads of a process have the same filters, CRIU stores only those of the first.
     fn check_filters(
         &self,
         own: &ThreadCoreEntry,
@@ -287,7 +289,7 @@ impl ImageRules {
         }
     }
 
-    /// A file that has no name any more, which CRIU makes anew.
+    /// Checks a file without a name, which CRIU creates again.
     fn check_ghost(&self, images: &Path, name: &str) -> Found {
         let in_ghost = in_file(name);
         let opened = ImageEntries::<GhostFileEntry>::open(&images.join(name), ImageKind::Ghost);
@@ -326,8 +328,8 @@ impl ImageRules {
     }
 }
 
-/// Namespaces, but that of PIDs, are those of CRIU, which is in the cell; that of PIDs is one of the task's own, whose
-/// number this returns.
+/// Checks that all namespaces but that of PIDs are those of CRIU, which is in the cell; returns the number of the
+/// task's own PID namespace.
 fn look_at_namespaces(pid: u32, ids: &TaskKobjIdsEntry, outside: &TaskKobjIdsEntry) -> Found<u32> {
     let shared = TaskKobjIdsEntry { pid_ns_id: outside.pid_ns_id, ..*ids };
     if shared != *outside {
@@ -359,7 +361,7 @@ fn read_only_entry<M: prost::Message + Default>(
         .map_err(in_file(name))
 }
 
-/// A set of capabilities; `None` where it has more bits than there are.
+/// Reads a set of capabilities; `None` if it has more bits than there are.
 fn capability_bits(words: &[u32]) -> Option<u64> {
     match *words {
         [] => Some(0),
@@ -374,5 +376,5 @@ fn in_file(name: &str) -> impl Fn(io::Error) -> String + use<> {
     move |error| format!("{name} can't be read: {error}")
 }
 
-/// What was found, or what is wrong with the images, in words.
+/// Result of a check: a value, or what is wrong with the images.
 type Found<T = ()> = std::result::Result<T, String>;
