@@ -12,14 +12,14 @@ use std::{
 
 use blake3::Hasher;
 
-/// The length of what becomes a hole where it is all zeros: a page of a tmpfs.
+/// Block size in bytes: a block of zeros becomes a hole. It is the page size of a tmpfs.
 const BLOCK: usize = 4096;
 const ZEROS: [u8; BLOCK] = [0; BLOCK];
-/// Large enough for the wide SIMD paths of BLAKE3, small enough for the second-level cache.
+/// Bytes that are read at once: enough for the wide SIMD code of BLAKE3, and few enough for the second-level cache.
 const CHUNK: usize = 256 << 10;
 
-/// An empty file that is written from its beginning to its end. Blocks of zeros become holes, so that a sparse
-/// file stays sparse wherever it goes.
+/// File that is empty at first, and is written from its beginning to its end. Blocks of zeros become holes, so that a
+/// sparse file stays sparse wherever it is copied.
 #[derive(Debug)]
 pub(crate) struct SparseFile {
     file: File,
@@ -43,7 +43,8 @@ impl SparseFile {
         Ok(())
     }
 
-    /// Writes all that is in a file from where it is read next, at most so many bytes. Its holes are not read.
+    /// Appends the rest of the file `from`, beginning at its current offset, but at most `most` bytes. Holes of
+    /// `from` aren't read.
     pub(crate) fn fill_from(&mut self, from: &mut File, most: u64) -> io::Result<()> {
         let most = most.saturating_sub(self.length);
         read_pieces(from, most, |piece| match piece {
@@ -56,28 +57,29 @@ impl SparseFile {
         })
     }
 
-    /// The file with its whole length, and the digest of what was written.
+    /// Sets the whole length of the file, and returns it with the digest of its contents.
     pub(crate) fn finish_file(self) -> io::Result<(File, blake3::Hash)> {
         self.file.set_len(self.length)?;
         Ok((self.file, self.hasher.finalize()))
     }
 }
 
-/// The bytes that the blocks at the beginning have in all which are zeros, or are not.
+/// Returns the number of bytes at the beginning of `bytes` that are in whole blocks of zeros (`are_zeros`), or in
+/// blocks that aren't.
 fn leading_bytes(bytes: &[u8], are_zeros: bool) -> usize {
     let is_zero = |block: &[u8]| ZEROS.get(..block.len()) == Some(block);
     bytes.chunks(BLOCK).take_while(|block| is_zero(block) == are_zeros).map(<[u8]>::len).sum()
 }
 
-/// A part of a file.
+/// Part of a file.
 enum FilePiece<'a> {
     Data(&'a [u8]),
-    /// So many zeros that are stored nowhere.
+    /// Hole of this many zeros, which are stored nowhere.
     Hole(u64),
 }
 
-/// Shows a file from where it is read next to its end, at most so many bytes. Holes are looked for by `SEEK_DATA`
-/// and `SEEK_HOLE` (lseek(2)); a file system that has neither says that all is data.
+/// Passes the pieces of a file from its current offset to its end, but at most so many bytes. Finds holes by
+/// `SEEK_DATA` and `SEEK_HOLE` (lseek(2)). A file system without these says that the whole file is data.
 fn read_pieces(
     from: &mut File,
     most: u64,
@@ -119,7 +121,7 @@ fn read_pieces(
     Ok(())
 }
 
-/// Where the next data or hole begins; `None` where there is no more data.
+/// Returns the offset at which the next data or hole begins; `None` if no data follow.
 fn seek_next(file: &File, from: u64, what: libc::c_int) -> io::Result<Option<u64>> {
     let from = i64::try_from(from).map_err(io::Error::other)?;
     #[expect(unsafe_code, reason = "the standard library seeks to no data")]
@@ -139,7 +141,7 @@ fn seek_next(file: &File, from: u64, what: libc::c_int) -> io::Result<Option<u64
     }
 }
 
-/// Writes bytes at a place of a file that has a hole there, but for blocks of zeros.
+/// Writes bytes into a hole of a file, except blocks of zeros.
 fn write_blocks(file: &File, mut at: u64, bytes: &[u8]) -> io::Result<()> {
     let mut rest = bytes;
     while !rest.is_empty() {
@@ -164,10 +166,11 @@ fn update_with_zeros(hasher: &mut Hasher, mut length: u64) {
     }
 }
 
-/// Copies a file of this length into an empty one, with its holes.
+/// Copies a file of this length into an empty file, and keeps its holes.
 ///
 /// # Errors
-/// It is shorter than that, or the system refuses.
+///
+/// The file is shorter than that, or the system refuses.
 pub(crate) fn copy_whole(from: &mut File, empty: File, length: u64) -> io::Result<File> {
     let mut copied = 0;
     read_pieces(from, length, |piece| {
@@ -187,8 +190,8 @@ pub(crate) fn copy_whole(from: &mut File, empty: File, length: u64) -> io::Resul
     Ok(empty)
 }
 
-/// Length and digest of a file from where it is read next, of which at most so many bytes are read. Its holes are not
-/// read.
+/// Returns the length and digest of a file from its current offset, of which at most so many bytes are read. Its
+/// holes aren't read.
 pub(crate) fn digest_file(from: &mut File, most: u64) -> io::Result<(u64, blake3::Hash)> {
     let (mut hasher, mut length) = (Hasher::new(), 0);
     read_pieces(from, most, |piece| {
@@ -207,7 +210,7 @@ pub(crate) fn digest_file(from: &mut File, most: u64) -> io::Result<(u64, blake3
     Ok((length, hasher.finalize()))
 }
 
-/// Creates a file that is the worker's alone, in place of what a broken copy left.
+/// Creates a file that only the worker's user can use. Replaces a file that an interrupted copy left.
 pub(crate) fn create_private(path: &Path) -> io::Result<File> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

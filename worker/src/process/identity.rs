@@ -48,7 +48,7 @@ impl ProcessIdentity {
     }
 }
 
-/// A field of proc(5)'s `stat` after the command, which may hold blanks and brackets.
+/// Returns a field of `/proc/PID/stat` (proc(5)) that follows the command, which may hold blanks and brackets.
 fn stat_field(stat: &str, number: usize) -> Option<&str> {
     stat.rsplit_once(") ")?.1.split(' ').nth(number.checked_sub(3)?)
 }
@@ -57,10 +57,11 @@ fn start_of(stat: &str) -> Option<u64> {
     stat_field(stat, 22)?.parse().ok()
 }
 
-/// The inode that names this process's PID namespace.
+/// Returns the inode that identifies the PID namespace of this process.
 ///
 /// # Errors
-/// Where `/proc` is not mounted.
+///
+/// `/proc` isn't mounted.
 pub fn pid_namespace() -> Result<u64> {
     let path = PathBuf::from("/proc/self/ns/pid");
     match fs::metadata(&path) {

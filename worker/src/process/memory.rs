@@ -6,10 +6,12 @@ use nix::unistd::{SysconfVar, sysconf};
 
 use super::{ProcessError, Result};
 
-/// What a process and all its descendants have in memory, in bytes; what they share counts for each.
+/// Returns the resident memory of a process and all its descendants, in bytes. Memory that they share counts once for
+/// each.
 ///
 /// # Errors
-/// Where there is no such process.
+///
+/// There is no such process.
 pub fn resident_bytes(pid: i32) -> Result<u64> {
     let path = PathBuf::from(format!("/proc/{pid}/statm"));
     let fail = |source| ProcessError::Proc { path: path.clone(), source };
@@ -23,12 +25,12 @@ pub fn resident_bytes(pid: i32) -> Result<u64> {
     Ok(own + others.sum::<u64>())
 }
 
-/// The second number of proc(5)'s `statm`.
+/// Returns the second number of `/proc/PID/statm` (proc(5)): resident pages.
 fn resident_pages(statm: &str) -> Option<u64> {
     statm.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// The children of all its threads.
+/// Returns the children of all threads of a process.
 fn child_pids(pid: i32) -> Vec<i32> {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let lists =

@@ -24,11 +24,12 @@ struct OwnProcBirth {
     failed: FailedStep,
 }
 
-/// Mounts the `/proc` of the PID namespace and in the mount namespace of this process, which is the first of its PID
-/// namespace, and does nothing yet.
+/// Mounts a `/proc` for the PID namespace of process `pid`, in its mount namespace. The process is the first of its
+/// PID namespace, and does nothing yet.
 ///
 /// # Errors
-/// What was refused.
+///
+/// The kernel refuses a step.
 pub(crate) fn mount_processes(pid: i32, deadline: Duration) -> io::Result<()> {
     let open = |space: &str| File::open(format!("/proc/{pid}/ns/{space}")).map(OwnedFd::from);
     let (pids, mounts) = (open("pid")?, open("mnt")?);

@@ -4,23 +4,25 @@ use std::{fs, path::PathBuf};
 
 use super::{ProcessError, Result};
 
-/// The PIDs, in this process's namespace, of the children of `parent` that are called `inside`
-/// in their own; in that order. A rank that has ended is left out.
+/// Returns the PIDs, in this process's PID namespace, of those children of `parent` whose PIDs in their own namespace
+/// are `inside`; in the order of `inside`. A rank that has ended is left out.
 ///
-/// A restored job has other PIDs here and the same inside, which is why it names its ranks by
-/// those (`dormouse_tasks::progress`).
+/// After a restore the PIDs here are others, and those inside the same. So a parallel job reports its ranks by their
+/// PIDs inside (`dormouse_tasks::progress`).
 ///
 /// # Errors
-/// Where `parent` is gone or the kernel does not list children.
+///
+/// `parent` has ended, or the kernel doesn't list children.
 pub fn rank_pids(parent: i32, inside: &[i32]) -> Result<Vec<i32>> {
     of_thread(parent, parent, inside)
 }
 
-/// The child of the calling thread that is the first process of a PID namespace; where there are
-/// several, any of them.
+/// Returns the child of the calling thread that is the first process of a PID namespace; any of them if there are
+/// several.
 ///
 /// # Errors
-/// Where the kernel does not list children.
+///
+/// The kernel doesn't list children.
 pub(crate) fn init_among_children() -> Result<Option<i32>> {
     let (process, thread) = (nix::unistd::getpid(), nix::unistd::gettid());
     Ok(of_thread(process.as_raw(), thread.as_raw(), &[1])?.first().copied())
@@ -44,7 +46,7 @@ fn read_status(pid: i32) -> String {
     format!("/proc/{pid}/status")
 }
 
-/// The last of the PIDs in `NSpid`: that in the process's own namespace (proc(5)).
+/// Returns the last PID in `NSpid` (proc(5)), which is the PID in the process's own namespace.
 fn name_inside(status: &str) -> Option<i32> {
     let ids = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
     ids.split_whitespace().next_back()?.parse().ok()

@@ -4,8 +4,8 @@ use std::{mem::ManuallyDrop, thread};
 
 use super::ChildProcess;
 
-/// Reaps a process that was killed, in a thread of its own: frozen or throttled, it may take its
-/// time. What it may use until then is dropped only then.
+/// Reaps a killed process in a thread of its own: if it is frozen or throttled, its death takes long. `used`, which
+/// the process may use until then, is dropped afterwards.
 pub(crate) fn reap_later<T: Send + 'static>(task: ChildProcess, used: T) {
     let used = ManuallyDrop::new(used);
     let reaping = thread::Builder::new().name("reaper".to_owned()).spawn(move || {

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::jail::{JailCell, MountView, ProgramBounds, ViewOccupant};
 
-/// A program to start as a task.
+/// Program to start as a task.
 #[derive(Debug, Clone)]
 pub struct ProgramCommand {
     path: PathBuf,
@@ -28,11 +28,11 @@ pub struct ProgramCommand {
 }
 
 impl ProgramCommand {
-    /// The program at `path`, to be run in `directory`, its output going to the files
-    /// `stdout` and `stderr` there. It gets an empty environment.
+    /// Makes a program whose file is `path`, and which is run in `directory`. Its output goes to the files `stdout`
+    /// and `stderr` there. Its environment is empty.
     ///
-    /// For a checkpoint to be restorable on another worker, both paths must be
-    /// the same there: see [`workspace`](crate::workspace).
+    /// Another worker can restore its checkpoint only if both paths are the same there: see
+    /// [`workspace`](crate::workspace).
     pub fn new(path: impl Into<PathBuf>, directory: impl Into<PathBuf>) -> Self {
         let directory = directory.into();
         Self {
@@ -46,14 +46,14 @@ impl ProgramCommand {
         }
     }
 
-    /// Bounds what it may have in a jail.
+    /// Limits what the program may use in a jail.
     #[must_use]
     pub fn bounds(mut self, bounds: ProgramBounds) -> Self {
         self.bounds = bounds;
         self
     }
 
-    /// Adds an argument.
+    /// Adds one argument.
     #[must_use]
     pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
         self.args.push(arg.as_ref().to_owned());
@@ -67,22 +67,23 @@ impl ProgramCommand {
         self
     }
 
-    /// Sets a variable of the environment.
+    /// Sets one variable of the environment.
     #[must_use]
     pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
         self.env.push((name.as_ref().to_owned(), value.as_ref().to_owned()));
         self
     }
 
-    /// Starts it in the groups of `entry` and in a new PID namespace: it is there before its first
-    /// instruction. Returns when the program runs. Where the entry has a cell, the program is jailed there,
-    /// and runs as the owner of its directory.
+    /// Starts the program in the groups of `entry`, which it enters before its first instruction, and in a new PID
+    /// namespace. Returns when the program runs. If `entry` has a cell, the program is jailed there and runs as the
+    /// owner of its directory.
     ///
-    /// The caller sees to it that the VM is not frozen, or the new process stops there.
+    /// The caller ensures that the VM isn't frozen; otherwise the new process stops in its group.
     ///
     /// # Errors
-    /// Which step failed in the new process, and why; or that it did not get as far as its program
-    /// before `deadline`. It is killed then, and gone once its VM lets it die.
+    ///
+    /// A step fails in the new process: the error says which one and why. Or the process doesn't reach its program
+    /// before `deadline`: it is killed, and is gone once its VM lets it die.
     #[expect(unsafe_code, reason = "posix_spawn knows no namespaces")]
     pub fn start_task(&self, entry: &ProcessGroups, deadline: Duration) -> Result<ChildProcess> {
         let begun = Instant::now();
@@ -107,7 +108,7 @@ impl ProgramCommand {
         }
     }
 
-    /// Everything that allocates or may fail, done before the new process exists.
+    /// Does everything that allocates or may fail, before the new process exists.
     fn prepare_birth(&self, entry: &ProcessGroups) -> Result<SpawnBirth> {
         let image = ExecImage::new(
             self.path.as_os_str(),
@@ -147,7 +148,7 @@ impl ProgramCommand {
     }
 }
 
-/// What the new process does before its program, by the number it notes.
+/// Steps of the new process before its program, by the number that it records.
 const STEPS: [&str; 9] = [
     "setsid",
     "entering the control groups",
@@ -160,11 +161,11 @@ const STEPS: [&str; 9] = [
     "executing it",
 ];
 
-/// The number of the first step of its view.
+/// Number of the first step of making the view of files.
 const AFTER_STEPS: u32 = 9;
 const _: () = assert!(STEPS.len() == AFTER_STEPS as usize);
 
-/// What the new process needs; it uses this one's memory until its program runs.
+/// Data that the new process needs. It uses the memory of this process until its program runs.
 struct SpawnBirth {
     image: ExecImage,
     doors: Vec<RawFd>,
@@ -179,14 +180,14 @@ struct SpawnBirth {
 }
 
 impl SpawnBirth {
-    /// The step at which the new process ended, and why.
+    /// Returns the step at which the new process ended, and the error.
     fn failed_step(&self) -> Option<(String, std::io::Error)> {
         let words = self.view.step_words();
         let steps = STEPS.into_iter().chain(words.iter().map(String::as_str)).collect::<Vec<_>>();
         self.failed.failed_step(&steps).map(|(step, source)| (step.to_owned(), source))
     }
 
-    /// The new process up to its program; notes the step that failed.
+    /// Code of the new process up to its program. Records the step that failed.
     #[expect(unsafe_code, reason = "bare system calls are all that is allowed here")]
     extern "C" fn run(birth: *const c_void) -> ! {
         // SAFETY: it is the `Birth` that was given to the clone.
@@ -230,10 +231,11 @@ impl SpawnBirth {
     }
 }
 
-/// Takes the new process into a cell as one of the tasks there.
+/// Confines the new process to a cell, as one of the tasks there.
 ///
 /// # Safety
-/// In a new process only.
+///
+/// Only a new process may call this.
 #[expect(unsafe_code, reason = "bare system calls are all that is allowed here")]
 unsafe fn confine_process(
     cell: &JailCell,

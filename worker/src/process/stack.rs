@@ -4,11 +4,11 @@ use std::{io, ptr};
 
 use nix::unistd::{SysconfVar, sysconf};
 
-/// For a few nested system calls; nothing recurses.
+/// Size in bytes: enough for a few nested system calls, as nothing recurses.
 pub(super) const SIZE: usize = 32 << 10;
 
-/// A stack with a page below it that nobody may touch: what grows beyond it dies, and overwrites
-/// nothing of the worker's.
+/// Stack with a guard page below it. A process that grows its stack into that page dies, and overwrites none of the
+/// worker's memory.
 pub(super) struct GuardedStack {
     mapping: usize,
     guard: usize,
@@ -35,7 +35,7 @@ impl GuardedStack {
         Ok(stack)
     }
 
-    /// The address of the stack's lowest byte and its size in bytes.
+    /// Returns the address of the lowest byte of the stack, and its size in bytes.
     pub(super) fn address_range(&self) -> (u64, u64) {
         ((self.mapping + self.guard) as u64, SIZE as u64)
     }

@@ -22,13 +22,14 @@ use nix::{
 
 use super::{ProcessError, Result};
 
-/// Time between two looks whether a process stands still yet.
+/// Time between two checks whether a process is stopped.
 const LOOK: Duration = Duration::from_micros(100);
 
-/// Asks a child to stand still. One that has ended is no error, nor is one that does.
+/// Sends a child the signal to stop. It is no error if the child has ended, or is stopped already.
 ///
 /// # Errors
-/// Where the worker may not.
+///
+/// The worker may not signal it.
 pub fn ask_to_stop(pid: i32) -> Result<()> {
     // A second signal would wait in it, and interrupt CRIU's code there.
     if read_state(pid).is_ok_and(|state| state == 'T') {
@@ -37,18 +38,20 @@ pub fn ask_to_stop(pid: i32) -> Result<()> {
     send_signal(pid, Signal::SIGSTOP, "stop")
 }
 
-/// Lets a child go on that stands still. One that has ended is no error.
+/// Resumes a stopped child. It is no error if the child has ended.
 ///
 /// # Errors
-/// Where the worker may not.
+///
+/// The worker may not signal it.
 pub fn resume_process(pid: i32) -> Result<()> {
     send_signal(pid, Signal::SIGCONT, "resume")
 }
 
-/// Waits until a child that was asked to stop stands still, or has ended.
+/// Waits until a child that was told to stop is stopped, or has ended.
 ///
 /// # Errors
-/// Where it does neither before the deadline.
+///
+/// It has done neither by the deadline.
 pub fn await_stop(pid: i32, deadline: Duration) -> Result<()> {
     let begun = Instant::now();
     loop {
@@ -65,20 +68,22 @@ pub fn await_stop(pid: i32, deadline: Duration) -> Result<()> {
     }
 }
 
-/// Lets processes go on that stand still, all that are tried though one fails.
+/// Resumes stopped processes. Tries all of them, even if one fails.
 ///
 /// # Errors
-/// The first that the worker may not resume.
+///
+/// The first error, if the worker may not resume one.
 pub fn resume_all(pids: impl IntoIterator<Item = i32>) -> Result<()> {
     let results: Vec<_> = pids.into_iter().map(resume_process).collect();
     results.into_iter().collect()
 }
 
-/// CPU time that the first thread of a process has had, in nanoseconds: of one that stands still
-/// exactly what its own clock says.
+/// Returns the CPU time that the first thread of a process has used, in nanoseconds. If the thread is stopped, this
+/// is exactly the time on its own CPU clock.
 ///
 /// # Errors
-/// Where there is no such process.
+///
+/// There is no such process.
 pub fn cpu_ns(pid: i32) -> Result<u64> {
     let (path, text) = read(pid, "schedstat")?;
     text.split_whitespace()
@@ -94,7 +99,7 @@ fn send_signal(pid: i32, signal: Signal, action: &'static str) -> Result<()> {
     }
 }
 
-/// The letter of proc(5).
+/// Returns the letter of the state of a process (proc(5)).
 fn read_state(pid: i32) -> Result<char> {
     let (path, text) = read(pid, "stat")?;
     // The name before it may hold anything, brackets and blanks included.

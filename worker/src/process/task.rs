@@ -13,12 +13,12 @@ use nix::{
 
 use super::{ProcessError, Result, pidfd};
 
-/// How a task ended.
+/// Way in which a task ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProcessEnd {
     /// The program returned this status.
     Exited(i32),
-    /// This signal killed it.
+    /// This signal killed the program.
     Killed(i32),
 }
 
@@ -31,7 +31,7 @@ impl fmt::Display for ProcessEnd {
     }
 }
 
-/// A child process of the worker, held by its pidfd. Dropping it neither kills nor reaps.
+/// Child process of the worker, held by its pidfd. Dropping this neither kills nor reaps the process.
 #[derive(Debug)]
 pub struct ChildProcess {
     pid: i32,
@@ -43,10 +43,11 @@ impl ChildProcess {
         Self { pid, pidfd }
     }
 
-    /// Takes charge of a child that something else made, such as CRIU.
+    /// Takes over a child that other code made, such as CRIU.
     ///
     /// # Errors
-    /// Where there is no such process.
+    ///
+    /// There is no such process.
     pub fn adopt_child(pid: i32) -> Result<Self> {
         let pidfd = pidfd::open(pid).map_err(|source| ProcessError::Process {
             action: "take charge of",
@@ -56,16 +57,17 @@ impl ChildProcess {
         Ok(Self { pid, pidfd })
     }
 
-    /// The task's PID in the worker's namespace.
+    /// Returns the PID of the task in the worker's PID namespace.
     #[must_use]
     pub fn pid(&self) -> i32 {
         self.pid
     }
 
-    /// Waits for its end and reaps it: `None` where it still runs after `deadline`.
+    /// Waits for the end of the process and reaps it. Returns `None` if it still runs after `deadline`.
     ///
     /// # Errors
-    /// Where it is no child of this process or was reaped already.
+    ///
+    /// The process is no child of this process, or was reaped already.
     pub fn wait_end(&self, deadline: Duration) -> Result<Option<ProcessEnd>> {
         let fail = |source: nix::Error| ProcessError::Process {
             action: "wait for",
@@ -89,10 +91,11 @@ impl ChildProcess {
         self.try_wait()
     }
 
-    /// The same without waiting.
+    /// Reaps the process if it has ended, without waiting.
     ///
     /// # Errors
-    /// Where it is no child of this process or was reaped already.
+    ///
+    /// The process is no child of this process, or was reaped already.
     pub fn try_wait(&self) -> Result<Option<ProcessEnd>> {
         let id = Id::PIDFd(self.pidfd.as_fd());
         match waitid(id, WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG) {
@@ -107,19 +110,20 @@ impl ChildProcess {
         }
     }
 
-    /// Waits for the end of one that must end, and reaps it, unless somebody else does.
+    /// Waits for the end of a process that is sure to end, and reaps it, unless other code does.
     pub(super) fn reap_ended(&self) {
         let id = || Id::PIDFd(self.pidfd.as_fd());
         while waitid(id(), WaitPidFlag::WEXITED) == Err(nix::Error::EINTR) {}
     }
 
-    /// Kills it, and with it all of its PID namespace. A process that has ended is no error.
+    /// Kills the process, and with it all processes of its PID namespace. It is no error if the process has ended.
     ///
-    /// In a frozen version 1 group the signal waits for the thaw: use
+    /// In a frozen group of version 1 the signal waits until the group is thawed. Use
     /// [`Vm::kill_all`](crate::cgroup::Vm::kill_all) there.
     ///
     /// # Errors
-    /// Where the worker may not.
+    ///
+    /// The worker may not signal it.
     pub fn kill_all(&self) -> Result<()> {
         match pidfd::send_signal(self.pidfd.as_fd(), libc::SIGKILL) {
             Err(source) if source.raw_os_error() != Some(libc::ESRCH) => {
@@ -130,7 +134,7 @@ impl ChildProcess {
     }
 }
 
-/// The pidfd, which becomes readable when the task has ended: for an event loop.
+/// Gives the pidfd, which becomes readable when the task has ended: an event loop can wait for it.
 impl AsFd for ChildProcess {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.pidfd.as_fd()

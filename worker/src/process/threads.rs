@@ -2,13 +2,14 @@
 
 use std::{fs, io, path::Path};
 
-/// The place where the kernel lists them.
+/// Directory in which the kernel lists the threads of this process.
 pub(crate) const LIST: &str = "/proc/self/task";
 
-/// How many there are.
+/// Returns the number of threads.
 ///
 /// # Errors
-/// Where `/proc` is not mounted: that nobody can count them does not make them one.
+///
+/// `/proc` isn't mounted. Threads that can't be counted are never taken for a single one.
 pub(crate) fn count_threads() -> io::Result<usize> {
     count_in(Path::new(LIST))
 }

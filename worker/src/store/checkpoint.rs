@@ -15,14 +15,14 @@ use super::{
 };
 use crate::directory::{self, ContentObjects};
 
-/// A complete checkpoint in the store.
+/// Complete checkpoint in the store.
 #[derive(Debug, Clone)]
 pub struct StoredCheckpoint {
     directory: PathBuf,
     manifest: Box<CheckpointManifest>,
-    /// The manifest as it was sealed, and its seal.
+    /// Manifest as it was sealed, and its seal.
     sealed: (Vec<u8>, Hash),
-    /// Pages that need not be read again.
+    /// Records of files of pages that needn't be read again.
     sound: SoundFiles,
 }
 
@@ -36,24 +36,24 @@ impl StoredCheckpoint {
         Self { directory, manifest: Box::new(manifest), sealed, sound }
     }
 
-    /// The manifest as it was sealed, and its seal.
+    /// Returns the manifest as it was sealed, and its seal.
     pub(super) fn sealed_manifest(&self) -> (&[u8], &[u8; 32]) {
         (&self.sealed.0, self.sealed.1.as_bytes())
     }
 
-    /// The checkpoint's description, as it is stored beside its images.
+    /// Returns the manifest of the checkpoint, as it is stored beside its images.
     #[must_use]
     pub fn manifest(&self) -> &CheckpointManifest {
         &self.manifest
     }
 
-    /// The checkpoint's directory.
+    /// Returns the directory of the checkpoint.
     #[must_use]
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// The directory of CRIU's files.
+    /// Returns the directory of CRIU's files.
     #[must_use]
     pub fn images_directory(&self) -> PathBuf {
         self.directory.join(IMAGES)
@@ -63,16 +63,17 @@ impl StoredCheckpoint {
         self.directory.join(FILES)
     }
 
-    /// Reads every file and compares it with its checksum, but for pages that are known to be as they were.
+    /// Reads every file and compares it with its checksum, except pages that are known to be unchanged.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] at the first that differs.
+    ///
+    /// [`StoreError::Damaged`] for the first file that differs.
     pub fn verify_files(&self) -> Result<()> {
         self.verify_all_but_pages()?;
         self.verify_pages()
     }
 
-    /// Everything CRIU or the task interprets, and the sizes of the rest.
+    /// Verifies every file that CRIU or the task interprets, and the sizes of the others.
     pub(crate) fn verify_all_but_pages(&self) -> Result<()> {
         for entry in &self.manifest.images {
             if checksum::is_pages(&entry.name) {
@@ -86,7 +87,7 @@ impl StoredCheckpoint {
         entries.try_for_each(|entry| checksum::verify_file(&self.files_directory(), &entry))
     }
 
-    /// The contents of the task's memory, as far as they are not known to be as they were when they were digested.
+    /// Verifies the files with the task's memory, except those known to be unchanged since they were digested.
     pub(crate) fn verify_pages(&self) -> Result<()> {
         let images = self.images_directory();
         let pages = self.manifest.images.iter().filter(|e| checksum::is_pages(&e.name));
@@ -95,11 +96,12 @@ impl StoredCheckpoint {
         unknown.try_for_each(|entry| checksum::verify_file(&images, entry))
     }
 
-    /// Makes the task's directory what it was, all of it that of whoever owns it, and checks that the other
-    /// files it had open still are. The directory must be one that nobody uses.
+    /// Restores the contents of the task's directory, and gives them to the owner of that directory. Checks that the
+    /// other files that the task had open are unchanged. Nothing else may use the directory.
     ///
     /// # Errors
-    /// Where a file cannot be written, or one outside the directory has changed.
+    ///
+    /// A file can't be written, or one outside the directory has changed.
     pub fn restore_files(&self, task_directory: &Path) -> Result<()> {
         // As the worker makes it for a task that begins.
         let mut make = DirBuilder::new();

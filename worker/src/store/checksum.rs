@@ -15,17 +15,17 @@ use blake3::Hasher;
 use super::{CheckpointFile, Result, StoreError};
 use crate::sparse;
 
-/// Large enough for the wide SIMD paths of BLAKE3, small enough for the second-level cache.
+/// Bytes that are read at once: enough for the wide SIMD code of BLAKE3, and few enough for the second-level cache.
 const CHUNK: usize = 256 * 1024;
-/// How long the follower pauses when CRIU has written nothing new.
+/// Pause of the follower when CRIU has written nothing new.
 const PAUSE: Duration = Duration::from_micros(300);
 
-/// Memory pages: the large files, which CRIU only appends to.
+/// Returns whether a file has memory pages. Those files are large, and CRIU only appends to them.
 pub(crate) fn is_pages(name: &str) -> bool {
     name.starts_with("pages-")
 }
 
-/// Reads what is left of `file` into the hasher. Returns how many bytes that was.
+/// Reads the rest of `file` into the hasher. Returns the number of bytes read.
 fn feed_file(hasher: &mut Hasher, file: &mut File, buffer: &mut [u8]) -> io::Result<u64> {
     let mut total = 0;
     loop {
@@ -41,7 +41,7 @@ fn feed_file(hasher: &mut Hasher, file: &mut File, buffer: &mut [u8]) -> io::Res
     }
 }
 
-/// Size and digest of one file.
+/// Returns the size and digest of one file.
 pub(crate) fn digest_file(path: &Path) -> Result<(u64, String)> {
     let (size, found) = File::open(path)
         .and_then(|mut file| sparse::digest_file(&mut file, u64::MAX))
@@ -49,7 +49,7 @@ pub(crate) fn digest_file(path: &Path) -> Result<(u64, String)> {
     Ok((size, found.to_hex().to_string()))
 }
 
-/// Whether the file in `directory` is what `entry` says.
+/// Checks that the file in `directory` has the size and digest of `entry`.
 pub(crate) fn verify_file(directory: &Path, entry: &CheckpointFile) -> Result<()> {
     let path = directory.join(&entry.name);
     verify_size(directory, entry)?;
@@ -60,7 +60,7 @@ pub(crate) fn verify_file(directory: &Path, entry: &CheckpointFile) -> Result<()
     Ok(())
 }
 
-/// Whether the file has the size `entry` says, without reading it.
+/// Checks that the file has the size of `entry`, without reading it.
 pub(crate) fn verify_size(directory: &Path, entry: &CheckpointFile) -> Result<()> {
     let path = directory.join(&entry.name);
     match fs::metadata(&path) {
@@ -73,8 +73,8 @@ pub(crate) fn verify_size(directory: &Path, entry: &CheckpointFile) -> Result<()
     }
 }
 
-/// All regular files below `directory`, with size and digest, sorted by name. What is in
-/// `known` (by name) is not read again.
+/// Lists all regular files below `directory`, with size and digest, sorted by name. Files in `known` (by name) aren't
+/// read again.
 pub(crate) fn list_files(
     directory: &Path,
     known: &BTreeMap<String, (u64, String)>,
@@ -92,8 +92,8 @@ pub(crate) fn list_files(
     Ok(entries)
 }
 
-/// The names of all regular files below `directory`, sorted. Others (links, devices, names that
-/// are not UTF-8) are no part of a checkpoint.
+/// Returns the names of all regular files below `directory`, sorted. Other files (links, devices, and those whose
+/// names aren't UTF-8) aren't part of a checkpoint.
 pub(crate) fn regular_files(directory: &Path) -> Result<Vec<String>> {
     let mut names = Vec::new();
     let mut directories = vec![PathBuf::new()];
@@ -113,11 +113,11 @@ pub(crate) fn regular_files(directory: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Digests the pages files in `directory` while CRIU writes them, until `done`: on another
-/// core, so that the checksums of a dump cost next to no time of their own.
+/// Digests the files of pages in `directory` while CRIU writes them, until `done`. As this runs on another core, the
+/// checksums add hardly any time to a dump.
 ///
-/// What it read of a file that was not appended to but rewritten is wrong; the first restore
-/// would notice. Errors are none of its business: what is missing here is read afterwards.
+/// The digest of a file that was rewritten, and not appended to, is wrong; the first restore would find that. Errors
+/// are ignored: files without a digest are read afterwards.
 pub(crate) fn follow_pages(directory: &Path, done: &AtomicBool) -> BTreeMap<String, (u64, String)> {
     let mut followed: BTreeMap<String, (File, Hasher, u64)> = BTreeMap::new();
     let mut buffer = vec![0; CHUNK];

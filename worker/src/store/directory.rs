@@ -17,11 +17,10 @@ use super::{
 };
 use crate::workspace::TaskName;
 
-/// How many complete checkpoints a task keeps.
+/// Number of complete checkpoints that are kept of each task.
 const KEPT: usize = 3;
 
-/// A directory of checkpoints. One process uses it at a time; calls for different
-/// tasks may run at the same time.
+/// Directory of checkpoints. One process uses it at a time; calls for different tasks may run at the same time.
 #[derive(Debug, Clone)]
 pub struct LocalCheckpoints {
     root: PathBuf,
@@ -30,30 +29,31 @@ pub struct LocalCheckpoints {
     sound: SoundFiles,
 }
 
-/// A checkpoint that cannot be used.
+/// Checkpoint that can't be used.
 #[derive(Debug)]
 pub struct DamagedCheckpoint {
-    /// The checkpoint's number.
+    /// Number of the checkpoint.
     pub sequence: u64,
-    /// What is wrong with it.
+    /// Fault of the checkpoint.
     pub error: StoreError,
 }
 
-/// The newest checkpoint that can be used, and the newer ones that cannot.
+/// Newest usable checkpoint of a task, and the newer ones that aren't usable.
 #[derive(Debug, Default)]
 pub struct LatestCheckpoint {
-    /// The newest undamaged one.
+    /// Newest undamaged checkpoint.
     pub checkpoint: Option<StoredCheckpoint>,
-    /// Newer ones that are damaged, newest first.
+    /// Newer, damaged checkpoints, the newest first.
     pub damaged: Vec<DamagedCheckpoint>,
 }
 
 impl LocalCheckpoints {
-    /// The store in the directory `root`, which is made if need be. Its checkpoints are sealed by a key
-    /// that nobody else has, until [`LocalCheckpoints::with_key`].
+    /// Opens the store in the directory `root`, and makes the directory if it doesn't exist. Seals checkpoints by a
+    /// key of its own, until [`LocalCheckpoints::with_key`] gives another.
     ///
     /// # Errors
-    /// Where it cannot be made.
+    ///
+    /// The directory can't be made.
     pub fn open(root: impl Into<PathBuf>) -> Result<Self> {
         let root = root.into();
         fs::create_dir_all(&root).map_err(StoreError::file_error("create", &root))?;
@@ -61,7 +61,7 @@ impl LocalCheckpoints {
         Ok(Self { root, full: FullStore::default(), key, sound: SoundFiles::default() })
     }
 
-    /// The same store, whose checkpoints are sealed by this key, here and wherever they come from.
+    /// Makes the same store with another key, by which all checkpoints are sealed, those from other workers too.
     #[must_use]
     pub fn with_key(&self, key: ImageKey) -> Self {
         Self { key, ..self.clone() }
@@ -71,8 +71,8 @@ impl LocalCheckpoints {
         &self.key
     }
 
-    /// Leaves no room for new checkpoints until what this returns is dropped, as a full disk would; those
-    /// that are there stay.
+    /// Makes the store behave like a full disk until the returned value is dropped: there is no room for new
+    /// checkpoints, and older ones stay.
     pub fn fill_disk(&self) -> HeldFull {
         self.full.hold_full()
     }
@@ -88,13 +88,14 @@ impl LocalCheckpoints {
     /// Begins the next checkpoint of a task.
     ///
     /// # Errors
-    /// Where its directory cannot be made.
+    ///
+    /// Its directory can't be made.
     pub fn begin_checkpoint(&self, task: &TaskName) -> Result<CheckpointDraft> {
         let sequence = self.list_sequences(task)?.last().map_or(1, |last| last + 1);
         self.begin_draft(task, sequence)
     }
 
-    /// Makes room for a checkpoint that comes from elsewhere and keeps its number.
+    /// Begins a checkpoint that comes from another worker and keeps its number.
     pub(crate) fn begin_as(&self, task: &TaskName, sequence: u64) -> Result<CheckpointDraft> {
         self.remove(&self.checkpoint_place(task, sequence))?;
         self.begin_draft(task, sequence)
@@ -108,19 +109,21 @@ impl LocalCheckpoints {
         CheckpointDraft::create_draft(place, task.clone(), sequence, shared, earlier)
     }
 
-    /// Removes all complete checkpoints of a task but the three newest.
+    /// Removes all complete checkpoints of a task except the three newest.
     ///
     /// # Errors
-    /// Where one cannot be removed.
+    ///
+    /// One can't be removed.
     pub fn prune_task(&self, task: &TaskName) -> Result<()> {
         self.surplus_checkpoints(task)?.iter().try_for_each(|place| self.remove(place))
     }
 
-    /// Does [`LocalCheckpoints::prune_task`] aside, which takes long where there is much to remove. What can't be removed stays
-    /// until the next time.
+    /// Does [`LocalCheckpoints::prune_task`] in a thread of its own, as it takes long if there is much to remove.
+    /// What can't be removed stays until the next time.
     ///
     /// # Errors
-    /// Where the task's directory cannot be listed, or there is no thread to be had.
+    ///
+    /// The directory of the task can't be listed, or no thread can be started.
     pub(crate) fn prune_aside(&self, task: &TaskName) -> Result<()> {
         if self.surplus_checkpoints(task)?.is_empty() {
             return Ok(());
@@ -138,7 +141,7 @@ impl LocalCheckpoints {
             .map_err(StoreError::file_error("remove old checkpoints of", self.task_directory(task)))
     }
 
-    /// The directories of all complete checkpoints of a task but the three newest.
+    /// Returns the directories of all complete checkpoints of a task except the three newest.
     fn surplus_checkpoints(&self, task: &TaskName) -> Result<Vec<PathBuf>> {
         let complete = self.complete_numbers(task)?;
         let surplus = complete.len().saturating_sub(KEPT);
@@ -159,15 +162,16 @@ impl LocalCheckpoints {
         }
     }
 
-    /// The newest checkpoint whose checksums are all right, having read all of it.
+    /// Returns the newest checkpoint whose checksums are right, after reading all its files.
     ///
     /// # Errors
-    /// Where the task's directory cannot be listed; damage is no error.
+    ///
+    /// The directory of the task can't be listed. Damage is no error.
     pub fn latest_valid(&self, task: &TaskName) -> Result<LatestCheckpoint> {
         self.latest_accepted(task, |checkpoint| checkpoint.verify_files())
     }
 
-    /// The newest checkpoint that `accept` accepts.
+    /// Returns the newest checkpoint that `accept` accepts.
     pub(crate) fn latest_accepted(
         &self,
         task: &TaskName,
@@ -190,18 +194,19 @@ impl LocalCheckpoints {
         Ok(latest)
     }
 
-    /// The numbers of a task's complete checkpoints, oldest first.
+    /// Returns the numbers of a task's complete checkpoints, the oldest first.
     ///
     /// # Errors
-    /// Where the task's directory cannot be listed.
+    ///
+    /// The directory of the task can't be listed.
     pub fn complete_numbers(&self, task: &TaskName) -> Result<Vec<u64>> {
         let mut sequences = self.list_sequences(task)?;
         sequences.retain(|sequence| self.checkpoint_place(task, *sequence).join(MANIFEST).exists());
         Ok(sequences)
     }
 
-    /// How many bytes there are of checkpoints of a task that are not complete: what has been written of the one that
-    /// is just being taken.
+    /// Returns the size in bytes of a task's incomplete checkpoints, that is of what has been written of the one
+    /// being taken.
     #[must_use]
     pub fn unfinished_bytes(&self, task: &TaskName) -> u64 {
         let sequences = self.list_sequences(task).unwrap_or_default().into_iter();
@@ -212,10 +217,11 @@ impl LocalCheckpoints {
         files.filter_map(|file| file.metadata().ok()).map(|file| file.len()).sum()
     }
 
-    /// One complete checkpoint, its files unread.
+    /// Returns one complete checkpoint, without reading its files.
     ///
     /// # Errors
-    /// Where there is none with that number or its manifest is damaged.
+    ///
+    /// No checkpoint has that number, or its manifest is damaged.
     pub fn load_checkpoint(&self, task: &TaskName, sequence: u64) -> Result<StoredCheckpoint> {
         let directory = self.checkpoint_place(task, sequence);
         let path = directory.join(MANIFEST);
@@ -237,10 +243,11 @@ impl LocalCheckpoints {
         Ok(StoredCheckpoint::new(directory, manifest, (json, seal), self.sound.clone()))
     }
 
-    /// Removes all checkpoints of a task, which is done or will never be continued here.
+    /// Removes all checkpoints of a task that is done, or will never be continued here.
     ///
     /// # Errors
-    /// Where something cannot be removed.
+    ///
+    /// A file can't be removed.
     pub fn remove_task(&self, task: &TaskName) -> Result<()> {
         self.remove(&self.task_directory(task))?;
         // The run's directory goes with its last task.
@@ -253,19 +260,21 @@ impl LocalCheckpoints {
     /// Removes the checkpoints of a task whose number is above `newest`.
     ///
     /// # Errors
-    /// Where one cannot be removed.
+    ///
+    /// One can't be removed.
     pub fn remove_newer(&self, task: &TaskName, newest: u64) -> Result<()> {
         let mut newer =
             self.list_sequences(task)?.into_iter().filter(|sequence| *sequence > newest);
         newer.try_for_each(|sequence| self.remove(&self.checkpoint_place(task, sequence)))
     }
 
-    /// Removes all checkpoints of all runs, half-made ones too. Only while nobody uses them.
+    /// Removes all checkpoints of all runs, incomplete ones too. Nothing may use them.
     ///
     /// Returns the directories of the runs.
     ///
     /// # Errors
-    /// Where the store cannot be listed or something cannot be removed.
+    ///
+    /// The store can't be listed, or a file can't be removed.
     pub fn remove_all(&self) -> Result<Vec<PathBuf>> {
         let runs = list_directories(&self.root)?;
         runs.iter().try_for_each(|run| self.remove(run))?;

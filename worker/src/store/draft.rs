@@ -21,12 +21,12 @@ use crate::{
 };
 
 pub(crate) const MANIFEST: &str = "manifest.json";
-/// The seal of the manifest, in hexadecimal.
+/// File name of the manifest's seal, which is in hexadecimal.
 pub(crate) const SEAL: &str = "manifest.seal";
 pub(crate) const IMAGES: &str = "images";
 pub(crate) const FILES: &str = "files";
 
-/// A checkpoint in the making; dropped without [`CheckpointDraft::commit_checkpoint`], it is removed.
+/// Checkpoint that isn't complete yet. Removed if it is dropped without [`CheckpointDraft::commit_checkpoint`].
 #[derive(Debug)]
 pub struct CheckpointDraft {
     directory: PathBuf,
@@ -35,11 +35,11 @@ pub struct CheckpointDraft {
     committed: bool,
     key: ImageKey,
     sound: SoundFiles,
-    /// Directories of earlier checkpoints of the task, newest first.
+    /// Directories of earlier checkpoints of the task, the newest first.
     earlier: Vec<PathBuf>,
-    /// Laid over its images, where the store is full.
+    /// File system without room that is mounted over its images, if the store is full.
     no_room: Option<NoRoom>,
-    /// What CRIU loses of the task.
+    /// Facts about the task that CRIU doesn't save.
     keepsakes: Option<TaskKeepsakes>,
     picture: Option<TaskPicture>,
 }
@@ -72,13 +72,13 @@ impl CheckpointDraft {
         })
     }
 
-    /// The checkpoint's directory, for logs.
+    /// Returns the directory of the checkpoint, for logs.
     #[must_use]
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// Where CRIU puts its files.
+    /// Returns the directory into which CRIU writes its files.
     #[must_use]
     pub fn images_directory(&self) -> PathBuf {
         self.directory.join(IMAGES)
@@ -88,21 +88,23 @@ impl CheckpointDraft {
         self.directory.join(FILES)
     }
 
-    /// The contents of the task's files, shared with earlier checkpoints where they have not changed.
+    /// Returns the contents of the task's files, which are shared with earlier checkpoints if they are unchanged.
     pub(super) fn content_objects(&self) -> ContentObjects {
         let earlier = self.earlier.iter().map(|directory| directory.join(FILES)).collect();
         ContentObjects::new(self.files_directory(), earlier)
     }
 
-    /// Saves the directory of the task, which must stand still: what is in it, for [`CheckpointDraft::commit_checkpoint`].
+    /// Saves the contents of the task's directory, for [`CheckpointDraft::commit_checkpoint`]. The task must be
+    /// stopped.
     ///
     /// # Errors
-    /// Where it has something that cannot be saved, or a file cannot be read or written.
+    ///
+    /// A file in it can't be saved, or not be read or written.
     pub fn save_files(&self, task_directory: &Path) -> Result<Vec<DirectoryNode>> {
         Ok(directory::snapshot_directory(task_directory, &self.content_objects())?)
     }
 
-    /// The same, with what CRIU loses of the task, and what the kernel said of it.
+    /// Saves the same, with the facts that CRIU doesn't save, and the kernel's description of the task.
     #[must_use]
     pub(crate) fn with_keepsakes(
         mut self,
@@ -113,8 +115,8 @@ impl CheckpointDraft {
         self
     }
 
-    /// Completes the checkpoint, with the task's files as they were saved. `known` holds digests of images that need
-    /// not be read again.
+    /// Completes the checkpoint, with the task's files as they were saved. `known` has digests of images that needn't
+    /// be read again.
     pub(crate) fn commit_checkpoint(
         mut self,
         program: String,
@@ -148,7 +150,7 @@ impl CheckpointDraft {
         self.seal_manifest(manifest, json)
     }
 
-    /// Notes that the digest of an image was computed from what is in it, so that pages are not read again here.
+    /// Records that the digest of an image was computed from its contents, so that pages aren't read again here.
     pub(super) fn note_sound(&self, entry: &CheckpointFile) {
         if checksum::is_pages(&entry.name) {
             self.sound.note_digest(
@@ -159,7 +161,7 @@ impl CheckpointDraft {
         }
     }
 
-    /// Renames the manifest, which is `json`, into place: from here on the checkpoint exists.
+    /// Renames the manifest `json` into place. From then on the checkpoint is complete.
     pub(crate) fn seal_manifest(
         mut self,
         manifest: CheckpointManifest,

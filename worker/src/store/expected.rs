@@ -5,26 +5,27 @@ use std::ops::RangeInclusive;
 use super::{CheckpointManifest, Result, StoreError};
 use crate::workspace::TaskName;
 
-/// What a checkpoint from elsewhere must be, whatever its manifest says that it is.
+/// Properties that a checkpoint from another worker must have, whatever its manifest says.
 #[derive(Clone, Debug)]
 pub struct ExpectedCheckpoint {
-    /// The task, and the run.
+    /// Task and its run.
     pub task: TaskName,
-    /// The number of the checkpoint.
+    /// Number of the checkpoint.
     pub sequence: u64,
-    /// The attempts of which one took it.
+    /// Range of attempts, one of which took the checkpoint.
     pub attempts: RangeInclusive<u32>,
-    /// The kind of program that the task is.
+    /// Kind of program of the task.
     pub program: String,
-    /// How many bytes it may have.
+    /// Largest permitted size in bytes.
     pub bytes: u64,
 }
 
 impl ExpectedCheckpoint {
-    /// Whether a manifest is that of this checkpoint.
+    /// Checks that a manifest is that of this checkpoint.
     ///
     /// # Errors
-    /// [`StoreError::Another`] with what it is instead.
+    ///
+    /// [`StoreError::Another`], which says what it is instead.
     pub fn check_manifest(&self, manifest: &CheckpointManifest) -> Result<()> {
         let Self { task, sequence, attempts, program, bytes } = self;
         let found = manifest.total_bytes();

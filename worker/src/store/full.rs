@@ -13,16 +13,16 @@ use nix::mount::{MntFlags, MsFlags, mount, umount2};
 
 use super::{Result, StoreError};
 
-/// How many hold that the store is full; it is while any does.
+/// Number of values that make the store behave like a full disk; it does while there is any.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FullStore(Arc<AtomicU32>);
 
-/// Holds that a store is full, until it is dropped.
+/// Makes a store behave like a full disk until this is dropped.
 #[derive(Debug)]
 #[must_use]
 pub struct HeldFull(FullStore);
 
-/// A file system without room, over a directory, until it is dropped.
+/// File system without room, mounted over a directory until this is dropped.
 #[derive(Debug)]
 pub(super) struct NoRoom(PathBuf);
 
@@ -44,9 +44,10 @@ impl Drop for HeldFull {
 }
 
 impl NoRoom {
-    /// Lays one over `directory`: whoever writes there hears from the kernel that no space is left.
+    /// Mounts one over `directory`. Every write there fails, as the kernel finds no space left.
     ///
     /// # Errors
+    ///
     /// The kernel refuses the mount.
     pub(super) fn over_directory(directory: &Path) -> Result<Self> {
         // The least that a tmpfs can have: one page, which its one file takes.
@@ -69,7 +70,7 @@ impl Drop for NoRoom {
     }
 }
 
-/// The error of whoever finds no room.
+/// Makes the error of a write for which there is no space.
 pub(super) fn no_space() -> io::Error {
     io::Error::from_raw_os_error(libc::ENOSPC)
 }

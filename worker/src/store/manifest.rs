@@ -15,88 +15,90 @@ use crate::{
     workspace::TaskName,
 };
 
-/// How far a task had come.
+/// Progress of a task.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SavedProgress {
-    /// The number of this attempt at the task; the first is 1.
+    /// Number of this attempt at the task; the first is 1.
     pub attempt: u32,
-    /// What counts of its work, in millionths: what was due to be kept. It may hold more.
+    /// Part of its work that counts as done and kept, in millionths. The checkpoint may contain more.
     pub progress_ppm: u32,
-    /// CPU time spent on it so far, over all VMs, in nanoseconds.
+    /// CPU time used for it so far, on all VMs, in nanoseconds.
     pub cpu_ns: u64,
 }
 
-/// A regular file the task had open.
+/// Regular file that the task had open.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenFile {
-    /// The file's absolute path.
+    /// Absolute path of the file.
     pub path: PathBuf,
-    /// The file's size, in bytes. CRIU refuses to restore a task whose file has another.
+    /// Size of the file in bytes. CRIU refuses to restore the task if the size has changed.
     pub size: u64,
 }
 
-/// A file of the checkpoint.
+/// File of the checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckpointFile {
-    /// The file's path, relative to `images/`.
+    /// Path of the file, relative to `images/`.
     pub name: String,
-    /// The file's size, in bytes.
+    /// Size of the file in bytes.
     pub size: u64,
-    /// The BLAKE3 digest of its contents, in hexadecimal.
+    /// BLAKE3 digest of its contents, in hexadecimal.
     pub blake3: String,
 }
 
 impl CheckpointFile {
-    /// The file of a content in `files/`, where it has its digest as its name.
+    /// Makes the entry of a content in `files/`, where its digest is its file name.
     pub(super) fn content_file(digest: String, size: u64) -> Self {
         Self { name: digest.clone(), size, blake3: digest }
     }
 }
 
-/// What a checkpoint is, written when it is complete.
+/// Description of a checkpoint, written when it is complete.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CheckpointManifest {
-    /// The version of this format.
+    /// Version of this format.
     pub format: u32,
-    /// The task that was checkpointed.
+    /// Task that was checkpointed.
     pub task: TaskName,
-    /// The checkpoint's number, counted per task.
+    /// Number of the checkpoint, counted per task.
     pub sequence: u64,
-    /// The kind of program that the task is.
+    /// Kind of program of the task.
     pub program: String,
-    /// How far the task had come.
+    /// Progress of the task.
     pub progress: SavedProgress,
-    /// When it was taken, in milliseconds since 1970.
+    /// Time at which it was taken, in milliseconds since 1970.
     pub taken_unix_ms: u64,
-    /// The CRIU that took it.
+    /// Version of the CRIU that took it.
     pub criu: String,
-    /// The kernel it ran on.
+    /// Version of the kernel on which it was taken.
     pub kernel: String,
-    /// The task's open regular files.
+    /// Open regular files of the task.
     pub open_files: Vec<OpenFile>,
-    /// The task's directory, whose contents are in `files/`.
+    /// Nodes of the task's directory, whose contents are in `files/`.
     pub files: Vec<DirectoryNode>,
-    /// The files that CRIU wrote.
+    /// Files that CRIU wrote.
     pub images: Vec<CheckpointFile>,
-    /// What CRIU loses of the task. `None`: its directory alone is kept, or it was taken by a version that stopped all
-    /// processes of a program by a signal, as they still are in its images.
+    /// Facts about the task that CRIU doesn't save. `None`: only its directory is kept; or an older version took the
+    /// checkpoint, which stopped all processes of a program by a signal, so that they are stopped in its images too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keepsakes: Option<TaskKeepsakes>,
-    /// What the kernel said of the task's processes just before the dump, to be compared after a restore. `None`: its
-    /// directory alone is kept, it is a parallel job, or it was taken by a version that did not look.
+    /// Kernel's description of the task's processes just before the dump, to be compared with that after a restore.
+    /// `None`: only its directory is kept, it is a parallel job, or an older version took the checkpoint, which
+    /// didn't record this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub picture: Option<TaskPicture>,
 }
 
 impl CheckpointManifest {
-    /// The version of the format written and read here.
+    /// Version of the format that is written and read here.
     pub const FORMAT: u32 = 3;
 
-    /// Reads a manifest that came from `origin`, and checks what does not need the files.
+    /// Reads a manifest from `origin`, and checks everything that can be checked without the files.
     ///
     /// # Errors
-    /// Where it is no manifest, of another format, or names files that cannot be.
+    ///
+    /// It is no manifest, has another format, or names impossible files.
     pub fn parse(json: &[u8], origin: &Path) -> Result<Self> {
         let manifest: Self = serde_json::from_slice(json)
             .map_err(|source| StoreError::Manifest { path: origin.to_owned(), source })?;
@@ -124,7 +126,7 @@ impl CheckpointManifest {
         Ok(manifest)
     }
 
-    /// Size of all files, in bytes.
+    /// Returns the size of all files in bytes.
     #[must_use]
     pub fn total_bytes(&self) -> u64 {
         let files =
@@ -132,7 +134,8 @@ impl CheckpointManifest {
         files.chain(self.images.iter().map(|f| f.size)).fold(0, u64::saturating_add)
     }
 
-    /// The contents of the task's files and their sizes in bytes, each of them once, in the order of their digests.
+    /// Returns the contents of the task's files with their sizes in bytes, each content once, in the order of their
+    /// digests.
     pub(crate) fn file_contents(&self) -> BTreeMap<String, u64> {
         let contents = self.files.iter().filter_map(DirectoryNode::file_content);
         contents.map(|(digest, bytes)| (digest.to_owned(), bytes)).collect()

@@ -9,16 +9,15 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// Files whose digests were computed in the life of this process, from what was then written or read. Clones share
-/// them.
+/// Files whose digests this process computed, from what was then written or read. Clones share them.
 ///
-/// Reading the memory of a large task once more before each restore takes as long as the restore itself. A file that has
-/// neither been written, replaced nor given other attributes since is as it was; what a disk does to it meanwhile the
-/// kernel would not say even if it were read, as long as it is in its cache.
+/// To read the memory of a large task once more before each restore takes as long as the restore. A file that was
+/// neither written, nor replaced, nor given other attributes since then is unchanged. If a disk damages it meanwhile,
+/// reading it wouldn't show that either as long as it is in the kernel's cache.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SoundFiles(Arc<Mutex<BTreeMap<PathBuf, (FileStamp, String)>>>);
 
-/// What the kernel changes of a file with every change of the file.
+/// Attributes of a file that the kernel changes with every change of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FileStamp {
     device: u64,
@@ -46,21 +45,21 @@ impl SoundFiles {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that a file has this digest, all of it having been digested.
+    /// Records the digest of a file, all of which was digested.
     pub(crate) fn note_digest(&self, path: &Path, size: u64, blake3: &str) {
         if let Some(stamp) = FileStamp::read(path).filter(|stamp| stamp.size == size) {
             self.known_files().insert(path.to_owned(), (stamp, blake3.to_owned()));
         }
     }
 
-    /// Whether a file is known to have this digest, and is as it was when that was noted.
+    /// Returns whether the digest of a file is known to be this one, and the file is unchanged since it was recorded.
     pub(crate) fn has_digest(&self, path: &Path, blake3: &str) -> bool {
         let noted =
             self.known_files().get(path).filter(|(_, digest)| digest == blake3).map(|it| it.0);
         noted.is_some() && noted == FileStamp::read(path)
     }
 
-    /// Forgets the files below a directory, which are about to go.
+    /// Forgets the files below a directory, which are about to be removed.
     pub(crate) fn forget_directory(&self, directory: &Path) {
         let mut files = self.known_files();
         let from = (Bound::Included(directory), Bound::Unbounded);

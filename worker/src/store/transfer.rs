@@ -21,17 +21,17 @@ use super::{
 use crate::contents::ContentDownload;
 
 const CHUNK: usize = 256 * 1024;
-/// The length from which on a content goes by itself, in bytes: what asking for it costs is little beside it then.
+/// Size in bytes from which on a content is sent separately: compared with it, the request for it is cheap.
 const LARGE: u64 = 64 << 10;
 
 impl CheckpointManifest {
-    /// The larger contents of the task's files, which are in no stream, each with its length in bytes.
+    /// Returns the larger contents of the task's files, which are in no stream, each with its length in bytes.
     pub(crate) fn large_contents(&self) -> Vec<(Hash, u64)> {
         let large = self.file_contents().into_iter().filter(|&(_, bytes)| bytes >= LARGE);
         large.filter_map(|(hex, bytes)| Some((Hash::from_hex(hex).ok()?, bytes))).collect()
     }
 
-    /// The files that are in a stream, in their order: contents in the directory `files`, images in `images`.
+    /// Returns the files in a stream, in their order: contents in the directory `files`, images in `images`.
     fn stream_parts(&self, files: &Path, images: &Path) -> Vec<(PathBuf, CheckpointFile)> {
         let small = self.file_contents().into_iter().filter(|&(_, bytes)| bytes < LARGE);
         let contents =
@@ -42,11 +42,12 @@ impl CheckpointManifest {
 }
 
 impl StoredCheckpoint {
-    /// Writes the checkpoint as a stream of bytes, all but its larger contents. Returns how many.
+    /// Writes the checkpoint as a stream of bytes, without its larger contents. Returns the number of bytes.
     ///
     /// # Errors
-    /// Where a file cannot be read, has changed in size, or the stream fails. Contents are not
-    /// verified here but where they arrive.
+    ///
+    /// A file can't be read or has changed in size, or the stream fails. Contents are verified by the receiver, and
+    /// not here.
     pub fn export_checkpoint(&self, to: &mut impl Write) -> Result<u64> {
         let (json, seal) = self.sealed_manifest();
         let sending = |source| StoreError::Transfer { action: "sending it", source };
@@ -73,15 +74,16 @@ impl StoredCheckpoint {
     /// Opens a content of the task's files.
     ///
     /// # Errors
-    /// Where there is none with this digest.
+    ///
+    /// No content has this digest.
     pub(crate) fn open_content(&self, digest: &Hash) -> Result<File> {
         let path = self.files_directory().join(digest.to_hex().as_str());
         File::open(&path).map_err(StoreError::file_error("read", path))
     }
 }
 
-/// A checkpoint from elsewhere, whose larger contents have still to come. Dropped before
-/// [`CheckpointArrival::complete_arrival`], it leaves nothing.
+/// Checkpoint from another worker whose larger contents are still to be received. If it is dropped before
+/// [`CheckpointArrival::complete_arrival`], nothing of it is left.
 #[derive(Debug)]
 pub struct CheckpointArrival {
     draft: CheckpointDraft,
@@ -92,7 +94,8 @@ pub struct CheckpointArrival {
 }
 
 impl CheckpointArrival {
-    /// The contents that have to come, each with its length in bytes: all that no checkpoint of the task has here.
+    /// Returns the contents to receive, each with its length in bytes: all that are in no checkpoint of the task
+    /// here.
     #[must_use]
     pub fn missing_contents(&self) -> &[(Hash, u64)] {
         &self.missing
@@ -101,15 +104,17 @@ impl CheckpointArrival {
     /// Begins to receive one of the contents.
     ///
     /// # Errors
-    /// Where its file cannot be made.
+    ///
+    /// Its file can't be made.
     pub fn receive_content(&self, digest: Hash, bytes: u64) -> Result<ContentDownload> {
         Ok(ContentDownload::begin_download(&self.draft.files_directory(), digest, bytes)?)
     }
 
-    /// Puts the checkpoint into the store, all of it having come.
+    /// Puts the checkpoint into the store once all of it was received.
     ///
     /// # Errors
-    /// [`StoreError::Missing`] where a content has not come; or the disk is full.
+    ///
+    /// [`StoreError::Missing`] if a content is missing; or the disk is full.
     pub fn complete_arrival(self) -> Result<StoredCheckpoint> {
         let Self { draft, manifest, json, missing, store } = self;
         for (digest, _) in missing {
@@ -124,10 +129,11 @@ impl CheckpointArrival {
 }
 
 impl LocalCheckpoints {
-    /// Reads a checkpoint from a stream of bytes, whose larger contents no stream has, and puts it into the store.
+    /// Reads a checkpoint without larger contents from a stream of bytes, and puts it into the store.
     ///
     /// # Errors
-    /// As [`LocalCheckpoints::receive`] and [`CheckpointArrival::complete_arrival`] have it.
+    ///
+    /// Those of [`LocalCheckpoints::receive`] and [`CheckpointArrival::complete_arrival`].
     pub fn import_checkpoint(
         &self,
         from: &mut impl Read,
@@ -136,12 +142,12 @@ impl LocalCheckpoints {
         self.receive_checkpoint(from, expected)?.complete_arrival()
     }
 
-    /// Reads a checkpoint from a stream of bytes, to be put into the store under the task and
-    /// number it had, having compared its seal and every checksum. Nothing is left of one that fails.
+    /// Reads a checkpoint from a stream of bytes, for the store, under the task and number that it had. Compares its
+    /// seal and every checksum. If this fails, nothing of the checkpoint is left.
     ///
     /// # Errors
-    /// Where the stream breaks off, is no checkpoint, a damaged one or not the one that is expected, or
-    /// the disk is full.
+    ///
+    /// The stream breaks off, is no checkpoint, a damaged one or not the expected one, or the disk is full.
     pub fn receive_checkpoint(
         &self,
         from: &mut impl Read,

@@ -5,14 +5,15 @@ use std::{collections::BTreeMap, path::Path};
 use super::{LocalCheckpoints, Result, SavedProgress, StoredCheckpoint};
 use crate::workspace::TaskName;
 
-/// The kind of program that a checkpoint without images names, since nothing of its memory is in it.
+/// Kind of program that is named by a checkpoint without images, which has nothing of the program's memory.
 pub const DIRECTORY: &str = "directory";
 
 impl LocalCheckpoints {
-    /// Saves the directory of a task, which must stand still, as its next checkpoint. Older ones may go.
+    /// Saves the directory of a task as its next checkpoint. The task must be stopped. May remove older checkpoints.
     ///
     /// # Errors
-    /// Where it has something that cannot be saved, or there is no room. Nothing of the checkpoint is left then.
+    ///
+    /// A file in it can't be saved, or there is no room. Nothing of the checkpoint is left then.
     pub fn save_directory(
         &self,
         task: &TaskName,

@@ -22,26 +22,26 @@ use std::{
 use super::TaskName;
 use crate::jail::UserRange;
 
-/// The folder of a host in which the locks are.
+/// Directory of a host that has the locks.
 const FOLDER: &str = "/run/dormouse-users";
-/// How often it is looked whether a user has been given back.
+/// Time between two checks whether a user was given back.
 const LOOK: Duration = Duration::from_millis(50);
-/// More than the longest text of a lease.
+/// Size in bytes that is larger than the longest text of a lease.
 const LONGEST: u64 = 1 << 10;
 
-/// The folder of the locks, opened before a worker's mounts hide it.
+/// Directory of the locks, opened before a worker's mounts hide it.
 #[derive(Debug)]
 pub(super) struct LeaseFolder {
     folder: File,
 }
 
 impl LeaseFolder {
-    /// The folder that all workers of this host have.
+    /// Opens the directory that all workers of this host share.
     pub(super) fn of_host() -> io::Result<Self> {
         Self::open_at(Path::new(FOLDER))
     }
 
-    /// A folder that is made if need be. It has to be this user's own.
+    /// Opens a directory, and makes it if it doesn't exist. It must belong to this user.
     pub(super) fn open_at(path: &Path) -> io::Result<Self> {
         match DirBuilder::new().mode(0o700).create(path) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
@@ -61,7 +61,7 @@ impl LeaseFolder {
         PathBuf::from(format!("/proc/self/fd/{}/{user}", self.folder.as_raw_fd()))
     }
 
-    /// Tries to have a user for a task: `None` where another task has it.
+    /// Tries to lend a user to a task. Returns `None` if another task has that user.
     fn try_lend(&self, user: u32, task: &TaskName) -> io::Result<Option<LentUser>> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false).mode(0o600);
@@ -86,7 +86,7 @@ impl LeaseFolder {
     }
 }
 
-/// A user that a task has; given back when it is dropped.
+/// User that is lent to a task, and given back when this is dropped.
 #[derive(Debug)]
 struct LentUser {
     user: u32,
@@ -94,7 +94,7 @@ struct LentUser {
 }
 
 impl LentUser {
-    /// The task that it is lent to.
+    /// Returns the task to which the user is lent.
     fn holder(&self) -> io::Result<String> {
         let (mut file, mut text) = (&self.file, String::new());
         file.rewind()?;
@@ -112,23 +112,23 @@ impl Drop for LentUser {
     }
 }
 
-/// Why a task has no user of its own.
+/// Reason why a task gets no user of its own.
 #[derive(Debug, thiserror::Error)]
 pub enum LeaseError {
-    /// Every user that tasks of this host may have is lent to a task.
+    /// Other tasks have every user for tasks of this host.
     #[error("other tasks on this host have all users of {0}: give more --task-users")]
     AllTaken(UserRange),
-    /// Other checks have all of them.
+    /// Other checks have every user for checks.
     #[error("all users for checks are taken: give more --task-users than {0}")]
     NoChecker(UserRange),
-    /// The user that a task's checkpoint has is another task's here.
+    /// Another task has the user that is in the task's checkpoint.
     #[error(
         "user {user}, which its checkpoint has, is another task's on this host: give more --task-users than {users}"
     )]
     Taken {
-        /// The user of the checkpoint.
+        /// User in the checkpoint.
         user: u32,
-        /// All users of tasks.
+        /// All users for tasks.
         users: UserRange,
     },
     /// The system refuses.
@@ -136,7 +136,7 @@ pub enum LeaseError {
     System(#[from] io::Error),
 }
 
-/// The users of a worker's tasks.
+/// Users that are lent to a worker's tasks.
 pub struct UserLeases {
     users: UserRange,
     folder: LeaseFolder,
@@ -163,16 +163,18 @@ impl UserLeases {
     /// Lends a user to a task, unless it has one.
     ///
     /// # Errors
-    /// All are taken, or the system refuses.
+    ///
+    /// Other tasks have all users, or the system refuses.
     pub(super) fn lend_user(&self, task: &TaskName) -> Result<u32, LeaseError> {
         let candidates = self.users.of_task(task.run(), task.task());
         self.lend_first(task, candidates)?.ok_or(LeaseError::AllTaken(self.users))
     }
 
-    /// Lends a user to a check, unless it has one: none that a task can have.
+    /// Lends a user to a check, unless it has one. Tasks can't get that user.
     ///
     /// # Errors
-    /// All are taken, or the system refuses.
+    ///
+    /// Other checks have all users, or the system refuses.
     pub(super) fn lend_to_check(&self, check: &TaskName) -> Result<u32, LeaseError> {
         let candidates = self.users.of_checks();
         self.lend_first(check, candidates)?.ok_or(LeaseError::NoChecker(self.users))
@@ -200,11 +202,13 @@ impl UserLeases {
         Ok(None)
     }
 
-    /// Lends a task the user that its checkpoint has, in the place of the one that it has; waits so long for one that is another
-    /// task's. `None`: that is no user of tasks, which those find who look at images.
+    /// Lends a task the user that is in its checkpoint, in place of its present one. If another task has that user,
+    /// waits for it that long. Returns `None` if it isn't a user for tasks: programs that inspect images will find
+    /// that out.
     ///
     /// # Errors
-    /// It is another task's still, or the system refuses.
+    ///
+    /// Another task still has it, or the system refuses.
     pub(crate) fn lend_again(
         &self,
         task: &TaskName,
@@ -241,7 +245,8 @@ impl UserLeases {
     }
 }
 
-/// Whether no process of a user is on this host, as far as this worker sees; of one that this task has on another worker there may be.
+/// Returns whether no process of a user runs on this host, as far as this worker can see. There may be one if this
+/// task runs on another worker too.
 fn is_free(lease: &LentUser, task: &TaskName) -> io::Result<bool> {
     if lease.holder()? != task.to_string() {
         return Ok(false);
@@ -353,7 +358,7 @@ mod tests {
         assert!(no.contains("give more --task-users than 900300-900319"), "{no}");
     }
 
-    /// It needs root, to start a process of another user.
+    /// This needs root, to start a process of another user.
     #[test]
     fn a_user_of_whom_a_process_is_left_is_lent_to_nobody() {
         use std::os::unix::process::CommandExt as _;

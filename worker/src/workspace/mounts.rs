@@ -18,18 +18,17 @@ use crate::process::threads;
 
 const RUN: &str = "/run";
 
-/// Enters a new mount namespace in which `/run` is an empty tmpfs, and binds the directory
-/// `root` to `at`, a path below `/run`.
+/// Enters a new mount namespace in which `/run` is an empty tmpfs, and binds the directory `root` to `at`, a path
+/// below `/run`.
 ///
-/// Nothing of it is seen outside, and all of it goes with the last process in the namespace.
-/// The directory of the resolver's configuration is kept, where it lies in `/run`:
-/// the worker still looks up host names.
+/// The mounts aren't visible outside, and disappear with the last process of the namespace. The directory of the
+/// resolver's configuration is kept if it is in `/run`, as the worker still looks up host names.
 ///
-/// To be called once, before any thread is started: threads started before would
-/// stay behind in the old namespace.
+/// Call this once, before any thread is started: earlier threads would stay in the old namespace.
 ///
 /// # Errors
-/// Without root, with threads, or where a mount is refused.
+///
+/// The process isn't root or has threads, or a mount is refused.
 pub fn private_run_tmpfs(root: &Path, at: &Path) -> Result<()> {
     enter_namespace()?;
     // Opened in the new namespace, before the tmpfs hides what lies in /run.
@@ -54,8 +53,8 @@ pub fn private_run_tmpfs(root: &Path, at: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Puts the directories of tasks into memory: on a disk nothing would keep a task from filling it. What is mounted
-/// in it later is seen in the namespaces that are made from this one, too.
+/// Puts the directories of tasks into memory, as nothing would keep a task from filling a disk. Later mounts in it
+/// are visible in the namespaces made from this one too.
 pub(super) fn tmpfs_for_tasks(at: &Path, bytes: u64) -> Result<()> {
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
     let options = format!("mode=711,size={bytes},nr_inodes={DIRECTORY_ENTRIES}");
@@ -65,8 +64,8 @@ pub(super) fn tmpfs_for_tasks(at: &Path, bytes: u64) -> Result<()> {
         .map_err(mount_failed("share the mounts in", at))
 }
 
-/// Lays memory of so many bytes over the directory of one task, as what it may hold, with this owner. Programs in it
-/// can be run.
+/// Mounts a tmpfs of so many bytes, with this owner, over the directory of one task, which limits what the directory
+/// may hold. Programs in it can be run.
 pub(super) fn tmpfs_for_task(at: &Path, bytes: u64, (user, group): (u32, u32)) -> Result<()> {
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
     let options =
@@ -75,7 +74,7 @@ pub(super) fn tmpfs_for_task(at: &Path, bytes: u64, (user, group): (u32, u32)) -
         .map_err(mount_failed("mount a tmpfs on", at))
 }
 
-/// Takes away what is laid over a directory, if anything is; whoever still uses it keeps it.
+/// Unmounts what is mounted over a directory, if anything is. Processes that still use it keep it.
 pub(super) fn take_away(at: &Path) -> Result<()> {
     use nix::errno::Errno;
     loop {
@@ -90,10 +89,11 @@ pub(super) fn take_away(at: &Path) -> Result<()> {
     }
 }
 
-/// Enters a new mount namespace, of which nothing is seen outside.
+/// Enters a new mount namespace whose mounts aren't visible outside.
 ///
 /// # Errors
-/// Without root, with threads, or where it is refused.
+///
+/// The process isn't root or has threads, or the kernel refuses.
 pub(super) fn enter_namespace() -> Result<()> {
     let threads = threads::count_threads().map_err(|source| WorkspaceError::File {
         action: "read",

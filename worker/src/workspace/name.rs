@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Result, WorkspaceError};
 
-/// A task of a run. Both names come over the network, so they are checked.
+/// Name of a task and of its run. Both come over the network, so they are checked.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "UncheckedName")]
 pub struct TaskName {
@@ -21,27 +21,28 @@ struct UncheckedName {
 }
 
 impl TaskName {
-    /// The task `task` of the run `run`.
+    /// Makes the name of the task `task` of the run `run`.
     ///
     /// # Errors
-    /// Where one of them would not do as the name of a directory.
+    ///
+    /// One of them can't be the name of a directory.
     pub fn new(run: impl Into<String>, task: impl Into<String>) -> Result<Self> {
         Ok(Self { run: check_name("run", run.into())?, task: check_name("task", task.into())? })
     }
 
-    /// The run's name.
+    /// Returns the name of the run.
     #[must_use]
     pub fn run(&self) -> &str {
         &self.run
     }
 
-    /// The task's name.
+    /// Returns the name of the task.
     #[must_use]
     pub fn task(&self) -> &str {
         &self.task
     }
 
-    /// The relative path `<run>/<task>`.
+    /// Returns the relative path `<run>/<task>`.
     pub(crate) fn relative_path(&self) -> PathBuf {
         PathBuf::from(&self.run).join(&self.task)
     }

@@ -15,40 +15,42 @@ use super::{
 };
 use crate::jail::{JailLayout, UserRange};
 
-/// For its owner alone.
+/// Mode of a directory that only its owner can use.
 const OWN: u32 = 0o700;
-/// For whoever knows what is in it.
+/// Mode of a directory that only its owner can list. Others can use names in it that they know.
 const LISTED_BY_NOBODY: u32 = 0o711;
-/// What the files of all tasks of a worker may take, in bytes.
+/// Largest total size of the files of all tasks of a worker, in bytes.
 const TASK_FILES_BYTES: u64 = 512 << 20;
-/// The least that a task's directory can hold, in bytes: a page.
+/// Smallest size limit of a task's directory, in bytes: a page.
 const LEAST_TASK_BYTES: u64 = 4096;
 
-/// The place where every worker sees its own directory.
+/// Path at which every worker sees its own directory.
 pub const ROOT: &str = "/run/dormouse";
 
-/// A worker's directory. The worker that has it open is the only one.
+/// Directory of a worker. Only one worker at a time can have it open.
 #[derive(Debug)]
 pub struct Workspace {
     root: PathBuf,
-    /// To whom the directories of tasks belong, where that is not the worker's user.
+    /// Users that own the directories of tasks, if the worker's user doesn't.
     users: Option<Arc<UserLeases>>,
-    /// Where this host's workers lend users to tasks; `None`: nobody else's tasks are known here.
+    /// Directory by which the workers of this host lend users to tasks. `None`: other workers' tasks aren't known
+    /// here.
     leases: Option<LeaseFolder>,
-    /// Held as long as the workspace is: its end, however it comes, unlocks.
+    /// Lock held as long as the workspace is. The end of the process, however it comes, unlocks it.
     _lock: Lock,
 }
 
 impl Workspace {
-    /// Creates the directory if need be, locks it, and enters the mount namespace in which it
-    /// is [`ROOT`]. To be called once, before any thread is started.
+    /// Creates the directory if it doesn't exist, locks it, and enters the mount namespace in which its path is
+    /// [`ROOT`]. Call this once, before any thread is started.
     ///
-    /// The directories of tasks are in memory: what a task writes counts as its VM's memory, and is gone
-    /// with the worker.
+    /// The directories of tasks are in memory: what a task writes counts as memory of its VM, and is gone when the
+    /// worker ends.
     ///
     /// # Errors
-    /// Where the directory cannot be made, is somebody else's or a link, another worker uses it, or
-    /// mounts do not work.
+    ///
+    /// The directory can't be made, belongs to another user or is a link, another worker uses it, or mounts don't
+    /// work.
     pub fn enter_workspace(directory: &Path) -> Result<Self> {
         let lock = lock_directory(directory)?;
         let leases = LeaseFolder::of_host().inspect_err(|error| {
@@ -62,10 +64,11 @@ impl Workspace {
         Ok(Self { leases: leases.ok(), ..workspace })
     }
 
-    /// The same, whose directories of tasks belong to these users.
+    /// Makes the same workspace, in which these users own the directories of tasks.
     ///
     /// # Errors
-    /// Where nobody can look after them.
+    ///
+    /// The users can't be lent on this host.
     pub fn with_users(self, users: Option<UserRange>) -> Result<Self> {
         let Some(users) = users else { return Ok(self) };
         let folder = match self.leases {
@@ -84,13 +87,13 @@ impl Workspace {
         Ok(Self { users, leases: None, ..self })
     }
 
-    /// Who lends users to tasks, where tasks have users of their own.
+    /// Returns what lends users to tasks, if tasks have users of their own.
     #[must_use]
     pub const fn user_leases(&self) -> Option<&Arc<UserLeases>> {
         self.users.as_ref()
     }
 
-    /// What of it a jail shows to tasks.
+    /// Returns which parts of the workspace a jail shows to tasks.
     #[must_use]
     pub fn jail_layout(&self, criu: Option<&Path>) -> JailLayout {
         JailLayout {
@@ -101,11 +104,12 @@ impl Workspace {
         }
     }
 
-    /// Uses the directory where it is, without a mount namespace: for tests, and for
-    /// what needs no checkpoints to travel.
+    /// Uses the directory where it is, without a mount namespace: for tests, and for workers whose checkpoints aren't
+    /// sent to others.
     ///
     /// # Errors
-    /// Where the directory cannot be made or another worker uses it.
+    ///
+    /// The directory can't be made, or another worker uses it.
     pub fn in_place(directory: &Path) -> Result<Self> {
         let lock = lock_directory(directory)?;
         Self::laid_out(directory.to_owned(), lock)
@@ -127,35 +131,36 @@ impl Workspace {
         Ok(workspace)
     }
 
-    /// The directory of a task; see [`Workspace::create_task`].
+    /// Returns the directory of a task; see [`Workspace::create_task`].
     #[must_use]
     pub fn task_directory(&self, name: &TaskName) -> PathBuf {
         self.tasks_directory().join(name.relative_path())
     }
 
-    /// The place where all task directories are.
+    /// Returns the directory of all task directories.
     #[must_use]
     pub fn tasks_directory(&self) -> PathBuf {
         self.root.join("tasks")
     }
 
-    /// The place where the checkpoints are.
+    /// Returns the directory of checkpoints.
     #[must_use]
     pub fn checkpoints_directory(&self) -> PathBuf {
         self.root.join("checkpoints")
     }
 
-    /// The place where the contents are with which tasks begin.
+    /// Returns the directory of the contents with which tasks begin.
     #[must_use]
     pub fn contents_directory(&self) -> PathBuf {
         self.root.join("contents")
     }
 
-    /// Gives the directory of a task, which is there, memory of its own, so that it can hold so many bytes and no
-    /// more; what it held is hidden. The programs that it holds can be run.
+    /// Mounts memory of so many bytes over the existing directory of a task, which can't hold more then. Its earlier
+    /// files are hidden. Programs in it can be run.
     ///
     /// # Errors
-    /// Where the mount is refused.
+    ///
+    /// The mount is refused.
     pub fn bound_task(&self, name: &TaskName, bytes: u64) -> Result<()> {
         let path = self.task_directory(name);
         let owner = fs::symlink_metadata(&path).map_err(|source| WorkspaceError::File {
@@ -168,18 +173,21 @@ impl Workspace {
         mounts::tmpfs_for_task(&path, bytes.max(LEAST_TASK_BYTES), (owner.uid(), owner.gid()))
     }
 
-    /// Makes the directory of a task, if need be, and gives it to a user whom no other task on this host has.
+    /// Makes the directory of a task if it doesn't exist, and gives it to a user that no other task of this host has.
     ///
     /// # Errors
-    /// Where it cannot be made, or other tasks have all users.
+    ///
+    /// The directory can't be made, or other tasks have all users.
     pub fn create_task(&self, name: &TaskName) -> Result<PathBuf> {
         self.create_for(name, |users| users.lend_user(name))
     }
 
-    /// Makes the directory of a check of what a task made, and gives it to a user whom no task has, and no other check.
+    /// Makes the directory for a check of a task's results, and gives it to a user that no task and no other check
+    /// has.
     ///
     /// # Errors
-    /// Where it cannot be made, or all users for checks are taken.
+    ///
+    /// The directory can't be made, or other checks have all users for checks.
     pub fn create_check(&self, name: &TaskName) -> Result<PathBuf> {
         self.create_for(name, |users| users.lend_to_check(name))
     }
@@ -202,10 +210,11 @@ impl Workspace {
         Ok(path)
     }
 
-    /// Removes the directory of a task and what is in it.
+    /// Removes the directory of a task with its contents.
     ///
     /// # Errors
-    /// Where something in it cannot be removed.
+    ///
+    /// A file in it can't be removed.
     pub fn remove_task(&self, name: &TaskName) -> Result<()> {
         let path = self.task_directory(name);
         mounts::take_away(&path)?;
@@ -216,10 +225,11 @@ impl Workspace {
         Ok(())
     }
 
-    /// Removes the directories of all tasks of a run, which is over here.
+    /// Removes the directories of all tasks of a run that is over here.
     ///
     /// # Errors
-    /// Where something in them cannot be removed.
+    ///
+    /// A file in them can't be removed.
     pub fn remove_run(&self, run: &str) -> Result<()> {
         // Any name of a task is good to have its run's checked.
         let path = self.task_directory(&TaskName::new(run, "0")?);
@@ -240,10 +250,11 @@ impl Workspace {
         Ok(())
     }
 
-    /// Removes the directories of all tasks: at a worker's start none of them runs.
+    /// Removes the directories of all tasks: when a worker starts, none of them runs.
     ///
     /// # Errors
-    /// Where something cannot be removed.
+    ///
+    /// A file can't be removed.
     pub fn remove_all_tasks(&self) -> Result<()> {
         // What is in it and not itself, which may be a mount.
         let tasks = self.tasks_directory();
@@ -254,11 +265,12 @@ impl Workspace {
         Ok(())
     }
 
-    /// Copies a program in and returns the path to start it by, which is the same on every
-    /// worker that has the same program.
+    /// Copies a program into the workspace. Returns the path by which to start it, which is the same on all workers
+    /// that have the same program.
     ///
     /// # Errors
-    /// Where it cannot be read or copied.
+    ///
+    /// It can't be read or copied.
     pub fn install_program(&self, program: &Path) -> Result<PathBuf> {
         let file = |action, path: &Path| {
             let path = path.to_owned();
@@ -284,7 +296,7 @@ impl Workspace {
     }
 }
 
-/// Gives a task's directory to a user, whose it may be already.
+/// Gives the directory of a task to a user, who may own it already.
 pub(crate) fn give_to(path: &Path, user: u32) -> Result<()> {
     let fail = |action| {
         let path = path.to_owned();
@@ -301,7 +313,7 @@ pub(crate) fn give_to(path: &Path, user: u32) -> Result<()> {
     Ok(())
 }
 
-/// Makes the directory, if need be, this process's.
+/// Makes the directory if it doesn't exist, ensures that it belongs to this process's user, and locks it.
 fn lock_directory(directory: &Path) -> Result<Lock> {
     loop {
         create_directory(directory)?;
@@ -317,8 +329,8 @@ fn lock_directory(directory: &Path) -> Result<Lock> {
     }
 }
 
-/// Refuses a directory that is a link or another user's, and closes one that others may look into: it
-/// holds checkpoints, which are the memory of tasks.
+/// Refuses a directory that is a link or belongs to another user, and closes one that is open to others: it holds
+/// checkpoints, which contain the memory of tasks.
 fn make_own(directory: &Path) -> Result<()> {
     let fail =
         |action| move |source| WorkspaceError::File { action, path: directory.to_owned(), source };
@@ -341,7 +353,7 @@ fn make_own(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a directory that holds something and has never been a worker's: a worker removes what it finds.
+/// Refuses a directory that has files and was never a worker's, because a worker removes the files that it finds.
 fn refuse_others_files(directory: &Path) -> Result<()> {
     let fail = |source| WorkspaceError::File { action: "list", path: directory.to_owned(), source };
     let is_empty = fs::read_dir(directory).map_err(fail)?.next().is_none();

@@ -13,18 +13,18 @@ use nix::{
 use super::{Result, WorkspaceError, mounts};
 use crate::{cgroup::CgroupHierarchy, place::ProcessPlace};
 
-/// CRIU writes `kernel/ns_last_pid` here.
+/// Directory of the file `kernel/ns_last_pid`, which CRIU writes.
 const SETTINGS: &str = "/proc/sys";
 
-/// Makes this process see its control groups and `/proc/sys` writable, which Docker, Podman and
-/// Kubernetes mount read-only in their containers. Where one is read-only the process enters a mount
-/// namespace of its own first: nobody outside it sees a change, and the groups are still those of the
-/// container, below its limits.
+/// Makes the control groups and `/proc/sys` writable for this process. Docker, Podman and Kubernetes mount them
+/// read-only in their containers. If one is read-only, the process first enters a mount namespace of its own: no
+/// process outside it sees a change, and the groups are still those of the container, below its limits.
 ///
-/// To be called before any thread is started, and before the guardian is, which removes groups.
+/// Call this before any thread is started, and before the guardian is started, which removes groups.
 ///
 /// # Errors
-/// Where there are threads already, or a mount is refused: the error says what to add where.
+///
+/// There are threads already, or a mount is refused: the error says what to add and where.
 pub fn make_kernel_files_writable(hierarchy: &CgroupHierarchy) -> Result<()> {
     let read_only: Vec<_> =
         mounts_of(hierarchy).into_iter().filter(|at| is_read_only(at)).collect();
@@ -52,7 +52,8 @@ fn mounts_of(hierarchy: &CgroupHierarchy) -> Vec<PathBuf> {
     all
 }
 
-/// Whether the file system or its mount is read-only; of one that does not say, writing will.
+/// Returns whether the file system or its mount is read-only. If that isn't known, returns false: a write will show
+/// it.
 fn is_read_only(path: &Path) -> bool {
     statvfs(path).is_ok_and(|fs| fs.flags().contains(FsFlags::ST_RDONLY))
 }
@@ -70,7 +71,7 @@ fn remount_writable(path: &Path) -> io::Result<()> {
     if is_read_only(path) { Err(io::ErrorKind::ReadOnlyFilesystem.into()) } else { Ok(()) }
 }
 
-/// The flags of a mount that stay.
+/// Returns the flags of a mount that stay when it is mounted again.
 fn kept_flags(flags: FsFlags) -> MsFlags {
     let pairs = [
         (FsFlags::ST_NOSUID, MsFlags::MS_NOSUID),
