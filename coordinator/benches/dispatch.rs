@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use common::{FakeWorker, Under, live};
-use dormouse_coordinator::Observer;
+use dormouse_coordinator::RunObserver;
 use dormouse_model::Step;
 use dormouse_samples::Samples;
 use tokio::sync::mpsc;
@@ -36,17 +36,19 @@ async fn main() -> Result<()> {
         let dir = tempfile::Builder::new().prefix("dispatch-").tempdir_in(&parent)?;
         let out = dir.path().join("run");
         let (steps, heard) = mpsc::unbounded_channel();
-        let observer = Observer { steps: Some(steps), ..Observer::default() };
-        let coordinator =
-            Under::start(dormouse_coordinator::LiveRun { observer, ..live(tasks, vcpus, &out) })
-                .await;
+        let observer = RunObserver { steps: Some(steps), ..RunObserver::default() };
+        let coordinator = Under::start(dormouse_coordinator::LiveRunPlan {
+            observer,
+            ..live(tasks, vcpus, &out)
+        })
+        .await;
         let timing = tokio::spawn(first_to_last(heard));
         match &dormouse {
             Some(program) => {
                 let at = (coordinator.at.address, &*out.join("secret"));
                 let mut worker = real_worker(program, at, &dir.path().join("worker"))?;
                 let done = coordinator.outcome().await?;
-                assert_eq!(done.run.unfinished(), 0, "every task is done");
+                assert_eq!(done.run.unfinished_count(), 0, "every task is done");
                 assert!(worker.wait()?.success(), "the worker ends well");
             }
             None => {
@@ -55,7 +57,7 @@ async fn main() -> Result<()> {
                 worker.join().await;
                 worker.obey().await;
                 let done = coordinator.outcome().await?;
-                assert_eq!(done.run.unfinished(), 0, "every task is done");
+                assert_eq!(done.run.unfinished_count(), 0, "every task is done");
             }
         }
         let took = timing.await?;

@@ -4,14 +4,14 @@
 //! e_ij on type j is given s × e_i / speed-up of CPU time, e_i being its shortest run time
 //! over all types; its quota on type j then is s × e_i / e_ij of a core, never more than s.
 
-use dormouse_cloud::Host;
+use dormouse_cloud::ResourceVector;
 use dormouse_model::{Bag, Setup};
 use dormouse_units::{Bytes, Ppm, Span, Speedup, TypeName};
 
-pub use demand::Demand;
-pub use peak::Peak;
-pub use takes::{TooLong, takes};
-pub(crate) use worker::{Late, check_capabilities, jail_lacks};
+pub use demand::RunDemand;
+pub use peak::VcpuPeak;
+pub use takes::{TooLong, describe_duration};
+pub(crate) use worker::{LateWorker, check_capabilities, jail_lacks};
 
 mod demand;
 mod fastest;
@@ -19,59 +19,59 @@ mod peak;
 mod takes;
 mod worker;
 
-/// A task must be given this much CPU time, else starting it is most of what it does.
+/// Least CPU time of a task, in microseconds: with less, starting its process would be most of what is measured.
 const LEAST_CPU_US: u64 = 20_000;
-/// The smallest quota the kernel's bandwidth control holds to well: 1 ms, its least, in a period
-/// that is still short beside a task's length.
+/// Smallest quota that the kernel's bandwidth control keeps well: 1 ms, its smallest slice, in a period that is still
+/// short beside a task's length.
 const LEAST_QUOTA: Ppm = Ppm::new(2_500);
 
-/// What a worker offers.
+/// Capacity that a worker offers to a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Room {
-    /// What people call it.
+pub struct WorkerOffer {
+    /// Name of the worker.
     pub name: String,
     /// Cores, in thousandths.
     pub millicores: u32,
-    /// Memory that the worker offers.
+    /// Memory.
     pub memory: Bytes,
 }
 
-/// What is to be admitted.
+/// Question whether a run fits on hosts at a speed-up: what [`AdmissionRequest::admit_run`] decides from.
 #[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
+pub struct AdmissionRequest<'a> {
     /// The hosts that are to hold the experiment.
-    pub hosts: &'a [Room],
-    /// How much faster than real time the experiment runs.
+    pub hosts: &'a [WorkerOffer],
+    /// Ratio of emulated to real time.
     pub speedup: Speedup,
-    /// What the scheduler may want of them at once.
-    pub demand: &'a Demand,
+    /// VMs that the scheduler may want at once.
+    pub demand: &'a RunDemand,
     /// Fraction of the cores kept for the agents and CRIU.
     pub reserve: Ppm,
-    /// The share of a core per vCPU, if it is given.
+    /// Share of a core per vCPU; `None`: the largest that fits.
     pub share: Option<Ppm>,
-    /// Tasks and types.
+    /// Setup of the run, with its tasks and types.
     pub setup: &'a Setup,
-    /// CPU time of one repetition of each task's program; zero: any amount fits.
+    /// CPU time of one repetition of each task's program, in microseconds; zero: any amount is enough.
     pub repetition_us: &'a [u64],
-    /// Nothing is computed, so that no amount of CPU time is too small.
+    /// True if nothing is computed, so that no amount of CPU time is too small.
     pub noop: bool,
 }
 
-/// What was found to fit.
+/// Result of a successful admission.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Admission {
+pub struct RunAdmission {
     /// Share of a core per vCPU of the reference speed.
     pub share: Ppm,
-    /// What each host offers to VMs, in the order of the request.
-    pub offers: Vec<Host>,
-    /// CPU time of each task, real microseconds.
+    /// Room that each host offers to VMs, in the order of the request.
+    pub offers: Vec<ResourceVector>,
+    /// CPU time of each task, in real microseconds.
     pub cpu_us: Vec<u64>,
 }
 
-/// Why the hosts cannot hold an experiment, with the arithmetic and the remedy.
+/// Reasons why the hosts can't hold an experiment, each with its arithmetic and the remedy.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum AdmissionError {
-    /// Not enough processors, at any speed.
+    /// The hosts have too few processors at any speed-up.
     #[error(
         "{demand} vCPUs may be busy at once, but the hosts hold {held} at a share of {} of a core \
          each ({hosts}): {remedy}",
@@ -84,42 +84,42 @@ pub enum AdmissionError {
         held: u64,
         /// Share of a core that each vCPU is given.
         share: Ppm,
-        /// The hosts and what is kept free of them.
+        /// The hosts, and the part of them that is kept free.
         hosts: String,
-        /// What the user can change so that it fits.
+        /// Change that would make it fit.
         remedy: String,
     },
-    /// A task would be given less than its program's smallest amount of work.
+    /// A task would get less CPU time than its program's smallest amount of work takes.
     #[error("{task} would be given {given_us} µs of CPU time ({sums}), less than {why}: {remedy}")]
     TooFast {
-        /// The task's index and name, in words for a user.
+        /// The task's index and name.
         task: String,
-        /// CPU time it would be given.
+        /// CPU time that it would get.
         given_us: u64,
-        /// How that comes about.
+        /// Arithmetic of that CPU time.
         sums: String,
-        /// What the least is, and whose.
+        /// The least CPU time, and which program needs it.
         why: String,
-        /// The speed-up that fits.
+        /// Speed-up that would fit.
         remedy: String,
     },
-    /// A quota is too small to be kept.
+    /// A quota would be too small to be kept.
     #[error(
         "{task} would get {} % of a core ({sums}), but the kernel can't enforce less than {} %: {remedy}",
         percent(*.quota),
         percent(LEAST_QUOTA)
     )]
     Quota {
-        /// The task, and on which type, and how.
+        /// The task, its type and its mode.
         task: String,
         /// Fraction of a core that the task would get.
         quota: Ppm,
-        /// How that comes about.
+        /// Arithmetic of that share.
         sums: String,
-        /// What the user can change so that the quota is large enough.
+        /// Change that would make the quota large enough.
         remedy: String,
     },
-    /// A VM fits on no host.
+    /// A type of VM fits on no host.
     #[error(
         "a VM of type {kind} has {vcpus} vCPUs, but no host holds more than {most} ({sums}): {remedy}"
     )]
@@ -130,12 +130,12 @@ pub enum AdmissionError {
         vcpus: u32,
         /// Most vCPUs that a host holds.
         most: u32,
-        /// How that comes about.
+        /// Arithmetic of that number.
         sums: String,
-        /// What the user can change so that the VM has a host.
+        /// Change that would make the VM fit on a host.
         remedy: &'static str,
     },
-    /// The hosts have the vCPUs, but not together.
+    /// The hosts have enough vCPUs in total, but some VM fits on none of them.
     #[error(
         "{vms} VMs of {demand} vCPUs together may run at once, but placed one after the other only \
          {placed} of them find a host: the next has {vcpus} vCPUs, and the hosts hold {held} at a \
@@ -143,100 +143,100 @@ pub enum AdmissionError {
         .share.as_f64()
     )]
     Packing {
-        /// How many VMs may run at once.
+        /// Number of VMs that may run at once.
         vms: usize,
-        /// Number of vCPUs of these VMs together.
+        /// Number of vCPUs of these VMs in total.
         demand: u32,
-        /// How many find a host.
+        /// Number of VMs that fit on a host.
         placed: usize,
-        /// The vCPUs of the first that finds none.
+        /// vCPUs of the first VM that fits on none.
         vcpus: u32,
-        /// What each host holds.
+        /// Capacity of each host.
         held: String,
         /// Share of a core that each vCPU is given.
         share: Ppm,
-        /// The hosts and what is kept free of them.
+        /// The hosts, and the part of them that is kept free.
         hosts: String,
     },
-    /// The tasks' memory does not fit.
+    /// The tasks' memory doesn't fit.
     #[error(
         "{demand} tasks at once, the largest of {largest}, may need {need} of memory, but the hosts \
          have {have}: add memory or limit the number of VMs"
     )]
     Memory {
-        /// vCPUs that may be busy at once.
+        /// Number of vCPUs that may be busy at once.
         demand: u32,
-        /// The largest task.
+        /// Memory of the largest task.
         largest: Bytes,
-        /// What they need together.
+        /// Memory that these tasks need in total.
         need: Bytes,
-        /// The memory that all hosts have together, less that of the machine for parallel jobs.
+        /// Memory of all hosts in total, without that of the machine for parallel jobs.
         have: Bytes,
     },
-    /// The machine for parallel jobs has more memory than any host.
+    /// The machine for parallel jobs needs more memory than any host has.
     #[error(
         "the machine for parallel jobs has {need} of memory, but no host has more than {most}: give \
          a host more, or its processors less (memory-per-processor)"
     )]
     MachineMemory {
-        /// The machine's memory.
+        /// Memory of the machine.
         need: Bytes,
-        /// Most that a host has.
+        /// Memory of the largest host.
         most: Bytes,
     },
-    /// Some hosts have the processors of the machine for parallel jobs and others its memory, but none
-    /// has both.
+    /// Some hosts have the processors that the machine for parallel jobs needs and others its memory, but no host has
+    /// both.
     #[error(
         "the machine for parallel jobs has {vcpus} processors and {need} of memory, but no host holds \
          both at a share of {} of a core for each processor ({hosts}): give one of them more of what \
          it lacks, or the processors less memory (memory-per-processor)", .share.as_f64()
     )]
     MachineRoom {
-        /// The machine's processors.
+        /// Number of processors of the machine.
         vcpus: u32,
-        /// The machine's memory.
+        /// Memory of the machine.
         need: Bytes,
         /// Share of a core that each processor of the machine is given.
         share: Ppm,
-        /// The hosts and what is kept free of them.
+        /// The hosts, and the part of them that is kept free.
         hosts: String,
     },
-    /// A task without run times.
+    /// A task has no run times.
     #[error("{task} has no run time on any type")]
     NoRuntime {
-        /// The task's index and name, in words for a user.
+        /// The task's index and name.
         task: String,
     },
 }
 
-fn percent(quota: Ppm) -> f64 {
+fn to_percent(quota: Ppm) -> f64 {
     quota.as_f64() * 100.0
 }
 
-impl Request<'_> {
-    /// Finds the share, or says why there is none.
+impl AdmissionRequest<'_> {
+    /// Finds the share of a core per vCPU at which the hosts hold the run.
     ///
     /// # Errors
     ///
-    /// The hosts cannot hold it; see [`AdmissionError`].
-    pub fn admit(&self) -> Result<Admission, AdmissionError> {
+    /// The hosts can't hold it; see [`AdmissionError`].
+    pub fn admit_run(&self) -> Result<RunAdmission, AdmissionError> {
         let share = self.find_share()?;
         self.check_jobs(share)?;
         let mut cpu_us = Vec::with_capacity(self.setup.bag.tasks.len());
         for index in 0..self.setup.bag.tasks.len() {
             cpu_us.push(self.check_task(index, share)?);
         }
-        Ok(Admission { share, offers: self.offers(share), cpu_us })
+        Ok(RunAdmission { share, offers: self.list_offers(share), cpu_us })
     }
 
-    /// The largest share at which the hosts hold the demand, VM by VM; fractions of a vCPU that
-    /// are left on each host are lost.
+    /// Finds the largest share at which the hosts hold the demand, VM by VM; fractions of a vCPU that are left on a
+    /// host are lost.
     fn find_share(&self) -> Result<Ppm, AdmissionError> {
         let share = self.share.unwrap_or_else(|| {
             let (mut low, mut high) = (1, Ppm::ONE.get());
             while low < high {
                 let middle = (low + high).div_ceil(2);
-                if self.fits(&self.offers(Ppm::new(middle))) {
+                if self.fits_offers(&self.list_offers(Ppm::new(middle))) {
                     low = middle;
                 } else {
                     high = middle - 1;
@@ -247,41 +247,42 @@ impl Request<'_> {
         let has_memory =
             self.setup.memory_of_machine() == Bytes::ZERO || self.memory_refusal().is_none();
         let possible = share > Ppm::ZERO && share <= Ppm::ONE && has_memory;
-        if possible && self.fits(&self.offers(share)) {
+        if possible && self.fits_offers(&self.list_offers(share)) {
             Ok(share)
         } else {
-            Err(self.refusal(share))
+            Err(self.explain_refusal(share))
         }
     }
 
-    fn offers(&self, share: Ppm) -> Vec<Host> {
+    fn list_offers(&self, share: Ppm) -> Vec<ResourceVector> {
         let setup = (!self.noop).then_some(self.setup);
-        let offers = self.hosts.iter().map(|host| offer(host, self.reserve, share, setup));
-        offers.enumerate().map(|(n, host)| self.demand.offered(n, host)).collect()
+        let offers = self.hosts.iter().map(|host| make_offer(host, self.reserve, share, setup));
+        offers.enumerate().map(|(n, host)| self.demand.offer_nth(n, host)).collect()
     }
 
-    fn fits(&self, offers: &[Host]) -> bool {
-        held(offers) >= u64::from(self.demand.vcpus())
-            && self.homeless(offers).is_none()
-            && self.demand.placed(offers, self.setup) == self.demand.vms.len()
+    fn fits_offers(&self, offers: &[ResourceVector]) -> bool {
+        held_vcpus(offers) >= u64::from(self.demand.busy_vcpus())
+            && self.homeless_type(offers).is_none()
+            && self.demand.count_placed(offers, self.setup) == self.demand.vms.len()
     }
 
-    /// A type that may be launched and has more vCPUs than any host holds; the largest of them.
-    fn homeless(&self, offers: &[Host]) -> Option<(&TypeName, u32)> {
+    /// Returns the largest type that may be launched and has more vCPUs than any host holds.
+    fn homeless_type(&self, offers: &[ResourceVector]) -> Option<(&TypeName, u32)> {
         let kinds = self.demand.kinds.iter().filter_map(|kind| self.setup.catalogue.get(kind));
         let homeless = kinds.filter(|kind| {
             let is_machine = self.setup.is_two_tier(&kind.name) && !self.noop;
             let memory = if is_machine { kind.memory } else { Bytes::ZERO };
-            let room = Host { memory, filled: memory, ..Host::of_vcpus(kind.vcpus) };
+            let room =
+                ResourceVector { memory, filled: memory, ..ResourceVector::of_vcpus(kind.vcpus) };
             !offers.iter().any(|offer| offer.holds(&room))
         });
         homeless.max_by_key(|kind| kind.vcpus).map(|kind| (&kind.name, kind.vcpus))
     }
 
-    /// Why the hosts do not hold the demand at this share.
-    fn refusal(&self, share: Ppm) -> AdmissionError {
-        let (offers, hosts) = (self.offers(share), self.describe_hosts());
-        let (demand, held) = (self.demand.vcpus(), held(&offers));
+    /// Explains why the hosts don't hold the demand at this share.
+    fn explain_refusal(&self, share: Ppm) -> AdmissionError {
+        let (offers, hosts) = (self.list_offers(share), self.describe_hosts());
+        let (demand, held) = (self.demand.busy_vcpus(), held_vcpus(&offers));
         let cores = |remedy: String| AdmissionError::Cores {
             demand,
             held,
@@ -297,8 +298,8 @@ impl Request<'_> {
         if let Some(refused) = self.memory_refusal() {
             return refused;
         }
-        if let Some((kind, vcpus)) = self.homeless(&offers) {
-            let (kind, most) = (kind.clone(), most(&offers));
+        if let Some((kind, vcpus)) = self.homeless_type(&offers) {
+            let (kind, most) = (kind.clone(), most_vcpus(&offers));
             if most >= vcpus {
                 let need = self.setup.memory_of_machine();
                 return AdmissionError::MachineRoom { vcpus, need, share, hosts };
@@ -307,29 +308,32 @@ impl Request<'_> {
             return AdmissionError::Kind { kind, vcpus, most, sums, remedy };
         }
         if held < u64::from(demand) {
-            return cores(format!("{} are missing, or give a smaller share", self.missing(share)));
+            return cores(format!(
+                "{} are missing, or give a smaller share",
+                self.missing_cores(share)
+            ));
         }
-        let (vms, placed) = (self.demand.vms.len(), self.demand.placed(&offers, self.setup));
+        let (vms, placed) = (self.demand.vms.len(), self.demand.count_placed(&offers, self.setup));
         let vcpus = self.demand.vms.get(placed).copied().unwrap_or_default();
         let held = offers.iter().map(|offer| offer.vcpus.to_string()).collect::<Vec<_>>();
         let held = held.join(", ");
         AdmissionError::Packing { vms, demand, placed, vcpus, held, share, hosts }
     }
 
-    /// How the vCPUs of the host that holds most come about, and what would make them more.
+    /// Describes the arithmetic of the vCPUs of the largest host, and what would raise them.
     fn sums_of_the_largest(&self, share: Ppm) -> (String, &'static str) {
-        let by_cores = |host: &Room| vcpus_of(host.millicores, self.reserve, share);
-        let by_memory = |host: &Room| memory_vcpus(host, &self.setup.bag);
-        let holds = |host: &&Room| by_cores(host).min(by_memory(host));
+        let by_cores = |host: &WorkerOffer| vcpus_of(host.millicores, self.reserve, share);
+        let by_memory = |host: &WorkerOffer| memory_vcpus(host, &self.setup.bag);
+        let holds = |host: &&WorkerOffer| by_cores(host).min(by_memory(host));
         let Some(host) = self.hosts.iter().max_by_key(holds) else {
             return ("there are no hosts".to_owned(), "add one");
         };
         if !self.noop && by_memory(host) < by_cores(host) {
-            let (memory, largest) = (host.memory, largest(&self.setup.bag));
+            let (memory, largest) = (host.memory, largest_memory(&self.setup.bag));
             let sums = format!("{} has {memory}, and a task needs up to {largest}", host.name);
             return (sums, "add memory to a host, or take the type off the catalogue");
         }
-        let (cores, kept) = (f64::from(host.millicores) / 1_000.0, percent(self.reserve));
+        let (cores, kept) = (f64::from(host.millicores) / 1_000.0, to_percent(self.reserve));
         let sums = format!(
             "{} has {cores} cores, {kept} % kept for agents and CRIU, {} of a core for each vCPU",
             host.name,
@@ -338,10 +342,10 @@ impl Request<'_> {
         (sums, "give a smaller share or a larger host, or take the type off the catalogue")
     }
 
-    /// How many cores there should be more for this share, in words.
-    fn missing(&self, share: Ppm) -> String {
-        let need_ppm = u128::from(self.demand.vcpus()) * u128::from(share.get());
-        let kept = u128::from(self.reserve.rest().get()).max(1);
+    /// Describes in words how many more cores would be needed at this share.
+    fn missing_cores(&self, share: Ppm) -> String {
+        let need_ppm = u128::from(self.demand.busy_vcpus()) * u128::from(share.get());
+        let kept = u128::from(self.reserve.rest_of_whole().get()).max(1);
         let need_millicores = (need_ppm * 1_000).div_ceil(kept);
         let have: u128 = self.hosts.iter().map(|h| u128::from(h.millicores)).sum();
         let more = need_millicores.saturating_sub(have).div_ceil(10).max(1);
@@ -356,18 +360,18 @@ impl Request<'_> {
             if self.hosts.len() == 1 { "" } else { "s" },
             millicores / 1_000,
             millicores % 1_000 / 10,
-            percent(self.reserve),
-            self.demand.vcpus()
+            to_percent(self.reserve),
+            self.demand.busy_vcpus()
         )
     }
 
-    /// Whether the quotas of parallel jobs can be kept to once their machine has no credits.
+    /// Checks that the quotas of parallel jobs can be kept once their machine has no credits.
     fn check_jobs(&self, share: Ppm) -> Result<(), AdmissionError> {
         let Some(burstable) = self.setup.credits_of_jobs().filter(|_| !self.noop) else {
             return Ok(());
         };
         let factor = burstable.baseline;
-        let quota = Ppm::new(clamp(factor.scale(u64::from(share.get()))));
+        let quota = Ppm::new(clamp_number(factor.scale_number(u64::from(share.get()))));
         if quota >= LEAST_QUOTA {
             return Ok(());
         }
@@ -381,7 +385,7 @@ impl Request<'_> {
         Err(AdmissionError::Quota { task, quota, sums, remedy: self.quota_remedy(factor) })
     }
 
-    /// The CPU time of a task, if that and its quotas can be kept to.
+    /// Returns the CPU time of a task, if that and its quotas can be kept.
     fn check_task(&self, index: usize, share: Ppm) -> Result<u64, AdmissionError> {
         let task = &self.setup.bag.tasks[index];
         let name = || format!("task {index} ('{}')", task.name);
@@ -413,9 +417,10 @@ impl Request<'_> {
             let at_full = shortest.fraction_of(runtime);
             let baseline =
                 self.setup.catalogue.get(kind).and_then(|t| t.burstable).map(|b| b.baseline);
-            let factor =
-                Ppm::new(clamp(baseline.unwrap_or(Ppm::ONE).scale(u64::from(at_full.get()))));
-            let quota = Ppm::new(clamp(factor.scale(u64::from(share.get()))));
+            let factor = Ppm::new(clamp_number(
+                baseline.unwrap_or(Ppm::ONE).scale_number(u64::from(at_full.get())),
+            ));
+            let quota = Ppm::new(clamp_number(factor.scale_number(u64::from(share.get()))));
             if quota < LEAST_QUOTA {
                 let mode = if baseline.is_some() { " in baseline mode" } else { "" };
                 let times = baseline.map_or_else(String::new, |b| format!(" × {}", b.as_f64()));
@@ -432,22 +437,22 @@ impl Request<'_> {
         Ok(given_us)
     }
 
-    /// The largest whole speed-up at which every task is given enough.
+    /// Returns the largest whole speed-up at which every task gets enough CPU time.
     fn speedup_that_fits(&self, share: Ppm) -> String {
         let fits = self.setup.bag.tasks.iter().enumerate().filter_map(|(index, task)| {
             let shortest = task.runtime.values().min()?;
             let least = self.repetition_us.get(index).copied().unwrap_or(0).max(LEAST_CPU_US);
-            Some(share.scale(shortest.as_micros()) * 1_000 / least)
+            Some(share.scale_number(shortest.as_micros()) * 1_000 / least)
         });
         match fits.min() {
             // A factor in thousandths.
             Some(fit @ 1_000..) => format!("use --speedup {} or less", fit / 1_000),
             Some(fit @ 1..) => format!("use --speedup 0.{fit:03} or less"),
-            _ => format!("at no speed-up it fits; {}", self.missing(Ppm::ONE)),
+            _ => format!("at no speed-up it fits; {}", self.missing_cores(Ppm::ONE)),
         }
     }
 
-    /// How many cores would make the smallest quota large enough.
+    /// Describes how many cores would make the smallest quota large enough.
     fn quota_remedy(&self, factor: Ppm) -> String {
         if factor < LEAST_QUOTA {
             return "it would be below that even with a core for each vCPU; take a type off the \
@@ -455,13 +460,13 @@ impl Request<'_> {
                 .to_owned();
         }
         let share = (u64::from(LEAST_QUOTA.get()) * 1_000_000).div_ceil(u64::from(factor.get()));
-        let share = Ppm::new(clamp(share));
-        format!("{} are missing, or limit the number of VMs", self.missing(share))
+        let share = Ppm::new(clamp_number(share));
+        format!("{} are missing, or limit the number of VMs", self.missing_cores(share))
     }
 
-    /// The tasks that may run at once need more memory than all hosts have.
+    /// Returns an error if the tasks that may run at once need more memory than all hosts have.
     fn memory_refusal(&self) -> Option<AdmissionError> {
-        let (demand, largest) = (self.demand.vcpus(), largest(&self.setup.bag));
+        let (demand, largest) = (self.demand.busy_vcpus(), largest_memory(&self.setup.bag));
         let at_once = u64::from(demand).min(self.setup.bag.tasks.len() as u64);
         let need = Bytes::new(largest.get().saturating_mul(at_once));
         let machine = self.setup.memory_of_machine();
@@ -477,60 +482,67 @@ impl Request<'_> {
     }
 }
 
-fn held(offers: &[Host]) -> u64 {
+fn held_vcpus(offers: &[ResourceVector]) -> u64 {
     offers.iter().map(|offer| u64::from(offer.vcpus)).sum()
 }
 
-fn most(offers: &[Host]) -> u32 {
+fn most_vcpus(offers: &[ResourceVector]) -> u32 {
     offers.iter().map(|offer| offer.vcpus).max().unwrap_or(0)
 }
 
-fn largest(bag: &Bag) -> Bytes {
+fn largest_memory(bag: &Bag) -> Bytes {
     bag.tasks.iter().map(|task| task.memory).max().unwrap_or(Bytes::ZERO)
 }
 
-/// How many vCPUs with a task each a host has memory for.
-fn memory_vcpus(host: &Room, bag: &Bag) -> u32 {
-    let vcpus = host.memory.get().checked_div(largest(bag).get()).unwrap_or(u64::MAX);
+/// Returns the number of vCPUs with a task each for which a host has memory.
+fn memory_vcpus(host: &WorkerOffer, bag: &Bag) -> u32 {
+    let vcpus = host.memory.get().checked_div(largest_memory(bag).get()).unwrap_or(u64::MAX);
     // More tasks than there are it never has.
-    if vcpus < bag.tasks.len() as u64 { clamp(vcpus) } else { u32::MAX }
+    if vcpus < bag.tasks.len() as u64 { clamp_number(vcpus) } else { u32::MAX }
 }
 
-/// How many vCPUs so many cores hold at this share.
+/// Returns the number of vCPUs that these cores hold at this share.
 #[must_use]
 pub fn vcpus_of(millicores: u32, reserve: Ppm, share: Ppm) -> u32 {
-    let usable = u64::from(millicores) * 1_000 * u64::from(reserve.rest().get()) / 1_000_000;
-    clamp(usable.checked_div(u64::from(share.get())).unwrap_or(0))
+    let usable =
+        u64::from(millicores) * 1_000 * u64::from(reserve.rest_of_whole().get()) / 1_000_000;
+    clamp_number(usable.checked_div(u64::from(share.get())).unwrap_or(0))
 }
 
-/// What a host offers to VMs at this share in a run that is made of this and computes something,
-/// with memory for a task of its bag on every vCPU. What VMs of a bag are said to have is not taken from
-/// the host's memory. Where it is said what the machine for parallel jobs has, that is taken, and beside
-/// it what tasks of a bag need.
-pub(crate) fn offer(host: &Room, reserve: Ppm, share: Ppm, setup: Option<&Setup>) -> Host {
+/// Returns the room that a host offers to VMs at this share, in a run with this setup that computes something; there
+/// is memory for a task of its bag on every vCPU. The nominal memory of a bag's VMs isn't taken from the host. If the
+/// memory of the machine for parallel jobs is given, it is taken, and beside it what tasks of a bag need.
+pub(crate) fn make_offer(
+    host: &WorkerOffer,
+    reserve: Ppm,
+    share: Ppm,
+    setup: Option<&Setup>,
+) -> ResourceVector {
     let most = setup.map_or(u32::MAX, |setup| memory_vcpus(host, &setup.bag));
     let vcpus = vcpus_of(host.millicores, reserve, share).min(most);
-    let endless = Host::new(vcpus, Bytes::new(u64::MAX));
+    let endless = ResourceVector::new(vcpus, Bytes::new(u64::MAX));
     match setup.filter(|setup| setup.memory_of_machine() > Bytes::ZERO) {
-        Some(setup) if setup.bag.tasks.is_empty() => Host { memory: host.memory, ..endless },
-        Some(_) => Host { filled: host.memory, ..endless },
+        Some(setup) if setup.bag.tasks.is_empty() => {
+            ResourceVector { memory: host.memory, ..endless }
+        }
+        Some(_) => ResourceVector { filled: host.memory, ..endless },
         None => endless,
     }
 }
 
-/// The CPU time that a task of this shortest run time is given for all its work.
+/// Returns the CPU time that a task with this shortest run time gets for all its work.
 fn cpu_time(shortest: Span, share: Ppm, speedup: Speedup) -> u64 {
     u64::try_from(speedup.cpu_time(shortest, share).as_micros()).unwrap_or(u64::MAX)
 }
 
-/// The CPU time of every task of an experiment that was admitted at this share.
+/// Returns the CPU time of every task of an experiment admitted at this share.
 pub(crate) fn cpu_times(setup: &Setup, share: Ppm, speedup: Speedup) -> Vec<u64> {
     let shortest = |task: &dormouse_model::Task| task.runtime.values().min().copied();
     let tasks = setup.bag.tasks.iter();
     tasks.map(|task| cpu_time(shortest(task).unwrap_or_default(), share, speedup)).collect()
 }
 
-fn clamp(n: u64) -> u32 {
+fn clamp_number(n: u64) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
 

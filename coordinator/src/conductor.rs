@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dormouse_analysis::{Evidence, LiveFacts};
-use dormouse_engine::drive::Followers;
+use dormouse_engine::drive::WaitingFollowers;
 use dormouse_engine::{Run, TaskRecord};
 use dormouse_log::HeaderText;
 use dormouse_model::{
-    AttemptEnds, Command, Event, HostLoad, MAX_REPORT_DELAY, Notice, Report, Request, Step,
-    Submission,
+    AttemptEnds, Command, Event, LoadReport, MAX_REPORT_DELAY, Notice, Report, Step, Submission,
+    VmRequest,
 };
 use dormouse_units::{HostId, Ppm, Span, TaskId, Time};
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef};
@@ -23,28 +23,28 @@ use tracing::debug_span;
 use tracing::field::Empty;
 
 use crate::contents::LayOut;
-use crate::log::journal::{Batch, JournalMsg};
+use crate::log::journal::{JournalBatch, JournalMsg};
 use crate::messages::message::{ConductorMsg, SessionMsg};
-use crate::messages::outside::Door;
-use crate::plan::Plan;
-use crate::protocol::announce::announcements;
-use crate::protocol::link::Owed;
-use crate::protocol::wire::Loads;
-use crate::sessions::lives::Lives;
-use crate::sessions::session::Release;
-use crate::status::progress::{Posted, Progress};
-use crate::status::vitals::Vitals;
-use crate::storage::store::{Forget, Logged, Store};
+use crate::messages::outside::JobIntake;
+use crate::plan::ConductorPlan;
+use crate::protocol::announce::list_announcements;
+use crate::protocol::link::QueuedCommand;
+use crate::protocol::wire::WireEncoder;
+use crate::sessions::lives::SessionRegistry;
+use crate::sessions::session::DurableRelease;
+use crate::status::progress::{PostedProgress, RunProgress};
+use crate::status::vitals::CoordinatorVitals;
+use crate::storage::store::{CheckpointFolder, ForgetTask, LoggedCheckpoint};
 use crate::time::clock::DilatedClock;
-use crate::time::outage::{self, Back, MachineTime};
+use crate::time::outage::{self, MachineTime, ResumedClock};
 use crate::{CoordinatorError, SPANS};
-use alarm::{Clock, ClockMsg};
+use alarm::{ClockMsg, RunAlarm};
 pub(crate) use args::{ConductorArgs, RestoredHost};
 use check_queue::CheckQueue;
-use inbox::Inbox;
+use inbox::ReportInbox;
 use outstanding::Outstanding;
-use returning::Returning;
-use roster::{Roster, Standing};
+use returning::ReturningWorkers;
+use roster::{HostStanding, WorkerRoster};
 
 pub(crate) mod alarm;
 mod args;
@@ -69,16 +69,16 @@ mod spot_checks;
 mod stops;
 pub(crate) mod thread;
 
-/// How long the workers may take to clean up after the run.
+/// Time that the workers may take to clean up after the run.
 const CLEAN_UP: Duration = Duration::from_secs(10);
-/// How far behind the clock the conductor listens: by then it has heard of all that was due.
+/// Time by which the conductor runs behind the clock, so that reports of what was due have arrived by then.
 pub(crate) const BEHIND: Duration = Duration::from_millis(25);
-/// The same of a run with nothing but parallel jobs: they are kept a little ahead, so that their ends are
-/// reported by then, and a decision made late changes what others are due.
+/// Time by which the conductor runs behind the clock in a run with parallel jobs only. These are kept a little ahead
+/// of time, so that their ends are reported by then, and late decisions would change what other jobs are due.
 const BEHIND_JOBS: Duration = Duration::from_millis(5);
-/// How often the log says what the clock shows beside the wall clock.
+/// Interval at which the log records the run's clock beside the wall clock.
 const SAY_CLOCK_EVERY: Duration = Duration::from_secs(2);
-/// How often the progress is shown to whoever looks on.
+/// Interval at which the progress is shown to observers.
 const SHOW_EVERY: Duration = Duration::from_millis(250);
 
 #[derive(Debug)]
@@ -86,7 +86,7 @@ pub(crate) struct Conductor;
 
 #[derive(Debug)]
 pub(crate) struct ConductorState {
-    plan: Plan,
+    plan: ConductorPlan,
     run: Run,
     facts: LiveFacts,
     clock: DilatedClock,
@@ -94,61 +94,61 @@ pub(crate) struct ConductorState {
     armed: Option<Instant>,
     last: Time,
     begun: bool,
-    loads: Loads,
-    /// Parallel jobs, in order of submission, without those that follow others.
+    loads: WireEncoder,
+    /// Parallel jobs without predecessors, in order of submission.
     submissions: Vec<Submission>,
-    followers: Followers,
+    followers: WaitingFollowers,
     /// Number of all parallel jobs of the workload.
     jobs: usize,
     last_number: u64,
-    /// The VMs that customers request, in order of time.
-    requests: Vec<(Time, Request)>,
-    /// Number of the experiment's faults that have been asked for.
+    /// VM requests of customers, in order of time.
+    requests: Vec<(Time, VmRequest)>,
+    /// Number of the experiment's faults that were injected.
     faults_asked: usize,
-    door: Door,
-    inbox: Inbox,
+    door: JobIntake,
+    inbox: ReportInbox,
     outstanding: Outstanding,
-    /// Reports whose accounts the log has already.
+    /// Reports whose accounts are in the log already.
     parted: BTreeSet<(HostId, u64)>,
-    roster: Roster,
-    batch: Batch,
-    /// What is reckoned beside what workers say.
+    roster: WorkerRoster,
+    batch: JournalBatch,
+    /// The coordinator's own reckoning, against which workers' reports are checked.
     evidence: Evidence,
     ends: AttemptEnds,
     checks: CheckQueue,
-    /// What hosts said of their load before the run had begun.
-    early_loads: BTreeMap<HostId, (u64, HostLoad)>,
+    /// Loads that hosts reported before the run began, with the numbers of the reports.
+    early_loads: BTreeMap<HostId, (u64, LoadReport)>,
     header: Option<HeaderText>,
-    /// Raised whenever the run turns out not to be stuck.
+    /// Counter that is raised whenever the run turns out not to be stuck.
     unstuck: u64,
     stuck: bool,
     closing: bool,
-    /// Whom it waits for before it goes on.
-    returning: Option<Returning>,
-    /// Why its scheduler can't decide any more: nothing is heard from then on.
+    /// Workers that a resumed run waits for; `None`: it doesn't wait.
+    returning: Option<ReturningWorkers>,
+    /// Reason why the scheduler can't decide any more; all reports are ignored from then on.
     broken: Option<String>,
     journal: ActorRef<JournalMsg>,
-    vitals: Vitals,
-    /// The run, for whoever traces it.
+    vitals: CoordinatorVitals,
+    /// Tracing span of the run.
     span: tracing::Span,
-    store: Arc<Store>,
+    store: Arc<CheckpointFolder>,
     warden: ActorCell,
     runtime: Handle,
-    lives: Arc<Lives>,
-    board: watch::Sender<Posted>,
-    progress: Option<watch::Sender<Progress>>,
+    lives: Arc<SessionRegistry>,
+    board: watch::Sender<PostedProgress>,
+    progress: Option<watch::Sender<RunProgress>>,
     failed: UnboundedSender<CoordinatorError>,
 }
 
 impl ConductorState {
-    /// The outcome, once the run is over.
+    /// Returns the run and the measured facts, once the run is over.
     pub(crate) fn into_outcome(self) -> (Run, LiveFacts) {
         let (clock_late_us, journal_late_us) = self.vitals.punctuality().worst_us();
         (self.run, LiveFacts { clock_late_us, journal_late_us, ..self.facts })
     }
 
-    /// How far behind the clock it listens.
-    fn behind(&self) -> Duration {
+    /// Returns the time by which the conductor runs behind the clock.
+    fn clock_lag(&self) -> Duration {
         // Where nothing is emulated but the dispatch, nothing has a time of its own.
         let setup = self.run.setup();
         match (self.plan.noop, setup.jobs.is_some() && setup.bag.tasks.is_empty()) {
@@ -158,46 +158,46 @@ impl ConductorState {
         }
     }
 
-    /// Feeds an event from outside: it happens now, after all that has happened before.
+    /// Feeds an event from outside, which happens now, after everything that has happened before.
     fn feed_now(&mut self, event: Event) {
-        let now = self.clock.now();
+        let now = self.clock.show_now();
         self.hear_until(now, None);
-        self.feed(now, event);
+        self.feed_event(now, event);
     }
 
-    /// Says in the log what the clock shows beside the wall clock. No time passes by it: it stands
-    /// at the time of the last step.
+    /// Logs what the run's clock shows beside the wall clock. This doesn't pass time: the step has the time of the
+    /// last one.
     fn say_clock(&mut self) {
         // So long a worker keeps its VMs without a coordinator.
         self.say_clock_and_hold(self.plan.hold);
     }
 
     fn say_clock_and_hold(&mut self, hold: Duration) {
-        if !self.begun || self.run.over().is_some() || self.returning.is_some() {
+        if !self.begun || self.run.over_at().is_some() || self.returning.is_some() {
             return;
         }
-        let hold_real_us = outage::micros(hold);
+        let hold_real_us = outage::to_micros(hold);
         let MachineTime { unix_us, since_boot } = self.plan.world.machine_time();
-        let shows = self.clock.now();
-        self.feed(self.last, Event::Clock { shows, unix_us, hold_real_us, since_boot });
+        let shows = self.clock.show_now();
+        self.feed_event(self.last, Event::Clock { shows, unix_us, hold_real_us, since_boot });
     }
 
-    fn left(&self) -> String {
-        explain::left(&self.run, &self.facts)
+    fn unfinished_tasks(&self) -> String {
+        explain::explain_unfinished(&self.run, &self.facts)
     }
 
-    /// Feeds an event that was due at `due`. What comes of it is sent with [`Self::commit`].
-    fn feed(&mut self, due: Time, event: Event) {
+    /// Feeds an event that was due at `due`. The resulting commands are sent by [`Self::commit_steps`].
+    fn feed_event(&mut self, due: Time, event: Event) {
         if self.broken.is_some() {
             return;
         }
         self.last = self.last.max(due);
         let job = self.job_that_ends(&event);
         let deciding = debug_span!(target: SPANS, parent: &self.span, "decide", seq = Empty, decisions = Empty);
-        let (step, commands) = deciding.in_scope(|| self.run.handle(self.last, event));
+        let (step, commands) = deciding.in_scope(|| self.run.handle_event(self.last, event));
         deciding.record("seq", step.seq).record("decisions", step.decisions.len());
         drop(deciding);
-        if let Some(why) = self.run.failure() {
+        if let Some(why) = self.run.failure_reason() {
             // Nothing was decided on this event: it is heard again when the run goes on.
             self.broken = Some(why.to_owned());
             return;
@@ -206,20 +206,20 @@ impl ConductorState {
         if let Some(early) = self.evidence.see(self.run.setup(), &step) {
             tracing::warn!(%early, "a task is reported finished earlier than is possible");
         }
-        self.followers.see(&step);
+        self.followers.take_step(&step);
         self.note_checkpoints(&step);
         self.forget_checkpoints(&step);
-        let end = self.ends.see(&step);
-        self.checks.see(&step, end.as_ref(), job);
+        let end = self.ends.take_step(&step);
+        self.checks.take_step(&step, end.as_ref(), job);
         if let Some(of) = end {
             let contents = Arc::clone(self.store.contents());
             self.batch.then.push(Box::new(LayOut { contents, of }));
         }
         self.start_clock();
         let announced = match self.plan.metadata {
-            Some(_) => {
-                announcements(step.at, &step.notices, |vm| Some(self.run.provider().vm(vm)?.host))
-            }
+            Some(_) => list_announcements(step.at, &step.notices, |vm| {
+                Some(self.run.provider().find_vm(vm)?.host)
+            }),
             None => Vec::new(),
         };
         let commands = announced.into_iter().chain(commands);
@@ -227,13 +227,14 @@ impl ConductorState {
         self.batch.steps.push(step);
     }
 
-    /// A command as a worker is owed it, decided on at `at`.
-    fn owed(&self, command: Command, at: Time) -> Owed {
+    /// Prepares a command, decided at `at`, for its worker.
+    fn queue_command(&self, command: Command, at: Time) -> QueuedCommand {
         let since = self.clock.instant_of(at).unwrap_or_else(Instant::now);
-        Owed { command: self.loads.command(command, Some(at)), since }
+        QueuedCommand { command: self.loads.encode_command(command, Some(at)), since }
     }
 
-    /// The store keeps what the durable log would have a task go on from.
+    /// Notes the checkpoints from which tasks would continue by the log, so that the store keeps these once the log
+    /// is durable.
     fn note_checkpoints(&mut self, step: &Step) {
         let Event::Machine { report, .. } = &step.event else { return };
         let (Report::CheckpointTaken { task, .. }
@@ -243,73 +244,74 @@ impl ConductorState {
         else {
             return;
         };
-        if self.store.holds(task.get()) {
-            let newest = self.run.tasks().get(task).and_then(TaskRecord::kept);
+        if self.store.may_hold(task.get()) {
+            let newest = self.run.tasks().get(task).and_then(TaskRecord::kept_checkpoint);
             let newest = newest.map(|(number, _)| number.get());
-            let logged = Logged { store: Arc::clone(&self.store), task: task.get(), newest };
+            let logged =
+                LoggedCheckpoint { store: Arc::clone(&self.store), task: task.get(), newest };
             self.batch.then.push(Box::new(logged));
         }
     }
 
-    /// A finished task needs its checkpoints no more, once that is durable: from a log that does not
-    /// say so it would be gone on with.
+    /// Has the checkpoints of finished tasks deleted once the log is durable; before, the run might continue from a
+    /// log in which they aren't finished.
     fn forget_checkpoints(&mut self, step: &Step) {
         for notice in &step.notices {
             let &Notice::TaskFinished { task, .. } = notice else { continue };
-            if self.store.holds(task.get()) {
-                let forget = Forget { store: Arc::clone(&self.store), task: task.get() };
+            if self.store.may_hold(task.get()) {
+                let forget = ForgetTask { store: Arc::clone(&self.store), task: task.get() };
                 self.batch.then.push(Box::new(forget));
             }
         }
     }
 
-    /// Hands the steps made since the last time to the journal, and looks at what is next.
-    fn commit(&mut self, myself: &ActorRef<ConductorMsg>) {
+    /// Hands the steps made since the last call to the journal, and sets the alarm for what is next.
+    fn commit_steps(&mut self, myself: &ActorRef<ConductorMsg>) {
         let mut batch = std::mem::take(&mut self.batch);
         if !batch.steps.is_empty() {
             batch.header = self.header.take().map(|header| self.with_live(header));
         }
         let unsent = self.outstanding.take_unsent();
         let idle = unsent.is_empty();
-        let owed = |(command, at)| self.owed(command, at);
+        let owed = |(command, at)| self.queue_command(command, at);
         let owed = |commands: Vec<_>| commands.into_iter().map(owed).collect::<Vec<_>>();
         let unsent = unsent.into_iter().map(|(host, commands)| (host, owed(commands)));
         let mut unsent: BTreeMap<_, _> = unsent.collect();
         for (host, entry) in self.roster.iter_mut() {
             let commands = unsent.remove(&host).unwrap_or_default();
             // What was heard as the scheduler failed is not in the log.
-            let is_part = entry.standing == Standing::Joined && self.broken.is_none();
-            let news = is_part.then(|| entry.numbers.news()).flatten();
+            let is_part = entry.standing == HostStanding::Joined && self.broken.is_none();
+            let news = is_part.then(|| entry.numbers.take_acknowledged()).flatten();
             let Some(session) = &entry.session else { continue };
             if news.is_some() || !commands.is_empty() {
                 let (session, durable) = (session.clone(), news.unwrap_or_default());
-                batch.then.push(Box::new(Release { session, commands, durable }));
+                batch.then.push(Box::new(DurableRelease { session, commands, durable }));
             }
         }
         let _ = self.journal.cast(JournalMsg::Append(batch));
         if self.broken.is_some() {
             return;
         }
-        self.post();
-        self.arm();
+        self.post_progress();
+        self.arm_alarm();
         if idle {
             self.look_whether_stuck(myself);
         }
-        if self.run.over().is_some() {
+        if self.run.over_at().is_some() {
             self.close(myself);
         }
     }
 
     /// The header with what only the live run knows.
     fn with_live(&self, header: HeaderText) -> HeaderText {
-        let phase_us = self.loads.parallel.map(|programs| outage::micros(programs.phase));
+        let phase_us = self.loads.parallel.map(|programs| outage::to_micros(programs.phase));
         let live = json!({
             "run": self.plan.run,
             "emulated_us_per_second": self.plan.speedup.emulated_us_per_second(),
             "share_ppm": self.facts.share,
             "reserve_ppm": self.plan.reserve,
             "spot_checks_ppm": self.plan.spot_checks,
-            "demand_vcpus": self.plan.demand.vcpus(),
+            "demand_vcpus": self.plan.demand.busy_vcpus(),
             "phase_us": phase_us,
             "answer_seed": format!("{:016x}", self.plan.answer_seed),
         });
@@ -317,14 +319,15 @@ impl ConductorState {
         header.with_key("live", &live).unwrap_or(header)
     }
 
-    /// Sets the alarm for what is due next: a report, what the run wants, or the time limit.
-    fn arm(&mut self) {
-        let limit = (self.begun && self.run.over().is_none()).then_some(self.plan.limit);
+    /// Sets the alarm for what is due next: a report, a timer of the run, or the time limit.
+    fn arm_alarm(&mut self) {
+        let limit = (self.begun && self.run.over_at().is_none()).then_some(self.plan.limit);
         let (outside, follower) = self.next_arrivals();
-        let own = [self.run.next_wakeup(), outside, follower, self.run.instant()];
+        let own = [self.run.next_wakeup(), outside, follower, self.run.pending_instant()];
         let all = own.into_iter().chain([self.inbox.first_due(), self.next_fault(), limit]);
         let next = all.flatten().min();
-        let mut wanted = next.and_then(|at| self.clock.instant_of(at)).map(|at| at + self.behind());
+        let mut wanted =
+            next.and_then(|at| self.clock.instant_of(at)).map(|at| at + self.clock_lag());
         if let Some(since) = self.outstanding.under_way_since(Time::ZERO)
             && next.is_some_and(|at| at >= since)
         {
@@ -340,19 +343,21 @@ impl ConductorState {
         }
     }
 
-    fn tick(&mut self) {
+    fn alarm_rang(&mut self) {
         if let Some(due) = self.armed.take() {
-            self.vitals.punctuality().rang(due.elapsed());
+            self.vitals.punctuality().alarm_rang(due.elapsed());
         }
         self.hear_what_is_due();
         self.ask_for_faults();
-        if self.clock.now() >= self.plan.limit {
+        if self.clock.show_now() >= self.plan.limit {
             let limit = self.plan.limit;
-            self.cancel(|it| format!("the time limit of {limit} was reached; {}", it.left()));
+            self.cancel_run(|it| {
+                format!("the time limit of {limit} was reached; {}", it.unfinished_tasks())
+            });
         }
     }
 
-    /// A run may seem stuck while reports are under way: it is if it stays so.
+    /// Checks later whether the run is still stuck: it may seem so while reports are under way.
     fn look_whether_stuck(&mut self, myself: &ActorRef<ConductorMsg>) {
         if !self.run.is_stuck() {
             self.unstuck += 1;
@@ -362,45 +367,49 @@ impl ConductorState {
             let since = self.unstuck;
             // Where nobody is there, somebody may come.
             let patience =
-                if self.roster.alive() > 0 { self.plan.lost_after } else { self.plan.hold };
-            later(patience, myself, ConductorMsg::StillStuck { since });
+                if self.roster.alive_count() > 0 { self.plan.lost_after } else { self.plan.hold };
+            send_later(patience, myself, ConductorMsg::StillStuck { since });
         }
     }
 
     fn still_stuck(&mut self, since: u64) {
         if since == self.unstuck && self.run.is_stuck() {
-            self.cancel(|it| {
-                format!("nothing will ever happen again{}; {}", it.run.why_stuck(), it.left())
+            self.cancel_run(|it| {
+                format!(
+                    "nothing will ever happen again{}; {}",
+                    it.run.why_stuck(),
+                    it.unfinished_tasks()
+                )
             });
         }
     }
 
-    /// The run is over: the workers clean up, then the conductor ends.
+    /// Closes a run that is over: the workers clean up, then the conductor ends.
     fn close(&mut self, myself: &ActorRef<ConductorMsg>) {
         if self.outstanding.vms() == 0 {
             if self.spot_checks_go_on(myself) {
                 return;
             }
-            self.show();
+            self.show_progress();
             self.say_own_load();
             myself.stop(None);
         } else if !self.closing {
             self.closing = true;
-            later(CLEAN_UP, myself, ConductorMsg::Close);
+            send_later(CLEAN_UP, myself, ConductorMsg::Close);
         }
     }
 }
 
 impl ConductorState {
-    /// The sessions that are still open.
-    pub(crate) fn sessions(&self) -> Vec<ActorRef<SessionMsg>> {
+    /// Returns the open sessions.
+    pub(crate) fn open_sessions(&self) -> Vec<ActorRef<SessionMsg>> {
         let open = self.roster.iter().filter(|(_, entry)| !entry.is_lost());
         open.filter_map(|(_, entry)| entry.session.clone()).collect()
     }
 }
 
-/// Sends a message to oneself after a while.
-pub(crate) fn later(after: Duration, myself: &ActorRef<ConductorMsg>, message: ConductorMsg) {
+/// Sends the conductor a message after a while.
+pub(crate) fn send_later(after: Duration, myself: &ActorRef<ConductorMsg>, message: ConductorMsg) {
     let myself = myself.clone();
     tokio::spawn(async move {
         tokio::time::sleep(after).await;
@@ -418,33 +427,34 @@ impl Actor for Conductor {
         myself: ActorRef<ConductorMsg>,
         args: ConductorArgs,
     ) -> Result<ConductorState, ActorProcessingErr> {
-        let alarm = Actor::spawn_linked(None, Clock, myself.clone(), args.warden.clone());
+        let alarm = Actor::spawn_linked(None, RunAlarm, myself.clone(), args.warden.clone());
         let (alarm, _) = args.runtime.spawn(alarm).await??;
         let speedup = args.plan.speedup;
         let anchor = args.anchor.filter(|_| !jobs::waits_for_machine(&args.run));
         let machine = args.plan.world.machine_time();
-        let back = anchor.map(|anchor| anchor.back(args.last, &machine, speedup));
-        let back = back.unwrap_or(Back::unknown(args.last));
-        let clock = DilatedClock::standing(speedup, args.last);
-        args.vitals.shows(clock.clone());
+        let back = anchor.map(|anchor| anchor.resume_clock(args.last, &machine, speedup));
+        let back = back.unwrap_or(ResumedClock::unknown_outage(args.last));
+        let clock = DilatedClock::standing_at(speedup, args.last);
+        args.vitals.set_clock(clock.clone());
         // A log that ends between the hosts and the beginning: it begins now.
         let restored = !args.hosts.is_empty();
-        let goes_on = args.begun && args.run.over().is_none();
+        let goes_on = args.begun && args.run.over_at().is_none();
         let there = args.hosts.iter().filter(|host| host.lost.is_none()).map(|host| host.host);
-        let returning = goes_on.then(|| Returning::new(there.collect(), back));
+        let returning = goes_on.then(|| ReturningWorkers::new(there.collect(), back));
         let answer_seed = args.plan.answer_seed;
         let checks = CheckQueue::new(args.plan.spot_checks > Ppm::ZERO);
-        let loads = Loads {
+        let loads = WireEncoder {
             programs: args.plan.programs.clone(),
             cpu_us: args.facts.cpu_us.clone(),
-            parallel: args.plan.parallel(args.facts.share),
+            parallel: args.plan.parallel_programs(args.facts.share),
             speedup,
             answer_seed,
             metadata: args.plan.metadata.clone(),
             wall: args.plan.world.wall.clone(),
         };
-        for task in args.store.held() {
-            let kept = args.run.tasks().get(TaskId::new(task)).and_then(TaskRecord::kept);
+        for task in args.store.held_tasks() {
+            let kept =
+                args.run.tasks().get(TaskId::new(task)).and_then(TaskRecord::kept_checkpoint);
             args.store.has_logged(task, kept.map(|(number, _)| number.get()));
         }
         let mut state = ConductorState {
@@ -464,11 +474,11 @@ impl Actor for Conductor {
             requests: args.requests,
             faults_asked: args.faults_asked,
             door: args.door,
-            inbox: Inbox::default(),
+            inbox: ReportInbox::default(),
             outstanding: args.outstanding,
             parted: args.parted,
-            roster: Roster::default(),
-            batch: Batch::default(),
+            roster: WorkerRoster::default(),
+            batch: JournalBatch::default(),
             evidence: args.evidence,
             ends: AttemptEnds::default(),
             checks,
@@ -493,19 +503,19 @@ impl Actor for Conductor {
         if restored && !goes_on && !jobs::waits_for_machine(&state.run) {
             state.clock.run();
         }
-        state.restore(&myself, args.hosts).await;
-        state.post();
+        state.restore_hosts(&myself, args.hosts).await;
+        state.post_progress();
         if state.progress.is_some() {
-            later(SHOW_EVERY, &myself, ConductorMsg::Show);
+            send_later(SHOW_EVERY, &myself, ConductorMsg::Show);
         }
-        later(SAY_CLOCK_EVERY, &myself, ConductorMsg::SayClock);
+        send_later(SAY_CLOCK_EVERY, &myself, ConductorMsg::SayClock);
         // Nobody may be left to wait for.
         state.go_on_if_all_are_back();
-        if (restored && state.returning.is_none()) || state.run.over().is_some() {
-            if !args.begun && state.run.over().is_none() {
+        if (restored && state.returning.is_none()) || state.run.over_at().is_some() {
+            if !args.begun && state.run.over_at().is_none() {
                 state.feed_now(Event::Begin);
             }
-            state.commit(&myself);
+            state.commit_steps(&myself);
             state.break_off().await;
         }
         Ok(state)
@@ -521,12 +531,12 @@ impl Actor for Conductor {
         let mut messages = VecDeque::from([message]);
         while let Some(message) = messages.pop_front() {
             if let Some(message) = state.unless_set_aside(message) {
-                state.obey(&myself, message).await;
+                state.handle_message(&myself, message).await;
             }
             messages.extend(state.go_on_if_all_are_back());
         }
         if state.returning.is_none() && !is_asked {
-            state.commit(&myself);
+            state.commit_steps(&myself);
             state.break_off().await;
         }
         Ok(())

@@ -9,53 +9,53 @@ use dormouse_log::LogError;
 use crate::admission::AdmissionError;
 use crate::system::objects::ObjectError;
 
-/// The beginning of what a worker is told of a run that its hosts can't hold.
+/// Beginning of what workers are told about a run that its hosts can't hold.
 pub const REFUSED: &str = "the run was refused: ";
 
-/// Why a live run ended without a result.
+/// Reasons why a live run ended without a result.
 #[derive(Debug, thiserror::Error)]
 pub enum CoordinatorError {
-    /// The address cannot be listened on.
+    /// The coordinator can't listen on its address.
     #[error("can't listen on {addr}{}", listen_remedy(.source))]
     Listen {
-        /// The address asked for.
+        /// The requested address.
         addr: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// The run's particulars contradict each other.
+    /// The parameters of the run contradict each other.
     #[error("the run can't be conducted: {why}")]
     Invalid {
-        /// What is wrong and what would be right.
+        /// The contradiction, and what would be right.
         why: String,
     },
-    /// A file or folder of the run's output cannot be made or written.
+    /// A file or folder of the run's output can't be created or written.
     #[error(
         "can't write {}{}; make room or choose another folder with --out",
         .path.display(),
-        full(.source)
+        full_disk_hint(.source)
     )]
     Output {
-        /// The file or folder that can't be made or written.
+        /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// The store of objects that is to have the checkpoints can't be used.
+    /// The object store for checkpoints can't be used.
     #[error("the checkpoint store: {}", .0)]
     Objects(ObjectError),
-    /// A file that tasks begin with can't be had.
+    /// An input file of tasks can't be used.
     #[error("the input {}: {why}; run it again with the file in its place", .path.display())]
     Input {
-        /// The path of the file on this host.
+        /// Path of the file on this host.
         path: PathBuf,
         /// What is wrong with it.
         why: String,
     },
-    /// The identity of the run can't be made or kept.
+    /// The identity of the run can't be created or kept.
     #[error("the run's identity: {}", .0)]
     Identity(#[from] IdentityError),
-    /// The file with a token of a run that is gone on with can't be used.
+    /// The token file of a resumed run can't be used.
     #[error(
         "{}: {why}; put back the file that its workers were given, or remove it and give them the \
          new one",
@@ -70,37 +70,37 @@ pub enum CoordinatorError {
     /// The identity that was made before the run can't be used.
     #[error("{}: {why}", .path.display())]
     GivenIdentity {
-        /// The folder, or the file in it, that can't be used.
+        /// The folder, or the file in it.
         path: PathBuf,
         /// What is wrong with it, and the remedy.
         why: String,
     },
-    /// The event log cannot be read or written.
+    /// The event log can't be read or written.
     #[error(transparent)]
     Log(#[from] LogError),
-    /// The hosts cannot hold the experiment.
+    /// The hosts can't hold the experiment.
     #[error(transparent)]
     Admission(#[from] AdmissionError),
-    /// The log of the run to be resumed is of another run, or tells another story.
+    /// The log to be resumed belongs to another run, or doesn't fit this one.
     #[error("{} can't be resumed: {why}", .path.display())]
     Resume {
         /// Path of the log.
         path: PathBuf,
-        /// What of the log does not fit this run, in words for a user.
+        /// What doesn't fit, in words for the user.
         why: String,
     },
-    /// A worker has taken more commands than the log of the run that is gone on with has of it.
+    /// A worker has taken more commands than the log of the resumed run has for it.
     #[error(
         "the log is older than its run: it has {said} commands to {worker}, which has received \
          {ack}; nothing was added to it: put back the newest events.jsonl and seal.json of the run; \
          if these are the newest, end that worker, whose count is wrong, and resume again"
     )]
     LogWentBack {
-        /// The worker, as the log names it.
+        /// Name of the worker in the log.
         worker: String,
-        /// The number of commands that it has taken.
+        /// Number of commands that it has taken.
         ack: u64,
-        /// The number of commands to it that the log has.
+        /// Number of commands to it in the log.
         said: u64,
     },
     /// The gRPC server ended by itself.
@@ -108,34 +108,33 @@ pub enum CoordinatorError {
     Server {
         /// The address and port that it served.
         addr: SocketAddr,
-        /// What made it end, in words for a user.
+        /// What made it end, in words for the user.
         why: String,
     },
-    /// The run was told to pause: its log is whole, and it can be gone on with.
+    /// The run was paused: its log is complete, and it can be resumed.
     #[error("the run is paused: {why}")]
     Paused {
-        /// Who wanted it, or what went wrong.
+        /// Who paused it, or what went wrong.
         why: String,
     },
-    /// A scheduler that is a program of its own failed. The run's log is whole, and the run can be
-    /// gone on with.
+    /// A scheduler that is a program failed. The log is complete, and the run can be resumed.
     #[error("{why}")]
     Scheduler {
         /// What it did, as a sentence.
         why: String,
     },
-    /// A part of the coordinator failed: a bug of it, or of the scheduler it runs.
+    /// A part of the coordinator failed: a bug in it, or in the scheduler that it runs.
     #[error("the {part} failed, so the run was ended and its workers clean up: {why}")]
     Part {
-        /// The part's name, as it stands after "the".
+        /// Name of the part, as it stands after "the".
         part: &'static str,
-        /// The panic's message.
+        /// Message of the panic.
         why: String,
     },
 }
 
 impl CoordinatorError {
-    /// Whether the run can be gone on with as it is.
+    /// Returns whether the run can be resumed unchanged.
     #[must_use]
     pub const fn can_be_gone_on_with(&self) -> bool {
         matches!(self, Self::Paused { .. } | Self::Scheduler { .. } | Self::LogWentBack { .. })
@@ -157,8 +156,8 @@ fn listen_remedy(source: &std::io::Error) -> &'static str {
     }
 }
 
-/// Says so where the disk is full: the usual cause.
-pub(crate) fn full(source: &std::io::Error) -> &'static str {
+/// Returns a hint in words if the disk is full, which is the usual cause.
+pub(crate) fn full_disk_hint(source: &std::io::Error) -> &'static str {
     match source.kind() {
         std::io::ErrorKind::StorageFull => ": the disk is full",
         std::io::ErrorKind::QuotaExceeded => ": the disk quota is used up",

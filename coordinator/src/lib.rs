@@ -1,6 +1,6 @@
 //! The coordinator service: one live run of an experiment on real workers.
 //!
-//! [`LiveRun`] binds an address, waits for its workers, refuses what they cannot
+//! [`LiveRunPlan`] binds an address, waits for its workers, refuses what they cannot
 //! hold ([`admission`]), and conducts the run to its end. Inside, ractor actors:
 //!
 //! - the *conductor* owns the [`dormouse_engine::Run`] and gives every event its place, on a thread
@@ -10,17 +10,17 @@
 //! - one *session* per worker keeps what was said until it was heard;
 //! - the *warden* supervises them all: a panic anywhere ends the run with an error.
 //!
-//! [`replay`] feeds a run's log through the policies again and compares.
+//! [`replay_log`] feeds a run's log through the policies again and compares.
 
-/// The target of what a user is told while nothing is wrong.
+/// Tracing target of messages to the user about a run that goes well.
 pub const NEWS: &str = "news";
 
-/// The target of what is refused to workers in the course of things, as a checkpoint that comes when its task has ended:
-/// for the file of what a coordinator said, not for whoever types a command.
+/// Tracing target of refusals to workers in the normal course of a run, such as a checkpoint that arrives after its
+/// task's end: for the coordinator's log file, not for a terminal.
 pub const DETAILS: &str = "details";
 
-/// The target of spans for whoever traces a run: of the run, its sessions, decisions, writes and
-/// transfers. Where nobody does, one costs a comparison.
+/// Tracing target of spans: of the run, its sessions, decisions, writes and transfers. Without a subscriber, a span
+/// costs one comparison.
 pub const SPANS: &str = "spans";
 
 pub mod admission;
@@ -44,28 +44,30 @@ mod time;
 pub mod untrusted;
 
 pub use conductor::outstanding::ANSWER_WITHIN;
-pub use contents::Contents;
+pub use contents::ContentPool;
 pub use dormouse_identity::CERTIFICATE_VALID;
 pub use error::{CoordinatorError, REFUSED};
 pub use identity::{
-    Candidate, Candidates, ConnectionBounds, Socket, make_identity, make_token_for_one,
-    refuse_token, refused_tokens, renew_token,
+    ConnectionBounds, GuardedSocket, UnauthenticatedConnection, UnauthenticatedConnections,
+    make_identity, make_token_for_one, refuse_token, refused_tokens, renew_token,
 };
 pub use lifecycle::in_process::InProcess;
-pub use lifecycle::live::{BoundRun, Conducted, LiveRun, Observer};
+pub use lifecycle::live::{BoundRun, LiveOutcome, LiveRunPlan, RunObserver};
 pub use lifecycle::stops::STOPPED_BY_USER;
-pub use log::replay::{Difference, ReplayError, ReplayReport, replay};
-pub use observers::remote::{EventLines, Remote, RemoteError, address_of};
-pub use protocol::given::Given;
-pub use server::desk::Desk;
-pub use sessions::outbound::Outbound;
-pub use status::progress::{Awaited, Progress};
-pub use status::vitals::{SessionVitals, Vitals};
+pub use log::replay::{LogReplayError, ReplayDifference, ReplayReport, replay_log};
+pub use observers::remote::{EventLines, RemoteCoordinator, RemoteError, address_of};
+pub use protocol::given::OutgoingStream;
+pub use server::desk::WorkerDesk;
+pub use sessions::outbound::WorkerOutbound;
+pub use status::progress::{AwaitedWorkers, RunProgress};
+pub use status::vitals::{CoordinatorVitals, SessionVitals};
 pub use storage::transfers::Download;
 pub use system::descriptors::{descriptor_limit, raise_descriptor_limit};
-pub use system::listener::{Accepting, Link, Listener};
-pub use system::objects::{Download as ObjectDownload, ObjectError, Objects, Pending, Upload};
+pub use system::listener::{Accepting, ByteLink, ConnectionListener};
+pub use system::objects::{ObjectDownload, ObjectError, ObjectStorage, ObjectUpload, Pending};
 pub use system::session_limits::SessionLimits;
-pub use system::signals::Signals;
-pub use system::world::{Chance, Disk, StoreFile, Threads, WallClock, World};
+pub use system::signals::ProcessSignals;
+pub use system::world::{
+    BlockingThreads, CoordinatorWorld, LogDisk, RandomSource, StoreFile, WallClock,
+};
 pub use time::delays::DelayHistogram;

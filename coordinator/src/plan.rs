@@ -2,78 +2,78 @@
 
 use std::time::Duration;
 
-use dormouse_model::{Fault, MetadataSettings};
+use dormouse_model::{HostFault, MetadataSettings};
 use dormouse_proto::{
     CRIU, FAULTS, JOB_CHECKPOINTS, JOB_CREDITS, JOB_MEMORY, METADATA, SUPPLY, TIERS, TRAILS, v1,
 };
 use dormouse_tasks::own::TaskProgram;
 use dormouse_units::{Ppm, Speedup, Time};
 
-use crate::admission::Demand;
-use crate::protocol::parallel::Programs;
+use crate::admission::RunDemand;
+use crate::protocol::parallel::ParallelPrograms;
 use crate::storage::image_key::ImageSecret;
-use crate::system::world::World;
+use crate::system::world::CoordinatorWorld;
 
-/// What the conductor must know of a [`LiveRun`](crate::LiveRun).
+/// What the conductor must know about a [`LiveRunPlan`](crate::LiveRunPlan).
 #[derive(Clone, Debug)]
-pub(crate) struct Plan {
-    /// Keeps checkpoints and workers of different runs apart.
+pub(crate) struct ConductorPlan {
+    /// Name of the run, which keeps the checkpoints and workers of different runs apart.
     pub(crate) run: String,
-    /// By which its workers seal checkpoints.
+    /// Secret from which workers' keys for sealing checkpoints are derived.
     pub(crate) image_key: ImageSecret,
     pub(crate) workers: u32,
     pub(crate) speedup: Speedup,
-    pub(crate) demand: Demand,
+    pub(crate) demand: RunDemand,
     pub(crate) reserve: Ppm,
     pub(crate) share: Option<Ppm>,
     pub(crate) programs: Vec<TaskProgram>,
-    /// How long a parallel job's processes compute between two barriers; `None`: there are none.
+    /// Time that a parallel job's processes compute between two barriers; `None`: there are no jobs.
     pub(crate) phase: Option<Duration>,
-    /// Jobs may come from outside.
+    /// True if jobs may come from outside.
     pub(crate) is_open: bool,
-    /// How the VMs' metadata endpoints answer; `None`: they have none.
+    /// Settings of the VMs' metadata endpoints; `None`: they have none.
     pub(crate) metadata: Option<MetadataSettings>,
-    /// The part of all CPU time that may be computed again on other hosts.
+    /// Fraction of all CPU time that may be computed again on other hosts.
     pub(crate) spot_checks: Ppm,
     pub(crate) needs_criu: bool,
-    /// Parallel jobs are checkpointed.
+    /// True if parallel jobs are checkpointed.
     pub(crate) checkpoints_jobs: bool,
-    /// The processes of parallel jobs have memory.
+    /// True if the processes of parallel jobs have memory.
     pub(crate) jobs_have_memory: bool,
-    /// Their machine is burstable.
+    /// True if the machine for parallel jobs is burstable.
     pub(crate) jobs_have_credits: bool,
-    /// Spot VMs are in the background of others.
+    /// True if spot VMs run in the background of others.
     pub(crate) supplies: bool,
     pub(crate) hold_checkpoints: bool,
-    /// The secret number from which each task has its nonce; drawn, or read from the log.
+    /// Secret number from which the nonce of each task is derived; drawn, or read from the log.
     pub(crate) answer_seed: u64,
     pub(crate) noop: bool,
     pub(crate) lost_after: Duration,
-    /// For how long a worker keeps its VMs without a coordinator.
+    /// Time for which a worker keeps its VMs without a coordinator.
     pub(crate) hold: Duration,
-    /// They stay when the run is stopped, to be gone on with.
+    /// True if workers stay when the run is stopped, so that it can be resumed.
     pub(crate) workers_stay: bool,
     pub(crate) answer_within: Duration,
     pub(crate) limit: Time,
-    /// What is to go wrong, in order of time.
-    pub(crate) faults: Vec<Fault>,
-    /// The different programs that are measured, and which of them each task is; `None`: one of the user's
-    /// own, which is not measured.
+    /// Faults to be injected, in order of time.
+    pub(crate) faults: Vec<HostFault>,
+    /// The different programs to be measured, and the index of each task's program; `None`: a user's own program,
+    /// which isn't measured.
     pub(crate) distinct: Vec<Vec<String>>,
     pub(crate) program_of: Vec<Option<usize>>,
-    /// The world that its coordinator is in.
-    pub(crate) world: World,
+    /// Disk, clocks and threads of the coordinator.
+    pub(crate) world: CoordinatorWorld,
 }
 
-impl Plan {
-    /// What makes parallel jobs, if there are any, at this share of a core per processor.
-    pub(crate) fn parallel(&self, core: Ppm) -> Option<Programs> {
+impl ConductorPlan {
+    /// Returns how parallel jobs run at this share of a core per processor; `None`: there are no jobs.
+    pub(crate) fn parallel_programs(&self, core: Ppm) -> Option<ParallelPrograms> {
         let speedup = self.speedup;
-        self.phase.map(|phase| Programs { speedup, core, phase })
+        self.phase.map(|phase| ParallelPrograms { speedup, core, phase })
     }
 
-    /// What every worker must be able to do, by name.
-    pub(crate) fn needs(&self) -> Vec<&'static str> {
+    /// Returns the names of the capabilities that every worker must have.
+    pub(crate) fn worker_needs(&self) -> Vec<&'static str> {
         let criu = self.needs_criu.then_some(CRIU);
         let checkpoints = self.checkpoints_jobs.then_some(JOB_CHECKPOINTS);
         let memory = self.jobs_have_memory.then_some(JOB_MEMORY);
@@ -90,12 +90,12 @@ impl Plan {
         all.into_iter().flatten().collect()
     }
 
-    /// The programs every worker measures.
+    /// Returns the programs that every worker measures.
     pub(crate) fn to_measure(&self) -> Vec<v1::Program> {
         self.distinct.iter().map(|args| v1::Program { args: args.clone() }).collect()
     }
 
-    /// What was measured of the programs, per task.
+    /// Returns the measurement of each task's program.
     pub(crate) fn per_task(&self, measured: &[u64]) -> Vec<u64> {
         let of = |program: &Option<usize>| {
             program.and_then(|program| measured.get(program).copied()).unwrap_or_default()

@@ -4,51 +4,51 @@
 
 use std::time::Duration;
 
-use dormouse_model::{HostLoad, Report, Submission};
+use dormouse_model::{LoadReport, Report, Submission};
 use dormouse_proto::v1;
 use dormouse_units::Time;
 
-use crate::contents::digests;
-use crate::limits::measured::{Room, check_load, check_report};
-use crate::messages::interruption::Injection;
-use crate::messages::outside::Asked;
-use crate::protocol::link::Link;
-use crate::protocol::wire::Heard;
+use crate::contents::read_digests;
+use crate::limits::measured::{VmRoom, check_load, check_report};
+use crate::messages::interruption::InjectedInterruption;
+use crate::messages::outside::JobSubmission;
+use crate::protocol::link::SessionLink;
+use crate::protocol::wire::DecodedReport;
 use crate::server::desk;
 use crate::sessions::session;
 
-/// The size of a VM and the age of its host, by which measurements are judged here.
-const ROOM: Room = Room { vcpus: 8, there: Duration::from_secs(3600) };
+/// VM and host by which measurements are checked here.
+const ROOM: VmRoom = VmRoom { vcpus: 8, there: Duration::from_secs(3600) };
 
-/// Reads a message of a worker's session; all of its reports that go into the log.
+/// Decodes and checks a message of a worker's session; returns its reports that would go into the log.
 ///
 /// # Errors
 ///
-/// Why the worker is not believed.
+/// Why the worker isn't believed.
 pub fn worker_message(mut message: v1::FromWorker) -> Result<Vec<Report>, String> {
     let Some(v1::from_worker::Body::Reports(reports)) = &mut message.body else {
         let hello = desk::check_hello(Some(message));
         return hello.map(|_| Vec::new()).map_err(|no| no.to_string());
     };
-    let mut link = Link::default();
-    link.acknowledged(message.ack).map_err(|no| no.to_string())?;
+    let mut link = SessionLink::default();
+    link.on_acknowledged(message.ack).map_err(|no| no.to_string())?;
     let mut judged = Vec::new();
-    for (_, report) in link.hear(std::mem::take(reports)).map_err(|no| no.to_string())? {
-        judged.extend(judge(report)?);
+    for (_, report) in link.take_reports(std::mem::take(reports)).map_err(|no| no.to_string())? {
+        judged.extend(judge_report(report)?);
     }
     Ok(judged)
 }
 
-/// Reads a report and judges what it says; what of it goes into the log.
-fn judge(report: v1::Report) -> Result<Vec<Report>, String> {
+/// Decodes and checks a report; returns what of it would go into the log.
+fn judge_report(report: v1::Report) -> Result<Vec<Report>, String> {
     match session::read(report)? {
-        Heard::Report { report, ledger, .. } => {
+        DecodedReport::Report { report, ledger, .. } => {
             let reports: Vec<Report> = ledger.into_iter().chain([report]).collect();
             reports.iter().try_for_each(|report| check_report(report, ROOM))?;
             Ok(reports)
         }
-        Heard::Load(load) => {
-            let load = HostLoad {
+        DecodedReport::Load(load) => {
+            let load = LoadReport {
                 elapsed_us: load.real_elapsed_us,
                 millicores: load.millicores,
                 busy_us: load.real_busy_us,
@@ -57,7 +57,9 @@ fn judge(report: v1::Report) -> Result<Vec<Report>, String> {
             };
             check_load(&load, None, Some(ROOM.there)).map(|()| Vec::new())
         }
-        Heard::Ready { .. } | Heard::Fault { .. } | Heard::Unsupported { .. } => Ok(Vec::new()),
+        DecodedReport::Ready { .. }
+        | DecodedReport::Fault { .. }
+        | DecodedReport::Unsupported { .. } => Ok(Vec::new()),
     }
 }
 
@@ -67,23 +69,23 @@ fn judge(report: v1::Report) -> Result<Vec<Report>, String> {
 ///
 /// Why they are refused.
 pub fn content_digests(contents: &v1::Contents) -> Result<usize, String> {
-    digests(&contents.digests).map(|all| all.len()).map_err(|no| no.to_string())
+    read_digests(&contents.digests).map(|all| all.len()).map_err(|no| no.to_string())
 }
 
-/// Reads a request for one more job.
+/// Reads a request for a further job.
 ///
 /// # Errors
 ///
-/// Why no such job is taken.
-pub fn submission(request: v1::SubmitRequest) -> Result<Submission, String> {
-    Ok(Asked::from_request(request)?.job(1, Time::ZERO))
+/// Why the job is refused.
+pub fn read_submission(request: v1::SubmitRequest) -> Result<Submission, String> {
+    Ok(JobSubmission::from_request(request)?.make_submission(1, Time::ZERO))
 }
 
 /// Reads a request for an interruption.
 ///
 /// # Errors
 ///
-/// Why no such interruption is injected.
-pub fn interruption(request: v1::InterruptRequest) -> Result<(), String> {
-    Injection::from_request(request).map(drop)
+/// Why it is refused.
+pub fn check_interruption(request: v1::InterruptRequest) -> Result<(), String> {
+    InjectedInterruption::from_request(request).map(drop)
 }

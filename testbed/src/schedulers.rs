@@ -6,8 +6,8 @@
 //! check and explain its runs.
 
 pub use dormouse_cloud::{Catalogue, InstanceType, Market};
-pub use dormouse_model::{Bag, Decision, Job, Notice, Promotion, StartReason};
-pub use dormouse_policies::{Hearing, Policy};
+pub use dormouse_model::{Bag, Decision, Job, Notice, PromotionMethod, StartReason};
+pub use dormouse_policies::{Delivery, Policy};
 pub use dormouse_program::{Hello, Machine, Make, link};
 pub use dormouse_units::{
     Bytes, Cpus, Credits, Mode, Ppm, Price, Seats, Span, TaskId, Tier, Time, TypeName, Usage, VmId,

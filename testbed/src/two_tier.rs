@@ -4,7 +4,8 @@
 use std::path::Path;
 
 use dormouse_host::two_tier::{
-    Case, LOSS, LOST, Measured, Metric, Row, SHARE, TwoTierError, UTILISATION, utilisation,
+    LOSS, LOST, Metric, PaperComparison, ProcessCase, SHARE, TwoTierError, TwoTierResults,
+    UTILISATION, utilisation,
 };
 use dormouse_view::plot::{
     AxisScale, ChartPanel, PanelChart, PlotAxis, PointLook, PointSeries, SeriesPoint,
@@ -21,7 +22,11 @@ const DISTURBED: f64 = 0.04;
 const SHARING: &str = "two-tier.json";
 
 /// Writes `table.csv`, `plot.svg`, `report.html` and `two-tier.json` into a folder that is there.
-pub(crate) fn write(measured: &Measured, command: &str, folder: &Path) -> Result<(), TwoTierError> {
+pub(crate) fn write(
+    measured: &TwoTierResults,
+    command: &str,
+    folder: &Path,
+) -> Result<(), TwoTierError> {
     for (name, text) in [
         ("table.csv", figures(&measured.rows(), false).to_csv()),
         ("report.html", page(measured, command)),
@@ -35,7 +40,10 @@ pub(crate) fn write(measured: &Measured, command: &str, folder: &Path) -> Result
 }
 
 /// A table of figures; n is said with the mean in files, and in a column of its own for people.
-fn figures<'a>(rows: impl IntoIterator<Item = &'a Row>, is_for_people: bool) -> TypedTable {
+fn figures<'a>(
+    rows: impl IntoIterator<Item = &'a PaperComparison>,
+    is_for_people: bool,
+) -> TypedTable {
     let table = TypedTable::with_rows(rows)
         .column(TableColumn::text("case"), |row| &*row.case)
         .column(TableColumn::text("figure").named("metric"), |row| row.metric)
@@ -44,7 +52,7 @@ fn figures<'a>(rows: impl IntoIterator<Item = &'a Row>, is_for_people: bool) -> 
         })
         .column(
             TableColumn::mean("ours [95 % CI of the mean]").named("ours").file_digits(4),
-            |Row { ours, .. }| TableCell::mean(ours.mean, ours.ci95, ours.n),
+            |PaperComparison { ours, .. }| TableCell::mean(ours.mean, ours.ci95, ours.n),
         );
     if is_for_people {
         table.column(TableColumn::count("n"), |row| TableCell::count(row.ours.n))
@@ -55,13 +63,13 @@ fn figures<'a>(rows: impl IntoIterator<Item = &'a Row>, is_for_people: bool) -> 
 }
 
 /// The figures as text.
-pub(crate) fn table(measured: &Measured, terminal: Terminal) -> String {
+pub(crate) fn table(measured: &TwoTierResults, terminal: Terminal) -> String {
     let table = figures(&measured.rows(), true).to_text(terminal);
     format!("{table}\n  {}", quiet(measured))
 }
 
 /// How quiet the host was.
-fn quiet(measured: &Measured) -> String {
+fn quiet(measured: &TwoTierResults) -> String {
     let remark = if measured.elsewhere() > DISTURBED {
         ": too much to trust these figures; measure again on a quiet host"
     } else {
@@ -75,8 +83,8 @@ fn quiet(measured: &Measured) -> String {
     format!("{percent:.1} % of the processors' time went to others meanwhile{again}{remark}")
 }
 
-fn chart(measured: &Measured) -> PanelChart {
-    let line = |name: &str, colour: usize, case: Case, of: Metric| {
+fn chart(measured: &TwoTierResults) -> PanelChart {
+    let line = |name: &str, colour: usize, case: ProcessCase, of: Metric| {
         let at = |usage: u32| {
             let y = measured.at(case, usage, of)?;
             Some(SeriesPoint { interval: y.ci95, ..SeriesPoint::new(f64::from(usage), y.mean) })
@@ -97,7 +105,7 @@ fn chart(measured: &Measured) -> PanelChart {
         series: series.into_iter().filter(|series| !series.points.is_empty()).collect(),
         ..ChartPanel::default()
     };
-    let background = |case: Case, processes: &str| {
+    let background = |case: ProcessCase, processes: &str| {
         let (least, most) = utilisation(case);
         panel(
             &format!("Background, {processes}"),
@@ -114,21 +122,23 @@ fn chart(measured: &Measured) -> PanelChart {
         "Foreground loss",
         "loss of speed, %",
         vec![
-            line("one process", 0, Case::Single, LOST),
-            line("two processes", 1, Case::Several, LOST),
+            line("one process", 0, ProcessCase::Single, LOST),
+            line("two processes", 1, ProcessCase::Several, LOST),
             paper("the paper's least", 2, LOSS.0),
             paper("the paper's most", 3, LOSS.1),
         ],
     );
-    let backgrounds =
-        [background(Case::Single, "one process"), background(Case::Several, "two processes")];
+    let backgrounds = [
+        background(ProcessCase::Single, "one process"),
+        background(ProcessCase::Several, "two processes"),
+    ];
     PanelChart {
         title: "Two VMs on one processor".to_owned(),
         panels: [loss].into_iter().chain(backgrounds).collect(),
     }
 }
 
-fn page(measured: &Measured, command: &str) -> String {
+fn page(measured: &TwoTierResults, command: &str) -> String {
     let rows = measured.rows();
     let (points, summary): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.case.contains('/'));
     let pairs = measured.all.iter().map(|m| m.seed).max().unwrap_or(0);
@@ -178,8 +188,8 @@ mod tests {
     use super::*;
 
     /// Two pairs of each case at 50 %, the utilisation .88 and .9 of one process.
-    fn measured() -> Measured {
-        let pair = |case: Case, seed, x: f64| Measurement {
+    fn measured() -> TwoTierResults {
+        let pair = |case: ProcessCase, seed, x: f64| Measurement {
             case,
             seed,
             usage: 50,
@@ -191,8 +201,8 @@ mod tests {
             background_cpu: 0.95 * 0.5,
             elsewhere: 0.003,
         };
-        let all = Case::ALL.map(|case| [pair(case, 1, 0.88), pair(case, 2, 0.9)]);
-        Measured { all: all.concat(), again: 0 }
+        let all = ProcessCase::ALL.map(|case| [pair(case, 1, 0.88), pair(case, 2, 0.9)]);
+        TwoTierResults { all: all.concat(), again: 0 }
     }
 
     #[test]
@@ -208,7 +218,7 @@ mod tests {
 
     #[test]
     fn a_host_that_was_not_quiet_is_told_of() {
-        let said = |measured: &Measured| table(measured, Terminal::PLAIN);
+        let said = |measured: &TwoTierResults| table(measured, Terminal::PLAIN);
         let quiet = said(&measured());
         assert!(
             quiet.ends_with("0.3 % of the processors' time went to others meanwhile"),

@@ -16,7 +16,7 @@ use std::time::Instant;
 
 use dormouse_analysis::jobs::{JobsCsv, simulate};
 use dormouse_analysis::{RunMode, RunRecord};
-use dormouse_engine::jobs::{Simulation, SimulationError};
+use dormouse_engine::jobs::{JobSimulation, SimulationError};
 use dormouse_experiment::{ExperimentSource, LoadedExperiment, open};
 use dormouse_model::Step;
 use dormouse_policies::batch::{Algorithm, Config};
@@ -103,7 +103,7 @@ fn one_case(case: &str, log: &Path, out: &Path) -> Outcome<()> {
 
 fn scheduled(algorithm: Algorithm, log: &Path, out: &Path) -> Outcome<u64> {
     let trace = Trace::from_file(log, File::open(log), None, OnMalformed::Fail)?;
-    let simulation = Simulation::new(Config::new(algorithm, trace.machine()), 1);
+    let simulation = JobSimulation::new(Config::new(algorithm, trace.machine()), 1);
     let rule = match algorithm.promotion() {
         None => UsageRule::full_usage(),
         Some(_) => UsageRule::paper_rule(1),

@@ -67,8 +67,8 @@ fn run() -> Outcome<f64> {
     let begun = Instant::now();
     let run = virtual_run(&experiment, experiment.scheduler()?, |_| {})?;
     let us = begun.elapsed().as_secs_f64() * 1e6;
-    if run.unfinished() > 0 {
-        return Err(format!("{} tasks are left", run.unfinished()).into());
+    if run.unfinished_count() > 0 {
+        return Err(format!("{} tasks are left", run.unfinished_count()).into());
     }
     Ok(us / f64::from(TASKS))
 }

@@ -18,14 +18,15 @@ use std::error::Error;
 use std::time::Instant;
 
 use dormouse_cloud::{
-    Catalogue, Host, InstanceType, Limits, Market, Placement, PlacementRule, TariffName, Terms,
+    Catalogue, InstanceType, Market, Placement, PlacementRule, ProviderTerms, ResourceVector,
+    TariffName, VmLimits,
 };
 use dormouse_engine::Run;
-use dormouse_engine::drive::{Modelled, Requested, beginning, play};
-use dormouse_model::{Bag, CheckpointConfig, Effect, Request, Setup, Step, VmEnd, Work};
+use dormouse_engine::drive::{ModelledMachines, RequestEvents, beginning_events, play_run};
+use dormouse_model::{Bag, CheckpointConfig, Effect, Setup, Step, TenantWork, VmEnd, VmRequest};
 use dormouse_policies::requests::Customers;
 use dormouse_samples::Samples;
-use dormouse_units::{Bytes, Price, RequestId, Span, Stream, Time, TypeName};
+use dormouse_units::{Bytes, Price, RandomStream, RequestId, Span, Time, TypeName};
 
 /// vCPUs of a host.
 const VCPUS: u32 = 8;
@@ -43,13 +44,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mean_size = 7.0 / 3.0;
     let mean_s = (vcpus_wanted / mean_size * seconds as f64 / requests as f64) as u64;
     let began = Instant::now();
-    let room = Host { disk: Bytes::new(160 << 30), ..Host::new(VCPUS, Bytes::new(16_000_000_000)) };
+    let room = ResourceVector {
+        disk: Bytes::new(160 << 30),
+        ..ResourceVector::new(VCPUS, Bytes::new(16_000_000_000))
+    };
     let hosts = vec![room; usize::try_from(hosts).unwrap_or_default()];
     let mut run =
-        Run::of_tenants(setup(), vec![(Work::Requests, Box::new(Customers::new()))]).undigested();
+        Run::of_tenants(setup(), vec![(TenantWork::Requests, Box::new(Customers::new()))])
+            .without_digest();
     let stream = (0..requests).map(|n| Ok::<_, Infallible>(request(n, requests, seconds, mean_s)));
-    let outside = beginning(&hosts).into_iter().map(Ok);
-    let outside = outside.chain(Requested::from(stream, RequestId::new(0)));
+    let outside = beginning_events(&hosts).into_iter().map(Ok);
+    let outside = outside.chain(RequestEvents::from(stream, RequestId::new(0)));
     let (mut steps, mut granted, mut preempted) = (0_u64, 0_u64, 0_u64);
     let see = |step: &Step| {
         steps += 1;
@@ -60,7 +65,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         Ok(())
     };
     let limit = Time::from_micros(u64::MAX);
-    let end = play(&mut run, &mut Modelled::default(), outside, limit, see);
+    let end = play_run(&mut run, &mut ModelledMachines::default(), outside, limit, see);
     let took = began.elapsed();
     let peak = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = peak.lines().find(|line| line.starts_with("VmHWM")).unwrap_or_default().to_owned();
@@ -82,13 +87,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn request(n: u64, of: u64, seconds: u64, mean_s: u64) -> (Time, Request) {
-    let mut chance = Stream::new(1, "request", n);
+fn request(n: u64, of: u64, seconds: u64, mean_s: u64) -> (Time, VmRequest) {
+    let mut chance = RandomStream::new(1, "request", n);
     let at = Time::from_micros(n * (seconds * 1_000_000 / of));
-    let kind = ["small", "medium", "large"][chance.below(3)];
-    let market = if chance.below(2) == 0 { Market::Spot } else { Market::OnDemand };
-    let duration = Span::from_micros(1 + (chance.below(2_000_000) as u64) * mean_s);
-    (at, Request { kind: TypeName::from(kind), market, duration })
+    let kind = ["small", "medium", "large"][chance.draw_below(3)];
+    let market = if chance.draw_below(2) == 0 { Market::Spot } else { Market::OnDemand };
+    let duration = Span::from_micros(1 + (chance.draw_below(2_000_000) as u64) * mean_s);
+    (at, VmRequest { kind: TypeName::from(kind), market, duration })
 }
 
 fn setup() -> Setup {
@@ -100,7 +105,7 @@ fn setup() -> Setup {
         mflops: 1,
         on_demand: Some(Price::from_nanos_per_hour(50_000_000 * u64::from(vcpus))),
         spot: Some(Price::from_nanos_per_hour(10_000_000 * u64::from(vcpus))),
-        limits: Limits { spot: 0, on_demand: 0 },
+        limits: VmLimits { spot: 0, on_demand: 0 },
         burstable: None,
     };
     let types = [kind("small", 1), kind("medium", 2), kind("large", 4)];
@@ -118,10 +123,10 @@ fn setup() -> Setup {
         checkpoint: CheckpointConfig::NONE,
         interruptions: Vec::new(),
         preemption_notice: Span::from_secs(120),
-        terms: Terms {
+        terms: ProviderTerms {
             placement: Placement::Rule(PlacementRule::default()),
             tariff: TariffName::Hour,
-            ..Terms::default()
+            ..ProviderTerms::default()
         },
     }
 }

@@ -11,9 +11,9 @@ use std::{
 };
 
 use crate::{
-    cgroup::Vm,
-    criu::{Criu, RestoreMoment, Step, Version},
-    store::Store,
+    cgroup::VmGroups,
+    criu::{CriuProgram, CriuRelease, RestoreMoment, Step},
+    store::LocalCheckpoints,
     workspace::{TaskName, UserLeases, Workspace},
 };
 
@@ -23,43 +23,44 @@ mod restore;
 mod seen;
 mod take;
 
-pub use error::{Error, Result};
-pub use restore::Restored;
-pub use take::{Snapped, Taken};
+pub use error::{CheckpointerError, Result};
+pub use restore::RestoredTask;
+pub use take::{DumpedTask, SnappedTask};
 
-/// What is done with a restored task before its first instruction, or why it must not run: see [`Criu::restore`].
+/// Called before a restored task's first instruction; an error says why it must not run. See
+/// [`CriuProgram::restore_process`].
 pub type BeforeRunning<'a> = dyn FnMut(RestoreMoment) -> Step + Send + 'a;
 
-/// What is done just before a task is stopped for its checkpoint, or why it must not be.
+/// Called just before a task is stopped for its checkpoint; an error says why it must not be.
 pub type Begin<'a> = dyn FnMut() -> Step + 'a;
 
-/// What is done once a task stands still for its checkpoint, and how much CPU time it has had.
+/// Called with a task's CPU time once it stands still for its checkpoint.
 pub type OnceStopped<'a> = dyn FnMut(u64) -> Step + 'a;
 
-/// What CRIU copies at least, in bytes per second: a disk that is slow and shared does more.
+/// Smallest rate at which CRIU copies, in bytes per second: a slow and shared disk does more.
 const SLOWEST: u64 = 16 << 20;
 
-/// How long CRIU may take for so much memory, whose task must not be taken for lost meanwhile.
-fn copying(bytes: u64) -> Duration {
+/// Returns the time that CRIU may take for this much memory, during which the task must not count as lost.
+fn copying_time(bytes: u64) -> Duration {
     Duration::from_micros(bytes.saturating_mul(1_000_000) / SLOWEST)
 }
 
 /// Takes and restores checkpoints. Calls for different tasks may run at the same time.
 ///
-/// Their deadlines are those of tasks without memory: CRIU has longer the more there is to copy.
+/// Deadlines are given for tasks without memory: CRIU gets more time the more there is to copy.
 #[derive(Debug)]
 pub struct Checkpointer {
-    criu: Criu,
-    version: Version,
-    store: Store,
+    criu: CriuProgram,
+    version: CriuRelease,
+    store: LocalCheckpoints,
     tasks: PathBuf,
-    /// Who lends users to tasks, where tasks have users of their own.
+    /// Lends users to tasks; `None`: tasks have no users of their own.
     users: Option<Arc<UserLeases>>,
     /// How much longer CRIU takes than it does, as an experiment asks for: microseconds.
     slower_us: Arc<AtomicU64>,
 }
 
-/// Has CRIU take longer, until it is dropped.
+/// Slows CRIU down until dropped.
 #[derive(Debug)]
 #[must_use]
 pub struct SlowedDown {
@@ -74,16 +75,21 @@ impl Drop for SlowedDown {
 }
 
 impl Checkpointer {
-    /// With this CRIU, whose version is known from its probe, for the tasks of this workspace.
+    /// Makes the checkpointer of this workspace's tasks with this CRIU, whose version is known from its probe.
     #[must_use]
-    pub fn new(criu: Criu, version: Version, store: Store, workspace: &Workspace) -> Self {
+    pub fn new(
+        criu: CriuProgram,
+        version: CriuRelease,
+        store: LocalCheckpoints,
+        workspace: &Workspace,
+    ) -> Self {
         let slower_us = Arc::default();
-        let (tasks, users) = (workspace.tasks(), workspace.users().cloned());
+        let (tasks, users) = (workspace.tasks_directory(), workspace.user_leases().cloned());
         Self { criu, version, store, tasks, users, slower_us }
     }
 
-    /// Has CRIU take this much longer for each dump and restore, while the task stands still, until what
-    /// this returns is dropped.
+    /// Makes CRIU take this much longer for each dump and restore, while the task stands still, until the returned
+    /// value is dropped.
     pub fn slow_down(&self, by: Duration) -> SlowedDown {
         // Ten minutes: all that waits for CRIU has given up long before.
         let by_us = u64::try_from(by.as_micros()).unwrap_or(u64::MAX).min(600_000_000);
@@ -101,14 +107,16 @@ impl Checkpointer {
 
     /// The store of the checkpoints.
     #[must_use]
-    pub fn store(&self) -> &Store {
+    pub fn store(&self) -> &LocalCheckpoints {
         &self.store
     }
 
-    /// The user of a task in a VM whose tasks have users of their own: the owner of its directory.
-    fn user(&self, name: &TaskName, vm: &Vm) -> Result<Option<u32>> {
-        let directory = self.tasks.join(name.path());
+    /// Returns the user of a task, which is the owner of its directory; `None`: tasks of the VM have no users of
+    /// their own.
+    fn task_user(&self, name: &TaskName, vm: &VmGroups) -> Result<Option<u32>> {
+        let directory = self.tasks.join(name.relative_path());
         let Some(cell) = vm.cell() else { return Ok(None) };
-        cell.user(&directory).map_err(|source| Error::User { task: name.clone(), source })
+        cell.directory_user(&directory)
+            .map_err(|source| CheckpointerError::User { task: name.clone(), source })
     }
 }

@@ -3,16 +3,16 @@
 use std::{path::PathBuf, time::Duration};
 
 use crate::{
-    cgroup::{self, Hierarchy, Swept},
-    store::{self, Store},
+    cgroup::{self, CgroupHierarchy, SweptGroups},
+    store::{self, LocalCheckpoints},
     workspace::{self, Workspace},
 };
 
-/// What was found and taken away.
+/// What was found and removed.
 #[derive(Debug, Default)]
 pub struct CleanedUp {
     /// Control groups of dead workers, with the processes killed in them.
-    pub groups: Swept,
+    pub groups: SweptGroups,
     /// Checkpoints of dead workers, by run.
     pub checkpoints: Vec<PathBuf>,
 }
@@ -20,16 +20,16 @@ pub struct CleanedUp {
 /// The start-up clean-up failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum CleanupError {
     /// Control groups or processes of a dead worker are still there.
     #[error("can't remove the control groups of a dead worker")]
-    Cgroup(#[source] cgroup::Error),
+    Cgroup(#[source] cgroup::CgroupError),
     /// The checkpoint store.
     #[error("can't clean up the checkpoint store")]
-    Store(#[source] store::Error),
+    Store(#[source] store::StoreError),
     /// The directories of tasks.
     #[error("can't clean up the directories of tasks")]
-    Workspace(#[source] workspace::Error),
+    Workspace(#[source] workspace::WorkspaceError),
 }
 
 /// Removes processes and groups of dead workers, and the checkpoints in `store` and the task
@@ -44,13 +44,13 @@ pub enum Error {
 /// # Errors
 /// Where something cannot be removed within `deadline` per tree.
 pub fn clean_up(
-    hierarchy: &Hierarchy,
+    hierarchy: &CgroupHierarchy,
     workspace: &Workspace,
-    store: &Store,
+    store: &LocalCheckpoints,
     deadline: Duration,
-) -> Result<CleanedUp, Error> {
-    let groups = cgroup::sweep_stale(hierarchy, deadline).map_err(Error::Cgroup)?;
-    let checkpoints = store.remove_all().map_err(Error::Store)?;
-    workspace.remove_all_tasks().map_err(Error::Workspace)?;
+) -> Result<CleanedUp, CleanupError> {
+    let groups = cgroup::sweep_stale(hierarchy, deadline).map_err(CleanupError::Cgroup)?;
+    let checkpoints = store.remove_all().map_err(CleanupError::Store)?;
+    workspace.remove_all_tasks().map_err(CleanupError::Workspace)?;
     Ok(CleanedUp { groups, checkpoints })
 }

@@ -11,8 +11,8 @@ use nix::{
     unistd::{ForkResult, Pid, fork, getpid, getppid, setsid},
 };
 
-use crate::cgroup::{Hierarchy, InstanceName, destroy_instance};
-use crate::process::{Error, Identity, Result, pidfd, threads};
+use crate::cgroup::{CgroupHierarchy, InstanceName, destroy_instance};
+use crate::process::{ProcessError, ProcessIdentity, Result, pidfd, threads};
 
 /// The time for which the guardian tries to clear the tree; what it leaves, the next start sweeps.
 const DEADLINE: Duration = Duration::from_secs(10);
@@ -24,26 +24,27 @@ const DEADLINE: Duration = Duration::from_secs(10);
 /// leads a session of its own, so that what kills the worker's terminal group passes it by.
 /// Dropping the handle leaves it running.
 #[derive(Debug)]
-pub struct Guardian {
-    identity: Identity,
+pub struct GroupGuardian {
+    identity: ProcessIdentity,
 }
 
-impl Guardian {
+impl GroupGuardian {
     /// Starts the guardian of this process, whose tree will be called `name`.
     ///
-    /// To be called before any thread is started: it forks and goes on in the child.
+    /// Must be called before any thread is started: it forks and continues in the child.
     ///
     /// # Errors
-    /// Where there are threads already, or nobody can say, or the fork fails.
+    ///
+    /// There are threads already, that can't be found out, or the fork fails.
     #[expect(unsafe_code, reason = "fork is unsafe in general")]
-    pub fn start(hierarchy: &Hierarchy, name: InstanceName) -> Result<Self> {
-        let threads = threads::count()
-            .map_err(|source| Error::Proc { path: threads::LIST.into(), source })?;
+    pub fn start_guardian(hierarchy: &CgroupHierarchy, name: InstanceName) -> Result<Self> {
+        let threads = threads::count_threads()
+            .map_err(|source| ProcessError::Proc { path: threads::LIST.into(), source })?;
         if threads != 1 {
-            return Err(Error::TooLate { threads });
+            return Err(ProcessError::TooLate { threads });
         }
         let worker = getpid();
-        let guard = |step| move |e: nix::Error| Error::Guardian { step, source: e.into() };
+        let guard = |step| move |e: nix::Error| ProcessError::Guardian { step, source: e.into() };
         // SAFETY: this process has one thread, so the child may do anything.
         match unsafe { fork() }.map_err(guard("fork"))? {
             ForkResult::Child => {
@@ -53,26 +54,26 @@ impl Guardian {
                 unsafe { libc::_exit(code) }
             }
             ForkResult::Parent { child } => {
-                Ok(Self { identity: Identity::of_process(child.as_raw())? })
+                Ok(Self { identity: ProcessIdentity::of_process(child.as_raw())? })
             }
         }
     }
 
     /// The identity of the guardian's process.
     #[must_use]
-    pub fn identity(&self) -> Identity {
+    pub fn identity(&self) -> ProcessIdentity {
         self.identity
     }
 
-    /// Whether it still watches. Where somebody killed it, an abrupt end of the worker
-    /// leaves its tasks until the next worker's start.
+    /// Returns whether it still watches. If it was killed, an abrupt end of the worker leaves its tasks until the
+    /// next worker's start.
     #[must_use]
     pub fn is_alive(&self) -> bool {
         self.identity.is_alive()
     }
 }
 
-fn keep_watch(worker: Pid, hierarchy: &Hierarchy, name: InstanceName) -> io::Result<()> {
+fn keep_watch(worker: Pid, hierarchy: &CgroupHierarchy, name: InstanceName) -> io::Result<()> {
     setsid()?;
     let watched = pidfd::open(worker.as_raw());
     close_everything_but(watched.as_ref().ok().map(AsRawFd::as_raw_fd))?;

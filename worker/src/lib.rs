@@ -22,8 +22,7 @@
 //! The order at a worker's start, before its first thread: detect the control groups, make
 //! them writable, start the guardian, enter the workspace; then clean up, and create the tree.
 
-/// The target of spans for whoever traces a worker: of dumps, restores and transfers. Where nobody
-/// does, one costs a comparison.
+/// Tracing target of spans: of dumps, restores and transfers. Without a subscriber, a span costs one comparison.
 pub const SPANS: &str = "spans";
 
 pub mod agent;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// A span in microseconds; the most there can be where it is longer.
-pub(crate) fn micros(span: Duration) -> u64 {
+/// Returns a span in whole microseconds, or the largest number if it is longer.
+pub(crate) fn whole_micros(span: Duration) -> u64 {
     u64::try_from(span.as_micros()).unwrap_or(u64::MAX)
 }

@@ -3,11 +3,11 @@
 
 use std::{env, fs, path::Path};
 
-use crate::cgroup::Hierarchy;
+use crate::cgroup::CgroupHierarchy;
 
 /// A place that processes run in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum ProcessPlace {
     /// A host, or a virtual machine.
     Host,
     /// A service of systemd.
@@ -18,28 +18,28 @@ pub enum Place {
     Podman,
     /// A container of a pod of Kubernetes.
     Kubernetes,
-    /// A container of an engine that leaves no mark of its own.
+    /// A container of an unknown engine.
     Container,
 }
 
-/// The marks by which a place is told.
+/// Marks by which it is known where a process runs.
 #[derive(Debug, Default)]
-struct Marks {
+struct PlaceMarks {
     dockerenv: bool,
     containerenv: bool,
     kubernetes: bool,
     /// `$container` of this process or of PID 1.
     container: bool,
     invocation: bool,
-    /// Whether the kernel's threads can be seen, as in no PID namespace but the first: what is there of
-    /// a container's engine came with the host's file system then.
+    /// True if the kernel's threads are visible, as in the first PID namespace only: marks of a container engine then
+    /// came with the host's file system.
     kthreads: bool,
     /// The text of `/proc/self/cgroup`.
     groups: String,
 }
 
-impl Marks {
-    fn look() -> Self {
+impl PlaceMarks {
+    fn read_marks() -> Self {
         let exists = |path: &str| Path::new(path).exists();
         let is_set = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
         let init = fs::read("/proc/1/environ").unwrap_or_default();
@@ -57,42 +57,42 @@ impl Marks {
         }
     }
 
-    fn place(&self) -> Place {
+    fn judge_place(&self) -> ProcessPlace {
         let in_group = |names: &[&str]| names.iter().any(|name| self.groups.contains(name));
         // A shell of a unit has its variable, too, but is in a scope.
         let is_service = || self.groups.lines().any(|line| line.ends_with(".service"));
         match self {
-            Self { kubernetes: true, .. } => Place::Kubernetes,
-            Self { containerenv: true, kthreads: false, .. } => Place::Podman,
-            Self { dockerenv: true, kthreads: false, .. } => Place::Docker,
-            _ if in_group(&["/kubepods", "/kubelet"]) => Place::Kubernetes,
-            _ if in_group(&["/libpod"]) => Place::Podman,
-            _ if in_group(&["/docker/", "/docker-"]) => Place::Docker,
-            Self { container: true, kthreads: false, .. } => Place::Container,
-            _ if in_group(&["/lxc", "/machine.slice"]) => Place::Container,
-            Self { invocation: true, .. } if is_service() => Place::Unit,
-            _ => Place::Host,
+            Self { kubernetes: true, .. } => ProcessPlace::Kubernetes,
+            Self { containerenv: true, kthreads: false, .. } => ProcessPlace::Podman,
+            Self { dockerenv: true, kthreads: false, .. } => ProcessPlace::Docker,
+            _ if in_group(&["/kubepods", "/kubelet"]) => ProcessPlace::Kubernetes,
+            _ if in_group(&["/libpod"]) => ProcessPlace::Podman,
+            _ if in_group(&["/docker/", "/docker-"]) => ProcessPlace::Docker,
+            Self { container: true, kthreads: false, .. } => ProcessPlace::Container,
+            _ if in_group(&["/lxc", "/machine.slice"]) => ProcessPlace::Container,
+            Self { invocation: true, .. } if is_service() => ProcessPlace::Unit,
+            _ => ProcessPlace::Host,
         }
     }
 }
 
-impl Place {
+impl ProcessPlace {
     /// The place of this process. The mark of Podman lies in `/run`, which workers hide.
     #[must_use]
-    pub fn detect() -> Self {
-        Marks::look().place()
+    pub fn detect_place() -> Self {
+        PlaceMarks::read_marks().judge_place()
     }
 
-    /// Whether an engine has put a container around the process.
+    /// Returns whether the process runs in a container.
     #[must_use]
     pub fn is_container(self) -> bool {
         !matches!(self, Self::Host | Self::Unit)
     }
 
-    /// The place in words, with the kind of control groups that it has.
+    /// Describes the place in words, with its kind of control groups.
     #[must_use]
-    pub fn words(self, hierarchy: Option<&Hierarchy>, has_both: bool) -> String {
-        let groups = match hierarchy.map(Hierarchy::is_v2) {
+    pub fn place_words(self, hierarchy: Option<&CgroupHierarchy>, has_both: bool) -> String {
+        let groups = match hierarchy.map(CgroupHierarchy::is_v2) {
             None => "without control groups that can be used",
             Some(true) => "with control groups of version 2",
             Some(false) if has_both => "with control groups of both versions (hybrid)",
@@ -109,7 +109,7 @@ impl Place {
         format!("{what}, {groups}")
     }
 
-    /// What to add for capabilities that are lacking, named without `CAP_`.
+    /// Describes how to add missing capabilities, named without `CAP_`.
     #[must_use]
     pub fn to_add_capabilities(self, names: &[&str]) -> String {
         let list = names.join(", ");
@@ -136,7 +136,7 @@ impl Place {
         }
     }
 
-    /// What to add where the filter of system calls is in the way.
+    /// Describes how to lift a filter of system calls.
     #[must_use]
     pub fn to_lift_seccomp(self) -> String {
         match self {
@@ -158,7 +158,7 @@ impl Place {
         }
     }
 
-    /// What to add where the user is not root.
+    /// Describes how to become root.
     #[must_use]
     pub fn to_be_root(self) -> String {
         match self {
@@ -172,7 +172,7 @@ impl Place {
         }
     }
 
-    /// What to add where a mount is refused.
+    /// Describes how to allow a refused mount.
     #[must_use]
     pub fn to_mount(self) -> String {
         match self {
@@ -195,7 +195,7 @@ impl Place {
         }
     }
 
-    /// What to add for a group with less weight than its neighbours.
+    /// Describes how to raise the weight of a group that has less than its neighbours.
     #[must_use]
     pub fn to_weigh_more(self) -> String {
         match self {
@@ -229,38 +229,64 @@ mod tests {
 
     #[test]
     fn a_place_is_told_by_its_marks() {
-        let of = |groups: &str| Marks { groups: groups.to_owned(), ..Marks::default() };
+        let of = |groups: &str| PlaceMarks { groups: groups.to_owned(), ..PlaceMarks::default() };
         let none = of("0::/user.slice/user-0.slice/session-1.scope\n");
-        assert_eq!(none.place(), Place::Host);
-        let shell = Marks { invocation: true, ..none };
-        assert_eq!(shell.place(), Place::Host, "a shell inherits the variable of a unit");
+        assert_eq!(none.judge_place(), ProcessPlace::Host);
+        let shell = PlaceMarks { invocation: true, ..none };
+        assert_eq!(
+            shell.judge_place(),
+            ProcessPlace::Host,
+            "a shell inherits the variable of a unit"
+        );
         let unit = "4:cpu:/system.slice/dormouse.service\n0::/system.slice/dormouse.service\n";
-        assert_eq!(Marks { invocation: true, ..of(unit) }.place(), Place::Unit);
-        assert_eq!(Marks { dockerenv: true, ..of("0::/\n") }.place(), Place::Docker);
-        let image = Marks { dockerenv: true, kthreads: true, ..of("0::/\n") };
-        assert_eq!(image.place(), Place::Host, "a machine made from an image");
-        assert_eq!(of("9:cpu:/docker/0123\n").place(), Place::Docker);
-        assert_eq!(of("0::/system.slice/docker-0123.scope\n").place(), Place::Docker);
-        assert_eq!(Marks { containerenv: true, ..of("0::/\n") }.place(), Place::Podman);
-        assert_eq!(of("0::/machine.slice/libpod-0123.scope\n").place(), Place::Podman);
-        let pod = Marks { kubernetes: true, dockerenv: true, ..of("0::/\n") };
-        assert_eq!(pod.place(), Place::Kubernetes);
-        assert_eq!(of("3:cpu:/kubepods/burstable/pod1/2\n").place(), Place::Kubernetes);
-        assert_eq!(Marks { container: true, ..of("0::/\n") }.place(), Place::Container);
+        assert_eq!(PlaceMarks { invocation: true, ..of(unit) }.judge_place(), ProcessPlace::Unit);
+        assert_eq!(
+            PlaceMarks { dockerenv: true, ..of("0::/\n") }.judge_place(),
+            ProcessPlace::Docker
+        );
+        let image = PlaceMarks { dockerenv: true, kthreads: true, ..of("0::/\n") };
+        assert_eq!(image.judge_place(), ProcessPlace::Host, "a machine made from an image");
+        assert_eq!(of("9:cpu:/docker/0123\n").judge_place(), ProcessPlace::Docker);
+        assert_eq!(of("0::/system.slice/docker-0123.scope\n").judge_place(), ProcessPlace::Docker);
+        assert_eq!(
+            PlaceMarks { containerenv: true, ..of("0::/\n") }.judge_place(),
+            ProcessPlace::Podman
+        );
+        assert_eq!(of("0::/machine.slice/libpod-0123.scope\n").judge_place(), ProcessPlace::Podman);
+        let pod = PlaceMarks { kubernetes: true, dockerenv: true, ..of("0::/\n") };
+        assert_eq!(pod.judge_place(), ProcessPlace::Kubernetes);
+        assert_eq!(
+            of("3:cpu:/kubepods/burstable/pod1/2\n").judge_place(),
+            ProcessPlace::Kubernetes
+        );
+        assert_eq!(
+            PlaceMarks { container: true, ..of("0::/\n") }.judge_place(),
+            ProcessPlace::Container
+        );
     }
 
     #[test]
     fn a_remedy_is_a_line_to_add_there() {
         let caps = ["SYS_ADMIN", "SYS_TIME"];
-        let docker = Place::Docker.to_add_capabilities(&caps);
+        let docker = ProcessPlace::Docker.to_add_capabilities(&caps);
         assert!(docker.contains("--cap-add SYS_ADMIN --cap-add SYS_TIME"), "{docker}");
         assert!(docker.contains("cap_add: [SYS_ADMIN, SYS_TIME]"), "{docker}");
-        let pod = Place::Kubernetes.to_add_capabilities(&caps);
+        let pod = ProcessPlace::Kubernetes.to_add_capabilities(&caps);
         assert!(pod.contains("capabilities: {add: [SYS_ADMIN, SYS_TIME]}"), "{pod}");
-        let unit = Place::Unit.to_add_capabilities(&caps);
+        let unit = ProcessPlace::Unit.to_add_capabilities(&caps);
         assert!(unit.contains("CAP_SYS_ADMIN CAP_SYS_TIME"), "{unit}");
-        assert!(Place::Podman.to_lift_seccomp().starts_with("podman run --security-opt seccomp="));
-        let places = [Place::Host, Place::Unit, Place::Podman, Place::Kubernetes, Place::Container];
+        assert!(
+            ProcessPlace::Podman
+                .to_lift_seccomp()
+                .starts_with("podman run --security-opt seccomp=")
+        );
+        let places = [
+            ProcessPlace::Host,
+            ProcessPlace::Unit,
+            ProcessPlace::Podman,
+            ProcessPlace::Kubernetes,
+            ProcessPlace::Container,
+        ];
         for place in places {
             let all = [place.to_be_root(), place.to_mount(), place.to_weigh_more()];
             assert!(all.iter().all(|line| !line.is_empty() && !line.contains('\n')), "{all:?}");

@@ -12,14 +12,14 @@ use std::{
 
 use blake3::Hasher;
 
-/// The length of what becomes a hole where it is all zeros: a page of a tmpfs.
+/// Block size in bytes: a block of zeros becomes a hole. It is the page size of a tmpfs.
 const BLOCK: usize = 4096;
 const ZEROS: [u8; BLOCK] = [0; BLOCK];
-/// Large enough for the wide SIMD paths of BLAKE3, small enough for the second-level cache.
+/// Bytes that are read at once: enough for the wide SIMD code of BLAKE3, and few enough for the second-level cache.
 const CHUNK: usize = 256 << 10;
 
-/// An empty file that is written from its beginning to its end. Blocks of zeros become holes, so that a sparse
-/// file stays sparse wherever it goes.
+/// File that is empty at first, and is written from its beginning to its end. Blocks of zeros become holes, so that a
+/// sparse file stays sparse wherever it is copied.
 #[derive(Debug)]
 pub(crate) struct SparseFile {
     file: File,
@@ -43,12 +43,13 @@ impl SparseFile {
         Ok(())
     }
 
-    /// Writes all that is in a file from where it is read next, at most so many bytes. Its holes are not read.
-    pub(crate) fn fill(&mut self, from: &mut File, most: u64) -> io::Result<()> {
+    /// Appends the rest of the file `from`, beginning at its current offset, but at most `most` bytes. Holes of
+    /// `from` aren't read.
+    pub(crate) fn fill_from(&mut self, from: &mut File, most: u64) -> io::Result<()> {
         let most = most.saturating_sub(self.length);
         read_pieces(from, most, |piece| match piece {
-            Piece::Data(bytes) => self.write(bytes),
-            Piece::Hole(length) => {
+            FilePiece::Data(bytes) => self.write(bytes),
+            FilePiece::Hole(length) => {
                 update_with_zeros(&mut self.hasher, length);
                 self.length += length;
                 Ok(())
@@ -56,50 +57,51 @@ impl SparseFile {
         })
     }
 
-    /// The file with its whole length, and the digest of what was written.
-    pub(crate) fn finish(self) -> io::Result<(File, blake3::Hash)> {
+    /// Sets the whole length of the file, and returns it with the digest of its contents.
+    pub(crate) fn finish_file(self) -> io::Result<(File, blake3::Hash)> {
         self.file.set_len(self.length)?;
         Ok((self.file, self.hasher.finalize()))
     }
 }
 
-/// The bytes that the blocks at the beginning have in all which are zeros, or are not.
-fn leading(bytes: &[u8], are_zeros: bool) -> usize {
+/// Returns the number of bytes at the beginning of `bytes` that are in whole blocks of zeros (`are_zeros`), or in
+/// blocks that aren't.
+fn leading_bytes(bytes: &[u8], are_zeros: bool) -> usize {
     let is_zero = |block: &[u8]| ZEROS.get(..block.len()) == Some(block);
     bytes.chunks(BLOCK).take_while(|block| is_zero(block) == are_zeros).map(<[u8]>::len).sum()
 }
 
-/// A part of a file.
-enum Piece<'a> {
+/// Part of a file.
+enum FilePiece<'a> {
     Data(&'a [u8]),
-    /// So many zeros that are stored nowhere.
+    /// Hole of this many zeros, which are stored nowhere.
     Hole(u64),
 }
 
-/// Shows a file from where it is read next to its end, at most so many bytes. Holes are looked for by `SEEK_DATA`
-/// and `SEEK_HOLE` (lseek(2)); a file system that has neither says that all is data.
+/// Passes the pieces of a file from its current offset to its end, but at most so many bytes. Finds holes by
+/// `SEEK_DATA` and `SEEK_HOLE` (lseek(2)). A file system without these says that the whole file is data.
 fn read_pieces(
     from: &mut File,
     most: u64,
-    mut see: impl FnMut(Piece<'_>) -> io::Result<()>,
+    mut see: impl FnMut(FilePiece<'_>) -> io::Result<()>,
 ) -> io::Result<()> {
     // Of thousands of small files each would have a large one.
     let mut buffer = vec![0; CHUNK.min(usize::try_from(most).unwrap_or(CHUNK)).max(1)];
     let mut at = from.stream_position()?;
     let end = at.saturating_add(most);
     while at < end {
-        let data = seek(from, at, libc::SEEK_DATA)?;
+        let data = seek_next(from, at, libc::SEEK_DATA)?;
         // Behind the last data there may be a hole, up to the end of the file.
         let length = from.metadata()?.len().max(at);
         let next = data.unwrap_or(length).min(end);
         if next > at {
-            see(Piece::Hole(next - at))?;
+            see(FilePiece::Hole(next - at))?;
             at = next;
         }
         if data.is_none() {
             break;
         }
-        let hole = seek(from, at, libc::SEEK_HOLE)?.unwrap_or(end).min(end);
+        let hole = seek_next(from, at, libc::SEEK_HOLE)?.unwrap_or(end).min(end);
         from.seek(io::SeekFrom::Start(at))?;
         while at < hole {
             let wanted = usize::try_from(hole - at).unwrap_or(CHUNK).min(buffer.len());
@@ -107,7 +109,7 @@ fn read_pieces(
                 // It has become shorter meanwhile.
                 Ok(0) => return Ok(()),
                 Ok(n) => {
-                    see(Piece::Data(buffer.get(..n).unwrap_or_default()))?;
+                    see(FilePiece::Data(buffer.get(..n).unwrap_or_default()))?;
                     at += n as u64;
                 }
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
@@ -119,8 +121,8 @@ fn read_pieces(
     Ok(())
 }
 
-/// Where the next data or hole begins; `None` where there is no more data.
-fn seek(file: &File, from: u64, what: libc::c_int) -> io::Result<Option<u64>> {
+/// Returns the offset at which the next data or hole begins; `None` if no data follow.
+fn seek_next(file: &File, from: u64, what: libc::c_int) -> io::Result<Option<u64>> {
     let from = i64::try_from(from).map_err(io::Error::other)?;
     #[expect(unsafe_code, reason = "the standard library seeks to no data")]
     // SAFETY: takes numbers, of a file that is open.
@@ -139,12 +141,12 @@ fn seek(file: &File, from: u64, what: libc::c_int) -> io::Result<Option<u64>> {
     }
 }
 
-/// Writes bytes at a place of a file that has a hole there, but for blocks of zeros.
+/// Writes bytes into a hole of a file, except blocks of zeros.
 fn write_blocks(file: &File, mut at: u64, bytes: &[u8]) -> io::Result<()> {
     let mut rest = bytes;
     while !rest.is_empty() {
-        let (zeros, after) = rest.split_at(leading(rest, true));
-        let (data, after) = after.split_at(leading(after, false));
+        let (zeros, after) = rest.split_at(leading_bytes(rest, true));
+        let (data, after) = after.split_at(leading_bytes(after, false));
         at += zeros.len() as u64;
         if !data.is_empty() {
             file.write_all_at(data, at)?;
@@ -164,19 +166,20 @@ fn update_with_zeros(hasher: &mut Hasher, mut length: u64) {
     }
 }
 
-/// Copies a file of this length into an empty one, with its holes.
+/// Copies a file of this length into an empty file, and keeps its holes.
 ///
 /// # Errors
-/// It is shorter than that, or the system refuses.
+///
+/// The file is shorter than that, or the system refuses.
 pub(crate) fn copy_whole(from: &mut File, empty: File, length: u64) -> io::Result<File> {
     let mut copied = 0;
     read_pieces(from, length, |piece| {
         copied += match piece {
-            Piece::Data(bytes) => {
+            FilePiece::Data(bytes) => {
                 write_blocks(&empty, copied, bytes)?;
                 bytes.len() as u64
             }
-            Piece::Hole(length) => length,
+            FilePiece::Hole(length) => length,
         };
         Ok(())
     })?;
@@ -187,17 +190,17 @@ pub(crate) fn copy_whole(from: &mut File, empty: File, length: u64) -> io::Resul
     Ok(empty)
 }
 
-/// Length and digest of a file from where it is read next, of which at most so many bytes are read. Its holes are not
-/// read.
-pub(crate) fn digest(from: &mut File, most: u64) -> io::Result<(u64, blake3::Hash)> {
+/// Returns the length and digest of a file from its current offset, of which at most so many bytes are read. Its
+/// holes aren't read.
+pub(crate) fn digest_file(from: &mut File, most: u64) -> io::Result<(u64, blake3::Hash)> {
     let (mut hasher, mut length) = (Hasher::new(), 0);
     read_pieces(from, most, |piece| {
         match piece {
-            Piece::Data(bytes) => {
+            FilePiece::Data(bytes) => {
                 hasher.update(bytes);
                 length += bytes.len() as u64;
             }
-            Piece::Hole(zeros) => {
+            FilePiece::Hole(zeros) => {
                 update_with_zeros(&mut hasher, zeros);
                 length += zeros;
             }
@@ -207,8 +210,8 @@ pub(crate) fn digest(from: &mut File, most: u64) -> io::Result<(u64, blake3::Has
     Ok((length, hasher.finalize()))
 }
 
-/// Creates a file that is the worker's alone, in place of what a broken copy left.
-pub(crate) fn create(path: &Path) -> io::Result<File> {
+/// Creates a file that only the worker's user can use. Replaces a file that an interrupted copy left.
+pub(crate) fn create_private(path: &Path) -> io::Result<File> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
@@ -241,9 +244,9 @@ mod tests {
         let mut written = tempfile::tempfile().unwrap();
         written.write_all_at(&content, 0).unwrap();
         let mut sparse = SparseFile::new(File::create_new(&path).unwrap());
-        sparse.fill(&mut written, u64::MAX).unwrap();
+        sparse.fill_from(&mut written, u64::MAX).unwrap();
         assert_eq!(sparse.length(), content.len() as u64);
-        let (file, digest) = sparse.finish().unwrap();
+        let (file, digest) = sparse.finish_file().unwrap();
         assert_eq!(digest, blake3::hash(&content));
         assert!(file.metadata().unwrap().blocks() * 512 <= 16 << 10);
         let mut back = Vec::new();
@@ -251,8 +254,8 @@ mod tests {
         assert!(back == content);
         // One that ends with a hole.
         let mut sparse = SparseFile::new(tempfile::tempfile().unwrap());
-        sparse.fill(&mut file_with(9000, 0, &[]), 8000).unwrap();
-        assert_eq!(sparse.finish().unwrap().0.metadata().unwrap().len(), 8000);
+        sparse.fill_from(&mut file_with(9000, 0, &[]), 8000).unwrap();
+        assert_eq!(sparse.finish_file().unwrap().0.metadata().unwrap().len(), 8000);
     }
 
     #[test]
@@ -267,7 +270,7 @@ mod tests {
             let mut content = Vec::new();
             (&file).take(most).read_to_end(&mut content).unwrap();
             file.rewind().unwrap();
-            let found = digest(&mut file, most).unwrap();
+            let found = digest_file(&mut file, most).unwrap();
             assert_eq!(found, (content.len() as u64, blake3::hash(&content)), "{length} {at}");
             file.rewind().unwrap();
             let copy = copy_whole(&mut file, tempfile::tempfile().unwrap(), content.len() as u64);

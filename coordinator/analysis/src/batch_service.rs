@@ -49,7 +49,7 @@ impl ServiceTally {
     #[must_use]
     pub fn new(setup: &Setup) -> Self {
         let all = (0_u32..).map(TaskId::new).take(setup.bag.tasks.len());
-        let submitted = all.map(|task| (task, setup.submitted(task)));
+        let submitted = all.map(|task| (task, setup.submission_time(task)));
         Self {
             submitted: submitted.filter(|(_, at)| *at > Time::ZERO).collect(),
             ..Self::default()

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use dormouse_model::{Effect, Event, HostLoad, Notice, Report, Step, VmEnd};
+use dormouse_model::{Effect, Event, LoadReport, Notice, Report, Step, VmEnd};
 use dormouse_units::{Bytes, CheckpointSeq, HostId, Ppm, Span, TaskId, Time, VmId};
 
 pub use jobs::{JobFacts, JobMove};
@@ -40,7 +40,7 @@ pub struct LiveFacts {
     /// Number of VMs that their host had made only after their boot time was over.
     pub made_late: u32,
     /// Load of each host beside the run, as last reported.
-    pub loads: BTreeMap<HostId, HostLoad>,
+    pub loads: BTreeMap<HostId, LoadReport>,
     /// Hosts that reported impossible measurements, with the first of these.
     pub disbelieved: BTreeMap<HostId, String>,
     /// Evidence on the hosts: their jails and the spot checks.

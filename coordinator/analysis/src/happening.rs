@@ -1,7 +1,9 @@
 //! One line of words for a step of a run: the event, the provider's acts and the decisions.
 
-use dormouse_cloud::{Action, Target};
-use dormouse_model::{CheckFinding, Decision, Effect, Event, Felt, Report, StartReason, Step};
+use dormouse_cloud::{InterruptionAction, InterruptionTarget};
+use dormouse_model::{
+    CheckFinding, Decision, Effect, Event, FaultState, Report, StartReason, Step,
+};
 use dormouse_units::{Ppm, Span};
 
 use crate::words;
@@ -39,7 +41,7 @@ impl StepSummary {
             line.add(text);
         }
         line.told = 0;
-        let refused = |place| step.effects.iter().any(|effect| effect.refuses(place));
+        let refused = |place| step.effects.iter().any(|effect| effect.refuses_decision(place));
         for (place, decision) in step.decisions.iter().enumerate() {
             let Some(text) = words::decided(decision) else { continue };
             if kind == "note" {
@@ -95,23 +97,23 @@ pub const fn why_started(reason: StartReason) -> &'static str {
 
 /// The name of an act of the provider.
 #[must_use]
-pub const fn act(action: Action) -> &'static str {
+pub const fn act(action: InterruptionAction) -> &'static str {
     match action {
-        Action::Hibernate => "hibernate",
-        Action::Resume => "resume",
-        Action::Preempt => "preempt",
-        Action::Rebalance => "rebalance",
+        InterruptionAction::Hibernate => "hibernate",
+        InterruptionAction::Resume => "resume",
+        InterruptionAction::Preempt => "preempt",
+        InterruptionAction::Rebalance => "rebalance",
     }
 }
 
 /// The VMs that an act of the provider aims at, in words.
 #[must_use]
-pub fn meant(target: &Target) -> String {
+pub fn meant(target: &InterruptionTarget) -> String {
     match target {
-        Target::Type(kind) => format!("all spot {kind}"),
-        Target::Vm(vm) => vm.to_string(),
-        Target::Zone(zone) => format!("all spot VMs of {zone}"),
-        Target::All => "all spot VMs".to_owned(),
+        InterruptionTarget::Type(kind) => format!("all spot {kind}"),
+        InterruptionTarget::Vm(vm) => vm.to_string(),
+        InterruptionTarget::Zone(zone) => format!("all spot VMs of {zone}"),
+        InterruptionTarget::All => "all spot VMs".to_owned(),
     }
 }
 
@@ -162,9 +164,9 @@ fn event_words(event: &Event) -> Told {
         }
         Event::FaultFelt { fault, host, felt, .. } => {
             let text = match felt {
-                Felt::Begun => format!("{fault} is in effect on {host}"),
-                Felt::Over => format!("{fault} is over on {host}"),
-                Felt::Refused { why } => format!("{fault} can't be had on {host}: {why}"),
+                FaultState::Begun => format!("{fault} is in effect on {host}"),
+                FaultState::Over => format!("{fault} is over on {host}"),
+                FaultState::Refused { why } => format!("{fault} can't be had on {host}: {why}"),
             };
             ("host", Some(text), vec![host.to_string()])
         }
@@ -334,7 +336,7 @@ fn effect_words(effect: &Effect) -> Option<(&'static str, String, Vec<String>)> 
         Effect::VmHibernated { vm, .. } => vm_alone(format!("{vm} is hibernated"), vm),
         Effect::VmResumed { vm, .. } => vm_alone(format!("{vm} is resumed"), vm),
         Effect::VmEnded { vm, why, cost } => {
-            let why = why.word().replace('-', " ");
+            let why = why.one_word().replace('-', " ");
             vm_alone(format!("{vm} ended ({why}), cost ${:.4}", cost.as_usd()), vm)
         }
         Effect::CheckpointAsked { task, vm, .. } => {
@@ -419,7 +421,7 @@ mod tests {
             ("task", ["host1", "task5", "vm3"].map(str::to_owned).to_vec())
         );
 
-        let (target, action) = (Target::Vm(vm), Action::Hibernate);
+        let (target, action) = (InterruptionTarget::Vm(vm), InterruptionAction::Hibernate);
         let why = "to see".to_owned();
         let mut asked = step(Event::Interrupt { target: target.clone(), action, why });
         let (asked_at, vms, left) = (asked.at, vec![vm], Vec::new());

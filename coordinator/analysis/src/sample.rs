@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 
-use dormouse_cloud::{Action, Market, Target};
+use dormouse_cloud::{InterruptionAction, InterruptionTarget, Market};
 use dormouse_engine::Run;
 use dormouse_estimate::{BatchMeans, Estimate, Series};
-use dormouse_model::{Effect, Setup, Step, Tenants, Work};
+use dormouse_model::{Effect, Setup, Step, TenantWork, Tenants};
 use dormouse_units::{Money, Span, Time, TypeName, VmId};
 use serde::{Deserialize, Serialize};
 
@@ -104,9 +104,9 @@ impl RunTally {
                 && !is_deferred(step, effect)
             {
                 match action {
-                    Action::Hibernate => self.hibernation_events += 1,
-                    Action::Resume => self.resume_events += 1,
-                    Action::Preempt | Action::Rebalance => {}
+                    InterruptionAction::Hibernate => self.hibernation_events += 1,
+                    InterruptionAction::Resume => self.resume_events += 1,
+                    InterruptionAction::Preempt | InterruptionAction::Rebalance => {}
                 }
             }
         }
@@ -144,11 +144,12 @@ impl RunTally {
 
     /// The figures of a bag, in a run that is over.
     fn of_bag(&self, run: &Run) -> BTreeMap<String, f64> {
-        let (setup, over) = (run.setup(), run.over().unwrap_or(Time::ZERO));
+        let (setup, over) = (run.setup(), run.over_at().unwrap_or(Time::ZERO));
         // The bag's own makespan, where parallel jobs share the run.
-        let mut tenants = run.tenants(over);
-        let makespan =
-            tenants.find(|t| matches!(t.work, Work::Bag | Work::All)).and_then(|bag| bag.makespan);
+        let mut tenants = run.tenant_views(over);
+        let makespan = tenants
+            .find(|t| matches!(t.work, TenantWork::Bag | TenantWork::All))
+            .and_then(|bag| bag.makespan);
         let met = makespan.is_some_and(|end| end <= Time::ZERO + setup.bag.deadline);
         let sharing = run.sharing();
         // The other tenants don't pay for what the provider's customers use.
@@ -157,11 +158,11 @@ impl RunTally {
         let burstable =
             |kind: &TypeName| setup.catalogue.get(kind).is_some_and(|t| t.burstable.is_some());
         let burstables: Money =
-            vms().filter(|vm| burstable(&vm.kind)).map(|vm| vm.owed(over)).sum();
+            vms().filter(|vm| burstable(&vm.kind)).map(|vm| vm.owed_at(over)).sum();
         let later = vms().filter(|vm| {
             vm.market == Market::OnDemand && !burstable(&vm.kind) && vm.launched > Time::ZERO
         });
-        let (cost, counts): (Money, _) = (vms().map(|vm| vm.owed(over)).sum(), run.counts());
+        let (cost, counts): (Money, _) = (vms().map(|vm| vm.owed_at(over)).sum(), run.counts());
         let others = Money::from_nanos(cost.as_nanos() - burstables.as_nanos());
         let later = u32::try_from(later.count()).unwrap_or(u32::MAX);
         let mut figures: BTreeMap<String, f64> = [
@@ -298,7 +299,11 @@ pub fn request_figures(of: &requests::RequestFigures) -> impl Iterator<Item = (&
 /// Whether an effect is a hibernation that waited for its VM to boot. It follows from an earlier
 /// act of the provider that the log has already, and does not count as another act.
 pub(crate) fn is_deferred(step: &Step, effect: &Effect) -> bool {
-    let Effect::Interrupted { action: Action::Hibernate, target: Target::Vm(hit), .. } = effect
+    let Effect::Interrupted {
+        action: InterruptionAction::Hibernate,
+        target: InterruptionTarget::Vm(hit),
+        ..
+    } = effect
     else {
         return false;
     };

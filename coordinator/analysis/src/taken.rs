@@ -1,8 +1,8 @@
 //! VMs that the provider took from one tenant for another: whose launch took which VM, its cost for
 //! the owner and its benefit for the taker.
 
-use dormouse_cloud::{Action, Charge};
-use dormouse_model::{Tenants, VmEnd, Work};
+use dormouse_cloud::{ChargedInterval, InterruptionAction};
+use dormouse_model::{TenantWork, Tenants, VmEnd};
 use dormouse_units::{Money, Ppm, RequestId, Span, TaskId, Time, VmId};
 
 use crate::{AttemptEnd, AttemptHistory, RunRecord, TaskHistory, VmDisplacement, VmHistory};
@@ -31,7 +31,7 @@ pub struct TakenVm<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VmTenant {
     /// Work of the tenant.
-    pub work: Work,
+    pub work: TenantWork,
     /// Request that the VM was launched for, if a customer of the provider has it.
     pub request: Option<RequestId>,
 }
@@ -158,7 +158,7 @@ fn tenant_of(vm: VmId, tenants: &Tenants) -> Option<VmTenant> {
 }
 
 fn displacement_end(vm: &VmHistory, how: &VmDisplacement) -> DisplacementEnd {
-    if how.action == Action::Hibernate {
+    if how.action == InterruptionAction::Hibernate {
         let froze = vm.hibernations.iter().find(|it| it.asked >= how.at);
         if let Some(froze) = froze {
             return DisplacementEnd::Hibernated(froze.frozen, froze.resumed.map(|(_, at)| at));
@@ -212,7 +212,7 @@ fn left_behind(
 
 /// Price of a vCPU of this VM for the time `lost`: its part of the VM's cost, under any tariff.
 fn price_of_time(vm: &VmHistory, lost: Span) -> Money {
-    let ran: Span = vm.charges().iter().map(Charge::duration).sum();
+    let ran: Span = vm.charges().iter().map(ChargedInterval::duration).sum();
     let all = u128::from(ran.as_micros()) * u128::from(vm.vcpus.max(1));
     let cost = u128::try_from(vm.cost().as_nanos()).unwrap_or(0);
     let part = (cost * u128::from(lost.as_micros())).checked_div(all).unwrap_or(0);
@@ -223,7 +223,7 @@ fn price_of_time(vm: &VmHistory, lost: Span) -> Money {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TenantToll {
     /// Work of the tenant.
-    pub work: Work,
+    pub work: TenantWork,
     /// Number of the tenant's VMs that were taken.
     pub vms_lost: usize,
     /// Number of tasks that were on them.
@@ -248,10 +248,10 @@ pub struct TenantToll {
 /// Costs and benefits of taken VMs for each of these tenants.
 #[must_use]
 pub fn tolls(taken: &[TakenVm<'_>], tenants: &Tenants) -> Vec<TenantToll> {
-    tenants.work().iter().map(|work| toll_of(taken, *work)).collect()
+    tenants.all_work().iter().map(|work| toll_of(taken, *work)).collect()
 }
 
-fn toll_of(taken: &[TakenVm<'_>], work: Work) -> TenantToll {
+fn toll_of(taken: &[TakenVm<'_>], work: TenantWork) -> TenantToll {
     let lost = || taken.iter().filter(move |it| it.owner.work == work);
     let took: Vec<_> = taken.iter().filter(|it| it.taker.work == work).collect();
     let tasks = || lost().flat_map(|it| &it.tasks);

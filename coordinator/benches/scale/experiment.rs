@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use dormouse_cloud::{Catalogue, InstanceType, Limits, Market};
-use dormouse_coordinator::admission::Demand;
-use dormouse_coordinator::{LiveRun, Observer};
-use dormouse_model::{Bag, Setup, Task, Work};
+use dormouse_cloud::{Catalogue, InstanceType, Market, VmLimits};
+use dormouse_coordinator::admission::RunDemand;
+use dormouse_coordinator::{LiveRunPlan, RunObserver};
+use dormouse_model::{Bag, Setup, Task, TenantWork};
 use dormouse_policies::{BagSchedulerConfig, BagSchedulerName, Fleet};
 use dormouse_tasks::own::TaskProgram;
-use dormouse_units::{Bytes, Span, Speedup, Stream};
+use dormouse_units::{Bytes, RandomStream, Span, Speedup};
 
 use crate::Result;
 use crate::common::{KIND, live, setup};
@@ -57,7 +57,7 @@ impl Size {
     }
 
     /// The run, whose tasks suffice for all that is measured.
-    pub(crate) fn run(self, window: Duration, out: &Path) -> Result<LiveRun> {
+    pub(crate) fn run(self, window: Duration, out: &Path) -> Result<LiveRunPlan> {
         let lasts = RAMP / 2 + SETTLE + window;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "some 100,000")]
         let later = (self.per_second() * lasts.as_secs_f64()) as u32;
@@ -74,39 +74,38 @@ impl Size {
         };
         let (catalogue, bag) = (&setup.catalogue, &setup.bag);
         let policy = dormouse_policies::build(&config, catalogue, bag, &setup.checkpoint, 1)?;
-        Ok(LiveRun {
+        Ok(LiveRunPlan {
             setup,
-            policies: vec![(Work::All, policy)],
+            policies: vec![(TenantWork::All, policy)],
             workers: self.workers,
-            speedup: Speedup::times(SPEEDUP),
-            demand: Demand {
+            speedup: Speedup::times_real(SPEEDUP),
+            demand: RunDemand {
                 vms: vec![VCPUS; self.vms() as usize],
                 kinds: [KIND.into()].into(),
                 hosts: Vec::new(),
             },
             programs: vec![TaskProgram::Kernel(vec!["vector".to_owned()]); tasks as usize],
             noop: false,
-            observer: Observer::default(),
+            observer: RunObserver::default(),
             ..live(0, VCPUS, out)
         })
     }
 
     fn setup(self, tasks: u32) -> Setup {
         let base = setup(1, VCPUS);
-        let kinds =
-            base.catalogue.types.values().cloned().map(|kind| InstanceType {
-                limits: Limits { spot: 0, on_demand: self.vms() },
-                ..kind
-            });
+        let kinds = base.catalogue.types.values().cloned().map(|kind| InstanceType {
+            limits: VmLimits { spot: 0, on_demand: self.vms() },
+            ..kind
+        });
         let types = kinds.map(|kind| (kind.name.clone(), kind)).collect();
-        let mut lengths = Stream::new(1, "length", 0);
-        let speedup = Speedup::times(SPEEDUP);
-        let (mean, least) = (speedup.emulated(self.task), speedup.emulated(LEAST));
+        let mut lengths = RandomStream::new(1, "length", 0);
+        let speedup = Speedup::times_real(SPEEDUP);
+        let (mean, least) = (speedup.to_emulated(self.task), speedup.to_emulated(LEAST));
         let tasks = (0..tasks).map(|_| Task {
             name: "t".to_owned(),
             memory: Bytes::new(1 << 20),
             // Without memory, so that as many end in each second from the beginning on.
-            runtime: BTreeMap::from([(KIND.into(), lengths.exponential(mean).max(least))]),
+            runtime: BTreeMap::from([(KIND.into(), lengths.draw_exponential(mean).max(least))]),
             submitted: Span::ZERO,
             after: Vec::new(),
         });

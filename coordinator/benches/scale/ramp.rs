@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use dormouse_coordinator::Progress;
+use dormouse_coordinator::RunProgress;
 use tokio::sync::{mpsc, watch};
 
 use crate::experiment::{RAMP, SETTLE, Size};
@@ -42,14 +42,14 @@ impl Mark {
 /// Conducts a run of this size in this folder until the window is over.
 pub(crate) async fn measure(size: Size, window: Duration, folder: &Path) -> Result<Row> {
     let out = folder.join("run");
-    let (progress, mut shown) = watch::channel(Progress::default());
+    let (progress, mut shown) = watch::channel(RunProgress::default());
     let mut live = size.run(window, &out)?;
     live.observer.progress = Some(progress);
     let cancel = live.cancel.clone();
-    let bound = live.bind().await?;
+    let bound = live.bind_run().await?;
     let address = bound.address().to_string();
     let began = Instant::now();
-    let conducting = tokio::spawn(bound.conduct());
+    let conducting = tokio::spawn(bound.conduct_run());
     let (busy, all_busy) = mpsc::unbounded_channel();
     let (mut workers, files) = start(size, &address, (&out, folder), &busy)?;
     let begun = tokio::time::timeout(RAMP, shown.wait_for(|it| it.begun)).await;

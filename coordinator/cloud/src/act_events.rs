@@ -6,7 +6,7 @@ use dormouse_units::{Span, Time, ZoneName};
 use serde::Deserialize;
 
 use crate::acts::{MOST_ROWS, WrittenAct};
-use crate::{Action, Interruption, Target};
+use crate::{Interruption, InterruptionAction, InterruptionTarget};
 
 /// Key of the list in responses of Google's API.
 const LIST: &str = "items";
@@ -69,7 +69,7 @@ pub(crate) fn read_events(
         };
         let event: CloudEvent = serde_json::from_slice(item.bytes)
             .map_err(|error| flaw(format!("it is not an event: {error}"), "correct the file"))?;
-        let Some(reported) = reported(event) else { continue };
+        let Some(reported) = read_event(event) else { continue };
         if acts.len() == MOST_ROWS {
             let what = format!("it has more than {MOST_ROWS} interruptions");
             return Err(flaw(what, "give a shorter part of it").into());
@@ -100,24 +100,29 @@ pub(crate) fn read_events(
 
 /// The interruption that an event reports: action, time, target, and delay after that time; `None`:
 /// it reports none.
-fn reported(event: CloudEvent) -> Option<(Action, String, Target, Span)> {
+fn read_event(event: CloudEvent) -> Option<(InterruptionAction, String, InterruptionTarget, Span)> {
     if let Some(operation) = event.operation {
         let zone = event.zone.unwrap_or_default();
         let zone = zone.rsplit('/').next().unwrap_or_default();
         let preempted = operation == "compute.instances.preempted";
         return preempted.then(|| {
-            (Action::Preempt, event.inserted.unwrap_or_default(), of_zone(zone), Span::ZERO)
+            (
+                InterruptionAction::Preempt,
+                event.inserted.unwrap_or_default(),
+                of_zone(zone),
+                Span::ZERO,
+            )
         });
     }
     let action = event.detail.and_then(|detail| detail.action);
     let (action, after) = match event.detail_type?.as_str() {
         "EC2 Spot Instance Interruption Warning" => match action.as_deref() {
             // Hibernation begins with the warning, as the provider says.
-            Some("hibernate") => (Action::Hibernate, Span::ZERO),
-            Some("stop") => (Action::Hibernate, NOTICE),
-            _ => (Action::Preempt, NOTICE),
+            Some("hibernate") => (InterruptionAction::Hibernate, Span::ZERO),
+            Some("stop") => (InterruptionAction::Hibernate, NOTICE),
+            _ => (InterruptionAction::Preempt, NOTICE),
         },
-        "EC2 Instance Rebalance Recommendation" => (Action::Rebalance, Span::ZERO),
+        "EC2 Instance Rebalance Recommendation" => (InterruptionAction::Rebalance, Span::ZERO),
         _ => return None,
     };
     // arn:aws:ec2:us-east-2a:instance/i-1234567890abcdef0; some name the region alone.
@@ -127,10 +132,10 @@ fn reported(event: CloudEvent) -> Option<(Action, String, Target, Span)> {
     Some((action, event.time.unwrap_or_default(), target, after))
 }
 
-fn of_zone(zone: &str) -> Target {
+fn of_zone(zone: &str) -> InterruptionTarget {
     match zone {
-        "" => Target::All,
-        zone => Target::Zone(ZoneName::from(zone)),
+        "" => InterruptionTarget::All,
+        zone => InterruptionTarget::Zone(ZoneName::from(zone)),
     }
 }
 
@@ -165,12 +170,13 @@ mod tests {
         let other = r#"{"detail-type":"EC2 Instance State-change Notification","time":"2024-05-01T09:30:00Z","detail":{}}"#;
         let text = format!("{}\n{rebalance}\n{other}\n", warning("terminate"));
         assert!(are_cloud_events(text.as_bytes()));
-        let zone = || Target::Zone("us-east-2a".into());
+        let zone = || InterruptionTarget::Zone("us-east-2a".into());
         let act = |at, action| Interruption { at: Time::from_secs(at), target: zone(), action };
-        let right = [act(1_800, Action::Rebalance), act(3_720, Action::Preempt)];
+        let right =
+            [act(1_800, InterruptionAction::Rebalance), act(3_720, InterruptionAction::Preempt)];
         assert_eq!(read(&text, Some("2024-05-01T09:00:00Z")).unwrap(), right);
         let hibernated = read(&warning("hibernate"), Some("2024-05-01T09:00:00Z")).unwrap();
-        assert_eq!(hibernated, [act(3_600, Action::Hibernate)]);
+        assert_eq!(hibernated, [act(3_600, InterruptionAction::Hibernate)]);
         let error = read(&text, None).unwrap_err();
         assert!(error.contains("the run has no date of its own"), "{error}");
         let error = read(&text, Some("2024-05-01T09:45:00Z")).unwrap_err();
@@ -190,8 +196,8 @@ mod tests {
         let other = r#"{"operationType":"insert","insertTime":"2024-05-01T10:00:00.000-07:00"}"#;
         let right = [Interruption {
             at: Time::from_secs(3_600),
-            target: Target::Zone("us-central1-a".into()),
-            action: Action::Preempt,
+            target: InterruptionTarget::Zone("us-central1-a".into()),
+            action: InterruptionAction::Preempt,
         }];
         for text in [format!("[{other},{one}]"), format!("{{\"items\": [{one}]}}"), one.to_owned()]
         {

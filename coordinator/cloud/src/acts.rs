@@ -4,7 +4,7 @@ use dormouse_input::{Chosen, ColumnPlaces, FileFlaw, Moment, Row, Rows, Source, 
 use dormouse_units::{Span, Time, TypeName, VmId, ZoneName};
 
 use crate::act_events::read_events;
-use crate::{Action, Interruption, Target};
+use crate::{Interruption, InterruptionAction, InterruptionTarget};
 
 /// Greatest number of rows of a record, as they become part of the run's log.
 pub(crate) const MOST_ROWS: usize = 100_000;
@@ -82,7 +82,7 @@ pub fn read_acts(
                 .flaw(format!("it has more than {MOST_ROWS} rows"), "give a shorter part of it")
                 .into());
         }
-        let act = act(&row, &columns, begins)?;
+        let act = read_act(&row, &columns, begins)?;
         let flaw = row.flaw("", "");
         acts.push(WrittenAct { act, line: flaw.line, row: flaw.row });
     }
@@ -95,28 +95,32 @@ pub fn read_acts(
     Ok(acts)
 }
 
-fn act(
+fn read_act(
     row: &Row<'_>,
     columns: &ColumnPlaces,
     begins: Option<i64>,
 ) -> Result<Interruption, FileFlaw> {
     let [time, action, kind, zone, vm] = [0, 1, 2, 3, 4].map(|n| columns.cell(row, n));
-    let at = at(time, begins).map_err(|(what, remedy)| row.flaw(what, remedy))?;
+    let at = parse_time(time, begins).map_err(|(what, remedy)| row.flaw(what, remedy))?;
     let action = match action.to_ascii_lowercase().as_str() {
-        "hibernate" | "hibernation" | "stop" => Action::Hibernate,
-        "resume" | "resumption" | "start" => Action::Resume,
-        "preempt" | "preempted" | "preemption" | "terminate" | "interrupt" => Action::Preempt,
-        "rebalance" | "rebalance recommendation" => Action::Rebalance,
+        "hibernate" | "hibernation" | "stop" => InterruptionAction::Hibernate,
+        "resume" | "resumption" | "start" => InterruptionAction::Resume,
+        "preempt" | "preempted" | "preemption" | "terminate" | "interrupt" => {
+            InterruptionAction::Preempt
+        }
+        "rebalance" | "rebalance recommendation" => InterruptionAction::Rebalance,
         _ => {
             let what = format!("'{action}' is nothing that a provider does");
             return Err(row.flaw(what, "write hibernate, resume, preempt or rebalance").into());
         }
     };
     let target = match (kind, zone, vm) {
-        ("", "", "") => Target::All,
-        (kind, "", "") => Target::Type(TypeName::from(kind)),
-        ("", zone, "") => Target::Zone(ZoneName::from(zone)),
-        (kind, zone, "") => Target::Type(TypeName::from(kind).in_zone(&ZoneName::from(zone))),
+        ("", "", "") => InterruptionTarget::All,
+        (kind, "", "") => InterruptionTarget::Type(TypeName::from(kind)),
+        ("", zone, "") => InterruptionTarget::Zone(ZoneName::from(zone)),
+        (kind, zone, "") => {
+            InterruptionTarget::Type(TypeName::from(kind).in_zone(&ZoneName::from(zone)))
+        }
         ("", "", vm) => {
             let number = vm.trim_start_matches("vm").trim().parse::<u32>();
             let number = number.map_err(|_| {
@@ -125,7 +129,7 @@ fn act(
                     "number VMs from 0, as vms.csv has them",
                 )
             })?;
-            Target::Vm(VmId::new(number))
+            InterruptionTarget::Vm(VmId::new(number))
         }
         _ => {
             let what = "it names a VM and its type or zone";
@@ -137,7 +141,7 @@ fn act(
     Ok(Interruption { at, target, action })
 }
 
-fn at(text: &str, begins: Option<i64>) -> Result<Time, (String, &'static str)> {
+fn parse_time(text: &str, begins: Option<i64>) -> Result<Time, (String, &'static str)> {
     // A number of so many seconds is a date, counted from 1970.
     let number = || text.parse::<f64>().ok().filter(|seconds| *seconds < FIRST_DATE);
     let seconds = || number().and_then(Span::from_secs_f64);
@@ -185,11 +189,19 @@ mod tests {
                     25m,preempt,v100,us-east-1b,\n";
         let act = |at, target, action| Interruption { at: Time::from_micros(at), target, action };
         let wanted = [
-            act(900_000_000, Target::Type("v100".into()), Action::Preempt),
-            act(900_000_000, Target::Zone("us-east-1a".into()), Action::Hibernate),
-            act(1_000_500_000, Target::Vm(VmId::new(3)), Action::Resume),
-            act(1_200_000_000, Target::All, Action::Rebalance),
-            act(1_500_000_000, Target::Type("v100@us-east-1b".into()), Action::Preempt),
+            act(900_000_000, InterruptionTarget::Type("v100".into()), InterruptionAction::Preempt),
+            act(
+                900_000_000,
+                InterruptionTarget::Zone("us-east-1a".into()),
+                InterruptionAction::Hibernate,
+            ),
+            act(1_000_500_000, InterruptionTarget::Vm(VmId::new(3)), InterruptionAction::Resume),
+            act(1_200_000_000, InterruptionTarget::All, InterruptionAction::Rebalance),
+            act(
+                1_500_000_000,
+                InterruptionTarget::Type("v100@us-east-1b".into()),
+                InterruptionAction::Preempt,
+            ),
         ];
         assert_eq!(read(text, None).unwrap(), wanted);
     }
@@ -199,10 +211,14 @@ mod tests {
         let text = "Event;Timestamp;Instance Type\nPREEMPT;2024-01-01T00:15:00Z;v100\n";
         let begins = Moment::read("2024-01-01 00:00:00").unwrap().second;
         let acts = read(text, Some(begins)).unwrap();
-        let target = Target::Type("v100".into());
+        let target = InterruptionTarget::Type("v100".into());
         assert_eq!(
             acts,
-            [Interruption { at: Time::from_secs(900), target, action: Action::Preempt }]
+            [Interruption {
+                at: Time::from_secs(900),
+                target,
+                action: InterruptionAction::Preempt
+            }]
         );
         let error = read(text, None).unwrap_err();
         assert!(error.starts_with("line 2: '2024-01-01T00:15:00Z' is a date"), "{error}");

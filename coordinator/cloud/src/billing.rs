@@ -8,7 +8,7 @@ use crate::{EndedBy, TariffName};
 
 /// A charged interval of one VM at one price.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Charge {
+pub struct ChargedInterval {
     /// Instant at which charging began.
     pub from: Time,
     /// Instant at which charging ended.
@@ -17,7 +17,7 @@ pub struct Charge {
     pub price: Price,
 }
 
-impl Charge {
+impl ChargedInterval {
     /// Cost of the interval to the microsecond (Burst-HADS, III-A: "charged for each period").
     #[must_use]
     pub fn cost(&self) -> Money {
@@ -32,16 +32,16 @@ impl Charge {
 }
 
 /// Whether a booting VM and a hibernated VM are charged, which their user can't use (Burst-HADS, III-A: the boot is
-/// not; the text does not mention hibernated VMs). [`Meter`] decides by it.
+/// not; the text does not mention hibernated VMs). [`BillingMeter`] decides by it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Billing {
+pub struct BillingTerms {
     /// True if a VM's boot is charged, from its launch on.
     pub boot: bool,
     /// True if the time in hibernation is charged when the VM ends without resuming.
     pub frozen: bool,
 }
 
-impl Billing {
+impl BillingTerms {
     pub(crate) fn is_default(&self) -> bool {
         *self == Self::default()
     }
@@ -49,21 +49,21 @@ impl Billing {
 
 /// Meter of one VM's charged intervals.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Meter {
+pub struct BillingMeter {
     price: Price,
     /// Bid of the VM's user, which limits the charged price; `None`: no limit.
     most: Option<Price>,
-    billing: Billing,
+    billing: BillingTerms,
     running_since: Option<Time>,
     frozen_since: Option<Time>,
-    charges: ThinVec<Charge>,
+    charges: ThinVec<ChargedInterval>,
     ended: EndedBy,
 }
 
-impl Meter {
+impl BillingMeter {
     /// Starts a meter for a VM that is launched now at this price.
     #[must_use]
-    pub fn launched(now: Time, price: Price, billing: Billing) -> Self {
+    pub fn start_at_launch(now: Time, price: Price, billing: BillingTerms) -> Self {
         let (running_since, charges) = (billing.boot.then_some(now), ThinVec::new());
         let (most, frozen_since, ended) = (None, None, EndedBy::User);
         Self { price, most, billing, running_since, frozen_since, charges, ended }
@@ -82,7 +82,7 @@ impl Meter {
     }
 
     /// Starts charging, as the VM can be used, unless it has started before.
-    pub fn start(&mut self, now: Time) {
+    pub fn start_charging(&mut self, now: Time) {
         self.frozen_since = None;
         if self.running_since.is_none() {
             (self.running_since, self.ended) = (Some(now), EndedBy::User);
@@ -90,35 +90,39 @@ impl Meter {
     }
 
     /// Stops charging, as the VM is hibernated; it may start again.
-    pub fn freeze(&mut self, now: Time) {
-        self.stop(now, EndedBy::Provider);
+    pub fn pause_charging(&mut self, now: Time) {
+        self.close_interval(now, EndedBy::Provider);
         self.frozen_since = Some(now);
     }
 
     /// Stops charging for good, as the VM was ended by `by`.
-    pub fn end(&mut self, now: Time, by: EndedBy) {
+    pub fn end_charging(&mut self, now: Time, by: EndedBy) {
         let unpaid = self.frozen_since.take().filter(|_| self.billing.frozen);
         self.running_since = self.running_since.or(unpaid);
-        self.stop(now, by);
+        self.close_interval(now, by);
     }
 
     /// Charged price per hour: the VM's price, limited by its bid.
     #[must_use]
-    pub fn charged(&self) -> Price {
+    pub fn charged_price(&self) -> Price {
         self.most.map_or(self.price, |most| self.price.min(most))
     }
 
-    fn stop(&mut self, now: Time, by: EndedBy) {
+    fn close_interval(&mut self, now: Time, by: EndedBy) {
         if let Some(from) = self.running_since.take() {
-            self.charges.push(Charge { from, until: now.max(from), price: self.charged() });
+            self.charges.push(ChargedInterval {
+                from,
+                until: now.max(from),
+                price: self.charged_price(),
+            });
             self.ended = by;
         }
     }
 
     /// Changes the VM's price from `now` on.
-    pub fn reprice(&mut self, now: Time, price: Price) {
+    pub fn change_price(&mut self, now: Time, price: Price) {
         if let Some(from) = self.running_since.filter(|from| *from < now && price != self.price) {
-            self.charges.push(Charge { from, until: now, price: self.charged() });
+            self.charges.push(ChargedInterval { from, until: now, price: self.charged_price() });
             self.running_since = Some(now);
         }
         self.price = price;
@@ -146,30 +150,30 @@ impl Meter {
 
     /// The completed intervals in order of time.
     #[must_use]
-    pub fn charges(&self) -> &[Charge] {
+    pub fn charges(&self) -> &[ChargedInterval] {
         &self.charges
     }
 
     /// Money owed for the completed intervals.
     #[must_use]
-    pub fn settled(&self, tariff: TariffName) -> Money {
-        tariff.rule().owed(&self.charges, self.ended)
+    pub fn settled_cost(&self, tariff: TariffName) -> Money {
+        tariff.tariff_rule().money_owed(&self.charges, self.ended)
     }
 
     /// Cost, by the second, of completed time that is not owed because the provider ended it within
     /// a period that is charged as a whole.
     #[must_use]
-    pub fn forgone(&self, tariff: TariffName) -> Money {
-        tariff.rule().forgone(&self.charges, self.ended)
+    pub fn forgone_cost(&self, tariff: TariffName) -> Money {
+        tariff.tariff_rule().cost_forgone(&self.charges, self.ended)
     }
 
     /// Money owed up to `now`, as if the user ended a VM that is still charged at `now`.
     #[must_use]
-    pub fn owed(&self, now: Time, tariff: TariffName) -> Money {
-        let Some(from) = self.running_since else { return self.settled(tariff) };
+    pub fn owed_at(&self, now: Time, tariff: TariffName) -> Money {
+        let Some(from) = self.running_since else { return self.settled_cost(tariff) };
         let mut used = self.charges.clone();
-        used.push(Charge { from, until: now.max(from), price: self.charged() });
-        tariff.rule().owed(&used, EndedBy::User)
+        used.push(ChargedInterval { from, until: now.max(from), price: self.charged_price() });
+        tariff.tariff_rule().money_owed(&used, EndedBy::User)
     }
 }
 
@@ -179,17 +183,18 @@ mod tests {
 
     /// Charged intervals, in seconds, of a VM launched at 0, ready at 10, frozen at 30, resumed at
     /// 40, frozen at 50, resumed at 80 if `resumes_at_last`, and gone at 90.
-    fn charged(billing: Billing, resumes_at_last: bool) -> Vec<(u64, u64)> {
+    fn charged(billing: BillingTerms, resumes_at_last: bool) -> Vec<(u64, u64)> {
         let at = Time::from_secs;
-        let mut meter = Meter::launched(at(0), Price::from_nanos_per_hour(3_600), billing);
-        meter.start(at(10));
-        meter.freeze(at(30));
-        meter.start(at(40));
-        meter.freeze(at(50));
+        let mut meter =
+            BillingMeter::start_at_launch(at(0), Price::from_nanos_per_hour(3_600), billing);
+        meter.start_charging(at(10));
+        meter.pause_charging(at(30));
+        meter.start_charging(at(40));
+        meter.pause_charging(at(50));
         if resumes_at_last {
-            meter.start(at(80));
+            meter.start_charging(at(80));
         }
-        meter.end(at(90), EndedBy::User);
+        meter.end_charging(at(90), EndedBy::User);
         let secs = |t: Time| t.as_micros() / 1_000_000;
         meter.charges().iter().map(|c| (secs(c.from), secs(c.until))).collect()
     }
@@ -197,10 +202,10 @@ mod tests {
     #[test]
     fn boot_and_frozen_time_are_charged_where_the_provider_says_so() {
         let (boot, frozen) = (true, true);
-        let of = |boot, frozen| charged(Billing { boot, frozen }, false);
+        let of = |boot, frozen| charged(BillingTerms { boot, frozen }, false);
         assert_eq!(of(false, false), [(10, 30), (40, 50)]);
         assert_eq!(of(boot, false), [(0, 30), (40, 50)]);
         assert_eq!(of(false, frozen), [(10, 30), (40, 50), (50, 90)]);
-        assert_eq!(charged(Billing { boot, frozen }, true), [(0, 30), (40, 50), (80, 90)]);
+        assert_eq!(charged(BillingTerms { boot, frozen }, true), [(0, 30), (40, 50), (80, 90)]);
     }
 }

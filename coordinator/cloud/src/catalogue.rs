@@ -6,7 +6,7 @@ use dormouse_units::{Bytes, Credits, Ppm, Price, Span, TypeName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Host;
+use crate::ResourceVector;
 
 /// How a VM is bought.
 #[derive(
@@ -31,7 +31,8 @@ impl std::fmt::Display for Market {
 
 /// How a burstable type earns and spends CPU credits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Burstable {
+#[schemars(rename = "Burstable")]
+pub struct BurstableTerms {
     /// Share of a vCPU that each vCPU may use in baseline mode.
     pub baseline: Ppm,
     /// Credits earned per hour by the whole VM.
@@ -46,7 +47,7 @@ pub struct Burstable {
     pub surplus: Option<Price>,
 }
 
-impl Burstable {
+impl BurstableTerms {
     /// A burstable type that starts without credits and holds at most those of a day, like T3.
     #[must_use]
     pub fn new(baseline: Ppm, earned_per_hour: Credits) -> Self {
@@ -58,7 +59,8 @@ impl Burstable {
 
 /// Most VMs of one type at a time, per market.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Limits {
+#[schemars(rename = "Limits")]
+pub struct VmLimits {
     /// Most spot VMs of the type at a time.
     pub spot: u32,
     /// Most on-demand VMs of the type at a time.
@@ -84,9 +86,9 @@ pub struct InstanceType {
     /// Price in the spot market, if offered there.
     pub spot: Option<Price>,
     /// Most VMs of the type at a time, per market.
-    pub limits: Limits,
+    pub limits: VmLimits,
     /// Set for burstable types.
-    pub burstable: Option<Burstable>,
+    pub burstable: Option<BurstableTerms>,
 }
 
 fn is_none(disk: &Bytes) -> bool {
@@ -96,8 +98,13 @@ fn is_none(disk: &Bytes) -> bool {
 impl InstanceType {
     /// Room that a VM of this type takes on its host, without the memory that its processes fill.
     #[must_use]
-    pub const fn room(&self) -> Host {
-        Host { vcpus: self.vcpus, memory: self.memory, disk: self.disk, filled: Bytes::ZERO }
+    pub const fn room(&self) -> ResourceVector {
+        ResourceVector {
+            vcpus: self.vcpus,
+            memory: self.memory,
+            disk: self.disk,
+            filled: Bytes::ZERO,
+        }
     }
 
     /// Price in a market; `None` if the type is not sold there.
@@ -112,14 +119,14 @@ impl InstanceType {
     /// Bid of a VM without a bid of its own: `part` of the type's on-demand price; `None`:
     /// unlimited.
     #[must_use]
-    pub fn bid(&self, market: Market, part: Option<Ppm>) -> Option<Price> {
+    pub fn default_bid(&self, market: Market, part: Option<Ppm>) -> Option<Price> {
         let whole = self.on_demand.filter(|_| market == Market::Spot)?;
         Some(whole.part(part?))
     }
 
     /// Greatest number of VMs of this type in a market at a time; zero if it isn't sold there.
     #[must_use]
-    pub fn limit(&self, market: Market) -> u32 {
+    pub fn vm_limit(&self, market: Market) -> u32 {
         match market {
             _ if self.price(market).is_none() => 0,
             Market::Spot => self.limits.spot,
@@ -152,7 +159,7 @@ impl Catalogue {
 
     /// Names of all types as text for messages.
     #[must_use]
-    pub fn names(&self) -> String {
+    pub fn list_names(&self) -> String {
         self.types.keys().map(TypeName::as_str).collect::<Vec<_>>().join(", ")
     }
 }

@@ -6,7 +6,7 @@ use dormouse_input::{Chosen, ColumnPlaces, FileFlaw, LeftOut, Row, Rows, Source,
 use dormouse_units::{Bytes, Credits, Ppm, Price, TypeName, ZoneName};
 use serde::Deserialize;
 
-use crate::{Burstable, InstanceType, Limits, Types, built_in};
+use crate::{BurstableTerms, InstanceType, Types, VmLimits, built_in};
 
 /// Longest JSON file that is read, in bytes.
 const LONGEST: u64 = 256 << 20;
@@ -93,7 +93,7 @@ pub struct CatalogueFile {
 /// The part of an entry of `describe-instance-types` that is used.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Described {
+struct DescribedType {
     instance_type: String,
     v_cpu_info: VCpuInfo,
     memory_info: MemoryInfo,
@@ -117,13 +117,13 @@ struct MemoryInfo {
 /// Layouts in which the response may be stored.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Answer {
+enum TypesResponse {
     Whole {
         #[serde(rename = "InstanceTypes")]
-        instance_types: Vec<Described>,
+        instance_types: Vec<DescribedType>,
     },
-    List(Vec<Described>),
-    One(Described),
+    List(Vec<DescribedType>),
+    One(DescribedType),
 }
 
 /// True if a file that begins with these bytes is a response of `describe-instance-types`.
@@ -152,8 +152,8 @@ pub fn are_types(first: &Row<'_>) -> bool {
 /// The file can't be read, or the first entry that can't be used.
 pub fn read_types(mut source: Source, chosen: &Chosen) -> Result<CatalogueFile, FileFlaw> {
     let read = match source.is_json()? {
-        true => described(&source.into_text(LONGEST)?)?,
-        false => rows(source, chosen)?,
+        true => read_described(&source.into_text(LONGEST)?)?,
+        false => read_rows(source, chosen)?,
     };
     if read.types.is_empty() {
         let what = match read.left_out.is_empty() {
@@ -165,21 +165,21 @@ pub fn read_types(mut source: Source, chosen: &Chosen) -> Result<CatalogueFile, 
     Ok(read)
 }
 
-fn described(text: &str) -> Result<CatalogueFile, FileFlaw> {
-    let answer: Answer = serde_json::from_str(text).map_err(|_| {
+fn read_described(text: &str) -> Result<CatalogueFile, FileFlaw> {
+    let answer: TypesResponse = serde_json::from_str(text).map_err(|_| {
         let what = "it is not an answer of the EC2 call describe-instance-types";
         let remedy = "make one with: aws ec2 describe-instance-types --output json";
         FileFlaw::whole(what, remedy)
     })?;
     let all = match answer {
-        Answer::Whole { instance_types } => instance_types,
-        Answer::List(list) => list,
-        Answer::One(one) => vec![one],
+        TypesResponse::Whole { instance_types } => instance_types,
+        TypesResponse::List(list) => list,
+        TypesResponse::One(one) => vec![one],
     };
     let known = built_in(KNOWN).unwrap_or_default();
     let mut file =
         CatalogueFile { form: "the EC2 call describe-instance-types", ..CatalogueFile::default() };
-    for Described { instance_type, v_cpu_info, memory_info, supported_usage_classes } in all {
+    for DescribedType { instance_type, v_cpu_info, memory_info, supported_usage_classes } in all {
         let Some(priced) = known.get(instance_type.as_str()) else {
             file.left_out.add("without a price, as the catalogue ec2-2026 does not have them", 1);
             continue;
@@ -200,7 +200,7 @@ fn described(text: &str) -> Result<CatalogueFile, FileFlaw> {
     Ok(file)
 }
 
-fn rows(source: Source, chosen: &Chosen) -> Result<CatalogueFile, FileFlaw> {
+fn read_rows(source: Source, chosen: &Chosen) -> Result<CatalogueFile, FileFlaw> {
     let mut rows = Rows::new(source)?;
     let mut file = CatalogueFile { form: "rows", ..CatalogueFile::default() };
     let Some(first) = rows.first() else { return Ok(file) };
@@ -283,7 +283,7 @@ fn instance_type(
     let vcpus = number(1, "number of vCPUs")?.and_then(whole);
     let vcpus =
         vcpus.ok_or_else(|| wrong("its number of vCPUs is missing", "write one, such as 2"))?;
-    let memory = memory(row, cell(2).as_deref().unwrap_or_default(), is_mib)?;
+    let memory = parse_memory(row, cell(2).as_deref().unwrap_or_default(), is_mib)?;
     let limit = match number(11, "limit")? {
         None => LIMIT,
         // None can be had.
@@ -304,10 +304,10 @@ fn instance_type(
                 )
             })?;
             let credits = |number: f64| Credits::from_vcpu_micros((number * 6e7).round() as u64);
-            let standard = Burstable::new(part, credits(earned));
+            let standard = BurstableTerms::new(part, credits(earned));
             let cap = number(7, "number of credits")?.map(credits);
             let initial = number(8, "number of credits")?.map(credits);
-            Some(Burstable {
+            Some(BurstableTerms {
                 cap: cap.unwrap_or(standard.cap),
                 initial: initial.unwrap_or(standard.initial),
                 surplus: price(9)?,
@@ -331,13 +331,13 @@ fn instance_type(
         mflops: mflops.filter(|mflops| *mflops > 0).unwrap_or(u64::from(vcpus) * 10_000),
         on_demand: price(3)?,
         spot: price(4)?,
-        limits: Limits { spot: limit, on_demand: limit },
+        limits: VmLimits { spot: limit, on_demand: limit },
         burstable,
     })
 }
 
 /// Parses an amount of memory with its unit, or a bare number in GiB or, if `is_mib`, MiB.
-fn memory(row: &Row<'_>, text: &str, is_mib: bool) -> Result<Bytes, FileFlaw> {
+fn parse_memory(row: &Row<'_>, text: &str, is_mib: bool) -> Result<Bytes, FileFlaw> {
     let none = || row.flaw("its memory is missing", "write GiB, such as 8, or \"512 MiB\"");
     if let Ok(memory) = text.parse::<Bytes>() {
         return (memory > Bytes::ZERO).then_some(memory).ok_or_else(|| none().into());
@@ -357,7 +357,7 @@ fn memory(row: &Row<'_>, text: &str, is_mib: bool) -> Result<Bytes, FileFlaw> {
 
 /// The spot advisor's data on a type in a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-pub struct Advice {
+pub struct SpotAdvice {
     /// Mean discount of a spot VM from the on-demand price, in percent; negative if it cost more.
     #[serde(rename = "s")]
     pub saving_percent: i32,
@@ -369,8 +369,8 @@ pub struct Advice {
 
 /// The advisor's file: data by region, operating system and type.
 #[derive(Deserialize)]
-struct Advisor {
-    spot_advisor: BTreeMap<String, BTreeMap<String, BTreeMap<String, Advice>>>,
+struct SpotAdvisorFile {
+    spot_advisor: BTreeMap<String, BTreeMap<String, BTreeMap<String, SpotAdvice>>>,
 }
 
 /// Reads the provider's spot advisor file, spot-advisor-data.json, for the Linux types of a region.
@@ -378,9 +378,12 @@ struct Advisor {
 /// # Errors
 ///
 /// The file can't be read, is of another kind, or lacks the region.
-pub fn read_advisor(source: Source, region: &str) -> Result<BTreeMap<String, Advice>, FileFlaw> {
+pub fn read_advisor(
+    source: Source,
+    region: &str,
+) -> Result<BTreeMap<String, SpotAdvice>, FileFlaw> {
     let text = source.into_text(LONGEST)?;
-    let Advisor { mut spot_advisor } = serde_json::from_str(&text).map_err(|error| {
+    let SpotAdvisorFile { mut spot_advisor } = serde_json::from_str(&text).map_err(|error| {
         let what = format!("it is not data of the spot advisor: {error}");
         FileFlaw::whole(what, "give the provider's spot-advisor-data.json")
     })?;
@@ -427,7 +430,7 @@ mod tests {
         let burstable = small.burstable.unwrap();
         assert_eq!(
             (burstable.earned_per_hour, burstable.cap),
-            (Credits::whole(6), Credits::whole(144))
+            (Credits::whole_credits(6), Credits::whole_credits(144))
         );
         assert_eq!((types["a.large"].on_demand, types["a.large"].burstable), (None, None));
     }
@@ -538,7 +541,7 @@ mod tests {
                        "ca-central-1": {"Linux": {"p5.48xlarge": {"s": -62, "r": 4}}}},
                        "ranges": []}"#;
         let advice = read_advisor(source(text), "us-east-1").unwrap();
-        assert_eq!(advice["m5.large"], Advice { saving_percent: 66, interruptions: 1 });
+        assert_eq!(advice["m5.large"], SpotAdvice { saving_percent: 66, interruptions: 1 });
         let error = read_advisor(source(text), "eu-west-1").unwrap_err().to_string();
         assert!(error.contains("'eu-west-1'; it has ca-central-1, us-east-1"), "{error}");
     }

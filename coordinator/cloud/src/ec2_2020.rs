@@ -4,7 +4,7 @@ use dormouse_units::{Bytes, Credits, Ppm, Price};
 
 use crate::ec2_2026;
 use crate::gce_2019;
-use crate::{Burstable, InstanceType, Limits, Types};
+use crate::{BurstableTerms, InstanceType, Types, VmLimits};
 
 /// Name, mega-flops, vCPUs, memory in MiB, on-demand and spot price in 10^-5 $/h.
 type Row = (&'static str, u64, u32, u64, u64, Option<u64>);
@@ -50,8 +50,8 @@ pub fn built_in(name: &str) -> Option<Types> {
         "ec2-2020" => (EC2_2020, 3, T3),
         "ec2-2020-paper" => (EC2_2020_PAPER, 5, T3),
         "ec2-2020-artifact" => (EC2_2020_ARTIFACT, 3, T3_ARTIFACT),
-        "ec2-2026" => return Some(ec2_2026::types()),
-        "gce-2019" => return Some(gce_2019::types()),
+        "ec2-2026" => return Some(ec2_2026::all_types()),
+        "gce-2019" => return Some(gce_2019::all_types()),
         _ => return None,
     };
     Some(rows.into_iter().map(|row| (row.0.into(), instance_type(row, limit, t3))).collect())
@@ -68,7 +68,9 @@ fn instance_type(row: Row, limit: u32, (baseline, credits): (Ppm, u64)) -> Insta
         mflops,
         on_demand: Some(price(on_demand)),
         spot: spot.map(price),
-        limits: Limits { spot: limit, on_demand: limit },
-        burstable: spot.is_none().then(|| Burstable::new(baseline, Credits::whole(credits))),
+        limits: VmLimits { spot: limit, on_demand: limit },
+        burstable: spot
+            .is_none()
+            .then(|| BurstableTerms::new(baseline, Credits::whole_credits(credits))),
     }
 }

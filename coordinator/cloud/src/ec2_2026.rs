@@ -7,7 +7,7 @@
 
 use dormouse_units::{Bytes, Credits, Ppm, Price};
 
-use crate::{Burstable, InstanceType, Limits, Types};
+use crate::{BurstableTerms, InstanceType, Types, VmLimits};
 
 /// Name, vCPUs, memory in MiB, on-demand and spot price in 10^-5 $/h; for a burstable type also its
 /// baseline in thousandths, credits per hour in tenths, and credits at launch.
@@ -100,7 +100,7 @@ const TYPES: [Row; 72] = [
 ];
 
 /// The catalogue's types by name.
-pub(super) fn types() -> Types {
+pub(super) fn all_types() -> Types {
     let types = TYPES.into_iter().map(instance_type);
     types.map(|kind| (kind.name.clone(), kind)).collect()
 }
@@ -110,11 +110,11 @@ fn instance_type((name, vcpus, mib, on_demand, spot, burst): Row) -> InstanceTyp
     let bursts = |(baseline, tenths, launch): (u32, u64, u64)| {
         let earned = Credits::from_vcpu_micros(tenths * 6_000_000);
         let surplus = if name.starts_with("t4g") { SURPLUS.0 } else { SURPLUS.1 };
-        Burstable {
-            initial: Credits::whole(launch),
+        BurstableTerms {
+            initial: Credits::whole_credits(launch),
             // The older types are in standard mode unless their user says otherwise.
             surplus: (!name.starts_with("t2")).then(|| price(surplus)),
-            ..Burstable::new(Ppm::new(baseline * 1_000), earned)
+            ..BurstableTerms::new(Ppm::new(baseline * 1_000), earned)
         }
     };
     InstanceType {
@@ -125,7 +125,7 @@ fn instance_type((name, vcpus, mib, on_demand, spot, burst): Row) -> InstanceTyp
         mflops: u64::from(vcpus) * MFLOPS,
         on_demand: Some(price(on_demand)),
         spot: spot.map(price),
-        limits: Limits { spot: LIMIT, on_demand: LIMIT },
+        limits: VmLimits { spot: LIMIT, on_demand: LIMIT },
         burstable: burst.map(bursts),
     }
 }
@@ -136,13 +136,13 @@ mod tests {
 
     #[test]
     fn burstable_types_earn_what_their_baselines_take() {
-        for kind in types().values() {
+        for kind in all_types().values() {
             let Some(burstable) = kind.burstable else { continue };
             // The provider's rule: an hour's credits are 60 minutes of all vCPUs at the baseline.
             let hour = u64::from(burstable.baseline.get()) * u64::from(kind.vcpus) * 3_600;
             assert_eq!(burstable.earned_per_hour.as_vcpu_micros(), hour, "{}", kind.name);
             assert!(kind.spot < kind.on_demand, "{}", kind.name);
         }
-        assert_eq!(types().len(), 72);
+        assert_eq!(all_types().len(), 72);
     }
 }

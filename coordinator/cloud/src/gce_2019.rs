@@ -2,7 +2,7 @@
 
 use dormouse_units::{Bytes, Price};
 
-use crate::{InstanceType, Limits, Types};
+use crate::{InstanceType, Types, VmLimits};
 
 /// Price of a vCPU hour in 10^-5 $: on demand, and preemptible.
 const PRICES: (u64, u64) = (3_545, 750);
@@ -18,7 +18,7 @@ const MFLOPS: u64 = 11_045;
 const LIMIT: u32 = 1_000;
 
 /// The n1-highcpu instance types by name, with their prices.
-pub(super) fn types() -> Types {
+pub(super) fn all_types() -> Types {
     let of = |vcpus: u32| {
         let (n, (on_demand, spot)) = (u64::from(vcpus), PRICES);
         let price = |units: u64| Some(Price::from_nanos_per_hour(n * units * 10_000));
@@ -31,7 +31,7 @@ pub(super) fn types() -> Types {
             mflops: n * MFLOPS,
             on_demand: price(on_demand),
             spot: price(spot),
-            limits: Limits { spot: LIMIT, on_demand: LIMIT },
+            limits: VmLimits { spot: LIMIT, on_demand: LIMIT },
             burstable: None,
         };
         (kind.name.clone(), kind)

@@ -6,15 +6,16 @@ use dormouse_units::{Span, Time, TypeName, VmId, ZoneName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Lifetimes, Rebalancing};
-use dormouse_units::Stream;
+use crate::{Lifetimes, RebalanceRule};
+use dormouse_units::RandomStream;
 
 /// What the provider does to spot VMs.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
-pub enum Action {
+#[schemars(rename = "Action")]
+pub enum InterruptionAction {
     /// Freeze at once, keep the memory.
     Hibernate,
     /// Thaw what was hibernated.
@@ -28,7 +29,7 @@ pub enum Action {
 /// The VMs that an action applies to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Target {
+pub enum InterruptionTarget {
     /// All spot VMs of the type at once (Burst-HADS: "for each type of spot VM").
     Type(TypeName),
     /// One VM, by its id.
@@ -45,15 +46,16 @@ pub struct Interruption {
     /// Time at which the action is requested.
     pub at: Time,
     /// The VM or VMs that the action applies to.
-    pub target: Target,
+    pub target: InterruptionTarget,
     /// The action that is done to the target.
-    pub action: Action,
+    pub action: InterruptionAction,
 }
 
 /// What an interruption event hits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Scope {
+#[schemars(rename = "Scope")]
+pub enum InterruptionScope {
     /// All spot VMs of a type at once.
     #[default]
     Type,
@@ -76,7 +78,7 @@ pub enum InterruptionModel {
         /// Mean time between resumes of one target, D / k_r; `None`: never.
         resume_every: Option<Span>,
         /// Scope of an event: all spot VMs of a type or of a zone, one VM, or all of them.
-        scope: Scope,
+        scope: InterruptionScope,
     },
     /// Every spot VM is preempted at the end of a lifetime, drawn when it has booted.
     Lifetime {
@@ -105,8 +107,8 @@ pub enum InterruptionModel {
 /// The coming interruptions in order. Each target and action has its own random stream, so that an
 /// additional VM doesn't change the interruptions of others.
 #[derive(Debug, Default)]
-pub struct Interruptions {
-    processes: Vec<Process>,
+pub struct ComingInterruptions {
+    processes: Vec<InterruptionProcess>,
     per_vm: Vec<(Option<Span>, Option<Span>)>,
     schedule: std::collections::VecDeque<Interruption>,
     lifetimes: Vec<(Option<TypeName>, Lifetimes)>,
@@ -115,37 +117,47 @@ pub struct Interruptions {
     /// Ends of VMs' lifetimes, and recommendations before interruptions.
     ends: BTreeSet<Interruption>,
     /// Rule for recommendations to replace spot VMs.
-    rebalancing: Rebalancing,
+    rebalancing: RebalanceRule,
     seed: u64,
 }
 
 #[derive(Debug)]
-struct Process {
+struct InterruptionProcess {
     next: Interruption,
     mean: Span,
-    stream: Stream,
+    stream: RandomStream,
 }
 
-impl Process {
-    fn new(seed: u64, from: Time, target: Target, action: Action, mean: Span) -> Self {
+impl InterruptionProcess {
+    fn new(
+        seed: u64,
+        from: Time,
+        target: InterruptionTarget,
+        action: InterruptionAction,
+        mean: Span,
+    ) -> Self {
         let purpose = match action {
-            Action::Hibernate => "hibernate",
-            Action::Resume => "resume",
-            Action::Preempt => "preempt",
-            Action::Rebalance => "rebalance",
+            InterruptionAction::Hibernate => "hibernate",
+            InterruptionAction::Resume => "resume",
+            InterruptionAction::Preempt => "preempt",
+            InterruptionAction::Rebalance => "rebalance",
         };
         let mut stream = match &target {
-            Target::Type(name) => Stream::named(seed, purpose, name.as_str()),
-            Target::Vm(vm) => Stream::new(seed, purpose, u64::from(vm.get())),
-            Target::Zone(zone) => Stream::named(seed, &format!("{purpose} zone"), zone.as_str()),
-            Target::All => Stream::named(seed, purpose, "all"),
+            InterruptionTarget::Type(name) => {
+                RandomStream::named_stream(seed, purpose, name.as_str())
+            }
+            InterruptionTarget::Vm(vm) => RandomStream::new(seed, purpose, u64::from(vm.get())),
+            InterruptionTarget::Zone(zone) => {
+                RandomStream::named_stream(seed, &format!("{purpose} zone"), zone.as_str())
+            }
+            InterruptionTarget::All => RandomStream::named_stream(seed, purpose, "all"),
         };
-        let at = from + stream.exponential(mean);
+        let at = from + stream.draw_exponential(mean);
         Self { next: Interruption { at, target, action }, mean, stream }
     }
 
-    fn advance(&mut self) -> Interruption {
-        let at = self.next.at + self.stream.exponential(self.mean);
+    fn draw_next(&mut self) -> Interruption {
+        let at = self.next.at + self.stream.draw_exponential(self.mean);
         let due = self.next.clone();
         self.next.at = at;
         due
@@ -154,15 +166,15 @@ impl Process {
 
 /// The preemption of a VM at the end of its lifetime.
 const fn end_of(vm: VmId, at: Time) -> Interruption {
-    Interruption { at, target: Target::Vm(vm), action: Action::Preempt }
+    Interruption { at, target: InterruptionTarget::Vm(vm), action: InterruptionAction::Preempt }
 }
 
 /// True if VMs of a type are selected by `only`; a name without a zone selects every zone.
 fn is_meant(only: Option<&TypeName>, kind: &TypeName) -> bool {
-    only.is_none_or(|only| only == kind || only.as_str() == kind.anywhere())
+    only.is_none_or(|only| only == kind || only.as_str() == kind.without_zone())
 }
 
-impl Interruptions {
+impl ComingInterruptions {
     /// Starts the interruptions of `models` over these spot types under `seed`.
     #[must_use]
     pub fn new(models: &[InterruptionModel], spot_types: &[TypeName], seed: u64) -> Self {
@@ -172,29 +184,42 @@ impl Interruptions {
                 InterruptionModel::Poisson {
                     hibernate_every,
                     resume_every,
-                    scope: Scope::Type,
+                    scope: InterruptionScope::Type,
                 } => {
                     for name in spot_types {
-                        let target = Target::Type(name.clone());
-                        all.add(Time::ZERO, &target, *hibernate_every, *resume_every);
+                        let target = InterruptionTarget::Type(name.clone());
+                        all.add_process(Time::ZERO, &target, *hibernate_every, *resume_every);
                     }
                 }
-                InterruptionModel::Poisson { hibernate_every, resume_every, scope: Scope::Vm } => {
+                InterruptionModel::Poisson {
+                    hibernate_every,
+                    resume_every,
+                    scope: InterruptionScope::Vm,
+                } => {
                     all.per_vm.push((*hibernate_every, *resume_every));
                 }
                 InterruptionModel::Poisson {
                     hibernate_every,
                     resume_every,
-                    scope: Scope::Zone,
+                    scope: InterruptionScope::Zone,
                 } => {
                     let zones: BTreeSet<_> = spot_types.iter().filter_map(TypeName::zone).collect();
                     for zone in zones {
-                        let target = Target::Zone(ZoneName::from(zone));
-                        all.add(Time::ZERO, &target, *hibernate_every, *resume_every);
+                        let target = InterruptionTarget::Zone(ZoneName::from(zone));
+                        all.add_process(Time::ZERO, &target, *hibernate_every, *resume_every);
                     }
                 }
-                InterruptionModel::Poisson { hibernate_every, resume_every, scope: Scope::All } => {
-                    all.add(Time::ZERO, &Target::All, *hibernate_every, *resume_every);
+                InterruptionModel::Poisson {
+                    hibernate_every,
+                    resume_every,
+                    scope: InterruptionScope::All,
+                } => {
+                    all.add_process(
+                        Time::ZERO,
+                        &InterruptionTarget::All,
+                        *hibernate_every,
+                        *resume_every,
+                    );
                 }
                 InterruptionModel::Lifetime { kind, lifetimes } => {
                     all.lifetimes.push((kind.clone(), lifetimes.clone()));
@@ -212,32 +237,41 @@ impl Interruptions {
     /// Adds recommendations to replace spot VMs: some precede an interruption, others are false
     /// alarms.
     #[must_use]
-    pub fn recommended(mut self, rebalancing: Rebalancing) -> Self {
+    pub fn with_recommendations(mut self, rebalancing: RebalanceRule) -> Self {
         self.rebalancing = rebalancing;
         let processes = self.processes.iter().map(|process| &process.next);
         let known: Vec<_> = processes.chain(&self.schedule).cloned().collect();
         for act in known {
-            self.recommend(Time::ZERO, &act);
+            self.add_recommendation(Time::ZERO, &act);
         }
         self
     }
 
     /// Adds the recommendation before an interruption that is known from `now` on.
-    fn recommend(&mut self, now: Time, act: &Interruption) {
-        self.ends.extend(self.rebalancing.before(self.seed, now, act));
+    fn add_recommendation(&mut self, now: Time, act: &Interruption) {
+        self.ends.extend(self.rebalancing.draw_recommendation(self.seed, now, act));
     }
 
     /// Adds the end of a VM that is known from `now` on.
     fn ends_at(&mut self, now: Time, end: Interruption) {
-        self.recommend(now, &end);
+        self.add_recommendation(now, &end);
         self.ends.insert(end);
     }
 
-    fn add(&mut self, from: Time, target: &Target, hibernate: Option<Span>, resume: Option<Span>) {
-        for (action, mean) in [(Action::Hibernate, hibernate), (Action::Resume, resume)] {
+    fn add_process(
+        &mut self,
+        from: Time,
+        target: &InterruptionTarget,
+        hibernate: Option<Span>,
+        resume: Option<Span>,
+    ) {
+        for (action, mean) in
+            [(InterruptionAction::Hibernate, hibernate), (InterruptionAction::Resume, resume)]
+        {
             if let Some(mean) = mean {
-                let process = Process::new(self.seed, from, target.clone(), action, mean);
-                self.recommend(from, &process.next);
+                let process =
+                    InterruptionProcess::new(self.seed, from, target.clone(), action, mean);
+                self.add_recommendation(from, &process.next);
                 self.processes.push(process);
             }
         }
@@ -248,9 +282,10 @@ impl Interruptions {
     pub fn vm_started(&mut self, now: Time, vm: VmId, kind: &TypeName) {
         let mut ends = Vec::new();
         for (n, (only, lifetimes)) in (0_u64..).zip(&self.lifetimes) {
-            let mut chance = Stream::new(self.seed, "lifetime", (n << 32) | u64::from(vm.get()));
+            let mut chance =
+                RandomStream::new(self.seed, "lifetime", (n << 32) | u64::from(vm.get()));
             if is_meant(only.as_ref(), kind)
-                && let Some(life) = lifetimes.law().draw(&mut chance)
+                && let Some(life) = lifetimes.law().draw_lifetime(&mut chance)
             {
                 ends.push(end_of(vm, now + life));
             }
@@ -266,18 +301,18 @@ impl Interruptions {
             self.ends_at(now, end);
         }
         for (hibernate, resume) in self.per_vm.clone() {
-            self.add(now, &Target::Vm(vm), hibernate, resume);
+            self.add_process(now, &InterruptionTarget::Vm(vm), hibernate, resume);
         }
         if let Some(mean) = self.rebalancing.false_every {
-            let (target, action) = (Target::Vm(vm), Action::Rebalance);
-            self.processes.push(Process::new(self.seed, now, target, action, mean));
+            let (target, action) = (InterruptionTarget::Vm(vm), InterruptionAction::Rebalance);
+            self.processes.push(InterruptionProcess::new(self.seed, now, target, action, mean));
         }
     }
 
     /// Records that a VM is gone, which ends its own processes.
     pub fn vm_ended(&mut self, vm: VmId) {
-        self.processes.retain(|p| p.next.target != Target::Vm(vm));
-        self.ends.retain(|end| end.target != Target::Vm(vm));
+        self.processes.retain(|p| p.next.target != InterruptionTarget::Vm(vm));
+        self.ends.retain(|end| end.target != InterruptionTarget::Vm(vm));
     }
 
     /// Time of the next interruption; `None`: there is none.
@@ -285,11 +320,11 @@ impl Interruptions {
     pub fn next_at(&self) -> Option<Time> {
         let processes = self.processes.iter().map(|p| p.next.at).min();
         let (schedule, ends) = (self.schedule.front(), self.ends.first());
-        Time::sooner(Time::sooner(processes, schedule.map(|i| i.at)), ends.map(|i| i.at))
+        Time::sooner_of(Time::sooner_of(processes, schedule.map(|i| i.at)), ends.map(|i| i.at))
     }
 
     /// The next interruption if it is due by `now`; among equals, the one with the least target.
-    pub fn pop(&mut self, now: Time) -> Option<Interruption> {
+    pub fn pop_due(&mut self, now: Time) -> Option<Interruption> {
         let others = self.processes.iter().map(|p| &p.next).chain(self.schedule.front()).min();
         if self.ends.first().is_some_and(|end| others.is_none_or(|other| end < other)) {
             let is_due = self.ends.first().is_some_and(|end| end.at <= now);
@@ -304,9 +339,9 @@ impl Interruptions {
         if due.next.at > now {
             return None;
         }
-        let act = due.advance();
+        let act = due.draw_next();
         let next = due.next.clone();
-        self.recommend(act.at, &next);
+        self.add_recommendation(act.at, &next);
         Some(act)
     }
 }
@@ -322,8 +357,8 @@ mod tests {
         until: Time,
     ) -> Vec<Interruption> {
         let types: Vec<_> = types.iter().map(|&t| t.into()).collect();
-        let mut all = Interruptions::new(models, &types, seed);
-        std::iter::from_fn(|| all.pop(until)).collect()
+        let mut all = ComingInterruptions::new(models, &types, seed);
+        std::iter::from_fn(|| all.pop_due(until)).collect()
     }
 
     fn sc(k_h: u64, k_r: u64) -> InterruptionModel {
@@ -331,7 +366,7 @@ mod tests {
         InterruptionModel::Poisson {
             hibernate_every: every(k_h),
             resume_every: every(k_r),
-            scope: Scope::Type,
+            scope: InterruptionScope::Type,
         }
     }
 
@@ -339,7 +374,9 @@ mod tests {
     fn another_type_moves_nobody() {
         let until = Time::from_secs(2_700);
         let only = |name: &str, all: Vec<Interruption>| {
-            all.into_iter().filter(|i| i.target == Target::Type(name.into())).collect::<Vec<_>>()
+            all.into_iter()
+                .filter(|i| i.target == InterruptionTarget::Type(name.into()))
+                .collect::<Vec<_>>()
         };
         let alone = drain(&[sc(5, 5)], &["c3.large"], 1, until);
         let with = drain(&[sc(5, 5)], &["c3.large", "c4.large"], 1, until);
@@ -363,45 +400,60 @@ mod tests {
                 recorded: vec![Span::from_secs(life)],
             }),
         };
-        let act = Interruption { at: s(150), target: Target::Vm(b), action: Action::Hibernate };
+        let act = Interruption {
+            at: s(150),
+            target: InterruptionTarget::Vm(b),
+            action: InterruptionAction::Hibernate,
+        };
         let schedule = InterruptionModel::Schedule { acts: vec![act.clone()] };
         let models = [of(None, 100), of(Some("y"), 10), schedule];
-        let mut all = Interruptions::new(&models, &[], 1);
-        let end =
-            |at, vm| Interruption { at: s(at), target: Target::Vm(vm), action: Action::Preempt };
+        let mut all = ComingInterruptions::new(&models, &[], 1);
+        let end = |at, vm| Interruption {
+            at: s(at),
+            target: InterruptionTarget::Vm(vm),
+            action: InterruptionAction::Preempt,
+        };
         all.vm_started(s(20), a, &"x".into());
         all.vm_started(s(70), b, &"y".into());
         all.vm_started(s(70), VmId::new(3), &"y".into());
-        assert_eq!((all.next_at(), all.pop(s(79))), (Some(s(80)), None));
+        assert_eq!((all.next_at(), all.pop_due(s(79))), (Some(s(80)), None));
         all.vm_ended(VmId::new(3));
-        assert_eq!([all.pop(s(500)), all.pop(s(500))], [Some(end(80, b)), Some(end(120, a))]);
-        assert_eq!([all.pop(s(500)), all.pop(s(500))], [Some(act), Some(end(170, b))]);
-        assert_eq!((all.next_at(), all.pop(s(500))), (None, None));
+        assert_eq!(
+            [all.pop_due(s(500)), all.pop_due(s(500))],
+            [Some(end(80, b)), Some(end(120, a))]
+        );
+        assert_eq!([all.pop_due(s(500)), all.pop_due(s(500))], [Some(act), Some(end(170, b))]);
+        assert_eq!((all.next_at(), all.pop_due(s(500))), (None, None));
     }
 
     #[test]
     fn what_is_known_beforehand_is_recommended_before() {
         let (s, a) = (Time::from_secs, VmId::new(1));
         let lives = vec![Some(Span::from_secs(300)), Some(Span::from_secs(50))];
-        let act = Interruption { at: s(200), target: Target::All, action: Action::Hibernate };
+        let act = Interruption {
+            at: s(200),
+            target: InterruptionTarget::All,
+            action: InterruptionAction::Hibernate,
+        };
         let models = [
             InterruptionModel::Replay { kind: None, lives },
             InterruptionModel::Schedule { acts: vec![act.clone()] },
         ];
-        let ahead = Rebalancing::exactly(Some(Span::from_secs(120)));
-        let mut all = Interruptions::new(&models, &[], 1).recommended(ahead);
-        let rebalance =
-            |at, target| Some(Interruption { at: s(at), target, action: Action::Rebalance });
+        let ahead = RebalanceRule::exactly_before(Some(Span::from_secs(120)));
+        let mut all = ComingInterruptions::new(&models, &[], 1).with_recommendations(ahead);
+        let rebalance = |at, target| {
+            Some(Interruption { at: s(at), target, action: InterruptionAction::Rebalance })
+        };
         all.vm_started(s(20), a, &"x".into());
-        assert_eq!(all.pop(s(500)), rebalance(80, Target::All));
-        assert_eq!(all.pop(s(500)), rebalance(200, Target::Vm(a)));
-        assert_eq!(all.pop(s(500)), Some(act));
-        assert_eq!(all.pop(s(500)), Some(end_of(a, s(320))));
+        assert_eq!(all.pop_due(s(500)), rebalance(80, InterruptionTarget::All));
+        assert_eq!(all.pop_due(s(500)), rebalance(200, InterruptionTarget::Vm(a)));
+        assert_eq!(all.pop_due(s(500)), Some(act));
+        assert_eq!(all.pop_due(s(500)), Some(end_of(a, s(320))));
         // What is nearer than that is recommended as soon as it is known.
         let b = VmId::new(2);
         all.vm_started(s(400), b, &"x".into());
-        assert_eq!(all.pop(s(500)), rebalance(400, Target::Vm(b)));
-        assert_eq!(all.pop(s(500)), Some(end_of(b, s(450))));
+        assert_eq!(all.pop_due(s(500)), rebalance(400, InterruptionTarget::Vm(b)));
+        assert_eq!(all.pop_due(s(500)), Some(end_of(b, s(450))));
     }
 
     #[test]
@@ -409,14 +461,15 @@ mod tests {
         let until = Time::from_secs(2_700);
         let types = ["c3.large".into()];
         let plain = drain(&[sc(5, 5)], &["c3.large"], 1, until);
-        let ahead = Rebalancing::exactly(Some(Span::from_secs(60)));
-        let mut with = Interruptions::new(&[sc(5, 5)], &types, 1).recommended(ahead);
-        let all: Vec<_> = std::iter::from_fn(|| with.pop(until)).collect();
+        let ahead = RebalanceRule::exactly_before(Some(Span::from_secs(60)));
+        let mut with = ComingInterruptions::new(&[sc(5, 5)], &types, 1).with_recommendations(ahead);
+        let all: Vec<_> = std::iter::from_fn(|| with.pop_due(until)).collect();
         assert!(all.windows(2).all(|pair| pair[0].at <= pair[1].at));
         let (recommended, rest): (Vec<_>, Vec<_>) =
-            all.into_iter().partition(|act| act.action == Action::Rebalance);
+            all.into_iter().partition(|act| act.action == InterruptionAction::Rebalance);
         assert_eq!(rest, plain);
-        let hibernations = plain.iter().filter(|act| act.action == Action::Hibernate).count();
+        let hibernations =
+            plain.iter().filter(|act| act.action == InterruptionAction::Hibernate).count();
         assert!(recommended.len() >= hibernations && hibernations > 0);
     }
 
@@ -424,19 +477,17 @@ mod tests {
     fn recommendations_come_to_nothing_while_a_vm_is_there() {
         let (s, a) = (Time::from_secs, VmId::new(1));
         let false_every = Some(Span::from_secs(3_600));
-        let rebalancing = Rebalancing { false_every, ..Rebalancing::default() };
+        let rebalancing = RebalanceRule { false_every, ..RebalanceRule::default() };
         let heard = |seed| {
-            let mut all = Interruptions::new(&[], &[], seed).recommended(rebalancing);
+            let mut all =
+                ComingInterruptions::new(&[], &[], seed).with_recommendations(rebalancing);
             all.vm_started(s(20), a, &"x".into());
             let until = s(20 + 36_000);
-            let heard: Vec<_> = std::iter::from_fn(|| all.pop(until)).collect();
+            let heard: Vec<_> = std::iter::from_fn(|| all.pop_due(until)).collect();
             all.vm_ended(a);
             assert_eq!(all.next_at(), None, "one that is gone hears none");
-            assert!(
-                heard
-                    .iter()
-                    .all(|act| act.action == Action::Rebalance && act.target == Target::Vm(a))
-            );
+            assert!(heard.iter().all(|act| act.action == InterruptionAction::Rebalance
+                && act.target == InterruptionTarget::Vm(a)));
             heard.len()
         };
         let n: usize = (0..400).map(heard).sum();
@@ -448,11 +499,11 @@ mod tests {
         let s = Time::from_secs;
         let lives = vec![Some(Span::from_secs(100)), None, Some(Span::from_secs(10))];
         let model = InterruptionModel::Replay { kind: Some("x".into()), lives };
-        let mut all = Interruptions::new(&[model], &[], 1);
+        let mut all = ComingInterruptions::new(&[model], &[], 1);
         for (n, kind) in ["x", "y", "x", "x", "x"].into_iter().enumerate() {
             all.vm_started(s(20), VmId::new(u32::try_from(n).unwrap_or(0)), &kind.into());
         }
-        let ends: Vec<_> = std::iter::from_fn(|| all.pop(s(500))).collect();
+        let ends: Vec<_> = std::iter::from_fn(|| all.pop_due(s(500))).collect();
         assert_eq!(
             ends,
             [
@@ -467,10 +518,11 @@ mod tests {
     fn a_schedule_comes_out_in_order_among_the_others() {
         let act = |s, action| Interruption {
             at: Time::from_secs(s),
-            target: Target::Type("x".into()),
+            target: InterruptionTarget::Type("x".into()),
             action,
         };
-        let acts = vec![act(900, Action::Resume), act(600, Action::Hibernate)];
+        let acts =
+            vec![act(900, InterruptionAction::Resume), act(600, InterruptionAction::Hibernate)];
         let got = drain(
             &[InterruptionModel::Schedule { acts }, sc(5, 0)],
             &["x"],
@@ -479,7 +531,8 @@ mod tests {
         );
         assert!(got.windows(2).all(|w| w[0].at <= w[1].at));
         assert!(
-            got.contains(&act(600, Action::Hibernate)) && got.contains(&act(900, Action::Resume))
+            got.contains(&act(600, InterruptionAction::Hibernate))
+                && got.contains(&act(900, InterruptionAction::Resume))
         );
     }
 }

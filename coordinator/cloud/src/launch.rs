@@ -2,7 +2,7 @@
 
 use dormouse_units::{HostId, Price, Time, TypeName, VmId};
 
-use crate::{Host, Market};
+use crate::{Market, ResourceVector};
 
 /// A user's request for a VM.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +20,7 @@ pub struct LaunchRequest<'a> {
 
 /// A granted request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Launched {
+pub struct GrantedLaunch {
     /// The host that will carry the VM.
     pub host: HostId,
     /// Price of the VM per hour at first.
@@ -88,7 +88,7 @@ pub enum LaunchError {
         /// The instance type asked for.
         kind: TypeName,
         /// Room that a VM of the type needs.
-        room: Host,
+        room: ResourceVector,
     },
     /// The id was used before in this run.
     #[error("{0} has been used before")]

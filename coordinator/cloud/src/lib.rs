@@ -29,34 +29,37 @@ mod vm;
 
 pub use act_events::are_cloud_events;
 pub use acts::{WrittenAct, are_acts, read_acts};
-pub use availability::Availability;
-pub use billing::{Billing, Charge, Meter};
-pub use catalogue::{Burstable, Catalogue, InstanceType, Limits, Market, Types};
+pub use availability::SpotAvailability;
+pub use billing::{BillingMeter, BillingTerms, ChargedInterval};
+pub use catalogue::{BurstableTerms, Catalogue, InstanceType, Market, Types, VmLimits};
 pub use catalogue_file::{
-    Advice, CatalogueFile, are_types, is_described, read_advisor, read_types,
+    CatalogueFile, SpotAdvice, are_types, is_described, read_advisor, read_types,
 };
 pub use ec2_2020::{BUILT_IN, built_in};
 pub use hosts::{
-    CostName, Filter, Fleet, Host, Placed, Placement, PlacementRule, Placer, PlacerName, Placing,
-    Plain, Scheduler, SchedulerName, States, Tiers, Ties, VictimTies, Want, Weighed, Weigher,
-    Yields, tables,
+    CostName, HostFilter, HostFleet, HostScheduler, HostTiers, PlacedVm, Placement,
+    PlacementRequest, PlacementRule, Placer, PlacerName, Placing, PlainScheduler, ResourceVector,
+    ScaledWeigher, SchedulerName, TieBreak, VictimTies, ViewSource, Weigher, YieldedRoom, tables,
 };
-pub use interruption::{Action, Interruption, InterruptionModel, Interruptions, Scope, Target};
-pub use launch::{LaunchError, LaunchRequest, Launched};
+pub use interruption::{
+    ComingInterruptions, Interruption, InterruptionAction, InterruptionModel, InterruptionScope,
+    InterruptionTarget,
+};
+pub use launch::{GrantedLaunch, LaunchError, LaunchRequest};
 pub use lifetimes::{
     Bathtub, Empirical, Exponential, GompertzMakeham, Lifetime, Lifetimes, Uniform, Weibull,
 };
 pub use price_model::{BadModel, GeneratedPrices, PriceModel};
 pub use price_record::{
-    Dates, PriceHistories, PriceQuery, PriceRecord, PriceStatistics, SeriesName,
-    count_trace_prices, listed, looks_like_prices, read_prices,
+    PriceHistories, PriceQuery, PriceRecord, PriceStatistics, RecordDates, SeriesName,
+    count_trace_prices, list_names, looks_like_prices, read_prices,
 };
-pub use prices::{DrawnStart, Listed, PriceTrace, Prices, Recorded};
+pub use prices::{DrawnStart, ListedPrices, PriceTrace, Prices, RecordedSpotPrices};
 pub use provider::{AvailabilityChange, PriceChange, Provider};
-pub use rebalancing::Rebalancing;
-pub use surplus::Surplus;
+pub use rebalancing::RebalanceRule;
+pub use surplus::SurplusAccount;
 pub use tariff::{
     BySecondsOfUse, ByTheHour, ByTheSecond, ByTheStartedHour, EndedBy, Tariff, TariffName,
 };
-pub use terms::{Preemption, SpotPlaces, Terms};
-pub use vm::{Vm, VmState};
+pub use terms::{PreemptionAction, ProviderTerms, SpotPlaces};
+pub use vm::{ProviderVm, ProviderVmState};

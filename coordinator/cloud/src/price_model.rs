@@ -1,6 +1,6 @@
 //! Model of spot prices: a base price within a band, and spikes above it.
 
-use dormouse_units::{Ppm, Price, Span, Stream, Time, TypeName};
+use dormouse_units::{Ppm, Price, RandomStream, Span, Time, TypeName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -66,9 +66,10 @@ const fn a_month() -> Span {
 impl GeneratedPrices {
     /// Prices of a type in a run with this seed.
     #[must_use]
-    pub fn trace(&self, kind: &TypeName, seed: u64) -> PriceTrace {
-        let mut chance = Stream::named(self.seed.unwrap_or(seed), "prices", kind.as_str());
-        self.model.trace(self.lasts, &mut chance)
+    pub fn draw_trace(&self, kind: &TypeName, seed: u64) -> PriceTrace {
+        let mut chance =
+            RandomStream::named_stream(self.seed.unwrap_or(seed), "prices", kind.as_str());
+        self.model.draw_trace(self.lasts, &mut chance)
     }
 }
 
@@ -103,7 +104,7 @@ impl PriceModel {
     /// # Errors
     ///
     /// The reason why it can't.
-    pub fn check(&self, length: Span) -> Result<(), BadModel> {
+    pub fn check_model(&self, length: Span) -> Result<(), BadModel> {
         let changes = |every: Span| length.as_secs_f64() / every.as_secs_f64().max(1e-6);
         match self {
             _ if self.high < self.low => Err(BadModel::Band),
@@ -120,12 +121,12 @@ impl PriceModel {
     }
 
     /// Number of possible prices outside spikes.
-    fn levels(&self) -> u64 {
+    fn level_count(&self) -> u64 {
         let band = self.high.as_nanos_per_hour().saturating_sub(self.low.as_nanos_per_hour());
         band / self.step.as_nanos_per_hour().max(1) + 1
     }
 
-    fn level(&self, n: u64) -> Price {
+    fn price_level(&self, n: u64) -> Price {
         let step = self.step.as_nanos_per_hour().max(1);
         Price::from_nanos_per_hour(self.low.as_nanos_per_hour() + n * step)
     }
@@ -142,7 +143,7 @@ impl PriceModel {
     #[must_use]
     pub fn changes_a_day(&self) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "prices of a band are few")]
-        let others = 1.0 - 1.0 / self.levels() as f64;
+        let others = 1.0 - 1.0 / self.level_count() as f64;
         let draws = |of: Span| others * of.as_secs_f64() / self.every.as_secs_f64();
         if self.spike_lasts == Span::ZERO {
             return draws(DAY);
@@ -155,7 +156,7 @@ impl PriceModel {
     #[must_use]
     pub fn mean_usd(&self) -> f64 {
         let usd = |nanos: u64| Price::from_nanos_per_hour(nanos).as_usd_per_hour();
-        let top = self.level(self.levels() - 1);
+        let top = self.price_level(self.level_count() - 1);
         let base = usd(self.low.as_nanos_per_hour() + top.as_nanos_per_hour()) / 2.0;
         let spike = usd(self.high.as_nanos_per_hour() + self.spike_lift.as_nanos_per_hour());
         let share = self.spike_share();
@@ -165,45 +166,45 @@ impl PriceModel {
     /// Fraction of the time in which the price exceeds `price`, which must not exceed `high`.
     #[must_use]
     pub fn share_above(&self, price: Price) -> f64 {
-        let above = (0..self.levels()).filter(|n| self.level(*n) > price).count();
+        let above = (0..self.level_count()).filter(|n| self.price_level(*n) > price).count();
         #[expect(clippy::cast_precision_loss, reason = "prices of a band are few")]
-        let base = above as f64 / self.levels() as f64;
+        let base = above as f64 / self.level_count() as f64;
         let share = self.spike_share();
         (1.0 - share) * base + share
     }
 
     /// Draws prices for a time of this length; the last one holds afterwards.
     #[must_use]
-    pub fn trace(&self, length: Span, chance: &mut Stream) -> PriceTrace {
+    pub fn draw_trace(&self, length: Span, chance: &mut RandomStream) -> PriceTrace {
         let spread = self.spike_spread.as_f64();
         let (end, mut now, mut steps) = (Time::ZERO + length, Time::ZERO, Vec::new());
         let spikes = self.spike_lasts > Span::ZERO;
         while now < end {
             let spike = match spikes {
-                true => (now + chance.exponential(self.spike_every)).min(end),
+                true => (now + chance.draw_exponential(self.spike_every)).min(end),
                 false => end,
             };
             while now < spike {
-                steps.push((now, self.drawn(chance)));
-                now += chance.exponential(self.every);
+                steps.push((now, self.draw_price(chance)));
+                now += chance.draw_exponential(self.every);
             }
             if spike == end {
                 break;
             }
-            let lift = self.spike_lift.as_usd_per_hour() * chance.lognormal(spread);
+            let lift = self.spike_lift.as_usd_per_hour() * chance.draw_lognormal(spread);
             let lift = Price::from_usd_per_hour(lift).unwrap_or(self.spike_lift);
             let nanos = self.high.as_nanos_per_hour() + lift.as_nanos_per_hour();
             // The draw that the spike cut off is not made.
             steps.push((spike, Price::from_nanos_per_hour(nanos)));
-            let lasts = self.spike_lasts.as_secs_f64() * chance.lognormal(spread);
+            let lasts = self.spike_lasts.as_secs_f64() * chance.draw_lognormal(spread);
             now = spike + Span::from_secs_f64(lasts).unwrap_or(self.spike_lasts);
         }
         PriceTrace::new(steps)
     }
 
-    fn drawn(&self, chance: &mut Stream) -> Price {
-        let n = chance.below(usize::try_from(self.levels()).unwrap_or(usize::MAX));
-        self.level(n as u64)
+    fn draw_price(&self, chance: &mut RandomStream) -> Price {
+        let n = chance.draw_below(usize::try_from(self.level_count()).unwrap_or(usize::MAX));
+        self.price_level(n as u64)
     }
 }
 
@@ -237,17 +238,17 @@ mod tests {
         assert!((model.share_above(model.high) - stated[3]).abs() < 1e-12);
         let mut sums = [0.0; 5];
         for seed in 1..=seeds {
-            let trace = model.trace(length, &mut Stream::new(seed, "prices", 0));
-            assert_eq!(trace, model.trace(length, &mut Stream::new(seed, "prices", 0)));
-            let of =
-                PriceStatistics::measure(&trace, Time::ZERO + length).expect("there are prices");
+            let trace = model.draw_trace(length, &mut RandomStream::new(seed, "prices", 0));
+            assert_eq!(trace, model.draw_trace(length, &mut RandomStream::new(seed, "prices", 0)));
+            let of = PriceStatistics::measure_trace(&trace, Time::ZERO + length)
+                .expect("there are prices");
             let above = |level| 1.0 - of.share_up_to(price(level));
             let changes = f64::from(u32::try_from(of.changes).expect("few")) / 365.0;
             let figures = [of.mean_usd, above("0.32"), above("0.33"), above("0.34"), changes];
             for (sum, figure) in sums.iter_mut().zip(figures) {
                 *sum += figure;
             }
-            assert!(of.quantile(0.0) == model.low && of.quantile(0.9) <= model.high);
+            assert!(of.price_quantile(0.0) == model.low && of.price_quantile(0.9) <= model.high);
         }
         for (sum, stated) in sums.into_iter().zip(stated) {
             let ours = sum / 60.0;
@@ -268,7 +269,8 @@ mod tests {
             spike_lift: price("1"),
             spike_spread: Ppm::ZERO,
         };
-        let trace = model.trace(Span::from_secs(3_600), &mut Stream::new(1, "prices", 0));
+        let trace =
+            model.draw_trace(Span::from_secs(3_600), &mut RandomStream::new(1, "prices", 0));
         assert_eq!(trace.steps(), [(Time::ZERO, price("0.1"))]);
         assert!(model.changes_a_day().abs() < 1e-12, "each draw repeats the price");
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_units::{Price, Span, Stream, Time, TypeName};
+use dormouse_units::{Price, RandomStream, Span, Time, TypeName};
 use serde::{Deserialize, Serialize};
 
 use crate::{InstanceType, Market};
@@ -10,7 +10,7 @@ use crate::{InstanceType, Market};
 /// Source of VMs' prices. On-demand prices never change.
 pub trait Prices: std::fmt::Debug + Send + Sync {
     /// Price of a type at a time; `None` if it isn't sold in that market.
-    fn at(&self, kind: &InstanceType, market: Market, at: Time) -> Option<Price>;
+    fn price_at(&self, kind: &InstanceType, market: Market, at: Time) -> Option<Price>;
 
     /// Time of the next change of a type's spot price after `after`; `None`: there is none.
     fn next_change(&self, kind: &TypeName, after: Time) -> Option<Time>;
@@ -18,10 +18,10 @@ pub trait Prices: std::fmt::Debug + Send + Sync {
 
 /// Constant prices of the catalogue.
 #[derive(Clone, Copy, Debug)]
-pub struct Listed;
+pub struct ListedPrices;
 
-impl Prices for Listed {
-    fn at(&self, kind: &InstanceType, market: Market, _: Time) -> Option<Price> {
+impl Prices for ListedPrices {
+    fn price_at(&self, kind: &InstanceType, market: Market, _: Time) -> Option<Price> {
         kind.price(market)
     }
 
@@ -32,7 +32,7 @@ impl Prices for Listed {
 
 /// Spot prices of a type over time; each holds until the next one's time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Written", into = "Written")]
+#[serde(from = "PriceTraceForm", into = "PriceTraceForm")]
 pub struct PriceTrace {
     steps: Vec<(Time, Price)>,
     /// Prices before the beginning, oldest first, each with how long before the beginning it began
@@ -43,21 +43,21 @@ pub struct PriceTrace {
 /// Serialised form of a trace: a plain list if it has no past.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
-enum Written {
+enum PriceTraceForm {
     Steps(Vec<(Time, Price)>),
     WithPast { past: Vec<(Span, Price)>, steps: Vec<(Time, Price)> },
 }
 
-impl From<Written> for PriceTrace {
-    fn from(written: Written) -> Self {
+impl From<PriceTraceForm> for PriceTrace {
+    fn from(written: PriceTraceForm) -> Self {
         match written {
-            Written::Steps(steps) => Self { steps, past: Vec::new() },
-            Written::WithPast { past, steps } => Self { steps, past },
+            PriceTraceForm::Steps(steps) => Self { steps, past: Vec::new() },
+            PriceTraceForm::WithPast { past, steps } => Self { steps, past },
         }
     }
 }
 
-impl From<PriceTrace> for Written {
+impl From<PriceTrace> for PriceTraceForm {
     fn from(PriceTrace { steps, past }: PriceTrace) -> Self {
         if past.is_empty() { Self::Steps(steps) } else { Self::WithPast { past, steps } }
     }
@@ -82,7 +82,7 @@ impl PriceTrace {
 
     /// The price at a time; `None` before the first price.
     #[must_use]
-    pub fn at(&self, at: Time) -> Option<Price> {
+    pub fn price_at(&self, at: Time) -> Option<Price> {
         let after = self.steps.partition_point(|(from, _)| *from <= at);
         after.checked_sub(1).and_then(|n| self.steps.get(n)).map(|(_, price)| *price)
     }
@@ -121,7 +121,7 @@ impl PriceTrace {
 
     /// The prices multiplied by `by`; a price that would become too large is unchanged.
     #[must_use]
-    pub fn scaled(&self, by: f64) -> Self {
+    pub fn scaled_by(&self, by: f64) -> Self {
         let scaled =
             |price: Price| Price::from_usd_per_hour(price.as_usd_per_hour() * by).unwrap_or(price);
         let new = Self::new(self.steps.iter().map(|(at, price)| (*at, scaled(*price))).collect());
@@ -149,27 +149,27 @@ impl DrawnStart {
     /// Beginning of a run with this seed within the record: at the same fraction of the length in
     /// all records.
     #[must_use]
-    pub fn start(&self, seed: u64) -> Span {
-        let part = Stream::new(seed, "start of prices", 0).unit();
+    pub fn draw_start(&self, seed: u64) -> Span {
+        let part = RandomStream::new(seed, "start of prices", 0).draw_unit();
         Span::from_secs_f64(self.length.as_secs_f64() * part).unwrap_or_default()
     }
 
     /// Prices of a run with this seed.
     #[must_use]
-    pub fn trace(&self, seed: u64) -> PriceTrace {
-        self.record.begun_at(self.start(seed))
+    pub fn draw_trace(&self, seed: u64) -> PriceTrace {
+        self.record.begun_at(self.draw_start(seed))
     }
 }
 
 /// Recorded spot prices; types without a record have the catalogue's price.
 #[derive(Clone, Debug)]
-pub struct Recorded(pub BTreeMap<TypeName, PriceTrace>);
+pub struct RecordedSpotPrices(pub BTreeMap<TypeName, PriceTrace>);
 
-impl Prices for Recorded {
-    fn at(&self, kind: &InstanceType, market: Market, at: Time) -> Option<Price> {
+impl Prices for RecordedSpotPrices {
+    fn price_at(&self, kind: &InstanceType, market: Market, at: Time) -> Option<Price> {
         let listed = kind.price(market)?;
         let trace = self.0.get(&kind.name).filter(|_| market == Market::Spot);
-        Some(trace.and_then(|trace| trace.at(at)).unwrap_or(listed))
+        Some(trace.and_then(|trace| trace.price_at(at)).unwrap_or(listed))
     }
 
     fn next_change(&self, kind: &TypeName, after: Time) -> Option<Time> {
@@ -195,7 +195,7 @@ mod tests {
         let again = later.begun_at(Span::from_secs(30));
         assert_eq!(again.steps(), [(s(0), p(3))]);
         assert_eq!(again.with_past(), (whole, Span::from_secs(70)));
-        assert_eq!(again.scaled(2.0).with_past().0.steps()[1], (s(30), p(4)));
+        assert_eq!(again.scaled_by(2.0).with_past().0.steps()[1], (s(30), p(4)));
         for trace in [record, again] {
             let written = serde_json::to_string(&trace).expect("JSON");
             assert_eq!(serde_json::from_str::<PriceTrace>(&written).expect("a trace"), trace);
@@ -211,7 +211,7 @@ mod tests {
         let record = PriceTrace::new(vec![(s(0), p(1)), (s(40), p(2)), (s(80), p(3))]);
         assert_eq!(record.begun_at(Span::from_secs(50)).steps(), [(s(0), p(2)), (s(30), p(3))]);
         assert_eq!(record.begun_at(Span::from_secs(500)).steps(), [(s(0), p(3))]);
-        assert_eq!(record.scaled(2.5).steps()[1], (s(40), p(5)));
+        assert_eq!(record.scaled_by(2.5).steps()[1], (s(40), p(5)));
         let long = PriceTrace::new(
             record
                 .steps()
@@ -221,11 +221,11 @@ mod tests {
         );
         let [short, long] = [(record, 100), (long, 1_000)]
             .map(|(record, length)| DrawnStart { record, length: Span::from_secs(length) });
-        let first = |of: &DrawnStart, seed| of.trace(seed).at(Time::ZERO);
+        let first = |of: &DrawnStart, seed| of.draw_trace(seed).price_at(Time::ZERO);
         assert!((0..40).all(|seed| first(&short, seed) == first(&long, seed)));
         let of: BTreeMap<_, _> = (0..40).map(|seed| (first(&short, seed), ())).collect();
         assert_eq!(of.len(), 3, "runs begin all over the record: {of:?}");
-        assert_eq!(short.trace(7), short.trace(7));
+        assert_eq!(short.draw_trace(7), short.draw_trace(7));
     }
 
     #[test]
@@ -235,7 +235,8 @@ mod tests {
         let trace = PriceTrace::new(given);
         assert_eq!(trace.steps(), [(s(10), p(1)), (s(50), p(2)), (s(70), p(3))]);
         assert_eq!(
-            [9, 10, 49, 50, 69, 99].map(|t| trace.at(s(t)).map_or(0, |p| p.as_nanos_per_hour())),
+            [9, 10, 49, 50, 69, 99]
+                .map(|t| trace.price_at(s(t)).map_or(0, |p| p.as_nanos_per_hour())),
             [0, 1, 1, 2, 2, 3]
         );
         assert_eq!(

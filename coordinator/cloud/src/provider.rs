@@ -8,22 +8,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use dormouse_units::{
-    Bytes, HostId, Money, Ppm, Price, Stream, Tier, Time, TypeName, VmId, Window,
+    Bytes, HostId, Money, Ppm, Price, RandomStream, Tier, Time, TypeName, VmId, Window,
 };
 
 pub use capacity::AvailabilityChange;
 
 use crate::{
-    Availability, Billing, Catalogue, EndedBy, Fleet, Host, LaunchError, LaunchRequest, Launched,
-    Market, Meter, PlacementRule, Placer, Preemption, Prices, SpotPlaces, TariffName, Terms, Tiers,
-    Vm, VmState, Want, Yields,
+    BillingMeter, BillingTerms, Catalogue, EndedBy, GrantedLaunch, HostFleet, HostTiers,
+    LaunchError, LaunchRequest, Market, PlacementRequest, PlacementRule, Placer, PreemptionAction,
+    Prices, ProviderTerms, ProviderVm, ProviderVmState, ResourceVector, SpotAvailability,
+    SpotPlaces, TariffName, YieldedRoom,
 };
 
 /// A provider of VMs with its catalogue, terms, hosts, and the VMs it has launched.
 ///
 /// Use: make it with [`Provider::new`], add hosts with [`Provider::host_joined`], and report every
-/// change of a VM in order of time ([`Provider::launch`], [`Provider::booted`],
-/// [`Provider::hibernate`], …, [`Provider::terminated`]).
+/// change of a VM in order of time ([`Provider::launch_vm`], [`Provider::vm_booted`],
+/// [`Provider::hibernate_vm`], …, [`Provider::vm_terminated`]).
 #[derive(Debug)]
 pub struct Provider {
     catalogue: Catalogue,
@@ -31,18 +32,18 @@ pub struct Provider {
     filled: BTreeMap<TypeName, Bytes>,
     placement: PlacementRule,
     placer: Box<dyn Placer>,
-    preemption: Preemption,
+    preemption: PreemptionAction,
     /// Seed of the random choice between hosts.
     seed: u64,
     prices: Arc<dyn Prices>,
     tariff: TariffName,
-    billing: Billing,
+    billing: BillingTerms,
     default_bid: Option<Ppm>,
-    fleet: Fleet,
+    fleet: HostFleet,
     /// Assignment of VMs to processors if spot VMs run in the background; otherwise `None`.
-    tiers: Option<Tiers>,
+    tiers: Option<HostTiers>,
     /// VMs by id. They are boxed because a long-lived VM keeps a slot for each later one.
-    vms: Window<Box<Vm>, VmId>,
+    vms: Window<Box<ProviderVm>, VmId>,
     alive: BTreeSet<VmId>,
     /// Ids of living VMs by type and market; empty sets are removed.
     alike: BTreeMap<(TypeName, Market), BTreeSet<VmId>>,
@@ -55,7 +56,7 @@ pub struct Provider {
     /// Types whose spot price is watched even without VMs.
     watched: BTreeSet<TypeName>,
     /// Availability over time of each type that is scarce.
-    availability: BTreeMap<TypeName, Availability>,
+    availability: BTreeMap<TypeName, SpotAvailability>,
     /// Number of spot VMs that may exist at present, for scarce types.
     available: BTreeMap<TypeName, u32>,
     /// Next change of the availability of each scarce type.
@@ -76,20 +77,20 @@ pub struct PriceChange {
 impl Provider {
     /// A provider of these types, without hosts yet.
     #[must_use]
-    pub fn new(catalogue: Catalogue, terms: &Terms) -> Self {
+    pub fn new(catalogue: Catalogue, terms: &ProviderTerms) -> Self {
         Self {
             catalogue,
             filled: BTreeMap::new(),
-            placement: terms.placement.rule(),
-            placer: terms.placement.placer(),
+            placement: terms.placement.placement_rule(),
+            placer: terms.placement.make_placer(),
             preemption: terms.preemption,
             seed: 0,
-            prices: terms.prices(),
+            prices: terms.price_source(),
             tariff: terms.tariff,
             billing: terms.billing,
             default_bid: terms.default_bid,
-            fleet: Fleet::default(),
-            tiers: (terms.spot == SpotPlaces::Background).then(Tiers::default),
+            fleet: HostFleet::default(),
+            tiers: (terms.spot == SpotPlaces::Background).then(HostTiers::default),
             vms: Window::default(),
             alive: BTreeSet::new(),
             alike: BTreeMap::new(),
@@ -100,7 +101,7 @@ impl Provider {
             available: terms
                 .availability
                 .iter()
-                .filter_map(|(kind, trace)| Some((kind.clone(), trace.at(Time::ZERO)?)))
+                .filter_map(|(kind, trace)| Some((kind.clone(), trace.count_at(Time::ZERO)?)))
                 .collect(),
             availability_changes: terms
                 .availability
@@ -114,7 +115,7 @@ impl Provider {
     /// The provider with the spot prices of these types watched even without VMs. Types that are
     /// not sold as spot VMs are ignored.
     #[must_use]
-    pub fn watched(mut self, kinds: impl IntoIterator<Item = TypeName>) -> Self {
+    pub fn watch_kinds(mut self, kinds: impl IntoIterator<Item = TypeName>) -> Self {
         let offered = |kind: &TypeName| {
             let offer = self.catalogue.get(kind);
             offer.is_some_and(|offer| offer.price(Market::Spot).is_some())
@@ -136,7 +137,10 @@ impl Provider {
     #[must_use]
     pub fn watched_prices(&self, now: Time) -> Vec<(TypeName, Price)> {
         let price = |kind: &TypeName| {
-            Some((kind.clone(), self.prices.at(self.catalogue.get(kind)?, Market::Spot, now)?))
+            Some((
+                kind.clone(),
+                self.prices.price_at(self.catalogue.get(kind)?, Market::Spot, now)?,
+            ))
         };
         self.watched.iter().filter_map(price).collect()
     }
@@ -144,13 +148,13 @@ impl Provider {
     /// The provider with limits on really filled memory: each VM of these types fills so much,
     /// whatever its nominal size, and goes only on hosts with that much left.
     #[must_use]
-    pub fn filling(self, filled: BTreeMap<TypeName, Bytes>) -> Self {
+    pub fn with_filling(self, filled: BTreeMap<TypeName, Bytes>) -> Self {
         Self { filled, ..self }
     }
 
     /// The provider with this seed for the random choice between equally good hosts.
     #[must_use]
-    pub fn seeded(self, seed: u64) -> Self {
+    pub fn with_seed(self, seed: u64) -> Self {
         Self { seed, ..self }
     }
 
@@ -161,44 +165,44 @@ impl Provider {
     }
 
     /// Adds an empty host.
-    pub fn host_joined(&mut self, id: HostId, host: Host) {
-        self.fleet.join(id, host);
+    pub fn host_joined(&mut self, id: HostId, host: ResourceVector) {
+        self.fleet.add_host(id, host);
         if let Some(tiers) = &mut self.tiers {
-            tiers.join(id, host.vcpus);
+            tiers.add_host(id, host.vcpus);
         }
     }
 
     /// Removes a host; its VMs are terminated and returned.
     pub fn host_lost(&mut self, now: Time, id: HostId) -> Vec<VmId> {
-        let lost = self.fleet.leave(id);
+        let lost = self.fleet.remove_host(id);
         for &vm in &lost {
-            self.terminated(now, vm, EndedBy::Provider);
+            self.vm_terminated(now, vm, EndedBy::Provider);
         }
         if let Some(tiers) = &mut self.tiers {
-            tiers.leave(id);
+            tiers.remove_host(id);
         }
         lost
     }
 
     /// Assignment of VMs to processors if spot VMs run in the background; otherwise `None`.
     #[must_use]
-    pub const fn tiers(&self) -> Option<&Tiers> {
+    pub const fn tiers(&self) -> Option<&HostTiers> {
         self.tiers.as_ref()
     }
 
     /// All launched VMs that are not forgotten.
-    pub fn vms(&self) -> impl Iterator<Item = (VmId, &Vm)> {
+    pub fn vms(&self) -> impl Iterator<Item = (VmId, &ProviderVm)> {
         self.vms.iter().map(|(id, vm)| (id, &**vm))
     }
 
     /// The VMs that are not terminated.
-    pub fn alive(&self) -> impl ExactSizeIterator<Item = (VmId, &Vm)> {
+    pub fn alive_vms(&self) -> impl ExactSizeIterator<Item = (VmId, &ProviderVm)> {
         self.alive.iter().map(|id| (*id, &*self.vms[*id]))
     }
 
     /// The VM of this id; `None`: none was launched, or it is forgotten.
     #[must_use]
-    pub fn vm(&self, id: VmId) -> Option<&Vm> {
+    pub fn find_vm(&self, id: VmId) -> Option<&ProviderVm> {
         self.vms.get(id).map(Box::as_ref)
     }
 
@@ -207,30 +211,30 @@ impl Provider {
     /// # Errors
     ///
     /// See [`LaunchError`]; the provider is then unchanged.
-    pub fn launch(
+    pub fn launch_vm(
         &mut self,
         now: Time,
         id: VmId,
         asked: &LaunchRequest<'_>,
-    ) -> Result<Launched, LaunchError> {
+    ) -> Result<GrantedLaunch, LaunchError> {
         let LaunchRequest { kind, market, bid, limited } = *asked;
-        if self.vm(id).is_some() {
+        if self.find_vm(id).is_some() {
             return Err(LaunchError::UsedId(id));
         }
         let Some(offer) = self.catalogue.get(kind) else {
             return Err(LaunchError::UnknownType {
                 kind: kind.clone(),
-                known: self.catalogue.names(),
+                known: self.catalogue.list_names(),
             });
         };
-        let Some(price) = self.prices.at(offer, market, now) else {
+        let Some(price) = self.prices.price_at(offer, market, now) else {
             return Err(LaunchError::NotOffered { kind: kind.clone(), market });
         };
-        let bid = bid.or_else(|| offer.bid(market, self.default_bid));
+        let bid = bid.or_else(|| offer.default_bid(market, self.default_bid));
         if let Some(bid) = bid.filter(|bid| price > *bid) {
             return Err(LaunchError::Outbid { kind: kind.clone(), market, price, bid });
         }
-        let (limit, like) = (offer.limit(market), (kind.clone(), market));
+        let (limit, like) = (offer.vm_limit(market), (kind.clone(), market));
         if limited && self.limited.get(&like).copied().unwrap_or_default() >= limit {
             return Err(LaunchError::Limit { kind: kind.clone(), market, limit });
         }
@@ -239,7 +243,7 @@ impl Provider {
             return Err(LaunchError::Unavailable { kind: kind.clone(), most });
         }
         let filled = self.filled.get(kind).copied().unwrap_or_default();
-        let (vcpus, whole) = (offer.vcpus, Host { filled, ..offer.room() });
+        let (vcpus, whole) = (offer.vcpus, ResourceVector { filled, ..offer.room() });
         // A VM in the background takes nothing of the foreground.
         let is_background = self.tiers.is_some() && market == Market::Spot;
         let room = self.placement.room_of(offer, filled, is_background);
@@ -247,13 +251,18 @@ impl Provider {
             Some(tiers) if is_background => tiers
                 .for_background(vcpus, |host| {
                     let kept = self.parked_vcpus(host);
-                    self.fleet.spare(host).holds(&room)
-                        && tiers.free(host, Tier::Background) >= vcpus.saturating_add(kept)
+                    self.fleet.spare_room(host).holds(&room)
+                        && tiers.free_places(host, Tier::Background) >= vcpus.saturating_add(kept)
                 })
                 .map(|host| (host, Vec::new())),
             _ => {
-                let chance = &mut Stream::new(self.seed, "placement", id.get().into());
-                self.placer.choose(now, &Want { room, market }, &self.fleet, chance)
+                let chance = &mut RandomStream::new(self.seed, "placement", id.get().into());
+                self.placer.choose_host(
+                    now,
+                    &PlacementRequest { room, market },
+                    &self.fleet,
+                    chance,
+                )
             }
         };
         let Some((host, victims)) = chosen else {
@@ -261,20 +270,20 @@ impl Provider {
         };
         if let Some(tiers) = &mut self.tiers {
             let tier = if is_background { Tier::Background } else { Tier::Foreground };
-            tiers.take(host, id, tier, vcpus);
+            tiers.take_places(host, id, tier, vcpus);
         }
         for &victim in &victims {
-            self.displace(victim);
+            self.displace_vm(victim);
         }
-        let at_once = self.fleet.place(host, id, room, market);
-        let meter = Meter::launched(now, price, self.billing).at_most(bid);
-        self.fleet.charged(host, id, meter.runs_since());
-        let vm = Vm {
+        let at_once = self.fleet.place_vm(host, id, room, market);
+        let meter = BillingMeter::start_at_launch(now, price, self.billing).at_most(bid);
+        self.fleet.set_charged_since(host, id, meter.runs_since());
+        let vm = ProviderVm {
             kind: kind.clone(),
             market,
             bid,
             host,
-            state: VmState::Booting,
+            state: ProviderVmState::Booting,
             launched: now,
             usable: None,
             size: room,
@@ -298,18 +307,18 @@ impl Provider {
             self.changes.extend(change.map(|at| (at, kind.clone())));
         }
         let ready_at = at_once.then(|| now + self.catalogue.boot);
-        Ok(Launched { host, price, bid, ready_at, victims })
+        Ok(GrantedLaunch { host, price, bid, ready_at, victims })
     }
 
     /// VMs that got the room they waited for since the last call, and now boot.
-    pub fn placed(&mut self) -> Vec<VmId> {
-        self.fleet.placed()
+    pub fn take_placed(&mut self) -> Vec<VmId> {
+        self.fleet.take_placed()
     }
 
     /// Records that a VM has booted: it is usable and charged from now on. False if it wasn't
     /// booting.
-    pub fn booted(&mut self, now: Time, id: VmId) -> bool {
-        self.starts(now, id, VmState::Booting)
+    pub fn vm_booted(&mut self, now: Time, id: VmId) -> bool {
+        self.start_running(now, id, ProviderVmState::Booting)
     }
 
     /// Records that the provider has given notice of this VM's end.
@@ -317,13 +326,13 @@ impl Provider {
         let Some(vm) = self.vms.get_mut(id) else { return };
         (vm.has_notice, vm.is_displaced) = (true, false);
         let host = vm.host;
-        self.fleet.unpark(host, id);
-        self.fleet.ends(host, id);
+        self.fleet.unpark_vm(host, id);
+        self.fleet.mark_ending(host, id);
     }
 
     /// Records that a spot VM makes room for another: it hibernates or has its notice.
-    fn displace(&mut self, id: VmId) {
-        if self.preemption == Preemption::Hibernate && self.hibernate(id) {
+    fn displace_vm(&mut self, id: VmId) {
+        if self.preemption == PreemptionAction::Hibernate && self.hibernate_vm(id) {
             if let Some(vm) = self.vms.get_mut(id) {
                 vm.is_displaced = true;
             }
@@ -335,21 +344,21 @@ impl Provider {
     /// True if a VM waits for room that others have to leave.
     #[must_use]
     pub fn waits_for_room(&self, id: VmId) -> bool {
-        self.vm(id).is_some_and(|vm| self.fleet.waits(vm.host, id))
+        self.find_vm(id).is_some_and(|vm| self.fleet.waits_for_room(vm.host, id))
     }
 
     /// Resumes the VMs that hibernated to make room and can have it back; returns them. On each
     /// host they are tried in the order in which they froze.
     pub fn give_back(&mut self, now: Time) -> Vec<VmId> {
-        let (mut back, regained) = (Vec::new(), self.fleet.regained());
+        let (mut back, regained) = (Vec::new(), self.fleet.take_regained());
         // As after nearly every event.
         if regained.is_empty() {
             return back;
         }
         for host in regained {
-            let parked: Vec<_> = self.fleet.parked(host).collect();
+            let parked: Vec<_> = self.fleet.parked_vms(host).collect();
             back.extend(
-                parked.into_iter().filter(|vm| self.may_resume(now, *vm) && self.resume(*vm)),
+                parked.into_iter().filter(|vm| self.may_resume(now, *vm) && self.resume_vm(*vm)),
             );
         }
         back
@@ -357,15 +366,15 @@ impl Provider {
 
     /// Marks a VM that hibernated to make room as ready to resume.
     pub fn look_again(&mut self, id: VmId) {
-        if let Some(host) = self.vm(id).map(|vm| vm.host) {
+        if let Some(host) = self.find_vm(id).map(|vm| vm.host) {
             self.fleet.look_again(host);
         }
     }
 
     /// True if a VM has been hibernated for long enough to resume.
     fn may_resume(&self, now: Time, id: VmId) -> bool {
-        let state = self.vm(id).map(|vm| vm.state);
-        matches!(state, Some(VmState::Hibernated { since }) if now >= since + self.catalogue.hibernation)
+        let state = self.find_vm(id).map(|vm| vm.state);
+        matches!(state, Some(ProviderVmState::Hibernated { since }) if now >= since + self.catalogue.hibernation)
     }
 
     /// Time of the next change of a price that is paid or watched; `None`: there is none.
@@ -382,7 +391,7 @@ impl Provider {
             return None;
         }
         let at = self.prices.next_change(kind, now)?;
-        Some((at, self.prices.at(self.catalogue.get(kind)?, market, at)?))
+        Some((at, self.prices.price_at(self.catalogue.get(kind)?, market, at)?))
     }
 
     /// Applies the price changes due by `now` to spot VMs, and returns those that are paid or
@@ -394,15 +403,15 @@ impl Provider {
             let next = self.prices.next_change(&kind, now);
             self.changes.extend(next.map(|at| (at, kind.clone())));
             let offer = self.catalogue.get(&kind);
-            let price = offer.and_then(|offer| self.prices.at(offer, Market::Spot, now));
+            let price = offer.and_then(|offer| self.prices.price_at(offer, Market::Spot, now));
             let Some(price) = price else { continue };
             let mut outbid = Vec::new();
             for id in self.alike.get(&(kind.clone(), Market::Spot)).into_iter().flatten() {
                 let Some(vm) = self.vms.get_mut(*id) else { continue };
-                vm.meter.reprice(now, price);
+                vm.meter.change_price(now, price);
                 // One that hibernated for its price waits for another.
                 let waits = vm.hibernates == Some(true)
-                    && !matches!(vm.state, VmState::Booting | VmState::Running);
+                    && !matches!(vm.state, ProviderVmState::Booting | ProviderVmState::Running);
                 if !vm.has_notice && !waits && vm.bid.is_some_and(|bid| price > bid) {
                     outbid.push(*id);
                 }
@@ -418,9 +427,10 @@ impl Provider {
     }
 
     /// Records that a running VM is told to hibernate; false if it can't be.
-    pub fn hibernate(&mut self, id: VmId) -> bool {
-        let told =
-            self.transit(id, |state| (state == VmState::Running).then_some(VmState::Hibernating));
+    pub fn hibernate_vm(&mut self, id: VmId) -> bool {
+        let told = self.change_state(id, |state| {
+            (state == ProviderVmState::Running).then_some(ProviderVmState::Hibernating)
+        });
         let is_told = told.is_some();
         self.look_at_yield(id);
         is_told
@@ -428,19 +438,20 @@ impl Provider {
 
     /// Records that a VM is frozen: charging stops, and its vCPUs and memory become free. False if
     /// it wasn't told to hibernate.
-    pub fn hibernated(&mut self, now: Time, id: VmId) -> bool {
-        let frozen = self.transit(id, |state| {
-            (state == VmState::Hibernating).then_some(VmState::Hibernated { since: now })
+    pub fn vm_hibernated(&mut self, now: Time, id: VmId) -> bool {
+        let frozen = self.change_state(id, |state| {
+            (state == ProviderVmState::Hibernating)
+                .then_some(ProviderVmState::Hibernated { since: now })
         });
         let Some(vm) = frozen else { return false };
-        vm.meter.freeze(now);
+        vm.meter.pause_charging(now);
         let kind = vm.kind.clone();
         let (host, room, is_displaced) =
             (vm.host, vm.size.left_while_hibernated(), vm.is_displaced);
-        self.fleet.release(host, id, room);
-        self.fleet.charged(host, id, None);
+        self.fleet.release_room(host, id, room);
+        self.fleet.set_charged_since(host, id, None);
         if is_displaced {
-            self.fleet.park(host, id, room);
+            self.fleet.park_vm(host, id, room);
         }
         if let Some(tiers) = &mut self.tiers {
             tiers.leave_places(id);
@@ -452,44 +463,48 @@ impl Provider {
     /// Records that a hibernated VM is told to resume. False if it can't be: it isn't hibernated,
     /// or its host's vCPUs, memory or places are taken or reserved for VMs that made room for
     /// others ("when there is enough available resource", Burst-HADS, I).
-    pub fn resume(&mut self, id: VmId) -> bool {
-        let Some(vm) = self.vm(id) else { return false };
+    pub fn resume_vm(&mut self, id: VmId) -> bool {
+        let Some(vm) = self.find_vm(id) else { return false };
         let (host, room) = (vm.host, vm.size.left_while_hibernated());
-        let free = if vm.is_displaced { self.fleet.free(host) } else { self.fleet.spare(host) };
+        let free =
+            if vm.is_displaced { self.fleet.free_room(host) } else { self.fleet.spare_room(host) };
         let is_outbid =
             vm.hibernates == Some(true) && vm.bid.is_some_and(|bid| vm.meter.price() > bid);
         let is_there = vm.market != Market::Spot || self.is_available(&vm.kind) && !is_outbid;
-        if !matches!(vm.state, VmState::Hibernated { .. }) || !free.holds(&room) || !is_there {
+        if !matches!(vm.state, ProviderVmState::Hibernated { .. })
+            || !free.holds(&room)
+            || !is_there
+        {
             return false;
         }
         // Places that VMs which made room for others will need are kept for them, as their room is.
         let kept = if vm.is_displaced { 0 } else { self.parked_vcpus(host) };
         let vcpus = self.vcpus_of(id);
         if let Some(tiers) = &mut self.tiers
-            && (tiers.free(host, Tier::Background) < vcpus.saturating_add(kept)
-                || !tiers.take(host, id, Tier::Background, vcpus))
+            && (tiers.free_places(host, Tier::Background) < vcpus.saturating_add(kept)
+                || !tiers.take_places(host, id, Tier::Background, vcpus))
         {
             return false;
         }
-        self.fleet.unpark(host, id);
-        self.fleet.take(host, id, room);
+        self.fleet.unpark_vm(host, id);
+        self.fleet.take_room(host, id, room);
         if let Some(vm) = self.vms.get_mut(id) {
-            (vm.state, vm.is_displaced) = (VmState::Resuming, false);
+            (vm.state, vm.is_displaced) = (ProviderVmState::Resuming, false);
         }
         true
     }
 
     /// Records that a resumed VM runs again: charging starts. False if it wasn't told to resume.
-    pub fn resumed(&mut self, now: Time, id: VmId) -> bool {
-        self.starts(now, id, VmState::Resuming)
+    pub fn vm_resumed(&mut self, now: Time, id: VmId) -> bool {
+        self.start_running(now, id, ProviderVmState::Resuming)
     }
 
     /// Records that a VM is gone, ended by `by`: charging stops. False if it was gone already.
-    pub fn terminated(&mut self, now: Time, id: VmId, by: EndedBy) -> bool {
+    pub fn vm_terminated(&mut self, now: Time, id: VmId, by: EndedBy) -> bool {
         let Some(vm) = self.vms.get_mut(id).filter(|vm| vm.is_alive()) else { return false };
-        vm.state = VmState::Terminated { at: now };
-        vm.meter.end(now, by);
-        self.settled += vm.owed(now);
+        vm.state = ProviderVmState::Terminated { at: now };
+        vm.meter.end_charging(now, by);
+        self.settled += vm.owed_at(now);
         self.fleet.remove(vm.host, id);
         if let Some(tiers) = &mut self.tiers {
             tiers.leave_places(id);
@@ -513,17 +528,17 @@ impl Provider {
     }
 
     /// Sets the total money owed for surplus credits of a living VM.
-    pub fn surcharge(&mut self, id: VmId, cost: Money) {
+    pub fn set_surcharge(&mut self, id: VmId, cost: Money) {
         if let Some(vm) = self.vms.get_mut(id).filter(|vm| vm.is_alive()) {
             vm.surcharge = cost;
         }
     }
 
     /// Forgets a VM that is gone; returns the money owed for it, which stays in the total.
-    pub fn forget(&mut self, id: VmId) -> Money {
-        match self.vm(id) {
+    pub fn forget_vm(&mut self, id: VmId) -> Money {
+        match self.find_vm(id) {
             Some(vm) if !vm.is_alive() => {
-                let owed = vm.owed(Time::from_micros(u64::MAX));
+                let owed = vm.owed_at(Time::from_micros(u64::MAX));
                 self.vms.remove(id);
                 owed
             }
@@ -533,53 +548,54 @@ impl Provider {
 
     /// Money owed for all VMs up to `now`.
     #[must_use]
-    pub fn owed(&self, now: Time) -> Money {
-        self.settled + self.alive().map(|(_, vm)| vm.owed(now)).sum()
+    pub fn owed_at(&self, now: Time) -> Money {
+        self.settled + self.alive_vms().map(|(_, vm)| vm.owed_at(now)).sum()
     }
 
     /// Changes a VM from state `from` to running, and starts charging if necessary; false if it is
     /// in another state.
-    fn starts(&mut self, now: Time, id: VmId, from: VmState) -> bool {
-        let running = self.transit(id, |state| (state == from).then_some(VmState::Running));
+    fn start_running(&mut self, now: Time, id: VmId, from: ProviderVmState) -> bool {
+        let running =
+            self.change_state(id, |state| (state == from).then_some(ProviderVmState::Running));
         let Some(vm) = running else { return false };
         vm.usable.get_or_insert(now);
-        vm.meter.start(now);
+        vm.meter.start_charging(now);
         let (host, since) = (vm.host, vm.meter.runs_since());
-        self.fleet.charged(host, id, since);
+        self.fleet.set_charged_since(host, id, since);
         self.look_at_yield(id);
         true
     }
 
     /// Updates what others can get of a spot VM's room in its present state.
     fn look_at_yield(&mut self, id: VmId) {
-        let Some(vm) = self.vm(id).filter(|vm| vm.market == Market::Spot) else { return };
-        if self.preemption == Preemption::Hibernate && !vm.has_notice {
+        let Some(vm) = self.find_vm(id).filter(|vm| vm.market == Market::Spot) else { return };
+        if self.preemption == PreemptionAction::Hibernate && !vm.has_notice {
             let yields = match vm.state {
-                VmState::Booting => Yields::All,
-                VmState::Running => Yields::Hibernating,
-                _ => Yields::Nothing,
+                ProviderVmState::Booting => YieldedRoom::All,
+                ProviderVmState::Running => YieldedRoom::Hibernating,
+                _ => YieldedRoom::Nothing,
             };
             let host = vm.host;
-            self.fleet.yields(host, id, yields);
+            self.fleet.set_yielded(host, id, yields);
         }
     }
 
     /// vCPUs of the VMs on a host that made room for others and wait to resume.
     fn parked_vcpus(&self, host: HostId) -> u32 {
-        self.fleet.parked(host).map(|vm| self.vcpus_of(vm)).sum()
+        self.fleet.parked_vms(host).map(|vm| self.vcpus_of(vm)).sum()
     }
 
     /// vCPUs of a VM's type, even if they don't count as room on its host.
     fn vcpus_of(&self, id: VmId) -> u32 {
-        let kind = self.vm(id).and_then(|vm| self.catalogue.get(&vm.kind));
+        let kind = self.find_vm(id).and_then(|vm| self.catalogue.get(&vm.kind));
         kind.map_or(0, |kind| kind.vcpus)
     }
 
-    fn transit(
+    fn change_state(
         &mut self,
         id: VmId,
-        next: impl FnOnce(VmState) -> Option<VmState>,
-    ) -> Option<&mut Vm> {
+        next: impl FnOnce(ProviderVmState) -> Option<ProviderVmState>,
+    ) -> Option<&mut ProviderVm> {
         let vm = self.vms.get_mut(id)?;
         vm.state = next(vm.state)?;
         Some(&mut **vm)

@@ -1,14 +1,14 @@
 //! Recommendations to replace spot VMs, and their errors.
 
-use dormouse_units::{Ppm, Span, Stream, Time, VmId, ZoneName};
+use dormouse_units::{Ppm, RandomStream, Span, Time, VmId, ZoneName};
 use serde::{Deserialize, Serialize};
 
-use crate::{Action, Interruption, Target};
+use crate::{Interruption, InterruptionAction, InterruptionTarget};
 
 /// Rule for recommendations before interruptions: lead time, rate of missed interruptions, and rate
 /// of false alarms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rebalancing {
+pub struct RebalanceRule {
     /// Shortest and longest lead time of a recommendation; lead times are uniform between. `None`:
     /// no recommendations before interruptions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -26,33 +26,36 @@ fn is_never(part: &Ppm) -> bool {
     *part == Ppm::ZERO
 }
 
-impl Rebalancing {
+impl RebalanceRule {
     /// The rule of a recommendation exactly this long before each interruption and no false ones;
     /// `None`: no recommendations.
     #[must_use]
-    pub fn exactly(lead: Option<Span>) -> Self {
+    pub fn exactly_before(lead: Option<Span>) -> Self {
         Self { lead: lead.map(|lead| (lead, lead)), ..Self::default() }
     }
 
     /// The recommendation before an interruption that is known from `now` on; `None`: there is
     /// none. It is drawn separately for each interruption, and comes at once if its time is past.
-    pub(crate) fn before(
+    pub(crate) fn draw_recommendation(
         &self,
         seed: u64,
         now: Time,
         interruption: &Interruption,
     ) -> Option<Interruption> {
-        let (Action::Hibernate | Action::Preempt) = interruption.action else { return None };
+        let (InterruptionAction::Hibernate | InterruptionAction::Preempt) = interruption.action
+        else {
+            return None;
+        };
         let (shortest, longest) = self.lead?;
-        let mut chance = Stream::named(seed, "recommendation", &name_of(interruption));
-        if chance.below(1_000_000) < self.missed.get() as usize {
+        let mut chance = RandomStream::named_stream(seed, "recommendation", &name_of(interruption));
+        if chance.draw_below(1_000_000) < self.missed.get() as usize {
             return None;
         }
         let width = longest.saturating_sub(shortest).as_secs_f64();
-        let lead = shortest + Span::from_secs_f64(width * chance.unit()).unwrap_or_default();
+        let lead = shortest + Span::from_secs_f64(width * chance.draw_unit()).unwrap_or_default();
         let at = Time::from_micros(interruption.at.as_micros().saturating_sub(lead.as_micros()));
         let (at, target) = (at.max(now), interruption.target.clone());
-        Some(Interruption { at, target, action: Action::Rebalance })
+        Some(Interruption { at, target, action: InterruptionAction::Rebalance })
     }
 }
 
@@ -60,10 +63,10 @@ impl Rebalancing {
 fn name_of(interruption: &Interruption) -> String {
     let Interruption { at, target, action } = interruption;
     let target = match target {
-        Target::Type(kind) => format!("type {}", kind.as_str()),
-        Target::Vm(vm) => format!("vm {}", VmId::get(*vm)),
-        Target::Zone(zone) => format!("zone {}", ZoneName::as_str(zone)),
-        Target::All => "all".to_owned(),
+        InterruptionTarget::Type(kind) => format!("type {}", kind.as_str()),
+        InterruptionTarget::Vm(vm) => format!("vm {}", VmId::get(*vm)),
+        InterruptionTarget::Zone(zone) => format!("zone {}", ZoneName::as_str(zone)),
+        InterruptionTarget::All => "all".to_owned(),
     };
     format!("{action:?} {target} {}", at.as_micros())
 }
@@ -76,8 +79,8 @@ mod tests {
     fn preemptions() -> impl Iterator<Item = Interruption> {
         (0..10_000_u32).map(|n| Interruption {
             at: Time::from_secs(36_000 + 60 * u64::from(n)),
-            target: Target::Vm(VmId::new(n % 100)),
-            action: Action::Preempt,
+            target: InterruptionTarget::Vm(VmId::new(n % 100)),
+            action: InterruptionAction::Preempt,
         })
     }
 
@@ -87,11 +90,11 @@ mod tests {
     fn leads_are_drawn_and_some_interruptions_are_missed() {
         let lead = (Span::from_secs(17 * 60), Span::from_secs(522 * 60));
         let missed = Ppm::new(400_000);
-        let model = Rebalancing { lead: Some(lead), missed, false_every: None };
+        let model = RebalanceRule { lead: Some(lead), missed, false_every: None };
         let mut leads = Vec::new();
         for act in preemptions() {
-            let ahead = model.before(1, Time::ZERO, &act);
-            assert_eq!(ahead, model.before(1, Time::ZERO, &act), "it is drawn once");
+            let ahead = model.draw_recommendation(1, Time::ZERO, &act);
+            assert_eq!(ahead, model.draw_recommendation(1, Time::ZERO, &act), "it is drawn once");
             leads.extend(ahead.map(|ahead| act.at.since(ahead.at)));
         }
         assert!((5_850..6_150).contains(&leads.len()), "{} of 10000, 6000 expected", leads.len());
@@ -102,14 +105,27 @@ mod tests {
 
     #[test]
     fn only_what_takes_a_vm_is_preceded() {
-        let model = Rebalancing::exactly(Some(Span::from_secs(60)));
-        let act = |action| Interruption { at: Time::from_secs(90), target: Target::All, action };
-        for action in [Action::Resume, Action::Rebalance] {
-            assert_eq!(model.before(1, Time::ZERO, &act(action)), None);
+        let model = RebalanceRule::exactly_before(Some(Span::from_secs(60)));
+        let act = |action| Interruption {
+            at: Time::from_secs(90),
+            target: InterruptionTarget::All,
+            action,
+        };
+        for action in [InterruptionAction::Resume, InterruptionAction::Rebalance] {
+            assert_eq!(model.draw_recommendation(1, Time::ZERO, &act(action)), None);
         }
-        let ahead = |now| model.before(1, Time::from_secs(now), &act(Action::Hibernate));
+        let ahead = |now| {
+            model.draw_recommendation(1, Time::from_secs(now), &act(InterruptionAction::Hibernate))
+        };
         assert_eq!(ahead(0).map(|it| it.at), Some(Time::from_secs(30)));
         assert_eq!(ahead(40).map(|it| it.at), Some(Time::from_secs(40)), "its time is over");
-        assert_eq!(Rebalancing::default().before(1, Time::ZERO, &act(Action::Preempt)), None);
+        assert_eq!(
+            RebalanceRule::default().draw_recommendation(
+                1,
+                Time::ZERO,
+                &act(InterruptionAction::Preempt)
+            ),
+            None
+        );
     }
 }

@@ -3,19 +3,19 @@
 
 use dormouse_units::{Credits, Money, Price, Span, Time};
 
-use crate::Burstable;
+use crate::BurstableTerms;
 
 /// Additional credits of the machine that emulates a VM in unlimited mode, so that it never runs
 /// out; what it uses of them is the VM's surplus. They are 33,333 vCPU-hours, 174 days of the
 /// largest burstable types; with a VM's own credits they are within the range that a worker may
 /// report.
-const OVERDRAFT: Credits = Credits::whole(2_000_000);
+const OVERDRAFT: Credits = Credits::whole_credits(2_000_000);
 
 /// Fine units in one vCPU-microsecond, in which both rates per hour and uses in parts per million
 /// are whole numbers per microsecond, so that nothing is rounded.
 const FINE: i128 = 3_600_000_000 * 1_000_000;
 
-impl Burstable {
+impl BurstableTerms {
     /// Credit terms of the machine that emulates such a VM: with an overdraft in unlimited mode.
     #[must_use]
     pub fn of_machine(self) -> Self {
@@ -43,12 +43,12 @@ impl Burstable {
 /// first. Surplus beyond a day's credits, the most that the VM can hold, is charged at once and
 /// can't be paid back; the rest is charged when the VM stops (EC2 user guide, unlimited mode).
 #[derive(Clone, Debug)]
-pub struct Surplus {
-    burstable: Burstable,
+pub struct SurplusAccount {
+    burstable: BurstableTerms,
     price: Price,
-    now: Account,
+    now: SurplusBalance,
     /// The account at the machine's last report, and the reported balance.
-    then: (Account, i128),
+    then: (SurplusBalance, i128),
     /// Credits earned less those spent since the report, in fine units, as estimated.
     since: i128,
     until: Time,
@@ -58,37 +58,40 @@ pub struct Surplus {
 
 /// Balance and charged surplus in fine units.
 #[derive(Clone, Copy, Debug)]
-struct Account {
+struct SurplusBalance {
     /// Credits less surplus.
     balance: i128,
     /// Surplus that was charged.
     charged: i128,
 }
 
-impl Surplus {
+impl SurplusAccount {
     /// The account of a VM launched now; `None`: the type is in standard mode.
     #[must_use]
-    pub fn launched(now: Time, burstable: Burstable) -> Option<Self> {
+    pub fn open_account(now: Time, burstable: BurstableTerms) -> Option<Self> {
         let price = burstable.surplus?;
-        let account = Account { balance: fine(burstable.initial.min(burstable.cap)), charged: 0 };
-        let then = (account, fine(burstable.of_machine().initial));
+        let account = SurplusBalance {
+            balance: fine_units(burstable.initial.min(burstable.cap)),
+            charged: 0,
+        };
+        let then = (account, fine_units(burstable.of_machine().initial));
         Some(Self { burstable, price, now: account, then, since: 0, until: now, used: None })
     }
 
     /// Sets the use of the VM's vCPUs from now on, a sum of millionths; `None`: it stands still.
-    pub fn uses(&mut self, now: Time, used: Option<u64>) {
-        self.pass(now);
+    pub fn set_use(&mut self, now: Time, used: Option<u64>) {
+        self.pass_time(now);
         self.used = used;
     }
 
     /// Records the balance that the machine reports, overdraft included; it replaces the estimate
     /// since the last report.
-    pub fn said(&mut self, now: Time, machine: Credits) {
+    pub fn record_balance(&mut self, now: Time, machine: Credits) {
         self.until = self.until.max(now);
         let (account, had) = self.then;
         self.now = account;
-        self.settle(fine(machine) - had);
-        (self.then, self.since) = ((self.now, fine(machine)), 0);
+        self.settle_net(fine_units(machine) - had);
+        (self.then, self.since) = ((self.now, fine_units(machine)), 0);
     }
 
     /// Credits of the VM; none if it has a surplus.
@@ -99,8 +102,8 @@ impl Surplus {
     }
 
     /// Stops the VM, which charges all surplus. Returns the total charged so far.
-    pub fn stop(&mut self, now: Time) -> (Credits, Money) {
-        self.pass(now);
+    pub fn stop_account(&mut self, now: Time) -> (Credits, Money) {
+        self.pass_time(now);
         self.used = None;
         self.now.charged += (-self.now.balance).max(0);
         self.now.balance = self.now.balance.max(0);
@@ -110,28 +113,28 @@ impl Surplus {
         (Credits::from_vcpu_micros(vcpu_us), self.price.for_span(Span::from_micros(vcpu_us)))
     }
 
-    fn pass(&mut self, now: Time) {
+    fn pass_time(&mut self, now: Time) {
         let us = i128::from(now.since(self.until).as_micros());
         self.until = self.until.max(now);
         let Some(used) = self.used else { return };
         let earned = i128::from(self.burstable.earned_per_hour.as_vcpu_micros()) * 1_000_000;
         let spent = i128::from(used) * 3_600_000_000;
         // Its machine holds no more than it can.
-        let most = fine(self.burstable.of_machine().cap) - self.then.1;
+        let most = fine_units(self.burstable.of_machine().cap) - self.then.1;
         self.since = (self.since + us * (earned - spent)).min(most);
-        self.settle(us * (earned - spent));
+        self.settle_net(us * (earned - spent));
     }
 
     /// Adds this net of earned less spent credits.
-    fn settle(&mut self, net: i128) {
-        let most = fine(self.burstable.cap);
+    fn settle_net(&mut self, net: i128) {
+        let most = fine_units(self.burstable.cap);
         let balance = self.now.balance + net;
         self.now.charged += (-most - balance).max(0);
         self.now.balance = balance.clamp(-most, most);
     }
 }
 
-fn fine(credits: Credits) -> i128 {
+fn fine_units(credits: Credits) -> i128 {
     i128::from(credits.as_vcpu_micros()) * FINE
 }
 
@@ -143,9 +146,12 @@ mod tests {
     use super::*;
 
     /// A t3.large: 30 % of two vCPUs, 36 credits an hour, $.05 for a surplus vCPU-hour.
-    fn t3_large() -> Burstable {
+    fn t3_large() -> BurstableTerms {
         let price = Price::from_usd_per_hour(0.05);
-        Burstable { surplus: price, ..Burstable::new(Ppm::new(300_000), Credits::whole(36)) }
+        BurstableTerms {
+            surplus: price,
+            ..BurstableTerms::new(Ppm::new(300_000), Credits::whole_credits(36))
+        }
     }
 
     fn hours(h: u64) -> Time {
@@ -158,37 +164,38 @@ mod tests {
     fn surplus_is_charged_by_the_vcpu_hour_when_the_vm_stops() {
         // The guide's figures: both vCPUs for 2 h spend 240 credits and 72 are earned: 168 credits
         // are 2.8 vCPU-hours.
-        let mut account = Surplus::launched(hours(0), t3_large()).unwrap();
-        account.uses(hours(0), BOTH);
-        let (credits, cost) = account.stop(hours(2));
-        assert_eq!((credits, cost.as_usd()), (Credits::whole(168), 0.14));
+        let mut account = SurplusAccount::open_account(hours(0), t3_large()).unwrap();
+        account.set_use(hours(0), BOTH);
+        let (credits, cost) = account.stop_account(hours(2));
+        assert_eq!((credits, cost.as_usd()), (Credits::whole_credits(168), 0.14));
         // What is earned meanwhile pays back: 84 credits in 7/3 h.
-        let mut account = Surplus::launched(hours(0), t3_large()).unwrap();
-        account.uses(hours(0), BOTH);
-        account.uses(hours(1), Some(0));
-        assert_eq!(account.stop(hours(4)), (Credits::ZERO, Money::ZERO));
+        let mut account = SurplusAccount::open_account(hours(0), t3_large()).unwrap();
+        account.set_use(hours(0), BOTH);
+        account.set_use(hours(1), Some(0));
+        assert_eq!(account.stop_account(hours(4)), (Credits::ZERO, Money::ZERO));
         // A VM that stands still earns nothing.
-        let mut account = Surplus::launched(hours(0), t3_large()).unwrap();
-        account.uses(hours(0), BOTH);
-        account.uses(hours(1), None);
-        assert_eq!(account.stop(hours(4)).0, Credits::whole(84));
+        let mut account = SurplusAccount::open_account(hours(0), t3_large()).unwrap();
+        account.set_use(hours(0), BOTH);
+        account.set_use(hours(1), None);
+        assert_eq!(account.stop_account(hours(4)).0, Credits::whole_credits(84));
         // Its baseline costs nothing.
-        let mut account = Surplus::launched(hours(0), t3_large()).unwrap();
-        account.uses(hours(0), Some(600_000));
-        assert_eq!(account.stop(hours(100)), (Credits::ZERO, Money::ZERO));
+        let mut account = SurplusAccount::open_account(hours(0), t3_large()).unwrap();
+        account.set_use(hours(0), Some(600_000));
+        assert_eq!(account.stop_account(hours(100)), (Credits::ZERO, Money::ZERO));
     }
 
     #[test]
     fn surplus_beyond_a_day_s_credits_is_never_paid_back() {
-        let mut account = Surplus::launched(hours(0), t3_large()).unwrap();
-        account.uses(hours(0), BOTH);
+        let mut account = SurplusAccount::open_account(hours(0), t3_large()).unwrap();
+        account.set_use(hours(0), BOTH);
         // 84 credits an hour for 20 h: 1,680, of which 816 are beyond 864.
-        account.uses(hours(20), Some(0));
+        account.set_use(hours(20), Some(0));
         // 24 h pay back 864, and as many again are held after 48 h.
-        account.uses(hours(68), BOTH);
-        assert_eq!(account.stop(hours(68)).0, Credits::whole(816));
+        account.set_use(hours(68), BOTH);
+        assert_eq!(account.stop_account(hours(68)).0, Credits::whole_credits(816));
         assert_eq!(
-            Surplus::launched(hours(0), Burstable { surplus: None, ..t3_large() }).map(|_| ()),
+            SurplusAccount::open_account(hours(0), BurstableTerms { surplus: None, ..t3_large() })
+                .map(|_| ()),
             None
         );
     }
@@ -199,18 +206,18 @@ mod tests {
         let machine = burstable.of_machine();
         assert_eq!(burstable.of_vm(machine.initial), Credits::ZERO);
         assert_eq!(burstable.of_vm(machine.cap), burstable.cap);
-        let mut account = Surplus::launched(hours(0), burstable).unwrap();
-        account.uses(hours(0), BOTH);
+        let mut account = SurplusAccount::open_account(hours(0), burstable).unwrap();
+        account.set_use(hours(0), BOTH);
         // It has really used less than was thought.
-        let less = |credits| machine.initial.saturating_sub(Credits::whole(credits));
-        account.said(hours(1), less(80));
-        assert_eq!(account.clone().stop(hours(1)).0, Credits::whole(80));
+        let less = |credits| machine.initial.saturating_sub(Credits::whole_credits(credits));
+        account.record_balance(hours(1), less(80));
+        assert_eq!(account.clone().stop_account(hours(1)).0, Credits::whole_credits(80));
         // However long it seemed to use both: 900 less are 36 more than it may draw, and for good.
-        account.said(hours(30), less(900));
-        account.said(hours(31), less(890));
-        assert_eq!(account.stop(hours(31)).0, Credits::whole(890));
+        account.record_balance(hours(30), less(900));
+        account.record_balance(hours(31), less(890));
+        assert_eq!(account.stop_account(hours(31)).0, Credits::whole_credits(890));
         // What is heard after it stopped counts from there.
-        account.said(hours(40), less(896));
-        assert_eq!(account.stop(hours(40)).0, Credits::whole(896));
+        account.record_balance(hours(40), less(896));
+        assert_eq!(account.stop_account(hours(40)).0, Credits::whole_credits(896));
     }
 }

@@ -4,7 +4,7 @@ use dormouse_units::{Money, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Charge;
+use crate::ChargedInterval;
 
 /// The side that ended a VM's charging.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,11 +20,11 @@ pub trait Tariff: std::fmt::Debug + Sync {
     /// Money owed for these intervals, in order of time. Intervals without a gap between them are
     /// one use of the VM, in which the price changed. All uses but the last were ended by the
     /// provider by hibernation; `ended` tells who ended the last.
-    fn owed(&self, used: &[Charge], ended: EndedBy) -> Money;
+    fn money_owed(&self, used: &[ChargedInterval], ended: EndedBy) -> Money;
 
     /// Cost by the second of time in these intervals that is not owed because the provider ended
     /// the use.
-    fn forgone(&self, used: &[Charge], ended: EndedBy) -> Money;
+    fn cost_forgone(&self, used: &[ChargedInterval], ended: EndedBy) -> Money;
 }
 
 /// The tariffs there are, by name.
@@ -52,7 +52,7 @@ pub enum TariffName {
 impl TariffName {
     /// The tariff of this name.
     #[must_use]
-    pub fn rule(self) -> &'static dyn Tariff {
+    pub fn tariff_rule(self) -> &'static dyn Tariff {
         match self {
             Self::Second => &ByTheSecond,
             Self::Hour => &ByTheHour,
@@ -69,11 +69,11 @@ impl TariffName {
 pub struct ByTheSecond;
 
 impl Tariff for ByTheSecond {
-    fn owed(&self, used: &[Charge], _: EndedBy) -> Money {
-        used.iter().map(Charge::cost).sum()
+    fn money_owed(&self, used: &[ChargedInterval], _: EndedBy) -> Money {
+        used.iter().map(ChargedInterval::cost).sum()
     }
 
-    fn forgone(&self, _: &[Charge], _: EndedBy) -> Money {
+    fn cost_forgone(&self, _: &[ChargedInterval], _: EndedBy) -> Money {
         Money::ZERO
     }
 }
@@ -87,12 +87,15 @@ const MINUTE: Span = Span::from_secs(60);
 const HOUR: Span = Span::from_secs(3_600);
 
 impl Tariff for ByTheHour {
-    fn owed(&self, used: &[Charge], ended: EndedBy) -> Money {
-        uses(used, ended).into_iter().map(|(of_one, ended)| hours(of_one, ended)).sum()
+    fn money_owed(&self, used: &[ChargedInterval], ended: EndedBy) -> Money {
+        split_uses(used, ended)
+            .into_iter()
+            .map(|(of_one, ended)| cost_of_hours(of_one, ended))
+            .sum()
     }
 
-    fn forgone(&self, used: &[Charge], ended: EndedBy) -> Money {
-        let taken = uses(used, ended).into_iter().filter(|(_, by)| *by == EndedBy::Provider);
+    fn cost_forgone(&self, used: &[ChargedInterval], ended: EndedBy) -> Money {
+        let taken = split_uses(used, ended).into_iter().filter(|(_, by)| *by == EndedBy::Provider);
         taken.map(|(of_one, _)| last_part(of_one)).sum()
     }
 }
@@ -103,11 +106,14 @@ impl Tariff for ByTheHour {
 pub struct ByTheStartedHour;
 
 impl Tariff for ByTheStartedHour {
-    fn owed(&self, used: &[Charge], _: EndedBy) -> Money {
-        uses(used, EndedBy::User).into_iter().map(|(of_one, _)| hours(of_one, EndedBy::User)).sum()
+    fn money_owed(&self, used: &[ChargedInterval], _: EndedBy) -> Money {
+        split_uses(used, EndedBy::User)
+            .into_iter()
+            .map(|(of_one, _)| cost_of_hours(of_one, EndedBy::User))
+            .sum()
     }
 
-    fn forgone(&self, _: &[Charge], _: EndedBy) -> Money {
+    fn cost_forgone(&self, _: &[ChargedInterval], _: EndedBy) -> Money {
         Money::ZERO
     }
 }
@@ -127,33 +133,35 @@ pub struct BySecondsOfUse {
 
 impl BySecondsOfUse {
     /// True if a use that ended this way is free.
-    fn is_free(&self, of_one: &[Charge], ended: EndedBy) -> bool {
-        ended == EndedBy::Provider && length(of_one) < self.free
+    fn is_free(&self, of_one: &[ChargedInterval], ended: EndedBy) -> bool {
+        ended == EndedBy::Provider && use_length(of_one) < self.free
     }
 }
 
 impl Tariff for BySecondsOfUse {
-    fn owed(&self, used: &[Charge], ended: EndedBy) -> Money {
-        let owed = uses(used, ended).into_iter().filter(|(of_one, by)| !self.is_free(of_one, *by));
+    fn money_owed(&self, used: &[ChargedInterval], ended: EndedBy) -> Money {
+        let owed =
+            split_uses(used, ended).into_iter().filter(|(of_one, by)| !self.is_free(of_one, *by));
         let owed = owed.map(|(of_one, _)| {
             let last = of_one.last().map(|charge| charge.price).unwrap_or_default();
-            let missing = match length(of_one) {
+            let missing = match use_length(of_one) {
                 Span::ZERO => Span::ZERO,
                 length => self.least.saturating_sub(length),
             };
-            of_one.iter().map(Charge::cost).sum::<Money>() + last.for_span(missing)
+            of_one.iter().map(ChargedInterval::cost).sum::<Money>() + last.for_span(missing)
         });
         owed.sum()
     }
 
-    fn forgone(&self, used: &[Charge], ended: EndedBy) -> Money {
-        let free = uses(used, ended).into_iter().filter(|(of_one, by)| self.is_free(of_one, *by));
-        free.flat_map(|(of_one, _)| of_one).map(Charge::cost).sum()
+    fn cost_forgone(&self, used: &[ChargedInterval], ended: EndedBy) -> Money {
+        let free =
+            split_uses(used, ended).into_iter().filter(|(of_one, by)| self.is_free(of_one, *by));
+        free.flat_map(|(of_one, _)| of_one).map(ChargedInterval::cost).sum()
     }
 }
 
 /// Length of a use.
-fn length(of_one: &[Charge]) -> Span {
+fn use_length(of_one: &[ChargedInterval]) -> Span {
     match of_one {
         [] => Span::ZERO,
         [first, .., last] => last.until.since(first.from),
@@ -162,7 +170,7 @@ fn length(of_one: &[Charge]) -> Span {
 }
 
 /// Splits intervals into uses, each with who ended it.
-fn uses(used: &[Charge], ended: EndedBy) -> Vec<(&[Charge], EndedBy)> {
+fn split_uses(used: &[ChargedInterval], ended: EndedBy) -> Vec<(&[ChargedInterval], EndedBy)> {
     let uses = used.chunk_by(|a, b| a.until == b.from);
     let mut uses: Vec<_> = uses.map(|of_one| (of_one, EndedBy::Provider)).collect();
     if let Some((_, by)) = uses.last_mut() {
@@ -172,12 +180,12 @@ fn uses(used: &[Charge], ended: EndedBy) -> Vec<(&[Charge], EndedBy)> {
 }
 
 /// Cost by the second of the last, partial hour of a use.
-fn last_part(used: &[Charge]) -> Money {
+fn last_part(used: &[ChargedInterval]) -> Money {
     let [first, .., last] = used else {
-        return used.first().map_or(Money::ZERO, |one| one.price.for_span(rest(one.duration())));
+        return used.first().map_or(Money::ZERO, |one| one.price.for_span(rest_of(one.duration())));
     };
-    let begins = last.until.as_micros() - rest(last.until.since(first.from)).as_micros();
-    let of_one = |charge: &Charge| {
+    let begins = last.until.as_micros() - rest_of(last.until.since(first.from)).as_micros();
+    let of_one = |charge: &ChargedInterval| {
         let from = charge.from.max(Time::from_micros(begins));
         charge.price.for_span(charge.until.since(from))
     };
@@ -185,12 +193,12 @@ fn last_part(used: &[Charge]) -> Money {
 }
 
 /// The part of a time beyond its whole hours.
-const fn rest(of: Span) -> Span {
+const fn rest_of(of: Span) -> Span {
     Span::from_micros(of.as_micros() % HOUR.as_micros())
 }
 
 /// Cost of the hours of one use.
-fn hours(used: &[Charge], ended: EndedBy) -> Money {
+fn cost_of_hours(used: &[ChargedInterval], ended: EndedBy) -> Money {
     let (mut owed, mut begins) = (Money::ZERO, used[0].from);
     let until = used[used.len() - 1].until;
     while begins < until {
@@ -209,14 +217,14 @@ mod tests {
     use super::*;
     use dormouse_units::Price;
 
-    fn charge(from_min: u64, until_min: u64, cents: u64) -> Charge {
+    fn charge(from_min: u64, until_min: u64, cents: u64) -> ChargedInterval {
         let at = |min| Time::from_secs(60 * min);
         let price = Price::from_nanos_per_hour(cents * 10_000_000);
-        Charge { from: at(from_min), until: at(until_min), price }
+        ChargedInterval { from: at(from_min), until: at(until_min), price }
     }
 
-    fn cents(tariff: TariffName, used: &[Charge], ended: EndedBy) -> i64 {
-        tariff.rule().owed(used, ended).as_nanos() / 10_000_000
+    fn cents(tariff: TariffName, used: &[ChargedInterval], ended: EndedBy) -> i64 {
+        tariff.tariff_rule().money_owed(used, ended).as_nanos() / 10_000_000
     }
 
     #[test]
@@ -233,7 +241,7 @@ mod tests {
         // Whole hours have no last, partial one.
         let whole = [charge(10, 130, 6)];
         assert_eq!([User, Provider].map(|by| cents(TariffName::Hour, &whole, by)), [12, 12]);
-        let none: [Charge; 0] = [];
+        let none: [ChargedInterval; 0] = [];
         assert_eq!(
             [cents(TariffName::Hour, &none, User), cents(TariffName::Second, &none, User)],
             [0, 0]
@@ -242,8 +250,8 @@ mod tests {
 
     #[test]
     fn what_the_provider_ends_within_an_hour_it_forgoes() {
-        let forgone = |used: &[Charge], ended| {
-            let of = |tariff: TariffName| tariff.rule().forgone(used, ended).as_nanos();
+        let forgone = |used: &[ChargedInterval], ended| {
+            let of = |tariff: TariffName| tariff.tariff_rule().cost_forgone(used, ended).as_nanos();
             assert_eq!(of(TariffName::Second), 0);
             of(TariffName::Hour) / 10_000_000
         };
@@ -270,9 +278,9 @@ mod tests {
         let used = [charge(0, 40, 60), charge(40, 70, 120), charge(100, 130, 120)];
         assert_eq!(cents(TariffName::Ec2, &used, Provider), 40 + 60);
         assert_eq!(cents(TariffName::Ec2, &used, User), 40 + 60 + 60);
-        let rule = TariffName::Ec2.rule();
-        assert_eq!(rule.forgone(&used, Provider).as_nanos() / 10_000_000, 60);
-        assert_eq!(rule.forgone(&used, User), Money::ZERO);
+        let rule = TariffName::Ec2.tariff_rule();
+        assert_eq!(rule.cost_forgone(&used, Provider).as_nanos() / 10_000_000, 60);
+        assert_eq!(rule.cost_forgone(&used, User), Money::ZERO);
     }
 
     #[test]
@@ -281,8 +289,9 @@ mod tests {
         let of = |tariff: TariffName, seconds, by| {
             // A dollar a second.
             let price = Price::from_nanos_per_hour(3_600 * 1_000_000_000);
-            let charge = Charge { from: Time::ZERO, until: Time::from_secs(seconds), price };
-            tariff.rule().owed(&[charge], by).as_nanos() / 1_000_000_000
+            let charge =
+                ChargedInterval { from: Time::ZERO, until: Time::from_secs(seconds), price };
+            tariff.tariff_rule().money_owed(&[charge], by).as_nanos() / 1_000_000_000
         };
         for tariff in [TariffName::Ec2, TariffName::Gce] {
             assert_eq!([0, 1, 60, 61].map(|s| of(tariff, s, User)), [0, 60, 60, 61], "{tariff:?}");

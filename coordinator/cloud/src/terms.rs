@@ -8,7 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Availability, Billing, Listed, Placement, PriceTrace, Prices, Rebalancing, Recorded, TariffName,
+    BillingTerms, ListedPrices, Placement, PriceTrace, Prices, RebalanceRule, RecordedSpotPrices,
+    SpotAvailability, TariffName,
 };
 
 /// Which places of its hosts' processors a provider sells as spot VMs.
@@ -32,7 +33,8 @@ impl SpotPlaces {
 /// What becomes of a spot VM whose room an on-demand VM gets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Preemption {
+#[schemars(rename = "Preemption")]
+pub enum PreemptionAction {
     /// It is given its notice and ends once that has run out, also where the other ends before. One that
     /// ends by itself meanwhile leaves its room at once.
     #[default]
@@ -44,7 +46,7 @@ pub enum Preemption {
     Hibernate,
 }
 
-impl Preemption {
+impl PreemptionAction {
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
     fn is_terminate(&self) -> bool {
         *self == Self::Terminate
@@ -53,7 +55,7 @@ impl Preemption {
 
 /// The rules of a provider beside its catalogue.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Terms {
+pub struct ProviderTerms {
     /// Rule by which the host of a VM is chosen.
     #[serde(default)]
     pub placement: Placement,
@@ -61,14 +63,14 @@ pub struct Terms {
     #[serde(default, skip_serializing_if = "SpotPlaces::is_own")]
     pub spot: SpotPlaces,
     /// Treatment of spot VMs whose room an on-demand VM gets.
-    #[serde(default, skip_serializing_if = "Preemption::is_terminate")]
-    pub preemption: Preemption,
+    #[serde(default, skip_serializing_if = "PreemptionAction::is_terminate")]
+    pub preemption: PreemptionAction,
     /// Tariff for the charged intervals of a VM.
     #[serde(default)]
     pub tariff: TariffName,
     /// Whether VMs are charged for time in which they can't be used.
-    #[serde(default, skip_serializing_if = "Billing::is_default")]
-    pub billing: Billing,
+    #[serde(default, skip_serializing_if = "BillingTerms::is_default")]
+    pub billing: BillingTerms,
     /// Default bid of spot VMs, as a fraction of the on-demand price; `None`: unlimited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_bid: Option<Ppm>,
@@ -78,16 +80,16 @@ pub struct Terms {
     pub rebalance_lead: Option<Span>,
     /// Detailed rule for recommendations, where `rebalance_lead` is not enough.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rebalance: Option<Rebalancing>,
+    pub rebalance: Option<RebalanceRule>,
     /// The spot prices of types whose price changes.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub prices: BTreeMap<TypeName, PriceTrace>,
     /// Limits of spot VMs of scarce types; other types are unlimited.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub availability: BTreeMap<TypeName, Availability>,
+    pub availability: BTreeMap<TypeName, SpotAvailability>,
 }
 
-impl Terms {
+impl ProviderTerms {
     /// True if these are the default terms.
     #[must_use]
     pub fn is_default(&self) -> bool {
@@ -96,17 +98,17 @@ impl Terms {
 
     /// Rule for recommendations under these terms.
     #[must_use]
-    pub fn rebalancing(&self) -> Rebalancing {
-        self.rebalance.unwrap_or_else(|| Rebalancing::exactly(self.rebalance_lead))
+    pub fn rebalance_rule(&self) -> RebalanceRule {
+        self.rebalance.unwrap_or_else(|| RebalanceRule::exactly_before(self.rebalance_lead))
     }
 
     /// Prices of VMs under these terms.
     #[must_use]
-    pub fn prices(&self) -> Arc<dyn Prices> {
+    pub fn price_source(&self) -> Arc<dyn Prices> {
         if self.prices.is_empty() {
-            Arc::new(Listed)
+            Arc::new(ListedPrices)
         } else {
-            Arc::new(Recorded(self.prices.clone()))
+            Arc::new(RecordedSpotPrices(self.prices.clone()))
         }
     }
 }

@@ -4,18 +4,18 @@ use std::fmt;
 
 use dormouse_units::{HostId, Money, Price, Time, TypeName};
 
-use crate::{Charge, Host, Market, Meter, TariffName};
+use crate::{BillingMeter, ChargedInterval, Market, ResourceVector, TariffName};
 
 /// Stage in a VM's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum VmState {
-    /// Requested, not usable yet; not charged unless [`crate::Billing`] says so.
+pub enum ProviderVmState {
+    /// Requested, not usable yet; not charged unless [`crate::BillingTerms`] says so.
     Booting,
     /// Usable and charged.
     Running,
     /// Told to hibernate; charged until it has.
     Hibernating,
-    /// Frozen, its memory kept; not charged unless [`crate::Billing`] says so.
+    /// Frozen, its memory kept; not charged unless [`crate::BillingTerms`] says so.
     Hibernated {
         /// Instant at which the VM was frozen.
         since: Time,
@@ -29,7 +29,7 @@ pub enum VmState {
     },
 }
 
-impl fmt::Display for VmState {
+impl fmt::Display for ProviderVmState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Booting => f.write_str("booting"),
@@ -44,7 +44,7 @@ impl fmt::Display for VmState {
 
 /// One VM as its provider sees it.
 #[derive(Clone, Debug)]
-pub struct Vm {
+pub struct ProviderVm {
     /// The VM's instance type.
     pub kind: TypeName,
     /// Market in which the VM was bought.
@@ -54,12 +54,12 @@ pub struct Vm {
     /// The host that carries the VM.
     pub host: HostId,
     /// Stage of the VM's life.
-    pub state: VmState,
+    pub state: ProviderVmState,
     /// Instant at which the VM was requested.
     pub launched: Time,
     /// Time at which the VM was first usable; `None`: it has not booted.
     pub usable: Option<Time>,
-    pub(crate) size: Host,
+    pub(crate) size: ResourceVector,
     /// True if the VM counts against the limit of VMs of its type.
     pub(crate) limited: bool,
     /// True if the provider has announced the VM's end.
@@ -70,16 +70,16 @@ pub struct Vm {
     /// says.
     pub(crate) hibernates: Option<bool>,
     pub(crate) tariff: TariffName,
-    pub(crate) meter: Meter,
+    pub(crate) meter: BillingMeter,
     /// Money owed for surplus credits.
     pub(crate) surcharge: Money,
 }
 
-impl Vm {
+impl ProviderVm {
     /// True if the VM is not terminated.
     #[must_use]
     pub const fn is_alive(&self) -> bool {
-        !matches!(self.state, VmState::Terminated { .. })
+        !matches!(self.state, ProviderVmState::Terminated { .. })
     }
 
     /// True if the VM hibernates to make room for another.
@@ -90,8 +90,8 @@ impl Vm {
 
     /// Money owed for the VM up to `now`.
     #[must_use]
-    pub fn owed(&self, now: Time) -> Money {
-        self.meter.owed(now, self.tariff) + self.surcharge
+    pub fn owed_at(&self, now: Time) -> Money {
+        self.meter.owed_at(now, self.tariff) + self.surcharge
     }
 
     /// Price of the VM now, per hour.
@@ -108,7 +108,7 @@ impl Vm {
 
     /// The completed charged intervals.
     #[must_use]
-    pub fn charges(&self) -> &[Charge] {
+    pub fn charges(&self) -> &[ChargedInterval] {
         self.meter.charges()
     }
 }

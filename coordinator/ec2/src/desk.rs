@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dormouse_cloud::{Action, InterruptionModel, Market};
+use dormouse_cloud::{InterruptionAction, InterruptionModel, Market};
 use dormouse_ec2_wire::{ApiError, WireValue};
 use dormouse_model::Setup;
 use dormouse_units::{Price, Span, Time, VmId};
@@ -119,7 +119,7 @@ impl ApiDesk {
         let resumes = |model: &InterruptionModel| match model {
             InterruptionModel::Poisson { resume_every, .. } => resume_every.is_some(),
             InterruptionModel::Schedule { acts } => {
-                acts.iter().any(|act| act.action == Action::Resume)
+                acts.iter().any(|act| act.action == InterruptionAction::Resume)
             }
             InterruptionModel::Lifetime { .. } | InterruptionModel::Replay { .. } => false,
         };
@@ -233,7 +233,7 @@ impl ApiDesk {
             Market::OnDemand => self.config.on_demand_vcpus,
         };
         let left = |most: u32, taken: u32| most.saturating_sub(taken) as usize;
-        let mut bounds = vec![(left(offer.limit(market), alike), PoolRefusal::TypeLimit)];
+        let mut bounds = vec![(left(offer.vm_limit(market), alike), PoolRefusal::TypeLimit)];
         if let Some(most) = limit {
             let more = most.saturating_sub(vcpus) / offer.vcpus.max(1);
             bounds.push((more as usize, PoolRefusal::VcpuLimit));

@@ -1,15 +1,15 @@
 //! Ids of resources and accounts, drawn from the run's seed.
 
-use dormouse_units::Stream;
+use dormouse_units::RandomStream;
 
 /// The id of the `number`-th resource of a kind, like `i-0a1b2c3d4e5f60718`.
 pub(crate) fn resource_id(seed: u64, prefix: &str, number: u64) -> String {
-    let mut stream = Stream::new(seed, &format!("ec2 {prefix}"), number);
+    let mut stream = RandomStream::new(seed, &format!("ec2 {prefix}"), number);
     if !["fleet", "sfr"].contains(&prefix) {
-        return format!("{prefix}-0{:016x}", stream.bits());
+        return format!("{prefix}-0{:016x}", stream.next_bits());
     }
     // Those of fleets are UUIDs.
-    let (high, low) = (stream.bits(), stream.bits());
+    let (high, low) = (stream.next_bits(), stream.next_bits());
     format!(
         "{prefix}-{:08x}-{:04x}-4{:03x}-8{:03x}-{:012x}",
         high >> 32,
@@ -22,8 +22,8 @@ pub(crate) fn resource_id(seed: u64, prefix: &str, number: u64) -> String {
 
 /// The id of a resource that an account has from the beginning, like its default VPC.
 pub(crate) fn default_id(seed: u64, prefix: &str, owner: &str) -> String {
-    let mut stream = Stream::named(seed, &format!("ec2 {prefix}"), owner);
-    format!("{prefix}-0{:016x}", stream.bits())
+    let mut stream = RandomStream::named_stream(seed, &format!("ec2 {prefix}"), owner);
+    format!("{prefix}-0{:016x}", stream.next_bits())
 }
 
 /// The twelve digits of an account, by its access key. An access key of twelve digits is the account itself.
@@ -31,7 +31,10 @@ pub(crate) fn account_number(account: &str) -> String {
     if account.len() == 12 && account.bytes().all(|byte| byte.is_ascii_digit()) {
         return account.to_owned();
     }
-    format!("{:012}", Stream::named(0, "ec2 account", account).bits() % 1_000_000_000_000)
+    format!(
+        "{:012}",
+        RandomStream::named_stream(0, "ec2 account", account).next_bits() % 1_000_000_000_000
+    )
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use dormouse_cloud::{Availability, Catalogue, InstanceType, Market, PriceTrace, Prices};
+use dormouse_cloud::{Catalogue, InstanceType, Market, PriceTrace, Prices, SpotAvailability};
 use dormouse_model::Setup;
 use dormouse_units::{Price, Time, TypeName};
 
@@ -27,7 +27,7 @@ pub(crate) struct PoolMarket {
     catalogue: Catalogue,
     prices: Arc<dyn Prices>,
     traces: BTreeMap<TypeName, PriceTrace>,
-    availability: BTreeMap<TypeName, Availability>,
+    availability: BTreeMap<TypeName, SpotAvailability>,
     regions: BTreeMap<String, Vec<String>>,
 }
 
@@ -49,7 +49,7 @@ impl PoolMarket {
         }
         Self {
             catalogue: setup.catalogue.clone(),
-            prices: setup.terms.prices(),
+            prices: setup.terms.price_source(),
             traces: setup.terms.prices.clone(),
             availability: setup.terms.availability.clone(),
             regions,
@@ -74,7 +74,7 @@ impl PoolMarket {
                 Some(zone) => zones.iter().find(|own| *own == zone)?,
                 None => zones.first()?,
             };
-            let name = kind.name.anywhere().to_owned();
+            let name = kind.name.without_zone().to_owned();
             Some(CapacityPool { kind: kind.name.clone(), name, zone: zone.clone() })
         };
         self.catalogue.types.values().filter_map(pool).collect()
@@ -92,18 +92,18 @@ impl PoolMarket {
 
     /// Price of an instance now, per hour; `None`: it is not offered in that market.
     pub(crate) fn price(&self, kind: &TypeName, market: Market, now: Time) -> Option<Price> {
-        self.prices.at(self.catalogue.get(kind)?, market, now)
+        self.prices.price_at(self.catalogue.get(kind)?, market, now)
     }
 
     /// The most spot instances that there can be now; `None`: there is no bound.
     pub(crate) fn available(&self, kind: &TypeName, now: Time) -> Option<u32> {
-        self.availability.get(kind)?.at(now)
+        self.availability.get(kind)?.count_at(now)
     }
 
     /// The next instant at which the pool's price or capacity changes.
     pub(crate) fn next_change(&self, kind: &TypeName, now: Time) -> Option<Time> {
         let capacity = self.availability.get(kind).and_then(|trace| trace.next_change(now));
-        Time::sooner(self.prices.next_change(kind, now), capacity)
+        Time::sooner_of(self.prices.next_change(kind, now), capacity)
     }
 
     /// The changes of a pool's spot price, oldest first, each with its time in microseconds from the beginning of the run:

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use dormouse_cloud::Host;
+use dormouse_cloud::ResourceVector;
 use dormouse_ec2_wire::{ApiError, ApiRequest, WireValue};
 use dormouse_engine::Run;
-use dormouse_engine::drive::{BOUNDLESS, Modelled, Reports, World, beginning};
+use dormouse_engine::drive::{
+    BOUNDLESS, MachineWorld, ModelledMachines, Reports, beginning_events,
+};
 use dormouse_model::{ApiCall, Bag, Command, Event, Setup, Step};
 use dormouse_units::{Money, Span, Time};
 
@@ -36,7 +38,7 @@ pub struct InstanceBill {
 #[derive(Debug)]
 pub struct Ec2Session {
     run: Run,
-    world: Modelled,
+    world: ModelledMachines,
     policy: DeskPolicy,
     reports: Reports,
     now: Time,
@@ -62,12 +64,12 @@ impl Ec2Session {
     /// A run with this provider, before anybody has called. Without `hosts` there is one that holds whatever the limits
     /// allow.
     #[must_use]
-    pub fn new(setup: Setup, hosts: &[Host], config: DeskConfig) -> Self {
+    pub fn new(setup: Setup, hosts: &[ResourceVector], config: DeskConfig) -> Self {
         let (run, policy) = Self::run_of(Self::setup_of(setup), config);
-        let (world, reports) = (Modelled::default(), Reports::new());
+        let (world, reports) = (ModelledMachines::default(), Reports::new());
         let mut session = Self { run, world, policy, reports, now: Time::ZERO, steps: Vec::new() };
         let hosts = if hosts.is_empty() { &[BOUNDLESS] } else { hosts };
-        for (at, event) in beginning(hosts) {
+        for (at, event) in beginning_events(hosts) {
             session.feed(at, event);
         }
         session.play_until(Time::ZERO);
@@ -141,7 +143,10 @@ impl Ec2Session {
     pub fn interrupt(&mut self, instance: &str, why: &str) -> bool {
         let vm = self.policy.with_desk(|desk| desk.interruptible(instance));
         let Some(vm) = vm else { return false };
-        let (target, action) = (dormouse_cloud::Target::Vm(vm), dormouse_cloud::Action::Preempt);
+        let (target, action) = (
+            dormouse_cloud::InterruptionTarget::Vm(vm),
+            dormouse_cloud::InterruptionAction::Preempt,
+        );
         self.feed(self.now, Event::Interrupt { target, action, why: why.to_owned() });
         self.play_until(self.now);
         true
@@ -161,14 +166,14 @@ impl Ec2Session {
 
     /// The next instant at which something happens by itself; `None`: nothing will.
     pub fn next_event_at(&mut self) -> Option<Time> {
-        let next = Time::sooner(self.run.next_wakeup(), self.world.next_at());
+        let next = Time::sooner_of(self.run.next_wakeup(), self.world.next_at());
         next.map(|at| at.max(self.now))
     }
 
     /// Lets time go on to an instant, with all that happens until then. An earlier one changes nothing.
     pub fn advance_to(&mut self, at: Time) {
         self.play_until(at);
-        if self.run.over().is_none() {
+        if self.run.over_at().is_none() {
             self.now = self.now.max(at);
         }
     }
@@ -189,7 +194,7 @@ impl Ec2Session {
     pub fn bills(&self) -> Vec<InstanceBill> {
         let provider = self.run.provider();
         self.policy.with_desk(|desk| {
-            desk.bills(|vm| provider.vm(vm).map_or(Money::ZERO, |vm| vm.owed(self.now)))
+            desk.bills(|vm| provider.find_vm(vm).map_or(Money::ZERO, |vm| vm.owed_at(self.now)))
         })
     }
 
@@ -198,7 +203,7 @@ impl Ec2Session {
             while let Some((host, report)) = self.reports.pop_front() {
                 self.feed(self.now, Event::Machine { host, number: 0, report });
             }
-            if self.run.over().is_some() {
+            if self.run.over_at().is_some() {
                 return;
             }
             let tick = self.run.next_wakeup().map(|at| at.max(self.now));
@@ -209,7 +214,7 @@ impl Ec2Session {
                 }
                 (_, Some(machine)) if machine <= until => {
                     self.now = self.now.max(machine);
-                    self.world.step(self.now, &mut self.reports);
+                    self.world.step_machines(self.now, &mut self.reports);
                 }
                 _ => return,
             }
@@ -218,10 +223,10 @@ impl Ec2Session {
 
     fn feed(&mut self, at: Time, event: Event) {
         self.now = self.now.max(at);
-        let (step, commands): (Step, Vec<Command>) = self.run.handle(self.now, event);
+        let (step, commands): (Step, Vec<Command>) = self.run.handle_event(self.now, event);
         self.steps.push(step);
         for command in commands {
-            self.world.obey(self.now, command, &mut self.reports);
+            self.world.execute_command(self.now, command, &mut self.reports);
         }
     }
 }

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use dormouse_cloud::{
-    Availability, Burstable, Host, InstanceType, InterruptionModel, Limits, PriceTrace, TariffName,
+    BurstableTerms, InstanceType, InterruptionModel, PriceTrace, ResourceVector, SpotAvailability,
+    TariffName, VmLimits,
 };
 use dormouse_ec2_wire::{ApiError, ServiceModel, WireValue, read_request, write_response};
 use dormouse_model::{Setup, UsageInformation};
@@ -27,7 +28,7 @@ fn kind(name: &str, vcpus: u32, on_demand: u64, spot: u64) -> InstanceType {
         mflops: 10_000,
         on_demand: Some(price(on_demand)),
         spot: Some(price(spot)),
-        limits: Limits { spot: 1_000, on_demand: 1_000 },
+        limits: VmLimits { spot: 1_000, on_demand: 1_000 },
         burstable: None,
     }
 }
@@ -37,7 +38,7 @@ fn kind(name: &str, vcpus: u32, on_demand: u64, spot: u64) -> InstanceType {
 /// least 120 s, Amazon's tariff.
 pub(crate) fn setup() -> Setup {
     let mut setup = Setup::of_jobs(1, UsageInformation::Exact, 7);
-    let burstable = Burstable::new(Ppm::new(100_000), Credits::from_vcpu_micros(720_000_000));
+    let burstable = BurstableTerms::new(Ppm::new(100_000), Credits::from_vcpu_micros(720_000_000));
     let burst = InstanceType { burstable: Some(burstable), ..kind("t3.micro", 2, 1_040, 320) };
     let kinds = [kind("c5.large", 2, 8_500, 3_000), kind("m5.large", 2, 9_600, 4_000), burst];
     setup.catalogue.types = kinds.into_iter().map(|kind| (kind.name.clone(), kind)).collect();
@@ -52,7 +53,7 @@ pub(crate) fn setup() -> Setup {
         (at(7_200), price(3_000)),
     ]);
     setup.terms.prices = BTreeMap::from([(TypeName::from("c5.large"), trace)]);
-    let scarce = Availability::new(vec![(at(0), 2), (at(10_800), 0), (at(14_400), 5)]);
+    let scarce = SpotAvailability::new(vec![(at(0), 2), (at(10_800), 0), (at(14_400), 5)]);
     setup.terms.availability = BTreeMap::from([(TypeName::from("m5.large"), scarce)]);
     setup
 }
@@ -68,7 +69,11 @@ impl Client {
         Self::of(setup(), &[], |_| {})
     }
 
-    pub(crate) fn of(setup: Setup, hosts: &[Host], change: impl FnOnce(&mut DeskConfig)) -> Self {
+    pub(crate) fn of(
+        setup: Setup,
+        hosts: &[ResourceVector],
+        change: impl FnOnce(&mut DeskConfig),
+    ) -> Self {
         let mut config = DeskConfig { begins_unix_us: BEGINS, ..DeskConfig::default() };
         change(&mut config);
         let model = ServiceModel::ec2().expect("it is built in");

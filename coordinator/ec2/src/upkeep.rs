@@ -314,7 +314,8 @@ impl ApiDesk {
     /// Asks to be woken when something changes for what is wanted and not there.
     fn arm(&mut self, out: &mut Vec<Decision>) {
         let mut next: Option<Time> = None;
-        let mut by = |at: Option<Time>| next = Time::sooner(next, at.filter(|at| *at > self.now));
+        let mut by =
+            |at: Option<Time>| next = Time::sooner_of(next, at.filter(|at| *at > self.now));
         for request in self.open_requests.iter().filter_map(|index| self.requests.get(*index)) {
             by(request.valid_until);
             by(request.valid_from);

@@ -6,49 +6,53 @@ use std::collections::VecDeque;
 use dormouse_model::{Decision, Notice, Step};
 use dormouse_units::Time;
 
-/// Most refusals at one instant that a program may answer with decisions. One that answers each with
-/// a decision that is refused would be told of them for ever.
+/// Most decisions of scheduler programs that may be refused at one instant before the run fails. A program that
+/// answers each refusal with another refused decision would otherwise go on for ever.
 const MOST_REFUSALS: u64 = 10_000;
-/// Most decisions of programs at one instant: of one that starts and stops a task without end, say.
+/// Most decisions that scheduler programs may make at one instant before the run fails, such as a program that starts
+/// and stops a task without end.
 const MOST_DECISIONS: u64 = 10_000_000;
 
-/// What programs did at the last instant at which one was asked.
+/// Counts of what scheduler programs did at the latest instant at which one was asked.
 #[derive(Clone, Copy, Debug, Default)]
-struct Instant {
+struct AnswerInstant {
     at: Time,
-    /// Refusals that they were told of.
+    /// Number of refused decisions that programs were told of at this instant.
     refusals: u64,
-    /// Decisions that they made.
+    /// Number of decisions that programs made at this instant.
     decisions: u64,
 }
 
-/// The answers of a run's programs.
+/// Answers of the schedulers of a run that are programs of their own: asked anew, or taken from a recorded step.
+///
+/// Use: `take_recorded` or `begin_followed` when a step begins, `next_known` and `record_answer` for each answer,
+/// `take_given` when the step ends.
 #[derive(Debug, Default)]
-pub(crate) struct Answers {
+pub(crate) struct ProgramAnswers {
     /// Number of decisions in each answer of the step under way.
     given: Vec<u32>,
-    /// The answers of the step under way, where they are known already.
-    known: Option<Known>,
-    /// Steps that are to come out again before programs are asked anything new.
+    /// Recorded answers of the step under way; `None`: programs are asked.
+    known: Option<RecordedAnswers>,
+    /// Recorded steps that must come out the same again before programs are asked anything new, in order.
     followed: VecDeque<Step>,
-    instant: Instant,
-    /// Why the run can't go on.
+    instant: AnswerInstant,
+    /// Reason why the run can't go on; `None`: it can.
     failed: Option<String>,
 }
 
-/// The answers of a recorded step.
+/// Answers of a recorded step, with all of its decisions.
 #[derive(Debug)]
-struct Known {
+struct RecordedAnswers {
     answers: std::vec::IntoIter<u32>,
     decisions: Vec<Decision>,
 }
 
-impl Known {
+impl RecordedAnswers {
     fn from_step(step: &Step) -> Self {
         Self { answers: step.answers.clone().into_iter(), decisions: step.decisions.clone() }
     }
 
-    /// Decisions of the next answer, where this number of them had been made in the step before.
+    /// Takes the decisions of the next answer; `made` is the number of decisions of the step before this answer.
     fn next(&mut self, made: usize) -> &[Decision] {
         let count = self.answers.next().unwrap_or_default() as usize;
         let end = made.saturating_add(count).min(self.decisions.len());
@@ -56,67 +60,68 @@ impl Known {
     }
 }
 
-impl Answers {
-    /// Whether programs can't be asked any more.
+impl ProgramAnswers {
+    /// Returns whether the run has failed, so that programs can't be asked any more.
     pub(crate) const fn has_failed(&self) -> bool {
         self.failed.is_some()
     }
 
-    /// Why the run can't go on, as far as it is by what its programs were told or answered.
-    pub(crate) fn failure(&self) -> Option<&str> {
+    /// Returns the reason why the run can't go on because of a program's answers or a step that came out differently;
+    /// `None`: it can.
+    pub(crate) fn failure_reason(&self) -> Option<&str> {
         self.failed.as_deref()
     }
 
-    /// Makes these steps come out again, in order, before programs are asked anything new.
-    pub(crate) fn follow(&mut self, steps: Vec<Step>) {
+    /// Makes these recorded steps come out again, in order, before programs are asked anything new.
+    pub(crate) fn follow_steps(&mut self, steps: Vec<Step>) {
         self.followed = steps.into();
     }
 
-    /// Takes the answers of the step that begins from one that was recorded.
-    pub(crate) fn know(&mut self, recorded: &Step) {
-        self.known = Some(Known::from_step(recorded));
+    /// Takes the answers of the step that begins from a recorded step, so that no program is asked in it.
+    pub(crate) fn take_recorded(&mut self, recorded: &Step) {
+        self.known = Some(RecordedAnswers::from_step(recorded));
     }
 
-    /// What is to come out of the step that begins, if steps are followed.
+    /// Begins a step and returns the recorded step that must come out of it; `None`: no steps are being followed.
     pub(crate) fn begin_followed(&mut self, step: &Step) -> Option<Step> {
         let followed = self.followed.pop_front()?;
         if (followed.at, &followed.event) != (step.at, &step.event) {
             self.failed = Some(came_out_otherwise(&followed));
         }
-        self.know(&followed);
+        self.take_recorded(&followed);
         Some(followed)
     }
 
-    /// Notes that a step that was followed came out otherwise.
+    /// Records as the reason of failure that a followed step came out differently.
     pub(crate) fn came_out_otherwise(&mut self, followed: &Step) {
         self.failed = Some(came_out_otherwise(followed));
     }
 
-    /// The recorded decisions of the next answer, where this number of them had been made in the step before;
-    /// `None`: the program is to be asked.
+    /// Takes the recorded decisions of the next answer, where `made` decisions were made in the step before it;
+    /// `None`: the program must be asked.
     pub(crate) fn next_known(&mut self, made: usize) -> Option<&[Decision]> {
         self.known.as_mut().map(|known| known.next(made))
     }
 
-    /// Records an answer of this number of decisions, and fails where a program decides without end at one instant. What
-    /// was decided before the run was broken off holds, however much it was.
-    pub(crate) fn given(&mut self, now: Time, heard: &[Notice], decided: usize) {
+    /// Records an answer of `decided` decisions, and fails the run if a program decides without end at one instant.
+    /// Answers of followed steps never fail it.
+    pub(crate) fn record_answer(&mut self, now: Time, heard: &[Notice], decided: usize) {
         self.given.push(u32::try_from(decided).unwrap_or(u32::MAX));
         let is_refusal =
             |it: &&Notice| matches!(it, Notice::Rejected { .. } | Notice::LaunchRefused { .. });
         let new = heard.iter().filter(is_refusal).count() as u64;
         if self.instant.at != now {
-            self.instant = Instant { at: now, ..Instant::default() };
+            self.instant = AnswerInstant { at: now, ..AnswerInstant::default() };
         }
         self.instant.refusals += new;
         self.instant.decisions += decided as u64;
         let why = match self.instant {
             _ if self.known.is_some() || decided == 0 => return,
-            Instant { refusals, .. } if new > 0 && refusals > MOST_REFUSALS => format!(
+            AnswerInstant { refusals, .. } if new > 0 && refusals > MOST_REFUSALS => format!(
                 "the scheduler was refused more than {MOST_REFUSALS} decisions at {now}, and answered a \
                  refusal with another decision; it has to stop at some time, or to ask for a wake-up"
             ),
-            Instant { decisions, .. } if decisions > MOST_DECISIONS => format!(
+            AnswerInstant { decisions, .. } if decisions > MOST_DECISIONS => format!(
                 "the scheduler decided more than {MOST_DECISIONS} times at {now}; no time passes as it \
                  goes on so: it has to stop, or to ask for a wake-up"
             ),
@@ -125,8 +130,8 @@ impl Answers {
         self.failed.get_or_insert(why);
     }
 
-    /// Takes what the step under way has of answers; those without a decision after the last with
-    /// one need not be known.
+    /// Moves the decision counts of the answers of this step to `into`, without trailing answers that decided
+    /// nothing.
     pub(crate) fn take_given(&mut self, into: &mut Vec<u32>) {
         if self.given.is_empty() && self.known.is_none() {
             return;

@@ -2,81 +2,83 @@
 
 use dormouse_units::Time;
 
-/// State of the checkpoints of the present attempt at a task.
+/// State of the checkpoints of a task's current attempt: what its scheme has answered, and what the machine was told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CheckpointState {
-    /// The scheme's answers so far: those before the last count no more.
+    /// Number of the scheme's latest answer; earlier answers no longer count.
     turn: u32,
-    /// The scheme's latest answer covers all checkpoint positions of the attempt.
+    /// True if the scheme's latest answer covers all remaining checkpoints of the attempt.
     all_known: bool,
-    /// One is wanted as soon as the task runs.
+    /// True if a checkpoint must be taken as soon as the task runs.
     due: bool,
-    /// The time at which the last one was kept, or could not be; else that at which the attempt began.
+    /// Time at which the last checkpoint was kept or failed, or at which the attempt began if there was none.
     since: Time,
-    /// A machine was told to take one and has not said what became of it.
+    /// True if the machine was told to take a checkpoint and hasn't reported its outcome.
     told: bool,
 }
 
 impl CheckpointState {
-    /// An attempt begins.
-    pub(crate) fn begun(now: Time) -> Self {
+    /// Returns the state of an attempt that begins now.
+    pub(crate) fn attempt_begun(now: Time) -> Self {
         Self { since: now, ..Self::default() }
     }
 
-    /// The time at which the last checkpoint was kept, or could not be; else that at which the attempt began.
-    pub(crate) const fn since(&self) -> Time {
+    /// Returns the time at which the last checkpoint was kept or failed, or at which the attempt began if there was
+    /// none.
+    pub(crate) const fn last_kept(&self) -> Time {
         self.since
     }
 
-    /// Whether the scheme has said of all checkpoints of the attempt when they are taken.
+    /// Returns whether the scheme has set the times of all remaining checkpoints of the attempt.
     pub(crate) const fn are_all_known(&self) -> bool {
         self.all_known
     }
 
-    /// The scheme has answered; the number of this answer.
-    pub(crate) const fn answered(&mut self) -> u32 {
+    /// Counts one more answer of the scheme and returns its number.
+    pub(crate) const fn count_answer(&mut self) -> u32 {
         self.turn += 1;
         self.turn
     }
 
-    /// Whether the scheme's last answer is that of this number.
+    /// Returns whether the scheme's latest answer has this number.
     pub(crate) const fn is_last_answer(&self, turn: u32) -> bool {
         self.turn == turn
     }
 
-    /// The scheme has said at which points of the work all of them are taken.
+    /// Records that the scheme has set the points of the work at which all remaining checkpoints are taken.
     pub(crate) const fn all_are_known(&mut self) {
         self.all_known = true;
     }
 
-    /// One is wanted as soon as the task runs.
-    pub(crate) const fn want(&mut self) {
+    /// Asks for a checkpoint as soon as the task runs.
+    pub(crate) const fn want_checkpoint(&mut self) {
         self.due = true;
     }
 
-    /// Whether one is wanted.
+    /// Returns whether a checkpoint must be taken as soon as the task runs.
     pub(crate) const fn is_wanted(&self) -> bool {
         self.due
     }
 
-    /// The machine is told to take the one that is wanted; false if it is at one already, which will do.
-    pub(crate) const fn tell(&mut self) -> bool {
+    /// Marks the wanted checkpoint as told to the machine. False if the machine is already taking one, which counts
+    /// for this wish too.
+    pub(crate) const fn start_wanted(&mut self) -> bool {
         self.due = false;
         !std::mem::replace(&mut self.told, true)
     }
 
-    /// Whether a machine was told to take one and has not said what became of it.
+    /// Returns whether the machine was told to take a checkpoint and hasn't reported its outcome.
     pub(crate) const fn is_told(&self) -> bool {
         self.told
     }
 
-    /// A checkpoint was kept, or could not be.
-    pub(crate) const fn over(&mut self, now: Time) {
+    /// Records that the checkpoint told to the machine was kept or failed.
+    pub(crate) const fn checkpoint_over(&mut self, now: Time) {
         (self.told, self.since) = (false, now);
     }
 
-    /// The machine may not have heard what it was told, or nobody its answer: what it was told is wanted again. False
-    /// if it was told nothing.
+    /// Asks again for the checkpoint that the machine was told to take, since the command or its report may be lost.
+    /// False if the machine was told nothing.
     pub(crate) const fn want_again(&mut self) -> bool {
         let was_told = std::mem::replace(&mut self.told, false);
         self.due |= was_told;

@@ -3,9 +3,9 @@
 use dormouse_model::EndReason;
 use serde::{Deserialize, Serialize};
 
-/// The `counts` of `summary.json`.
+/// Counts of a run's events: the `counts` of `summary.json`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counts {
+pub struct RunCounts {
     /// VMs frozen by the provider.
     pub hibernations: u32,
     /// VMs thawed by the provider.
@@ -14,45 +14,45 @@ pub struct Counts {
     pub preemptions: u32,
     /// Checkpoints that were completed.
     pub checkpoints: u32,
-    /// Tasks that ran from a checkpoint on; one that was sent but never began isn't counted.
+    /// Attempts that began from a checkpoint; attempts that were sent but never began aren't counted.
     pub restores: u32,
-    /// Attempts at tasks of a bag that were sent to another VM than the one on which their task ran last, whoever
-    /// decided it, and parallel jobs that moved to other processors.
+    /// Attempts at tasks of a bag that were sent to another VM than the one on which the task ran last, and moves of
+    /// parallel jobs to other processors.
     pub migrations: u32,
-    /// Those among the migrations that began on a burstable VM at full speed, on its credits (Burst-HADS
-    /// Algorithm 4, attempt 1).
+    /// Migrations that began on a burstable VM in burst mode, on its credits (Burst-HADS Algorithm 4, attempt 1).
     #[serde(default)]
     pub burst_starts: u32,
     /// Tasks that an idle VM took over.
     pub steals: u32,
-    /// Parallel jobs that came to the foreground where they were.
+    /// Parallel jobs that were promoted to the foreground of their own processors.
     #[serde(default)]
     pub swaps: u32,
-    /// Parallel jobs that were killed in the background and started again in the foreground.
+    /// Parallel jobs that were killed in the background and restarted in the foreground.
     #[serde(default)]
     pub kills: u32,
-    /// VMs that were granted.
+    /// VMs that the provider granted.
     pub vms_launched: u32,
     /// VM launches that were refused.
     pub launches_refused: u32,
-    /// Attempts that came to nothing.
+    /// Attempts that failed.
     pub attempts_failed: u32,
     /// Checkpoints that failed.
     pub checkpoints_failed: u32,
     /// Hosts that were lost.
     pub hosts_lost: u32,
-    /// Decisions that could not be carried out: bugs of the policy.
+    /// Decisions refused because they never could be carried out: bugs of the policy.
     pub rejected: u32,
-    /// VMs that their scheduler gave back, with work left for them, as they cost more than it bids (ACC).
+    /// VMs that their scheduler gave back with work left on them, as their price was above its bid (ACC).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub above_bid: u32,
-    /// Tasks on these of which no checkpoint was taken before: their price had passed the bid too late.
+    /// Tasks on VMs given back above the bid of which no checkpoint was taken first, as the price passed the bid too
+    /// late.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unkept: u32,
 }
 
-impl Counts {
-    /// A VM was given back for this reason.
+impl RunCounts {
+    /// Counts a VM that was given back for this reason.
     pub fn given_back(&mut self, reason: EndReason) {
         let EndReason::AboveBid { unkept, .. } = reason;
         self.above_bid += 1;

@@ -4,56 +4,58 @@
 use dormouse_units::{Attempt, CheckpointSeq, HostId, Ppm};
 use dormouse_vm::OLDER_CHECKPOINTS;
 
-/// How many are kept: as many as the coordinator stores.
+/// Number of newest checkpoints kept for each task, as many as the coordinator stores.
 const KEPT: usize = 3;
 
-/// A complete checkpoint.
+/// A complete checkpoint of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Image {
+pub(crate) struct TaskImage {
     pub(crate) seq: CheckpointSeq,
-    /// What of the work it holds.
+    /// Part of the work that it holds.
     pub(crate) done: Ppm,
     /// The attempt that took it.
     pub(crate) by: Attempt,
 }
 
-impl Image {
-    pub(crate) const fn what(self) -> (CheckpointSeq, Ppm) {
+impl TaskImage {
+    pub(crate) const fn seq_and_done(self) -> (CheckpointSeq, Ppm) {
         (self.seq, self.done)
     }
 }
 
-/// What an attempt is to begin with after one could not.
+/// The checkpoint with which a task's next attempt begins, after an attempt couldn't begin with a newer one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FellBack {
     pub(crate) from: (CheckpointSeq, Ppm),
     pub(crate) to: Option<(CheckpointSeq, Ppm)>,
-    /// It must not be tried again there.
+    /// Host on which the task must not be restored again.
     pub(crate) not_on: Option<HostId>,
 }
 
 /// The newest checkpoints of a task, oldest first.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Images {
-    kept: Vec<Image>,
-    /// The last ones before those that are kept, oldest first. A worker may find one stored yet.
-    before: Vec<Image>,
-    /// The host that could not restore the only one left.
+pub(crate) struct TaskImages {
+    kept: Vec<TaskImage>,
+    /// Checkpoints before the kept ones, oldest first: a worker may still find one of them stored.
+    before: Vec<TaskImage>,
+    /// Host that couldn't restore the only checkpoint left.
     refused_by: Option<HostId>,
 }
 
-impl Images {
-    pub(crate) fn newest(&self) -> Option<Image> {
+impl TaskImages {
+    pub(crate) fn newest_image(&self) -> Option<TaskImage> {
         self.kept.last().copied()
     }
 
-    /// The numbers of all that a task may go on from, oldest first: those that are kept, and the last ones before them.
-    pub(crate) fn numbers(&self) -> impl Iterator<Item = CheckpointSeq> {
+    /// Returns the numbers of all checkpoints that the task may be restored from, oldest first: the kept ones and
+    /// those just before them.
+    pub(crate) fn restorable_numbers(&self) -> impl Iterator<Item = CheckpointSeq> {
         self.before.iter().chain(&self.kept).map(|image| image.seq)
     }
 
-    /// One more is complete. Those of its number or above are of a life that was given up.
-    pub(crate) fn keep(&mut self, image: Image) {
+    /// Adds a complete checkpoint. It replaces those of its number or above, which belong to a history that was given
+    /// up.
+    pub(crate) fn keep_image(&mut self, image: TaskImage) {
         self.kept.retain(|older| older.seq < image.seq);
         self.before.retain(|older| older.seq < image.seq);
         let surplus = (self.kept.len() + 1).saturating_sub(KEPT);
@@ -68,22 +70,23 @@ impl Images {
         *self = Self::default();
     }
 
-    /// An attempt on this host could not begin with the newest. `None` if there is none.
-    pub(crate) fn refused(&mut self, host: HostId) -> Option<FellBack> {
-        let from = self.newest()?.what();
+    /// Records that an attempt on this host couldn't begin with the newest checkpoint; returns what to begin with
+    /// instead, or `None` if there is no checkpoint.
+    pub(crate) fn refuse_newest(&mut self, host: HostId) -> Option<FellBack> {
+        let from = self.newest_image()?.seq_and_done();
         if self.kept.len() == 1 && self.refused_by.is_none() {
             self.refused_by = Some(host);
             return Some(FellBack { from, to: Some(from), not_on: Some(host) });
         }
         self.kept.pop();
         self.refused_by = None;
-        Some(FellBack { from, to: self.newest().map(Image::what), not_on: None })
+        Some(FellBack { from, to: self.newest_image().map(TaskImage::seq_and_done), not_on: None })
     }
 
-    /// An attempt is to begin on this host. If that could not restore the only one left, the task
-    /// begins from scratch.
+    /// Prepares an attempt on this host. If the host couldn't restore the only checkpoint left, the task begins from
+    /// scratch.
     pub(crate) fn begin_on(&mut self, host: HostId) -> Option<FellBack> {
-        let from = self.newest()?.what();
+        let from = self.newest_image()?.seq_and_done();
         if self.refused_by != Some(host) {
             return None;
         }
@@ -91,9 +94,10 @@ impl Images {
         Some(FellBack { from, to: None, not_on: None })
     }
 
-    /// An attempt began with this much of the work done. Those that hold more could not be had.
-    pub(crate) fn began(&mut self, done: Ppm) -> Option<FellBack> {
-        let from = self.newest().filter(|newest| newest.done > done)?.what();
+    /// Records that an attempt began with `done` of the work done, so that checkpoints that hold more couldn't be
+    /// used.
+    pub(crate) fn note_begun(&mut self, done: Ppm) -> Option<FellBack> {
+        let from = self.newest_image().filter(|newest| newest.done > done)?.seq_and_done();
         self.kept.retain(|image| image.done <= done);
         if self.kept.is_empty() {
             // The worker has found one before those that were kept.
@@ -101,7 +105,7 @@ impl Images {
             self.kept.extend(self.before.pop());
         }
         self.refused_by = None;
-        Some(FellBack { from, to: self.newest().map(Image::what), not_on: None })
+        Some(FellBack { from, to: self.newest_image().map(TaskImage::seq_and_done), not_on: None })
     }
 }
 
@@ -112,24 +116,24 @@ mod tests {
     const HERE: HostId = HostId::new(1);
     const THERE: HostId = HostId::new(2);
 
-    fn image(seq: u32) -> Image {
+    fn image(seq: u32) -> TaskImage {
         let (seq, done) = (CheckpointSeq::new(seq), Ppm::new(100_000 * seq));
-        Image { seq, done, by: Attempt::new(1) }
+        TaskImage { seq, done, by: Attempt::new(1) }
     }
 
-    fn images(seqs: impl IntoIterator<Item = u32>) -> Images {
-        let mut images = Images::default();
-        seqs.into_iter().for_each(|seq| images.keep(image(seq)));
+    fn images(seqs: impl IntoIterator<Item = u32>) -> TaskImages {
+        let mut images = TaskImages::default();
+        seqs.into_iter().for_each(|seq| images.keep_image(image(seq)));
         images
     }
 
     /// What is tried after each host in turn has refused what it was given.
-    fn tried(images: &mut Images, hosts: &[HostId]) -> Vec<Option<u32>> {
+    fn tried(images: &mut TaskImages, hosts: &[HostId]) -> Vec<Option<u32>> {
         let mut tried = Vec::new();
         for &host in hosts {
             images.begin_on(host);
-            tried.push(images.newest().map(|image| image.seq.get()));
-            images.refused(host);
+            tried.push(images.newest_image().map(|image| image.seq.get()));
+            images.refuse_newest(host);
         }
         tried
     }
@@ -143,48 +147,57 @@ mod tests {
         let elsewhere = tried(&mut all, &[HERE, HERE, THERE, THERE]);
         assert_eq!(elsewhere, [Some(2), Some(1), Some(1), None]);
         let mut one = images([1]);
-        let from = image(1).what();
+        let from = image(1).seq_and_done();
         let again = FellBack { from, to: Some(from), not_on: Some(HERE) };
-        assert_eq!((one.refused(HERE), one.begin_on(THERE)), (Some(again), None));
+        assert_eq!((one.refuse_newest(HERE), one.begin_on(THERE)), (Some(again), None));
         let scratch = FellBack { from, to: None, not_on: None };
         assert_eq!((one.begin_on(HERE), one.begin_on(HERE)), (Some(scratch), None));
-        assert_eq!(one.refused(HERE), None);
+        assert_eq!(one.refuse_newest(HERE), None);
     }
 
     #[test]
     fn a_worker_may_go_back_by_two_from_the_oldest_that_is_kept() {
-        let numbers = |all: &Images| all.numbers().map(CheckpointSeq::get).collect::<Vec<_>>();
+        let numbers =
+            |all: &TaskImages| all.restorable_numbers().map(CheckpointSeq::get).collect::<Vec<_>>();
         let mut all = images(1..=6);
         assert_eq!(numbers(&all), [2, 3, 4, 5, 6]);
-        let _ = (all.refused(HERE), all.refused(HERE));
+        let _ = (all.refuse_newest(HERE), all.refuse_newest(HERE));
         assert_eq!(numbers(&all), [2, 3, 4]);
         // It was gone on with from the third, and the second is older.
-        all.keep(image(3));
+        all.keep_image(image(3));
         assert_eq!(numbers(&all), [2, 3]);
     }
 
     #[test]
     fn one_before_those_that_are_kept_is_kept_again_once_a_task_went_on_from_it() {
         let mut all = images(1..=6);
-        let third = FellBack { from: image(6).what(), to: Some(image(3).what()), not_on: None };
-        assert_eq!(all.began(image(3).done), Some(third));
+        let third = FellBack {
+            from: image(6).seq_and_done(),
+            to: Some(image(3).seq_and_done()),
+            not_on: None,
+        };
+        assert_eq!(all.note_begun(image(3).done), Some(third));
         assert_eq!((&all.kept[..], &all.before[..]), (&[image(3)][..], &[image(2)][..]));
         let mut all = images(1..=6);
-        let scratch = FellBack { from: image(6).what(), to: None, not_on: None };
-        assert_eq!((all.began(Ppm::ZERO), all.numbers().count()), (Some(scratch), 0));
+        let scratch = FellBack { from: image(6).seq_and_done(), to: None, not_on: None };
+        assert_eq!(
+            (all.note_begun(Ppm::ZERO), all.restorable_numbers().count()),
+            (Some(scratch), 0)
+        );
     }
 
     #[test]
     fn what_a_life_that_was_given_up_kept_is_none_of_the_new_ones() {
         let mut all = images(1..=3);
-        all.refused(HERE);
-        let anew = Image { by: Attempt::new(2), ..image(3) };
-        all.keep(anew);
+        all.refuse_newest(HERE);
+        let anew = TaskImage { by: Attempt::new(2), ..image(3) };
+        all.keep_image(anew);
         assert_eq!(all.kept, [image(1), image(2), anew]);
-        assert_eq!(all.began(image(3).done), None);
-        let older = FellBack { from: anew.what(), to: Some(image(1).what()), not_on: None };
-        assert_eq!((all.began(image(1).done), &all.kept[..]), (Some(older), &[image(1)][..]));
-        let scratch = FellBack { from: image(1).what(), to: None, not_on: None };
-        assert_eq!((all.began(Ppm::ZERO), all.newest()), (Some(scratch), None));
+        assert_eq!(all.note_begun(image(3).done), None);
+        let older =
+            FellBack { from: anew.seq_and_done(), to: Some(image(1).seq_and_done()), not_on: None };
+        assert_eq!((all.note_begun(image(1).done), &all.kept[..]), (Some(older), &[image(1)][..]));
+        let scratch = FellBack { from: image(1).seq_and_done(), to: None, not_on: None };
+        assert_eq!((all.note_begun(Ppm::ZERO), all.newest_image()), (Some(scratch), None));
     }
 }

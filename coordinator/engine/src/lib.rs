@@ -25,9 +25,9 @@ mod timers;
 mod vm_record;
 mod workflow;
 
-pub use counts::Counts;
+pub use counts::RunCounts;
 pub use digest::DecisionDigest;
 pub use run::{Run, TenantView};
-pub use tasks::{TaskRecord, TaskState, Tasks};
+pub use tasks::{TaskRecord, TaskState, TaskTable};
 pub use tenants_view::{tenants_part, tenants_view};
 pub use vm_record::VmUse;

@@ -4,19 +4,19 @@ use std::collections::BTreeSet;
 
 use dormouse_units::{TypeName, VmId};
 
-/// The VMs that were asked for and not granted, and what has become free since.
+/// Launches that were refused, and room that has become free since, of which their tenants are to be told.
 #[derive(Debug, Default)]
 pub(crate) struct RefusedLaunches {
     vms: BTreeSet<VmId>,
-    /// Whether a tenant's VM has ended while another tenant had been refused one.
+    /// True if a tenant's VM has ended while another tenant had a refused launch.
     gave_back: bool,
-    /// Scarce types of which a spot VM has left its place while somebody had been refused one.
+    /// Types with limited capacity of which a spot VM has ended while a launch was refused.
     freed_types: BTreeSet<TypeName>,
 }
 
 impl RefusedLaunches {
-    /// Notes that the launch of `vm` was refused.
-    pub(crate) fn add(&mut self, vm: VmId) {
+    /// Records that the launch of `vm` was refused.
+    pub(crate) fn add_refused(&mut self, vm: VmId) {
         self.vms.insert(vm);
     }
 
@@ -28,24 +28,24 @@ impl RefusedLaunches {
         self.vms.is_empty()
     }
 
-    /// A VM has ended; `is_anothers` tells VMs of other tenants than its own.
+    /// Records that a VM has ended; `is_anothers` tells whether a refused VM belongs to another tenant.
     pub(crate) fn vm_ended(&mut self, is_anothers: impl FnMut(&VmId) -> bool) {
         self.gave_back |= self.vms.iter().any(is_anothers);
     }
 
-    /// A spot VM of a scarce type has left its place.
+    /// Records that a spot VM of a type with limited capacity has ended.
     pub(crate) fn place_came_free(&mut self, kind: &TypeName) {
         if !self.is_empty() {
             self.freed_types.insert(kind.clone());
         }
     }
 
-    /// Whether there is room that whoever was refused has not heard of. They hear of it now.
+    /// Returns whether room was freed since the last call.
     pub(crate) fn take_gave_back(&mut self) -> bool {
         std::mem::take(&mut self.gave_back)
     }
 
-    /// The types that have become free since the last call.
+    /// Takes the types of which capacity was freed since the last call.
     pub(crate) fn take_freed_types(&mut self) -> BTreeSet<TypeName> {
         std::mem::take(&mut self.freed_types)
     }
@@ -62,7 +62,7 @@ mod tests {
         refused.place_came_free(&kind);
         refused.vm_ended(|_| true);
         assert!(!refused.take_gave_back() && refused.take_freed_types().is_empty());
-        refused.add(VmId::new(3));
+        refused.add_refused(VmId::new(3));
         assert!(refused.contains(VmId::new(3)) && !refused.contains(VmId::new(4)));
         refused.vm_ended(|vm| *vm == VmId::new(4));
         assert!(!refused.take_gave_back(), "its own tenant's VM ended");

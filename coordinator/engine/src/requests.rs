@@ -5,28 +5,31 @@ use std::collections::BTreeSet;
 
 use dormouse_units::{RequestId, VmId};
 
-/// The requests of a run. What is held of them is what is open.
+/// VM requests of a run's customers. Only open requests are held, as there may be millions.
+///
+/// Use: `request_arrived` for each request in order of id, `launch_asked` when its VM is launched, `request_over`
+/// when that was refused or has ended.
 #[derive(Clone, Debug)]
-pub(crate) struct Requests {
+pub(crate) struct OpenRequests {
     next: RequestId,
     is_all: bool,
-    /// Those for which no VM was asked for yet.
+    /// Requests without a launch so far.
     pending: BTreeSet<RequestId>,
-    /// How many VMs there are.
+    /// Number of launched VMs that haven't ended.
     alive: usize,
-    /// VMs that are gone, to be forgotten once all that came of their end is known.
+    /// VMs that have ended, to be forgotten once all consequences of their end are known.
     gone: Vec<VmId>,
 }
 
-impl Requests {
-    /// Before the first of them; none will come if none is expected.
-    pub(crate) const fn expected(some: bool) -> Self {
+impl OpenRequests {
+    /// Makes the state before the first request; `some` says whether any will come.
+    pub(crate) const fn expect_requests(some: bool) -> Self {
         let next = RequestId::new(0);
         Self { next, is_all: !some, pending: BTreeSet::new(), alive: 0, gone: Vec::new() }
     }
 
-    /// One comes; false if it is not the next.
-    pub(crate) fn request(&mut self, id: RequestId) -> bool {
+    /// Records the arrival of a request; false if it isn't the next one.
+    pub(crate) fn request_arrived(&mut self, id: RequestId) -> bool {
         let is_next = id == self.next && !self.is_all;
         if is_next {
             self.next = id.next();
@@ -35,45 +38,45 @@ impl Requests {
         is_next
     }
 
-    /// The id of the next.
+    /// Returns the id of the next request.
     pub(crate) const fn next(&self) -> RequestId {
         self.next
     }
 
-    /// No more will come.
+    /// Records that no more requests will come.
     pub(crate) const fn no_more(&mut self) {
         self.is_all = true;
     }
 
-    /// Whether no more will come.
+    /// Returns whether all requests have come.
     pub(crate) const fn is_all(&self) -> bool {
         self.is_all
     }
 
-    /// A VM is asked for; false if there is no such request, or it had its VM.
-    pub(crate) fn launch(&mut self, id: RequestId) -> bool {
+    /// Records that a request's VM is launched; false if there is no such request, or it had its launch.
+    pub(crate) fn launch_asked(&mut self, id: RequestId) -> bool {
         let is_pending = self.pending.remove(&id);
         self.alive += usize::from(is_pending);
         is_pending
     }
 
-    /// One has come to its end: its VM was refused, or is gone.
-    pub(crate) fn over(&mut self, vm: VmId) {
+    /// Records that a request's VM was refused or has ended.
+    pub(crate) fn request_over(&mut self, vm: VmId) {
         self.alive = self.alive.saturating_sub(1);
         self.gone.push(vm);
     }
 
-    /// The VMs that are gone since this was last asked.
-    pub(crate) fn gone(&mut self) -> Vec<VmId> {
+    /// Takes the VMs that have ended since the last call.
+    pub(crate) fn take_gone(&mut self) -> Vec<VmId> {
         std::mem::take(&mut self.gone)
     }
 
-    /// Those that have not come to their ends.
+    /// Returns the number of requests that haven't ended.
     pub(crate) fn open(&self) -> usize {
         self.pending.len() + self.alive
     }
 
-    /// Whether all have come, and to their ends.
+    /// Returns whether all requests have come and ended.
     pub(crate) fn are_over(&self) -> bool {
         self.is_all && self.open() == 0
     }

@@ -19,66 +19,71 @@ mod views;
 
 use std::collections::VecDeque;
 
-use dormouse_cloud::{Interruptions, Market, Provider};
-use dormouse_model::{Command, Decision, Effect, Event, Notice, Setup, Step, Tenants, Work};
+use dormouse_cloud::{ComingInterruptions, Market, Provider};
+use dormouse_model::{Command, Decision, Effect, Event, Notice, Setup, Step, TenantWork, Tenants};
 use dormouse_policies::{CheckpointPlanning, Checkpointing, Policy};
 use dormouse_units::{HostId, Time, TypeName, VmId, Window};
 
-use crate::answers::Answers;
+use crate::answers::ProgramAnswers;
 use crate::refused_launches::RefusedLaunches;
-use crate::requests::Requests;
-use crate::supplies::Supplies;
-use crate::surpluses::Surpluses;
-use crate::tasks::Tasks;
-use crate::tenants::Tenant;
-use crate::timers::{Due, Timers};
+use crate::requests::OpenRequests;
+use crate::supplies::VmSupplies;
+use crate::surpluses::SurplusAccounts;
+use crate::tasks::TaskTable;
+use crate::tenants::RunTenant;
+use crate::timers::{DueEvent, TimerQueue};
 use crate::vm_record::VmRecord;
-use crate::workflow::Workflow;
-use crate::{Counts, DecisionDigest};
+use crate::workflow::WorkflowProgress;
+use crate::{DecisionDigest, RunCounts};
 
 pub use views::TenantView;
 
-/// Memory of steps that are over, to be used again.
+/// Buffers of earlier steps, reused to avoid allocations.
 #[derive(Debug, Default)]
-struct Spare {
+struct SpareBuffers {
     notices: VecDeque<Notice>,
     wanted: Vec<Decision>,
     unheard: Vec<Notice>,
 }
 
-/// One run: provider, tenants, tasks, timers.
+/// One run: provider, tenants, tasks and timers. A pure state machine: [`Run::handle_event`] takes events with their
+/// times and returns steps and commands.
+///
+/// Use: make it with [`Run::new`] or [`Run::of_tenants`], then hand it every event in order of time: hosts and
+/// [`Event::Begin`] first, [`Event::Tick`] whenever [`Run::next_wakeup`] is due, until [`Run::over_at`] says that it
+/// is over.
 #[derive(Debug)]
 pub struct Run {
     setup: Setup,
     provider: Provider,
-    /// Who shares it.
+    /// The tenants and the part of the work that each has.
     sharing: Tenants,
-    tenants: Vec<Tenant>,
-    /// When parallel jobs are checkpointed, if they are.
+    tenants: Vec<RunTenant>,
+    /// Checkpointing scheme of parallel jobs; `None`: they have no checkpoints.
     job_checkpointing: Option<Box<dyn Checkpointing>>,
-    interruptions: Interruptions,
-    timers: Timers,
-    tasks: Tasks,
-    workflow: Workflow,
-    /// Boxed, as a VM that stays for long keeps a place for each that came after it.
+    interruptions: ComingInterruptions,
+    timers: TimerQueue,
+    tasks: TaskTable,
+    workflow: WorkflowProgress,
+    /// Records of the VMs. Boxed, since a VM that lives long keeps an empty place for each VM after it.
     vms: Window<Box<VmRecord>, VmId>,
-    surpluses: Surpluses,
-    supplies: Supplies,
+    surpluses: SurplusAccounts,
+    supplies: VmSupplies,
     refused: RefusedLaunches,
-    /// Nothing more will be submitted.
+    /// True if nothing more will be submitted.
     all_submitted: bool,
-    requests: Requests,
-    counts: Counts,
-    /// Effects and commands of the step under way.
+    requests: OpenRequests,
+    counts: RunCounts,
+    /// Effects of the step under way.
     effects: Vec<Effect>,
     commands: Vec<Command>,
-    spare: Spare,
-    /// Answers of schedulers that are programs of their own.
-    answers: Answers,
-    /// Digest of all decisions; `None` after `undigested()`.
+    spare: SpareBuffers,
+    /// Answers of the schedulers that are programs.
+    answers: ProgramAnswers,
+    /// Digest of all decisions; `None` after [`Run::without_digest`].
     digest: Option<DecisionDigest>,
     next_seq: u64,
-    /// What is yet to be told of hosts that were lost while nobody conducted the run.
+    /// Notices of hosts that were lost while the coordinator was away, still to be told.
     unheard: VecDeque<Notice>,
     begun: bool,
     over: Option<Time>,
@@ -86,51 +91,56 @@ pub struct Run {
 }
 
 impl Run {
-    /// A run of this setup under this policy, before its first event.
+    /// Makes a run of this setup under one policy, before its first event.
     #[must_use]
     pub fn new(setup: Setup, policy: Box<dyn Policy>) -> Self {
-        Self::of_tenants(setup, vec![(Work::All, policy)])
+        Self::of_tenants(setup, vec![(TenantWork::All, policy)])
     }
 
-    /// A run that these policies share, each with this part of its work. The parts are disjoint.
+    /// Makes a run that several policies share, each with its part of the work; the parts must be disjoint.
     #[must_use]
-    pub fn of_tenants(setup: Setup, policies: Vec<(Work, Box<dyn Policy>)>) -> Self {
+    pub fn of_tenants(setup: Setup, policies: Vec<(TenantWork, Box<dyn Policy>)>) -> Self {
         let (works, policies): (Vec<_>, Vec<_>) = policies.into_iter().unzip();
         let sharing: Tenants = works.into_iter().collect();
         let spot: Vec<TypeName> = setup
             .catalogue
             .types
             .values()
-            .filter(|t| t.limit(Market::Spot) > 0)
+            .filter(|t| t.vm_limit(Market::Spot) > 0)
             .map(|t| t.name.clone())
             .collect();
         // Only schedulers of bags hear of prices.
         let watched = setup.terms.prices.keys().filter(|_| !setup.bag.tasks.is_empty()).cloned();
         Self {
             provider: Provider::new(setup.catalogue.clone(), &setup.terms)
-                .filling(setup.memory_filled())
-                .seeded(setup.seed)
-                .watched(watched),
-            interruptions: Interruptions::new(&setup.interruptions, &spot, setup.seed)
-                .recommended(setup.terms.rebalancing()),
-            tasks: Tasks::waiting(setup.bag.tasks.len()),
-            workflow: Workflow::new(&setup.bag.tasks),
+                .with_filling(setup.memory_filled())
+                .with_seed(setup.seed)
+                .watch_kinds(watched),
+            interruptions: ComingInterruptions::new(&setup.interruptions, &spot, setup.seed)
+                .with_recommendations(setup.terms.rebalance_rule()),
+            tasks: TaskTable::all_waiting(setup.bag.tasks.len()),
+            workflow: WorkflowProgress::new(&setup.bag.tasks),
             all_submitted: setup.jobs.is_none(),
-            requests: Requests::expected(setup.requests),
-            tenants: Tenant::all(&sharing, policies, &setup.checkpoint, &setup.terms.prices),
+            requests: OpenRequests::expect_requests(setup.requests),
+            tenants: RunTenant::make_all(
+                &sharing,
+                policies,
+                &setup.checkpoint,
+                &setup.terms.prices,
+            ),
             sharing,
             job_checkpointing: setup.checkpoint_of_jobs().map(|of| of.build(&setup.terms.prices)),
             setup,
-            timers: Timers::default(),
+            timers: TimerQueue::default(),
             vms: Window::default(),
-            surpluses: Surpluses::default(),
-            supplies: Supplies::default(),
+            surpluses: SurplusAccounts::default(),
+            supplies: VmSupplies::default(),
             refused: RefusedLaunches::default(),
-            counts: Counts::default(),
+            counts: RunCounts::default(),
             effects: Vec::new(),
             commands: Vec::new(),
-            spare: Spare::default(),
-            answers: Answers::default(),
+            spare: SpareBuffers::default(),
+            answers: ProgramAnswers::default(),
             digest: Some(DecisionDigest::default()),
             next_seq: 0,
             unheard: VecDeque::new(),
@@ -140,23 +150,23 @@ impl Run {
         }
     }
 
-    /// Makes no digest of its decisions: for runs of which only the outcome is kept.
+    /// Turns off the digest of decisions, for runs of which only the outcome is kept.
     #[must_use]
-    pub fn undigested(mut self) -> Self {
+    pub fn without_digest(mut self) -> Self {
         self.digest = None;
         self
     }
 
-    /// Takes one event and gives the step it makes and the commands to send once
-    /// the step is durable. `now` never runs backwards.
-    pub fn handle(&mut self, now: Time, event: Event) -> (Step, Vec<Command>) {
+    /// Handles one event; returns the step that it makes, and the commands to send once the step is durable. `now`
+    /// must not go back.
+    pub fn handle_event(&mut self, now: Time, event: Event) -> (Step, Vec<Command>) {
         let (mut step, mut commands) = (Step::blank(), Vec::new());
         self.handle_into(now, event, &mut step, &mut commands);
         (step, commands)
     }
 
-    /// As [`Self::handle`], in place of a step and commands that nobody keeps: their memory is used
-    /// again.
+    /// Handles one event as [`Run::handle_event`] does, and writes the step and commands over those given, whose
+    /// memory is reused.
     #[inline]
     pub fn handle_into(
         &mut self,
@@ -166,11 +176,11 @@ impl Run {
         commands: &mut Vec<Command>,
     ) {
         // Where the event is made: it need not be handed on.
-        step.begin(self.next_seq, now, event);
+        step.begin_step(self.next_seq, now, event);
         self.take_in(now, step, commands);
     }
 
-    /// Takes in the event of a step of which no more is known.
+    /// Handles the event of a step that has only its event so far.
     fn take_in(&mut self, now: Time, step: &mut Step, commands: &mut Vec<Command>) {
         self.next_seq += 1;
         self.tasks.begin_step();
@@ -189,7 +199,7 @@ impl Run {
         if let Event::Cancel { why } = event {
             self.cancelled.get_or_insert_with(|| why.clone());
         }
-        self.hear(now, event, &mut notices);
+        self.apply_event(now, event, &mut notices);
         // Nothing is decided before the run goes on.
         let is_unheard = match event {
             Event::HostLost { unheard, .. } => *unheard,
@@ -200,7 +210,7 @@ impl Run {
             self.unheard.append(&mut notices);
         }
 
-        self.tell(now, &mut notices, heard, decisions);
+        self.tell_tenants(now, &mut notices, heard, decisions);
         if let Event::Called { call, .. } = event {
             self.take_call(now, call, &mut notices, (&mut *heard, &mut *decisions));
         }
@@ -213,22 +223,22 @@ impl Run {
         if !is_unheard && self.refused.take_gave_back() && self.over.is_none() {
             // Whoever was refused hears that there is room, as when a host comes.
             notices.push_back(Notice::HostJoined);
-            self.tell(now, &mut notices, heard, decisions);
+            self.tell_tenants(now, &mut notices, heard, decisions);
         }
         if !is_unheard {
             let freed = self.refused.take_freed_types();
             if !freed.is_empty() && self.over.is_none() {
                 notices.extend(freed.into_iter().map(|kind| Notice::Available { kind }));
-                self.tell(now, &mut notices, heard, decisions);
+                self.tell_tenants(now, &mut notices, heard, decisions);
             }
         }
         self.spare.notices = notices;
         if !is_unheard {
-            for vm in self.provider.placed() {
-                self.boot(now, vm);
+            for vm in self.provider.take_placed() {
+                self.boot_vm(now, vm);
             }
             self.give_back(now);
-            self.supply();
+            self.update_supplies();
         }
         if !self.surpluses.is_empty() {
             self.note_use(now);
@@ -242,53 +252,56 @@ impl Run {
         }
     }
 
-    /// The next time a [`Event::Tick`] is due; `None` once the run is over.
+    /// Returns the time at which the next [`Event::Tick`] is due; `None` once the run is over.
     #[must_use]
     pub fn next_wakeup(&self) -> Option<Time> {
         if !self.begun || self.over.is_some() {
             return None;
         }
-        let own = Time::sooner(self.timers.next_at(), self.interruptions.next_at());
+        let own = Time::sooner_of(self.timers.next_at(), self.interruptions.next_at());
         let provider = &self.provider;
-        Time::sooner(own, Time::sooner(provider.next_price_change(), provider.next_availability()))
+        Time::sooner_of(
+            own,
+            Time::sooner_of(provider.next_price_change(), provider.next_availability()),
+        )
     }
 
-    /// The instant of which a policy has yet to hear: it is told by [`Event::InstantOver`], once
-    /// all else of it has been said.
+    /// Returns the instant whose notices a policy hasn't been told yet; it is told at [`Event::InstantOver`], after
+    /// all else of the instant.
     #[must_use]
-    pub fn instant(&self) -> Option<Time> {
+    pub fn pending_instant(&self) -> Option<Time> {
         if self.over.is_some() {
             return None;
         }
-        self.tenants.iter().filter_map(Tenant::instant).min()
+        self.tenants.iter().filter_map(RunTenant::pending_instant).min()
     }
 
-    /// Pops what is due first by `now`: prices, what can be had, a timer, or an interruption to be carried
-    /// out. What happens when a price changes costs the new one.
-    fn next_due(&mut self, now: Time) -> Option<Due> {
+    /// Takes what is due first by `now`: a change of prices or capacity, a timer, or an interruption. At equal times
+    /// prices change first, so that the rest costs the new price.
+    fn next_due(&mut self, now: Time) -> Option<DueEvent> {
         let (timer, interruption) = (self.timers.next_at(), self.interruptions.next_at());
-        let first = Time::sooner(timer, interruption).unwrap_or(now);
+        let first = Time::sooner_of(timer, interruption).unwrap_or(now);
         if self.provider.next_price_change().is_some_and(|at| at <= now.min(first)) {
-            return Some(Due::Prices);
+            return Some(DueEvent::Prices);
         }
         if self.provider.next_availability().is_some_and(|at| at <= now.min(first)) {
-            return Some(Due::Availability);
+            return Some(DueEvent::Availability);
         }
         match (timer, interruption) {
             (Some(timer), Some(interruption)) if interruption < timer => {
-                self.interruptions.pop(now).map(Due::Interruption)
+                self.interruptions.pop_due(now).map(DueEvent::Interruption)
             }
-            (None, Some(_)) => self.interruptions.pop(now).map(Due::Interruption),
-            _ => self.timers.pop(now).map(Due::Timer),
+            (None, Some(_)) => self.interruptions.pop_due(now).map(DueEvent::Interruption),
+            _ => self.timers.pop_due(now).map(DueEvent::Timer),
         }
     }
 
-    /// The tenant that a VM is of.
-    fn owner_mut(&mut self, vm: VmId) -> &mut Tenant {
-        &mut self.tenants[self.sharing.owner(vm).get() as usize]
+    /// Returns the tenant that owns a VM.
+    fn owner_mut(&mut self, vm: VmId) -> &mut RunTenant {
+        &mut self.tenants[self.sharing.vm_owner(vm).get() as usize]
     }
 
     fn host_of(&self, vm: VmId) -> Option<HostId> {
-        self.provider.vm(vm).filter(|v| v.is_alive()).map(|v| v.host)
+        self.provider.find_vm(vm).filter(|v| v.is_alive()).map(|v| v.host)
     }
 }

@@ -2,80 +2,85 @@
 
 use std::collections::BTreeSet;
 
-use dormouse_units::{Cpus, Seats, TaskId, Tier, twice};
+use dormouse_units::{Cpus, Seats, TaskId, Tier, find_repeated};
 use thin_vec::ThinVec;
 
-/// The seats of one VM: of every vCPU one in the foreground, and in the background if it has two
-/// tiers.
+/// Seats of one VM: on every vCPU one in the foreground, and one in the background if the VM has two tiers.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Seating {
+pub(crate) struct VmSeating {
     vcpus: u32,
-    /// Who has the seats of each vCPU; none as long as no task ever had one: most of a provider's VMs have none.
+    /// Tasks in the seats of each vCPU; empty until a task has had a seat, since most of a provider's VMs never have
+    /// one.
     cpus: ThinVec<[Option<TaskId>; 2]>,
 }
 
-/// Why seats can't be taken, in words that follow the task's name.
+/// Reason why seats can't be taken, in words that follow the task's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Taken(pub(crate) String);
+pub(crate) struct SeatConflict(pub(crate) String);
 
-impl Seating {
+impl VmSeating {
     pub(crate) fn new(vcpus: u32) -> Self {
         Self { vcpus, cpus: ThinVec::new() }
     }
 
-    /// Who has each seat that is taken.
-    pub(crate) fn taken(&self) -> impl Iterator<Item = TaskId> {
+    /// Returns the task of each taken seat.
+    pub(crate) fn seated_tasks(&self) -> impl Iterator<Item = TaskId> {
         self.cpus.iter().flatten().flatten().copied()
     }
 
-    /// Who has a seat on a vCPU, in either tier.
-    pub(crate) fn on(&self, vcpu: u32) -> impl Iterator<Item = TaskId> {
+    /// Returns the tasks with a seat on a vCPU, in either tier.
+    pub(crate) fn tasks_on(&self, vcpu: u32) -> impl Iterator<Item = TaskId> {
         self.cpus.get(vcpu as usize).into_iter().flatten().flatten().copied()
     }
 
-    /// The first vCPU whose foreground is free.
+    /// Returns the first vCPU whose foreground is free.
     pub(crate) fn first_free(&self) -> Option<Cpus> {
-        let is_free = |cpu: &u32| self.has(*cpu, Tier::Foreground).is_none();
+        let is_free = |cpu: &u32| self.task_at(*cpu, Tier::Foreground).is_none();
         (0..self.vcpus).find(is_free).map(|cpu| [cpu].into())
     }
 
-    /// Who has this seat of a vCPU.
-    fn has(&self, cpu: u32, tier: Tier) -> Option<TaskId> {
+    /// Returns the task in a seat of a vCPU.
+    fn task_at(&self, cpu: u32, tier: Tier) -> Option<TaskId> {
         self.cpus.get(cpu as usize).and_then(|slots| slots[tier as usize])
     }
 
-    /// Whether a task may have these seats. What `own` has there is free.
+    /// Checks that a task may have these seats; seats that `own` has there count as free.
     ///
     /// # Errors
     ///
-    /// One of them is another task's, not there, or named twice.
-    pub(crate) fn free(&self, tier: Tier, cpus: &[u32], own: TaskId) -> Result<(), Taken> {
+    /// A seat is another task's, doesn't exist, or is named twice.
+    pub(crate) fn check_free(
+        &self,
+        tier: Tier,
+        cpus: &[u32],
+        own: TaskId,
+    ) -> Result<(), SeatConflict> {
         for &cpu in cpus {
             if cpu >= self.vcpus {
-                return Err(Taken(format!("vCPU {cpu} is not there")));
+                return Err(SeatConflict(format!("vCPU {cpu} is not there")));
             }
-            if let Some(other) = self.has(cpu, tier).filter(|other| *other != own) {
-                return Err(Taken(format!("vCPU {cpu} is {other}'s")));
+            if let Some(other) = self.task_at(cpu, tier).filter(|other| *other != own) {
+                return Err(SeatConflict(format!("vCPU {cpu} is {other}'s")));
             }
         }
-        match twice(cpus, self.vcpus as usize) {
+        match find_repeated(cpus, self.vcpus as usize) {
             None => Ok(()),
-            Some(cpu) => Err(Taken(format!("vCPU {cpu} is named twice"))),
+            Some(cpu) => Err(SeatConflict(format!("vCPU {cpu} is named twice"))),
         }
     }
 
-    /// A task takes its seats.
-    pub(crate) fn take(&mut self, task: TaskId, seats: &Seats) {
+    /// Gives a task its seats.
+    pub(crate) fn take_seats(&mut self, task: TaskId, seats: &Seats) {
         self.cpus.resize(self.vcpus as usize, [None; 2]);
-        self.mark(seats, Some(task));
+        self.mark_seats(seats, Some(task));
     }
 
-    /// These seats are left.
-    pub(crate) fn leave(&mut self, seats: &Seats) {
-        self.mark(seats, None);
+    /// Frees these seats.
+    pub(crate) fn leave_seats(&mut self, seats: &Seats) {
+        self.mark_seats(seats, None);
     }
 
-    fn mark(&mut self, seats: &Seats, who: Option<TaskId>) {
+    fn mark_seats(&mut self, seats: &Seats, who: Option<TaskId>) {
         for &cpu in seats.cpus.iter() {
             if let Some(slots) = self.cpus.get_mut(cpu as usize) {
                 slots[seats.tier as usize] = who;
@@ -83,9 +88,9 @@ impl Seating {
         }
     }
 
-    /// The VM is gone: all that had a seat.
+    /// Empties all seats of a VM that is gone; returns the tasks that had one.
     pub(crate) fn clear(&mut self) -> BTreeSet<TaskId> {
-        let tasks = self.taken().collect();
+        let tasks = self.seated_tasks().collect();
         *self = Self::default();
         tasks
     }

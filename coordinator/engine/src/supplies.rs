@@ -3,58 +3,58 @@
 use dormouse_units::{Ppm, VmId, Window};
 use thin_vec::ThinVec;
 
-/// What was last said of each VM; nothing, where spot VMs have processors of their own.
+/// Processors and shares of each VM that were last logged; empty in runs whose spot VMs have processors of their own.
 #[derive(Debug, Default)]
-pub(crate) struct Supplies {
-    vms: Window<Box<Supply>, VmId>,
+pub(crate) struct VmSupplies {
+    vms: Window<Box<VmSupply>, VmId>,
 }
 
-/// What was last said of a VM.
+/// Processors and shares of one VM that were last logged.
 #[derive(Clone, Debug)]
-struct Supply {
+struct VmSupply {
     processors: ThinVec<u32>,
-    /// The share of its processor that each vCPU has.
+    /// Share of its processor that each vCPU has.
     shares: ThinVec<Ppm>,
 }
 
-impl Supplies {
-    /// A VM with this number of vCPUs is launched: it has yet to be said which processors it has.
-    pub(crate) fn launched(&mut self, vm: VmId, vcpus: u32) {
+impl VmSupplies {
+    /// Adds a launched VM of `vcpus` vCPUs, whose processors aren't logged yet.
+    pub(crate) fn vm_launched(&mut self, vm: VmId, vcpus: u32) {
         let shares = std::iter::repeat_n(Ppm::ONE, vcpus as usize).collect();
-        self.vms.insert(vm, Box::new(Supply { processors: ThinVec::new(), shares }));
+        self.vms.insert(vm, Box::new(VmSupply { processors: ThinVec::new(), shares }));
     }
 
-    /// A VM is gone.
-    pub(crate) fn ended(&mut self, vm: VmId) {
+    /// Removes a VM that has ended.
+    pub(crate) fn vm_ended(&mut self, vm: VmId) {
         self.vms.remove(vm);
     }
 
-    /// A VM has left its processors.
-    pub(crate) fn left(&mut self, vm: VmId) {
+    /// Records that a VM has left its processors.
+    pub(crate) fn processors_left(&mut self, vm: VmId) {
         if let Some(supply) = self.vms.get_mut(vm) {
             supply.processors.clear();
         }
     }
 
-    /// Whether a VM that is there was said to have other processors than these, or none.
+    /// Returns whether other processors than these, or none, were last logged for a VM.
     pub(crate) fn are_others(&self, vm: VmId, processors: &[u32]) -> bool {
         self.vms.get(vm).is_some_and(|supply| supply.processors[..] != *processors)
     }
 
-    /// It is said which processors a VM has.
-    pub(crate) fn placed(&mut self, vm: VmId, processors: &[u32]) {
+    /// Records the logged processors of a VM.
+    pub(crate) fn processors_placed(&mut self, vm: VmId, processors: &[u32]) {
         if let Some(supply) = self.vms.get_mut(vm) {
             supply.processors = processors.into();
         }
     }
 
-    /// The share of its processor that a vCPU has.
-    pub(crate) fn share(&self, vm: VmId, vcpu: u32) -> Option<Ppm> {
+    /// Returns the share of its processor that a vCPU has.
+    pub(crate) fn share_of(&self, vm: VmId, vcpu: u32) -> Option<Ppm> {
         self.vms.get(vm)?.shares.get(vcpu as usize).copied()
     }
 
-    /// A vCPU is told its share.
-    pub(crate) fn supply(&mut self, vm: VmId, vcpu: u32, share: Ppm) {
+    /// Records the share that a vCPU was told.
+    pub(crate) fn set_share(&mut self, vm: VmId, vcpu: u32, share: Ppm) {
         let shares = self.vms.get_mut(vm).map(|supply| &mut supply.shares);
         if let Some(had) = shares.and_then(|shares| shares.get_mut(vcpu as usize)) {
             *had = share;

@@ -2,24 +2,24 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_cloud::{Burstable, Surplus};
+use dormouse_cloud::{BurstableTerms, SurplusAccount};
 use dormouse_units::{Credits, Money, Time, VmId};
 
-/// The accounts of the living VMs that are in unlimited mode.
+/// Accounts of the living VMs in unlimited mode.
 #[derive(Debug, Default)]
-pub(crate) struct Surpluses {
-    accounts: BTreeMap<VmId, Surplus>,
+pub(crate) struct SurplusAccounts {
+    accounts: BTreeMap<VmId, SurplusAccount>,
 }
 
-impl Surpluses {
-    /// A VM is launched, with an account if its type is in unlimited mode.
-    pub(crate) fn launched(&mut self, now: Time, vm: VmId, of: Option<Burstable>) {
-        let account = of.and_then(|of| Surplus::launched(now, of));
+impl SurplusAccounts {
+    /// Adds a launched VM, if its type is in unlimited mode.
+    pub(crate) fn vm_launched(&mut self, now: Time, vm: VmId, of: Option<BurstableTerms>) {
+        let account = of.and_then(|of| SurplusAccount::open_account(now, of));
         self.accounts.extend(account.map(|account| (vm, account)));
     }
 
-    /// A VM is gone.
-    pub(crate) fn ended(&mut self, vm: VmId) {
+    /// Removes a VM that has ended.
+    pub(crate) fn vm_ended(&mut self, vm: VmId) {
         self.accounts.remove(&vm);
     }
 
@@ -27,27 +27,27 @@ impl Surpluses {
         self.accounts.is_empty()
     }
 
-    /// The VMs that have an account, in order.
+    /// Returns the VMs with an account, in order.
     pub(crate) fn vms(&self) -> impl Iterator<Item = VmId> {
         self.accounts.keys().copied()
     }
 
-    /// What a VM uses of its vCPUs from now on, a sum of millionths; `None`: it does not run.
-    pub(crate) fn uses(&mut self, now: Time, vm: VmId, used: Option<u64>) {
+    /// Sets the vCPU use of a VM from now on, a sum of millionths; `None`: it doesn't run.
+    pub(crate) fn set_use(&mut self, now: Time, vm: VmId, used: Option<u64>) {
         if let Some(account) = self.accounts.get_mut(&vm) {
-            account.uses(now, used);
+            account.set_use(now, used);
         }
     }
 
-    /// The machine of a VM says what credits it has; returns those of the VM.
-    pub(crate) fn said(&mut self, now: Time, vm: VmId, machine: Credits) -> Credits {
+    /// Records the credit balance that a VM's machine reports; returns the VM's credits.
+    pub(crate) fn record_balance(&mut self, now: Time, vm: VmId, machine: Credits) -> Credits {
         let Some(account) = self.accounts.get_mut(&vm) else { return machine };
-        account.said(now, machine);
+        account.record_balance(now, machine);
         account.credits()
     }
 
-    /// A VM stops, for good or for now: what it drew beyond what it had, and the price of that.
-    pub(crate) fn stop(&mut self, now: Time, vm: VmId) -> Option<(Credits, Money)> {
-        self.accounts.get_mut(&vm).map(|account| account.stop(now))
+    /// Stops a VM, for good or for now; returns the surplus credits it has been charged so far and their price.
+    pub(crate) fn stop_vm(&mut self, now: Time, vm: VmId) -> Option<(Credits, Money)> {
+        self.accounts.get_mut(&vm).map(|account| account.stop_account(now))
     }
 }

@@ -4,45 +4,45 @@
 use std::collections::BTreeMap;
 
 use dormouse_cloud::PriceTrace;
-use dormouse_model::{CheckpointConfig, Decision, Notice, TenantNumbers, Tenants, Work};
-use dormouse_policies::{CheckpointPlanning, Checkpointing, GivenUp, Hearing, Policy};
+use dormouse_model::{CheckpointConfig, Decision, Notice, TenantNumbers, TenantWork, Tenants};
+use dormouse_policies::{CheckpointPlanning, Checkpointing, Delivery, GivenUp, Policy};
 use dormouse_units::{Money, TenantId, Time, TypeName};
 
-/// One of those who share a run.
+/// One of the tenants that share a run: its policy, its work and its costs.
 #[derive(Debug)]
-pub(crate) struct Tenant {
+pub(crate) struct RunTenant {
     policy: Box<dyn Policy>,
-    hearing: Hearing,
+    hearing: Delivery,
     is_outside: bool,
-    /// What it has yet to hear at the end of an instant, if it hears of whole instants.
+    /// Notices for the end of an instant, if the tenant is told of whole instants.
     unheard: Vec<Notice>,
-    /// Instant whose notices `unheard` buffers.
+    /// Instant of the notices in `unheard`.
     instant: Option<Time>,
-    /// When tasks of its bag are checkpointed.
+    /// Checkpointing scheme of the bag's tasks.
     checkpointing: Box<dyn Checkpointing>,
-    work: Work,
+    work: TenantWork,
     numbers: TenantNumbers,
-    /// When the last of its tasks finished.
+    /// Time at which the latest of its tasks finished.
     last_finish: Time,
-    /// The tenant's only machine, for parallel jobs, was refused, it will ask again, and there is
-    /// no more room than there was.
+    /// True if the tenant's only machine, for parallel jobs, was refused, it will ask again, and no room was freed
+    /// since.
     waits_for_machine: bool,
-    /// What was owed for VMs that are forgotten.
+    /// Money owed for forgotten VMs.
     settled: Money,
-    /// All its work was done, and its VMs were given back.
+    /// True if all its work was done and its VMs were given back.
     is_done: bool,
 }
 
-impl Tenant {
-    /// These policies share a run, each with the work of the tenant at its place.
-    pub(crate) fn all(
+impl RunTenant {
+    /// Makes the tenants of a run; `policies` are in order of tenants.
+    pub(crate) fn make_all(
         tenants: &Tenants,
         policies: Vec<Box<dyn Policy>>,
         checkpoints: &CheckpointConfig,
         prices: &BTreeMap<TypeName, PriceTrace>,
     ) -> Vec<Self> {
-        let all = tenants.ids().zip(tenants.work()).zip(policies);
-        let tenant = |((id, work), policy): ((TenantId, &Work), Box<dyn Policy>)| Self {
+        let all = tenants.tenant_ids().zip(tenants.all_work()).zip(policies);
+        let tenant = |((id, work), policy): ((TenantId, &TenantWork), Box<dyn Policy>)| Self {
             hearing: policy.hearing(),
             is_outside: policy.is_outside(),
             policy,
@@ -54,7 +54,7 @@ impl Tenant {
                 false => CheckpointConfig::NONE.build(prices),
             },
             work: *work,
-            numbers: tenants.numbers(id),
+            numbers: tenants.tenant_numbers(id),
             last_finish: Time::ZERO,
             waits_for_machine: false,
             settled: Money::ZERO,
@@ -63,89 +63,89 @@ impl Tenant {
         all.map(tenant).collect()
     }
 
-    /// The numbers of its VMs and wake-ups, and those of the run.
+    /// Returns the conversion between the tenant's numbers of VMs and wake-ups and the run's.
     pub(crate) const fn numbers(&self) -> TenantNumbers {
         self.numbers
     }
 
-    /// What of the run's work it has.
-    pub(crate) const fn work(&self) -> Work {
+    /// Returns the tenant's part of the run's work.
+    pub(crate) const fn work(&self) -> TenantWork {
         self.work
     }
 
-    /// Whether it hears of whole instants.
+    /// Returns whether the tenant is told of whole instants.
     pub(crate) const fn hears_instants(&self) -> bool {
-        matches!(self.hearing, Hearing::Instants)
+        matches!(self.hearing, Delivery::EndOfInstant)
     }
 
-    /// The instant of which it has yet to hear.
-    pub(crate) const fn instant(&self) -> Option<Time> {
+    /// Returns the instant whose notices the tenant hasn't been told yet.
+    pub(crate) const fn pending_instant(&self) -> Option<Time> {
         self.instant
     }
 
-    /// Whether it is a program of its own, whose answers are recorded.
+    /// Returns whether the scheduler is a program, whose answers are recorded.
     pub(crate) fn is_outside(&self) -> bool {
         self.is_outside
     }
 
-    /// The scheme of the tasks of its bag.
+    /// Returns the checkpointing scheme of the bag's tasks.
     pub(crate) fn checkpointing(&mut self) -> &mut dyn Checkpointing {
         self.checkpointing.as_mut()
     }
 
-    /// Gives the tasks of its bag another scheme.
+    /// Replaces the checkpointing scheme of the bag's tasks.
     pub(crate) fn use_checkpointing(&mut self, scheme: Box<dyn Checkpointing>) {
         self.checkpointing = scheme;
     }
 
-    /// Notes that one of its tasks, or requests, has come to its end.
-    pub(crate) fn finished(&mut self, now: Time) {
+    /// Records that one of its tasks or VM requests has ended.
+    pub(crate) fn count_finished(&mut self, now: Time) {
         self.last_finish = self.last_finish.max(now);
     }
 
-    /// When the last of its tasks finished.
+    /// Returns the time at which the latest of its tasks finished.
     pub(crate) const fn last_finish(&self) -> Time {
         self.last_finish
     }
 
-    /// Whether its only machine was refused, and there is no more room than there was.
+    /// Returns whether its only machine was refused, and no room was freed since.
     pub(crate) const fn waits_for_machine(&self) -> bool {
         self.waits_for_machine
     }
 
-    /// Notes that there is more room than there was: its machine may find some.
+    /// Records that room was freed, in which its machine may fit.
     pub(crate) const fn may_find_room(&mut self) {
         self.waits_for_machine = false;
     }
 
-    /// Adds what was owed for a VM that is forgotten.
-    pub(crate) fn settle(&mut self, owed: Money) {
+    /// Adds the money owed for a VM that is forgotten.
+    pub(crate) fn add_settled(&mut self, owed: Money) {
         self.settled += owed;
     }
 
-    /// What was owed for VMs that are forgotten.
-    pub(crate) const fn settled(&self) -> Money {
+    /// Returns the money owed for forgotten VMs.
+    pub(crate) const fn settled_money(&self) -> Money {
         self.settled
     }
 
-    /// Whether all its work was done, and its VMs were given back.
+    /// Returns whether all its work was done and its VMs were given back.
     pub(crate) const fn is_done(&self) -> bool {
         self.is_done
     }
 
-    /// Notes that all its work is done.
-    pub(crate) const fn end(&mut self) {
+    /// Records that all its work is done.
+    pub(crate) const fn end_work(&mut self) {
         self.is_done = true;
     }
 
-    /// Why it can't decide any more.
-    pub(crate) fn failure(&self) -> Option<&str> {
+    /// Returns why its policy can't decide any more; `None`: it can.
+    pub(crate) fn failure_reason(&self) -> Option<&str> {
         self.policy.failure()
     }
 
-    /// Keeps what it is to be told at the end of the instant, if it can decide anything on it: a
-    /// program can on everything.
-    pub(crate) fn keep(&mut self, now: Time, notice: Notice) {
+    /// Keeps a notice for the end of its instant. Notices on which the policy never decides anything are dropped, but
+    /// a program gets all.
+    pub(crate) fn keep_notice(&mut self, now: Time, notice: Notice) {
         match &notice {
             // What a program waits for nobody knows.
             Notice::LaunchRefused { .. } => self.waits_for_machine = !self.is_outside,
@@ -174,7 +174,7 @@ impl Tenant {
         }
     }
 
-    /// What it has yet to hear, submissions last; nothing is left then. `empty` is kept in its place.
+    /// Takes the notices of the instant, submissions last; `empty` becomes the new buffer.
     pub(crate) fn take_unheard(&mut self, empty: Vec<Notice>) -> Vec<Notice> {
         self.instant = None;
         let mut unheard = std::mem::replace(&mut self.unheard, empty);
@@ -182,23 +182,23 @@ impl Tenant {
         unheard
     }
 
-    /// Whether its policy waits for another price.
+    /// Returns whether its policy waits for another price.
     pub(crate) fn waits_for_price(&self) -> bool {
         self.policy.waits_for_price()
     }
 
-    /// Its policy, to be told of calls of the provider's API.
+    /// Returns its policy, to hand it a call of the provider's API.
     pub(crate) fn policy(&mut self) -> &mut dyn Policy {
         self.policy.as_mut()
     }
 
-    /// What its policy has given up.
+    /// Returns what its policy has given up.
     pub(crate) fn given_up(&self) -> Option<GivenUp> {
         self.policy.given_up()
     }
 
-    /// Tells its policy what happened, in the policy's own numbers; what is decided is in the run's.
-    pub(crate) fn tell(&mut self, now: Time, heard: &[Notice], out: &mut Vec<Decision>) {
+    /// Tells its policy these notices in the tenant's own numbers; its decisions go to `out` in the run's numbers.
+    pub(crate) fn tell_policy(&mut self, now: Time, heard: &[Notice], out: &mut Vec<Decision>) {
         if self.numbers.are_same() {
             return self.policy.handle(now, heard, out);
         }
@@ -210,8 +210,8 @@ impl Tenant {
         }
     }
 
-    /// Tells a program again what it heard before its run was broken off, and what it decided then:
-    /// `decided` is in the run's numbers.
+    /// Tells a program again what it was told before the coordinator was away, and what it decided then; `decided` is
+    /// in the run's numbers.
     pub(crate) fn tell_again(&mut self, now: Time, heard: &[Notice], decided: &[Decision]) {
         let numbers = self.numbers;
         if numbers.are_same() {
@@ -246,24 +246,24 @@ fn make_own(numbers: TenantNumbers, decision: &mut Decision) {
 
 fn make_outside(numbers: TenantNumbers, decision: &mut Decision) {
     if let Some(vm) = decision.vm_mut() {
-        *vm = numbers.vm(*vm);
+        *vm = numbers.run_vm(*vm);
     }
     if let Decision::Wake { token, .. } = decision {
-        *token = numbers.wake(*token);
+        *token = numbers.run_wake(*token);
     }
 }
 
-/// Whom a notice is for, of these tenants; `None`: for all.
-pub(crate) fn addressee(notice: &mut Notice, tenants: &Tenants) -> Option<TenantId> {
+/// Returns the tenant that a notice is for, and puts the notice in that tenant's numbers; `None`: all are told.
+pub(crate) fn notice_addressee(notice: &mut Notice, tenants: &Tenants) -> Option<TenantId> {
     match notice {
-        _ if !tenants.are_several() => tenants.ids().next(),
+        _ if !tenants.are_several() => tenants.tenant_ids().next(),
         Notice::Begin | Notice::HostJoined => None,
         Notice::Price { .. } | Notice::TaskDue { .. } => tenants.with_bag(),
         Notice::Submitted { .. } => tenants.with_jobs(),
-        Notice::Requested { .. } => tenants.with(Work::Requests),
+        Notice::Requested { .. } => tenants.find_tenant(TenantWork::Requests),
         other => match other.token_mut() {
-            Some(token) => Some(tenants.sleeper(*token)),
-            None => other.vm_mut().map(|vm| tenants.owner(*vm)),
+            Some(token) => Some(tenants.wake_owner(*token)),
+            None => other.vm_mut().map(|vm| tenants.vm_owner(*vm)),
         },
     }
 }

@@ -1,36 +1,35 @@
 //! A run as one of its tenants sees it.
 
-use dormouse_cloud::{Action, Target};
-use dormouse_model::{Decision, Effect, Event, Notice, Step, TenantNumbers, Tenants, Work};
+use dormouse_cloud::{InterruptionAction, InterruptionTarget};
+use dormouse_model::{Decision, Effect, Event, Notice, Step, TenantNumbers, TenantWork, Tenants};
 use dormouse_units::{TaskId, TenantId, Time, VmId};
 
 use crate::tenants::own_notice;
 
-/// A step as one tenant of a run saw it, with its own numbers of VMs and wake-ups: what others
-/// heard, decided and reported is left out, and for what happened to others time just passed. Where
-/// there is one tenant it is the step.
+/// Returns a step as one tenant saw it, with its own numbers of VMs and wake-ups. What other tenants were told,
+/// decided and reported is left out; an event that concerned only them becomes passing time. With a single tenant it
+/// is the step itself.
 #[must_use]
 pub fn tenants_view(step: &Step, tenants: &Tenants, tenant: TenantId) -> Step {
-    view(step, tenants, tenant, tenants.numbers(tenant))
+    view_step(step, tenants, tenant, tenants.tenant_numbers(tenant))
 }
 
-/// The part of a step that is one tenant's, with the run's numbers of VMs and wake-ups: for those who know
-/// of all tenants of a run.
+/// Returns the part of a step that belongs to one tenant, with the run's numbers of VMs and wake-ups.
 #[must_use]
 pub fn tenants_part(step: &Step, tenants: &Tenants, tenant: TenantId) -> Step {
-    view(step, tenants, tenant, TenantNumbers::SAME)
+    view_step(step, tenants, tenant, TenantNumbers::SAME)
 }
 
-fn view(step: &Step, tenants: &Tenants, tenant: TenantId, numbers: TenantNumbers) -> Step {
+fn view_step(step: &Step, tenants: &Tenants, tenant: TenantId, numbers: TenantNumbers) -> Step {
     if !tenants.are_several() {
         return step.clone();
     }
-    let is_own = |vm: VmId| tenants.owner(vm) == tenant;
-    let is_own_token = |token: u64| tenants.sleeper(token) == tenant;
+    let is_own = |vm: VmId| tenants.vm_owner(vm) == tenant;
+    let is_own_token = |token: u64| tenants.wake_owner(token) == tenant;
     let work = tenants.work_of(tenant);
-    let has_bag = work.is_some_and(Work::has_bag);
-    let has_jobs = work.is_some_and(Work::has_jobs);
-    let has_requests = work == Some(Work::Requests);
+    let has_bag = work.is_some_and(TenantWork::has_bag);
+    let has_jobs = work.is_some_and(TenantWork::has_jobs);
+    let has_requests = work == Some(TenantWork::Requests);
     let event = match step.event.clone() {
         Event::Machine { report, .. } if !is_own(report.vm()) => Event::Tick,
         Event::Machine { host, number, mut report } => {
@@ -40,9 +39,9 @@ fn view(step: &Step, tenants: &Tenants, tenant: TenantId, numbers: TenantNumbers
         }
         Event::Submitted { .. } | Event::Closed | Event::AllSubmitted if !has_jobs => Event::Tick,
         Event::Requested { .. } | Event::AllRequested if !has_requests => Event::Tick,
-        Event::Interrupt { target: Target::Vm(vm), .. } if !is_own(vm) => Event::Tick,
-        Event::Interrupt { target: Target::Vm(vm), action, why } => {
-            Event::Interrupt { target: Target::Vm(numbers.own_vm(vm)), action, why }
+        Event::Interrupt { target: InterruptionTarget::Vm(vm), .. } if !is_own(vm) => Event::Tick,
+        Event::Interrupt { target: InterruptionTarget::Vm(vm), action, why } => {
+            Event::Interrupt { target: InterruptionTarget::Vm(numbers.own_vm(vm)), action, why }
         }
         event => event,
     };
@@ -105,8 +104,10 @@ fn view(step: &Step, tenants: &Tenants, tenant: TenantId, numbers: TenantNumbers
                     vms.iter_mut().for_each(|vm| *vm = numbers.own_vm(*vm));
                 }
                 match target {
-                    Target::Type(_) | Target::Zone(_) | Target::All => true,
-                    Target::Vm(vm) => {
+                    InterruptionTarget::Type(_)
+                    | InterruptionTarget::Zone(_)
+                    | InterruptionTarget::All => true,
+                    InterruptionTarget::Vm(vm) => {
                         let is_its = is_own(*vm);
                         *vm = numbers.own_vm(*vm);
                         is_its
@@ -151,8 +152,8 @@ fn view(step: &Step, tenants: &Tenants, tenant: TenantId, numbers: TenantNumbers
     }
 }
 
-/// The VM of a task that begins with another checkpoint than it was to: its attempt there failed or
-/// begins, and the step says so.
+/// Returns the VM of a task that begins with another checkpoint than it was sent with: in this step its attempt there
+/// failed or began.
 fn vm_of(step: &Step, task: TaskId) -> Option<VmId> {
     let sent = step.effects.iter().find_map(|effect| match effect {
         Effect::TaskSent { task: of, vm, .. } if *of == task => Some(*vm),
@@ -165,9 +166,9 @@ fn vm_of(step: &Step, task: TaskId) -> Option<VmId> {
     sent.or_else(reported)
 }
 
-/// The provider takes a VM away.
-fn taken_away(asked: Time, vm: VmId, action: Action) -> Effect {
-    let target = Target::Vm(vm);
+/// Makes the effect of an interruption that takes a VM away.
+fn taken_away(asked: Time, vm: VmId, action: InterruptionAction) -> Effect {
+    let target = InterruptionTarget::Vm(vm);
     Effect::Interrupted { asked, action, target, vms: vec![vm], left: Vec::new() }
 }
 
@@ -189,7 +190,8 @@ mod tests {
             answers: Vec::new(),
             effects: effects.to_vec(),
         };
-        let (all, tenants) = (step(&[1, 2, 3], &effects), Tenants::from([Work::Bag, Work::Jobs]));
+        let (all, tenants) =
+            (step(&[1, 2, 3], &effects), Tenants::from([TenantWork::Bag, TenantWork::Jobs]));
         let [bag, jobs] = [0, 1].map(TenantId::new);
         assert_eq!(tenants_part(&all, &tenants, bag), step(&[2], &effects));
         assert_eq!(tenants_part(&all, &tenants, jobs), step(&[1, 3], &[]));

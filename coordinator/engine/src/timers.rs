@@ -5,50 +5,50 @@ use std::collections::BTreeMap;
 use dormouse_cloud::Interruption;
 use dormouse_units::{Attempt, TaskId, Time, VmId};
 
-/// What a timer is for.
+/// Purpose of a timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Timer {
-    /// A VM has booted.
+pub(crate) enum RunTimer {
+    /// The boot time of a VM is over.
     Boot(VmId),
-    /// A VM's notice of preemption has run out.
+    /// The notice of a preempted VM has run out.
     Kill(VmId),
-    /// A VM that hibernated to make room can be resumed from now on.
+    /// A VM that hibernated to make room may be resumed from now on.
     Resume(VmId),
-    /// A task's checkpointing scheme wants a checkpoint of this attempt, by its `turn`-th answer.
+    /// A checkpoint of an attempt is due, by its scheme's answer of number `turn`.
     Checkpoint { task: TaskId, attempt: Attempt, turn: u32 },
-    /// A task's checkpointing scheme wants to look again, by its `turn`-th answer.
+    /// The scheme of an attempt is to be asked again, by its answer of number `turn`.
     Look { task: TaskId, attempt: Attempt, turn: u32 },
-    /// A task of a workflow is submitted, and all is done that it follows.
+    /// A task of a workflow is submitted, all of its predecessors having finished.
     Due(TaskId),
-    /// The scheduler asked to be woken.
+    /// A wake-up for which the scheduler asked.
     Wake(u64),
 }
 
-/// Something whose time has come.
-pub(crate) enum Due {
-    Timer(Timer),
+/// What is due in a run.
+pub(crate) enum DueEvent {
+    Timer(RunTimer),
     Interruption(Interruption),
-    /// A price is another.
+    /// A price changes.
     Prices,
-    /// Another number of spot VMs can be had.
+    /// The number of spot VMs that can be had changes.
     Availability,
 }
 
-/// Timers by (time, order of asking).
+/// Timers by time; of equal times, those set first come first.
 #[derive(Debug, Default)]
-pub(crate) struct Timers {
-    queue: BTreeMap<(Time, u64), Timer>,
+pub(crate) struct TimerQueue {
+    queue: BTreeMap<(Time, u64), RunTimer>,
     asked: u64,
 }
 
-impl Timers {
-    pub(crate) fn set(&mut self, at: Time, timer: Timer) {
+impl TimerQueue {
+    pub(crate) fn set_timer(&mut self, at: Time, timer: RunTimer) {
         self.queue.insert((at, self.asked), timer);
         self.asked += 1;
     }
 
-    /// All that are set, in order.
-    pub(crate) fn all(&self) -> impl Iterator<Item = Timer> {
+    /// Returns all timers in order.
+    pub(crate) fn all_timers(&self) -> impl Iterator<Item = RunTimer> {
         self.queue.values().copied()
     }
 
@@ -56,8 +56,8 @@ impl Timers {
         self.queue.first_key_value().map(|(&(at, _), _)| at)
     }
 
-    /// The next timer due by `now`.
-    pub(crate) fn pop(&mut self, now: Time) -> Option<Timer> {
+    /// Takes the next timer that is due by `now`.
+    pub(crate) fn pop_due(&mut self, now: Time) -> Option<RunTimer> {
         let first = self.queue.first_entry()?;
         (first.key().0 <= now).then(|| first.remove())
     }

@@ -1,31 +1,31 @@
 //! Tasks that follow others: what each still waits for.
 
-use dormouse_model::{Followers, Task};
+use dormouse_model::{Task, TaskFollowers};
 use dormouse_units::TaskId;
 
-/// What each task of a workflow still waits for.
+/// Number of unfinished predecessors of each task of a workflow.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Workflow {
-    followers: Followers,
-    /// The number of tasks that each task follows and that are not done, by task; empty without tasks
-    /// that follow others.
+pub(crate) struct WorkflowProgress {
+    followers: TaskFollowers,
+    /// Unfinished predecessors by task; empty if no task follows another.
     unfinished: Vec<u32>,
 }
 
-impl Workflow {
+impl WorkflowProgress {
     pub(crate) fn new(tasks: &[Task]) -> Self {
-        let followers = Followers::new(tasks);
-        Self { unfinished: followers.before().to_vec(), followers }
+        let followers = TaskFollowers::new(tasks);
+        Self { unfinished: followers.predecessor_counts().to_vec(), followers }
     }
 
-    /// The tasks of a workflow that follow no other, or none that is not done, in ascending order.
-    pub(crate) fn first(&self) -> impl Iterator<Item = TaskId> {
+    /// Returns the tasks without unfinished predecessors, in ascending order.
+    pub(crate) fn first_tasks(&self) -> impl Iterator<Item = TaskId> {
         let first = self.unfinished.iter().zip((0..).map(TaskId::new));
         first.filter(|(before, _)| **before == 0).map(|(_, task)| task)
     }
 
-    /// Counts a task as done; the tasks that follow nothing else that is not done, in ascending order.
-    pub(crate) fn finished(&mut self, task: TaskId) -> Vec<TaskId> {
+    /// Records that a task is finished; returns the followers that have no unfinished predecessor left, in ascending
+    /// order.
+    pub(crate) fn task_finished(&mut self, task: TaskId) -> Vec<TaskId> {
         let mut free = Vec::new();
         for &follower in self.followers.of_task(task) {
             if let Some(left) = self.unfinished.get_mut(follower.get() as usize) {

@@ -3,11 +3,11 @@
 use dormouse_cloud::lifetimes::hours;
 use dormouse_units::Span;
 
-use crate::Life;
+use crate::RecordedLife;
 
 /// One step of a distribution: an age at which VMs were taken.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Step {
+pub struct CurveStep {
     /// The age in hours.
     pub age: f64,
     /// F at this age: the fraction of the VMs that were taken by then, including those taken at
@@ -21,14 +21,14 @@ pub struct Step {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Curve {
     /// The steps, in order of age.
-    pub steps: Vec<Step>,
+    pub steps: Vec<CurveStep>,
 }
 
 impl Curve {
     /// Empirical distribution of the VMs that were taken, as in the paper. VMs that their users
     /// stopped are left out, although they might have lived longest.
     #[must_use]
-    pub fn empirical<'a>(lives: impl IntoIterator<Item = &'a Life>) -> Self {
+    pub fn empirical<'a>(lives: impl IntoIterator<Item = &'a RecordedLife>) -> Self {
         Self::kaplan_meier(lives.into_iter().filter(|life| life.was_taken))
     }
 
@@ -36,7 +36,7 @@ impl Curve {
     /// ran. At equal ages VMs are taken before others are stopped.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "at most 100,000 lives")]
-    pub fn kaplan_meier<'a>(lives: impl IntoIterator<Item = &'a Life>) -> Self {
+    pub fn kaplan_meier<'a>(lives: impl IntoIterator<Item = &'a RecordedLife>) -> Self {
         let mut ends: Vec<(Span, bool)> =
             lives.into_iter().map(|life| (life.span, life.was_taken)).collect();
         ends.sort_unstable();
@@ -46,7 +46,11 @@ impl Curve {
             let taken = same.iter().filter(|(_, was_taken)| *was_taken).count();
             if taken > 0 {
                 left *= (there - taken) as f64 / there as f64;
-                steps.push(Step { age: hours(same[0].0), taken: 1.0 - left, count: taken as f64 });
+                steps.push(CurveStep {
+                    age: hours(same[0].0),
+                    taken: 1.0 - left,
+                    count: taken as f64,
+                });
             }
             there -= same.len();
         }
@@ -61,10 +65,10 @@ impl Curve {
         let count: f64 = self.steps.iter().map(|step| step.count).sum();
         let last = if count > 1.0 { count / (count - 1.0) } else { 1.0 };
         let before = std::iter::once(0.0).chain(self.steps.iter().map(|step| step.taken));
-        let step = |(step, taken): (&Step, f64)| {
+        let step = |(step, taken): (&CurveStep, f64)| {
             // VMs of the same age have the mean of their places.
             let same = (step.taken - taken) * (step.count - 1.0) / (2.0 * step.count.max(1.0));
-            Step { taken: (taken + same) * last, ..*step }
+            CurveStep { taken: (taken + same) * last, ..*step }
         };
         Self { steps: self.steps.iter().zip(before).map(step).collect() }
     }
@@ -110,7 +114,7 @@ impl Curve {
     #[must_use]
     pub fn thin_to(&self, most: usize) -> Self {
         let size = self.steps.len().div_ceil(most.max(1)).max(1);
-        let middle = |steps: &[Step]| Step {
+        let middle = |steps: &[CurveStep]| CurveStep {
             count: steps.iter().map(|step| step.count).sum(),
             ..steps[steps.len() / 2]
         };
@@ -123,12 +127,12 @@ mod tests {
     use super::*;
 
     /// Lives of VMs: the hours, and whether the VM was taken.
-    fn lives(all: &[(u64, bool)]) -> Vec<Life> {
+    fn lives(all: &[(u64, bool)]) -> Vec<RecordedLife> {
         let span = |hours: u64| Span::from_secs(hours * 3_600);
-        let life = |(hours, was_taken): &(u64, bool)| Life {
+        let life = |(hours, was_taken): &(u64, bool)| RecordedLife {
             span: span(*hours),
             was_taken: *was_taken,
-            ..Life::default()
+            ..RecordedLife::default()
         };
         all.iter().map(life).collect()
     }

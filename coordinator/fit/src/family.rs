@@ -60,12 +60,12 @@ impl Family {
             numbers.try_into().unwrap_or([f64::NAN; N])
         }
         match self {
-            Self::Bathtub => |numbers, t| curve::bathtub(to_array(numbers), t),
+            Self::Bathtub => |numbers, t| curve::bathtub_cdf(to_array(numbers), t),
             Self::Exponential => |numbers, t| {
                 let [mean] = to_array(numbers);
-                curve::exponential(mean, t)
+                curve::exponential_cdf(mean, t)
             },
-            Self::Weibull => |numbers, t| curve::weibull(to_array(numbers), t),
+            Self::Weibull => |numbers, t| curve::weibull_cdf(to_array(numbers), t),
             Self::GompertzMakeham => |numbers, t| curve::gompertz_makeham(to_array(numbers), t),
             Self::Uniform => |numbers, t| {
                 let [to] = to_array(numbers);

@@ -129,8 +129,8 @@ impl Fit {
             family,
             numbers: found.numbers.iter().zip(ranges).map(figure).collect(),
             r_squared: 1.0 - found.squares / spread,
-            mean: FittedNumber::exact(law.lived(f64::INFINITY)),
-            eq3: law.lived(24.0),
+            mean: FittedNumber::exact(law.hours_lived(f64::INFINITY)),
+            eq3: law.hours_lived(24.0),
             lifetimes,
         })
     }
@@ -172,7 +172,7 @@ impl Fit {
             let formula = self.family.law_formula();
             let problem = FitProblem { formula, ranges: &ranges, steps: &coarse.steps };
             let found = problem.descend(&numbers).numbers;
-            let mean = self.family.law(&found)?.law().lived(f64::INFINITY);
+            let mean = self.family.law(&found)?.law().hours_lived(f64::INFINITY);
             Some((found, mean))
         };
         let (found, means): (Vec<Vec<f64>>, Vec<f64>) = resampled.iter().filter_map(again).unzip();
@@ -196,18 +196,18 @@ fn drawing_ages(last: f64) -> impl Iterator<Item = f64> {
 mod tests {
     use dormouse_cloud::lifetimes::{hours, span_of_hours};
     use dormouse_cloud::{Bathtub, GompertzMakeham, Weibull};
-    use dormouse_units::{Ppm, Span, Stream};
+    use dormouse_units::{Ppm, RandomStream, Span};
 
     use super::*;
-    use crate::Step;
+    use crate::CurveStep;
 
     /// A curve of lifetimes that were drawn from a law.
     fn drawn(law: &Lifetimes, n: u32) -> Curve {
-        let mut chance = Stream::new(3, "lifetime", 0);
+        let mut chance = RandomStream::new(3, "lifetime", 0);
         let mut ages: Vec<f64> =
-            (0..n).filter_map(|_| law.law().draw(&mut chance)).map(hours).collect();
+            (0..n).filter_map(|_| law.law().draw_lifetime(&mut chance)).map(hours).collect();
         ages.sort_by(f64::total_cmp);
-        let step = |(i, age)| Step { age, taken: f64::from(i) / f64::from(n), count: 1.0 };
+        let step = |(i, age)| CurveStep { age, taken: f64::from(i) / f64::from(n), count: 1.0 };
         Curve { steps: (1_u32..).zip(ages).map(step).collect() }
     }
 
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn a_line_is_uniform_and_a_number_at_the_end_of_its_range_is_told() {
-        let step = |n: u32| Step { age: f64::from(n), taken: f64::from(n) / 50.0, count: 1.0 };
+        let step = |n: u32| CurveStep { age: f64::from(n), taken: f64::from(n) / 50.0, count: 1.0 };
         let curve = Curve { steps: (1..=20).map(step).collect() };
         let fit = Fit::to_curve(Family::Uniform, &curve).expect("a fit");
         assert!(
@@ -269,7 +269,7 @@ mod tests {
             "{fit:?}"
         );
         assert!((fit.eq3 - 24.0 * 12.0 / 50.0).abs() < 1e-3, "{fit:?}");
-        let gone = Curve { steps: (1..=9).map(|n| Step { taken: 1.0, ..step(n) }).collect() };
+        let gone = Curve { steps: (1..=9).map(|n| CurveStep { taken: 1.0, ..step(n) }).collect() };
         // All VMs are taken from the first step on: the mean is as small as its range allows.
         assert!(Fit::to_curve(Family::Exponential, &gone).expect("a fit").numbers[0].is_at_end);
     }
@@ -297,7 +297,7 @@ mod tests {
 
     #[test]
     fn few_lifetimes_have_no_fit_and_no_interval() {
-        let step = |n: u32| Step { age: f64::from(n), taken: f64::from(n) / 5.0, count: 1.0 };
+        let step = |n: u32| CurveStep { age: f64::from(n), taken: f64::from(n) / 5.0, count: 1.0 };
         let curve = Curve { steps: (1..=4).map(step).collect() };
         assert_eq!(Fit::to_curve(Family::Bathtub, &curve), None);
         assert_eq!(Fit::to_curve(Family::Exponential, &Curve::default()), None);

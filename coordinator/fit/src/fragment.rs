@@ -7,11 +7,11 @@ use dormouse_cloud::lifetimes::hours;
 use dormouse_documents::{InputError, Node, Value, from_toml};
 use dormouse_units::Span;
 
-use crate::{By, Family, Group, Of};
+use crate::{By, Family, LifeGroup, Of};
 
 /// Selection of the fits that are written to an experiment.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted<'a> {
+pub struct WantedFragment<'a> {
     /// Property by which VMs were grouped; `None`: all VMs are one group.
     pub by: Option<By>,
     /// Group whose fit applies to all VMs; `None`: VMs of a type get the fit of their type's group,
@@ -28,8 +28,8 @@ pub struct Wanted<'a> {
 /// Text with the `[[interruption]]` tables of these groups: one per type if they are grouped by
 /// type, else one for all VMs or the selected group, with the others as comments.
 #[must_use]
-pub fn fragment(groups: &[Group], wanted: &Wanted<'_>) -> String {
-    let &Wanted { by, family, of, .. } = wanted;
+pub fn fragment(groups: &[LifeGroup], wanted: &WantedFragment<'_>) -> String {
+    let &WantedFragment { by, family, of, .. } = wanted;
     let mut text = String::new();
     let is_by_type = by == Some(By::Type) && wanted.group.is_none();
     for group in groups.iter().filter(|group| !is_by_type || group.of.is_some()) {
@@ -155,23 +155,23 @@ mod tests {
     use dormouse_units::Ppm;
 
     use super::*;
-    use crate::{GroupOptions, Life, Record, groups};
+    use crate::{GroupOptions, Record, RecordedLife, groups};
 
     fn record() -> Record {
-        let life = |n: u64| Life {
+        let life = |n: u64| RecordedLife {
             span: Span::from_secs(n * n * 60),
             was_taken: true,
             kind: if n < 3 { "odd \"one\"\n".to_owned() } else { "n1-2".to_owned() },
-            ..Life::default()
+            ..RecordedLife::default()
         };
         Record { lives: (1..=40).map(life).collect(), ..Record::default() }
     }
 
     fn fragment_of(by: Option<By>, family: Family) -> String {
-        wanted(Wanted { by, group: None, family, of: Of::Preempted, types: None })
+        wanted(WantedFragment { by, group: None, family, of: Of::Preempted, types: None })
     }
 
-    fn wanted(wanted: Wanted<'_>) -> String {
+    fn wanted(wanted: WantedFragment<'_>) -> String {
         let asked = GroupOptions { by: wanted.by, resamples: 0, seed: 1 };
         fragment(&groups(&record(), &asked), &wanted)
     }
@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn one_group_can_be_wanted_for_all_vms_and_types_that_are_not_offered_are_not() {
         let (by, family, of) = (Some(By::Type), Family::Bathtub, Of::Preempted);
-        let one = wanted(Wanted { by, group: Some("n1-2"), family, of, types: None });
+        let one = wanted(WantedFragment { by, group: Some("n1-2"), family, of, types: None });
         let all = read(&one);
         assert_eq!(
             (all.as_array().map(Vec::len), &all[0]["type"]),
@@ -209,7 +209,7 @@ mod tests {
         );
         for (offered, count) in [("n1-2", 1), ("n1-4", 0)] {
             let types = [offered.to_owned()];
-            let text = wanted(Wanted { by, group: None, family, of, types: Some(&types) });
+            let text = wanted(WantedFragment { by, group: None, family, of, types: Some(&types) });
             assert_eq!(text.matches("\n[[interruption]]").count(), count, "{text}");
             assert_eq!(text.contains("has no such type"), count == 0, "{text}");
         }

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_units::Stream;
+use dormouse_units::RandomStream;
 
-use crate::{Curve, Family, Fit, FittedNumber, Life, Record};
+use crate::{Curve, Family, Fit, FittedNumber, Record, RecordedLife};
 
 /// Property by which VMs are grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub struct FitRow {
 
 /// VMs that have a property in common, or all VMs.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Group {
+pub struct LifeGroup {
     /// Value of the property, such as `n1-highcpu-16`; `None`: the group has all VMs.
     pub of: Option<String>,
     /// Curve and fits of the group's preempted VMs.
@@ -91,7 +91,7 @@ impl By {
         }
     }
 
-    fn group_of(self, life: &Life) -> &str {
+    fn group_of(self, life: &RecordedLife) -> &str {
         match self {
             Self::Type => &life.kind,
             Self::Zone => &life.zone,
@@ -135,7 +135,7 @@ impl Of {
     }
 }
 
-impl Group {
+impl LifeGroup {
     /// Name of the group, for people.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -174,9 +174,10 @@ impl Group {
         each.flat_map(|e| e.fits.iter().flat_map(move |fit| of_fit(e, fit))).collect()
     }
 
-    fn new(of: Option<String>, lives: &[&Life], asked: &GroupOptions) -> Self {
+    fn new(of: Option<String>, lives: &[&RecordedLife], asked: &GroupOptions) -> Self {
         let name = of.as_deref().unwrap_or_default();
-        let taken: Vec<&Life> = lives.iter().copied().filter(|life| life.was_taken).collect();
+        let taken: Vec<&RecordedLife> =
+            lives.iter().copied().filter(|life| life.was_taken).collect();
         Self {
             preempted: Estimated::new(Of::Preempted, &taken, name, asked),
             all: Estimated::new(Of::KaplanMeier, lives, name, asked),
@@ -186,11 +187,11 @@ impl Group {
 }
 
 impl Estimated {
-    fn new(of: Of, lives: &[&Life], group: &str, asked: &GroupOptions) -> Self {
+    fn new(of: Of, lives: &[&RecordedLife], group: &str, asked: &GroupOptions) -> Self {
         let curve = Curve::kaplan_meier(lives.iter().copied());
-        let mut chance = Stream::named(asked.seed, of.name(), group);
+        let mut chance = RandomStream::named_stream(asked.seed, of.name(), group);
         let mut resample = |_| {
-            let again = lives.iter().filter_map(|_| lives.get(chance.below(lives.len())));
+            let again = lives.iter().filter_map(|_| lives.get(chance.draw_below(lives.len())));
             Curve::kaplan_meier(again.copied())
         };
         let resampled: Vec<Curve> = (0..asked.resamples).map(&mut resample).collect();
@@ -211,19 +212,19 @@ impl Estimated {
 /// The group of all VMs, and the groups by property, sorted by name with trailing numbers compared
 /// as numbers.
 #[must_use]
-pub fn groups(record: &Record, asked: &GroupOptions) -> Vec<Group> {
-    let mut named: BTreeMap<(&str, u64, &str), Vec<&Life>> = BTreeMap::new();
+pub fn groups(record: &Record, asked: &GroupOptions) -> Vec<LifeGroup> {
+    let mut named: BTreeMap<(&str, u64, &str), Vec<&RecordedLife>> = BTreeMap::new();
     for (life, by) in record.lives.iter().zip(std::iter::repeat(asked.by)) {
         if let Some(by) = by {
             named.entry(in_order(by.group_of(life))).or_default().push(life);
         }
     }
-    let all: Vec<&Life> = record.lives.iter().collect();
+    let all: Vec<&RecordedLife> = record.lives.iter().collect();
     let named = named.into_iter().map(|((.., name), lives)| (Some(name.to_owned()), lives));
     [(None, all)]
         .into_iter()
         .chain(named)
-        .map(|(of, lives)| Group::new(of, &lives, asked))
+        .map(|(of, lives)| LifeGroup::new(of, &lives, asked))
         .collect()
 }
 
@@ -240,12 +241,12 @@ mod tests {
     use super::*;
 
     fn record() -> Record {
-        let life = |n: u64| Life {
+        let life = |n: u64| RecordedLife {
             span: Span::from_secs(n * n * 60),
             was_taken: !n.is_multiple_of(3),
             kind: ["n1-16", "n1-2", ""][usize::try_from(n % 3).unwrap_or(0)].to_owned(),
             hour: (n % 24).to_string(),
-            ..Life::default()
+            ..RecordedLife::default()
         };
         Record { lives: (1..=60).map(life).collect(), ..Record::default() }
     }

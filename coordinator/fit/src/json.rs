@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::{Estimated, Fit, FittedNumber, Group, Of};
+use crate::{Estimated, Fit, FittedNumber, LifeGroup, Of};
 
 /// One object per group, with the fits by law of its preempted VMs and of all its VMs.
 #[must_use]
-pub fn json(groups: &[Group]) -> Value {
-    let group = |group: &Group| {
+pub fn json(groups: &[LifeGroup]) -> Value {
+    let group = |group: &LifeGroup| {
         let mut all = json!({
             "group": group.of, "vms": group.all.vms, "preempted_vms": group.preempted.vms,
         });

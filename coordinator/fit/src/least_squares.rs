@@ -3,7 +3,7 @@
 //! The usual crate uses nalgebra, whose matrix products depend on the processor's instructions: a
 //! fit would depend on the machine. Up to four numbers need no matrix library.
 
-use crate::curve::Step;
+use crate::curve::CurveStep;
 
 /// Greatest number of steps of a descent; most end long before.
 const MOST_STEPS: usize = 200;
@@ -27,13 +27,13 @@ pub(crate) struct FitProblem<'a> {
     /// Least and greatest value of each number.
     pub(crate) ranges: &'a [(f64, f64)],
     /// The steps of the curve.
-    pub(crate) steps: &'a [Step],
+    pub(crate) steps: &'a [CurveStep],
 }
 
 impl FitProblem<'_> {
     /// Weighted sum of squared distances from the steps; infinite where the formula has no value.
     pub(crate) fn sum_of_squares(&self, numbers: &[f64]) -> f64 {
-        let off = |step: &Step| step.taken - (self.formula)(numbers, step.age);
+        let off = |step: &CurveStep| step.taken - (self.formula)(numbers, step.age);
         let sum: f64 = self.steps.iter().map(|step| step.count * off(step) * off(step)).sum();
         if sum.is_finite() { sum } else { f64::INFINITY }
     }
@@ -159,8 +159,8 @@ mod tests {
         numbers[0] + numbers[1] * x
     }
 
-    fn steps(all: &[(f64, f64, f64)]) -> Vec<Step> {
-        all.iter().map(|&(age, taken, count)| Step { age, taken, count }).collect()
+    fn steps(all: &[(f64, f64, f64)]) -> Vec<CurveStep> {
+        all.iter().map(|&(age, taken, count)| CurveStep { age, taken, count }).collect()
     }
 
     #[test]

@@ -21,11 +21,11 @@ mod vms_json;
 mod zone_clock;
 
 pub use columns::Unit;
-pub use curve::{Curve, Step};
+pub use curve::{Curve, CurveStep};
 pub use family::Family;
 pub use fit::{Fit, FittedNumber};
-pub use fragment::{Wanted, appended, fragment};
-pub use groups::{By, Estimated, FitRow, Group, GroupOptions, Of, groups};
+pub use fragment::{WantedFragment, appended, fragment};
+pub use groups::{By, Estimated, FitRow, GroupOptions, LifeGroup, Of, groups};
 pub use json::json;
 pub use read::{EndIs, LifeQuery, looks_like_lifetimes, read_lifetimes};
-pub use record::{Life, Record};
+pub use record::{Record, RecordedLife};

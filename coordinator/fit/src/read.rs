@@ -13,7 +13,7 @@ use crate::columns::{
 };
 use crate::vms_json::{are_vms, read_vms};
 use crate::zone_clock::LocalTime;
-use crate::{Life, Record};
+use crate::{Record, RecordedLife};
 
 /// Greatest number of VMs in a file.
 pub(crate) const MOST_ROWS: usize = 100_000;
@@ -132,7 +132,7 @@ pub fn read_lifetimes(mut source: Source, query: &LifeQuery) -> Result<Record, F
 }
 
 /// True if a VM was launched in another hour than the file's hour column gives.
-pub(crate) fn is_other_hour(said: &str, life: &Life) -> bool {
+pub(crate) fn is_other_hour(said: &str, life: &RecordedLife) -> bool {
     !life.day.is_empty() && said.parse::<u8>().is_ok_and(|hour| hour.to_string() != life.hour)
 }
 
@@ -174,7 +174,7 @@ fn still_living(record: &mut Record, living: &[(usize, f64, u64)], last: f64) {
     record.lives.retain(|_| n.next().is_none_or(|n| !gone.contains(&n)));
 }
 
-impl Life {
+impl RecordedLife {
     /// The VM with hour and day of its launch, if this text is an instant with a time zone.
     pub(crate) fn with_launch(self, at: &str) -> Self {
         match LocalTime::read(at, &self.zone) {
@@ -273,7 +273,7 @@ impl<'q> LifetimeColumns<'q> {
         &self,
         row: &Row<'_>,
         is_dated: &mut Option<bool>,
-    ) -> Result<(Life, [Option<f64>; 2]), FlawedRow> {
+    ) -> Result<(RecordedLife, [Option<f64>; 2]), FlawedRow> {
         if row.len() != self.width {
             let what =
                 format!("it has {} columns, and the first row names {}", row.len(), self.width);
@@ -305,7 +305,7 @@ impl<'q> LifetimeColumns<'q> {
         };
         let [kind, zone, workload] =
             [TYPE, ZONE, WORKLOAD].map(|n| self.cell_text(row, n).to_owned());
-        let life = Life { span, was_taken, kind, zone, workload, hour, day: String::new() };
+        let life = RecordedLife { span, was_taken, kind, zone, workload, hour, day: String::new() };
         Ok((life.with_launch(self.cell_text(row, CREATED)), times))
     }
 

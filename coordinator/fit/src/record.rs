@@ -7,7 +7,7 @@ use dormouse_units::Span;
 
 /// Lifetime of one VM with its properties.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Life {
+pub struct RecordedLife {
     /// Time from launch to end, more than zero.
     pub span: Span,
     /// True if the provider took the VM away; else its user stopped it, and it could have lived
@@ -31,7 +31,7 @@ pub struct Life {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Record {
     /// The VMs, in the order of their rows.
-    pub lives: Vec<Life>,
+    pub lives: Vec<RecordedLife>,
     /// Number of rows left out as exact duplicates, launch time included.
     pub repeated: usize,
     /// Number of VMs launched in another hour than the file's hour column gives, which may be that

@@ -41,7 +41,7 @@ fn rows_are_read_by_the_names_of_their_columns() {
     let record =
         rows("a,z,idle,preempted,36.5,0,t1\r\n,,,stop, 7200 ,,\n\n\"b,\",z,x,stop,1e3,23,t2\n");
     let of = |n: usize| {
-        let Life { span, was_taken, kind, hour, .. } = &record.lives[n];
+        let RecordedLife { span, was_taken, kind, hour, .. } = &record.lives[n];
         (span.as_micros(), *was_taken, kind.as_str(), hour.as_str())
     };
     assert_eq!(record.lives.len(), 3);
@@ -232,7 +232,7 @@ fn the_json_of_googles_vms_is_read_as_it_is() {
     assert!(looks_like_lifetimes(text.as_bytes()));
     let taken: Vec<_> = record.lives.iter().map(|life| life.was_taken).collect();
     assert_eq!(taken, [true, false, true, false]);
-    let Life { span, kind, zone, workload, hour, .. } = &record.lives[0];
+    let RecordedLife { span, kind, zone, workload, hour, .. } = &record.lives[0];
     assert_eq!(span.as_micros(), 2_836_621_000);
     assert_eq!([kind, zone, workload, hour], ["n1-highcpu-16", "us-east1-b", "idle", "13"]);
     let said = record.to_string();

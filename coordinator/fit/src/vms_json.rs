@@ -8,7 +8,7 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::read::{MOST_ROWS, is_other_hour, start};
-use crate::{Life, LifeQuery, Record};
+use crate::{LifeQuery, Record, RecordedLife};
 
 /// One VM in the file, with the keys that are used.
 #[derive(Deserialize)]
@@ -83,7 +83,7 @@ pub(crate) fn read_vms(source: Source, query: &LifeQuery) -> Result<Record, File
     Ok(record)
 }
 
-fn read_vm(item: &JsonItem<'_>) -> Result<(Life, VmOfJson), FlawedRow> {
+fn read_vm(item: &JsonItem<'_>) -> Result<(RecordedLife, VmOfJson), FlawedRow> {
     let flaw = |line: u64, what: String, remedy: &str| {
         let what = format!("{}: {what}", start(item.key));
         FlawedRow { line, row: String::new(), what, remedy: remedy.to_owned() }
@@ -113,7 +113,7 @@ fn read_vm(item: &JsonItem<'_>) -> Result<(Life, VmOfJson), FlawedRow> {
     let zone = of(|it| &it.zone).map(|path| last_part(path)).unwrap_or_default();
     let workload = vm.idle_vs_nonidle.clone().unwrap_or_default();
     let was_taken = vm.preempted.is_some();
-    let life = Life { span, was_taken, kind, zone, workload, hour, day: String::new() };
+    let life = RecordedLife { span, was_taken, kind, zone, workload, hour, day: String::new() };
     let launched = vm.insert.as_ref().and_then(|insert| insert.insert_time.as_deref());
     Ok((life.with_launch(launched.unwrap_or_default()), vm))
 }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use dormouse_units::{Attempt, TaskId};
 
-use crate::{Event, Notice, OwnEnd, Report, Step};
+use crate::{Event, Notice, ProgramEnd, Report, Step};
 
 /// End of an attempt at a user's own program.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AttemptEnd {
+pub struct ProgramAttemptEnd {
     /// The task that was attempted.
     pub task: TaskId,
     /// The attempt that is over.
@@ -16,19 +16,19 @@ pub struct AttemptEnd {
     /// True if the task is done with this attempt.
     pub finished: bool,
     /// End of the program, with its outputs.
-    pub end: Arc<OwnEnd>,
+    pub end: Arc<ProgramEnd>,
 }
 
 /// Collects the ends of attempts from a run's steps. What is known of an end is a step of its own,
 /// before that of the report.
 #[derive(Debug, Default)]
 pub struct AttemptEnds {
-    known: Option<(TaskId, Attempt, Arc<OwnEnd>)>,
+    known: Option<(TaskId, Attempt, Arc<ProgramEnd>)>,
 }
 
 impl AttemptEnds {
     /// The end that this step completes; `None` if it completes none.
-    pub fn see(&mut self, step: &Step) -> Option<AttemptEnd> {
+    pub fn take_step(&mut self, step: &Step) -> Option<ProgramAttemptEnd> {
         let Event::Machine { report, .. } = &step.event else { return None };
         let of = match *report {
             Report::Ledger { task, attempt, ref own, .. } => {
@@ -42,6 +42,6 @@ impl AttemptEnds {
         let (task, attempt, end) = self.known.take_if(|known| (known.0, known.1) == of)?;
         let is_finish = |notice: &Notice| matches!(notice, Notice::TaskFinished { task: done, .. } if *done == task);
         let finished = step.notices.iter().any(is_finish);
-        Some(AttemptEnd { task, attempt, finished, end })
+        Some(ProgramAttemptEnd { task, attempt, finished, end })
     }
 }

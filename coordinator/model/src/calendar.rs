@@ -32,7 +32,7 @@ impl Calendar {
     /// Date and time (UTC) of an instant of the run, such as `2024-09-22 09:09:07`, in whole
     /// seconds; `None`: dates are unknown.
     #[must_use]
-    pub fn date(&self, at: Time) -> Option<String> {
+    pub fn date_at(&self, at: Time) -> Option<String> {
         let since = i64::try_from(at.as_micros() / 1_000_000).ok()?;
         Some(written(self.began?.checked_add(since)?))
     }
@@ -41,27 +41,30 @@ impl Calendar {
     /// dates are unknown.
     #[must_use]
     pub fn in_brackets(&self, at: Time) -> String {
-        self.date(at).map(|date| format!(" ({date} UTC)")).unwrap_or_default()
+        self.date_at(at).map(|date| format!(" ({date} UTC)")).unwrap_or_default()
     }
 
     /// Date and time at which the run begins, with its time zone: `2024-09-22 09:09:07 UTC`.
     #[must_use]
-    pub fn beginning(&self) -> Option<String> {
-        Some(format!("{} UTC", self.date(Time::ZERO)?))
+    pub fn beginning_date(&self) -> Option<String> {
+        Some(format!("{} UTC", self.date_at(Time::ZERO)?))
     }
 
     /// Label of a figure's time axis: `time since the beginning`, or since its date.
     #[must_use]
     pub fn time_axis(&self) -> String {
-        format!("time since {}", self.beginning().unwrap_or_else(|| "the beginning".to_owned()))
+        format!(
+            "time since {}",
+            self.beginning_date().unwrap_or_else(|| "the beginning".to_owned())
+        )
     }
 
     /// Instant of the run at this date; the beginning for an earlier one. `None`: dates are
     /// unknown.
     #[must_use]
-    pub fn at(&self, date: Moment) -> Option<Time> {
+    pub fn time_at(&self, date: Moment) -> Option<Time> {
         let since = date.second.saturating_sub(self.began?);
-        Some(Time::ZERO + seconds(u64::try_from(since).unwrap_or(0)))
+        Some(Time::ZERO + span_of(u64::try_from(since).unwrap_or(0)))
     }
 
     /// Time in the jobs' log at an instant of the run.
@@ -72,7 +75,7 @@ impl Calendar {
 }
 
 /// A span of `s` seconds, limited to the longest span.
-fn seconds(s: u64) -> Span {
+fn span_of(s: u64) -> Span {
     Span::from_micros(s.saturating_mul(1_000_000))
 }
 
@@ -88,15 +91,15 @@ mod tests {
     #[test]
     fn instants_have_dates_and_dates_instants() {
         let of = Calendar { began: Some(1_356_996_147), log_time: Span::from_secs(1_356_996_147) };
-        assert_eq!(of.beginning().as_deref(), Some("2012-12-31 23:22:27 UTC"));
+        assert_eq!(of.beginning_date().as_deref(), Some("2012-12-31 23:22:27 UTC"));
         assert_eq!(of.time_axis(), "time since 2012-12-31 23:22:27 UTC");
         let at = Time::from_micros(200_900_000);
-        assert_eq!(of.date(at).as_deref(), Some("2012-12-31 23:25:47"));
+        assert_eq!(of.date_at(at).as_deref(), Some("2012-12-31 23:25:47"));
         assert_eq!(of.in_brackets(at), " (2012-12-31 23:25:47 UTC)");
         assert_eq!(of.in_log(at), Time::from_micros(1_356_996_347_900_000));
         for (date, s) in [("2013-01-01T00:22:27Z", 3_600), ("1999-01-01T00:00:00Z", 0)] {
             let date = Moment::read(date).expect("a date");
-            assert_eq!(of.at(date), Some(Time::from_secs(s)));
+            assert_eq!(of.time_at(date), Some(Time::from_secs(s)));
         }
     }
 
@@ -105,7 +108,10 @@ mod tests {
         let date = Moment::read("2013-01-01T00:22:27Z").expect("a date");
         let of = Calendar::UNKNOWN;
         assert!(of.is_unknown() && of == Calendar::default());
-        assert_eq!((of.date(Time::ZERO), of.beginning(), of.at(date)), (None, None, None));
+        assert_eq!(
+            (of.date_at(Time::ZERO), of.beginning_date(), of.time_at(date)),
+            (None, None, None)
+        );
         assert_eq!(of.time_axis(), "time since the beginning");
         assert_eq!(of.in_brackets(Time::ZERO), "");
         assert_eq!(of.in_log(Time::from_secs(7)), Time::from_secs(7));

@@ -22,7 +22,8 @@ pub enum CheckpointOn {
 /// What a period is counted in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Period {
+#[schemars(rename = "Period")]
+pub enum PeriodUnit {
     /// Emulated time.
     #[default]
     Time,
@@ -32,7 +33,8 @@ pub enum Period {
 
 /// When tasks are checkpointed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum Scheme {
+#[schemars(rename = "Scheme")]
+pub enum CheckpointScheme {
     /// As many checkpoints as add at most this part to a task's run time, evenly spaced over its
     /// work; zero: none.
     #[serde(rename = "overhead")]
@@ -48,7 +50,7 @@ pub enum Scheme {
         /// microsecond.
         period: Span,
         /// Whether the period is time or work.
-        of: Period,
+        of: PeriodUnit,
     },
     /// At these parts of the task's work, ascending.
     #[serde(rename = "points")]
@@ -67,7 +69,7 @@ pub enum Scheme {
         /// What ADAPT knows of the prices.
         // Logs without this field are older: ADAPT then knew all prices.
         #[serde(default = "all_of_it")]
-        knows: Knows,
+        knows: AdaptKnowledge,
     },
     /// Just so early that a checkpoint is kept when the price passes the VM's bid, which nobody can
     /// know.
@@ -105,14 +107,14 @@ pub enum Scheme {
 pub struct CheckpointConfig {
     /// Scheme that decides when a task is checkpointed.
     #[serde(flatten)]
-    pub scheme: Scheme,
+    pub scheme: CheckpointScheme,
     /// Time that every checkpoint takes, whatever the task's memory.
     pub fixed: Span,
     /// Time that a checkpoint takes in addition per 10^6 bytes of the task's memory.
     pub per_megabyte: Span,
     /// VMs on which tasks are checkpointed.
     // Logs without this field are older: then it was all VMs.
-    #[serde(default = "everywhere")]
+    #[serde(default = "on_everything")]
     pub on: CheckpointOn,
     /// Whether a VM that is told to hibernate first takes a checkpoint of every task of a bag that
     /// runs there (the authors of Burst-HADS, whose code plays the hibernation: `dispatcher.py`,
@@ -139,7 +141,7 @@ pub struct CheckpointConfig {
 impl CheckpointConfig {
     /// No checkpoints at all.
     pub const NONE: Self = Self {
-        scheme: Scheme::None {},
+        scheme: CheckpointScheme::None {},
         fixed: Span::ZERO,
         per_megabyte: Span::ZERO,
         on: CheckpointOn::Spot,
@@ -156,7 +158,7 @@ impl CheckpointConfig {
     pub fn is_saved_by_program(&self, task: TaskId) -> bool {
         // Without a scheme nothing else of the bag is kept, unless the bag says who saves.
         let is_one = match self.savers.is_empty() {
-            true => matches!(self.scheme, Scheme::None {}),
+            true => matches!(self.scheme, CheckpointScheme::None {}),
             false => self.savers.contains(&task),
         };
         self.at_notice && is_one && !self.keeps_nothing_of(task)
@@ -176,7 +178,7 @@ impl CheckpointConfig {
 
     /// Time that a task with this memory stands still for a checkpoint.
     #[must_use]
-    pub fn cost(&self, memory: Bytes) -> Span {
+    pub fn checkpoint_cost(&self, memory: Bytes) -> Span {
         let (each, memory) = (self.per_megabyte.as_micros(), memory.get());
         // A division of 128 bits takes ten times as long.
         let per_memory = match each.checked_mul(memory) {
@@ -203,7 +205,7 @@ pub struct OfType<T> {
 impl<T> OfType<T> {
     /// Index of the first entry that applies to VMs of this type; without a type, the first entry.
     #[must_use]
-    pub fn place(all: &[Self], kind: Option<&TypeName>) -> Option<usize> {
+    pub fn find_place(all: &[Self], kind: Option<&TypeName>) -> Option<usize> {
         let holds = |it: &Self| match (&it.kind, kind) {
             (Some(only), Some(kind)) => only == kind,
             _ => true,
@@ -244,7 +246,8 @@ pub enum DpMode {
 /// From which uptimes ADAPT takes its probabilities.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Knows {
+#[schemars(rename = "Knows")]
+pub enum AdaptKnowledge {
     /// From those that ended by the time at which it decides.
     #[default]
     Past,
@@ -252,12 +255,12 @@ pub enum Knows {
     WholeRecord,
 }
 
-const fn everywhere() -> CheckpointOn {
+const fn on_everything() -> CheckpointOn {
     CheckpointOn::All
 }
 
-const fn all_of_it() -> Knows {
-    Knows::WholeRecord
+const fn all_of_it() -> AdaptKnowledge {
+    AdaptKnowledge::WholeRecord
 }
 
 #[cfg(test)]
@@ -266,7 +269,7 @@ mod tests {
 
     use super::*;
 
-    fn artifact(scheme: Scheme) -> CheckpointConfig {
+    fn artifact(scheme: CheckpointScheme) -> CheckpointConfig {
         CheckpointConfig {
             scheme,
             fixed: Span::from_micros(12_995_000),
@@ -280,30 +283,35 @@ mod tests {
     fn a_budget_is_written_as_it_always_was_and_every_scheme_reads_back() {
         let of = |scheme| serde_json::to_string(&artifact(scheme)).expect("it is plain");
         assert_eq!(
-            of(Scheme::Budget(Ppm::new(100_000))),
+            of(CheckpointScheme::Budget(Ppm::new(100_000))),
             r#"{"overhead":100000,"fixed":12995000,"per_megabyte":40000,"on":"spot"}"#
         );
         let mean = Span::from_secs(3_600);
         let lifetimes = Lifetimes::Exponential(Exponential { mean });
         for scheme in [
-            Scheme::Budget(Ppm::new(7)),
-            Scheme::BudgetIntervals(Ppm::new(7)),
-            Scheme::Every { period: Span::from_secs(60), of: Period::Work },
-            Scheme::Points([1, 2].map(Ppm::new).into()),
-            Scheme::Hour {},
-            Scheme::Edge {},
-            Scheme::Adapt { every: Span::from_secs(600), knows: Knows::Past },
-            Scheme::Opt { look: Span::from_micros(1) },
-            Scheme::Acc { bid: Some(Price::from_nanos_per_hour(7)), look: Span::from_secs(60) },
-            Scheme::YoungDaly { mttf: vec![OfType { kind: None, of: Span::from_secs(3_600) }] },
-            Scheme::Dp(LifetimePlans {
+            CheckpointScheme::Budget(Ppm::new(7)),
+            CheckpointScheme::BudgetIntervals(Ppm::new(7)),
+            CheckpointScheme::Every { period: Span::from_secs(60), of: PeriodUnit::Work },
+            CheckpointScheme::Points([1, 2].map(Ppm::new).into()),
+            CheckpointScheme::Hour {},
+            CheckpointScheme::Edge {},
+            CheckpointScheme::Adapt { every: Span::from_secs(600), knows: AdaptKnowledge::Past },
+            CheckpointScheme::Opt { look: Span::from_micros(1) },
+            CheckpointScheme::Acc {
+                bid: Some(Price::from_nanos_per_hour(7)),
+                look: Span::from_secs(60),
+            },
+            CheckpointScheme::YoungDaly {
+                mttf: vec![OfType { kind: None, of: Span::from_secs(3_600) }],
+            },
+            CheckpointScheme::Dp(LifetimePlans {
                 laws: vec![OfType { kind: Some("c3.large".into()), of: lifetimes }],
                 notice: Span::from_secs(120),
                 step: Span::from_secs(60),
                 restart: Span::from_secs(60),
                 mode: DpMode::Conditional,
             }),
-            Scheme::None {},
+            CheckpointScheme::None {},
         ] {
             let written = of(scheme.clone());
             let read: CheckpointConfig = serde_json::from_str(&written).expect("as written");
@@ -311,10 +319,13 @@ mod tests {
         }
         let old = r#"{"overhead":5,"fixed":1,"per_megabyte":0}"#;
         let old: CheckpointConfig = serde_json::from_str(old).expect("an old log's");
-        assert_eq!((old.scheme, old.on), (Scheme::Budget(Ppm::new(5)), CheckpointOn::All));
+        assert_eq!(
+            (old.scheme, old.on),
+            (CheckpointScheme::Budget(Ppm::new(5)), CheckpointOn::All)
+        );
         let old = r#"{"adapt":{"every":600000000},"fixed":1,"per_megabyte":0}"#;
         let old: CheckpointConfig = serde_json::from_str(old).expect("an old log's");
-        let (every, knows) = (Span::from_secs(600), Knows::WholeRecord);
-        assert_eq!(old.scheme, Scheme::Adapt { every, knows });
+        let (every, knows) = (Span::from_secs(600), AdaptKnowledge::WholeRecord);
+        assert_eq!(old.scheme, CheckpointScheme::Adapt { every, knows });
     }
 }

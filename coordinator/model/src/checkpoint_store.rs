@@ -16,7 +16,7 @@ pub struct CheckpointStore {
     /// The server, as `http://HOST:PORT` or `https://HOST`; `AWS_ENDPOINT_URL` where it is not given, else that of
     /// Amazon.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub endpoint: Option<Endpoint>,
+    pub endpoint: Option<ServerAddress>,
     /// The region of the bucket; `AWS_REGION` where it is not given, else `us-east-1`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub region: Option<String>,
@@ -112,9 +112,9 @@ impl JsonSchema for BucketUrl {
 /// Address of a server: `http://HOST:PORT` or `https://HOST`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Endpoint(String);
+pub struct ServerAddress(String);
 
-impl Endpoint {
+impl ServerAddress {
     /// The address as it was written, without a trailing slash.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -128,7 +128,7 @@ impl Endpoint {
     }
 }
 
-impl TryFrom<String> for Endpoint {
+impl TryFrom<String> for ServerAddress {
     type Error = String;
 
     fn try_from(said: String) -> Result<Self, String> {
@@ -148,13 +148,13 @@ impl TryFrom<String> for Endpoint {
     }
 }
 
-impl From<Endpoint> for String {
-    fn from(endpoint: Endpoint) -> Self {
+impl From<ServerAddress> for String {
+    fn from(endpoint: ServerAddress) -> Self {
         endpoint.0
     }
 }
 
-impl JsonSchema for Endpoint {
+impl JsonSchema for ServerAddress {
     fn inline_schema() -> bool {
         true
     }
@@ -199,13 +199,15 @@ mod tests {
 
     #[test]
     fn an_endpoint_has_a_scheme_and_no_secrets() {
-        let local = Endpoint::try_from("http://127.0.0.1:9000/".to_owned()).unwrap();
+        let local = ServerAddress::try_from("http://127.0.0.1:9000/".to_owned()).unwrap();
         assert_eq!((local.as_str(), local.is_in_clear()), ("http://127.0.0.1:9000", true));
-        assert!(!Endpoint::try_from("https://s3.example.org".to_owned()).unwrap().is_in_clear());
+        assert!(
+            !ServerAddress::try_from("https://s3.example.org".to_owned()).unwrap().is_in_clear()
+        );
         for wrong in
             ["127.0.0.1:9000", "http://", "http://user:word@host", "http://host/path", "ftp://host"]
         {
-            assert!(Endpoint::try_from(wrong.to_owned()).is_err(), "{wrong}");
+            assert!(ServerAddress::try_from(wrong.to_owned()).is_err(), "{wrong}");
         }
     }
 }

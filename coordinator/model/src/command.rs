@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dormouse_cloud::{Burstable, Market};
+use dormouse_cloud::{BurstableTerms, Market};
 use dormouse_units::{
     Attempt, Bytes, CheckpointSeq, Cpus, FaultId, HostId, Mode, Ppm, Seats, Span, TaskId, Time,
     TypeName, VmId,
@@ -28,7 +28,7 @@ pub enum Command {
         /// The VM's memory.
         memory: Bytes,
         /// Rates at which the VM earns credits, if it is burstable.
-        burstable: Option<Burstable>,
+        burstable: Option<BurstableTerms>,
         /// True if every vCPU has a background slot beside its foreground.
         two_tier: bool,
     },
@@ -54,7 +54,7 @@ pub enum Command {
         vm: VmId,
     },
     /// Start a task on seats that are free or about to be.
-    StartTask(StartTask),
+    StartTask(TaskStart),
     /// Stop an attempt; on a frozen VM it never runs again.
     StopTask {
         /// The host of the VM.
@@ -137,7 +137,7 @@ pub enum Command {
         /// The VM that is told.
         vm: VmId,
         /// The announcement to make.
-        what: Announcement,
+        what: ProviderAnnouncement,
     },
     /// Inject a fault.
     Fault {
@@ -154,7 +154,7 @@ pub enum Command {
 
 /// Announcement of a provider to a VM, which its metadata endpoint shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Announcement {
+pub enum ProviderAnnouncement {
     /// The VM is terminated at this instant.
     Terminate(Time),
     /// The VM hibernates at this instant.
@@ -165,7 +165,7 @@ pub enum Announcement {
 
 /// Everything a host needs to start a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StartTask {
+pub struct TaskStart {
     /// The host of the task's VM.
     pub host: HostId,
     /// The seat of each process.
@@ -211,7 +211,7 @@ impl Command {
             | Self::SetSupply { host, .. }
             | Self::Announce { host, .. }
             | Self::Fault { host, .. }
-            | Self::StartTask(StartTask { host, .. }) => *host,
+            | Self::StartTask(TaskStart { host, .. }) => *host,
         }
     }
 }

@@ -86,7 +86,8 @@ pub enum EndReason {
 /// How a job gets from the background to the foreground (MEASY, sections 2.2 and 2.3).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Promotion {
+#[schemars(rename = "Promotion")]
+pub enum PromotionMethod {
     /// The tiers of the job's vCPUs swap their priorities; nothing restarts.
     Swap,
     /// The job is killed and starts again in the foreground of these vCPUs.
@@ -165,7 +166,7 @@ pub enum Decision {
         /// The VM that it is on.
         vm: VmId,
         /// How the job gets to the foreground.
-        by: Promotion,
+        by: PromotionMethod,
         /// The reason for promoting it now; goes into the log.
         #[serde(default)]
         reason: StartReason,

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use dormouse_cloud::{Action, Host, Target};
+use dormouse_cloud::{InterruptionAction, InterruptionTarget, ResourceVector};
 use dormouse_units::{FaultId, HostId, RequestId, Span, TaskId, Time};
 use serde::{Deserialize, Serialize};
 
-use crate::{ApiCall, CheckFinding, FaultKind, Felt, HostLoad, Report, Request, Submission};
+use crate::{
+    ApiCall, CheckFinding, FaultKind, FaultState, LoadReport, Report, Submission, VmRequest,
+};
 
 /// One event from outside; events happen in the order of the stream.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,7 +21,7 @@ pub enum Event {
         /// Name of the host, for people.
         name: String,
         /// Number of vCPUs and memory of the host.
-        offer: Host,
+        offer: ResourceVector,
     },
     /// A host is lost with all its VMs.
     HostLost {
@@ -50,7 +52,7 @@ pub enum Event {
         request: RequestId,
         /// The requested VM.
         #[serde(flatten)]
-        asks: Request,
+        asks: VmRequest,
     },
     /// Somebody calls the provider's API. The policy that answers for the provider hears of the call in this step.
     Called {
@@ -88,9 +90,9 @@ pub enum Event {
     /// An operator interrupts spot VMs, beyond the interruptions of the experiment.
     Interrupt {
         /// The VM or VMs to act on.
-        target: Target,
+        target: InterruptionTarget,
         /// The action on them.
-        action: Action,
+        action: InterruptionAction,
         /// The requester or the reason, as one line for the log.
         why: String,
     },
@@ -119,7 +121,7 @@ pub enum Event {
         real_took_us: u64,
         /// State of the fault.
         #[serde(flatten)]
-        felt: Felt,
+        felt: FaultState,
     },
     /// A host reports its load since its worker was welcomed.
     HostLoad {
@@ -129,7 +131,7 @@ pub enum Event {
         number: u64,
         /// The load of the host.
         #[serde(flatten)]
-        load: HostLoad,
+        load: LoadReport,
     },
     /// A host reported an impossible measurement, or a checkpoint that it never stored: its
     /// measurements no longer count as evidence.

@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 /// One fault, for one or several hosts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Fault {
+pub struct HostFault {
     /// Time at which the fault begins.
     pub at: Time,
     /// Emulated time that the fault lasts; zero for a kill.
     pub lasts: Span,
     /// The hosts that the fault is for.
-    pub on: Victims,
+    pub on: FaultVictims,
     /// Kind of the fault.
     #[serde(flatten)]
     pub kind: FaultKind,
@@ -56,7 +56,7 @@ pub enum FaultKind {
 /// Selection of the hosts that a fault is for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Victims {
+pub enum FaultVictims {
     /// All that there are.
     All,
     /// Hosts whose worker's name, or number such as `host1`, matches one of these; a `*` matches
@@ -71,7 +71,7 @@ pub enum Victims {
 /// State of a fault on a host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "felt", rename_all = "kebab-case")]
-pub enum Felt {
+pub enum FaultState {
     /// The fault is in effect.
     Begun,
     /// The fault is over.
@@ -100,9 +100,9 @@ impl FaultKind {
     }
 }
 
-impl Victims {
+impl FaultVictims {
     /// True if a host with this number, worker name and types of VMs is selected.
-    pub fn has<'a>(
+    pub fn includes_host<'a>(
         &self,
         host: &str,
         worker: &str,
@@ -124,7 +124,7 @@ impl Victims {
     }
 }
 
-impl std::fmt::Display for Victims {
+impl std::fmt::Display for FaultVictims {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::All => f.write_str("all hosts"),
@@ -142,9 +142,14 @@ mod tests {
     #[test]
     fn a_type_is_had_in_any_zone() {
         let kinds = [TypeName::from("c3.large@us-east-1a")];
-        let has = |victims: Victims| victims.has("host0", "w1", kinds.iter());
-        assert!(has(Victims::Type("c3.large".into())) && has(Victims::Zone("us-east-1a".into())));
-        assert!(!has(Victims::Type("c3.xlarge".into())) && !has(Victims::Zone("us".into())));
-        assert!(has(Victims::Workers(vec!["host0".to_owned()])));
+        let has = |victims: FaultVictims| victims.includes_host("host0", "w1", kinds.iter());
+        assert!(
+            has(FaultVictims::Type("c3.large".into()))
+                && has(FaultVictims::Zone("us-east-1a".into()))
+        );
+        assert!(
+            !has(FaultVictims::Type("c3.xlarge".into())) && !has(FaultVictims::Zone("us".into()))
+        );
+        assert!(has(FaultVictims::Workers(vec!["host0".to_owned()])));
     }
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Load of a host since its worker was welcomed, in real microseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HostLoad {
+pub struct LoadReport {
     /// Time since the worker was welcomed.
     pub elapsed_us: u64,
     /// Cores that the worker may use, in thousandths; a quota may allow less.

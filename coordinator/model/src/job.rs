@@ -27,7 +27,7 @@ pub struct Submission {
     /// The jobs that this one follows: it is submitted some time after they have ended, and until
     /// then `submitted` is the time in its log. `None`: it follows none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub after: Option<Arc<After>>,
+    pub after: Option<Arc<JobPredecessors>>,
     /// True if the job would have run longer than its estimate, at which it is killed; its run time
     /// is what it got.
     #[serde(default, skip_serializing_if = "is_false")]
@@ -39,7 +39,7 @@ pub struct Submission {
 
 /// Other jobs after whose end a job is submitted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct After {
+pub struct JobPredecessors {
     /// Numbers of the jobs in the trace; the last end counts.
     pub jobs: Vec<u64>,
     /// Time from that end to the submission.
@@ -53,7 +53,7 @@ const fn is_false(flag: &bool) -> bool {
 
 /// Capacity of a machine for one job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Space {
+pub struct JobCapacity {
     /// Number of the machine's processors.
     pub processors: u32,
     /// Memory per processor that a process may use; `None`: unknown.
@@ -62,7 +62,7 @@ pub struct Space {
 
 /// Reasons why a job is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum JobRefusal {
     /// The job needs more processors than the machine has.
     #[error("it wants {processes} processors; the machine has {machine}")]
     TooLarge {
@@ -97,18 +97,18 @@ impl Submission {
     /// # Errors
     ///
     /// The reason why the machine can't run it.
-    pub fn fits(&self, machine: Space) -> Result<(), Refusal> {
+    pub fn check_fits(&self, machine: JobCapacity) -> Result<(), JobRefusal> {
         let Self { processes, memory, .. } = *self;
         match (processes, machine) {
-            (0, _) => Err(Refusal::NoProcess),
-            (_, Space { processors: machine, .. }) if processes > machine => {
-                Err(Refusal::TooLarge { processes, machine })
+            (0, _) => Err(JobRefusal::NoProcess),
+            (_, JobCapacity { processors: machine, .. }) if processes > machine => {
+                Err(JobRefusal::TooLarge { processes, machine })
             }
-            (_, Space { memory: Some(most), .. }) if memory > most => {
-                Err(Refusal::TooMuchMemory { memory, most })
+            (_, JobCapacity { memory: Some(most), .. }) if memory > most => {
+                Err(JobRefusal::TooMuchMemory { memory, most })
             }
-            (_, Space { memory: None, .. }) if memory > Bytes::ZERO => {
-                Err(Refusal::UnknownMemory { memory })
+            (_, JobCapacity { memory: None, .. }) if memory > Bytes::ZERO => {
+                Err(JobRefusal::UnknownMemory { memory })
             }
             _ => Ok(()),
         }
@@ -122,7 +122,7 @@ impl Submission {
 
     /// The job as its scheduler sees it.
     #[must_use]
-    pub fn told(&self, id: TaskId, information: UsageInformation) -> Job {
+    pub fn announce_as(&self, id: TaskId, information: UsageInformation) -> Job {
         let usage = match information {
             UsageInformation::Absent(taken_for) if self.processes > 1 => Usage::Uniform(taken_for),
             UsageInformation::Absent(_) | UsageInformation::Exact => self.usage.clone(),
@@ -182,16 +182,19 @@ mod tests {
     #[test]
     fn a_job_fits_where_there_are_its_processors_and_room_for_each_process() {
         let most = Bytes::new(100);
-        let machine = Space { processors: 4, memory: Some(most) };
-        assert_eq!(job(4, 100).fits(machine), Ok(()));
+        let machine = JobCapacity { processors: 4, memory: Some(most) };
+        assert_eq!(job(4, 100).check_fits(machine), Ok(()));
         assert_eq!(job(4, 100).memory_of_all(), Bytes::new(400));
         let memory = Bytes::new(101);
-        assert_eq!(job(1, 101).fits(machine), Err(Refusal::TooMuchMemory { memory, most }));
-        let unsaid = Space { memory: None, ..machine };
-        assert_eq!(job(4, 0).fits(unsaid), Ok(()));
-        assert_eq!(job(1, 101).fits(unsaid), Err(Refusal::UnknownMemory { memory }));
-        let too_large = Refusal::TooLarge { processes: 5, machine: 4 };
-        assert_eq!(job(5, 101).fits(machine), Err(too_large));
-        assert_eq!(job(0, 0).fits(machine), Err(Refusal::NoProcess));
+        assert_eq!(
+            job(1, 101).check_fits(machine),
+            Err(JobRefusal::TooMuchMemory { memory, most })
+        );
+        let unsaid = JobCapacity { memory: None, ..machine };
+        assert_eq!(job(4, 0).check_fits(unsaid), Ok(()));
+        assert_eq!(job(1, 101).check_fits(unsaid), Err(JobRefusal::UnknownMemory { memory }));
+        let too_large = JobRefusal::TooLarge { processes: 5, machine: 4 };
+        assert_eq!(job(5, 101).check_fits(machine), Err(too_large));
+        assert_eq!(job(0, 0).check_fits(machine), Err(JobRefusal::NoProcess));
     }
 }

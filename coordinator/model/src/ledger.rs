@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// Account of an attempt: what it was promised and what it got, in real microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ledger {
+pub struct AttemptLedger {
     /// Time that the attempt should have taken from the command to its end at its VM's speed,
     /// including holds, without time in which the VM was frozen and without the transfer of the
     /// program's inputs. If it did not finish: the time it took.
@@ -40,14 +40,14 @@ pub struct Ledger {
 
 /// Account of one start of a parallel job.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct JobAccount {
+pub struct JobStartAccount {
     /// Part of the job's work done by this start.
     pub done: Ppm,
     /// CPU use of the job's processes, one entry per process and situation.
-    pub uses: Vec<ProcessUse>,
+    pub uses: Vec<ProcessCpuUse>,
     /// Account over all processes; `None` if none was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ledger: Option<JobLedger>,
+    pub ledger: Option<JobStartLedger>,
     /// Delay of the job's end against its due time, in real microseconds; negative: early. The end
     /// is reported at the due time.
     pub real_late_us: i64,
@@ -55,7 +55,7 @@ pub struct JobAccount {
 
 /// Account of one start of a job over all its processes, in real microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct JobLedger {
+pub struct JobStartLedger {
     /// CPU time that the processes would have had on processors of exactly the emulated speed.
     pub due_us: u64,
     /// CPU time that the processes computed for.
@@ -72,7 +72,7 @@ pub struct JobLedger {
 
 /// CPU time of a process on a processor in one situation, in real microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ProcessUse {
+pub struct ProcessCpuUse {
     /// Index of the process in its job.
     pub process: u32,
     /// The number of the vCPU.

@@ -1,6 +1,6 @@
 //! Random deviation of tasks' real run times from those that schedulers see.
 
-use dormouse_units::{Ppm, Span, Stream, TaskId};
+use dormouse_units::{Ppm, RandomStream, Span, TaskId};
 use serde::{Deserialize, Serialize};
 
 /// Distribution of the factor between a task's real run time and that in its bag. Each task has one
@@ -17,11 +17,11 @@ pub enum Noise {
 impl Noise {
     /// Real run time of a task whose bag has the run time `said`; at least a microsecond.
     #[must_use]
-    pub fn real(self, seed: u64, task: TaskId, said: Span) -> Span {
-        let mut chance = Stream::new(seed, "noise", task.get().into());
+    pub fn draw_runtime(self, seed: u64, task: TaskId, said: Span) -> Span {
+        let mut chance = RandomStream::new(seed, "noise", task.get().into());
         let factor = match self {
-            Self::Lognormal(variation) => chance.lognormal(variation.as_f64()),
-            Self::Uniform(within) => 1.0 + within.as_f64() * (2.0 * chance.unit() - 1.0),
+            Self::Lognormal(variation) => chance.draw_lognormal(variation.as_f64()),
+            Self::Uniform(within) => 1.0 + within.as_f64() * (2.0 * chance.draw_unit() - 1.0),
         };
         said.part(Ppm::from_f64(factor).unwrap_or(Ppm::ONE)).max(Span::from_micros(1))
     }
@@ -33,7 +33,7 @@ mod tests {
 
     fn factors(noise: Noise, seed: u64) -> Vec<f64> {
         let said = Span::from_secs(200);
-        let of = |n| noise.real(seed, TaskId::new(n), said).as_secs_f64() / 200.0;
+        let of = |n| noise.draw_runtime(seed, TaskId::new(n), said).as_secs_f64() / 200.0;
         (0..4_000).map(of).collect()
     }
 
@@ -54,12 +54,12 @@ mod tests {
     #[test]
     fn a_task_is_as_much_longer_on_every_type_and_only_its_seed_moves_it() {
         let noise = Noise::Lognormal(Ppm::new(300_000));
-        let real = |task, secs| noise.real(1, TaskId::new(task), Span::from_secs(secs));
+        let real = |task, secs| noise.draw_runtime(1, TaskId::new(task), Span::from_secs(secs));
         assert_eq!(real(7, 200).as_micros(), 2 * real(7, 100).as_micros());
         assert_ne!(real(7, 100), real(8, 100));
         assert_ne!(factors(noise, 1), factors(noise, 2));
         assert_eq!(
-            Noise::Uniform(Ppm::ZERO).real(1, TaskId::new(0), Span::from_secs(9)),
+            Noise::Uniform(Ppm::ZERO).draw_runtime(1, TaskId::new(0), Span::from_secs(9)),
             Span::from_secs(9)
         );
     }

@@ -4,7 +4,7 @@ use dormouse_units::{Credits, Ppm, Price, RequestId, TaskId, Time, TypeName, VmI
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Decision, Job, Request};
+use crate::{Decision, Job, VmRequest};
 
 /// Something that happened, as the scheduler hears it: one notice at a time, in order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -34,7 +34,7 @@ pub enum Notice {
         request: RequestId,
         /// The VM that is asked for.
         #[serde(flatten)]
-        asks: Request,
+        asks: VmRequest,
     },
     /// A launched VM has booted.
     VmReady {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// End of a user's own program, with its outputs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OwnEnd {
+pub struct ProgramEnd {
     /// Exit of the program; `None` if it was killed before its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<ProgramExit>,
@@ -29,7 +29,7 @@ pub struct OwnEnd {
     pub directory: Bytes,
 }
 
-impl OwnEnd {
+impl ProgramEnd {
     /// Folder of the outputs among the kept files.
     pub const OUTPUTS: &'static str = "outputs";
 
@@ -41,7 +41,7 @@ impl OwnEnd {
 
     /// Digest of the output with this path, in hexadecimal.
     #[must_use]
-    pub fn output(&self, path: &str) -> Option<&str> {
+    pub fn find_output(&self, path: &str) -> Option<&str> {
         let is_it = |file: &&KeptFile| {
             let output = file.path.strip_prefix(Self::OUTPUTS).and_then(|it| it.strip_prefix('/'));
             output == Some(path)

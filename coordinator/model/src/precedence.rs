@@ -8,14 +8,14 @@ use crate::Task;
 
 /// Index of the tasks that follow each task of a bag.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Followers {
+pub struct TaskFollowers {
     /// Followers of each task, ascending; empty if no task follows another.
     of: Vec<Vec<TaskId>>,
     /// Number of predecessors of each task; empty if no task follows another.
     before: Vec<u32>,
 }
 
-impl Followers {
+impl TaskFollowers {
     /// Builds the index. Predecessors that don't exist are ignored.
     #[must_use]
     pub fn new(tasks: &[Task]) -> Self {
@@ -23,7 +23,7 @@ impl Followers {
             return Self::default();
         }
         let mut of = vec![Vec::new(); tasks.len()];
-        for (id, task) in ids().zip(tasks) {
+        for (id, task) in all_ids().zip(tasks) {
             for before in &task.after {
                 if let Some(followers) = of.get_mut(before.get() as usize) {
                     followers.push(id);
@@ -48,17 +48,20 @@ impl Followers {
 
     /// Number of predecessors of each task; empty if no task follows another.
     #[must_use]
-    pub fn before(&self) -> &[u32] {
+    pub fn predecessor_counts(&self) -> &[u32] {
         &self.before
     }
 
     /// The tasks in an order in which each comes after its predecessors. Tasks in or behind a cycle
     /// are left out; the order is empty if no task follows another.
     #[must_use]
-    pub fn order(&self) -> Vec<TaskId> {
+    pub fn topological_order(&self) -> Vec<TaskId> {
         let mut before = self.before.clone();
-        let mut order: Vec<TaskId> =
-            ids().zip(&before).filter(|(_, before)| **before == 0).map(|(task, _)| task).collect();
+        let mut order: Vec<TaskId> = all_ids()
+            .zip(&before)
+            .filter(|(_, before)| **before == 0)
+            .map(|(task, _)| task)
+            .collect();
         let mut next = 0;
         while let Some(&task) = order.get(next) {
             next += 1;
@@ -76,9 +79,9 @@ impl Followers {
     /// For each task, the length of the longest chain of followers after it, given the length of
     /// each task; empty if no task follows another.
     #[must_use]
-    pub fn behind(&self, length: impl Fn(TaskId) -> Span) -> Vec<Span> {
+    pub fn longest_behind(&self, length: impl Fn(TaskId) -> Span) -> Vec<Span> {
         let mut behind = vec![Span::ZERO; self.of.len()];
-        for task in self.order().into_iter().rev() {
+        for task in self.topological_order().into_iter().rev() {
             let chain = |follower: &TaskId| {
                 let of_follower = behind.get(follower.get() as usize).copied().unwrap_or_default();
                 length(*follower) + of_follower
@@ -94,9 +97,9 @@ impl Followers {
     /// Level of each task: 0 without predecessors, else one more than the greatest level of its
     /// predecessors. Empty if no task follows another.
     #[must_use]
-    pub fn levels(&self) -> Vec<u32> {
+    pub fn task_levels(&self) -> Vec<u32> {
         let mut levels = vec![0_u32; self.of.len()];
-        for task in self.order() {
+        for task in self.topological_order() {
             let level = levels.get(task.get() as usize).copied().unwrap_or_default();
             for follower in self.of_task(task) {
                 if let Some(of_follower) = levels.get_mut(follower.get() as usize) {
@@ -111,7 +114,7 @@ impl Followers {
     /// task follows another.
     #[must_use]
     pub fn critical_path(&self, length: impl Fn(TaskId) -> Span) -> Vec<TaskId> {
-        let behind = self.behind(&length);
+        let behind = self.longest_behind(&length);
         let whole = |task: TaskId| {
             length(task) + behind.get(task.get() as usize).copied().unwrap_or_default()
         };
@@ -119,7 +122,7 @@ impl Followers {
             tasks.max_by_key(|&task| (whole(task), std::cmp::Reverse(task)))
         };
         let mut begins =
-            ids().zip(&self.before).filter(|(_, before)| **before == 0).map(|(task, _)| task);
+            all_ids().zip(&self.before).filter(|(_, before)| **before == 0).map(|(task, _)| task);
         let mut path: Vec<TaskId> = longest(&mut begins).into_iter().collect();
         while let Some(next) =
             path.last().and_then(|&last| longest(&mut self.of_task(last).iter().copied()))
@@ -131,7 +134,7 @@ impl Followers {
     }
 }
 
-fn ids() -> impl Iterator<Item = TaskId> {
+fn all_ids() -> impl Iterator<Item = TaskId> {
     (0_u32..).map(TaskId::new)
 }
 
@@ -197,11 +200,11 @@ impl PrecedenceError {
 ///
 /// A task follows one that doesn't exist, the same one twice, or, through others, itself.
 pub fn check_precedence(tasks: &[Task]) -> Result<(), PrecedenceError> {
-    let followers = Followers::new(tasks);
+    let followers = TaskFollowers::new(tasks);
     if followers.is_empty() {
         return Ok(());
     }
-    for (id, task) in ids().zip(tasks) {
+    for (id, task) in all_ids().zip(tasks) {
         let mut seen = BTreeSet::new();
         for &before in &task.after {
             if before.get() as usize >= tasks.len() {
@@ -212,16 +215,16 @@ pub fn check_precedence(tasks: &[Task]) -> Result<(), PrecedenceError> {
             }
         }
     }
-    let in_order: BTreeSet<TaskId> = followers.order().into_iter().collect();
-    match ids().take(tasks.len()).find(|task| !in_order.contains(task)) {
-        Some(left_out) => Err(PrecedenceError::Cycle(circle(tasks, &in_order, left_out))),
+    let in_order: BTreeSet<TaskId> = followers.topological_order().into_iter().collect();
+    match all_ids().take(tasks.len()).find(|task| !in_order.contains(task)) {
+        Some(left_out) => Err(PrecedenceError::Cycle(find_circle(tasks, &in_order, left_out))),
         None => Ok(()),
     }
 }
 
 /// A cycle that the task is in or behind, each task before its follower; `in_order` has the tasks
 /// outside cycles.
-fn circle(tasks: &[Task], in_order: &BTreeSet<TaskId>, from: TaskId) -> Vec<TaskId> {
+fn find_circle(tasks: &[Task], in_order: &BTreeSet<TaskId>, from: TaskId) -> Vec<TaskId> {
     let (mut path, mut places, mut task) = (Vec::new(), BTreeMap::new(), from);
     loop {
         if let Some(&place) = places.get(&task) {
@@ -260,22 +263,22 @@ mod tests {
 
     #[test]
     fn a_diamond_has_three_levels_and_its_longest_chain() {
-        let followers = Followers::new(&tasks(&[&[], &[0], &[0], &[1, 2], &[]]));
+        let followers = TaskFollowers::new(&tasks(&[&[], &[0], &[0], &[1, 2], &[]]));
         assert_eq!(numbers(followers.of_task(TaskId::new(0))), [1, 2]);
-        assert_eq!(followers.before(), [0, 1, 1, 2, 0]);
-        assert_eq!(numbers(&followers.order()), [0, 4, 1, 2, 3]);
-        assert_eq!(followers.levels(), [0, 1, 1, 2, 0]);
+        assert_eq!(followers.predecessor_counts(), [0, 1, 1, 2, 0]);
+        assert_eq!(numbers(&followers.topological_order()), [0, 4, 1, 2, 3]);
+        assert_eq!(followers.task_levels(), [0, 1, 1, 2, 0]);
         let length = |task: TaskId| Span::from_secs([10, 20, 30, 5, 44][task.get() as usize]);
         let seconds = [35, 5, 5, 0, 0].map(Span::from_secs);
-        assert_eq!(followers.behind(length), seconds);
+        assert_eq!(followers.longest_behind(length), seconds);
         // 10 + 30 + 5 is longer than 10 + 20 + 5, and than 44.
         assert_eq!(numbers(&followers.critical_path(length)), [0, 2, 3]);
     }
 
     #[test]
     fn a_bag_has_no_followers() {
-        let followers = Followers::new(&tasks(&[&[], &[]]));
-        assert!(followers.is_empty() && followers.order().is_empty());
+        let followers = TaskFollowers::new(&tasks(&[&[], &[]]));
+        assert!(followers.is_empty() && followers.topological_order().is_empty());
         assert!(followers.critical_path(|_| Span::from_secs(1)).is_empty());
         assert_eq!(check_precedence(&tasks(&[&[], &[]])), Ok(()));
     }

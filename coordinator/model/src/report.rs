@@ -6,7 +6,7 @@ use std::time::Duration;
 use dormouse_units::{Attempt, Bytes, CheckpointSeq, Credits, Ppm, TaskId, Time, VmId};
 use serde::{Deserialize, Serialize};
 
-use crate::{JobAccount, Ledger, OwnEnd};
+use crate::{AttemptLedger, JobStartAccount, ProgramEnd};
 
 /// Longest real delay after a due time with which a report counts as of that time; later reports
 /// count as of their arrival.
@@ -243,7 +243,7 @@ pub enum Report {
         attempt: Attempt,
         /// The account of this start.
         #[serde(flatten)]
-        account: Box<JobAccount>,
+        account: Box<JobStartAccount>,
     },
     /// Account of an ended attempt; it comes just before the report of the attempt's end.
     Ledger {
@@ -255,10 +255,10 @@ pub enum Report {
         attempt: Attempt,
         /// The account of this attempt.
         #[serde(flatten)]
-        ledger: Box<Ledger>,
+        ledger: Box<AttemptLedger>,
         /// End of the user's own program, if the attempt ran one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        own: Option<Arc<OwnEnd>>,
+        own: Option<Arc<ProgramEnd>>,
     },
 }
 

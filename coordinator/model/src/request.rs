@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// A customer's request for a VM for some time (OPIE, 4.4: "requests for both preemptible and
 /// normal instances, of random duration").
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Request {
+pub struct VmRequest {
     /// The instance type.
     pub kind: TypeName,
     /// On-demand for a normal request, spot for a preemptible one.

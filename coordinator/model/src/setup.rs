@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_cloud::{Burstable, Catalogue, InstanceType, InterruptionModel, Limits, Terms};
+use dormouse_cloud::{
+    BurstableTerms, Catalogue, InstanceType, InterruptionModel, ProviderTerms, VmLimits,
+};
 use dormouse_units::{Bytes, Price, Span, TaskId, Time, TypeName};
 use serde::{Deserialize, Serialize};
 
-use crate::{Bag, CheckpointConfig, Noise, Space, UsageInformation};
+use crate::{Bag, CheckpointConfig, JobCapacity, Noise, UsageInformation};
 
 /// Setup of a run. It is the first line of the event log, so that a log can be replayed by itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,8 +35,8 @@ pub struct Setup {
     /// Time between the notice of a preemption and the preemption.
     pub preemption_notice: Span,
     /// Placement, prices and billing of the provider.
-    #[serde(default, skip_serializing_if = "Terms::is_default")]
-    pub terms: Terms,
+    #[serde(default, skip_serializing_if = "ProviderTerms::is_default")]
+    pub terms: ProviderTerms,
 }
 
 /// Properties of a run's parallel jobs that must be known before they are submitted.
@@ -57,7 +59,7 @@ pub struct ParallelJobs {
 impl Setup {
     /// Real run time of a task of the bag at full speed on a type; `None` if it can't run there.
     #[must_use]
-    pub fn runtime(&self, task: TaskId, kind: &TypeName) -> Option<Span> {
+    pub fn task_runtime(&self, task: TaskId, kind: &TypeName) -> Option<Span> {
         let said = *self.bag.tasks.get(task.get() as usize)?.runtime.get(kind)?;
         Some(self.real_runtime(task, said))
     }
@@ -65,12 +67,12 @@ impl Setup {
     /// Real run time of a task of the bag that has the run time `said` in its bag.
     #[must_use]
     pub fn real_runtime(&self, task: TaskId, said: Span) -> Span {
-        self.noise.map_or(said, |noise| noise.real(self.seed, task, said))
+        self.noise.map_or(said, |noise| noise.draw_runtime(self.seed, task, said))
     }
 
     /// Submission time of a task of the bag; the beginning of the run for other tasks.
     #[must_use]
-    pub fn submitted(&self, task: TaskId) -> Time {
+    pub fn submission_time(&self, task: TaskId) -> Time {
         let task = self.bag.tasks.get(task.get() as usize);
         Time::ZERO + task.map_or(Span::ZERO, |task| task.submitted)
     }
@@ -91,7 +93,7 @@ impl Setup {
             checkpoint: CheckpointConfig::NONE,
             interruptions: Vec::new(),
             preemption_notice: Span::ZERO,
-            terms: Terms::default(),
+            terms: ProviderTerms::default(),
         };
         nothing.with_jobs(processors, information)
     }
@@ -109,7 +111,7 @@ impl Setup {
             mflops: 0,
             on_demand: Some(Price::default()),
             spot: None,
-            limits: Limits { spot: 0, on_demand: 1 },
+            limits: VmLimits { spot: 0, on_demand: 1 },
             burstable: None,
         };
         self.catalogue.types.insert(machine.clone(), kind);
@@ -147,7 +149,7 @@ impl Setup {
     /// Time in which no process of a job computes, as all wait for the network, gets no longer
     /// then.
     #[must_use]
-    pub fn with_credits_of_jobs(mut self, burstable: Option<Burstable>) -> Self {
+    pub fn with_credits_of_jobs(mut self, burstable: Option<BurstableTerms>) -> Self {
         if let (Some(jobs), Some(burstable)) = (&self.jobs, burstable)
             && let Some(kind) = self.catalogue.types.get_mut(&jobs.machine)
         {
@@ -158,7 +160,7 @@ impl Setup {
 
     /// Rates at which the machine for parallel jobs earns credits, if it is burstable.
     #[must_use]
-    pub fn credits_of_jobs(&self) -> Option<Burstable> {
+    pub fn credits_of_jobs(&self) -> Option<BurstableTerms> {
         self.catalogue.get(&self.jobs.as_ref()?.machine)?.burstable
     }
 
@@ -170,10 +172,10 @@ impl Setup {
 
     /// Capacity of the machine for parallel jobs for one job; none without parallel jobs.
     #[must_use]
-    pub fn space_of_jobs(&self) -> Space {
-        let Some(jobs) = &self.jobs else { return Space { processors: 0, memory: None } };
+    pub fn space_of_jobs(&self) -> JobCapacity {
+        let Some(jobs) = &self.jobs else { return JobCapacity { processors: 0, memory: None } };
         let processors = self.catalogue.get(&jobs.machine).map_or(0, |kind| kind.vcpus);
-        Space { processors, memory: jobs.memory }
+        JobCapacity { processors, memory: jobs.memory }
     }
 
     /// Memory of the machine for parallel jobs; zero if unknown.

@@ -1,6 +1,6 @@
 //! One line of the event log.
 
-use dormouse_cloud::{Action, EndedBy, Market, Target};
+use dormouse_cloud::{EndedBy, InterruptionAction, InterruptionTarget, Market};
 use dormouse_units::{
     Attempt, CheckpointSeq, Credits, HostId, Money, Ppm, Price, TaskId, Tier, Time, TypeName, VmId,
 };
@@ -50,7 +50,7 @@ impl Step {
 
     /// Resets this to a step with only its number, time and event.
     #[inline]
-    pub fn begin(&mut self, seq: u64, at: Time, event: Event) {
+    pub fn begin_step(&mut self, seq: u64, at: Time, event: Event) {
         (self.seq, self.at, self.event) = (seq, at, event);
         self.notices.clear();
         self.decisions.clear();
@@ -91,9 +91,9 @@ pub enum Effect {
         /// Time at which the action was requested.
         asked: Time,
         /// The provider's action.
-        action: Action,
+        action: InterruptionAction,
         /// The VM or VMs that the action was for.
-        target: Target,
+        target: InterruptionTarget,
         /// The VMs that the action affected.
         vms: Vec<VmId>,
         /// VMs that the action was for but did not affect: they are changing state, can't resume
@@ -134,8 +134,8 @@ pub enum Effect {
         /// The VM that gets the room.
         by: VmId,
         /// The action on the displaced VM.
-        #[serde(default = "preempt", skip_serializing_if = "is_preempt")]
-        action: Action,
+        #[serde(default = "default_preempt", skip_serializing_if = "is_preempt")]
+        action: InterruptionAction,
     },
     /// A VM that hibernated to make room has its room again and is told to resume.
     GivenBack {
@@ -267,19 +267,19 @@ pub enum Effect {
     },
 }
 
-const fn preempt() -> Action {
-    Action::Preempt
+const fn default_preempt() -> InterruptionAction {
+    InterruptionAction::Preempt
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
-fn is_preempt(action: &Action) -> bool {
-    *action == Action::Preempt
+fn is_preempt(action: &InterruptionAction) -> bool {
+    *action == InterruptionAction::Preempt
 }
 
 impl Effect {
     /// True if this effect means that the decision with this index was not carried out.
     #[must_use]
-    pub fn refuses(&self, place: usize) -> bool {
+    pub fn refuses_decision(&self, place: usize) -> bool {
         matches!(self, Self::Moot { index, .. } | Self::Rejected { index, .. } if *index == place)
     }
 }
@@ -305,7 +305,7 @@ pub enum VmEnd {
 impl VmEnd {
     /// The reason in one word, for tables and logs.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn one_word(self) -> &'static str {
         match self {
             Self::Terminated => "terminated",
             Self::Preempted => "preempted",
@@ -318,7 +318,7 @@ impl VmEnd {
 
     /// The side that ended the VM: user or provider.
     #[must_use]
-    pub const fn by(self) -> EndedBy {
+    pub const fn ended_by(self) -> EndedBy {
         match self {
             Self::Terminated | Self::RunOver | Self::WorkDone => EndedBy::User,
             Self::Preempted | Self::HostLost | Self::Failed => EndedBy::Provider,

@@ -9,7 +9,7 @@ use dormouse_units::{RequestId, TenantId, VmId};
 
 /// Part of a run's work that belongs to a tenant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Work {
+pub enum TenantWork {
     /// The tasks that are there from the beginning.
     Bag,
     /// The parallel jobs that are submitted while it runs.
@@ -21,7 +21,7 @@ pub enum Work {
     All,
 }
 
-impl Work {
+impl TenantWork {
     /// The word for this work in outputs.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -49,17 +49,17 @@ impl Work {
 /// The tenants of a run, each with its work. No kind of work belongs to two.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tenants {
-    work: Vec<Work>,
+    work: Vec<TenantWork>,
 }
 
-impl FromIterator<Work> for Tenants {
-    fn from_iter<I: IntoIterator<Item = Work>>(work: I) -> Self {
+impl FromIterator<TenantWork> for Tenants {
+    fn from_iter<I: IntoIterator<Item = TenantWork>>(work: I) -> Self {
         Self { work: work.into_iter().collect() }
     }
 }
 
-impl<const N: usize> From<[Work; N]> for Tenants {
-    fn from(work: [Work; N]) -> Self {
+impl<const N: usize> From<[TenantWork; N]> for Tenants {
+    fn from(work: [TenantWork; N]) -> Self {
         work.into_iter().collect()
     }
 }
@@ -67,13 +67,13 @@ impl<const N: usize> From<[Work; N]> for Tenants {
 impl Tenants {
     /// The work of each tenant, in their order.
     #[must_use]
-    pub fn work(&self) -> &[Work] {
+    pub fn all_work(&self) -> &[TenantWork] {
         &self.work
     }
 
     /// Ids of the tenants, in their order.
-    pub fn ids(&self) -> impl Iterator<Item = TenantId> + use<> {
-        (0..self.count()).map(TenantId::new)
+    pub fn tenant_ids(&self) -> impl Iterator<Item = TenantId> + use<> {
+        (0..self.tenant_count()).map(TenantId::new)
     }
 
     /// True if several tenants share the run.
@@ -84,50 +84,50 @@ impl Tenants {
 
     /// The tenant with exactly this kind of work.
     #[must_use]
-    pub fn with(&self, work: Work) -> Option<TenantId> {
-        self.ids().zip(&self.work).find(|(_, own)| **own == work).map(|(id, _)| id)
+    pub fn find_tenant(&self, work: TenantWork) -> Option<TenantId> {
+        self.tenant_ids().zip(&self.work).find(|(_, own)| **own == work).map(|(id, _)| id)
     }
 
     /// The tenant of the tasks that exist from the beginning.
     #[must_use]
     pub fn with_bag(&self) -> Option<TenantId> {
-        self.ids().zip(&self.work).find(|(_, own)| own.has_bag()).map(|(id, _)| id)
+        self.tenant_ids().zip(&self.work).find(|(_, own)| own.has_bag()).map(|(id, _)| id)
     }
 
     /// The tenant of the parallel jobs.
     #[must_use]
     pub fn with_jobs(&self) -> Option<TenantId> {
-        self.ids().zip(&self.work).find(|(_, own)| own.has_jobs()).map(|(id, _)| id)
+        self.tenant_ids().zip(&self.work).find(|(_, own)| own.has_jobs()).map(|(id, _)| id)
     }
 
     /// Work of a tenant; `None`: there is no such tenant.
     #[must_use]
-    pub fn work_of(&self, tenant: TenantId) -> Option<Work> {
+    pub fn work_of(&self, tenant: TenantId) -> Option<TenantWork> {
         self.work.get(tenant.get() as usize).copied()
     }
 
     /// Owner of a VM; the first tenant in a run without tenants.
     #[must_use]
-    pub fn owner(&self, vm: VmId) -> TenantId {
-        TenantId::new(vm.get() % self.count().max(1))
+    pub fn vm_owner(&self, vm: VmId) -> TenantId {
+        TenantId::new(vm.get() % self.tenant_count().max(1))
     }
 
     /// Owner of a wake-up.
     #[must_use]
-    pub fn sleeper(&self, token: u64) -> TenantId {
-        let tenant = token % u64::from(self.count().max(1));
+    pub fn wake_owner(&self, token: u64) -> TenantId {
+        let tenant = token % u64::from(self.tenant_count().max(1));
         TenantId::new(u32::try_from(tenant).unwrap_or_default())
     }
 
     /// Work of a VM's owner; `None`: there are no tenants.
     #[must_use]
-    pub fn work_on(&self, vm: VmId) -> Option<Work> {
-        self.work_of(self.owner(vm))
+    pub fn work_on(&self, vm: VmId) -> Option<TenantWork> {
+        self.work_of(self.vm_owner(vm))
     }
 
     /// True if a VM belongs to the tenant with this work; a single tenant owns all.
     #[must_use]
-    pub fn owns(&self, work: Work, vm: VmId) -> bool {
+    pub fn owns_vm(&self, work: TenantWork, vm: VmId) -> bool {
         !self.are_several() || self.work_on(vm) == Some(work)
     }
 
@@ -135,24 +135,25 @@ impl Tenants {
     /// belongs to another tenant.
     #[must_use]
     pub fn request_of(&self, vm: VmId) -> Option<RequestId> {
-        let is_requested = self.work_on(vm) == Some(Work::Requests);
-        is_requested.then(|| RequestId::new(self.numbers(self.owner(vm)).own_vm(vm).get()))
+        let is_requested = self.work_on(vm) == Some(TenantWork::Requests);
+        is_requested
+            .then(|| RequestId::new(self.tenant_numbers(self.vm_owner(vm)).own_vm(vm).get()))
     }
 
     /// The VM that serves a request; `None`: no tenant has requests.
     #[must_use]
     pub fn vm_of(&self, request: RequestId) -> Option<VmId> {
-        let tenant = self.with(Work::Requests)?;
-        Some(self.numbers(tenant).vm(VmId::new(request.get())))
+        let tenant = self.find_tenant(TenantWork::Requests)?;
+        Some(self.tenant_numbers(tenant).run_vm(VmId::new(request.get())))
     }
 
     /// Conversion between a tenant's own numbers and the run's.
     #[must_use]
-    pub fn numbers(&self, tenant: TenantId) -> TenantNumbers {
-        TenantNumbers { tenant: tenant.get(), tenants: self.count().max(1) }
+    pub fn tenant_numbers(&self, tenant: TenantId) -> TenantNumbers {
+        TenantNumbers { tenant: tenant.get(), tenants: self.tenant_count().max(1) }
     }
 
-    fn count(&self) -> u32 {
+    fn tenant_count(&self) -> u32 {
         u32::try_from(self.work.len()).unwrap_or(u32::MAX)
     }
 }
@@ -176,14 +177,14 @@ impl TenantNumbers {
 
     /// True if a VM of the run belongs to the tenant.
     #[must_use]
-    pub const fn owns(self, vm: VmId) -> bool {
+    pub const fn owns_vm(self, vm: VmId) -> bool {
         vm.get() % self.tenants == self.tenant
     }
 
     /// The run's number of the tenant's own VM. A number too large for the run becomes the largest
     /// one, which is refused.
     #[must_use]
-    pub const fn vm(self, own: VmId) -> VmId {
+    pub const fn run_vm(self, own: VmId) -> VmId {
         match own.get().checked_mul(self.tenants) {
             Some(first) if first <= u32::MAX - self.tenant => VmId::new(first + self.tenant),
             _ => {
@@ -202,7 +203,7 @@ impl TenantNumbers {
 
     /// The run's number of the tenant's own wake-up; one too large for the run becomes the largest.
     #[must_use]
-    pub fn wake(self, own: u64) -> u64 {
+    pub fn run_wake(self, own: u64) -> u64 {
         let (tenant, tenants) = (u64::from(self.tenant), u64::from(self.tenants));
         let outside = own.checked_mul(tenants).and_then(|first| first.checked_add(tenant));
         // The largest that is the tenant's.
@@ -222,41 +223,43 @@ mod tests {
 
     #[test]
     fn no_two_tenants_have_a_number_and_each_gets_its_own_back() {
-        let tenants = Tenants::from([Work::Bag, Work::Jobs, Work::Requests]);
+        let tenants = Tenants::from([TenantWork::Bag, TenantWork::Jobs, TenantWork::Requests]);
         let mut seen = std::collections::BTreeSet::new();
-        for tenant in tenants.ids() {
-            let numbers = tenants.numbers(tenant);
+        for tenant in tenants.tenant_ids() {
+            let numbers = tenants.tenant_numbers(tenant);
             for own in (0..50).map(VmId::new) {
-                let vm = numbers.vm(own);
+                let vm = numbers.run_vm(own);
                 assert!(seen.insert(vm), "{vm} twice");
-                assert_eq!((numbers.own_vm(vm), tenants.owner(vm)), (own, tenant));
-                let token = numbers.wake(own.get().into());
+                assert_eq!((numbers.own_vm(vm), tenants.vm_owner(vm)), (own, tenant));
+                let token = numbers.run_wake(own.get().into());
                 assert_eq!(numbers.own_wake(token), u64::from(own.get()));
-                assert_eq!(tenants.sleeper(token), tenant);
+                assert_eq!(tenants.wake_owner(token), tenant);
             }
             // Of those that are too large the number is not kept, but whose they are.
-            let (vm, token) = (numbers.vm(VmId::new(u32::MAX)), numbers.wake(u64::MAX));
-            assert_eq!((tenants.owner(vm), tenants.sleeper(token)), (tenant, tenant));
+            let (vm, token) = (numbers.run_vm(VmId::new(u32::MAX)), numbers.run_wake(u64::MAX));
+            assert_eq!((tenants.vm_owner(vm), tenants.wake_owner(token)), (tenant, tenant));
         }
-        let alone = Tenants::from([Work::All]);
-        let numbers = alone.numbers(TenantId::new(0));
-        assert_eq!((numbers.vm(VmId::new(7)), numbers.are_same()), (VmId::new(7), true));
+        let alone = Tenants::from([TenantWork::All]);
+        let numbers = alone.tenant_numbers(TenantId::new(0));
+        assert_eq!((numbers.run_vm(VmId::new(7)), numbers.are_same()), (VmId::new(7), true));
     }
 
     #[test]
     fn a_vm_says_whose_it_is_and_for_which_request() {
-        let tenants = Tenants::from([Work::Bag, Work::Requests]);
+        let tenants = Tenants::from([TenantWork::Bag, TenantWork::Requests]);
         let (bag, requested) = (VmId::new(6), VmId::new(7));
-        assert_eq!(tenants.work_on(bag), Some(Work::Bag));
+        assert_eq!(tenants.work_on(bag), Some(TenantWork::Bag));
         assert_eq!(
             (tenants.request_of(bag), tenants.request_of(requested)),
             (None, Some(RequestId::new(3)))
         );
         assert_eq!(tenants.vm_of(RequestId::new(3)), Some(requested));
-        assert!(tenants.owns(Work::Bag, bag) && !tenants.owns(Work::Bag, requested));
+        assert!(
+            tenants.owns_vm(TenantWork::Bag, bag) && !tenants.owns_vm(TenantWork::Bag, requested)
+        );
         assert_eq!((tenants.with_bag(), tenants.with_jobs()), (Some(TenantId::new(0)), None));
         // Whoever is alone has all; nobody has anything.
-        assert!(Tenants::from([Work::All]).owns(Work::Bag, requested));
+        assert!(Tenants::from([TenantWork::All]).owns_vm(TenantWork::Bag, requested));
         let nobody = Tenants::default();
         assert_eq!((nobody.work_on(bag), nobody.vm_of(RequestId::new(1))), (None, None));
     }

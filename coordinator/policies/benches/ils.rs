@@ -9,8 +9,8 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use dormouse_cloud::{Catalogue, InstanceType, Limits};
-use dormouse_model::{Bag, CheckpointConfig, Scheme, Task};
+use dormouse_cloud::{Catalogue, InstanceType, VmLimits};
+use dormouse_model::{Bag, CheckpointConfig, CheckpointScheme, Task};
 use dormouse_policies::{BagSchedulerConfig, BagSchedulerName, plan};
 use dormouse_samples::{ReportError, Samples};
 use dormouse_units::{Bytes, Ppm, Price, Span};
@@ -18,7 +18,7 @@ use dormouse_units::{Bytes, Ppm, Price, Span};
 fn main() -> Result<(), ReportError> {
     let (bag, catalogue) = (j100(), regular_types());
     let budget = CheckpointConfig {
-        scheme: Scheme::Budget(Ppm::new(100_000)),
+        scheme: CheckpointScheme::Budget(Ppm::new(100_000)),
         fixed: Span::from_micros(12_995_000),
         per_megabyte: Span::from_micros(40_000),
         on: dormouse_model::CheckpointOn::All,
@@ -117,7 +117,7 @@ fn regular_types() -> Catalogue {
         mflops,
         on_demand: Some(Price::from_nanos_per_hour(on_demand)),
         spot: Some(Price::from_nanos_per_hour(spot)),
-        limits: Limits { spot: 3, on_demand: 3 },
+        limits: VmLimits { spot: 3, on_demand: 3 },
         burstable: None,
     };
     let types = [

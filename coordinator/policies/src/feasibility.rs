@@ -79,7 +79,7 @@ pub(crate) fn check_problem(
             Market::OnDemand => "non-burstable on-demand type",
             Market::Spot => "non-burstable spot type",
         };
-        let (scheduler, known) = (config.name.as_str(), catalogue.names());
+        let (scheduler, known) = (config.name.as_str(), catalogue.list_names());
         return Err(PlanError::NothingOffered { scheduler, what, known });
     }
     let offers: Vec<Offer> = usable_offers(problem, how.market).into_iter().map(|u| u.0).collect();
@@ -197,7 +197,7 @@ pub(crate) fn check_fleet(given: &SchedulerInput<'_>) -> Result<(), PlanError> {
         }
     }
     if runs_on.is_empty() {
-        let (scheduler, known) = (config.name.as_str(), catalogue.names());
+        let (scheduler, known) = (config.name.as_str(), catalogue.list_names());
         return Err(PlanError::NothingOffered { scheduler, what: "VM in its fleet", known });
     }
     check_tasks(problem, bag, &runs_on)

@@ -52,5 +52,5 @@ pub use parameters::{Own, ParameterSchema};
 pub use plan::Plan;
 pub use planned_bill::planned_bill;
 pub use planner::{build, plan};
-pub use policy::{GivenUp, Hearing, Policy};
+pub use policy::{Delivery, GivenUp, Policy};
 pub use schedulers::BagSchedulerName;

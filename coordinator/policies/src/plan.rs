@@ -107,11 +107,11 @@ impl Plan {
             let Some(offer) = catalogue.get(kind) else {
                 return bad(format!(
                     "VM {n} is a {kind}, which the catalogue doesn't have ({})",
-                    catalogue.names()
+                    catalogue.list_names()
                 ));
             };
             let alike = |v: &&PlannedVm| v.kind == *kind && v.market == market;
-            let (count, limit) = (self.vms.iter().filter(alike).count(), offer.limit(market));
+            let (count, limit) = (self.vms.iter().filter(alike).count(), offer.vm_limit(market));
             if count > limit as usize {
                 return bad(format!(
                     "it has {count} {market} VMs of type {kind}; the limit is {limit}"

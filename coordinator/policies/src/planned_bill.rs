@@ -1,6 +1,6 @@
 //! Cost of a plan's VMs, billed like those of a run.
 
-use dormouse_cloud::{Catalogue, EndedBy, InstanceType, Market, Meter, Terms};
+use dormouse_cloud::{BillingMeter, Catalogue, EndedBy, InstanceType, Market, ProviderTerms};
 use dormouse_model::{PlannedVm, Setup};
 use dormouse_units::{Money, Span, Time};
 
@@ -68,21 +68,21 @@ fn bill_vm(
     kind: &InstanceType,
     market: Market,
     (boot, until): (Span, Time),
-    terms: &Terms,
+    terms: &ProviderTerms,
 ) -> Option<Money> {
-    let (prices, from) = (terms.prices(), Time::ZERO);
-    let first = prices.at(kind, market, from)?;
-    let bid = kind.bid(market, terms.default_bid);
-    let mut meter = Meter::launched(from, first, terms.billing).at_most(bid);
-    meter.start(from + boot);
+    let (prices, from) = (terms.price_source(), Time::ZERO);
+    let first = prices.price_at(kind, market, from)?;
+    let bid = kind.default_bid(market, terms.default_bid);
+    let mut meter = BillingMeter::start_at_launch(from, first, terms.billing).at_most(bid);
+    meter.start_charging(from + boot);
     let next = |at| prices.next_change(&kind.name, at).filter(|at| *at < until);
     let mut change = next(from).filter(|_| market == Market::Spot);
     while let Some(at) = change {
-        if let Some(price) = prices.at(kind, market, at) {
-            meter.reprice(at, price);
+        if let Some(price) = prices.price_at(kind, market, at) {
+            meter.change_price(at, price);
         }
         change = next(at);
     }
-    meter.end(until, EndedBy::User);
-    Some(meter.settled(terms.tariff))
+    meter.end_charging(until, EndedBy::User);
+    Some(meter.settled_cost(terms.tariff))
 }

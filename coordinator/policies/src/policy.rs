@@ -5,13 +5,13 @@ use dormouse_units::Time;
 
 /// Delivery of an instant's notices to a policy: one at a time, or all at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Hearing {
+pub enum Delivery {
     /// One notice after the other: its decisions are carried out before it hears the next.
     #[default]
-    Each,
+    Immediate,
     /// All notices of an instant, once no more are to come. Such a policy hears only of
     /// submissions, VMs that come and go, and tasks that end: of what it can decide on.
-    Instants,
+    EndOfInstant,
 }
 
 /// Something that a policy has given up.
@@ -27,8 +27,8 @@ pub enum GivenUp {
 /// the same times always get the same decisions.
 pub trait Policy: std::fmt::Debug + Send {
     /// Delivery of an instant's notices to the policy.
-    fn hearing(&self) -> Hearing {
-        Hearing::Each
+    fn hearing(&self) -> Delivery {
+        Delivery::Immediate
     }
 
     /// True if the policy has work for VMs whose price exceeds its bid, and waits for a lower one.

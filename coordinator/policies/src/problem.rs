@@ -2,8 +2,8 @@
 
 use std::cmp::Reverse;
 
-use dormouse_cloud::{Burstable, Catalogue, Limits, Market};
-use dormouse_model::{Bag, CheckpointConfig, Followers, PlannedTask, Task};
+use dormouse_cloud::{BurstableTerms, Catalogue, Market, VmLimits};
+use dormouse_model::{Bag, CheckpointConfig, PlannedTask, Task, TaskFollowers};
 use dormouse_units::{Bytes, Mode, Ppm, Price, Span, TaskId, TypeName};
 
 use crate::{CheckpointPlan, CheckpointPlanning};
@@ -32,12 +32,12 @@ pub(crate) struct KnownType {
     pub(crate) vcpus: usize,
     pub(crate) memory: Bytes,
     pub(crate) mflops: u64,
-    pub(crate) burstable: Option<Burstable>,
+    pub(crate) burstable: Option<BurstableTerms>,
     /// The memory of the VM if it can keep a vCPU idle; `None` if any tasks of the bag, one per
     /// vCPU, fit together.
     pub(crate) memory_limit: Option<Bytes>,
     prices: [Option<Price>; 2],
-    limits: Limits,
+    limits: VmLimits,
 }
 
 /// The work of a task on a type.
@@ -73,7 +73,7 @@ pub(crate) struct SchedulingProblem {
     longest: Vec<Span>,
     /// The tasks that are planned, the longest first: all of a whole problem.
     by_length: Vec<TaskId>,
-    followers: Followers,
+    followers: TaskFollowers,
     /// Time that each task has to end before the deadline to leave room for its successors; empty
     /// where no task follows another.
     behind: Vec<Span>,
@@ -169,11 +169,11 @@ impl SchedulingProblem {
         longest.resize(bag.tasks.len(), Span::ZERO);
         let mut by_length: Vec<_> = (0_u32..).map(TaskId::new).zip(&longest).collect();
         by_length.sort_by_key(|&(task, length)| (Reverse(length), task));
-        let followers = Followers::new(&bag.tasks);
+        let followers = TaskFollowers::new(&bag.tasks);
         let boot = catalogue.boot;
         let takeover_boot = takeover_boot.unwrap_or(boot);
         let length = |task: TaskId| longest.get(task.get() as usize).copied().unwrap_or_default();
-        let chain = followers.behind(length).into_iter();
+        let chain = followers.longest_behind(length).into_iter();
         // Where followers get a VM of their own it has to boot first.
         let with_boot = |chain| if chain == Span::ZERO { chain } else { chain + takeover_boot };
         let behind = chain.map(with_boot).collect();
@@ -304,7 +304,7 @@ impl SchedulingProblem {
     }
 
     /// Dependencies between tasks: the followers of each.
-    pub(crate) fn followers(&self) -> &Followers {
+    pub(crate) fn followers(&self) -> &TaskFollowers {
         &self.followers
     }
 

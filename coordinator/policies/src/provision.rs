@@ -52,7 +52,7 @@ impl BuyingOrder {
         if !kinds.is_empty() {
             feasibility::check_tasks(problem, bag, &kinds)?;
         }
-        let (scheduler, known) = (config.name.as_str(), catalogue.names());
+        let (scheduler, known) = (config.name.as_str(), catalogue.list_names());
         let what = "regular type on which every task can run";
         Err(PlanError::NothingOffered { scheduler, what, known })
     }

@@ -169,7 +169,7 @@ impl BagSchedulerName {
             return fleet.iter().map(|fleet| fleet.kind.clone()).collect();
         }
         let offered = types.values().filter(|kind| {
-            [Market::Spot, Market::OnDemand].into_iter().any(|market| kind.limit(market) > 0)
+            [Market::Spot, Market::OnDemand].into_iter().any(|market| kind.vm_limit(market) > 0)
                 && bag.tasks.iter().any(|task| task.runtime.contains_key(&kind.name))
         });
         offered.map(|kind| kind.name.clone()).collect()

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use dormouse_model::{Decision, Notice};
 use dormouse_policies::program::{ProgramConfig, ProgramProcessors};
-use dormouse_policies::{Hearing, Policy};
+use dormouse_policies::{Delivery, Policy};
 use dormouse_units::Time;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -25,7 +25,7 @@ use crate::{Hello, PROTOCOL, ProgramError};
 pub fn start(
     config: &ProgramConfig,
     hello: &Hello,
-    hearing: Hearing,
+    hearing: Delivery,
     stderr: &StandardError,
 ) -> Result<Box<dyn Policy>, ProgramError> {
     config.check()?;
@@ -64,7 +64,7 @@ struct ProgramScheduler {
     /// The command as the user wrote it.
     name: String,
     limit: Duration,
-    hearing: Hearing,
+    hearing: Delivery,
     /// Names of the notices that the program receives; `None`: all.
     hears: Option<Vec<&'static str>>,
     /// Number of lines that the program has written.
@@ -196,7 +196,7 @@ impl ProgramScheduler {
 }
 
 impl Policy for ProgramScheduler {
-    fn hearing(&self) -> Hearing {
+    fn hearing(&self) -> Delivery {
         self.hearing
     }
 
@@ -243,12 +243,12 @@ struct LinkedScheduler {
     name: String,
     /// Delivery of notices that repeated runs use. It follows from the kind of work, whatever the
     /// scheduler itself says.
-    hearing: Hearing,
+    hearing: Delivery,
     failure: Option<String>,
 }
 
 impl Policy for LinkedScheduler {
-    fn hearing(&self) -> Hearing {
+    fn hearing(&self) -> Delivery {
         self.hearing
     }
 

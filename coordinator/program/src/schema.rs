@@ -21,7 +21,7 @@ pub fn schema() -> Value {
     let mut all = heard.take_definitions(true);
     // Decisions are in both. A scheduler may leave out what dormouse always writes.
     all.extend(said.take_definitions(true));
-    all.extend(wire::definitions());
+    all.extend(wire::quantity_definitions());
     let notices = name_variants(&mut all, "Notice", "notice");
     name_variants(&mut all, "Decision", "decision");
     all["Wants"]["properties"]["hears"]["items"]["enum"] = notices.into();

@@ -11,7 +11,7 @@ use std::time::Instant;
 use dormouse_cloud::PriceTrace;
 use dormouse_samples::{ReportError, Samples};
 use dormouse_spot::{SpotJob, SpotRecord, SpotScheme};
-use dormouse_units::{Price, Span, Stream, Time};
+use dormouse_units::{Price, RandomStream, Span, Time};
 
 const YEAR: u64 = 365 * 86_400;
 
@@ -44,13 +44,14 @@ fn main() -> Result<(), ReportError> {
 
 /// Prices that wander around a level of their own between $.03 and $1.90.
 fn year(n: u64, changes: usize) -> PriceTrace {
-    let mut chance = Stream::new(1, "bench", n);
+    let mut chance = RandomStream::new(1, "bench", n);
     let level = 0.03 * 1.068_f64.powi(i32::try_from(n).unwrap_or(0));
     let mut now = Time::ZERO;
     let steps = (0..changes).map(|_| {
-        let price = Price::from_usd_per_hour(level * chance.lognormal(0.08)).unwrap_or_default();
+        let price =
+            Price::from_usd_per_hour(level * chance.draw_lognormal(0.08)).unwrap_or_default();
         let step = (now, price);
-        now += chance.exponential(Span::from_secs(YEAR / changes as u64));
+        now += chance.draw_exponential(Span::from_secs(YEAR / changes as u64));
         step
     });
     PriceTrace::new(steps.collect())

@@ -1,6 +1,6 @@
 //! A job under each scheme, over a record of prices (ACC paper, sections V and VI), and the time of its next checkpoint.
 
-use dormouse_model::Knows;
+use dormouse_model::AdaptKnowledge;
 use dormouse_units::{Money, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,7 @@ pub struct SpotJob {
     /// Time between two decisions of ADAPT.
     pub every: Span,
     /// Which prices ADAPT may use.
-    pub knows: Knows,
+    pub knows: AdaptKnowledge,
     /// Time between two price queries of ACC after it has ended an instance; zero: it learns of
     /// each change.
     pub query: Span,
@@ -42,7 +42,7 @@ impl SpotJob {
             restart: minutes(5),
             look: minutes(1),
             every: minutes(10),
-            knows: Knows::Past,
+            knows: AdaptKnowledge::Past,
             query: Span::ZERO,
         }
     }
@@ -268,7 +268,7 @@ pub struct UnkeptWork {
     /// Time between two decisions of ADAPT.
     pub every: Span,
     /// Prices that ADAPT may use.
-    pub knows: Knows,
+    pub knows: AdaptKnowledge,
 }
 
 impl SpotScheme {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use dormouse_cloud::PriceTrace;
-use dormouse_model::Knows;
+use dormouse_model::AdaptKnowledge;
 use dormouse_units::{Money, Price, Span, Time};
 
 /// One hour, the unit in which an instance is charged.
@@ -95,14 +95,14 @@ impl<'a> SpotRecord<'a> {
 
     /// True if the price is above the bid at this time.
     pub(super) fn is_above(&self, at: Time) -> bool {
-        self.trace.at(at).is_none_or(|price| price > self.bid)
+        self.trace.price_at(at).is_none_or(|price| price > self.bid)
     }
 
     /// Cost of the first `hours` hours of an instance launched at `launched`: each costs the price
     /// at its beginning.
     pub(super) fn cost_of_hours(&self, launched: Time, hours: u64) -> Money {
         let begins = (0..hours).map(|n| launched + HOUR.times(n));
-        begins.map(|at| self.trace.at(at).unwrap_or_default().for_span(HOUR)).sum()
+        begins.map(|at| self.trace.price_at(at).unwrap_or_default().for_span(HOUR)).sum()
     }
 
     /// Fraction of the record during which an instance can be had; 0 for an empty record.
@@ -132,18 +132,18 @@ impl<'a> SpotRecord<'a> {
     /// instance that could be had as the record began counts from there.
     pub(super) fn part_taken(
         &self,
-        (knows, at): (Knows, Time),
+        (knows, at): (AdaptKnowledge, Time),
         age: Span,
         [from, to]: [Span; 2],
     ) -> f64 {
         let all = self.uptimes.len();
         let known = match knows {
-            Knows::Past => self.available.partition_point(|(_, end)| *end <= at).min(all),
-            Knows::WholeRecord => all,
+            AdaptKnowledge::Past => self.available.partition_point(|(_, end)| *end <= at).min(all),
+            AdaptKnowledge::WholeRecord => all,
         };
         let by = |span: Span| match knows {
-            Knows::Past => self.ended.up_to(known, span),
-            Knows::WholeRecord => self.uptimes.partition_point(|uptime| *uptime <= span),
+            AdaptKnowledge::Past => self.ended.up_to(known, span),
+            AdaptKnowledge::WholeRecord => self.uptimes.partition_point(|uptime| *uptime <= span),
         };
         let left = known - by(age);
         if left == 0 {

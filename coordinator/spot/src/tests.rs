@@ -4,8 +4,8 @@
 
 mod oracle;
 
-use dormouse_cloud::{Charge, EndedBy, PriceTrace, TariffName};
-use dormouse_model::Knows;
+use dormouse_cloud::{ChargedInterval, EndedBy, PriceTrace, TariffName};
+use dormouse_model::AdaptKnowledge;
 use dormouse_units::{Price, Span, Time};
 use proptest::prelude::*;
 
@@ -58,7 +58,7 @@ fn a_job_by_hand() {
     assert_eq!(of(Adapt), (310, 5 + 15, 1, 100));
     // ADAPT with the whole record known: 90 min are kept by 1:35, 5 lost; 5 + 30 min, one hour.
     let record = SpotRecord::new(&prices, cents(7), at(10_000));
-    let oracle = SpotJob { knows: Knows::WholeRecord, ..SpotJob::with_work(minutes(120)) };
+    let oracle = SpotJob { knows: AdaptKnowledge::WholeRecord, ..SpotJob::with_work(minutes(120)) };
     let outcome = oracle.run(Adapt, &record, Time::ZERO).unwrap();
     assert_eq!((outcome.took, outcome.lost, outcome.checkpoints), (minutes(215), minutes(5), 1));
     // The price passes the bid between ACC's looks at 1:54 and 1:59: all is lost.
@@ -183,10 +183,10 @@ proptest! {
         let edges = prices.steps().iter().map(|step| step.0).filter(|at| *at > from && *at < to);
         let mut edges: Vec<_> = [from].into_iter().chain(edges).chain([to]).collect();
         edges.dedup();
-        let charge = |pair: &[Time]| Charge { from: pair[0], until: pair[1], price: prices.at(pair[0]).unwrap() };
+        let charge = |pair: &[Time]| ChargedInterval { from: pair[0], until: pair[1], price: prices.price_at(pair[0]).unwrap() };
         let used: Vec<_> = edges.windows(2).map(charge).collect();
         let hours = (lasts / 60, lasts.div_ceil(60));
-        let owed = |by| TariffName::Hour.rule().owed(&used, by);
+        let owed = |by| TariffName::Hour.tariff_rule().money_owed(&used, by);
         prop_assert_eq!(record.cost_of_hours(from, hours.0), owed(EndedBy::Provider));
         prop_assert_eq!(record.cost_of_hours(from, hours.1), owed(EndedBy::User));
     }

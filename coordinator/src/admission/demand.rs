@@ -2,55 +2,58 @@
 
 use std::collections::BTreeSet;
 
-use dormouse_cloud::{Fleet, Host, Market, Want};
+use dormouse_cloud::{HostFleet, Market, PlacementRequest, ResourceVector};
 use dormouse_model::Setup;
-use dormouse_units::{HostId, Stream, Time, TypeName, VmId};
+use dormouse_units::{HostId, RandomStream, Time, TypeName, VmId};
 
-/// What a scheduler may want of the hosts at once.
+/// VMs and hosts that a scheduler may want at once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Demand {
-    /// The vCPUs of each VM that may run at once, in the order in which they are launched.
+pub struct RunDemand {
+    /// vCPUs of each VM that may run at once, in the order of their launches.
     pub vms: Vec<u32>,
-    /// The types that may be launched: on some host there is room for one of each.
+    /// Types that may be launched; some host must have room for one of each.
     pub kinds: BTreeSet<TypeName>,
-    /// What each host is to offer, in the order in which they come, where the experiment says what hosts
-    /// the provider has; none: all they have. One for which there is none offers nothing.
-    pub hosts: Vec<Host>,
+    /// Room that each host offers, in the order of their arrival, if the experiment specifies the provider's hosts;
+    /// empty: each offers all it has. A host beyond this list offers nothing.
+    pub hosts: Vec<ResourceVector>,
 }
 
-impl Demand {
-    /// Most vCPUs that may be busy at once.
+impl RunDemand {
+    /// Returns the largest number of vCPUs that may be busy at once.
     #[must_use]
-    pub fn vcpus(&self) -> u32 {
+    pub fn busy_vcpus(&self) -> u32 {
         self.vms.iter().fold(0, |sum, vcpus| sum.saturating_add(*vcpus))
     }
 
-    /// The demand of a provider with these hosts, each offered whole with all its vCPUs busy.
+    /// Makes the demand of a provider with these hosts, each offered whole with all its vCPUs busy.
     #[must_use]
-    pub fn of_hosts(hosts: &[Host], kinds: BTreeSet<TypeName>) -> Self {
+    pub fn of_hosts(hosts: &[ResourceVector], kinds: BTreeSet<TypeName>) -> Self {
         Self { vms: hosts.iter().map(|host| host.vcpus).collect(), kinds, hosts: hosts.to_vec() }
     }
 
-    /// What the n-th host, which holds so much, is to offer.
-    pub(super) fn offered(&self, n: usize, holds: Host) -> Host {
+    /// Returns the room that the n-th host offers, which holds `holds`.
+    pub(super) fn offer_nth(&self, n: usize, holds: ResourceVector) -> ResourceVector {
         match self.hosts.get(n) {
-            Some(said) => Host {
+            Some(said) => ResourceVector {
                 vcpus: holds.vcpus.min(said.vcpus),
                 memory: holds.memory.min(said.memory),
                 disk: holds.disk.min(said.disk),
                 filled: holds.filled,
             },
             None if self.hosts.is_empty() => holds,
-            None => Host { vcpus: 0, ..holds },
+            None => ResourceVector { vcpus: 0, ..holds },
         }
     }
 
-    /// The first of its hosts that is none of those that are there.
-    pub(crate) fn vacant<'a>(&self, there: impl Iterator<Item = &'a Host>) -> usize {
-        let mut left: Vec<(usize, &Host)> = self.hosts.iter().enumerate().collect();
+    /// Returns the index of the first specified host that isn't among those there.
+    pub(crate) fn first_vacant<'a>(
+        &self,
+        there: impl Iterator<Item = &'a ResourceVector>,
+    ) -> usize {
+        let mut left: Vec<(usize, &ResourceVector)> = self.hosts.iter().enumerate().collect();
         for host in there {
             // What is there offers just what is said of one, so that a larger one is not taken for it.
-            let is_it = |said: &Host| {
+            let is_it = |said: &ResourceVector| {
                 (said.vcpus, said.memory, said.disk) == (host.vcpus, host.memory, host.disk)
             };
             if let Some(n) = left.iter().position(|(_, said)| is_it(said)) {
@@ -60,36 +63,36 @@ impl Demand {
         left.first().map_or(self.hosts.len(), |(n, _)| *n)
     }
 
-    /// Whether this is all that the n-th host is to offer.
-    pub(super) fn is_whole(&self, n: usize, offer: &Host) -> bool {
+    /// Returns whether an offer is all that the n-th host is to offer.
+    pub(super) fn is_whole(&self, n: usize, offer: &ResourceVector) -> bool {
         self.hosts.get(n).is_none_or(|said| is_whole(offer, said))
     }
 
-    /// How many of its VMs find a host, one placed after the other as the provider does. They fill
-    /// memory as the setup says, in which the first of as many vCPUs as the machine for parallel jobs
-    /// is that one. Where hosts are said it is how many of them are there.
-    pub(super) fn placed(&self, offers: &[Host], setup: &Setup) -> usize {
+    /// Returns the number of VMs that fit on a host when they are placed one after the other as the provider does,
+    /// where the first VM of as many vCPUs as the machine for parallel jobs is that machine. If hosts are specified
+    /// it is the number of these that are there.
+    pub(super) fn count_placed(&self, offers: &[ResourceVector], setup: &Setup) -> usize {
         if !self.hosts.is_empty() {
             let both = self.hosts.iter().zip(offers);
             return both.take_while(|(said, offer)| is_whole(offer, said)).count();
         }
-        let mut fleet = Fleet::default();
+        let mut fleet = HostFleet::default();
         for (id, offer) in (0..).map(HostId::new).zip(offers) {
-            fleet.join(id, *offer);
+            fleet.add_host(id, *offer);
         }
-        let mut placer = setup.terms.placement.placer();
-        let rooms = self.rooms(setup);
-        let mut place = |(vm, room): (u32, &Host)| {
-            let want = Want { room: *room, market: Market::OnDemand };
-            let chance = &mut Stream::new(setup.seed, "placement", vm.into());
-            let (host, _) = placer.choose(Time::ZERO, &want, &fleet, chance)?;
-            fleet.place(host, VmId::new(vm), *room, want.market).then_some(())
+        let mut placer = setup.terms.placement.make_placer();
+        let rooms = self.vm_rooms(setup);
+        let mut place = |(vm, room): (u32, &ResourceVector)| {
+            let want = PlacementRequest { room: *room, market: Market::OnDemand };
+            let chance = &mut RandomStream::new(setup.seed, "placement", vm.into());
+            let (host, _) = placer.choose_host(Time::ZERO, &want, &fleet, chance)?;
+            fleet.place_vm(host, VmId::new(vm), *room, want.market).then_some(())
         };
         (0..).zip(&rooms).map_while(&mut place).count()
     }
 
-    /// What each of its VMs takes of its host.
-    fn rooms(&self, setup: &Setup) -> Vec<Host> {
+    /// Returns the room that each VM takes on its host.
+    fn vm_rooms(&self, setup: &Setup) -> Vec<ResourceVector> {
         let kinds = setup.memory_filled();
         let vcpus_of = |kind| setup.catalogue.get(kind).map_or(0, |kind| kind.vcpus);
         let is_machine = |kind: &&TypeName| setup.is_two_tier(kind);
@@ -100,14 +103,14 @@ impl Demand {
                 None => kinds.keys().find(|kind| !is_machine(kind) && vcpus_of(kind) == *vcpus),
             };
             let filled = kind.and_then(|kind| kinds.get(kind)).copied().unwrap_or_default();
-            Host { filled, ..Host::of_vcpus(*vcpus) }
+            ResourceVector { filled, ..ResourceVector::of_vcpus(*vcpus) }
         };
         self.vms.iter().map(room).collect()
     }
 }
 
-/// Whether a host offers all that is said of it.
-fn is_whole(offer: &Host, said: &Host) -> bool {
+/// Returns whether an offer has everything that is specified of a host.
+fn is_whole(offer: &ResourceVector, said: &ResourceVector) -> bool {
     offer.vcpus >= said.vcpus && offer.memory >= said.memory && offer.disk >= said.disk
 }
 
@@ -119,13 +122,13 @@ mod tests {
 
     #[test]
     fn a_host_stands_for_one_that_is_said_to_have_no_more() {
-        let host = |vcpus, memory| Host::new(vcpus, Bytes::new(memory));
-        let demand = Demand::of_hosts(&[host(8, 100), host(8, 50)], BTreeSet::new());
-        let vacant = |there: &[Host]| demand.vacant(there.iter());
+        let host = |vcpus, memory| ResourceVector::new(vcpus, Bytes::new(memory));
+        let demand = RunDemand::of_hosts(&[host(8, 100), host(8, 50)], BTreeSet::new());
+        let vacant = |there: &[ResourceVector]| demand.first_vacant(there.iter());
         assert_eq!([vacant(&[]), vacant(&[host(8, 100)]), vacant(&[host(8, 50)])], [0, 1, 0]);
         assert_eq!(vacant(&[host(8, 50), host(8, 100)]), 2, "all are there");
-        let whole = |memory| demand.is_whole(1, &demand.offered(1, host(9, memory)));
+        let whole = |memory| demand.is_whole(1, &demand.offer_nth(1, host(9, memory)));
         assert_eq!([whole(49), whole(50), whole(51)], [false, true, true]);
-        assert!(Demand::default().is_whole(0, &host(1, 0)), "nobody said what it is to have");
+        assert!(RunDemand::default().is_whole(0, &host(1, 0)), "nobody said what it is to have");
     }
 }

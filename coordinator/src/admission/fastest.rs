@@ -2,31 +2,31 @@
 
 use dormouse_units::Speedup;
 
-use super::{Admission, Request};
+use super::{AdmissionRequest, RunAdmission};
 
-/// The least speed-up there is.
+/// Smallest speed-up.
 const LEAST: f64 = 0.001;
 
-impl Request<'_> {
-    /// What fits at the least speed-up there is; `None`: the hosts can't hold it at any.
+impl AdmissionRequest<'_> {
+    /// Returns the admission at the smallest speed-up; `None`: the hosts can't hold the run at any.
     #[must_use]
-    pub fn slowest(&self) -> Option<Admission> {
-        self.at(LEAST)
+    pub fn at_slowest(&self) -> Option<RunAdmission> {
+        self.admit_at(LEAST)
     }
 
-    /// The highest whole speed-up at which the hosts hold it, if they do at 1: what fits at one does
-    /// at every lower one.
+    /// Returns the largest whole speed-up at which the hosts hold the run; `None`: not even at 1. What fits at one
+    /// speed-up fits at every lower one.
     #[must_use]
-    pub fn fastest(&self) -> Option<f64> {
-        highest(|speedup| self.at(speedup).is_some())
+    pub fn fastest_speedup(&self) -> Option<f64> {
+        highest_fitting(|speedup| self.admit_at(speedup).is_some())
     }
 
-    fn at(&self, speedup: f64) -> Option<Admission> {
-        Self { speedup: Speedup::from_f64(speedup)?, ..*self }.admit().ok()
+    fn admit_at(&self, speedup: f64) -> Option<RunAdmission> {
+        Self { speedup: Speedup::from_f64(speedup)?, ..*self }.admit_run().ok()
     }
 }
 
-fn highest(fits: impl Fn(f64) -> bool) -> Option<f64> {
+fn highest_fitting(fits: impl Fn(f64) -> bool) -> Option<f64> {
     let (mut low, mut high) = (0_u32, 1_000_000);
     while low < high {
         let middle = (low + high).div_ceil(2);
@@ -46,8 +46,8 @@ mod tests {
     #[test]
     fn the_highest_that_fits_is_found() {
         for most in [1.0, 17.0, 999_999.0, 1e6] {
-            assert_eq!(highest(|s| s <= most), Some(most));
+            assert_eq!(highest_fitting(|s| s <= most), Some(most));
         }
-        assert_eq!(highest(|s| s < 1.0), None);
+        assert_eq!(highest_fitting(|s| s < 1.0), None);
     }
 }

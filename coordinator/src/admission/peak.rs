@@ -5,23 +5,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use dormouse_model::{Effect, Step};
 use dormouse_units::{Time, VmId};
 
-/// Room beyond the rehearsal's peak, in percent: live, tasks end a little earlier or later,
-/// and a scheduler may then want another VM or two.
+/// Extra room beyond the rehearsal's peak, in percent: live tasks end a little earlier or later, and a scheduler may
+/// then want another VM or two.
 const MARGIN_PERCENT: u32 = 15;
 
-/// The VMs of a run that are alive and not hibernated when they have most vCPUs together.
+/// Finds the VMs of a run that are awake when they have the most vCPUs in total.
 #[derive(Clone, Debug, Default)]
-pub struct Peak {
-    /// The vCPUs of each VM that is alive, and whether it is awake.
+pub struct VcpuPeak {
+    /// vCPUs of each living VM, and whether it is awake.
     alive: BTreeMap<VmId, (u32, bool)>,
     vms: Vec<u32>,
-    /// When its last step was.
+    /// Time of the last step.
     pub last: Time,
 }
 
-impl Peak {
-    /// The next step of the run.
-    pub fn see(&mut self, step: &Step) {
+impl VcpuPeak {
+    /// Takes note of the next step of the run.
+    pub fn take_step(&mut self, step: &Step) {
         self.last = step.at;
         for effect in &step.effects {
             match effect {
@@ -45,9 +45,8 @@ impl Peak {
         }
     }
 
-    /// The vCPUs of each of these VMs in the order of their launch, and then of more of the same
-    /// that a live run may want, the largest that fit first; what is left of that room is less
-    /// than any of them.
+    /// Returns the vCPUs of the VMs at the peak in the order of their launch, followed by further VMs of the same
+    /// sizes within the extra room, the largest that fit first.
     #[must_use]
     pub fn with_room(self) -> Vec<u32> {
         let mut vms = self.vms;
@@ -69,7 +68,7 @@ mod tests {
 
     #[test]
     fn the_room_is_for_more_of_the_same_vms() {
-        let with_room = |vms| Peak { vms, ..Peak::default() }.with_room();
+        let with_room = |vms| VcpuPeak { vms, ..VcpuPeak::default() }.with_room();
         assert_eq!(with_room(vec![2; 10]), [vec![2; 11], vec![1]].concat());
         assert_eq!(with_room(vec![4, 4, 2, 2, 2, 2, 8]), [4, 4, 2, 2, 2, 2, 8, 4]);
         assert_eq!(with_room(Vec::new()), [1], "one that never launches any");

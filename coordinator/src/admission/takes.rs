@@ -3,10 +3,10 @@
 
 use dormouse_units::{Span, Speedup};
 
-/// Longer than this, in real time, a run has to be meant to take.
+/// Longest real time, in seconds, that a run may take unless its user allows more.
 const LONGEST_S: f64 = 12.0 * 3_600.0;
 
-/// A run would take longer than most would wait.
+/// A run would take longer than most users would wait.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "it would take {takes}, more than {}; use a larger --speedup or fewer {fewer}, or --allow-long \
@@ -14,24 +14,24 @@ const LONGEST_S: f64 = 12.0 * 3_600.0;
     words(LONGEST_S)
 )]
 pub struct TooLong {
-    /// How long, and how that comes about.
+    /// The duration, and how it was found.
     takes: String,
-    /// What it could have fewer of.
+    /// What to reduce for a shorter run, such as tasks.
     fewer: &'static str,
 }
 
-/// How long a run of `emulated` time takes at this speed-up, and `how` exactly that is known.
+/// Describes how long a run of `emulated` time takes at this speed-up; `how` says how exactly that is known.
 ///
 /// # Errors
 ///
-/// That is very long, and isn't meant to be `long`; with fewer of what it has it were less.
-pub fn takes(
+/// It takes very long and `long` doesn't allow that; the error suggests to have `fewer` of something.
+pub fn describe_duration(
     (how, emulated, speedup): (&str, Span, Speedup),
     fewer: &'static str,
     long: bool,
 ) -> Result<String, TooLong> {
-    let real_s = speedup.real(emulated).as_secs_f64();
-    let (real, emulated) = (words(real_s), words(emulated.as_secs_f64()));
+    let real_s = speedup.to_real(emulated).as_secs_f64();
+    let (real, emulated) = (duration_words(real_s), duration_words(emulated.as_secs_f64()));
     let takes = format!("{how} {real} of real time: {emulated} at a speed-up of {speedup}");
     if long || real_s <= LONGEST_S {
         return Ok(format!("it takes {takes}"));
@@ -39,8 +39,8 @@ pub fn takes(
     Err(TooLong { takes, fewer })
 }
 
-/// A length of time in the unit that fits it.
-fn words(s: f64) -> String {
+/// Formats a duration in seconds in a fitting unit.
+fn duration_words(s: f64) -> String {
     match s {
         s if s >= 2.0 * 86_400.0 => format!("{:.1} days", s / 86_400.0),
         s if s >= 2.0 * 3_600.0 => format!("{:.1} hours", s / 3_600.0),
@@ -56,7 +56,11 @@ mod tests {
     #[test]
     fn what_takes_days_has_to_be_meant() {
         let takes = |days: u64, long| {
-            takes(("at least", Span::from_secs(days * 86_400), Speedup::times(30)), "jobs", long)
+            describe_duration(
+                ("at least", Span::from_secs(days * 86_400), Speedup::times_real(30)),
+                "jobs",
+                long,
+            )
         };
         let text = takes(15, false).expect("it is said");
         assert_eq!(

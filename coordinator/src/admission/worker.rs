@@ -1,18 +1,18 @@
 //! Whether a worker suits a run: by what it says of itself and, where the run goes already, by what
 //! it has measured.
 
-use dormouse_cloud::Host;
+use dormouse_cloud::ResourceVector;
 use dormouse_model::Setup;
 use dormouse_proto::{CRIU, NO_JAIL, PARTIAL_JAIL, TRAILS, v1};
 use dormouse_units::Ppm;
 
-use super::{Demand, Room, offer, percent};
+use super::{RunDemand, WorkerOffer, make_offer, to_percent};
 
-/// Refuses a worker that can't do what the run needs of every worker.
+/// Checks that a worker has the capabilities that the run needs of every worker.
 ///
 /// # Errors
 ///
-/// Why, and what to do about it.
+/// The missing capability, and the remedy.
 pub(crate) fn check_capabilities(hello: &v1::Hello, needs: &[&str]) -> Result<(), String> {
     let can = |need: &&&str| hello.capabilities.iter().any(|can| can == **need);
     let Some(&lacks) = needs.iter().find(|need| !can(need)) else { return Ok(()) };
@@ -46,30 +46,30 @@ pub(crate) fn jail_lacks(hello: &v1::Hello) -> Option<&'static str> {
     }
 }
 
-/// A worker that comes to a run that goes at a share already.
+/// A worker that joins a run whose share is already fixed.
 #[derive(Debug)]
-pub(crate) struct Late<'a> {
-    pub(crate) room: &'a Room,
+pub(crate) struct LateWorker<'a> {
+    pub(crate) room: &'a WorkerOffer,
     pub(crate) reserve: Ppm,
-    /// What was settled when the run began.
+    /// Share that was fixed when the run began.
     pub(crate) share: Ppm,
     pub(crate) cpu_us: &'a [u64],
-    pub(crate) demand: &'a Demand,
-    /// Index in `demand.hosts` of the host that it would be; unused where that list is empty.
+    pub(crate) demand: &'a RunDemand,
+    /// Index in `demand.hosts` of the host that it would be; unused if that list is empty.
     pub(crate) place: usize,
     pub(crate) setup: &'a Setup,
-    /// CPU time that one repetition of each task's program takes it.
+    /// CPU time of one repetition of each task's program on the worker.
     pub(crate) repetition_us: &'a [u64],
     pub(crate) noop: bool,
 }
 
-impl Late<'_> {
-    /// What it adds to the run.
+impl LateWorker<'_> {
+    /// Returns the room that the worker adds to the run.
     ///
     /// # Errors
     ///
-    /// It is too slow for a task, or holds no VM: with the arithmetic.
-    pub(crate) fn admit(&self) -> Result<Host, String> {
+    /// It is too slow for a task or holds no VM; with the arithmetic.
+    pub(crate) fn admit_worker(&self) -> Result<ResourceVector, String> {
         let Self { room, share, setup, .. } = *self;
         let times = self.repetition_us.iter().zip(self.cpu_us).zip(setup.bag.tasks.iter());
         let mut too_slow = times.filter(|((takes, given), _)| takes > given && !self.noop);
@@ -80,14 +80,14 @@ impl Late<'_> {
                 task.name
             ));
         }
-        let offer = offer(room, self.reserve, share, (!self.noop).then_some(setup));
+        let offer = make_offer(room, self.reserve, share, (!self.noop).then_some(setup));
         if self.place >= self.demand.hosts.len() && !self.demand.hosts.is_empty() {
             return Err(format!(
                 "the provider has {} hosts (cloud.hosts), and all of them have joined",
                 self.demand.hosts.len()
             ));
         }
-        let offer = self.demand.offered(self.place, offer);
+        let offer = self.demand.offer_nth(self.place, offer);
         if let Some(said) =
             self.demand.hosts.get(self.place).filter(|_| !self.demand.is_whole(self.place, &offer))
         {
@@ -108,7 +108,7 @@ impl Late<'_> {
         let kinds = self.demand.kinds.iter().filter_map(|kind| setup.catalogue.get(kind));
         let least = kinds.map(|kind| kind.vcpus).min().unwrap_or(1);
         if offer.vcpus < least {
-            let (cores, kept) = (f64::from(room.millicores) / 1_000.0, percent(self.reserve));
+            let (cores, kept) = (f64::from(room.millicores) / 1_000.0, to_percent(self.reserve));
             return Err(format!(
                 "it holds {} vCPUs ({cores} cores, {kept} % kept for agents and CRIU, {} of a core \
                  for each; {} of memory), but the smallest VM has {least}; offer a larger host",

@@ -6,15 +6,15 @@ use tokio::time::Instant;
 
 use crate::messages::message::ConductorMsg;
 
-/// The one alarm of the run.
+/// Actor of the run's only alarm, which wakes the conductor.
 #[derive(Debug)]
-pub(crate) struct Clock;
+pub(crate) struct RunAlarm;
 
 #[derive(Debug)]
 pub(crate) enum ClockMsg {
-    /// Send the conductor a tick at this instant, and at no other.
+    /// Set the alarm to this instant, in place of any other; `None`: to none.
     Arm(Option<Instant>),
-    /// The timer of this generation says so.
+    /// The timer of this generation has rung.
     Rang(u64),
 }
 
@@ -41,7 +41,7 @@ impl ClockState {
     }
 }
 
-impl Actor for Clock {
+impl Actor for RunAlarm {
     type Msg = ClockMsg;
     type State = ClockState;
     type Arguments = ActorRef<ConductorMsg>;

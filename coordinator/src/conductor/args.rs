@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use dormouse_analysis::{Evidence, LiveFacts};
 use dormouse_engine::Run;
-use dormouse_engine::drive::Followers;
+use dormouse_engine::drive::WaitingFollowers;
 use dormouse_log::HeaderText;
-use dormouse_model::{Request, Submission};
+use dormouse_model::{Submission, VmRequest};
 use dormouse_units::{HostId, Time};
 use ractor::{ActorCell, ActorRef};
 use tokio::runtime::Handle;
@@ -16,72 +16,72 @@ use tokio::sync::watch;
 use tracing::Span;
 
 use crate::CoordinatorError;
-use crate::admission::Room;
+use crate::admission::WorkerOffer;
 use crate::conductor::outstanding::Outstanding;
 use crate::log::journal::JournalMsg;
-use crate::messages::outside::Door;
-use crate::plan::Plan;
-use crate::sessions::lives::Lives;
-use crate::status::progress::{Posted, Progress};
-use crate::status::vitals::Vitals;
-use crate::storage::store::Store;
-use crate::time::outage::Anchor;
+use crate::messages::outside::JobIntake;
+use crate::plan::ConductorPlan;
+use crate::sessions::lives::SessionRegistry;
+use crate::status::progress::{PostedProgress, RunProgress};
+use crate::status::vitals::CoordinatorVitals;
+use crate::storage::store::CheckpointFolder;
+use crate::time::outage::ClockAnchor;
 
-/// A host of a run that is resumed.
+/// A host of a resumed run, as the log has it.
 #[derive(Debug)]
 pub(crate) struct RestoredHost {
     pub(crate) host: HostId,
     pub(crate) worker: String,
     pub(crate) incarnation: u64,
-    pub(crate) room: Room,
+    pub(crate) room: WorkerOffer,
     pub(crate) lost: Option<String>,
-    /// The numbers of its reports that are durable.
+    /// Numbers of its durable reports.
     pub(crate) heard: BTreeSet<u64>,
 }
 
-/// What the conductor begins with.
+/// State with which a conductor starts.
 #[derive(Debug)]
 pub(crate) struct ConductorArgs {
-    pub(crate) plan: Plan,
+    pub(crate) plan: ConductorPlan,
     pub(crate) run: Run,
     pub(crate) facts: LiveFacts,
-    /// What was reckoned of it beside what workers say.
+    /// The coordinator's own reckoning by the log.
     pub(crate) evidence: Evidence,
     pub(crate) last: Time,
-    /// What the clock last showed beside the wall clock, of a run that is resumed.
-    pub(crate) anchor: Option<Anchor>,
-    /// Number of the experiment's faults that have been asked for.
+    /// Last recorded relation of the run's clock to the wall clock; `None`: the run isn't resumed.
+    pub(crate) anchor: Option<ClockAnchor>,
+    /// Number of the experiment's faults that were injected.
     pub(crate) faults_asked: usize,
     pub(crate) begun: bool,
-    /// The header, for a log that has none yet.
+    /// Header for a log that has none yet.
     pub(crate) header: Option<HeaderText>,
     pub(crate) hosts: Vec<RestoredHost>,
-    /// Parallel jobs, in order of submission, without those that follow others.
+    /// Parallel jobs without predecessors, in order of submission.
     pub(crate) submissions: Vec<Submission>,
-    /// Parallel jobs that follow others, and have not been submitted.
-    pub(crate) followers: Followers,
+    /// Parallel jobs that follow others and aren't submitted yet.
+    pub(crate) followers: WaitingFollowers,
     /// Number of all parallel jobs of the workload.
     pub(crate) jobs: usize,
     /// Highest number of a parallel job of the workload.
     pub(crate) last_number: u64,
-    /// The VMs that customers request, in order of time.
-    pub(crate) requests: Vec<(Time, Request)>,
-    /// What has been submitted of them, and from outside.
-    pub(crate) door: Door,
-    /// What the hosts were told by the log and have not done; all that they were ever told is unsent.
+    /// VM requests of customers, in order of time.
+    pub(crate) requests: Vec<(Time, VmRequest)>,
+    /// Jobs submitted so far, from the workload and from outside.
+    pub(crate) door: JobIntake,
+    /// Commands in the log that hosts haven't answered; all commands count as unsent.
     pub(crate) outstanding: Outstanding,
-    /// Reports that a crash parted from their accounts, which the log has: their hosts and numbers.
+    /// Reports that a crash separated from their accounts, which are in the log: hosts and numbers.
     pub(crate) parted: BTreeSet<(HostId, u64)>,
     pub(crate) journal: ActorRef<JournalMsg>,
-    pub(crate) vitals: Vitals,
-    /// The run, for whoever traces it.
+    pub(crate) vitals: CoordinatorVitals,
+    /// Tracing span of the run.
     pub(crate) span: Span,
-    pub(crate) store: Arc<Store>,
+    pub(crate) store: Arc<CheckpointFolder>,
     pub(crate) warden: ActorCell,
-    /// Where all other actors run.
+    /// Runtime of all other actors.
     pub(crate) runtime: Handle,
-    pub(crate) lives: Arc<Lives>,
-    pub(crate) board: watch::Sender<Posted>,
-    pub(crate) progress: Option<watch::Sender<Progress>>,
+    pub(crate) lives: Arc<SessionRegistry>,
+    pub(crate) board: watch::Sender<PostedProgress>,
+    pub(crate) progress: Option<watch::Sender<RunProgress>>,
     pub(crate) failed: UnboundedSender<CoordinatorError>,
 }

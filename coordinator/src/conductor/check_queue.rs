@@ -4,83 +4,87 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use dormouse_model::{AttemptEnd, Effect, Event, Report, Step, Submission};
+use dormouse_model::{Effect, Event, ProgramAttemptEnd, Report, Step, Submission};
 use dormouse_units::{Attempt, Bytes, HostId, TaskId, VmId};
 
 use super::check_work::{CheckWork, CheckedAnswer};
 
-/// A task that a host is to compute again, or a part of it.
+/// A spot check: a task, or a part of one, that another host computes again.
 #[derive(Clone, Debug)]
 pub(super) struct OpenCheck {
-    /// The VM that is made for it.
+    /// VM that is created for the check.
     pub(super) vm: VmId,
     pub(super) task: TaskId,
     pub(super) attempt: Attempt,
-    /// The host that reported the answer, and the one that computes it again.
+    /// Host that reported the answer, and host that computes it again.
     pub(super) of: HostId,
     pub(super) by: HostId,
     pub(super) work: CheckWork,
-    /// Memory that it is given; zero: nobody says.
+    /// Memory of the task; zero: it isn't specified.
     pub(super) memory: Bytes,
-    /// CPU time that the check should take.
+    /// Expected CPU time of the check.
     pub(super) takes: Duration,
-    /// Real time in which it should want to compute nothing.
+    /// Real time in which the check is expected to compute nothing.
     pub(super) waits: Duration,
 }
 
-/// An answer of the run, and whose it is.
+/// An answer reported in the run, with its origin.
 #[derive(Clone, Debug)]
 pub(super) struct SeenAnswer {
     pub(super) task: TaskId,
     pub(super) attempt: Attempt,
-    /// The host that reported it.
+    /// Host that reported it.
     pub(super) host: HostId,
-    /// The parallel job that the task was: the run forgets those that have ended.
+    /// Submission of a parallel job, which the run forgets after its end.
     pub(super) job: Option<Arc<Submission>>,
     pub(super) answer: CheckedAnswer,
 }
 
-/// The checks of one host.
+/// Spot checks of one host.
 #[derive(Debug, Default)]
 struct HostChecks {
-    /// The one under way, until its VM is gone; and whether it has been answered.
+    /// Check under way until its VM is gone, and whether it has been answered.
     now: Option<(OpenCheck, bool)>,
     queued: VecDeque<OpenCheck>,
 }
 
-/// All spot checks of a run.
+/// Queue of a run's spot checks.
+///
+/// Use: `take_step` for every step of the run; at its end `consider_answer`, `allow_time` and `begin_checks`, then
+/// `take_answered` and `next_of` for each finished check.
 #[derive(Debug, Default)]
 pub(super) struct CheckQueue {
-    /// Answers of the run that could be looked at; `None`: none are, or no more.
+    /// Answers that may be checked; `None`: no checks are made.
     answers: Option<BTreeMap<TaskId, SeenAnswer>>,
-    /// Answers in the order that was drawn, in which they are looked at.
+    /// Answers to be checked, in drawn order.
     considered: BTreeMap<u64, (SeenAnswer, HostId, u64)>,
     vms: u32,
     hosts: BTreeMap<HostId, HostChecks>,
-    /// CPU time that checks may still take: none begins that may take more.
+    /// CPU time that further checks may take; no check begins that is expected to take more.
     left: Duration,
-    /// The most that one has taken.
+    /// Longest CPU time that a check has taken.
     longest_yet: Duration,
     /// CPU time of all attempts that have ended.
     computed: Duration,
 }
 
 impl CheckQueue {
-    /// Checks for a run in which there are to be any, or none.
+    /// Makes the queue of a run with or without spot checks.
     pub(super) fn new(are_wanted: bool) -> Self {
         Self { answers: are_wanted.then(BTreeMap::new), ..Self::default() }
     }
 
-    /// CPU time of all attempts that have ended, as far as this coordinator saw.
-    pub(super) const fn computed(&self) -> Duration {
+    /// Returns the CPU time of all attempts that ended while this coordinator conducted the run.
+    pub(super) const fn computed_time(&self) -> Duration {
         self.computed
     }
 
-    /// Keeps the answers of a step, with which a program of the user's own may have ended so, or this parallel job.
-    pub(super) fn see(
+    /// Keeps the answers of a step; `end` is the end of a user's own program in it, and `job` the parallel job that
+    /// ended.
+    pub(super) fn take_step(
         &mut self,
         step: &Step,
-        end: Option<&AttemptEnd>,
+        end: Option<&ProgramAttemptEnd>,
         job: Option<Arc<Submission>>,
     ) {
         let Some(answers) = &mut self.answers else { return };
@@ -105,13 +109,13 @@ impl CheckQueue {
         answers.insert(task, SeenAnswer { task, attempt, host: *host, job, answer });
     }
 
-    /// Whether they are yet to begin.
-    pub(super) const fn begins(&self) -> bool {
+    /// Returns whether the checks haven't begun.
+    pub(super) const fn is_waiting(&self) -> bool {
         self.answers.is_some()
     }
 
-    /// There are none any more.
-    pub(super) fn skip(&mut self) {
+    /// Drops all checks.
+    pub(super) fn skip_checks(&mut self) {
         self.answers = None;
     }
 
@@ -119,8 +123,14 @@ impl CheckQueue {
         self.answers.take().unwrap_or_default().into_values().collect()
     }
 
-    /// Puts an answer among those that may be looked at by this host, where its draw has it.
-    pub(super) fn consider(&mut self, drawn: u64, answer: SeenAnswer, by: HostId, part: u64) {
+    /// Adds an answer to those that host `by` may check, at its drawn place.
+    pub(super) fn consider_answer(
+        &mut self,
+        drawn: u64,
+        answer: SeenAnswer,
+        by: HostId,
+        part: u64,
+    ) {
         self.considered.insert(drawn, (answer, by, part));
     }
 
@@ -128,34 +138,34 @@ impl CheckQueue {
         std::mem::take(&mut self.considered).into_values().collect()
     }
 
-    /// A VM that the run does not have: it counts its own from the other end.
+    /// Returns an id for a check's VM, counted down from the largest so that it is none of the run's.
     pub(super) const fn next_vm(&mut self) -> VmId {
         self.vms += 1;
         VmId::new(u32::MAX - self.vms)
     }
 
-    pub(super) fn add(&mut self, check: OpenCheck) {
+    pub(super) fn add_check(&mut self, check: OpenCheck) {
         self.hosts.entry(check.by).or_default().queued.push_back(check);
     }
 
-    /// Allows the checks so much CPU time in all. Each host has one in any case.
-    pub(super) const fn allow(&mut self, left: Duration) {
+    /// Limits the CPU time of all checks. Each host makes one check in any case.
+    pub(super) const fn allow_time(&mut self, left: Duration) {
         self.left = left;
     }
 
-    /// A check has taken so much CPU time.
-    pub(super) fn spend(&mut self, spent: Duration) {
+    /// Counts CPU time that a check has taken.
+    pub(super) fn spend_time(&mut self, spent: Duration) {
         self.left = self.left.saturating_sub(spent);
         self.longest_yet = self.longest_yet.max(spent);
     }
 
-    /// Begins the first of each host: the VMs to be made.
-    pub(super) fn begin(&mut self) -> Vec<(HostId, VmId)> {
+    /// Begins the first check of each host; returns the VMs to be created.
+    pub(super) fn begin_checks(&mut self) -> Vec<(HostId, VmId)> {
         let hosts: Vec<HostId> = self.hosts.keys().copied().collect();
         hosts.into_iter().filter_map(|host| Some((host, self.begin_next(host)?))).collect()
     }
 
-    /// The VM to be made for the next check of a host, whose last one is over.
+    /// Begins the next check of a host whose last one is over; returns the VM to be created.
     pub(super) fn next_of(&mut self, host: HostId) -> Option<VmId> {
         let under_way = |(other, of): (&HostId, &HostChecks)| {
             *other != host && of.now.as_ref().is_some_and(|(_, is_answered)| !is_answered)
@@ -182,8 +192,8 @@ impl CheckQueue {
         vm
     }
 
-    /// How long the host with the most should take.
-    pub(super) fn longest(&self) -> Duration {
+    /// Returns the expected time of the host with the most checks.
+    pub(super) fn longest_host(&self) -> Duration {
         let takes = |of: &HostChecks| {
             let all = of.now.iter().map(|(check, _)| check).chain(&of.queued);
             all.fold(Duration::ZERO, |sum, check| {
@@ -197,35 +207,35 @@ impl CheckQueue {
         !self.hosts.is_empty()
     }
 
-    /// Whether a VM is that of a check, though it be of one that was given up.
-    pub(super) const fn has(&self, vm: VmId) -> bool {
+    /// Returns whether a VM belongs to a check, including one that was given up.
+    pub(super) const fn is_check_vm(&self, vm: VmId) -> bool {
         self.vms > 0 && vm.get() >= u32::MAX - self.vms
     }
 
-    /// The check under way on this VM.
+    /// Returns the check under way on this VM.
     pub(super) fn get(&self, host: HostId, vm: VmId) -> Option<&OpenCheck> {
         let (check, _) = self.hosts.get(&host)?.now.as_ref()?;
         (check.vm == vm).then_some(check)
     }
 
-    /// The check under way on this VM, if this is the first answer to it.
-    pub(super) fn answered(&mut self, host: HostId, vm: VmId) -> Option<OpenCheck> {
+    /// Takes the check under way on this VM, if this is its first answer.
+    pub(super) fn take_answered(&mut self, host: HostId, vm: VmId) -> Option<OpenCheck> {
         let (check, is_answered) = self.hosts.get_mut(&host)?.now.as_mut()?;
         let is_first = check.vm == vm && !std::mem::replace(is_answered, true);
         is_first.then(|| check.clone())
     }
 
-    /// The checks of a host that are not answered; there are none of it from now on.
-    pub(super) fn lose(&mut self, host: HostId) -> Vec<OpenCheck> {
+    /// Takes the unanswered checks of a lost host, which makes none from now on.
+    pub(super) fn lose_host(&mut self, host: HostId) -> Vec<OpenCheck> {
         let Some(HostChecks { now, queued }) = self.hosts.remove(&host) else { return Vec::new() };
         let now = now.filter(|(_, is_answered)| !is_answered).map(|(check, _)| check);
         now.into_iter().chain(queued).collect()
     }
 
-    /// All checks that are not answered; there are none from now on.
+    /// Takes all unanswered checks, so that none are made from now on.
     pub(super) fn give_up(&mut self) -> Vec<OpenCheck> {
         let hosts: Vec<HostId> = self.hosts.keys().copied().collect();
-        hosts.into_iter().flat_map(|host| self.lose(host)).collect()
+        hosts.into_iter().flat_map(|host| self.lose_host(host)).collect()
     }
 }
 
@@ -242,7 +252,7 @@ mod tests {
     /// Three checks of the first host and one of the second, of 10 ms each.
     fn queue() -> CheckQueue {
         let mut queue = CheckQueue::new(true);
-        queue.allow(Duration::from_millis(35));
+        queue.allow_time(Duration::from_millis(35));
         let arguments: Vec<String> = ["ed", "--id", "7", "--nonce", "1"].map(str::to_owned).into();
         let mut answer = dormouse_tasks::answer::reckoned(&arguments, 3).expect("it is published");
         answer.trail = Some(WorkTrail { every: 1, points: vec![1, 2, 3] });
@@ -256,7 +266,7 @@ mod tests {
             let (answer, ordered) = (Box::new(answer), Duration::from_secs(1));
             let work = CheckWork::Part { order, answer, ordered };
             let (memory, waits) = (Bytes::ZERO, Duration::ZERO);
-            queue.add(OpenCheck { vm, task, attempt, of, by, work, memory, takes, waits });
+            queue.add_check(OpenCheck { vm, task, attempt, of, by, work, memory, takes, waits });
         }
         queue
     }
@@ -264,35 +274,40 @@ mod tests {
     #[test]
     fn a_host_has_one_after_the_other_and_answers_each_once() {
         let mut queue = queue();
-        assert_eq!(queue.longest(), Duration::from_millis(30));
-        let [(ONE, first), (TWO, second)] = queue.begin()[..] else { panic!("{queue:?}") };
-        assert!(queue.has(first) && !queue.has(VmId::new(7)));
+        assert_eq!(queue.longest_host(), Duration::from_millis(30));
+        let [(ONE, first), (TWO, second)] = queue.begin_checks()[..] else { panic!("{queue:?}") };
+        assert!(queue.is_check_vm(first) && !queue.is_check_vm(VmId::new(7)));
         assert!(queue.get(TWO, first).is_none(), "it is another host's");
-        assert!(queue.answered(ONE, second).is_none() && queue.answered(TWO, first).is_none());
-        assert!(queue.answered(ONE, first).is_some());
-        assert!(queue.answered(ONE, first).is_none(), "it has been answered");
-        queue.spend(Duration::from_millis(10));
+        assert!(
+            queue.take_answered(ONE, second).is_none() && queue.take_answered(TWO, first).is_none()
+        );
+        assert!(queue.take_answered(ONE, first).is_some());
+        assert!(queue.take_answered(ONE, first).is_none(), "it has been answered");
+        queue.spend_time(Duration::from_millis(10));
         let next = queue.next_of(ONE).expect("there is time left");
         assert_ne!(next, first);
         // What is left is no more than the one under way on the other host may take: the third is not begun.
-        queue.spend(Duration::from_millis(10));
+        queue.spend_time(Duration::from_millis(10));
         assert_eq!(queue.next_of(ONE), None);
         assert!(queue.are_open(), "the second host's");
         let late: Vec<TaskId> = queue.give_up().into_iter().map(|check| check.task).collect();
         assert_eq!((late, queue.are_open()), (vec![TaskId::new(1)], false));
-        assert!(queue.has(first) && queue.get(ONE, first).is_none(), "late words are no report");
+        assert!(
+            queue.is_check_vm(first) && queue.get(ONE, first).is_none(),
+            "late words are no report"
+        );
     }
 
     #[test]
     fn what_a_lost_host_had_to_do_is_left() {
         let mut queue = queue();
-        let begun = queue.begin();
-        assert!(queue.answered(ONE, begun[0].1).is_some());
-        let left: Vec<TaskId> = queue.lose(ONE).into_iter().map(|check| check.task).collect();
+        let begun = queue.begin_checks();
+        assert!(queue.take_answered(ONE, begun[0].1).is_some());
+        let left: Vec<TaskId> = queue.lose_host(ONE).into_iter().map(|check| check.task).collect();
         assert_eq!(left, [TaskId::new(2), TaskId::new(3)]);
-        assert!(queue.lose(ONE).is_empty() && queue.are_open());
-        assert!(queue.begins());
-        queue.skip();
-        assert!(!queue.begins());
+        assert!(queue.lose_host(ONE).is_empty() && queue.are_open());
+        assert!(queue.is_waiting());
+        queue.skip_checks();
+        assert!(!queue.is_waiting());
     }
 }

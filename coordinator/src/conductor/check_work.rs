@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dormouse_model::{CheckFinding, OwnEnd, ProgramExit, Report};
+use dormouse_model::{CheckFinding, ProgramEnd, ProgramExit, Report};
 use dormouse_proto::v1;
 use dormouse_tasks::own::{OwnProgram, Verify};
 use dormouse_tasks::result::TaskResult;
@@ -12,43 +12,43 @@ use dormouse_tasks::spot_check::CheckOrder;
 
 use crate::protocol::own_program::own_to_wire;
 
-/// An answer of the run that could be looked at.
+/// An answer that may be checked.
 #[derive(Clone, Debug)]
 pub(super) enum CheckedAnswer {
-    /// The text that a program of `dormouse-task`'s left.
+    /// Answer text of a program of `dormouse-task`.
     Text(Arc<str>),
-    /// How a program of the user's own ended, and what it left.
-    Own(Arc<OwnEnd>),
+    /// End of a user's own program, with its outputs.
+    Own(Arc<ProgramEnd>),
 }
 
-/// What is computed again, and what it has to come to.
+/// Work of a spot check, with the expected result.
 #[derive(Clone, Debug)]
 pub(super) enum CheckWork {
-    /// A part of a task that one of `dormouse-task`'s programs is.
+    /// Part of a task of a `dormouse-task` program.
     Part {
         order: CheckOrder,
         answer: Box<TaskResult>,
         /// CPU time that the task was given for all its work.
         ordered: Duration,
     },
-    /// A program of the user's own from its beginning to its end.
-    Whole { program: Arc<OwnProgram>, end: Arc<OwnEnd> },
+    /// A user's own program from beginning to end.
+    Whole { program: Arc<OwnProgram>, end: Arc<ProgramEnd> },
 }
 
-/// Whether a program of the user's own leaves the same outputs wherever it runs: it is said to, or has to have those of a
-/// reference run.
+/// Returns whether a user's own program leaves the same outputs wherever it runs: it is declared so, or compared with
+/// a reference run.
 pub(super) const fn is_deterministic(program: &OwnProgram) -> bool {
     program.deterministic || matches!(program.verify, Some(Verify::Outputs(_)))
 }
 
 impl CheckWork {
-    /// Whether all of the task is computed again.
+    /// Returns whether the whole task is computed again.
     pub(super) const fn is_whole(&self) -> bool {
         matches!(self, Self::Whole { .. })
     }
 
-    /// The program that a worker starts for it, with this nonce where it is one of `dormouse-task`'s.
-    pub(super) fn program(&self, nonce: u64) -> (v1::Program, Option<v1::OwnProgram>) {
+    /// Makes the program that a worker starts for the check; `nonce` is for programs of `dormouse-task`.
+    pub(super) fn make_program(&self, nonce: u64) -> (v1::Program, Option<v1::OwnProgram>) {
         match self {
             Self::Part { order, .. } => {
                 let mut args = order.arguments.clone();
@@ -63,9 +63,12 @@ impl CheckWork {
         }
     }
 
-    /// The outcome of a check whose task has come to its end on the other host, by the report of that and the account before
-    /// it.
-    pub(super) fn compare(&self, result: Option<&str>, account: Option<&Report>) -> CheckFinding {
+    /// Judges a check whose task has ended on the other host, by that host's result and account.
+    pub(super) fn compare_result(
+        &self,
+        result: Option<&str>,
+        account: Option<&Report>,
+    ) -> CheckFinding {
         let unanswered = |why: &str| CheckFinding::Unanswered { why: why.to_owned() };
         let compared = match self {
             Self::Part { order, answer, ordered } => {
@@ -90,10 +93,10 @@ impl CheckWork {
     }
 }
 
-/// Compares how a program ended with how it ended on another host: its status, that of its check, and its outputs. What it wrote
-/// to its standard output and error may have times in it.
-fn compare_ends(end: &OwnEnd, again: &OwnEnd) -> Result<(), String> {
-    let exit = |end: &OwnEnd| match end.exit {
+/// Compares the ends of a program on two hosts: exit status, status of its check, and outputs. Standard output and
+/// error are ignored, as they may contain times.
+fn compare_ends(end: &ProgramEnd, again: &ProgramEnd) -> Result<(), String> {
+    let exit = |end: &ProgramEnd| match end.exit {
         Some(ProgramExit::Status(status)) => format!("with status {status}"),
         Some(ProgramExit::Signal(signal)) => format!("by signal {signal}"),
         None => "before its time".to_owned(),
@@ -110,8 +113,8 @@ fn compare_ends(end: &OwnEnd, again: &OwnEnd) -> Result<(), String> {
         let (one, other) = (verdict(end.verify_status), verdict(again.verify_status));
         return Err(format!("its check {one}, but {other} when run again"));
     }
-    let outputs = |end: &OwnEnd| -> BTreeMap<String, String> {
-        let all = end.files.iter().filter(|file| file.path.starts_with(OwnEnd::OUTPUTS));
+    let outputs = |end: &ProgramEnd| -> BTreeMap<String, String> {
+        let all = end.files.iter().filter(|file| file.path.starts_with(ProgramEnd::OUTPUTS));
         all.map(|file| (file.path.clone(), file.digest.clone())).collect()
     };
     let (ours, theirs) = (outputs(end), outputs(again));
@@ -136,14 +139,14 @@ mod tests {
 
     use super::*;
 
-    fn end(status: i32, verify_status: Option<i32>, files: &[(&str, &str)]) -> OwnEnd {
+    fn end(status: i32, verify_status: Option<i32>, files: &[(&str, &str)]) -> ProgramEnd {
         let file = |(path, digest): &(&str, &str)| KeptFile {
             path: (*path).to_owned(),
             digest: (*digest).to_owned(),
             bytes: Bytes::new(1),
             executable: false,
         };
-        OwnEnd {
+        ProgramEnd {
             exit: Some(ProgramExit::Status(status)),
             verify_status,
             files: files.iter().map(file).collect(),

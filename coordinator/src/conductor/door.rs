@@ -7,59 +7,59 @@ use dormouse_proto::v1;
 use ractor::RpcReplyPort;
 
 use super::ConductorState;
-use crate::messages::outside::{Answer, Asked, reply};
+use crate::messages::outside::{DurableAnswer, JobSubmission, submit_reply};
 
-/// Jobs that may be unfinished at once before more are refused.
+/// Number of unfinished jobs from which on jobs from outside are refused.
 const MOST_UNFINISHED: usize = 100_000;
 
 type Reply<T> = RpcReplyPort<Result<T, String>>;
 
 impl ConductorState {
-    /// Takes a job from outside: it is submitted now.
-    pub(super) fn take(&mut self, asked: &Asked, to: Reply<v1::SubmitReply>) {
-        match self.taken(asked) {
+    /// Submits a job from outside now.
+    pub(super) fn take_job(&mut self, asked: &JobSubmission, to: Reply<v1::SubmitReply>) {
+        match self.try_take(asked) {
             // Where it was taken before, that is as durable as what is appended after it.
-            Ok(say) => self.batch.then.push(Box::new(Answer { to, say })),
+            Ok(say) => self.batch.then.push(Box::new(DurableAnswer { to, say })),
             Err(why) => drop(to.send(Err(why))),
         }
     }
 
-    fn taken(&mut self, asked: &Asked) -> Result<v1::SubmitReply, String> {
+    fn try_take(&mut self, asked: &JobSubmission) -> Result<v1::SubmitReply, String> {
         self.must_go_on()?;
-        if let Some(known) = self.door.known(asked)? {
+        if let Some(known) = self.door.find_known(asked)? {
             return Ok(known);
         }
         self.must_be_open()?;
-        let now = self.clock.now();
+        let now = self.clock.show_now();
         self.hear_until(now, None);
         // That may have ended it.
         self.must_go_on()?;
         self.must_be_open()?;
-        if self.run.unfinished() >= MOST_UNFINISHED {
+        if self.run.unfinished_count() >= MOST_UNFINISHED {
             return Err(format!(
                 "{MOST_UNFINISHED} jobs wait or run already: submit it again later"
             ));
         }
-        let number = self.last_number.saturating_add(self.door.outside() as u64 + 1);
+        let number = self.last_number.saturating_add(self.door.outside_count() as u64 + 1);
         let at = self.last.max(now);
-        let job = Arc::new(asked.job(number, at));
-        job.fits(self.run.setup().space_of_jobs())
+        let job = Arc::new(asked.make_submission(number, at));
+        job.check_fits(self.run.setup().space_of_jobs())
             .map_err(|why| format!("the job can't be run: {why}"))?;
         let (task, key) = (self.run.next_task(), Arc::clone(&asked.key));
-        self.door.submitted(Some(&key), &job);
-        self.feed(at, Event::Submitted { task, key: Some(key), job: Arc::clone(&job) });
+        self.door.note_submitted(Some(&key), &job);
+        self.feed_event(at, Event::Submitted { task, key: Some(key), job: Arc::clone(&job) });
         self.must_go_on()?;
-        Ok(reply(&job, false))
+        Ok(submit_reply(&job, false))
     }
 
-    /// No more jobs come from outside.
-    pub(super) fn shut(&mut self, to: Reply<v1::CloseReply>) {
+    /// Closes the run to jobs from outside.
+    pub(super) fn close_intake(&mut self, to: Reply<v1::CloseReply>) {
         if let Err(why) = self.must_go_on() {
             return drop(to.send(Err(why)));
         }
         // One that is shut is shut.
         if self.plan.is_open && self.begun && !self.door.is_open {
-            return self.batch.then.push(Box::new(Answer { to, say: v1::CloseReply {} }));
+            return self.batch.then.push(Box::new(DurableAnswer { to, say: v1::CloseReply {} }));
         }
         if let Err(why) = self.must_be_open() {
             return drop(to.send(Err(why)));
@@ -67,12 +67,12 @@ impl ConductorState {
         self.door.is_open = false;
         self.feed_now(Event::Closed);
         match self.must_go_on() {
-            Ok(()) => self.batch.then.push(Box::new(Answer { to, say: v1::CloseReply {} })),
+            Ok(()) => self.batch.then.push(Box::new(DurableAnswer { to, say: v1::CloseReply {} })),
             Err(why) => drop(to.send(Err(why))),
         }
     }
 
-    /// Nothing is in the log any more once the scheduler has failed.
+    /// Checks that the scheduler hasn't failed, since nothing is logged after that.
     pub(super) fn must_go_on(&self) -> Result<(), String> {
         match &self.broken {
             None => Ok(()),
@@ -87,7 +87,7 @@ impl ConductorState {
             "this run takes no jobs from outside: begin one that does with --open"
         } else if !self.begun {
             "the run has not begun: its workers are not all there; come again when they are"
-        } else if self.run.over().is_some() {
+        } else if self.run.over_at().is_some() {
             "the run is over"
         } else if !self.door.is_open {
             "the run has been closed: it takes no more jobs"

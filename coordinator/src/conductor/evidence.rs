@@ -2,86 +2,86 @@
 
 use std::time::Duration;
 
-use dormouse_model::{Event, HostLoad, OwnEnd, Report};
+use dormouse_model::{Event, LoadReport, ProgramEnd, Report};
 use dormouse_tasks::answer::{self, Verdict};
 use dormouse_tasks::own::OwnProgram;
 use dormouse_units::{HostId, TaskId, VmId};
 use dormouse_vm::ideal::phases_of;
 
 use super::ConductorState;
-use crate::conductor::roster::Standing;
-use crate::limits::measured::{self, Room};
+use crate::conductor::roster::HostStanding;
+use crate::limits::measured::{self, VmRoom};
 use crate::log::journal::JournalMsg;
-use crate::time::outage::micros;
+use crate::time::outage::to_micros;
 
 impl ConductorState {
-    /// The host that a VM is on, if that is another one.
-    pub(super) fn anothers(&self, host: HostId, vm: VmId) -> Option<HostId> {
+    /// Returns the host of a VM, if that isn't `host`.
+    pub(super) fn other_host_of(&self, host: HostId, vm: VmId) -> Option<HostId> {
         self.outstanding.host_of(vm).filter(|other| *other != host)
     }
 
-    /// How long a host has been there, as this coordinator's clock has it; `None`: it was welcomed by one
-    /// before this.
+    /// Returns how long a host has been connected by this coordinator's clock; `None`: an earlier coordinator
+    /// welcomed it.
     fn been_there(&self, host: HostId) -> Option<Duration> {
         Some(self.roster.get(host)?.welcomed?.elapsed())
     }
 
-    /// Takes in what a host did besides, if that can be.
-    pub(super) fn hear_load(&mut self, host: HostId, number: u64, load: HostLoad) {
+    /// Records the load that a host reports, if it is possible.
+    pub(super) fn hear_load(&mut self, host: HostId, number: u64, load: LoadReport) {
         if self.facts.disbelieved.contains_key(&host) {
             return;
         }
         let is_joined =
-            self.roster.get(host).is_some_and(|entry| entry.standing == Standing::Joined);
+            self.roster.get(host).is_some_and(|entry| entry.standing == HostStanding::Joined);
         if !self.begun || !is_joined {
             self.early_loads.insert(host, (number, load));
             return;
         }
         let before = self.facts.loads.get(&host);
         match measured::check_load(&load, before, self.been_there(host)) {
-            Ok(()) => self.feed(self.last, Event::HostLoad { host, number, load }),
-            Err(why) => self.disbelieve(host, why),
+            Ok(()) => self.feed_event(self.last, Event::HostLoad { host, number, load }),
+            Err(why) => self.disbelieve_host(host, why),
         }
     }
 
-    /// Takes in what hosts said before the run had begun.
+    /// Records the loads that hosts reported before the run began.
     pub(super) fn hear_early_loads(&mut self) {
         for (host, (number, load)) in std::mem::take(&mut self.early_loads) {
             self.hear_load(host, number, load);
         }
     }
 
-    /// Whether a report can be, as far as it measures something; one that can't is left out, and its host
-    /// is not believed from then on.
+    /// Returns whether the measurements in a report are possible; if not, the report is dropped and its host is
+    /// disbelieved.
     pub(super) fn is_believable(&mut self, host: HostId, report: &Report) -> bool {
         let vm = report.vm();
         let Some(room) = self.room_of(host, vm) else { return true };
         match measured::check_report(report, room) {
             Ok(()) => true,
             Err(why) => {
-                self.disbelieve(host, format!("{vm}: {why}"));
+                self.disbelieve_host(host, format!("{vm}: {why}"));
                 false
             }
         }
     }
 
-    /// What a VM can have had at most; `None`: that is not known.
-    fn room_of(&self, host: HostId, vm: VmId) -> Option<Room> {
-        let kind = &self.run.provider().vm(vm)?.kind;
+    /// Returns the bounds of what a VM can have used; `None`: they aren't known.
+    fn room_of(&self, host: HostId, vm: VmId) -> Option<VmRoom> {
+        let kind = &self.run.provider().find_vm(vm)?.kind;
         let kind = self.run.setup().catalogue.get(kind)?;
-        Some(Room { vcpus: kind.vcpus, there: self.been_there(host)? })
+        Some(VmRoom { vcpus: kind.vcpus, there: self.been_there(host)? })
     }
 
-    fn disbelieve(&mut self, host: HostId, why: String) {
+    fn disbelieve_host(&mut self, host: HostId, why: String) {
         if self.facts.disbelieved.contains_key(&host) {
             return;
         }
         tracing::warn!(%host, why, "a worker's report is rejected");
-        self.feed(self.last, Event::Disbelieved { host, why });
+        self.feed_event(self.last, Event::Disbelieved { host, why });
     }
 
-    /// Looks at the answer of a task that its worker calls right.
-    pub(super) fn check_answer(&self, report: &mut Report, end: Option<&OwnEnd>) {
+    /// Checks the answer of a task that its worker reports as right.
+    pub(super) fn check_answer(&self, report: &mut Report, end: Option<&ProgramEnd>) {
         let Report::TaskFinished { task, verified, reported, program_failed, result, .. } = report
         else {
             return;
@@ -102,8 +102,8 @@ impl ConductorState {
         }
     }
 
-    /// Looks whether a checkpoint that a worker reports as stored has come. One that has not is a checkpoint that failed,
-    /// and what else its host says is not believed: who was welcomed here has a receipt of what it stored.
+    /// Checks that a checkpoint that a worker reports as stored has arrived. If not, it counts as failed and its host
+    /// is disbelieved: every worker that stored a checkpoint has a receipt.
     pub(super) fn check_checkpoint(&mut self, host: HostId, report: &mut Report) {
         let (vm, task, attempt, number, reported) = match *report {
             Report::CheckpointTaken { vm, task, attempt, checkpoint, bytes, .. } => {
@@ -120,7 +120,7 @@ impl ConductorState {
             return;
         }
         let which = (number.get(), attempt.get());
-        let compared = self.store.receipts().compare(task.get(), which, reported);
+        let compared = self.store.receipts().compare_length(task.get(), which, reported);
         let Err(why) = compared.and_then(|()| self.check_dump(report)) else { return };
         let why = format!("{number} of {task}, which it reports as stored: {why}");
         match report {
@@ -128,13 +128,14 @@ impl ConductorState {
             _ => *report = Report::CheckpointFailed { vm, task, attempt, why: why.clone() },
         }
         match self.roster.get(host).is_some_and(|entry| entry.welcomed.is_some()) {
-            true => self.disbelieve(host, why),
+            true => self.disbelieve_host(host, why),
             // A power cut may have taken what a coordinator before this one had.
             false => tracing::warn!(%host, why, "a checkpoint is rejected"),
         }
     }
 
-    /// Looks whether CRIU can have read so much memory in the time that a worker claims for it, which its tasks are excused for.
+    /// Checks that CRIU can have read that much memory in the time that a worker reports for the dump, for which its
+    /// tasks are excused.
     fn check_dump(&self, report: &Report) -> Result<(), String> {
         let Report::CheckpointTaken { task, bytes, real_dump_us, real_held_us, .. } = report else {
             return Ok(());
@@ -144,7 +145,7 @@ impl ConductorState {
         measured::check_dump(bytes.get(), *real_dump_us, *real_held_us, is_by_criu)
     }
 
-    /// Takes the end of a program of the user's own out of the account of a task that is none.
+    /// Removes the end of a user's own program from the account of a task that is no such program.
     pub(super) fn strip_end_of_another(&self, ledger: &mut Report) {
         if let Report::Ledger { task, own, .. } = ledger
             && self.own_program(*task).is_none()
@@ -158,11 +159,11 @@ impl ConductorState {
         program.own().map(|own| &**own)
     }
 
-    fn verdict_on(&self, task: TaskId, result: Option<&str>, end: Option<&OwnEnd>) -> Verdict {
+    fn verdict_on(&self, task: TaskId, result: Option<&str>, end: Option<&ProgramEnd>) -> Verdict {
         if let Some(own) = self.own_program(task) {
             let unknown = Verdict::Unchecked("the end of its program is not known");
             return end.map_or(unknown, |end| {
-                own.check(end.is_success(), end.verify_status, |path| end.output(path))
+                own.check(end.is_success(), end.verify_status, |path| end.find_output(path))
             });
         }
         // None at all is wrong where one could be checked: a worker must not choose that nobody does.
@@ -171,7 +172,7 @@ impl ConductorState {
         let job = self.run.tasks().get(task).and_then(|record| record.job.as_ref());
         match (job, self.plan.phase) {
             (Some(job), Some(phase)) => {
-                let phases = phases_of(self.plan.speedup.real(job.runtime), phase);
+                let phases = phases_of(self.plan.speedup.to_real(job.runtime), phase);
                 answer::check_job(job.processes, phases, (job.number, nonce), result)
             }
             _ => match self.plan.programs.get(task.get() as usize) {
@@ -181,13 +182,13 @@ impl ConductorState {
         }
     }
 
-    /// Says in the log, at the run's end, what the coordinator measured of itself.
+    /// Logs the coordinator's own CPU time and delays at the end of the run.
     pub(super) fn say_own_load(&mut self) {
         let (clock_late_us, journal_late_us) = self.vitals.punctuality().worst_us();
-        let cpu_us = micros(self.plan.world.own_cpu());
-        let machine = self.plan.world.machine();
+        let cpu_us = to_micros(self.plan.world.own_cpu());
+        let machine = self.plan.world.machine_name();
         let load = Event::CoordinatorLoad { clock_late_us, journal_late_us, cpu_us, machine };
-        self.feed(self.last, load);
+        self.feed_event(self.last, load);
         let _ = self.journal.cast(JournalMsg::Append(std::mem::take(&mut self.batch)));
     }
 }

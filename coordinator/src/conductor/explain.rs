@@ -3,26 +3,26 @@
 use dormouse_analysis::LiveFacts;
 use dormouse_engine::{Run, TaskState};
 
-/// Tasks named before the rest is only counted.
+/// Number of tasks that are named; the rest is counted.
 const NAMED: usize = 5;
 
-/// What each unfinished task waits for, the first few by name.
-pub(super) fn left(run: &Run, facts: &LiveFacts) -> String {
+/// Describes what each unfinished task waits for, the first few by name.
+pub(super) fn explain_unfinished(run: &Run, facts: &LiveFacts) -> String {
     let names = run.setup().bag.tasks.iter().map(|task| task.name.clone());
     let tasks = run.tasks().iter().zip(names.map(Some).chain(std::iter::repeat(None)));
     let unfinished = tasks.filter(|(record, _)| record.state != TaskState::Finished);
-    let alive = run.provider().alive().count();
-    let mut text = format!("{} tasks are left", run.unfinished());
+    let alive = run.provider().alive_vms().count();
+    let mut text = format!("{} tasks are left", run.unfinished_count());
     for (n, (record, name)) in unfinished.enumerate() {
         if n == NAMED {
-            text += &format!(", and {} more", run.unfinished() - NAMED);
+            text += &format!(", and {} more", run.unfinished_count() - NAMED);
             break;
         }
         let state = match record.state {
             TaskState::Waiting if alive == 0 => "waits for a VM, and there is none".to_owned(),
             TaskState::Waiting => format!("waits to be started on one of {alive} VMs"),
             TaskState::Sent(vm) => format!("was sent to {vm} and not heard of"),
-            TaskState::Running(vm) => match run.provider().vm(vm) {
+            TaskState::Running(vm) => match run.provider().find_vm(vm) {
                 Some(on) => format!("is on {vm}, which is {}", on.state),
                 None => format!("is on {vm}"),
             },

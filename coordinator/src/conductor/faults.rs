@@ -1,41 +1,41 @@
 //! The experiment's faults: each is asked for when it is due, of the hosts that are there then.
 
-use dormouse_model::{Event, Fault};
+use dormouse_model::{Event, HostFault};
 use dormouse_units::{FaultId, HostId, Time, TypeName};
 
 use super::ConductorState;
-use crate::conductor::roster::Standing;
+use crate::conductor::roster::HostStanding;
 
 impl ConductorState {
-    /// When the next one is due.
+    /// Returns the time of the next fault.
     pub(super) fn next_fault(&self) -> Option<Time> {
-        let goes_on = self.begun && self.run.over().is_none() && self.broken.is_none();
+        let goes_on = self.begun && self.run.over_at().is_none() && self.broken.is_none();
         self.plan.faults.get(self.faults_asked).filter(|_| goes_on).map(|fault| fault.at)
     }
 
-    /// Asks for those that are due.
+    /// Injects the faults that are due.
     pub(super) fn ask_for_faults(&mut self) {
-        let now = self.clock.now();
+        let now = self.clock.show_now();
         while let Some(at) = self.next_fault().filter(|at| *at <= now) {
             let Some(fault) = self.plan.faults.get(self.faults_asked) else { return };
-            let hosts = self.victims(fault);
-            let Fault { lasts, kind, .. } = *fault;
+            let hosts = self.choose_victims(fault);
+            let HostFault { lasts, kind, .. } = *fault;
             let number = FaultId::new(u32::try_from(self.faults_asked).unwrap_or(u32::MAX));
             self.faults_asked += 1;
             if hosts.is_empty() {
                 tracing::warn!("{number}, {}, names hosts that have not joined", kind.name());
             }
-            self.feed(self.last.max(at), Event::Fault { fault: number, hosts, lasts, kind });
+            self.feed_event(self.last.max(at), Event::Fault { fault: number, hosts, lasts, kind });
         }
     }
 
-    /// The hosts that it is meant for, of those that are part of the run.
-    fn victims(&self, fault: &Fault) -> Vec<HostId> {
-        let there = self.roster.iter().filter(|(_, entry)| entry.standing == Standing::Joined);
+    /// Returns the hosts of the run that a fault is for.
+    fn choose_victims(&self, fault: &HostFault) -> Vec<HostId> {
+        let there = self.roster.iter().filter(|(_, entry)| entry.standing == HostStanding::Joined);
         let is_meant = |host: HostId, worker: &str| {
-            let alive = self.run.provider().alive().filter(move |(_, vm)| vm.host == host);
+            let alive = self.run.provider().alive_vms().filter(move |(_, vm)| vm.host == host);
             let kinds = alive.map(|(_, vm)| &vm.kind).collect::<Vec<&TypeName>>();
-            fault.on.has(&host.to_string(), worker, kinds.into_iter())
+            fault.on.includes_host(&host.to_string(), worker, kinds.into_iter())
         };
         there.filter(|(host, entry)| is_meant(*host, &entry.worker)).map(|(host, _)| host).collect()
     }

@@ -1,25 +1,24 @@
 //! What the run hears, in the order in which it was due.
 
-use dormouse_engine::drive::{Agenda, Turn};
+use dormouse_engine::drive::{AgendaKind, RunAgenda};
 use dormouse_model::{Effect, Event, MAX_REPORT_DELAY, Report};
 use dormouse_units::{Span, Time};
 use tokio::time::Instant;
 
 use super::ConductorState;
-use super::inbox::Arrived;
+use super::inbox::ArrivedReport;
 
 impl ConductorState {
-    /// All that was due a moment ago is heard, unless something that was decided on before is still
-    /// under way.
+    /// Feeds all reports that were due a moment ago, unless a report that may be earlier is still under way.
     pub(super) fn hear_what_is_due(&mut self) {
         let now = Instant::now();
-        let before = |span| self.clock.at(now.checked_sub(span).unwrap_or(now));
-        let (until, earliest) = (before(self.behind()), before(MAX_REPORT_DELAY));
+        let before = |span| self.clock.show_at(now.checked_sub(span).unwrap_or(now));
+        let (until, earliest) = (before(self.clock_lag()), before(MAX_REPORT_DELAY));
         self.hear_until(until, Some(earliest));
     }
 
-    /// Hears all reports, and of the time, up to `until` in the order in which they were due. What is under way since
-    /// `earliest` is waited for, if that is given: nothing after it is heard.
+    /// Feeds all reports and timers up to `until` in the order in which they were due. If `earliest` is given, a
+    /// report of that time is still under way, and nothing after it is fed.
     pub(super) fn hear_until(&mut self, until: Time, earliest: Option<Time>) {
         let mut ticked = None;
         while self.broken.is_none() && self.returning.is_none() {
@@ -31,38 +30,43 @@ impl ConductorState {
             // A timer that has just been heard of and is still due can't end an instant.
             let again = wakes.filter(|at| ticked == Some(*at));
             let (outside, follower) = self.next_arrivals();
-            let agenda = Agenda {
+            let agenda = RunAgenda {
                 outside,
                 follower,
                 tick: if again.is_some() { None } else { wakes },
                 machine: self.inbox.first_due(),
-                instant: self.run.instant().filter(|at| again.is_none_or(|again| again > *at)),
+                instant: self
+                    .run
+                    .pending_instant()
+                    .filter(|at| again.is_none_or(|again| again > *at)),
                 // The user's word is heard as it comes.
                 cancel: None,
             };
-            let Some((at, turn)) = agenda.first().filter(|(at, _)| *at <= until) else { return };
+            let Some((at, turn)) = agenda.first_due().filter(|(at, _)| *at <= until) else {
+                return;
+            };
             match turn {
-                Turn::Outside => self.come(at),
-                Turn::Follower => self.follow(at),
-                Turn::Tick => {
+                AgendaKind::Outside => self.submit_next(at),
+                AgendaKind::Follower => self.submit_follower(at),
+                AgendaKind::Tick => {
                     ticked = Some(at);
-                    self.feed(at, Event::Tick);
+                    self.feed_event(at, Event::Tick);
                 }
-                Turn::Machine => match self.inbox.pop_due(until) {
-                    Some((due, arrived)) => self.hear(due, arrived),
+                AgendaKind::Machine => match self.inbox.pop_due(until) {
+                    Some((due, arrived)) => self.feed_report(due, arrived),
                     None => return,
                 },
-                Turn::InstantOver => self.feed(at, Event::InstantOver),
-                Turn::Cancel => return,
+                AgendaKind::InstantOver => self.feed_event(at, Event::InstantOver),
+                AgendaKind::Cancel => return,
             }
         }
     }
 
     /// Feeds a report, after the account that belongs to it.
-    fn hear(&mut self, due: Time, arrived: Arrived) {
-        let Arrived { host, number, mut report, mut ledger } = arrived;
+    fn feed_report(&mut self, due: Time, arrived: ArrivedReport) {
+        let ArrivedReport { host, number, mut report, mut ledger } = arrived;
         let Some(entry) = self.roster.get_mut(host).filter(|e| !e.is_lost()) else { return };
-        entry.numbers.heard(number);
+        entry.numbers.mark_heard(number);
         if let Some(ledger) = &mut ledger {
             self.strip_end_of_another(ledger);
         }
@@ -75,7 +79,7 @@ impl ConductorState {
             && !is_in_log
             && self.is_believable(host, &report)
         {
-            self.feed(due, Event::Machine { host, number, report });
+            self.feed_event(due, Event::Machine { host, number, report });
         }
         if !self.is_believable(host, &report) {
             return;
@@ -85,11 +89,11 @@ impl ConductorState {
         if let Report::VmDestroyed { vm } = report {
             self.outstanding.destroyed(host, vm);
         }
-        self.feed(due, Event::Machine { host, number, report });
+        self.feed_event(due, Event::Machine { host, number, report });
         let is_stale =
             self.batch.steps.last().is_some_and(|it| it.effects.contains(&Effect::Stale));
         if is_stale && let Some(entry) = self.roster.get_mut(host) {
-            entry.stale.count();
+            entry.stale.count_stale();
         }
     }
 }

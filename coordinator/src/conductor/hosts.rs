@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use dormouse_cloud::Host;
+use dormouse_cloud::ResourceVector;
 use dormouse_identity::WorkerLife;
-use dormouse_model::{Event, HostLoad, MAX_REPORT_DELAY, Report};
+use dormouse_model::{Event, LoadReport, MAX_REPORT_DELAY, Report};
 use dormouse_proto::v1;
 use dormouse_units::{Bytes, HostId, TaskId};
 use ractor::rpc::CallResult;
@@ -12,24 +12,24 @@ use ractor::{Actor, ActorRef};
 use tokio::time::Instant;
 use tracing::debug_span;
 
-use super::inbox::Arrived;
+use super::inbox::ArrivedReport;
 use super::outstanding::Window;
 use super::{ConductorMsg, ConductorState, RestoredHost, SAY_CLOCK_EVERY};
-use crate::admission::{self, Request, Room};
-use crate::conductor::roster::{Entry, Numbers, Standing, host_name};
-use crate::limits::unasked::Stale;
+use crate::admission::{self, AdmissionRequest, WorkerOffer};
+use crate::conductor::roster::{HostStanding, ReportNumbers, RosterLife, host_name};
+use crate::limits::unasked::StaleReports;
 use crate::log::journal::JournalMsg;
-use crate::messages::message::{Connection, NoSession, SessionMsg};
-use crate::protocol::link::{Link, Owed};
-use crate::protocol::wire::{Due, Heard};
-use crate::sessions::greeting::Greeting;
-use crate::sessions::session::{Session, SessionArgs};
+use crate::messages::message::{NoSession, SessionMsg, WorkerConnection};
+use crate::protocol::link::{QueuedCommand, SessionLink};
+use crate::protocol::wire::{DecodedReport, ReportTime};
+use crate::sessions::greeting::WorkerGreeting;
+use crate::sessions::session::{SessionArgs, WorkerSession};
 use crate::{CoordinatorError, NEWS, SPANS};
 
-/// How long a session may take to answer.
+/// Time that a session may take to answer.
 const ANSWER: Duration = Duration::from_secs(1);
 
-/// What a worker is told whose name another one has.
+/// Explains to a worker that another connected worker has its name.
 pub(crate) fn already_there(name: &str, lost_after: f64) -> String {
     format!(
         "a worker of the name {name} is connected; give this one another with --name (one that died \
@@ -37,16 +37,16 @@ pub(crate) fn already_there(name: &str, lost_after: f64) -> String {
     )
 }
 
-/// Whether the worker of a session is there: then nobody else is that worker.
+/// Returns whether the worker of a session is connected, so that no other may take its name.
 async fn is_connected(session: Option<ActorRef<SessionMsg>>) -> bool {
     let Some(session) = session else { return false };
     let asked = session.call(SessionMsg::IsConnected, Some(ANSWER)).await;
     matches!(asked, Ok(CallResult::Success(true)))
 }
 
-/// The answer to a newcomer of a run that is over. Until the step that ends it is durable it may come again: a coordinator
-/// that goes on with the run then knows nothing of its end.
-async fn over(journal: ActorRef<JournalMsg>) -> NoSession {
+/// Answers a worker that joins a run that is over. Until that end is durable it is told to try again, since a resumed
+/// coordinator might know nothing of the end.
+async fn run_is_over(journal: ActorRef<JournalMsg>) -> NoSession {
     match journal.call(JournalMsg::Flush, Some(ANSWER)).await {
         Ok(CallResult::Success(())) => {
             v1::Goodbye { why: "the run is over".to_owned(), over: true }.into()
@@ -56,18 +56,18 @@ async fn over(journal: ActorRef<JournalMsg>) -> NoSession {
 }
 
 impl ConductorState {
-    pub(super) async fn hello(
+    pub(super) async fn worker_connected(
         &mut self,
         myself: &ActorRef<ConductorMsg>,
         hello: v1::Hello,
         ack: u64,
-        connection: Connection,
+        connection: WorkerConnection,
     ) -> Result<ActorRef<SessionMsg>, NoSession> {
-        if let Some(why) = self.roster.unfit(&hello.worker) {
+        if let Some(why) = self.roster.unfit_reason(&hello.worker) {
             return Err(NoSession::Refused(why.to_owned()));
         }
-        if let Some((_, entry)) = self.roster.find(&hello.worker, hello.incarnation) {
-            if let Standing::Lost { why } = &entry.standing {
+        if let Some((_, entry)) = self.roster.find_life(&hello.worker, hello.incarnation) {
+            if let HostStanding::Lost { why } = &entry.standing {
                 let why = format!("this run continues without it: {why}; start it anew");
                 return Err(v1::Goodbye { why, over: false }.into());
             }
@@ -76,10 +76,10 @@ impl ConductorState {
                 return Ok(session);
             }
         }
-        if self.run.over().is_some() {
-            return Err(over(self.journal.clone()).await);
+        if self.run.over_at().is_some() {
+            return Err(run_is_over(self.journal.clone()).await);
         }
-        let needs = self.plan.needs();
+        let needs = self.plan.worker_needs();
         admission::check_capabilities(&hello, &needs).map_err(NoSession::Refused)?;
         let former_lives = self.roster.former_lives(&hello.worker, hello.incarnation);
         for former in &former_lives {
@@ -103,10 +103,10 @@ impl ConductorState {
             }
         }
         for former in former_lives {
-            self.lose(former, "its worker was started anew".to_owned());
+            self.lose_host(former, "its worker was started anew".to_owned());
         }
         let host = self.roster.next_id();
-        let link = Link::new(self.plan.world.limits);
+        let link = SessionLink::new(self.plan.world.limits);
         let session = self
             .open_session(myself, (host, (&hello.worker, hello.incarnation)), link)
             .await
@@ -114,7 +114,7 @@ impl ConductorState {
                 why: "the coordinator can't open a session for a worker".to_owned(),
                 over: true,
             })?;
-        let room = Room {
+        let room = WorkerOffer {
             name: hello.worker.clone(),
             millicores: hello.millicores,
             memory: Bytes::new(hello.memory_bytes),
@@ -123,15 +123,15 @@ impl ConductorState {
         tracing::info!(target: NEWS, "worker {} joined as {host}, with {cores} cores", hello.worker);
         let jail_lacks = admission::jail_lacks(&hello);
         let (worker, incarnation) = (hello.worker, hello.incarnation);
-        let standing = Standing::Measuring;
-        let entry = Entry {
+        let standing = HostStanding::Measuring;
+        let entry = RosterLife {
             worker,
             incarnation,
             room,
             standing,
             session: Some(session.clone()),
-            numbers: Numbers::default(),
-            stale: Stale::default(),
+            numbers: ReportNumbers::default(),
+            stale: StaleReports::default(),
             welcomed: Some(Instant::now()),
             repetition_us: Vec::new(),
             jail_lacks,
@@ -145,19 +145,19 @@ impl ConductorState {
         &mut self,
         myself: &ActorRef<ConductorMsg>,
         (host, life): (HostId, (&str, u64)),
-        link: Link,
+        link: SessionLink,
     ) -> Option<ActorRef<SessionMsg>> {
         let (worker, _) = life;
         let args = SessionArgs {
             host,
             link,
-            greeting: Greeting::new(&self.plan, self.clock.clone(), (host, life)),
+            greeting: WorkerGreeting::new(&self.plan, self.clock.clone(), (host, life)),
             conductor: myself.clone(),
             lost_after: self.plan.lost_after,
-            pulse: self.vitals.session(host, worker),
+            pulse: self.vitals.begin_session(host, worker),
             span: debug_span!(target: SPANS, parent: &self.span, "session", %host, worker),
         };
-        let started = Actor::spawn_linked(None, Session, args, self.warden.clone());
+        let started = Actor::spawn_linked(None, WorkerSession, args, self.warden.clone());
         let why = match self.runtime.spawn(started).await {
             Ok(Ok((session, _))) => return Some(session),
             Ok(Err(error)) => error.to_string(),
@@ -167,32 +167,37 @@ impl ConductorState {
         None
     }
 
-    /// A life of a worker, which may be lost already.
-    fn insert(&mut self, host: HostId, entry: Entry) {
+    /// Adds a life of a worker, which may be lost already.
+    fn insert(&mut self, host: HostId, entry: RosterLife) {
         if let Some(session) = entry.session.clone() {
-            self.lives.begin((&entry.worker, entry.incarnation), host, session);
+            self.lives.begin_session((&entry.worker, entry.incarnation), host, session);
         }
         self.roster.insert(host, entry);
     }
 
-    pub(super) fn heard(&mut self, host: HostId, through: u64, heard: Vec<(u64, Heard)>) {
+    pub(super) fn take_reports(
+        &mut self,
+        host: HostId,
+        through: u64,
+        heard: Vec<(u64, DecodedReport)>,
+    ) {
         // A host given up by the conductor may have had reports under way.
-        if self.roster.get(host).is_none_or(Entry::is_lost) {
+        if self.roster.get(host).is_none_or(RosterLife::is_lost) {
             return;
         }
         let came = Instant::now();
-        let now = self.clock.at(came);
-        let earliest = self.clock.at(came.checked_sub(MAX_REPORT_DELAY).unwrap_or(came));
-        let latest = self.clock.at(came + MAX_REPORT_DELAY);
+        let now = self.clock.show_at(came);
+        let earliest = self.clock.show_at(came.checked_sub(MAX_REPORT_DELAY).unwrap_or(came));
+        let latest = self.clock.show_at(came + MAX_REPORT_DELAY);
         let window = Window { earliest, now, latest };
         for (number, heard) in heard {
             let heard = match heard {
-                Heard::Unsupported { command, what } => {
+                DecodedReport::Unsupported { command, what } => {
                     match self.outstanding.unsupported(host, command, &what) {
                         Some(Ok(report)) => {
-                            Heard::Report { report, ledger: None, due: None, began: None }
+                            DecodedReport::Report { report, ledger: None, due: None, began: None }
                         }
-                        Some(Err(why)) => return self.lose(host, why),
+                        Some(Err(why)) => return self.lose_host(host, why),
                         None => {
                             tracing::warn!(%host, command, what, "a worker does not know a command");
                             continue;
@@ -201,83 +206,85 @@ impl ConductorState {
                 }
                 heard => heard,
             };
-            if matches!(heard, Heard::Report { .. } | Heard::Fault { .. })
+            if matches!(heard, DecodedReport::Report { .. } | DecodedReport::Fault { .. })
                 && let Some(why) = self.has_no_part(host)
             {
-                return self.lose(host, why);
+                return self.lose_host(host, why);
             }
             match heard {
                 // It has just been made a report.
-                Heard::Unsupported { .. } => {}
-                Heard::Ready { repetition_us } => self.ready(host, repetition_us),
-                Heard::Fault { fault, felt, real_took_us } => {
+                DecodedReport::Unsupported { .. } => {}
+                DecodedReport::Ready { repetition_us } => self.worker_ready(host, repetition_us),
+                DecodedReport::Fault { fault, felt, real_took_us } => {
                     let event = Event::FaultFelt { fault, host, number, real_took_us, felt };
-                    self.feed(self.last, event);
+                    self.feed_event(self.last, event);
                 }
-                Heard::Load(load) => {
-                    self.hear_load(host, number, told(load));
+                DecodedReport::Load(load) => {
+                    self.hear_load(host, number, read_load(load));
                 }
-                Heard::Report { report, ledger, .. } if self.checks.has(report.vm()) => {
+                DecodedReport::Report { report, ledger, .. }
+                    if self.checks.is_check_vm(report.vm()) =>
+                {
                     self.hear_check(host, &report, ledger.as_ref());
                 }
-                Heard::Report { mut report, ledger, due: said, began } => {
-                    if let Some(other) = self.anothers(host, report.vm()) {
+                DecodedReport::Report { mut report, ledger, due: said, began } => {
+                    if let Some(other) = self.other_host_of(host, report.vm()) {
                         let vm = report.vm();
                         let why = format!("it reports of {vm}, which is on {other}");
-                        return self.lose(host, why);
+                        return self.lose_host(host, why);
                     }
                     let due = self.outstanding.date(host, &mut report, said, window);
                     self.outstanding.heard(host, &report, began.as_ref(), due);
                     if let Some(entry) = self.roster.get_mut(host) {
-                        entry.numbers.waits(number);
+                        entry.numbers.mark_waiting(number);
                     }
                     let job = job_that_ends(&report, said);
-                    self.inbox.put(due, job, Arrived { host, number, report, ledger });
+                    self.inbox.put_report(due, job, ArrivedReport { host, number, report, ledger });
                 }
             }
         }
         if let Some(entry) = self.roster.get_mut(host) {
-            entry.numbers.come(through);
+            entry.numbers.received_through(through);
         }
         self.hear_what_is_due();
     }
 
-    /// Why a host can't have anything to report of machines: it is no part of the run yet. In the log such a
-    /// report would be a step of a run that has no hosts.
+    /// Explains why a host can't report anything about VMs yet; `None`: it can. Before it is part of the run, such a
+    /// report would be a step about an unknown host.
     fn has_no_part(&self, host: HostId) -> Option<String> {
-        let is_part = self.roster.get(host)?.standing == Standing::Joined;
+        let is_part = self.roster.get(host)?.standing == HostStanding::Joined;
         (!is_part).then(|| "it reports of machines before it has any".to_owned())
     }
 
-    fn ready(&mut self, host: HostId, repetition_us: Vec<u64>) {
+    fn worker_ready(&mut self, host: HostId, repetition_us: Vec<u64>) {
         let wanted = self.plan.to_measure().len();
         if repetition_us.len() != wanted {
             let got = repetition_us.len();
-            self.lose(host, format!("it measured {got} programs where there are {wanted}"));
+            self.lose_host(host, format!("it measured {got} programs where there are {wanted}"));
             return;
         }
         let Some(entry) = self.roster.get_mut(host) else { return };
         entry.repetition_us.clone_from(&repetition_us);
-        entry.standing = Standing::Ready { repetition_us };
+        entry.standing = HostStanding::Ready { repetition_us };
         if self.begun {
             self.join_late(host);
-        } else if self.roster.ready().count() >= self.plan.workers as usize {
-            self.begin();
+        } else if self.roster.ready_hosts().count() >= self.plan.workers as usize {
+            self.begin_run();
         }
     }
 
-    /// All workers are there: admits the experiment and begins it.
-    fn begin(&mut self) {
+    /// Admits the experiment and begins the run, once all workers are ready.
+    fn begin_run(&mut self) {
         let (mut rooms, mut hosts) = (Vec::new(), Vec::new());
         let mut slowest = vec![0; self.plan.to_measure().len()];
-        for (host, entry, repetition_us) in self.roster.ready() {
+        for (host, entry, repetition_us) in self.roster.ready_hosts() {
             rooms.push(entry.room.clone());
             hosts.push(host);
             for (slowest, &us) in slowest.iter_mut().zip(repetition_us) {
                 *slowest = us.max(*slowest);
             }
         }
-        let request = Request {
+        let request = AdmissionRequest {
             hosts: &rooms,
             speedup: self.plan.speedup,
             demand: &self.plan.demand,
@@ -287,7 +294,7 @@ impl ConductorState {
             repetition_us: &self.plan.per_task(&slowest),
             noop: self.plan.noop,
         };
-        let admitted = match request.admit() {
+        let admitted = match request.admit_run() {
             Ok(admitted) => admitted,
             Err(refused) => {
                 let _ = self.failed.send(refused.into());
@@ -297,28 +304,28 @@ impl ConductorState {
         self.facts.share = admitted.share;
         self.facts.cpu_us.clone_from(&admitted.cpu_us);
         self.loads.cpu_us = admitted.cpu_us;
-        self.loads.parallel = self.plan.parallel(admitted.share);
+        self.loads.parallel = self.plan.parallel_programs(admitted.share);
         for (host, offer) in hosts.into_iter().zip(admitted.offers) {
-            self.join(host, offer);
+            self.join_host(host, offer);
         }
         self.begun = true;
         // It begins at what the clock shows until then, to the microsecond.
-        let start = self.clock.now();
+        let start = self.clock.show_now();
         if !super::jobs::waits_for_machine(&self.run) {
             self.clock.run();
         }
-        self.feed(start, Event::Begin);
+        self.feed_event(start, Event::Begin);
         self.hear_early_loads();
         self.say_clock();
     }
 
-    /// A host that has measured becomes part of the run, to which it offers so much.
-    pub(super) fn join(&mut self, host: HostId, offer: Host) {
+    /// Adds a host that has measured to the run, with this offer.
+    pub(super) fn join_host(&mut self, host: HostId, offer: ResourceVector) {
         let Some(entry) = self.roster.get_mut(host) else { return };
-        entry.standing = Standing::Joined;
+        entry.standing = HostStanding::Joined;
         let name = host_name(&entry.worker, entry.incarnation);
         // Its Ready is what this event stands for.
-        entry.numbers.come(1);
+        entry.numbers.received_through(1);
         let lacks = entry.jail_lacks;
         self.feed_now(Event::HostJoined { host, name, offer });
         if let Some(lacks) = lacks {
@@ -326,26 +333,26 @@ impl ConductorState {
         }
     }
 
-    pub(super) fn lose(&mut self, host: HostId, why: String) {
-        if self.roster.get(host).is_none_or(Entry::is_lost) {
+    pub(super) fn lose_host(&mut self, host: HostId, why: String) {
+        if self.roster.get(host).is_none_or(RosterLife::is_lost) {
             return;
         }
         // What it has said before counts.
-        let now = self.clock.now();
-        self.inbox.boost(host, now);
+        let now = self.clock.show_now();
+        self.inbox.advance_host(host, now);
         self.hear_until(now, None);
         let Some(entry) = self.roster.get_mut(host) else { return };
         tracing::warn!(%host, worker = entry.worker, why, "a worker is lost");
-        self.lives.end(&entry.worker, entry.incarnation);
-        let standing = Standing::Lost { why: why.clone() };
-        let joined = std::mem::replace(&mut entry.standing, standing) == Standing::Joined;
+        self.lives.end_session(&entry.worker, entry.incarnation);
+        let standing = HostStanding::Lost { why: why.clone() };
+        let joined = std::mem::replace(&mut entry.standing, standing) == HostStanding::Joined;
         if let Some(session) = entry.session.clone() {
             let _ = session.cast(SessionMsg::Dismiss { why: why.clone() });
         }
         self.outstanding.forget(host);
         self.lose_checks(host);
         if let Some(returning) = &mut self.returning {
-            returning.forget(host);
+            returning.forget_host(host);
         }
         match &mut self.returning {
             Some(returning) if joined => returning.is_lost(host, why),
@@ -354,22 +361,22 @@ impl ConductorState {
         }
     }
 
-    /// Gives up workers that don't do as they are told, so that what they have goes elsewhere, and those that
-    /// flood the log.
+    /// Gives up workers that leave commands unanswered, so that their tasks can go elsewhere, and workers that flood
+    /// the log.
     pub(super) fn look_for_answers(&mut self) {
-        if self.run.over().is_some() {
+        if self.run.over_at().is_some() {
             return;
         }
         let mut wrong = self.outstanding.look(SAY_CLOCK_EVERY, self.plan.answer_within);
-        let flood = |(host, entry): (HostId, &Entry)| Some((host, entry.stale.too_many()?));
+        let flood = |(host, entry): (HostId, &RosterLife)| Some((host, entry.stale.too_many()?));
         wrong.extend(self.roster.iter().filter_map(flood));
         for (host, why) in wrong {
-            self.lose(host, why);
+            self.lose_host(host, why);
         }
     }
 
-    /// Hosts of the run that is resumed: each is expected back.
-    pub(super) async fn restore(
+    /// Restores the hosts of a resumed run, whose workers are expected back.
+    pub(super) async fn restore_hosts(
         &mut self,
         myself: &ActorRef<ConductorMsg>,
         hosts: Vec<RestoredHost>,
@@ -378,26 +385,27 @@ impl ConductorState {
         for restored in hosts {
             let RestoredHost { host, worker, incarnation, room, lost, heard } = restored;
             let (standing, session) = match lost {
-                Some(why) => (Standing::Lost { why }, None),
+                Some(why) => (HostStanding::Lost { why }, None),
                 None => {
                     // The run's clock stood still since they were decided on.
                     let (at, since) = (None, Instant::now());
-                    let owed = |(c, _)| Owed { command: self.loads.command(c, at), since };
+                    let owed =
+                        |(c, _)| QueuedCommand { command: self.loads.encode_command(c, at), since };
                     let commands = unsent.remove(&host).unwrap_or_default();
                     let commands = commands.into_iter().map(owed).collect();
-                    let link = Link::restored(commands, heard, self.plan.world.limits);
+                    let link = SessionLink::restored_link(commands, heard, self.plan.world.limits);
                     let life = (&*worker, incarnation);
-                    (Standing::Joined, self.open_session(myself, (host, life), link).await)
+                    (HostStanding::Joined, self.open_session(myself, (host, life), link).await)
                 }
             };
-            let entry = Entry {
+            let entry = RosterLife {
                 worker,
                 incarnation,
                 room,
                 standing,
                 session,
-                numbers: Numbers::default(),
-                stale: Stale::default(),
+                numbers: ReportNumbers::default(),
+                stale: StaleReports::default(),
                 welcomed: None,
                 repetition_us: Vec::new(),
                 // The log has it already.
@@ -408,18 +416,18 @@ impl ConductorState {
     }
 }
 
-/// The parallel job whose end a worker reports, which ends by itself and is said ahead.
-const fn job_that_ends(report: &Report, said: Option<Due>) -> Option<TaskId> {
+/// Returns the parallel job whose end a report announces ahead of time.
+const fn job_that_ends(report: &Report, said: Option<ReportTime>) -> Option<TaskId> {
     match (report, said) {
-        (Report::TaskFinished { task, .. }, Some(Due::Ahead(_))) => Some(*task),
+        (Report::TaskFinished { task, .. }, Some(ReportTime::Ahead(_))) => Some(*task),
         _ => None,
     }
 }
 
-/// What a host says that it did besides.
-fn told(load: v1::HostLoad) -> HostLoad {
+/// Reads a host's load from the wire.
+fn read_load(load: v1::HostLoad) -> LoadReport {
     let v1::HostLoad { real_elapsed_us, millicores, real_busy_us, real_ours_us, machine } = load;
-    HostLoad {
+    LoadReport {
         elapsed_us: real_elapsed_us,
         millicores,
         busy_us: real_busy_us,

@@ -7,31 +7,31 @@ use std::collections::BTreeMap;
 use dormouse_model::Report;
 use dormouse_units::{HostId, TaskId, Time, VmId};
 
-/// A report of a worker.
+/// A report of a worker that has arrived.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Arrived {
+pub(super) struct ArrivedReport {
     pub(super) host: HostId,
-    /// The report's number among those of its host.
+    /// Number of the report among those of its host.
     pub(super) number: u64,
     pub(super) report: Report,
-    /// The account of an attempt that is over, heard of before the report.
+    /// Account of an attempt that has ended, to be fed before the report.
     pub(super) ledger: Option<Report>,
 }
 
-/// The place of a report among those of one VM and instant: parallel jobs that end are heard of in
-/// their order, all else as it came.
+/// Order of reports of one VM at one instant: ends of parallel jobs by job, then all other reports in order of
+/// arrival.
 type Rank = (Option<TaskId>, u64);
 
-/// Reports in the order in which they will be heard.
+/// Arrived reports in the order in which they will be fed.
 #[derive(Debug, Default)]
-pub(super) struct Inbox {
-    waiting: BTreeMap<(Time, VmId, Rank), Arrived>,
+pub(super) struct ReportInbox {
+    waiting: BTreeMap<(Time, VmId, Rank), ArrivedReport>,
     arrivals: u64,
 }
 
-impl Inbox {
-    /// A report has come that is of the instant `due`; of a parallel job's end, also which job that is.
-    pub(super) fn put(&mut self, due: Time, job: Option<TaskId>, arrived: Arrived) {
+impl ReportInbox {
+    /// Adds a report of the instant `due`; `job` is the parallel job whose end it reports.
+    pub(super) fn put_report(&mut self, due: Time, job: Option<TaskId>, arrived: ArrivedReport) {
         let vm = arrived.report.vm();
         if matches!(arrived.report, Report::VmFrozen { .. } | Report::VmThawed { .. }) {
             self.bring_forward(vm, due);
@@ -40,7 +40,7 @@ impl Inbox {
         self.waiting.insert((due, vm, (job, self.arrivals)), arrived);
     }
 
-    /// What a VM has said by now is not heard of later than `due`: it froze, or thawed, after it.
+    /// Moves earlier reports of a VM that freezes or thaws at `due` to that instant at the latest.
     fn bring_forward(&mut self, vm: VmId, due: Time) {
         let keys = self.waiting.keys().copied();
         let later: Vec<_> = keys.filter(|&(at, on, _)| on == vm && at > due).collect();
@@ -51,8 +51,8 @@ impl Inbox {
         }
     }
 
-    /// A host is lost: what it has said is heard of now, though it be of a time to come.
-    pub(super) fn boost(&mut self, host: HostId, now: Time) {
+    /// Moves the reports of a lost host to now, including those of later instants.
+    pub(super) fn advance_host(&mut self, host: HostId, now: Time) {
         let ahead = self.waiting.iter().filter(|(key, it)| it.host == host && key.0 > now);
         let ahead: Vec<_> = ahead.map(|(key, _)| *key).collect();
         for key in ahead {
@@ -62,13 +62,13 @@ impl Inbox {
         }
     }
 
-    /// When the next is due.
+    /// Returns the instant of the next report.
     pub(super) fn first_due(&self) -> Option<Time> {
         self.waiting.first_key_value().map(|(&(due, ..), _)| due)
     }
 
-    /// The next that was due by `until`, and when it was.
-    pub(super) fn pop_due(&mut self, until: Time) -> Option<(Time, Arrived)> {
+    /// Takes the next report that was due by `until`, with its instant.
+    pub(super) fn pop_due(&mut self, until: Time) -> Option<(Time, ArrivedReport)> {
         self.first_due().filter(|due| *due <= until)?;
         self.waiting.pop_first().map(|((due, ..), arrived)| (due, arrived))
     }
@@ -81,13 +81,13 @@ mod tests {
 
     use super::*;
     use crate::conductor::outstanding::{Outstanding, Window, attempt_of};
-    use crate::protocol::wire::Due;
+    use crate::protocol::wire::ReportTime;
 
     /// What was decided, and what was heard of it.
     #[derive(Default)]
     struct Heard {
         all: Outstanding,
-        inbox: Inbox,
+        inbox: ReportInbox,
     }
 
     impl Heard {
@@ -98,17 +98,18 @@ mod tests {
         fn put(
             &mut self,
             (earliest, now, latest): (Time, Time, Time),
-            said: Option<Due>,
-            mut arrived: Arrived,
+            said: Option<ReportTime>,
+            mut arrived: ArrivedReport,
         ) {
             let (host, window) = (arrived.host, Window { earliest, now, latest });
             let due = self.all.date(host, &mut arrived.report, said, window);
             self.all.heard(host, &arrived.report, None, due);
-            let job = attempt_of(&arrived.report).filter(|_| matches!(said, Some(Due::Ahead(_))));
-            self.inbox.put(due, job.map(|(task, _)| task), arrived);
+            let job =
+                attempt_of(&arrived.report).filter(|_| matches!(said, Some(ReportTime::Ahead(_))));
+            self.inbox.put_report(due, job.map(|(task, _)| task), arrived);
         }
 
-        fn pop_due(&mut self, until: Time) -> Option<(Time, Arrived)> {
+        fn pop_due(&mut self, until: Time) -> Option<(Time, ArrivedReport)> {
             self.inbox.pop_due(until)
         }
     }
@@ -122,7 +123,7 @@ mod tests {
         (Time::ZERO, s(secs), s(secs + 1))
     }
 
-    fn finished(vm: u32, task: u32) -> Arrived {
+    fn finished(vm: u32, task: u32) -> ArrivedReport {
         let (task, attempt) = (TaskId::new(task), Attempt::new(1));
         let report = Report::TaskFinished {
             vm: VmId::new(vm),
@@ -134,12 +135,12 @@ mod tests {
             result: None,
             real_cpu_us: 0,
         };
-        Arrived { host: HostId::new(0), number: 0, report, ledger: None }
+        ArrivedReport { host: HostId::new(0), number: 0, report, ledger: None }
     }
 
     fn start(vm: u32, task: u32) -> Command {
         let (task, attempt) = (TaskId::new(task), Attempt::new(1));
-        Command::StartTask(dormouse_model::StartTask {
+        Command::StartTask(dormouse_model::TaskStart {
             host: HostId::new(0),
             seats: Seats::first_free(VmId::new(vm)),
             task,
@@ -155,7 +156,7 @@ mod tests {
         })
     }
 
-    fn started(vm: u32, task: u32) -> Arrived {
+    fn started(vm: u32, task: u32) -> ArrivedReport {
         let (task, attempt, done) = (TaskId::new(task), Attempt::new(1), dormouse_units::Ppm::ZERO);
         let report = Report::TaskStarted {
             vm: VmId::new(vm),
@@ -165,7 +166,7 @@ mod tests {
             real_took_us: 1,
             real_inputs_us: 0,
         };
-        Arrived { report, ..finished(vm, 0) }
+        ArrivedReport { report, ..finished(vm, 0) }
     }
 
     /// A VM that has burst credits.
@@ -198,7 +199,7 @@ mod tests {
         for (vm, task) in [(8, 1), (7, 2), (9, 3)] {
             heard.decided(&start(vm, task), s(10));
         }
-        let after = Some(Due::After(Span::from_secs(20)));
+        let after = Some(ReportTime::After(Span::from_secs(20)));
         heard.put(at(31), after, finished(8, 1));
         heard.put(at(32), after, finished(7, 2));
         heard.put(at(32), None, started(1, 9));
@@ -212,13 +213,14 @@ mod tests {
     #[test]
     fn jobs_that_are_said_to_end_ahead_are_heard_of_when_they_do_in_their_order() {
         let mut heard = Heard::default();
-        let ahead = |secs| Some(Due::Ahead(s(secs)));
+        let ahead = |secs| Some(ReportTime::Ahead(s(secs)));
         heard.put((s(8), s(9), s(12)), ahead(10), finished(1, 7));
         heard.put((s(8), s(9), s(12)), ahead(10), finished(1, 3));
         heard.put((s(8), s(9), s(12)), ahead(30), finished(1, 4));
         // Long ago: it ended when it came.
         heard.put((s(8), s(9), s(12)), ahead(2), finished(1, 5));
-        let of = |(due, arrived): (Time, Arrived)| (due, attempt_of(&arrived.report).map(|a| a.0));
+        let of =
+            |(due, arrived): (Time, ArrivedReport)| (due, attempt_of(&arrived.report).map(|a| a.0));
         let all: Vec<_> = std::iter::from_fn(|| heard.pop_due(s(40))).map(of).collect();
         let expected = [(9, 5), (10, 3), (10, 7), (12, 4)];
         assert_eq!(all, expected.map(|(due, task)| (s(due), Some(TaskId::new(task)))));
@@ -230,14 +232,14 @@ mod tests {
         [1, 2, 3].iter().for_each(|vm| heard.decided(&create(*vm), s(1)));
         let credits = |vm| {
             let (vm, balance) = (VmId::new(vm), dormouse_units::Credits::ONE);
-            Arrived { report: Report::Credits { vm, balance, as_of: None }, ..finished(1, 0) }
+            ArrivedReport { report: Report::Credits { vm, balance, as_of: None }, ..finished(1, 0) }
         };
         // The coordinator stood still from 10 s to 30 s, and looks back for one.
         let late = (s(29), s(30), s(31));
-        heard.put(late, Some(Due::At(s(11))), credits(1));
-        heard.put(late, Some(Due::At(s(29))), credits(2));
+        heard.put(late, Some(ReportTime::At(s(11))), credits(1));
+        heard.put(late, Some(ReportTime::At(s(29))), credits(2));
         heard.put(late, None, credits(3));
-        let of = |(due, arrived): (Time, Arrived)| match arrived.report {
+        let of = |(due, arrived): (Time, ArrivedReport)| match arrived.report {
             Report::Credits { vm, as_of, .. } => (vm.get(), due, as_of),
             other => panic!("{other:?}"),
         };
@@ -250,16 +252,16 @@ mod tests {
         let mut heard = Heard::default();
         [1, 2].iter().for_each(|vm| heard.decided(&create(*vm), s(1)));
         let credits = |vm, minutes| {
-            let (vm, balance) = (VmId::new(vm), dormouse_units::Credits::whole(minutes));
-            Arrived { report: Report::Credits { vm, balance, as_of: None }, ..finished(1, 0) }
+            let (vm, balance) = (VmId::new(vm), dormouse_units::Credits::whole_credits(minutes));
+            ArrivedReport { report: Report::Credits { vm, balance, as_of: None }, ..finished(1, 0) }
         };
         // The coordinator was away: the first is too old to be heard of at its time, the next is not.
         let late = (s(29), s(30), s(31));
-        heard.put(late, Some(Due::At(s(11))), credits(1, 5));
-        heard.put(late, Some(Due::At(s(29))), credits(1, 4));
-        heard.put(late, Some(Due::At(s(29))), credits(2, 7));
-        heard.put((s(30), s(31), s(32)), Some(Due::At(s(31))), credits(1, 3));
-        let of = |(due, arrived): (Time, Arrived)| match arrived.report {
+        heard.put(late, Some(ReportTime::At(s(11))), credits(1, 5));
+        heard.put(late, Some(ReportTime::At(s(29))), credits(1, 4));
+        heard.put(late, Some(ReportTime::At(s(29))), credits(2, 7));
+        heard.put((s(30), s(31), s(32)), Some(ReportTime::At(s(31))), credits(1, 3));
+        let of = |(due, arrived): (Time, ArrivedReport)| match arrived.report {
             Report::Credits { vm, as_of, balance } => {
                 (vm.get(), due, as_of, balance.as_vcpu_micros() / 60_000_000)
             }
@@ -275,7 +277,7 @@ mod tests {
         let mut heard = Heard::default();
         heard.decided(&start(8, 1), s(10));
         heard.put(at(14), None, started(8, 1));
-        heard.put(at(15), Some(Due::After(Span::from_secs(1))), finished(8, 1));
+        heard.put(at(15), Some(ReportTime::After(Span::from_secs(1))), finished(8, 1));
         assert_eq!(heard.inbox.first_due(), Some(s(14)));
         let ends: Vec<bool> =
             std::iter::from_fn(|| heard.pop_due(s(15))).map(|(_, a)| is_end(&a.report)).collect();
@@ -289,9 +291,9 @@ mod tests {
         heard.put(at(11), None, started(3, 1));
         heard.put(at(12), None, started(2, 2));
         let report = Report::VmFrozen { vm, real_took_us: 1 };
-        heard.put(at(13), None, Arrived { report, ..finished(3, 9) });
+        heard.put(at(13), None, ArrivedReport { report, ..finished(3, 9) });
         heard.put(at(14), None, finished(3, 1));
-        let of = |(due, arrived): (Time, Arrived)| (due, arrived.report.vm(), arrived.report);
+        let of = |(due, arrived): (Time, ArrivedReport)| (due, arrived.report.vm(), arrived.report);
         let all: Vec<_> = std::iter::from_fn(|| heard.pop_due(s(20))).map(of).collect();
         let is_frozen = |report: &Report| matches!(report, Report::VmFrozen { .. });
         assert!(!is_frozen(&all[0].2) && is_frozen(&all[1].2), "{all:?}");
@@ -308,7 +310,7 @@ mod tests {
         }
         let frozen = |vm| {
             let report = Report::VmFrozen { vm: VmId::new(vm), real_took_us: 1 };
-            Arrived { report, ..finished(vm, 0) }
+            ArrivedReport { report, ..finished(vm, 0) }
         };
         heard.put(at(12), None, frozen(7));
         heard.put(at(13), None, frozen(3));

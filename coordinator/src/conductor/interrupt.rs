@@ -7,41 +7,44 @@ use dormouse_proto::v1;
 use ractor::RpcReplyPort;
 
 use super::ConductorState;
-use crate::messages::interruption::Injection;
-use crate::messages::outside::Answer;
+use crate::messages::interruption::InjectedInterruption;
+use crate::messages::outside::DurableAnswer;
 
 type Reply = RpcReplyPort<Result<v1::InterruptReply, String>>;
 
 impl ConductorState {
-    /// Has the provider act now. What would hit no VM is refused, and is not in the log.
-    pub(super) fn interrupt(&mut self, wanted: Injection, to: Reply) {
-        match self.interrupted(wanted) {
-            Ok(say) => self.batch.then.push(Box::new(Answer { to, say })),
+    /// Injects an action of the provider now. One that affects no VM is refused and not logged.
+    pub(super) fn inject_interruption(&mut self, wanted: InjectedInterruption, to: Reply) {
+        match self.try_interrupt(wanted) {
+            Ok(say) => self.batch.then.push(Box::new(DurableAnswer { to, say })),
             Err(why) => drop(to.send(Err(why))),
         }
     }
 
-    fn interrupted(&mut self, wanted: Injection) -> Result<v1::InterruptReply, String> {
+    fn try_interrupt(
+        &mut self,
+        wanted: InjectedInterruption,
+    ) -> Result<v1::InterruptReply, String> {
         self.must_go_on()?;
         if !self.begun {
             return Err("the run has not begun and has no VMs; try again later".to_owned());
         }
-        let now = self.clock.now();
+        let now = self.clock.show_now();
         self.hear_until(now, None);
         self.must_go_on()?;
-        if self.run.over().is_some() {
+        if self.run.over_at().is_some() {
             return Err("the run is over".to_owned());
         }
-        let Injection { target, action, why } = wanted;
+        let InjectedInterruption { target, action, why } = wanted;
         let at = self.last.max(now);
         let act = Interruption { at, target: target.clone(), action };
         if self.run.provider().hit_by(at, &act).is_empty() {
             return Err(format!(
                 "no VM matches: {}",
-                crate::messages::interruption::fitting(action)
+                crate::messages::interruption::fitting_vms(action)
             ));
         }
-        self.feed(at, Event::Interrupt { target, action, why });
+        self.feed_event(at, Event::Interrupt { target, action, why });
         self.must_go_on()?;
         let effects = self.batch.steps.last().map_or(&[][..], |step| &step.effects);
         let hit = effects.iter().find_map(|effect| match effect {

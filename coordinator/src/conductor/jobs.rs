@@ -3,34 +3,34 @@
 
 use std::sync::Arc;
 
-use dormouse_cloud::VmState;
+use dormouse_cloud::ProviderVmState;
 use dormouse_engine::Run;
-use dormouse_engine::drive::Followers;
+use dormouse_engine::drive::WaitingFollowers;
 use dormouse_model::Event;
 use dormouse_units::{Span, Time};
 
 use super::ConductorState;
 
-/// Whether the clock of a run stands until its machine for parallel jobs is there, which takes no
-/// emulated time: it is not there yet, and nothing says that it can't be had.
+/// Returns whether the clock must stand still until the machine for parallel jobs is ready, whose boot takes no
+/// emulated time.
 pub(super) fn waits_for_machine(run: &Run) -> bool {
     let setup = run.setup();
     let at_once = setup.jobs.is_some() && setup.catalogue.boot == Span::ZERO;
     let mut machines = run.provider().vms().filter(|(_, vm)| setup.is_two_tier(&vm.kind));
     at_once
-        && machines.all(|(_, vm)| vm.state == VmState::Booting)
+        && machines.all(|(_, vm)| vm.state == ProviderVmState::Booting)
         && run.counts().launches_refused == 0
 }
 
 impl ConductorState {
-    /// When the next job of the workload that follows no other is submitted or the next VM is requested, or it is to
-    /// be said that all were; and when the next job is submitted that follows others.
+    /// Returns the times of the next event from outside (a job without predecessors, a VM request, or the end of
+    /// either) and of the next job whose predecessors have ended.
     pub(super) fn next_arrivals(&self) -> (Option<Time>, Option<Time>) {
-        if !self.begun || self.run.over().is_some() {
+        if !self.begun || self.run.over_at().is_some() {
             return (None, None);
         }
         let follower = if self.run.all_submitted() { None } else { self.followers.next() };
-        (Time::sooner(self.next_submission(), self.next_request()), follower)
+        (Time::sooner_of(self.next_submission(), self.next_request()), follower)
     }
 
     fn next_request(&self) -> Option<Time> {
@@ -55,48 +55,48 @@ impl ConductorState {
         }
     }
 
-    /// Lets come what comes next from outside: of equals the jobs first, as in virtual time.
-    pub(super) fn come(&mut self, at: Time) {
+    /// Feeds the next event from outside; of equal times jobs come first, as in virtual time.
+    pub(super) fn submit_next(&mut self, at: Time) {
         let request = self.next_request();
         match self.next_submission() {
-            Some(job) if request.is_none_or(|request| job <= request) => self.submit(at),
-            _ => self.request(at),
+            Some(job) if request.is_none_or(|request| job <= request) => self.submit_job(at),
+            _ => self.request_next(at),
         }
     }
 
-    /// Requests the next VM, or says that all were requested.
-    fn request(&mut self, at: Time) {
+    /// Feeds the next VM request, or the end of requests.
+    fn request_next(&mut self, at: Time) {
         let request = self.run.next_request();
         match self.requests.get(request.get() as usize) {
             Some((_, asks)) => {
                 let asks = asks.clone();
-                self.feed(at, Event::Requested { request, asks });
+                self.feed_event(at, Event::Requested { request, asks });
             }
-            None => self.feed(at, Event::AllRequested),
+            None => self.feed_event(at, Event::AllRequested),
         }
     }
 
-    /// Submits the next job, or says that all were submitted.
-    fn submit(&mut self, at: Time) {
+    /// Feeds the next submission, or the end of submissions.
+    fn submit_job(&mut self, at: Time) {
         let task = self.run.next_task();
         let Some(job) = self.submissions.get(self.door.own) else {
-            return self.feed(at, Event::AllSubmitted);
+            return self.feed_event(at, Event::AllSubmitted);
         };
         let job = Arc::new(job.clone());
-        self.door.submitted(None, &job);
-        self.feed(at, Event::Submitted { task, key: None, job });
+        self.door.note_submitted(None, &job);
+        self.feed_event(at, Event::Submitted { task, key: None, job });
     }
 
-    /// Submits the next job that follows others.
-    pub(super) fn follow(&mut self, at: Time) {
+    /// Submits the next job whose predecessors have ended.
+    pub(super) fn submit_follower(&mut self, at: Time) {
         let task = self.run.next_task();
-        if let Some(job) = self.followers.take() {
-            self.feed(at, Followers::event(task, job));
+        if let Some(job) = self.followers.take_due() {
+            self.feed_event(at, WaitingFollowers::submission_event(task, job));
         }
     }
 
-    /// Starts a clock that stands until the first machine is there, or could not be had; that of a run
-    /// that waits for its workers stands for them.
+    /// Starts the clock that stood until the first machine was ready or refused; in a resumed run it stands until the
+    /// workers are back.
     pub(super) fn start_clock(&mut self) {
         if self.begun
             && self.returning.is_none()

@@ -3,17 +3,17 @@
 use dormouse_units::HostId;
 
 use super::ConductorState;
-use crate::admission::Late;
-use crate::conductor::roster::Standing;
+use crate::admission::LateWorker;
+use crate::conductor::roster::HostStanding;
 
 impl ConductorState {
-    /// A worker that has measured comes late: it becomes part of the run if it suits it.
+    /// Adds a worker that has measured to a run under way, if it fits.
     pub(super) fn join_late(&mut self, host: HostId) {
         let Some(entry) = self.roster.get(host) else { return };
-        let Standing::Ready { repetition_us } = &entry.standing else { return };
+        let HostStanding::Ready { repetition_us } = &entry.standing else { return };
         let there = self.facts.hosts.values().filter(|host| host.lost.is_none());
-        let admitted = Late {
-            place: self.plan.demand.vacant(there.map(|host| &host.offer)),
+        let admitted = LateWorker {
+            place: self.plan.demand.first_vacant(there.map(|host| &host.offer)),
             room: &entry.room,
             reserve: self.plan.reserve,
             share: self.facts.share,
@@ -23,13 +23,13 @@ impl ConductorState {
             repetition_us: &self.plan.per_task(repetition_us),
             noop: self.plan.noop,
         }
-        .admit();
+        .admit_worker();
         match admitted {
-            Ok(offer) => self.join(host, offer),
+            Ok(offer) => self.join_host(host, offer),
             Err(why) => {
-                self.lose(host, why.clone());
+                self.lose_host(host, why.clone());
                 if let Some(entry) = self.roster.get_mut(host) {
-                    entry.standing = Standing::Unfit { why };
+                    entry.standing = HostStanding::Unfit { why };
                 }
             }
         }

@@ -2,7 +2,7 @@
 //! long a worker may be silent, what is under way, of which instant a report is, which VMs are there, and whose
 //! checkpoints are taken in. Pure but for what it publishes of the last.
 //!
-//! A run that is gone on with makes the same table of its log, by the same two calls: [`Outstanding::told`] and
+//! A run that is gone on with makes the same table of its log, by the same two calls: [`Outstanding::assign_attempt`] and
 //! [`Outstanding::heard`].
 //!
 //! What happens on two VMs at the same instant is heard of within some milliseconds, in whatever order threads,
@@ -18,10 +18,10 @@ use dormouse_engine::{Run, TaskRecord};
 use dormouse_model::{Command, Report};
 use dormouse_units::{Attempt, HostId, Seats, TaskId, Time, VmId};
 
-use crate::protocol::wire::Due;
-use crate::storage::assignments::Assignments;
-use order::Order;
-use vm::{OnVm, Open, Vm};
+use crate::protocol::wire::ReportTime;
+use crate::storage::assignments::AttemptAssignments;
+use order::WorkerOrder;
+use vm::{OnVm, OpenOrder, OutstandingVm};
 
 mod order;
 #[cfg(test)]
@@ -54,7 +54,7 @@ pub(crate) struct Window {
 struct Worker {
     /// Number of the last command that it was told.
     told: u64,
-    vms: BTreeMap<VmId, Vm>,
+    vms: BTreeMap<VmId, OutstandingVm>,
 }
 
 impl Worker {
@@ -72,7 +72,7 @@ impl Worker {
 pub(crate) struct Outstanding {
     workers: BTreeMap<HostId, Worker>,
     /// The orders that are carried out as soon as they come, in the order of their decisions.
-    under_way: BTreeSet<(Time, HostId, VmId, Order)>,
+    under_way: BTreeSet<(Time, HostId, VmId, WorkerOrder)>,
     /// VMs that were ordered and not heard of as destroyed.
     there: BTreeSet<(HostId, VmId)>,
     /// The host of every VM that was ever ordered.
@@ -80,17 +80,17 @@ pub(crate) struct Outstanding {
     /// Commands that are not with their sessions yet, each with the instant at which it was decided on.
     unsent: BTreeMap<HostId, Vec<(Command, Time)>>,
     /// What hosts may store and fetch for the attempts that they were told to run.
-    assignments: Arc<Assignments>,
+    assignments: Arc<AttemptAssignments>,
 }
 
 impl Outstanding {
     /// Nobody was told anything yet.
-    pub(crate) fn new(assignments: Arc<Assignments>) -> Self {
+    pub(crate) fn new(assignments: Arc<AttemptAssignments>) -> Self {
         Self { assignments, ..Self::default() }
     }
 
     /// The table of who may store and fetch what, for those who ask.
-    pub(crate) const fn assignments(&self) -> &Arc<Assignments> {
+    pub(crate) const fn assignments(&self) -> &Arc<AttemptAssignments> {
         &self.assignments
     }
 
@@ -100,7 +100,7 @@ impl Outstanding {
             if let Command::StartTask(start) = &command {
                 let record = run.tasks().get(start.task);
                 let logged = record.into_iter().flat_map(TaskRecord::checkpoints);
-                self.assignments.told(start, logged);
+                self.assignments.assign_attempt(start, logged);
             }
             self.order(&command, at);
             self.unsent.entry(command.host()).or_default().push((command, at));
@@ -110,8 +110,8 @@ impl Outstanding {
             let record = run.tasks().get(*task)?;
             record.vm().map(|_| record.attempt)
         };
-        let left = run.tasks().left().iter();
-        self.assignments.left(left.map(|task| (*task, goes_on(task))));
+        let left = run.tasks().left_vms().iter();
+        self.assignments.drop_attempts(left.map(|task| (*task, goes_on(task))));
     }
 
     /// A worker is told this, decided on at `at`.
@@ -120,12 +120,12 @@ impl Outstanding {
         let worker = self.workers.entry(host).or_default();
         worker.told += 1;
         let number = worker.told;
-        let Some((vm, order)) = Order::from_command(command) else { return };
-        if order == Order::Destroy {
+        let Some((vm, order)) = WorkerOrder::from_command(command) else { return };
+        if order == WorkerOrder::Destroy {
             // Of all that is there nothing more need be said.
             self.forget_vm(host, vm);
         }
-        if order == Order::Create {
+        if order == WorkerOrder::Create {
             self.there.insert((host, vm));
             self.host_of_vm.insert(vm, host);
         }
@@ -140,7 +140,7 @@ impl Outstanding {
                 on.attempts.insert((start.task, start.attempt), attempt);
             }
             // Of one that has said its last word nothing more need be said.
-            _ if order.attempt().is_some_and(|of| !on.attempts.contains_key(&of)) => return,
+            _ if order.order_attempt().is_some_and(|of| !on.attempts.contains_key(&of)) => return,
             _ => {}
         }
         let is_at_once = match *command {
@@ -154,7 +154,7 @@ impl Outstanding {
             _ => None,
         };
         let at_once = is_at_once.then_some(at);
-        let open = Open { number, waited: Duration::ZERO, at_once, to };
+        let open = OpenOrder { number, waited: Duration::ZERO, at_once, to };
         let before = on.orders.insert(order, open);
         if let Some(since) = before.and_then(|before| before.at_once) {
             self.under_way.remove(&(since, host, vm, order));
@@ -180,12 +180,12 @@ impl Outstanding {
             }
             (_, Some(of)) if is_last_of_attempt(report) => {
                 on.attempts.remove(&of);
-                for order in Vm::orders_to(of) {
+                for order in OutstandingVm::orders_to(of) {
                     self.answered(host, vm, order);
                 }
             }
             _ => {
-                if let Some(order) = Order::from_report(report) {
+                if let Some(order) = WorkerOrder::from_report(report) {
                     self.answered(host, vm, order);
                 }
             }
@@ -198,25 +198,25 @@ impl Outstanding {
         &self,
         host: HostId,
         report: &mut Report,
-        said: Option<Due>,
+        said: Option<ReportTime>,
         window: Window,
     ) -> Time {
         let Window { earliest, now, latest } = window;
         let on = self.workers.get(&host).and_then(|worker| worker.vms.get(&report.vm()));
-        let order = Order::from_report(report);
+        let order = WorkerOrder::from_report(report);
         let at_once = on.and_then(|on| on.orders.get(&order?)?.at_once);
         let mut due = match (at_once, said) {
-            (Some(at), _) | (None, Some(Due::At(at))) => at.min(now),
-            (None, Some(Due::Ahead(at))) => at.min(latest),
+            (Some(at), _) | (None, Some(ReportTime::At(at))) => at.min(now),
+            (None, Some(ReportTime::Ahead(at))) => at.min(latest),
             _ => now,
         };
         let attempt = attempt_of(report);
         if let Some(attempt) = attempt.and_then(|of| on?.attempts.get(&of)) {
-            if let Some(Due::After(after)) = said {
+            if let Some(ReportTime::After(after)) = said {
                 due = attempt.decided + after;
             }
             // A job's end is due by itself, whenever its beginning was heard of.
-            if !matches!(said, Some(Due::Ahead(_))) {
+            if !matches!(said, Some(ReportTime::Ahead(_))) {
                 due = due.clamp(attempt.heard.min(now), now);
             }
         }
@@ -256,9 +256,9 @@ impl Outstanding {
         let vms = &self.workers.get(&host)?.vms;
         let mut open = vms.iter().flat_map(|(vm, on)| on.orders.iter().map(|it| (*vm, it)));
         let (vm, (&order, _)) = open.find(|(_, (_, open))| open.number == number)?;
-        let why = format!("its worker can't {}: {what}", order.words(vm));
+        let why = format!("its worker can't {}: {what}", order.describe_order(vm));
         Some(match order {
-            Order::Start(task, attempt) => Ok(Report::TaskFailed {
+            WorkerOrder::Start(task, attempt) => Ok(Report::TaskFailed {
                 vm,
                 task,
                 attempt,
@@ -266,14 +266,14 @@ impl Outstanding {
                 real_cpu_us: 0,
                 could_not_restore: false,
             }),
-            Order::Destroy => Err(why),
+            WorkerOrder::Destroy => Err(why),
             // A VM that does not do as it is told is of no use.
-            Order::Create
-            | Order::Freeze
-            | Order::Thaw
-            | Order::Stop(..)
-            | Order::Promote(..)
-            | Order::Move(..) => Ok(Report::VmFailed { vm, why }),
+            WorkerOrder::Create
+            | WorkerOrder::Freeze
+            | WorkerOrder::Thaw
+            | WorkerOrder::Stop(..)
+            | WorkerOrder::Promote(..)
+            | WorkerOrder::Move(..) => Ok(Report::VmFailed { vm, why }),
         })
     }
 
@@ -284,10 +284,10 @@ impl Outstanding {
         let mut late = Vec::new();
         for (&host, worker) in &mut self.workers {
             let patience = worker.patience(within);
-            let mut longest: Option<(Duration, VmId, Order)> = None;
+            let mut longest: Option<(Duration, VmId, WorkerOrder)> = None;
             for (&vm, on) in &mut worker.vms {
                 for (&order, open) in &mut on.orders {
-                    if !(order.rests() && on.is_frozen) {
+                    if !(order.waits_while_frozen() && on.is_frozen) {
                         open.waited += every;
                     }
                     longest = longest.max(Some((open.waited, vm, order)));
@@ -296,7 +296,7 @@ impl Outstanding {
             let Some((_, vm, order)) = longest.filter(|(waited, ..)| *waited > patience) else {
                 continue;
             };
-            let (what, s) = (order.words(vm), patience.as_secs());
+            let (what, s) = (order.describe_order(vm), patience.as_secs());
             late.push((host, format!("it was told to {what} and has not answered for {s} s")));
         }
         late
@@ -336,11 +336,11 @@ impl Outstanding {
         std::mem::take(&mut self.unsent)
     }
 
-    fn on_vm(&mut self, host: HostId, vm: VmId) -> Option<&mut Vm> {
+    fn on_vm(&mut self, host: HostId, vm: VmId) -> Option<&mut OutstandingVm> {
         self.workers.get_mut(&host)?.vms.get_mut(&vm)
     }
 
-    fn answered(&mut self, host: HostId, vm: VmId, order: Order) {
+    fn answered(&mut self, host: HostId, vm: VmId, order: WorkerOrder) {
         let open = self.on_vm(host, vm).and_then(|on| on.orders.remove(&order));
         if let Some(since) = open.and_then(|open| open.at_once) {
             self.under_way.remove(&(since, host, vm, order));

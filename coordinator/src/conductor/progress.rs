@@ -3,63 +3,67 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use dormouse_cloud::Vm;
+use dormouse_cloud::ProviderVm;
 use dormouse_engine::TaskRecord;
 use dormouse_units::HostId;
 use tokio::time::Instant;
 
 use super::ConductorState;
-use super::returning::Returning;
-use crate::status::progress::{Posted, Progress};
+use super::returning::ReturningWorkers;
+use crate::status::progress::{PostedProgress, RunProgress};
 
-/// How old that may be which is said while the scheduler thinks.
+/// Largest age of the progress that is shown while the scheduler decides.
 const POST_EVERY: Duration = Duration::from_millis(20);
 
 impl ConductorState {
-    pub(super) fn progress(&self) -> Progress {
+    pub(super) fn current_progress(&self) -> RunProgress {
         let tasks = self.run.setup().bag.tasks.len() + self.jobs;
-        let tasks = tasks + self.door.outside();
+        let tasks = tasks + self.door.outside_count();
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-        let on_hosts = self.returning.as_ref().map(Returning::back);
+        let on_hosts = self.returning.as_ref().map(ReturningWorkers::workers_back);
         let (running, vms) = match on_hosts {
-            None => (self.run.tasks().on_vms(), self.run.provider().alive().count()),
+            None => (self.run.tasks().on_vms(), self.run.provider().alive_vms().count()),
             Some(back) => self.running_on(back),
         };
-        Progress {
-            now: self.run.over().unwrap_or_else(|| self.clock.now()),
+        RunProgress {
+            now: self.run.over_at().unwrap_or_else(|| self.clock.show_now()),
             begun: self.begun,
             tasks: count(tasks),
-            completed: u32::try_from(self.run.tasks().finished()).unwrap_or(u32::MAX),
+            completed: u32::try_from(self.run.tasks().finished_count()).unwrap_or(u32::MAX),
             running: count(running),
             vms: count(vms),
-            workers: count(self.roster.alive()),
+            workers: count(self.roster.alive_count()),
             workers_wanted: self.plan.workers,
-            awaited: self.returning.as_ref().map(Returning::progress),
-            cost: self.run.owed(self.clock.now()),
+            awaited: self.returning.as_ref().map(ReturningWorkers::awaited_workers),
+            cost: self.run.owed_now(self.clock.show_now()),
             counts: *self.run.counts(),
-            over: self.run.over().is_some(),
+            over: self.run.over_at().is_some(),
         }
     }
 
-    /// How many tasks are on how many VMs of these hosts.
+    /// Counts the tasks on VMs of these hosts, and these VMs.
     fn running_on(&self, hosts: &BTreeSet<HostId>) -> (usize, usize) {
-        let is_there = |vm: &Vm| hosts.contains(&vm.host);
+        let is_there = |vm: &ProviderVm| hosts.contains(&vm.host);
         let provider = self.run.provider();
-        let vms = provider.alive().filter(|(_, vm)| is_there(vm)).count();
-        let on =
-            |task: &&TaskRecord| task.vm().and_then(|vm| provider.vm(vm)).is_some_and(is_there);
+        let vms = provider.alive_vms().filter(|(_, vm)| is_there(vm)).count();
+        let on = |task: &&TaskRecord| {
+            task.vm().and_then(|vm| provider.find_vm(vm)).is_some_and(is_there)
+        };
         (self.run.tasks().iter().filter(on).count(), vms)
     }
 
-    /// Says how it goes before the scheduler may think again, unless it was said a moment ago.
-    pub(super) fn post(&self) {
+    /// Posts the progress before the scheduler decides, unless it was posted a moment ago.
+    pub(super) fn post_progress(&self) {
         if self.board.borrow().at.elapsed() >= POST_EVERY {
-            self.board.send_replace(Posted { progress: self.progress(), at: Instant::now() });
+            self.board.send_replace(PostedProgress {
+                progress: self.current_progress(),
+                at: Instant::now(),
+            });
         }
     }
 
-    pub(super) fn show(&self) {
-        let now = self.progress();
+    pub(super) fn show_progress(&self) {
+        let now = self.current_progress();
         if let Some(progress) = &self.progress {
             progress.send_replace(now);
         }

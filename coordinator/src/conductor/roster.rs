@@ -6,163 +6,168 @@ use dormouse_units::HostId;
 use ractor::ActorRef;
 use tokio::time::Instant;
 
-use crate::admission::Room;
-use crate::limits::unasked::Stale;
+use crate::admission::WorkerOffer;
+use crate::limits::unasked::StaleReports;
 use crate::messages::message::SessionMsg;
 
-/// Where a host stands in the run.
+/// Stage of a host in the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
-    /// Connected; measures the programs.
+pub(crate) enum HostStanding {
+    /// Connected, and measuring the programs.
     Measuring,
-    /// Has measured; waits for the run to begin.
+    /// Finished with measuring, and waiting for the run to begin.
     Ready {
-        /// CPU time of one repetition of each program.
+        /// CPU time of one repetition of each program, in microseconds.
         repetition_us: Vec<u64>,
     },
     /// Part of the run.
     Joined,
-    /// It has measured, and does not suit the run: nor does its worker in another life.
+    /// Unfit for the run by its measurements, as is its worker in any other life.
     Unfit {
-        /// What of it does not suit the run, in words for its user.
+        /// Reason, in words for the user.
         why: String,
     },
-    /// Gone for good; its worker may come back as another host.
+    /// Lost for good; its worker may return as another host.
     Lost {
-        /// How it was lost, in words for its user.
+        /// How it was lost, in words for the user.
         why: String,
     },
 }
 
-/// One life of one worker.
+/// One life of one worker, which is one host of the run.
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub(crate) struct RosterLife {
     pub(crate) worker: String,
     pub(crate) incarnation: u64,
-    pub(crate) room: Room,
-    pub(crate) standing: Standing,
-    /// `None` for a host that was lost before this coordinator started.
+    pub(crate) room: WorkerOffer,
+    pub(crate) standing: HostStanding,
+    /// Its session; `None` for a host that was lost before this coordinator started.
     pub(crate) session: Option<ActorRef<SessionMsg>>,
-    pub(crate) numbers: Numbers,
-    /// Reports of it that changed nothing.
-    pub(crate) stale: Stale,
-    /// When its worker was welcomed; `None`: by a coordinator before this one.
+    pub(crate) numbers: ReportNumbers,
+    /// Count of its reports that changed nothing.
+    pub(crate) stale: StaleReports,
+    /// When its worker was welcomed; `None`: an earlier coordinator welcomed it.
     pub(crate) welcomed: Option<Instant>,
-    /// CPU time of one repetition of each program, real microseconds; nothing: it is not known.
+    /// CPU time of one repetition of each program, in real microseconds; empty: unknown.
     pub(crate) repetition_us: Vec<u64>,
-    /// The part of their jail that its tasks lack, as it says.
+    /// Part of the jail that its tasks lack, by its own report.
     pub(crate) jail_lacks: Option<&'static str>,
 }
 
-/// How far a worker's reports have come: some wait before they become steps of the run.
+/// Numbers of a worker's reports: those received, and those that wait before they become steps of the run.
 #[derive(Debug, Default)]
-pub(crate) struct Numbers {
-    /// The last that has come.
+pub(crate) struct ReportNumbers {
+    /// Number of the last received report.
     through: u64,
     waiting: BTreeSet<u64>,
     acknowledged: u64,
 }
 
-impl Numbers {
-    /// All up to this one have come.
-    pub(crate) fn come(&mut self, through: u64) {
+impl ReportNumbers {
+    /// Records that all reports up to this number were received.
+    pub(crate) fn received_through(&mut self, through: u64) {
         self.through = self.through.max(through);
     }
 
-    /// This one waits.
-    pub(crate) fn waits(&mut self, number: u64) {
+    /// Records that a report waits.
+    pub(crate) fn mark_waiting(&mut self, number: u64) {
         self.waiting.insert(number);
     }
 
-    /// This one waits no longer.
-    pub(crate) fn heard(&mut self, number: u64) {
+    /// Records that a report no longer waits.
+    pub(crate) fn mark_heard(&mut self, number: u64) {
         self.waiting.remove(&number);
     }
 
-    /// Up to which all have been heard, if that is news since it was last asked.
-    pub(crate) fn news(&mut self) -> Option<u64> {
+    /// Returns the number up to which all reports became steps, if that has changed since the last call.
+    pub(crate) fn take_acknowledged(&mut self) -> Option<u64> {
         let heard = self.waiting.first().map_or(self.through, |first| self.through.min(first - 1));
         (heard > std::mem::replace(&mut self.acknowledged, heard)).then_some(heard)
     }
 }
 
-impl Entry {
+impl RosterLife {
     pub(crate) const fn is_lost(&self) -> bool {
-        matches!(self.standing, Standing::Lost { .. } | Standing::Unfit { .. })
+        matches!(self.standing, HostStanding::Lost { .. } | HostStanding::Unfit { .. })
     }
 }
 
-/// All lives of all workers.
+/// All lives of all workers of a run.
 #[derive(Debug, Default)]
-pub(crate) struct Roster {
-    entries: BTreeMap<HostId, Entry>,
+pub(crate) struct WorkerRoster {
+    entries: BTreeMap<HostId, RosterLife>,
 }
 
-impl Roster {
-    /// The id of the next host: never used before in this run.
+impl WorkerRoster {
+    /// Returns the id of the next host, which was never used in this run.
     pub(crate) fn next_id(&self) -> HostId {
         self.entries.last_key_value().map_or(HostId::new(0), |(id, _)| id.next())
     }
 
-    pub(crate) fn insert(&mut self, host: HostId, entry: Entry) {
+    pub(crate) fn insert(&mut self, host: HostId, entry: RosterLife) {
         self.entries.insert(host, entry);
     }
 
-    pub(crate) fn get(&self, host: HostId) -> Option<&Entry> {
+    pub(crate) fn get(&self, host: HostId) -> Option<&RosterLife> {
         self.entries.get(&host)
     }
 
-    pub(crate) fn get_mut(&mut self, host: HostId) -> Option<&mut Entry> {
+    pub(crate) fn get_mut(&mut self, host: HostId) -> Option<&mut RosterLife> {
         self.entries.get_mut(&host)
     }
 
-    /// This life of this worker.
-    pub(crate) fn find(&self, worker: &str, incarnation: u64) -> Option<(HostId, &Entry)> {
+    /// Returns the host of this life of a worker, with its record.
+    pub(crate) fn find_life(
+        &self,
+        worker: &str,
+        incarnation: u64,
+    ) -> Option<(HostId, &RosterLife)> {
         self.iter().find(|(_, e)| e.worker == worker && e.incarnation == incarnation)
     }
 
-    /// Why a worker of this name does not suit the run, if one was found not to.
-    pub(crate) fn unfit(&self, worker: &str) -> Option<&str> {
+    /// Returns why workers of this name are unfit for the run; `None`: they aren't.
+    pub(crate) fn unfit_reason(&self, worker: &str) -> Option<&str> {
         self.entries.values().filter(|e| e.worker == worker).find_map(|e| match &e.standing {
-            Standing::Unfit { why } => Some(why.as_str()),
+            HostStanding::Unfit { why } => Some(why.as_str()),
             _ => None,
         })
     }
 
-    /// Other lives of this worker that aren't known to be over.
+    /// Returns the other lives of this worker that aren't known to be over.
     pub(crate) fn former_lives(&self, worker: &str, incarnation: u64) -> Vec<HostId> {
-        let former = |e: &Entry| e.worker == worker && e.incarnation != incarnation && !e.is_lost();
+        let former =
+            |e: &RosterLife| e.worker == worker && e.incarnation != incarnation && !e.is_lost();
         self.iter().filter(|(_, e)| former(e)).map(|(host, _)| host).collect()
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (HostId, &Entry)> + '_ {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (HostId, &RosterLife)> + '_ {
         self.entries.iter().map(|(&host, entry)| (host, entry))
     }
 
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (HostId, &mut Entry)> + '_ {
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (HostId, &mut RosterLife)> + '_ {
         self.entries.iter_mut().map(|(&host, entry)| (host, entry))
     }
 
-    /// Hosts that have measured and wait, with what they measured.
-    pub(crate) fn ready(&self) -> impl Iterator<Item = (HostId, &Entry, &[u64])> + '_ {
+    /// Returns the hosts that have measured and wait for the run, with their measurements.
+    pub(crate) fn ready_hosts(&self) -> impl Iterator<Item = (HostId, &RosterLife, &[u64])> + '_ {
         self.iter().filter_map(|(host, entry)| match &entry.standing {
-            Standing::Ready { repetition_us } => Some((host, entry, &repetition_us[..])),
+            HostStanding::Ready { repetition_us } => Some((host, entry, &repetition_us[..])),
             _ => None,
         })
     }
 
-    /// Workers connected, or expected back.
-    pub(crate) fn alive(&self) -> usize {
+    /// Returns the number of workers that are connected or expected back.
+    pub(crate) fn alive_count(&self) -> usize {
         self.entries.values().filter(|e| !e.is_lost()).count()
     }
 }
 
-/// A worker's life as the log names it.
+/// Returns the name of a worker's life in the log.
 pub(crate) fn host_name(worker: &str, incarnation: u64) -> String {
     format!("{worker}@{incarnation:016x}")
 }
 
-/// The worker's life that the log means by this name.
+/// Parses the name of a worker's life in the log.
 pub(crate) fn parse_host_name(name: &str) -> Option<(&str, u64)> {
     let (worker, incarnation) = name.rsplit_once('@')?;
     Some((worker, u64::from_str_radix(incarnation, 16).ok()?))
@@ -174,15 +179,15 @@ mod tests {
 
     #[test]
     fn what_waits_is_not_acknowledged() {
-        let mut numbers = Numbers::default();
-        numbers.waits(2);
-        numbers.waits(3);
-        numbers.come(4);
-        assert_eq!((numbers.news(), numbers.news()), (Some(1), None));
-        numbers.heard(3);
-        assert_eq!(numbers.news(), None);
-        numbers.heard(2);
-        assert_eq!((numbers.news(), numbers.news()), (Some(4), None));
+        let mut numbers = ReportNumbers::default();
+        numbers.mark_waiting(2);
+        numbers.mark_waiting(3);
+        numbers.received_through(4);
+        assert_eq!((numbers.take_acknowledged(), numbers.take_acknowledged()), (Some(1), None));
+        numbers.mark_heard(3);
+        assert_eq!(numbers.take_acknowledged(), None);
+        numbers.mark_heard(2);
+        assert_eq!((numbers.take_acknowledged(), numbers.take_acknowledged()), (Some(4), None));
     }
 
     #[test]

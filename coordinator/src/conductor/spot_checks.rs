@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dormouse_model::{CheckFinding, Event, OwnEnd, Report, Submission};
+use dormouse_model::{CheckFinding, Event, ProgramEnd, Report, Submission};
 use dormouse_proto::v1;
 use dormouse_tasks::answer;
 use dormouse_tasks::limits::largest_checkpoint;
@@ -18,59 +18,59 @@ use ractor::ActorRef;
 use tokio::time::Instant;
 
 use super::ConductorState;
-use super::later;
+use super::send_later;
 use crate::conductor::check_queue::{OpenCheck, SeenAnswer};
 use crate::conductor::check_work::{CheckWork, CheckedAnswer, is_deterministic};
-use crate::conductor::roster::{Entry, Standing};
+use crate::conductor::roster::{HostStanding, RosterLife};
 use crate::log::journal::JournalMsg;
 use crate::messages::message::ConductorMsg;
-use crate::protocol::link::Owed;
-use crate::sessions::session::Release;
-use crate::time::outage::micros;
+use crate::protocol::link::QueuedCommand;
+use crate::sessions::session::DurableRelease;
+use crate::time::outage::to_micros;
 
-/// Most checks of a run, however much it has computed.
+/// Most checks in a run, however much it has computed.
 const MOST_CHECKS: usize = 64;
-/// The time that a host has for its checks, beside four times what they should take.
+/// Time that a host has for its checks, beside four times the expected one.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The least CPU time of a check.
+/// Least CPU time of a check.
 const LEAST_CPU: Duration = Duration::from_millis(2);
-/// By so many times the speeds of two hosts may differ.
+/// Largest ratio of the speeds of two hosts.
 const MOST_TIMES: u32 = 20;
-/// CPU time that the process of a check takes to begin and to end, and to have its memory.
+/// CPU time that the process of a check takes to start, to end, and to get its memory.
 const BIRTH: Duration = Duration::from_millis(20);
 
 impl ConductorState {
-    /// Whether spot checks are under way, which begin with this where there are to be any.
+    /// Returns whether spot checks are under way; begins them if the run is to have any.
     pub(super) fn spot_checks_go_on(&mut self, myself: &ActorRef<ConductorMsg>) -> bool {
-        if self.checks.begins() && self.run.cancelled().is_none() && !self.plan.noop {
+        if self.checks.is_waiting() && self.run.cancel_reason().is_none() && !self.plan.noop {
             let longest = self.begin_checks();
             if self.checks.are_open() {
-                later(PATIENCE + longest * 4, myself, ConductorMsg::ChecksLate);
+                send_later(PATIENCE + longest * 4, myself, ConductorMsg::ChecksLate);
             }
             self.hand_over();
         }
         self.checks.are_open()
     }
 
-    /// The workers had their time for spot checks.
+    /// Gives up the checks whose time is over.
     pub(super) fn checks_are_late(&mut self) {
         let late = self.checks.give_up();
         self.leave_unanswered(late, "it did not answer in time");
     }
 
-    /// A host is gone, and its spot checks with it.
+    /// Drops the spot checks of a lost host.
     pub(super) fn lose_checks(&mut self, host: HostId) {
-        let lost = self.checks.lose(host);
+        let lost = self.checks.lose_host(host);
         self.leave_unanswered(lost, "its worker is gone");
     }
 
     fn leave_unanswered(&mut self, checks: Vec<OpenCheck>, why: &str) {
         for check in checks {
-            self.found(&check, CheckFinding::Unanswered { why: why.to_owned() }, 0);
+            self.log_finding(&check, CheckFinding::Unanswered { why: why.to_owned() }, 0);
         }
     }
 
-    /// Takes in what a host reports of a spot check.
+    /// Handles a report of a host about a spot check.
     pub(super) fn hear_check(&mut self, host: HostId, report: &Report, account: Option<&Report>) {
         let Some(check) = self.checks.get(host, report.vm()) else { return };
         let vm = check.vm;
@@ -82,11 +82,11 @@ impl ConductorState {
                     self.outstanding.assignments().told_check(host, (task, attempt), most);
                 }
                 let start = self.start_of(check);
-                self.tell(host, v1::command::Command::StartTask(start));
+                self.send_command(host, v1::command::Command::StartTask(start));
             }
             Report::TaskFinished { result, real_cpu_us, .. } => {
-                let finding = check.work.compare(result.as_deref(), account);
-                self.answered(host, vm, finding, *real_cpu_us);
+                let finding = check.work.compare_result(result.as_deref(), account);
+                self.check_answered(host, vm, finding, *real_cpu_us);
             }
             Report::TaskFailed { why, .. } => self.check_has_failed(host, vm, why.clone()),
             Report::VmFailed { why, .. } => {
@@ -106,27 +106,27 @@ impl ConductorState {
     }
 
     fn check_has_failed(&mut self, host: HostId, vm: VmId, why: String) {
-        self.answered(host, vm, CheckFinding::Unanswered { why }, 0);
+        self.check_answered(host, vm, CheckFinding::Unanswered { why }, 0);
     }
 
-    /// The first that is heard of how a check ended is what counts.
-    fn answered(&mut self, host: HostId, vm: VmId, finding: CheckFinding, cpu_us: u64) {
-        let Some(check) = self.checks.answered(host, vm) else { return };
-        self.found(&check, finding, cpu_us);
-        self.tell(host, v1::command::Command::DestroyVm(v1::VmRef { vm: vm.get() }));
+    /// Records the first outcome of a check; later ones are ignored.
+    fn check_answered(&mut self, host: HostId, vm: VmId, finding: CheckFinding, cpu_us: u64) {
+        let Some(check) = self.checks.take_answered(host, vm) else { return };
+        self.log_finding(&check, finding, cpu_us);
+        self.send_command(host, v1::command::Command::DestroyVm(v1::VmRef { vm: vm.get() }));
     }
 
-    /// Says in the log what came of a check.
-    fn found(&mut self, check: &OpenCheck, finding: CheckFinding, real_cpu_us: u64) {
+    /// Logs the outcome of a check.
+    fn log_finding(&mut self, check: &OpenCheck, finding: CheckFinding, real_cpu_us: u64) {
         let (task, of, by, whole) = (check.task, check.of, check.by, check.work.is_whole());
         if let CheckFinding::Differs { why } = &finding {
             tracing::warn!(%task, %of, %by, why, "a task's answer differs from what another host computed");
         }
         if whole {
-            self.outstanding.assignments().left([(task, None)].into_iter());
+            self.outstanding.assignments().drop_attempts([(task, None)].into_iter());
         }
-        self.checks.spend(Duration::from_micros(real_cpu_us));
-        self.feed(self.last, Event::SpotCheck { task, of, by, whole, real_cpu_us, finding });
+        self.checks.spend_time(Duration::from_micros(real_cpu_us));
+        self.feed_event(self.last, Event::SpotCheck { task, of, by, whole, real_cpu_us, finding });
     }
 
     fn next_check(&mut self, host: HostId) {
@@ -139,28 +139,28 @@ impl ConductorState {
         let kind = self.run.setup().catalogue.types.keys().next().map(TypeName::as_str);
         let kind = kind.unwrap_or_default().to_owned();
         let create = v1::CreateVm { vm: vm.get(), kind, vcpus: 1, ..v1::CreateVm::default() };
-        self.tell(host, v1::command::Command::CreateVm(create));
+        self.send_command(host, v1::command::Command::CreateVm(create));
     }
 
-    /// Tells a worker something that is in no step.
-    fn tell(&mut self, host: HostId, command: v1::command::Command) {
+    /// Sends a worker a command that belongs to no step.
+    fn send_command(&mut self, host: HostId, command: v1::command::Command) {
         let Some(session) = self.roster.get(host).and_then(|entry| entry.session.clone()) else {
             return;
         };
         let command = v1::Command { command: Some(command), ..v1::Command::default() };
-        let commands = vec![Owed { command, since: Instant::now() }];
-        self.batch.then.push(Box::new(Release { session, commands, durable: 0 }));
+        let commands = vec![QueuedCommand { command, since: Instant::now() }];
+        self.batch.then.push(Box::new(DurableRelease { session, commands, durable: 0 }));
     }
 
-    /// Hands what is said first to the journal, which lets it go: what is said later goes with the steps of its message.
+    /// Hands steps made so far to the journal, so that later commands wait for the steps of their own message only.
     fn hand_over(&mut self) {
         let _ = self.journal.cast(JournalMsg::Append(std::mem::take(&mut self.batch)));
     }
 
-    /// Draws the checks and begins them; how long the host with the most should take.
+    /// Draws the checks and begins them; returns the expected time of the host with the most.
     fn begin_checks(&mut self) -> Duration {
-        let is_there = |(_, entry): &(HostId, &Entry)| {
-            entry.standing == Standing::Joined && entry.session.is_some()
+        let is_there = |(_, entry): &(HostId, &RosterLife)| {
+            entry.standing == HostStanding::Joined && entry.session.is_some()
         };
         let there: Vec<HostId> =
             self.roster.iter().filter(is_there).map(|(host, _)| host).collect();
@@ -169,14 +169,14 @@ impl ConductorState {
         }
         let computed = self.run.tasks().iter().map(|task| task.real_cpu_us);
         let computed =
-            computed.fold(0_u64, u64::saturating_add).max(micros(self.checks.computed()));
+            computed.fold(0_u64, u64::saturating_add).max(to_micros(self.checks.computed_time()));
         let most = u128::from(computed) * u128::from(self.plan.spot_checks.get()) / 1_000_000;
         let mut left = Duration::from_micros(u64::try_from(most).unwrap_or(u64::MAX));
-        self.checks.allow(left);
+        self.checks.allow_time(left);
         let mut drawn = 0;
         for answer in self.checks.take_answers() {
             // Which are looked at, by which host and where is drawn now.
-            let draw = || self.plan.world.chance.number();
+            let draw = || self.plan.world.chance.draw_number();
             let (Ok(order), Ok(host), Ok(part)) = (draw(), draw(), draw()) else {
                 tracing::warn!(
                     "no answer is checked on another host: the host gives no random numbers"
@@ -186,7 +186,7 @@ impl ConductorState {
             let others = self.others_than(answer.host, &there);
             let place = usize::try_from(host % others.len().max(1) as u64).unwrap_or_default();
             if let Some(by) = others.get(place) {
-                self.checks.consider(order, answer, *by, part);
+                self.checks.consider_answer(order, answer, *by, part);
             }
         }
         for (answer, by, part) in self.checks.take_considered() {
@@ -205,16 +205,16 @@ impl ConductorState {
             if takes <= left || is_first {
                 left = left.saturating_sub(takes);
                 drawn += 1;
-                self.checks.add(check);
+                self.checks.add_check(check);
             }
         }
-        for (host, vm) in self.checks.begin() {
+        for (host, vm) in self.checks.begin_checks() {
             self.create_for_check(host, vm);
         }
-        self.checks.longest()
+        self.checks.longest_host()
     }
 
-    /// The hosts that may check what one has reported: those of other machines, where there are any.
+    /// Returns the hosts that may check reports of a host: those on other machines, if there are any.
     fn others_than(&self, of: HostId, there: &[HostId]) -> Vec<HostId> {
         let machine = |host| self.facts.loads.get(&host).map(|load| &load.machine);
         let others = there.iter().copied().filter(|host| *host != of);
@@ -223,8 +223,8 @@ impl ConductorState {
         if apart.is_empty() { others.collect() } else { apart }
     }
 
-    /// The check of an answer by a part of the work; `None` where there is nothing that another host could compute again, or
-    /// what is wrong with it is known without that.
+    /// Makes the check of an answer by computing a part of the work again; `None` if another host can't compute it,
+    /// or the answer is known to be wrong already.
     fn order_part(
         &mut self,
         seen: &SeenAnswer,
@@ -275,7 +275,7 @@ impl ConductorState {
             Err(why) => {
                 let finding = CheckFinding::Differs { why };
                 let (whole, real_cpu_us) = (false, 0);
-                self.feed(
+                self.feed_event(
                     self.last,
                     Event::SpotCheck { task, of, by, whole, real_cpu_us, finding },
                 );
@@ -284,12 +284,12 @@ impl ConductorState {
         }
     }
 
-    /// The check of a program of the user's own, which runs once more; `None` where it may leave something else each time.
+    /// Makes the check of a user's own program by running it again; `None` if its outputs may differ each time.
     fn order_whole(
         &mut self,
         seen: &SeenAnswer,
         by: HostId,
-        end: &Arc<OwnEnd>,
+        end: &Arc<ProgramEnd>,
     ) -> Option<OpenCheck> {
         let task = seen.task;
         let program: Arc<OwnProgram> =
@@ -315,7 +315,7 @@ impl ConductorState {
         OpenCheck { vm, task, attempt, of, by, work, memory, takes, waits }
     }
 
-    /// The parallel job whose end an event may report.
+    /// Returns the parallel job whose end an event reports.
     pub(super) fn job_that_ends(&self, event: &Event) -> Option<Arc<Submission>> {
         let Event::Machine { report: Report::TaskFinished { task, .. }, .. } = event else {
             return None;
@@ -323,10 +323,10 @@ impl ConductorState {
         self.run.tasks().get(*task)?.job.clone()
     }
 
-    /// The arguments of the program of `dormouse-task` that a task is; none for a program of the user's own.
+    /// Returns the arguments of a task's `dormouse-task` program; empty for a user's own program.
     fn arguments_of(&self, seen: &SeenAnswer) -> Vec<String> {
         match (&seen.job, &self.loads.parallel) {
-            (Some(job), Some(programs)) => programs.arguments(job),
+            (Some(job), Some(programs)) => programs.job_arguments(job),
             _ => {
                 let program = self.plan.programs.get(seen.task.get() as usize);
                 program.map_or(&[][..], TaskProgram::kernel).to_vec()
@@ -334,26 +334,27 @@ impl ConductorState {
         }
     }
 
-    /// Memory that a task is given, or each process of a parallel job; zero: nobody says.
+    /// Returns the memory of a task or of each process of a parallel job; zero: it isn't specified.
     fn memory_of(&self, seen: &SeenAnswer) -> Bytes {
         let of_bag = self.run.setup().bag.tasks.get(seen.task.get() as usize);
         let of_bag = of_bag.map(|task| task.memory);
         seen.job.as_ref().map(|job| job.memory).or(of_bag).unwrap_or_default()
     }
 
-    /// The command that has a check computed.
+    /// Makes the command that starts a check.
     fn start_of(&self, check: &OpenCheck) -> v1::StartTask {
-        let (program, own) = check.work.program(answer::nonce(self.plan.answer_seed, check.task));
+        let (program, own) =
+            check.work.make_program(answer::nonce(self.plan.answer_seed, check.task));
         let (vm, task, attempt) = (check.vm.get(), check.task.get(), check.attempt.get());
         // Half of a core: that much is there once all else has ended.
-        let runtime = self.plan.speedup.emulated(check.takes * 2).as_micros().max(1);
+        let runtime = self.plan.speedup.to_emulated(check.takes * 2).as_micros().max(1);
         v1::StartTask {
             task: Some(v1::TaskRef { vm, task, attempt }),
             program: Some(program),
             seats: Some(v1::Seats { tier: v1::Tier::Foreground.into(), vcpus: vec![0] }),
             memory_bytes: check.memory.get(),
             emulated_runtime_us: runtime,
-            real_cpu_us: micros(check.takes),
+            real_cpu_us: to_micros(check.takes),
             own,
             ..v1::StartTask::default()
         }

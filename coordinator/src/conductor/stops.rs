@@ -7,32 +7,32 @@ use ractor::rpc::CallResult;
 
 use super::{CLEAN_UP, ConductorState};
 use crate::CoordinatorError;
-use crate::log::journal::{Batch, JournalMsg};
+use crate::log::journal::{JournalBatch, JournalMsg};
 
 impl ConductorState {
-    /// Ends the run with what is left, unless what has come by now ends it anyway.
-    pub(super) fn cancel(&mut self, why: impl FnOnce(&Self) -> String) {
-        let now = self.clock.now();
+    /// Cancels the run, unless reports that have arrived end it anyway.
+    pub(super) fn cancel_run(&mut self, why: impl FnOnce(&Self) -> String) {
+        let now = self.clock.show_now();
         self.hear_until(now, None);
-        if self.run.over().is_none() {
+        if self.run.over_at().is_none() {
             let why = why(self);
-            self.feed(now, Event::Cancel { why });
+            self.feed_event(now, Event::Cancel { why });
         }
     }
 
-    /// Stops here, so that the run can be gone on with: what has come by now is in the log, and so is
-    /// the time, and for how long from then on workers keep its VMs. One that has not begun is ended.
-    pub(super) async fn pause(&mut self, why: String) {
+    /// Pauses the run so that it can be resumed: the log gets all reports that have arrived, the time, and for how
+    /// long workers keep its VMs. A run that hasn't begun is ended.
+    pub(super) async fn pause_run(&mut self, why: String) {
         if !self.begun {
-            return self.cancel(|_| why);
+            return self.cancel_run(|_| why);
         }
         if self.returning.is_some() {
             // It has not gone on: its log says all.
             let _ = self.failed.send(CoordinatorError::Paused { why });
             return;
         }
-        self.hear_until(self.clock.now(), None);
-        if self.run.over().is_some() || self.broken.is_some() {
+        self.hear_until(self.clock.show_now(), None);
+        if self.run.over_at().is_some() || self.broken.is_some() {
             return;
         }
         self.say_clock_and_hold(if self.plan.workers_stay {
@@ -42,7 +42,9 @@ impl ConductorState {
         });
         let steps = std::mem::take(&mut self.batch.steps);
         // What was decided by it is decided again when the run goes on: nobody is told now.
-        let _ = self.journal.cast(JournalMsg::Append(Batch { steps, ..Batch::default() }));
+        let _ = self
+            .journal
+            .cast(JournalMsg::Append(JournalBatch { steps, ..JournalBatch::default() }));
         drop(self.outstanding.take_unsent());
         match self.journal.call(JournalMsg::Flush, Some(CLEAN_UP)).await {
             Ok(CallResult::Success(())) => {
@@ -53,8 +55,8 @@ impl ConductorState {
         }
     }
 
-    /// Ends the service where the scheduler has failed, once all steps before are in the log: the run
-    /// can be gone on with.
+    /// Stops the service after its scheduler has failed, once all earlier steps are in the log: the run can be
+    /// resumed.
     pub(super) async fn break_off(&mut self) {
         let Some(why) = self.broken.clone() else { return };
         match self.journal.call(JournalMsg::Flush, Some(CLEAN_UP)).await {

@@ -12,16 +12,18 @@ use tokio::sync::oneshot;
 
 use super::{Conductor, ConductorArgs, ConductorMsg};
 use crate::CoordinatorError;
-use crate::system::world::Threads;
+use crate::system::world::BlockingThreads;
 
-/// Starts the conductor on a thread of its own, which ends with it; in a world without threads, among the others.
+/// Starts the conductor on a thread of its own, or among the other actors in a world without threads.
 ///
 /// # Errors
 ///
-/// There is no such thread, or it panicked while it began.
-pub(crate) async fn start(args: ConductorArgs) -> Result<ActorRef<ConductorMsg>, CoordinatorError> {
+/// The thread can't be started, or it panicked at its start.
+pub(crate) async fn start_conductor(
+    args: ConductorArgs,
+) -> Result<ActorRef<ConductorMsg>, CoordinatorError> {
     let broken = |why: String| CoordinatorError::Part { part: "coordinator's start", why };
-    if let Threads::InPlace { .. } = args.plan.world.threads {
+    if let BlockingThreads::InPlace { .. } = args.plan.world.threads {
         let warden = args.warden.clone();
         let started = Actor::spawn_linked(None, Conductor, args, warden).await;
         return started.map(|(conductor, _)| conductor).map_err(|error| broken(error.to_string()));

@@ -4,12 +4,12 @@ use blake3::Hash;
 use dormouse_tasks::limits::DIRECTORY_ENTRIES;
 use tonic::Status;
 
-/// The digests in a message.
+/// Reads the digests in a message.
 ///
 /// # Errors
 ///
-/// One is none of BLAKE3, or there are more than a task may have files.
-pub(crate) fn digests(said: &[impl AsRef<[u8]>]) -> Result<Vec<Hash>, Status> {
+/// One isn't a BLAKE3 digest, or there are more than a task may have files.
+pub(crate) fn read_digests(said: &[impl AsRef<[u8]>]) -> Result<Vec<Hash>, Status> {
     if said.len() > DIRECTORY_ENTRIES {
         let (count, most) = (said.len(), DIRECTORY_ENTRIES);
         return Err(Status::invalid_argument(format!(
@@ -20,11 +20,11 @@ pub(crate) fn digests(said: &[impl AsRef<[u8]>]) -> Result<Vec<Hash>, Status> {
     said.iter().map(|digest| digest_of(digest.as_ref())).collect()
 }
 
-/// The digest in a message.
+/// Reads the digest in a message.
 ///
 /// # Errors
 ///
-/// It is none of BLAKE3.
+/// It isn't a BLAKE3 digest.
 pub(crate) fn digest_of(said: &[u8]) -> Result<Hash, Status> {
     Hash::from_slice(said).map_err(|_| {
         Status::invalid_argument(format!(

@@ -8,15 +8,15 @@ use std::path::Path;
 use blake3::{Hash, Hasher};
 use dormouse_tasks::own::FileRef;
 
-use super::Contents;
-use super::pool::{INPUTS, Refused, also};
+use super::ContentPool;
+use super::pool::{ContentRefusal, INPUTS, add_name};
 
-impl Contents {
-    /// Takes in a file of the user's, which stays until the run is over, to be at this path of a task's directory.
+impl ContentPool {
+    /// Stores a user's file until the run is over, to be placed at this path of a task's directory.
     ///
     /// # Errors
     ///
-    /// The file can't be read, is no regular one, or changes meanwhile; or there is no room for it.
+    /// The file can't be read, isn't regular, or changes meanwhile; or the disk is full.
     pub fn take_in(&self, file: &Path, path: &str) -> io::Result<FileRef> {
         let mut source = File::open(file)?;
         let found = source.metadata()?;
@@ -26,12 +26,12 @@ impl Contents {
         let mut hasher = Hasher::new();
         let bytes = io::copy(&mut source, &mut hasher)?;
         let digest = hasher.finalize();
-        if !self.holds(&digest)? {
-            let mut incoming = self.receive(digest, bytes)?;
+        if !self.holds_content(&digest)? {
+            let mut incoming = self.receive_content(digest, bytes)?;
             let (mut source, mut buffer) = (File::open(file)?, vec![0; 256 << 10]);
             let changed = |refused| match refused {
-                Refused::Io(error) => error,
-                Refused::Another { .. } => io::Error::other("it changes while it is read"),
+                ContentRefusal::Io(error) => error,
+                ContentRefusal::Another { .. } => io::Error::other("it changes while it is read"),
             };
             loop {
                 match source.read(&mut buffer)? {
@@ -39,7 +39,7 @@ impl Contents {
                     n => incoming.write(buffer.get(..n).unwrap_or_default()).map_err(changed)?,
                 }
             }
-            self.finish(incoming).map_err(changed)?;
+            self.finish_content(incoming).map_err(changed)?;
         }
         self.keep_as_input(&digest)?;
         let executable = found.mode() & 0o111 != 0;
@@ -47,11 +47,11 @@ impl Contents {
         Ok(FileRef { path: path.to_owned(), digest, bytes, executable })
     }
 
-    /// Has a content that is here stay until the run is over.
+    /// Keeps a stored content until the run is over.
     pub(crate) fn keep_as_input(&self, digest: &Hash) -> io::Result<()> {
         let inputs = self.root.join(INPUTS);
         fs::create_dir_all(&inputs)?;
-        also(&self.path(digest), &inputs.join(digest.to_hex().as_str()))
+        add_name(&self.content_path(digest), &inputs.join(digest.to_hex().as_str()))
     }
 }
 
@@ -64,7 +64,7 @@ mod tests {
     #[test]
     fn an_input_is_taken_in_once_and_stays() {
         let dir = tempfile::tempdir().expect("a temporary folder");
-        let contents = Contents::open(&dir.path().join("contents")).expect("room");
+        let contents = ContentPool::open(&dir.path().join("contents")).expect("room");
         let file = dir.path().join("solve");
         fs::write(&file, "#!/bin/sh").expect("room");
         let taken = contents.take_in(&file, "bin/solve").expect("it is a file");
@@ -74,7 +74,7 @@ mod tests {
         let again = contents.take_in(&file, "solve").expect("it is a file");
         assert!(again.executable && again.digest == taken.digest);
         let digest = blake3::hash(b"#!/bin/sh");
-        let names = fs::metadata(contents.path(&digest)).expect("it is there").nlink();
+        let names = fs::metadata(contents.content_path(&digest)).expect("it is there").nlink();
         assert_eq!(names, 2, "no sweep takes it");
         assert!(contents.take_in(dir.path(), "folder").is_err());
     }

@@ -17,8 +17,8 @@ mod inputs_reader;
 mod outputs;
 mod pool;
 
-pub(crate) use digests::{digest_of, digests};
+pub(crate) use digests::{digest_of, read_digests};
 pub(crate) use inputs_reader::InputsReader;
 pub(crate) use outputs::LayOut;
-pub use pool::Contents;
-pub(crate) use pool::{Incoming, Refused, Which};
+pub use pool::ContentPool;
+pub(crate) use pool::{ContentRefusal, IncomingContent, Which};

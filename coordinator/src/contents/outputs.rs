@@ -15,28 +15,28 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use blake3::Hash;
-use dormouse_model::{AttemptEnd, KeptFile, OwnEnd, ProgramExit};
+use dormouse_model::{KeptFile, ProgramAttemptEnd, ProgramEnd, ProgramExit};
 use dormouse_tasks::own::{folder_of, folder_of_failed};
 
-use super::Contents;
+use super::ContentPool;
 use super::pool::copy_whole;
 use crate::log::journal::OnceDurable;
 
-/// The file that is there once all else is.
+/// File whose presence says that the folder is complete.
 const EXIT: &str = "exit";
 const NOT_KEPT: &str = "not-kept";
-/// The files, beside its outputs, that a task may leave.
+/// Files beside its outputs that a task may leave.
 const SAID: [&str; 2] = ["stdout", "stderr"];
 
-/// Lays out what an attempt left, once the step that says so is durable.
+/// Writes the outputs of an attempt into the run's folder, once the step of its end is durable.
 #[derive(Debug)]
 pub(crate) struct LayOut {
-    pub(crate) contents: Arc<Contents>,
-    pub(crate) of: AttemptEnd,
+    pub(crate) contents: Arc<ContentPool>,
+    pub(crate) of: ProgramAttemptEnd,
 }
 
 impl OnceDurable for LayOut {
-    fn happen(self: Box<Self>) {
+    fn on_durable(self: Box<Self>) {
         let contents = Arc::clone(&self.contents);
         let threads = contents.world().threads.clone();
         let work = move || {
@@ -51,20 +51,20 @@ impl OnceDurable for LayOut {
 }
 
 impl LayOut {
-    fn folder(&self) -> PathBuf {
-        let AttemptEnd { task, attempt, finished, .. } = &self.of;
+    fn output_folder(&self) -> PathBuf {
+        let ProgramAttemptEnd { task, attempt, finished, .. } = &self.of;
         let name = if *finished { folder_of(*task) } else { folder_of_failed(*task, *attempt) };
         self.contents.run_folder().join(name)
     }
 
-    /// Lays it out, unless it is there already: as after the step, so when a run is gone on with.
+    /// Writes the outputs, unless they are there: both after the step and when a run is resumed.
     ///
     /// # Errors
     ///
-    /// There is no room, or the system refuses; what there was before is still there then. Of a content that is not
-    /// here, or is damaged, the file `not-kept` tells.
+    /// The disk is full or the system refuses; earlier outputs are still there then. A content that is missing or
+    /// damaged is named in the file `not-kept`.
     pub(crate) fn lay_out(&self) -> io::Result<()> {
-        let folder = self.folder();
+        let folder = self.output_folder();
         if folder.join(EXIT).exists() {
             return Ok(());
         }
@@ -72,16 +72,16 @@ impl LayOut {
         let name = format!("tasks/.{}.{}", self.of.task.get(), self.of.attempt.get());
         let part = self.contents.run_folder().join(name);
         remove_all(&part)?;
-        let done = self.fill(&part).and_then(|()| self.put(&part, &folder));
+        let done = self.fill_folder(&part).and_then(|()| self.put_in_place(&part, &folder));
         remove_all(&part)?;
         done
     }
 
-    fn fill(&self, part: &Path) -> io::Result<()> {
-        fs::create_dir_all(part.join(OwnEnd::OUTPUTS))?;
+    fn fill_folder(&self, part: &Path) -> io::Result<()> {
+        fs::create_dir_all(part.join(ProgramEnd::OUTPUTS))?;
         let mut missing = self.of.end.not_kept.clone();
         for file in &self.of.end.files {
-            if let Err(why) = self.copy(file, part)? {
+            if let Err(why) = self.copy_file(file, part)? {
                 missing.push(format!("{}: {why}", file.path));
             }
         }
@@ -94,7 +94,7 @@ impl LayOut {
     }
 
     /// Copies one file to its place, or says why it can't be there.
-    fn copy(&self, file: &KeptFile, part: &Path) -> io::Result<Result<(), String>> {
+    fn copy_file(&self, file: &KeptFile, part: &Path) -> io::Result<Result<(), String>> {
         if !is_left(&file.path) {
             return Ok(Err("it is not one of the task's declared outputs".to_owned()));
         }
@@ -121,8 +121,8 @@ impl LayOut {
         Ok(Ok(()))
     }
 
-    /// Moves what is filled to its place, that which says that all is there at last.
-    fn put(&self, part: &Path, folder: &Path) -> io::Result<()> {
+    /// Moves the complete outputs to their place, and last the file that says so.
+    fn put_in_place(&self, part: &Path, folder: &Path) -> io::Result<()> {
         if !self.of.finished {
             if let Some(parent) = folder.parent() {
                 fs::create_dir_all(parent)?;
@@ -131,7 +131,7 @@ impl LayOut {
             return fs::rename(part, folder);
         }
         fs::create_dir_all(folder)?;
-        for name in SAID.into_iter().chain([OwnEnd::OUTPUTS, NOT_KEPT, EXIT]) {
+        for name in SAID.into_iter().chain([ProgramEnd::OUTPUTS, NOT_KEPT, EXIT]) {
             let (from, to) = (part.join(name), folder.join(name));
             if to.is_dir() {
                 remove_all(&to)?;
@@ -145,15 +145,15 @@ impl LayOut {
     }
 }
 
-/// Whether a path is that of a file that a task may leave: nothing else in its folder can be replaced by it.
+/// Returns whether a path is one of a file that a task may leave, so that nothing else in its folder can be replaced.
 fn is_left(path: &str) -> bool {
     let mut parts = Path::new(path).components();
     let is_plain = parts.all(|part| matches!(part, Component::Normal(_)));
-    let output = path.strip_prefix(OwnEnd::OUTPUTS).and_then(|rest| rest.strip_prefix('/'));
+    let output = path.strip_prefix(ProgramEnd::OUTPUTS).and_then(|rest| rest.strip_prefix('/'));
     is_plain && (SAID.contains(&path) || output.is_some_and(|rest| !rest.is_empty()))
 }
 
-fn exit_of(end: &OwnEnd) -> String {
+fn exit_of(end: &ProgramEnd) -> String {
     match end.exit {
         Some(ProgramExit::Status(status)) => format!("status {status}"),
         Some(ProgramExit::Signal(signal)) => format!("signal {signal}"),
@@ -175,32 +175,32 @@ mod tests {
     use dormouse_units::{Attempt, Bytes, TaskId};
 
     use super::*;
-    use crate::contents::pool::tests::put;
+    use crate::contents::pool::tests::put_content;
 
     fn file(path: &str, content: &[u8], executable: bool) -> KeptFile {
         let (path, digest) = (path.to_owned(), blake3::hash(content).to_hex().to_string());
         KeptFile { path, digest, bytes: Bytes::new(content.len() as u64), executable }
     }
 
-    fn end(files: Vec<KeptFile>, status: i32) -> OwnEnd {
+    fn end(files: Vec<KeptFile>, status: i32) -> ProgramEnd {
         let (real_waited_us, memory, directory) = (0, Bytes::ZERO, Bytes::ZERO);
         let (exit, verify_status) = (Some(ProgramExit::Status(status)), None);
         let not_kept = Vec::new();
-        OwnEnd { exit, verify_status, files, not_kept, real_waited_us, memory, directory }
+        ProgramEnd { exit, verify_status, files, not_kept, real_waited_us, memory, directory }
     }
 
     #[test]
     fn what_tasks_leave_is_laid_out_and_failed_attempts_are_apart() {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let out = dir.path().to_owned();
-        let contents = Arc::new(Contents::open(&out.join("contents")).expect("room"));
+        let contents = Arc::new(ContentPool::open(&out.join("contents")).expect("room"));
         for content in [&b"said"[..], b"", b"wrong", b"right", b"#!"] {
-            put(&contents, content);
+            put_content(&contents, content);
         }
-        let lay_out = |attempt, finished, end: &OwnEnd| {
+        let lay_out = |attempt, finished, end: &ProgramEnd| {
             let (task, attempt) = (TaskId::new(7), Attempt::new(attempt));
             let (contents, end) = (Arc::clone(&contents), Arc::new(end.clone()));
-            LayOut { contents, of: AttemptEnd { task, attempt, finished, end } }
+            LayOut { contents, of: ProgramAttemptEnd { task, attempt, finished, end } }
         };
         let mut failed =
             end(vec![file("stdout", b"said", false), file("outputs/a", b"wrong", false)], 3);
@@ -233,24 +233,24 @@ mod tests {
     fn what_has_not_come_or_is_damaged_is_said_and_the_rest_is_kept() {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let out = dir.path().to_owned();
-        let contents = Arc::new(Contents::open(&out.join("contents")).expect("room"));
-        let damaged = put(&contents, b"damaged");
-        put(&contents, b"whole");
-        fs::write(contents.path(&damaged), "damageD").expect("room");
+        let contents = Arc::new(ContentPool::open(&out.join("contents")).expect("room"));
+        let damaged = put_content(&contents, b"damaged");
+        put_content(&contents, b"whole");
+        fs::write(contents.content_path(&damaged), "damageD").expect("room");
         let files = vec![
             file("outputs/a", b"damaged", false),
             file("outputs/b", b"whole", false),
             file("outputs/c", b"never came", false),
         ];
         let (task, attempt, end) = (TaskId::new(0), Attempt::new(1), Arc::new(end(files, 0)));
-        let it = LayOut { contents, of: AttemptEnd { task, attempt, finished: true, end } };
+        let it = LayOut { contents, of: ProgramAttemptEnd { task, attempt, finished: true, end } };
         it.lay_out().expect("room");
         let said = fs::read_to_string(out.join("tasks/0/not-kept")).expect("reasons");
         assert!(said.contains("outputs/a") && said.contains("is damaged"), "{said}");
         assert!(said.contains("outputs/c") && said.contains("was not received"), "{said}");
         let kept = fs::read_dir(out.join("tasks/0/outputs")).expect("a folder").count();
         assert_eq!(kept, 1);
-        assert!(!it.contents.path(&damaged).exists());
+        assert!(!it.contents.content_path(&damaged).exists());
     }
 
     #[test]

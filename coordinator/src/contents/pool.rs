@@ -12,76 +12,77 @@ use std::time::{Duration, SystemTime};
 use blake3::{Hash, Hasher};
 use tokio_util::task::TaskTracker;
 
-use crate::system::world::{Disk, StoreFile, World};
+use crate::system::world::{CoordinatorWorld, LogDisk, StoreFile};
 
-/// So many bytes of a content are written before it is looked again whether the disk has room.
+/// Number of bytes of a content after which the free disk space is checked again.
 const LOOK_AFTER: u64 = 16 << 20;
-/// So many bytes are received before it is looked for what nobody needs.
+/// Number of received bytes after which unused contents are removed.
 const SWEEP_AFTER: u64 = 256 << 20;
-/// How long a content is kept that nobody has named yet: a worker that has sent it still sends what refers to it.
+/// Time for which a content is kept that nothing refers to yet: its worker may still be sending the checkpoint that
+/// does.
 const LEASE: Duration = Duration::from_secs(600);
 pub(super) const INPUTS: &str = "inputs";
 const CHECKPOINTS: &str = "checkpoints";
 
-/// The number of a checkpoint and the attempt that took it.
+/// Number of a checkpoint, and the attempt that took it.
 pub(crate) type Which = (u32, u32);
 
-/// The contents of a run, in a folder. Its methods block.
+/// The contents of files of a run by their digests, in a folder. Its methods block.
 #[derive(Debug)]
-pub struct Contents {
+pub struct ContentPool {
     pub(super) root: PathBuf,
-    /// Those that were whole when they were written or last read, in the life of this process. Held, too, by whoever
-    /// looks whether a content may go.
+    /// Contents that were intact when this process last wrote or read them. Locked too while a content may be
+    /// removed.
     sound: Mutex<BTreeSet<[u8; 32]>>,
-    /// Bytes received since it was last swept.
+    /// Bytes received since unused contents were last removed.
     fresh: AtomicU64,
     parts: AtomicU64,
-    /// What is being laid out from it.
+    /// Tracks the outputs that are being written from the pool.
     layouts: TaskTracker,
-    world: World,
+    world: CoordinatorWorld,
     /// Whether the life of the coordinator is over that has them: held by whoever changes something.
     is_over: RwLock<bool>,
 }
 
-/// A content that is being received. Dropped before [`Incoming::finish`], it leaves nothing.
+/// A content that is being received. Dropped before [`ContentPool::finish_content`], it leaves nothing.
 #[derive(Debug)]
-pub(crate) struct Incoming {
+pub(crate) struct IncomingContent {
     part: PathBuf,
     file: Box<dyn StoreFile>,
-    disk: Arc<dyn Disk>,
+    disk: Arc<dyn LogDisk>,
     hasher: Hasher,
     digest: Hash,
-    /// The bytes that it should have, and those that it has.
+    /// Announced and received number of bytes.
     length: u64,
     bytes: u64,
-    /// The bytes that it has when it is looked again whether the disk has room.
+    /// Number of bytes at which the free disk space is checked next.
     look_at: u64,
 }
 
-/// Why a content is not taken.
+/// Reasons why a content isn't accepted.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Refused {
+pub(crate) enum ContentRefusal {
     #[error("what was received is not the content {digest}: {what}")]
     Another { digest: Hash, what: String },
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
-impl Contents {
-    /// The folder of the contents in a run's.
+impl ContentPool {
+    /// Name of the contents' folder in a run's folder.
     pub const FOLDER: &str = "contents";
 
-    /// The contents in this folder, which is made; parts left by a crash are removed.
+    /// Opens the contents in this folder, which is created if need be; partial files left by a crash are removed.
     ///
     /// # Errors
     ///
-    /// The folder can't be made or read.
+    /// The folder can't be created or read.
     pub fn open(root: &Path) -> io::Result<Self> {
-        Self::open_in(root, World::default())
+        Self::open_in(root, CoordinatorWorld::default())
     }
 
-    /// The contents in this folder of a coordinator in this world; see [`Self::open`].
-    pub(crate) fn open_in(root: &Path, world: World) -> io::Result<Self> {
+    /// Opens the contents as [`Self::open`] does, with the disk and clock of this world.
+    pub(crate) fn open_in(root: &Path, world: CoordinatorWorld) -> io::Result<Self> {
         // Files of tasks are nobody else's to read.
         world.disk.make_folder(root)?;
         fs::set_permissions(root, Permissions::from_mode(0o700))?;
@@ -101,23 +102,23 @@ impl Contents {
             is_over: RwLock::new(false),
         };
         // Whoever sent one before the run broke off may still name it.
-        for path in contents.all()? {
-            renew(&path)?;
+        for path in contents.all_paths()? {
+            renew_lease(&path)?;
         }
         Ok(contents)
     }
 
-    /// The folder of the contents.
+    /// Returns the folder of the contents.
     pub(crate) fn folder(&self) -> &Path {
         &self.root
     }
 
-    /// The run's folder, which the contents are in.
+    /// Returns the run's folder, in which the contents' folder is.
     pub(super) fn run_folder(&self) -> &Path {
         self.root.parent().unwrap_or(&self.root)
     }
 
-    fn sound(&self) -> MutexGuard<'_, BTreeSet<[u8; 32]>> {
+    fn sound_contents(&self) -> MutexGuard<'_, BTreeSet<[u8; 32]>> {
         // A set of digests is whole whoever panicked with it.
         self.sound.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -126,8 +127,8 @@ impl Contents {
         &self.layouts
     }
 
-    /// The world of the coordinator that has them.
-    pub(crate) const fn world(&self) -> &World {
+    /// Returns the world of the pool's coordinator.
+    pub(crate) const fn world(&self) -> &CoordinatorWorld {
         &self.world
     }
 
@@ -156,21 +157,21 @@ impl Contents {
         self.layouts.wait().await;
     }
 
-    pub(super) fn path(&self, digest: &Hash) -> PathBuf {
+    pub(super) fn content_path(&self, digest: &Hash) -> PathBuf {
         let hex = digest.to_hex();
         let (folder, name) = hex.split_at(2);
         self.root.join(folder).join(name)
     }
 
-    /// Whether a content is here and whole. One that is damaged is removed; one that is whole stays for a while.
-    pub(crate) fn holds(&self, digest: &Hash) -> io::Result<bool> {
-        let path = self.path(digest);
+    /// Returns whether a content is here and intact. A damaged one is removed; an intact one is kept for a while.
+    pub(crate) fn holds_content(&self, digest: &Hash) -> io::Result<bool> {
+        let path = self.content_path(digest);
         {
-            let sound = self.sound();
+            let sound = self.sound_contents();
             if !path.exists() {
                 return Ok(false);
             }
-            renew(&path)?;
+            renew_lease(&path)?;
             if sound.contains(digest.as_bytes()) {
                 return Ok(true);
             }
@@ -178,29 +179,29 @@ impl Contents {
         let mut hasher = Hasher::new();
         io::copy(&mut File::open(&path)?, &mut hasher)?;
         if hasher.finalize() == *digest {
-            self.sound().insert(*digest.as_bytes());
+            self.sound_contents().insert(*digest.as_bytes());
             return Ok(true);
         }
         self.drop_damaged(digest)?;
         Ok(false)
     }
 
-    /// Removes a content that is not what its digest says, so that it can come again.
+    /// Removes a damaged content, so that it can be received again.
     pub(crate) fn drop_damaged(&self, digest: &Hash) -> io::Result<()> {
-        let path = self.path(digest);
+        let path = self.content_path(digest);
         tracing::warn!(path = %path.display(), "a file of the store was damaged and is removed: it \
                  has to be sent again");
-        self.sound().remove(digest.as_bytes());
+        self.sound_contents().remove(digest.as_bytes());
         self.world.disk.remove_file(&path)?;
         self.world.disk.remove_file(&self.root.join(INPUTS).join(digest.to_hex().as_str()))
     }
 
-    /// Begins to receive a content of so many bytes.
+    /// Begins to receive a content of `length` bytes.
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::StorageFull`] where what is free of the disk is kept for the log; or the system refuses.
-    pub(crate) fn receive(&self, digest: Hash, length: u64) -> io::Result<Incoming> {
+    /// [`io::ErrorKind::StorageFull`] if the free disk space is reserved for the log; or the system refuses.
+    pub(crate) fn receive_content(&self, digest: Hash, length: u64) -> io::Result<IncomingContent> {
         let _alive = self.keep_alive()?;
         let disk = Arc::clone(&self.world.disk);
         disk.has_room(&self.root)?;
@@ -208,35 +209,35 @@ impl Contents {
         let file = disk.create_file(&part)?;
         let look_at = LOOK_AFTER;
         let (hasher, bytes) = (Hasher::new(), 0);
-        Ok(Incoming { part, file, disk, hasher, digest, length, bytes, look_at })
+        Ok(IncomingContent { part, file, disk, hasher, digest, length, bytes, look_at })
     }
 
-    /// Takes what has come, all of it, for good. Its bytes.
+    /// Accepts a completely received content; returns its length in bytes.
     ///
     /// # Errors
     ///
     /// It is another content, or the system refuses.
-    pub(crate) fn finish(&self, incoming: Incoming) -> Result<u64, Refused> {
+    pub(crate) fn finish_content(&self, incoming: IncomingContent) -> Result<u64, ContentRefusal> {
         let (digest, bytes) = (incoming.digest, incoming.bytes);
         let found = incoming.hasher.finalize();
         if bytes != incoming.length || found != digest {
             let what =
                 format!("it has {bytes} of {} bytes and the digest {found}", incoming.length);
-            return Err(Refused::Another { digest, what });
+            return Err(ContentRefusal::Another { digest, what });
         }
         let _alive = self.keep_alive()?;
-        let path = self.path(&digest);
+        let path = self.content_path(&digest);
         if let Some(folder) = path.parent() {
             self.world.disk.make_folder(folder)?;
         }
         {
-            let mut sound = self.sound();
+            let mut sound = self.sound_contents();
             self.world.disk.rename_file(&incoming.part, &path)?;
             sound.insert(*digest.as_bytes());
         }
         if self.fresh.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) > SWEEP_AFTER {
             self.fresh.store(0, Ordering::Relaxed);
-            self.sweep(LEASE)?;
+            self.sweep_unused(LEASE)?;
         }
         Ok(bytes)
     }
@@ -245,16 +246,16 @@ impl Contents {
     ///
     /// # Errors
     ///
-    /// It is not here.
+    /// It isn't here.
     pub(crate) fn open_content(&self, digest: &Hash) -> io::Result<File> {
-        File::open(self.path(digest))
+        File::open(self.content_path(digest))
     }
 
-    fn checkpoint(&self, task: u32, (number, attempt): Which) -> PathBuf {
-        self.checkpoints(task).join(format!("{number}.{attempt}"))
+    fn checkpoint_folder(&self, task: u32, (number, attempt): Which) -> PathBuf {
+        self.checkpoints_folder(task).join(format!("{number}.{attempt}"))
     }
 
-    fn checkpoints(&self, task: u32) -> PathBuf {
+    fn checkpoints_folder(&self, task: u32) -> PathBuf {
         self.root.join(CHECKPOINTS).join(task.to_string())
     }
 
@@ -262,27 +263,28 @@ impl Contents {
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::NotFound`] where one of them is not here; or the system refuses.
+    /// [`io::ErrorKind::NotFound`] if one of them isn't here; or the system refuses.
     pub(crate) fn keep_for(&self, task: u32, which: Which, digests: &[Hash]) -> io::Result<()> {
         if digests.is_empty() {
             return Ok(());
         }
-        let folder = self.checkpoint(task, which);
+        let folder = self.checkpoint_folder(task, which);
         self.world.disk.make_folder(&folder)?;
         digests.iter().try_for_each(|digest| {
             let to = folder.join(digest.to_hex().as_str());
-            also(&self.path(digest), &to)
+            add_name(&self.content_path(digest), &to)
         })
     }
 
-    /// Keeps no contents any more for checkpoints of a task other than these.
-    pub(crate) fn retain(&self, task: u32, stored: &BTreeSet<Which>) -> io::Result<()> {
-        let folder = self.checkpoints(task);
+    /// Keeps the contents of these checkpoints of a task, and releases those of all its others.
+    pub(crate) fn retain_only(&self, task: u32, stored: &BTreeSet<Which>) -> io::Result<()> {
+        let folder = self.checkpoints_folder(task);
         let entries = match fs::read_dir(&folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             entries => entries?,
         };
-        let kept: BTreeSet<_> = stored.iter().map(|which| self.checkpoint(task, *which)).collect();
+        let kept: BTreeSet<_> =
+            stored.iter().map(|which| self.checkpoint_folder(task, *which)).collect();
         for entry in entries {
             let path = entry?.path();
             if !kept.contains(&path) {
@@ -292,15 +294,15 @@ impl Contents {
         Ok(())
     }
 
-    /// Keeps no contents any more for checkpoints of a task.
-    pub(crate) fn forget(&self, task: u32) -> io::Result<()> {
-        self.world.disk.remove_folder(&self.checkpoints(task))
+    /// Releases the contents of all checkpoints of a task.
+    pub(crate) fn forget_task(&self, task: u32) -> io::Result<()> {
+        self.world.disk.remove_folder(&self.checkpoints_folder(task))
     }
 
-    /// Whether a stored checkpoint of a task refers to a content.
+    /// Returns whether a stored checkpoint of a task refers to a content.
     pub(crate) fn is_of_checkpoint(&self, task: u32, digest: &Hash) -> io::Result<bool> {
         let name = digest.to_hex();
-        let entries = match fs::read_dir(self.checkpoints(task)) {
+        let entries = match fs::read_dir(self.checkpoints_folder(task)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
             entries => entries?,
         };
@@ -312,11 +314,11 @@ impl Contents {
         Ok(false)
     }
 
-    /// Removes the contents that have no other name than their digest's and that nobody has asked for within `lease`.
-    fn sweep(&self, lease: Duration) -> io::Result<()> {
-        for path in self.all()? {
+    /// Removes contents that nothing refers to and that nobody has asked for within `lease`.
+    fn sweep_unused(&self, lease: Duration) -> io::Result<()> {
+        for path in self.all_paths()? {
             // Nobody is told meanwhile that it is here.
-            let mut sound = self.sound();
+            let mut sound = self.sound_contents();
             let Ok(found) = fs::metadata(&path) else { continue };
             let age = found.modified()?.elapsed().unwrap_or_default();
             if found.nlink() > 1 || age < lease {
@@ -330,8 +332,8 @@ impl Contents {
         Ok(())
     }
 
-    /// The paths of all contents.
-    fn all(&self) -> io::Result<Vec<PathBuf>> {
+    /// Returns the paths of all contents.
+    fn all_paths(&self) -> io::Result<Vec<PathBuf>> {
         let mut all = Vec::new();
         for folder in fs::read_dir(&self.root)? {
             let folder = folder?;
@@ -344,24 +346,24 @@ impl Contents {
         Ok(all)
     }
 
-    /// Forgets all contents, and the folder.
+    /// Removes all contents and the folder.
     pub(crate) fn close(&self) -> io::Result<()> {
-        self.sound().clear();
+        self.sound_contents().clear();
         self.world.disk.remove_folder(&self.root)
     }
 }
 
-impl Incoming {
-    /// Writes what comes next.
+impl IncomingContent {
+    /// Writes the next bytes.
     ///
     /// # Errors
     ///
-    /// More comes than there is to be; what is free of the disk is kept; or the system refuses.
-    pub(crate) fn write(&mut self, data: &[u8]) -> Result<(), Refused> {
+    /// They exceed the announced length, the free disk space is reserved, or the system refuses.
+    pub(crate) fn write(&mut self, data: &[u8]) -> Result<(), ContentRefusal> {
         self.bytes = self.bytes.saturating_add(data.len() as u64);
         if self.bytes > self.length {
             let what = format!("it has more than {} bytes", self.length);
-            return Err(Refused::Another { digest: self.digest, what });
+            return Err(ContentRefusal::Another { digest: self.digest, what });
         }
         if self.bytes >= self.look_at {
             self.look_at = self.bytes.saturating_add(LOOK_AFTER);
@@ -372,23 +374,23 @@ impl Incoming {
     }
 }
 
-impl Drop for Incoming {
+impl Drop for IncomingContent {
     fn drop(&mut self) {
         // After its end there is nothing; what can't be removed now is when the folder is opened again.
         let _ = self.disk.remove_file(&self.part);
     }
 }
 
-/// Gives a content one more name.
-pub(super) fn also(content: &Path, name: &Path) -> io::Result<()> {
+/// Gives a content another name.
+pub(super) fn add_name(content: &Path, name: &Path) -> io::Result<()> {
     match fs::hard_link(content, name) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         linked => linked,
     }
 }
 
-/// Has a content stay for a while.
-fn renew(path: &Path) -> io::Result<()> {
+/// Renews the time for which a content is kept.
+fn renew_lease(path: &Path) -> io::Result<()> {
     File::open(path)?.set_modified(SystemTime::now())
 }
 
@@ -417,32 +419,33 @@ pub(super) fn copy_whole(mut from: File, to: &Path, digest: &Hash) -> io::Result
 pub(super) mod tests {
     use super::*;
 
-    pub(in crate::contents) fn put(contents: &Contents, content: &[u8]) -> Hash {
+    pub(in crate::contents) fn put_content(contents: &ContentPool, content: &[u8]) -> Hash {
         let digest = blake3::hash(content);
-        let mut incoming = contents.receive(digest, content.len() as u64).expect("room");
+        let mut incoming = contents.receive_content(digest, content.len() as u64).expect("room");
         content.chunks(3).for_each(|chunk| incoming.write(chunk).expect("room"));
-        assert_eq!(contents.finish(incoming).expect("it is whole"), content.len() as u64);
+        assert_eq!(contents.finish_content(incoming).expect("it is whole"), content.len() as u64);
         digest
     }
 
     #[test]
     fn a_content_is_there_once_it_is_whole_and_outlives_the_coordinator() {
         let dir = tempfile::tempdir().expect("a temporary folder");
-        let contents = Contents::open(dir.path()).expect("room");
-        let digest = put(&contents, b"content");
-        assert!(contents.holds(&digest).expect("readable"));
+        let contents = ContentPool::open(dir.path()).expect("room");
+        let digest = put_content(&contents, b"content");
+        assert!(contents.holds_content(&digest).expect("readable"));
         let other = blake3::hash(b"other");
-        assert!(!contents.holds(&other).expect("readable"));
+        assert!(!contents.holds_content(&other).expect("readable"));
         for wrong in ["othe", "otheR", "other and more"] {
-            let mut incoming = contents.receive(other, 5).expect("room");
-            let taken = incoming.write(wrong.as_bytes()).and_then(|()| contents.finish(incoming));
-            assert!(matches!(taken, Err(Refused::Another { .. })), "{wrong}");
-            assert!(!contents.holds(&other).expect("readable"));
+            let mut incoming = contents.receive_content(other, 5).expect("room");
+            let taken =
+                incoming.write(wrong.as_bytes()).and_then(|()| contents.finish_content(incoming));
+            assert!(matches!(taken, Err(ContentRefusal::Another { .. })), "{wrong}");
+            assert!(!contents.holds_content(&other).expect("readable"));
         }
         // A crash runs no destructors.
-        std::mem::forget(contents.receive(other, 5).expect("room"));
-        let again = Contents::open(dir.path()).expect("room");
-        assert!(again.holds(&digest).expect("readable"));
+        std::mem::forget(contents.receive_content(other, 5).expect("room"));
+        let again = ContentPool::open(dir.path()).expect("room");
+        assert!(again.holds_content(&digest).expect("readable"));
         let left = fs::read_dir(dir.path()).expect("a folder").count();
         assert_eq!(left, 1, "the part has gone");
         again.close().expect("it goes");
@@ -452,39 +455,40 @@ pub(super) mod tests {
     #[test]
     fn a_damaged_content_is_not_said_to_be_here() {
         let dir = tempfile::tempdir().expect("a temporary folder");
-        let contents = Contents::open(dir.path()).expect("room");
-        let digest = put(&contents, b"content");
-        fs::write(contents.path(&digest), "contenT").expect("room");
+        let contents = ContentPool::open(dir.path()).expect("room");
+        let digest = put_content(&contents, b"content");
+        fs::write(contents.content_path(&digest), "contenT").expect("room");
         // It was whole when this process wrote it: another one looks again.
-        let again = Contents::open(dir.path()).expect("room");
-        assert!(!again.holds(&digest).expect("readable"));
-        assert!(!again.path(&digest).exists());
-        put(&again, b"content");
-        assert!(again.holds(&digest).expect("readable"));
+        let again = ContentPool::open(dir.path()).expect("room");
+        assert!(!again.holds_content(&digest).expect("readable"));
+        assert!(!again.content_path(&digest).exists());
+        put_content(&again, b"content");
+        assert!(again.holds_content(&digest).expect("readable"));
     }
 
     #[test]
     fn what_nobody_names_goes_and_what_checkpoints_refer_to_stays() {
         let dir = tempfile::tempdir().expect("a temporary folder");
-        let contents = Contents::open(dir.path()).expect("room");
-        let [one, two, three] = [b"one", b"two", b"thr"].map(|content| put(&contents, content));
+        let contents = ContentPool::open(dir.path()).expect("room");
+        let [one, two, three] =
+            [b"one", b"two", b"thr"].map(|content| put_content(&contents, content));
         contents.keep_for(7, (1, 1), &[one, two]).expect("they are here");
         contents.keep_for(7, (2, 1), &[two]).expect("it is here");
-        contents.sweep(LEASE).expect("a folder");
-        assert!(contents.holds(&three).expect("readable"), "it is fresh");
-        contents.sweep(Duration::ZERO).expect("a folder");
-        let here = |digest| contents.holds(digest).expect("readable");
+        contents.sweep_unused(LEASE).expect("a folder");
+        assert!(contents.holds_content(&three).expect("readable"), "it is fresh");
+        contents.sweep_unused(Duration::ZERO).expect("a folder");
+        let here = |digest| contents.holds_content(digest).expect("readable");
         assert_eq!([here(&one), here(&two), here(&three)], [true, true, false]);
         assert!(contents.is_of_checkpoint(7, &one).expect("a folder"));
         assert!(!contents.is_of_checkpoint(8, &one).expect("no folder"));
         let absent = contents.keep_for(7, (3, 1), &[three]).expect_err("it has gone");
         assert_eq!(absent.kind(), io::ErrorKind::NotFound);
-        contents.retain(7, &BTreeSet::from([(2, 1)])).expect("a folder");
-        contents.sweep(Duration::ZERO).expect("a folder");
-        let here = |digest| contents.holds(digest).expect("readable");
+        contents.retain_only(7, &BTreeSet::from([(2, 1)])).expect("a folder");
+        contents.sweep_unused(Duration::ZERO).expect("a folder");
+        let here = |digest| contents.holds_content(digest).expect("readable");
         assert_eq!([here(&one), here(&two)], [false, true]);
-        contents.forget(7).expect("it goes");
-        contents.sweep(Duration::ZERO).expect("a folder");
-        assert!(!contents.holds(&two).expect("readable"));
+        contents.forget_task(7).expect("it goes");
+        contents.sweep_unused(Duration::ZERO).expect("a folder");
+        assert!(!contents.holds_content(&two).expect("readable"));
     }
 }

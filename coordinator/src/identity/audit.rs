@@ -11,27 +11,28 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use dormouse_identity::{Role, TokenId};
 use serde_json::json;
 
-/// The record's file in a run's folder.
+/// Name of the audit record in a run's folder.
 const AUDIT: &str = "audit.jsonl";
-/// The refusals that have a line each; of those after them only the 2,048th, the 4,096th and so on have one.
+/// Number of refusals that have a line each; after them only the 2,048th, the 4,096th and so on have one.
 const REFUSALS: u64 = 1_024;
 
-/// A line of the audit record: who asked a run's coordinator to be let in or to do something, and whether it was refused.
+/// A line of the audit record: a request to a run's coordinator to join or to do something, and whether it was
+/// refused.
 #[derive(Clone, Debug)]
 pub(crate) struct AuditEntry<'a> {
     pub(crate) wanted: &'a str,
     pub(crate) role: Role,
     pub(crate) from: Option<SocketAddr>,
-    /// The token that was shown, or that the certificate was given for.
+    /// The token that was shown, or with which the caller's certificate was obtained.
     pub(crate) token: Option<TokenId>,
     pub(crate) worker: Option<&'a str>,
-    /// Why it was refused; `None`: it was let in.
+    /// Why it was refused; `None`: it wasn't.
     pub(crate) refused: Option<&'a str>,
-    /// The number of refusals by now.
+    /// Number of refusals so far.
     pub(crate) refusals: u64,
 }
 
-/// Writes the record of a run.
+/// Writer of a run's audit record.
 #[derive(Clone, Debug)]
 pub(crate) struct AuditLog {
     path: PathBuf,
@@ -43,8 +44,8 @@ impl AuditLog {
         Self { path: folder.join(AUDIT), file: Arc::default() }
     }
 
-    /// Adds a line. Where that fails it is said, and nobody is refused for it.
-    pub(crate) fn note(&self, entry: &AuditEntry<'_>) {
+    /// Appends a line. A failure is logged, and the request is treated as if it had succeeded.
+    pub(crate) fn note_entry(&self, entry: &AuditEntry<'_>) {
         let AuditEntry { wanted, role, from, token, worker, refused, refusals } = entry;
         if refused.is_some() && *refusals > REFUSALS && !refusals.is_power_of_two() {
             return;
@@ -65,13 +66,13 @@ impl AuditLog {
             line["why"] = json!(why);
             line["refusals"] = json!(refusals);
         }
-        if let Err(error) = self.append(&format!("{line}\n")) {
+        if let Err(error) = self.append_line(&format!("{line}\n")) {
             let path = self.path.display();
             tracing::warn!(%error, "a request could not be recorded in {path}");
         }
     }
 
-    fn append(&self, line: &str) -> std::io::Result<()> {
+    fn append_line(&self, line: &str) -> std::io::Result<()> {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         if file.is_none() {
             let options = OpenOptions::new().append(true).create(true).mode(0o600).to_owned();

@@ -21,90 +21,90 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
-use super::sources::source;
-use crate::system::listener::Link;
+use super::sources::source_of;
+use crate::system::listener::ByteLink;
 
-/// How long a connection may take until its first call that is let in, its handshake included.
+/// Time that a connection has for its handshake and its first accepted call.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How many may be without at once.
+/// Most connections at once without an accepted call.
 const MAX_CANDIDATES: usize = 128;
-/// How many calls of one may be refused: then it has to shake hands anew.
+/// Number of refused calls after which a connection is closed.
 const REFUSALS: u64 = 4;
 
-/// The number of connections of a port that may be let in at once.
+/// Bounds on the accepted connections of a port at a time.
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectionBounds {
-    /// The most connections of all addresses together.
+    /// Most connections of all addresses in total.
     pub in_all: usize,
-    /// The most connections of one address, or of one IPv6 network of 64 bits.
+    /// Most connections of one address, or of one 64-bit IPv6 network.
     pub of_one_address: usize,
 }
 
-/// Counts the connections of one listening port: those whose caller was let in, at most as many as the port's bounds say, and
-/// those that have not shown yet who they are, at most [`MAX_CANDIDATES`]. Copies count the same port.
+/// Connections of one listening port: accepted ones, whose caller was let in, up to the port's bounds; and
+/// unauthenticated ones, whose caller hasn't proved who it is, up to [`MAX_CANDIDATES`]. Clones share the same port.
 #[derive(Clone, Debug)]
-pub struct Candidates(Arc<Port>);
+pub struct UnauthenticatedConnections(Arc<PortConnections>);
 
 #[derive(Debug)]
-struct Port {
+struct PortConnections {
     bounds: ConnectionBounds,
-    connections: Mutex<Connections>,
+    connections: Mutex<ConnectionTable>,
 }
 
 #[derive(Debug, Default)]
-struct Connections {
+struct ConnectionTable {
     came: u64,
-    /// Candidates in the order in which they came: number, source, and what closes each.
+    /// Unauthenticated connections in order of arrival: number, source, and the token that closes each.
     queue: VecDeque<(u64, IpAddr, CancellationToken)>,
-    /// The number of connections that were let in, by their source.
+    /// Number of accepted connections of each source.
     admitted: BTreeMap<IpAddr, usize>,
 }
 
-/// A connection's place among the candidates, until it is admitted or ends.
+/// One connection's entry among the unauthenticated ones, until it is accepted or ends.
 #[derive(Clone, Debug)]
-pub struct Candidate(Arc<Place>);
+pub struct UnauthenticatedConnection(Arc<ConnectionPlace>);
 
 #[derive(Debug)]
-struct Place {
+struct ConnectionPlace {
     number: u64,
     source: IpAddr,
-    candidates: Candidates,
+    candidates: UnauthenticatedConnections,
     admitted: AtomicBool,
     refusals: AtomicU64,
     out: CancellationToken,
 }
 
-/// A connection, admitted or not: it can't be read or written any more once it has had to go.
-pub struct Socket {
-    stream: Box<dyn Link>,
-    caller: Caller,
-    /// Done when it has to go.
+/// A connection that can no longer be read or written once it was told to close.
+pub struct GuardedSocket {
+    stream: Box<dyn ByteLink>,
+    caller: ConnectionCaller,
+    /// Completes when the connection must close.
     leave: Option<Pin<Box<dyn Future<Output = &'static str> + Send>>>,
 }
 
-/// What a call tells of its connection.
+/// What a call tells about its connection.
 #[derive(Clone, Debug)]
-pub(crate) struct Caller {
+pub(crate) struct ConnectionCaller {
     pub(crate) address: Option<SocketAddr>,
-    pub(crate) candidate: Candidate,
-    /// Life of a worker whose certificate it has shown.
+    pub(crate) candidate: UnauthenticatedConnection,
+    /// Life of the worker whose certificate the connection has shown.
     pub(crate) life: Option<Arc<WorkerLife>>,
-    /// The token with which that worker joined.
+    /// Token with which that worker joined.
     pub(crate) token: Option<TokenId>,
-    /// End of that certificate, in seconds since 1970; 0 where it does not say, as one of an older version.
+    /// End of the certificate's validity, in seconds since 1970; 0 if it doesn't say, as in older versions.
     pub(crate) until: u64,
-    /// The certificate was good when the connection came: the worker may have had it renewed since.
+    /// True if the certificate was valid when the connection was made; the worker may have renewed it since.
     pub(crate) came_in_time: bool,
 }
 
-impl Caller {
-    /// Lets the connection stay, because a call of it was let in.
+impl ConnectionCaller {
+    /// Accepts the connection, as one of its calls was let in.
     ///
     /// # Errors
     ///
-    /// As many connections as the bounds allow are there.
-    pub(crate) fn stay(&self) -> Result<(), Status> {
-        match self.candidate.admit() {
+    /// The bounds on connections are reached.
+    pub(crate) fn stay_connected(&self) -> Result<(), Status> {
+        match self.candidate.admit_connection() {
             true => Ok(()),
             false => {
                 Err(Status::resource_exhausted("there are too many open connections: close one"))
@@ -113,8 +113,8 @@ impl Caller {
     }
 }
 
-impl Connections {
-    /// Takes out the candidate that has waited longest of those of the source that has most.
+impl ConnectionTable {
+    /// Takes the oldest unauthenticated connection of the source that has the most.
     fn longest_of_most(&mut self) -> Option<CancellationToken> {
         let mut counts = BTreeMap::<IpAddr, usize>::new();
         self.queue.iter().for_each(|(_, source, _)| *counts.entry(*source).or_default() += 1);
@@ -123,8 +123,8 @@ impl Connections {
         self.queue.remove(at).map(|(.., out)| out)
     }
 
-    /// Counts one more connection of this source as let in, if the bounds allow it.
-    fn admit(&mut self, source: IpAddr, bounds: ConnectionBounds) -> bool {
+    /// Counts an accepted connection of a source; false if the bounds are reached.
+    fn admit_source(&mut self, source: IpAddr, bounds: ConnectionBounds) -> bool {
         let of_one = self.admitted.get(&source).copied().unwrap_or_default();
         if of_one >= bounds.of_one_address || self.admitted.values().sum::<usize>() >= bounds.in_all
         {
@@ -144,23 +144,23 @@ impl Connections {
     }
 }
 
-impl Candidates {
-    /// A port that has no connection yet.
+impl UnauthenticatedConnections {
+    /// Makes the connections of a port that has none yet.
     #[must_use]
     pub fn new(bounds: ConnectionBounds) -> Self {
-        Self(Arc::new(Port { bounds, connections: Mutex::default() }))
+        Self(Arc::new(PortConnections { bounds, connections: Mutex::default() }))
     }
 
-    fn connections(&self) -> MutexGuard<'_, Connections> {
+    fn connections(&self) -> MutexGuard<'_, ConnectionTable> {
         // Whoever panicked with it had changed it whole.
         self.0.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a connection that has come from this address: one more candidate.
+    /// Adds a new, unauthenticated connection from this address.
     #[must_use]
-    pub fn add(&self, stream: Box<dyn Link>, from: SocketAddr) -> Socket {
+    pub fn add_connection(&self, stream: Box<dyn ByteLink>, from: SocketAddr) -> GuardedSocket {
         let out = CancellationToken::new();
-        let source = source(from.ip());
+        let source = source_of(from.ip());
         let number = {
             let mut connections = self.connections();
             connections.came += 1;
@@ -173,7 +173,7 @@ impl Candidates {
             }
             number
         };
-        let place = Place {
+        let place = ConnectionPlace {
             number,
             source,
             candidates: self.clone(),
@@ -187,8 +187,8 @@ impl Candidates {
                 () = tokio::time::sleep(PATIENCE) => "it took too long to show who it is",
             }
         };
-        let candidate = Candidate(Arc::new(place));
-        let caller = Caller {
+        let candidate = UnauthenticatedConnection(Arc::new(place));
+        let caller = ConnectionCaller {
             address: Some(from),
             candidate,
             life: None,
@@ -196,15 +196,14 @@ impl Candidates {
             until: 0,
             came_in_time: false,
         };
-        Socket { stream, caller, leave: Some(Box::pin(leave)) }
+        GuardedSocket { stream, caller, leave: Some(Box::pin(leave)) }
     }
 }
 
-impl Candidate {
-    /// Lets the connection stay, because a call of it was let in; `false`: as many as the bounds allow are there,
-    /// and it is closed.
+impl UnauthenticatedConnection {
+    /// Accepts the connection, as one of its calls was let in. False if the bounds are reached; it is closed then.
     #[must_use]
-    pub fn admit(&self) -> bool {
+    pub fn admit_connection(&self) -> bool {
         let place = &*self.0;
         if place.admitted.load(Ordering::Relaxed) {
             return true;
@@ -214,7 +213,7 @@ impl Candidate {
         if place.admitted.load(Ordering::Relaxed) {
             return true;
         }
-        if !connections.admit(place.source, place.candidates.0.bounds) {
+        if !connections.admit_source(place.source, place.candidates.0.bounds) {
             place.out.cancel();
             return false;
         }
@@ -223,15 +222,15 @@ impl Candidate {
         true
     }
 
-    /// Counts a call of the connection that was refused.
-    pub fn refuse(&self) {
+    /// Counts a refused call of the connection, which closes it after too many.
+    pub fn count_refused(&self) {
         if self.0.refusals.fetch_add(1, Ordering::Relaxed) + 1 >= REFUSALS {
             self.0.out.cancel();
         }
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionPlace {
     fn drop(&mut self) {
         let mut connections = self.candidates.connections();
         if self.admitted.load(Ordering::Relaxed) {
@@ -242,25 +241,25 @@ impl Drop for Place {
     }
 }
 
-impl std::fmt::Debug for Socket {
+impl std::fmt::Debug for GuardedSocket {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Socket").field(&self.caller).finish()
     }
 }
 
-impl Socket {
-    /// The connection's place among the candidates.
+impl GuardedSocket {
+    /// Returns the connection's entry among the unauthenticated ones.
     #[must_use]
-    pub fn candidate(&self) -> Candidate {
+    pub fn candidate(&self) -> UnauthenticatedConnection {
         self.caller.candidate.clone()
     }
 
-    /// What calls of the connection tell of it.
-    pub(crate) fn caller(&self) -> Caller {
+    /// Returns what calls tell about the connection.
+    pub(crate) fn caller(&self) -> ConnectionCaller {
         self.caller.clone()
     }
 
-    /// Ready once it has to go; never for who was admitted.
+    /// Polls whether the connection must close; never ready for an accepted one.
     fn poll_leave(&mut self, context: &mut Context<'_>) -> Poll<io::Error> {
         if self.caller.candidate.0.admitted.load(Ordering::Relaxed) {
             self.leave = None;
@@ -273,7 +272,7 @@ impl Socket {
     }
 }
 
-impl AsyncRead for Socket {
+impl AsyncRead for GuardedSocket {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -286,7 +285,7 @@ impl AsyncRead for Socket {
     }
 }
 
-impl AsyncWrite for Socket {
+impl AsyncWrite for GuardedSocket {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -322,24 +321,25 @@ mod tests {
 
     use super::*;
 
-    fn came(port: &Candidates, from: &str) -> (Socket, DuplexStream) {
+    fn came(port: &UnauthenticatedConnections, from: &str) -> (GuardedSocket, DuplexStream) {
         let (near, far) = duplex(64);
-        (port.add(Box::new(near), format!("{from}:1").parse().expect("an address")), far)
+        (port.add_connection(Box::new(near), format!("{from}:1").parse().expect("an address")), far)
     }
 
     /// Whether a connection had to go.
-    async fn is_out(socket: &mut Socket) -> bool {
+    async fn is_out(socket: &mut GuardedSocket) -> bool {
         tokio::time::timeout(Duration::from_millis(1), socket.read_u8()).await.is_ok()
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_flood_from_one_address_costs_another_address_nothing() {
-        let port = Candidates::new(ConnectionBounds { in_all: 4, of_one_address: 2 });
+        let port =
+            UnauthenticatedConnections::new(ConnectionBounds { in_all: 4, of_one_address: 2 });
         let mut right = came(&port, "192.0.2.1");
         let mut flood: Vec<_> = (0..1_100).map(|_| came(&port, "192.0.2.2")).collect();
         assert!(!is_out(&mut right.0).await, "it has waited longest, and is alone of its address");
         assert!(is_out(&mut flood[0].0).await && !is_out(&mut flood[1_099].0).await);
-        assert!(right.0.candidate().admit());
+        assert!(right.0.candidate().admit_connection());
         // Whoever says nothing leaves by itself, and who was let in stays.
         tokio::time::sleep(PATIENCE).await;
         assert!(is_out(&mut flood[1_099].0).await && !is_out(&mut right.0).await);
@@ -347,15 +347,18 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn connections_that_were_let_in_are_bounded_too() {
-        let port = Candidates::new(ConnectionBounds { in_all: 3, of_one_address: 2 });
+        let port =
+            UnauthenticatedConnections::new(ConnectionBounds { in_all: 3, of_one_address: 2 });
         let mut all: Vec<_> = (0..3).map(|_| came(&port, "192.0.2.1")).collect();
-        let admitted = all.iter().map(|(socket, _)| socket.candidate().admit());
+        let admitted = all.iter().map(|(socket, _)| socket.candidate().admit_connection());
         assert_eq!(admitted.collect::<Vec<_>>(), [true, true, false]);
         assert!(is_out(&mut all[2].0).await);
         let (other, too_many) = (came(&port, "192.0.2.2"), came(&port, "192.0.2.3"));
-        assert!(other.0.candidate().admit() && !too_many.0.candidate().admit());
+        assert!(
+            other.0.candidate().admit_connection() && !too_many.0.candidate().admit_connection()
+        );
         // One that ends makes room.
         all.truncate(1);
-        assert!(came(&port, "192.0.2.1").0.candidate().admit());
+        assert!(came(&port, "192.0.2.1").0.candidate().admit_connection());
     }
 }

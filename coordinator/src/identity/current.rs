@@ -8,18 +8,18 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 use tokio_stream::Stream;
 use tonic::Status;
 
-/// How often it is looked whether a token has been refused since.
+/// Interval at which it is checked whether a token was revoked.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// A stream that ends with an error once `check` refuses whoever it is from or for.
-pub(crate) struct Current<S> {
+/// A stream that ends with an error once `check` refuses its peer.
+pub(crate) struct CheckedStream<S> {
     stream: S,
     check: Box<dyn Fn() -> Result<(), Status> + Send>,
     look: Interval,
     is_over: bool,
 }
 
-impl<S> Current<S> {
+impl<S> CheckedStream<S> {
     pub(crate) fn new(stream: S, check: impl Fn() -> Result<(), Status> + Send + 'static) -> Self {
         let mut look = interval(LOOK);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -27,7 +27,7 @@ impl<S> Current<S> {
     }
 }
 
-impl<T, S: Stream<Item = Result<T, Status>> + Unpin> Stream for Current<S> {
+impl<T, S: Stream<Item = Result<T, Status>> + Unpin> Stream for CheckedStream<S> {
     type Item = Result<T, Status>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {

@@ -13,34 +13,33 @@ use dormouse_identity::{
 use super::refused::{copy_refused, keep_once, refuse_token};
 use crate::CoordinatorError;
 
-/// The authority's folder in a run's.
+/// Name of the authority's folder in a run's folder.
 pub(super) const AUTHORITY: &str = "identity";
-/// Names the folder of an identity that was made before there is a run.
+/// Environment variable with the folder of an identity made before the run.
 const GIVEN: &str = "DORMOUSE_IDENTITY";
-/// What named a bare secret that workers were given before there was a run.
+/// Former environment variable with a bare secret that workers were given before the run.
 const FORMERLY_GIVEN: &str = "DORMOUSE_SECRET_FILE";
-/// How long tokens are good unless somebody says otherwise. A worker that has joined stays, and
-/// comes back with its certificate.
+/// Validity of tokens by default. A worker that has joined stays, and reconnects with its certificate.
 const VALID: Duration = Duration::from_hours(7 * 24);
 
-/// The authority of a run, and the folder whose tokens it takes.
+/// Authority of a run, with the folder of its tokens.
 #[derive(Debug)]
 pub(crate) struct RunIdentity {
     pub(crate) authority: Authority,
     pub(crate) folder: PathBuf,
 }
 
-/// The file of a role's token in this folder.
+/// Returns the file of a role's token in this folder.
 pub(crate) fn token_file(folder: &Path, role: Role) -> PathBuf {
     folder.join(role.file())
 }
 
-/// The folder of an identity that was made before there is a run, if the environment names one.
+/// Returns the folder of an identity made before the run, if the environment names one.
 ///
 /// # Errors
 ///
-/// It names a bare secret instead, as it did before there were identities.
-pub(crate) fn given() -> Result<Option<PathBuf>, CoordinatorError> {
+/// It names a bare secret, as older versions had it.
+pub(crate) fn given_folder() -> Result<Option<PathBuf>, CoordinatorError> {
     let named = |name| std::env::var_os(name).filter(|it| !it.is_empty()).map(PathBuf::from);
     match (named(GIVEN), named(FORMERLY_GIVEN)) {
         (Some(folder), _) => Ok(Some(folder)),
@@ -60,12 +59,11 @@ fn is_bare(path: &Path) -> bool {
         .is_ok_and(|text| matches!(text.parse::<Token>(), Err(TokenError::Bare)))
 }
 
-/// Makes an identity ahead of a run: an authority, and a token of each role that is good for so
-/// long.
+/// Makes an identity before a run: an authority, and a token for each role that is valid for this time.
 ///
 /// # Errors
 ///
-/// It can't be written, or the folder holds one.
+/// It can't be written, or the folder has one.
 pub fn make_identity(folder: &Path, valid: Duration) -> Result<(), IdentityError> {
     let wrong = |why: &str| IdentityError::Content { path: folder.to_owned(), why: why.to_owned() };
     match make_folder(folder) {
@@ -87,12 +85,12 @@ pub fn make_identity(folder: &Path, valid: Duration) -> Result<(), IdentityError
     authority.save(&folder.join(AUTHORITY))
 }
 
-/// Puts a new token in the place of a role's, good for so long. A coordinator under way takes the
-/// new one at once, and no longer the old one, nor the certificates of workers that have joined with it.
+/// Replaces a role's token by a new one with this validity. A running coordinator accepts the new token at once; it
+/// no longer accepts the old one, nor certificates obtained with it.
 ///
 /// # Errors
 ///
-/// The folder holds no identity, or can't be written.
+/// The folder has no identity, or can't be written.
 pub fn renew_token(folder: &Path, role: Role, valid: Duration) -> Result<Token, IdentityError> {
     let authority = authority_of(folder)?;
     // First of all the former one, and the certificates that it was joined with, open nothing more.
@@ -104,11 +102,11 @@ pub fn renew_token(folder: &Path, role: Role, valid: Duration) -> Result<Token, 
     Ok(token)
 }
 
-/// Makes a token with which one worker may join, once, within so long; it is in no file that others are given.
+/// Makes a token with which one worker may join once, within this time. It is not in a file that others are given.
 ///
 /// # Errors
 ///
-/// The folder holds no identity, or can't be written.
+/// The folder has no identity, or can't be written.
 pub fn make_token_for_one(folder: &Path, valid: Duration) -> Result<Token, IdentityError> {
     let token = Token::generate(Role::Worker, authority_of(folder)?.fingerprint(), valid)?;
     keep_once(folder, &token)?;
@@ -130,8 +128,8 @@ fn write_token(folder: &Path, token: &Token) -> Result<(), IdentityError> {
 }
 
 impl RunIdentity {
-    /// The identity of the run in this folder, which is made: that which is `given`, or else a new
-    /// one; or where the run `goes_on` that which its workers know.
+    /// Makes the identity of the run in this folder: a copy of the `given` one, or else a new one; a resumed run
+    /// (`goes_on`) keeps the one that its workers know.
     pub(crate) fn of_run(
         out: &Path,
         goes_on: bool,
@@ -149,7 +147,7 @@ impl RunIdentity {
                 make_identity(out, VALID)?;
                 return Self::of_run(out, true, None);
             }
-            (None, Some(given)) => copy(given, out)?,
+            (None, Some(given)) => copy_identity(given, out)?,
         };
         for role in Role::ALL {
             let path = token_file(out, role);
@@ -168,8 +166,8 @@ impl RunIdentity {
     }
 }
 
-/// Takes an identity that was made before the run into its folder.
-fn copy(given: &Path, out: &Path) -> Result<Authority, CoordinatorError> {
+/// Copies an identity made before the run into the run's folder.
+fn copy_identity(given: &Path, out: &Path) -> Result<Authority, CoordinatorError> {
     let refuse =
         |path: &Path, why: String| CoordinatorError::GivenIdentity { path: path.to_owned(), why };
     let authority = Authority::load(&given.join(AUTHORITY))
@@ -201,8 +199,8 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// The run is over: nobody needs its identity any more.
-pub(crate) fn forget(out: &Path) -> io::Result<()> {
+/// Removes the identity of a run that is over.
+pub(crate) fn forget_identity(out: &Path) -> io::Result<()> {
     for role in Role::ALL {
         match fs::remove_file(token_file(out, role)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -247,8 +245,8 @@ mod tests {
         fs::write(token_file(&out, Role::Worker), "nonsense").expect("room");
         let no = RunIdentity::of_run(&out, true, None).expect_err("no token").to_string();
         assert!(no.contains("run/secret") && no.contains("begins with `dm1.`"), "{no}");
-        forget(&out).expect("it goes");
-        forget(&out).expect("it is gone");
+        forget_identity(&out).expect("it goes");
+        forget_identity(&out).expect("it is gone");
         assert_eq!(fs::read_dir(&out).expect("a folder").count(), 0);
     }
 
@@ -268,7 +266,7 @@ mod tests {
         let renewed = renew_token(&out, Role::Worker, VALID).expect("a new token");
         assert_eq!(worker_line(&out), renewed.line());
         assert_ne!(worker_line(&out), worker_line(&given));
-        forget(&out).expect("it goes");
+        forget_identity(&out).expect("it goes");
         renew_token(&out, Role::Worker, VALID).expect_err("it is over");
         assert!(worker_line(&given).starts_with("dm1.worker."));
     }

@@ -11,81 +11,81 @@ use tonic::{Request, Status};
 
 use super::audit::{AuditEntry, AuditLog};
 use super::refused::{refused_tokens, take_once};
-use super::sources::Sources;
+use super::sources::RefusalSources;
 use super::token_file;
-use crate::identity::candidates::Caller;
+use crate::identity::candidates::ConnectionCaller;
 use crate::system::world::WallClock;
 
-/// What is said of a token, or of the certificate of who joined with it, that is no longer taken.
+/// Explanation for a caller whose token, or certificate obtained with it, is no longer accepted.
 const NO_LONGER: &str = "its token was renewed, or refused, since: give --secret-file with a copy of the file `secret` in \
                          the run's folder on the coordinator's host, as it is now";
 
-/// Lets those in that have the token of a role, as the files in the run's folder have it now.
+/// Lets in callers with the token of a role, by the current files in the run's folder.
 #[derive(Clone, Debug)]
-pub(crate) struct Guard {
+pub(crate) struct TokenGuard {
     folder: PathBuf,
     refused: Arc<AtomicU64>,
     audit: AuditLog,
-    pub(super) sources: Sources,
-    /// The clock by which certificates are over.
+    pub(super) sources: RefusalSources,
+    /// Clock for the validity of certificates.
     wall: WallClock,
-    /// For how long a certificate is good.
+    /// Validity of a certificate.
     valid: Duration,
     renewed: Arc<Mutex<Renewals>>,
 }
 
-/// End of the newest certificate of each life, in seconds since 1970, by the worker's name and its incarnation.
+/// End of the newest certificate of each worker's life, in seconds since 1970.
 type Renewals = BTreeMap<(String, u64), u64>;
 
-/// A token that a call carried and that was taken: whether it still would be can be asked later.
+/// An accepted token of a call, which can be checked again later.
 #[derive(Clone)]
-pub(crate) struct Bearer {
-    guard: Guard,
+pub(crate) struct TokenBearer {
+    guard: TokenGuard,
     role: Role,
     carried: Vec<u8>,
-    /// The token's public name.
+    /// Public name of the token.
     pub(crate) id: TokenId,
 }
 
-impl std::fmt::Debug for Bearer {
+impl std::fmt::Debug for TokenBearer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Bearer").field(&self.role).field(&self.id).finish()
     }
 }
 
-impl Bearer {
-    /// Whether a call with this token would be let in now.
+impl TokenBearer {
+    /// Checks that a call with this token would be let in now.
     ///
     /// # Errors
     ///
-    /// The token was renewed or refused since, or its time is over.
-    pub(crate) fn check(&self) -> Result<(), Status> {
-        let found = self.guard.find(&self.carried, self.role);
+    /// The token was renewed or revoked, or has expired.
+    pub(crate) fn check_token(&self) -> Result<(), Status> {
+        let found = self.guard.find_token(&self.carried, self.role);
         found.map(drop).map_err(|(_, why)| Status::unauthenticated(why))
     }
 }
 
-/// Remedy of a worker whose certificate's time is over.
+/// Remedy for a worker whose certificate has expired.
 const REJOIN: &str = "start the worker again, so that it joins anew with its token (--secret-file)";
 
-impl Guard {
+impl TokenGuard {
     pub(crate) fn new(folder: PathBuf, wall: WallClock, valid: Duration) -> Self {
         let audit = AuditLog::in_folder(&folder);
         let (refused, renewed) = (Arc::default(), Arc::default());
-        Self { folder, refused, audit, sources: Sources::default(), wall, valid, renewed }
+        Self { folder, refused, audit, sources: RefusalSources::default(), wall, valid, renewed }
     }
 
-    /// For how long a certificate is good.
+    /// Returns the validity of a certificate.
     pub(crate) const fn certificates_valid(&self) -> Duration {
         self.valid
     }
 
-    /// Seconds since 1970.
+    /// Returns the time in seconds since 1970.
     pub(crate) fn now_s(&self) -> u64 {
         self.wall.unix_us() / 1_000_000
     }
 
-    /// End of a certificate that is given to this life now, in seconds since 1970; it is noted as the newest.
+    /// Returns the end of a certificate issued to this life now, in seconds since 1970, and records it as the newest.
     pub(crate) fn end_of_new(&self, life: &WorkerLife) -> u64 {
         let now = self.now_s();
         let until = now.saturating_add(self.valid.as_secs());
@@ -96,13 +96,16 @@ impl Guard {
         until
     }
 
-    /// Refuses a connection that has shown a certificate whose time is over, unless its worker has had it renewed since, over
-    /// this connection or another.
+    /// Checks that a connection's certificate hasn't expired, unless its worker has renewed it over any connection.
     ///
     /// # Errors
     ///
-    /// It is over.
-    pub(crate) fn check_time(&self, life: &WorkerLife, caller: &Caller) -> Result<(), Status> {
+    /// It has expired.
+    pub(crate) fn check_time(
+        &self,
+        life: &WorkerLife,
+        caller: &ConnectionCaller,
+    ) -> Result<(), Status> {
         let key = (life.worker.clone(), life.incarnation);
         let renewed = self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
         // Who comes with an old one has to show the new one.
@@ -122,23 +125,22 @@ impl Guard {
         }
     }
 
-    /// Whether a call may do what this role does; what it wants is for the record.
+    /// Checks that a call may do what this role does; `wanted` describes the call in the audit record.
     ///
     /// # Errors
     ///
-    /// No token of the role came with it, or one whose time is over. That is counted against its
-    /// connection, and said in the log.
-    pub(crate) fn demand<T>(
+    /// The call has no token of the role, or an expired one. That counts against its connection and is logged.
+    pub(crate) fn demand_role<T>(
         &self,
         request: &Request<T>,
         role: Role,
         wanted: &str,
-    ) -> Result<Bearer, Status> {
-        let caller = request.extensions().get::<Caller>();
+    ) -> Result<TokenBearer, Status> {
+        let caller = request.extensions().get::<ConnectionCaller>();
         let from = caller.and_then(|caller| caller.address);
         let carried = request.metadata().get(TOKEN_KEY).map(|it| it.as_bytes());
         let found = match carried {
-            Some(carried) => self.find(carried, role).or_else(|refused| {
+            Some(carried) => self.find_token(carried, role).or_else(|refused| {
                 // With one that is for one worker nobody can do anything but join.
                 let once = (role == Role::Worker).then(|| take_once(&self.folder, carried));
                 once.flatten().map(|token| token.id()).ok_or(refused)
@@ -147,17 +149,17 @@ impl Guard {
         };
         match (found, carried) {
             (Ok(id), Some(carried)) => {
-                caller.map_or(Ok(()), Caller::stay)?;
+                caller.map_or(Ok(()), ConnectionCaller::stay_connected)?;
                 // Who asks how a run goes does so all the time; of who joins there is a line with its name.
                 if !matches!(wanted, "status" | "join") {
-                    self.note(wanted, role, (from, Some(id), None), None);
+                    self.note_access(wanted, role, (from, Some(id), None), None);
                 }
-                Ok(Bearer { guard: self.clone(), role, carried: carried.to_vec(), id })
+                Ok(TokenBearer { guard: self.clone(), role, carried: carried.to_vec(), id })
             }
             (Ok(_), None) => Err(Status::unauthenticated("a token is missing")),
             (Err((id, why)), _) => {
-                self.refuse(caller, &why);
-                self.note(wanted, role, (from, id, None), Some(&why));
+                self.refuse_caller(caller, &why);
+                self.note_access(wanted, role, (from, id, None), Some(&why));
                 let file = role.file();
                 Err(Status::unauthenticated(format!(
                     "{why}: give --secret-file with a copy of the file `{file}` in the run's folder on \
@@ -167,9 +169,13 @@ impl Guard {
         }
     }
 
-    /// The name of the token that a call carried, if one may do with it what this role does; else that of the token that it
-    /// would be, if it is one of the run's, and why not.
-    fn find(&self, carried: &[u8], wanted: Role) -> Result<TokenId, (Option<TokenId>, String)> {
+    /// Finds the name of a call's token that permits a role; as an error, the name of a token of the run that was
+    /// meant, if any, and the reason.
+    fn find_token(
+        &self,
+        carried: &[u8],
+        wanted: Role,
+    ) -> Result<TokenId, (Option<TokenId>, String)> {
         for role in Role::ALL.into_iter().filter(|role| role.includes(wanted)) {
             // A file of some 200 bytes: what is read is always what was renewed last.
             let text = std::fs::read_to_string(token_file(&self.folder, role));
@@ -195,8 +201,8 @@ impl Guard {
         Err((shown.map(|token| token.id()), why))
     }
 
-    /// Whether a token is refused, and with it all certificates that were given for it. Of a certificate without the
-    /// name of a token nobody knows: it is, once any is.
+    /// Returns whether a token is revoked, and with it all certificates obtained with it. A certificate that doesn't
+    /// name its token is refused once any token is revoked.
     fn is_refused(&self, token: Option<TokenId>) -> bool {
         match (refused_tokens(&self.folder), token) {
             (Ok(refused), Some(token)) => refused.contains(&token),
@@ -209,11 +215,11 @@ impl Guard {
         }
     }
 
-    /// Whether certificates are taken that were given for this token.
+    /// Checks that certificates obtained with this token are accepted.
     ///
     /// # Errors
     ///
-    /// The token was renewed or refused since.
+    /// The token was renewed or revoked.
     pub(crate) fn check_joined_with(&self, token: Option<TokenId>) -> Result<(), Status> {
         match self.is_refused(token) {
             true => Err(Status::unauthenticated(NO_LONGER)),
@@ -221,21 +227,21 @@ impl Guard {
         }
     }
 
-    /// The worker whose certificate the connection of a call has shown. It is admitted once its run
-    /// has taken it.
+    /// Returns the worker whose certificate a call's connection has shown. The connection is accepted once the run
+    /// has taken the worker.
     ///
     /// # Errors
     ///
-    /// It has shown none, one whose time is over, or one that was given for a token that is refused, which is counted against it
-    /// as a wrong token is.
-    pub(crate) fn certified<T>(
+    /// It has shown no certificate, an expired one, or one obtained with a revoked token, which counts against the
+    /// connection like a wrong token.
+    pub(crate) fn find_certified<T>(
         &self,
         request: &Request<T>,
-    ) -> Result<(Arc<WorkerLife>, Caller), Status> {
-        let caller = request.extensions().get::<Caller>();
+    ) -> Result<(Arc<WorkerLife>, ConnectionCaller), Status> {
+        let caller = request.extensions().get::<ConnectionCaller>();
         let life = caller.and_then(|caller| Some((caller.life.clone()?, caller.clone())));
         let Some((life, caller)) = life else {
-            self.refuse(caller, "its connection has no worker's certificate");
+            self.refuse_caller(caller, "its connection has no worker's certificate");
             return Err(Status::unauthenticated(
                 "a worker has to use the certificate that it was given when it joined",
             ));
@@ -243,16 +249,16 @@ impl Guard {
         let checked = self.check_joined_with(caller.token);
         let checked = checked.and_then(|()| self.check_time(&life, &caller));
         checked.inspect_err(|status| {
-            self.refuse(Some(&caller), status.message());
+            self.refuse_caller(Some(&caller), status.message());
             let who = (caller.address, caller.token, Some(&*life.worker));
             let why = Some(status.message());
-            self.note("be the worker of its certificate", Role::Worker, who, why);
+            self.note_access("be the worker of its certificate", Role::Worker, who, why);
         })?;
         Ok((life, caller))
     }
 
-    /// Adds a line to the record of who wanted what.
-    pub(crate) fn note(
+    /// Appends a request to the audit record.
+    pub(crate) fn note_access(
         &self,
         wanted: &str,
         role: Role,
@@ -260,17 +266,17 @@ impl Guard {
         refused: Option<&str>,
     ) {
         let refusals = self.refused.load(Ordering::Relaxed);
-        self.audit.note(&AuditEntry { wanted, role, from, token, worker, refused, refusals });
+        self.audit.note_entry(&AuditEntry { wanted, role, from, token, worker, refused, refusals });
     }
 
-    fn refuse(&self, caller: Option<&Caller>, what: &str) {
+    fn refuse_caller(&self, caller: Option<&ConnectionCaller>, what: &str) {
         let times = self.refused.fetch_add(1, Ordering::Relaxed) + 1;
         let address = caller.and_then(|caller| caller.address);
         if let Some(caller) = caller {
-            caller.candidate.refuse();
+            caller.candidate.count_refused();
         }
         if let Some(address) = address {
-            self.sources.refuse(address.ip(), Instant::now());
+            self.sources.count_refusal(address.ip(), Instant::now());
         }
         // Whoever calls all the time does not fill the log.
         if times.is_power_of_two() {

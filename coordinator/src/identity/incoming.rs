@@ -14,57 +14,60 @@ use tokio_rustls::server::TlsStream;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::server::Connected;
 
-use super::Guard;
-use crate::identity::candidates::{Caller, Candidates, ConnectionBounds, Socket};
+use super::TokenGuard;
+use crate::identity::candidates::{
+    ConnectionBounds, ConnectionCaller, GuardedSocket, UnauthenticatedConnections,
+};
 use crate::system::descriptors::descriptor_limit;
-use crate::system::listener::Listener;
+use crate::system::listener::ConnectionListener;
 
-/// Connections that have shaken hands and wait to be served.
+/// Number of connections that may wait to be served after their handshake.
 const READY: usize = 16;
-/// How long nothing is taken after the system could not give a connection: it has no room.
+/// Time for which no connection is accepted after the system couldn't give one, having no room.
 const NO_ROOM: Duration = Duration::from_millis(50);
 
 /// A connection over TLS.
-pub(crate) struct Secured {
-    stream: TlsStream<Socket>,
-    caller: Caller,
+pub(crate) struct TlsConnection {
+    stream: TlsStream<GuardedSocket>,
+    caller: ConnectionCaller,
 }
 
-impl Secured {
-    /// A connection that has shaken hands at this time, in seconds since 1970.
-    fn new(stream: TlsStream<Socket>, now: u64) -> Self {
+impl TlsConnection {
+    /// Wraps a connection whose handshake ended at this time, in seconds since 1970.
+    fn new(stream: TlsStream<GuardedSocket>, now: u64) -> Self {
         let (socket, session) = stream.get_ref();
         let certificates = session.peer_certificates();
         let certificate = certificates.and_then(<[_]>::first);
         let life = certificate.and_then(WorkerLife::of_certificate).map(Arc::new);
         let token = certificate.and_then(TokenId::of_certificate);
         let until = certificate.and_then(certificate_end).unwrap_or(0);
-        let caller = Caller { life, token, until, came_in_time: now < until, ..socket.caller() };
+        let caller =
+            ConnectionCaller { life, token, until, came_in_time: now < until, ..socket.caller() };
         Self { stream, caller }
     }
 }
 
-/// Takes connections until nobody wants more. None waits for another's handshake; one that stands
-/// still leaves with its candidate.
-pub(crate) fn incoming(
-    mut listener: Box<dyn Listener>,
-    guard: &Guard,
+/// Accepts connections until the receiver is dropped. Handshakes run side by side; a stalled one ends with its
+/// unauthenticated connection.
+pub(crate) fn accept_connections(
+    mut listener: Box<dyn ConnectionListener>,
+    guard: &TokenGuard,
     acceptor: TlsAcceptor,
-) -> ReceiverStream<io::Result<Secured>> {
+) -> ReceiverStream<io::Result<TlsConnection>> {
     let (ready, stream) = mpsc::channel(READY);
     // The run itself, its log and its checkpoints need descriptors, too.
     let in_all = usize::try_from(descriptor_limit() / 2).unwrap_or(usize::MAX);
     let bounds = ConnectionBounds { in_all, of_one_address: in_all / 2 };
-    let (candidates, sources) = (Candidates::new(bounds), guard.sources.clone());
+    let (candidates, sources) = (UnauthenticatedConnections::new(bounds), guard.sources.clone());
     let guard = guard.clone();
     tokio::spawn(async move {
         loop {
             let came = tokio::select! {
                 () = ready.closed() => return,
-                came = listener.accept() => came,
+                came = listener.accept_connection() => came,
             };
             let socket = match came {
-                Ok((stream, from)) => candidates.add(stream, from),
+                Ok((stream, from)) => candidates.add_connection(stream, from),
                 Err(error) => {
                     tracing::warn!(%error, "a connection can't be accepted");
                     tokio::time::sleep(NO_ROOM).await;
@@ -75,7 +78,7 @@ pub(crate) fn incoming(
             let guard = guard.clone();
             let from = socket.caller().address.map(|address| address.ip());
             tokio::spawn(async move {
-                let wait = from.map(|from| sources.wait(from, Instant::now()));
+                let wait = from.map(|from| sources.handshake_delay(from, Instant::now()));
                 tokio::time::sleep(wait.unwrap_or_default()).await;
                 let shaken = tokio::select! {
                     () = ready.closed() => return,
@@ -83,14 +86,14 @@ pub(crate) fn incoming(
                 };
                 match shaken {
                     Ok(stream) => {
-                        let _ = ready.send(Ok(Secured::new(stream, guard.now_s()))).await;
+                        let _ = ready.send(Ok(TlsConnection::new(stream, guard.now_s()))).await;
                     }
                     // Whoever only looks whether somebody listens ends it without a word.
                     Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {}
                     Err(error) => {
                         tracing::debug!(%error, "a connection is no TLS of this run");
                         if let Some(from) = from {
-                            sources.refuse(from, Instant::now());
+                            sources.count_refusal(from, Instant::now());
                         }
                     }
                 }
@@ -100,15 +103,15 @@ pub(crate) fn incoming(
     ReceiverStream::new(stream)
 }
 
-impl Connected for Secured {
-    type ConnectInfo = Caller;
+impl Connected for TlsConnection {
+    type ConnectInfo = ConnectionCaller;
 
-    fn connect_info(&self) -> Caller {
+    fn connect_info(&self) -> ConnectionCaller {
         self.caller.clone()
     }
 }
 
-impl AsyncRead for Secured {
+impl AsyncRead for TlsConnection {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -118,7 +121,7 @@ impl AsyncRead for Secured {
     }
 }
 
-impl AsyncWrite for Secured {
+impl AsyncWrite for TlsConnection {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -10,10 +10,12 @@ mod incoming;
 mod refused;
 mod sources;
 
-pub use candidates::{Candidate, Candidates, ConnectionBounds, Socket};
-pub(crate) use current::Current;
-pub(crate) use folder::{RunIdentity, forget, given, token_file};
+pub use candidates::{
+    ConnectionBounds, GuardedSocket, UnauthenticatedConnection, UnauthenticatedConnections,
+};
+pub(crate) use current::CheckedStream;
+pub(crate) use folder::{RunIdentity, forget_identity, given_folder, token_file};
 pub use folder::{make_identity, make_token_for_one, renew_token};
-pub(crate) use guard::Guard;
-pub(crate) use incoming::{Secured, incoming};
+pub(crate) use guard::TokenGuard;
+pub(crate) use incoming::{TlsConnection, accept_connections};
 pub use refused::{refuse_token, refused_tokens};

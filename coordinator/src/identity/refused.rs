@@ -11,23 +11,24 @@ use dormouse_identity::{IdentityError, Role, Token, TokenId, now_s};
 
 use super::folder::AUTHORITY;
 
-/// The list's file in the folder of the authority: a line for each token, with its name, and when it was refused.
+/// Name of the list of revoked tokens in the authority's folder: a line for each with its name and when it was
+/// revoked.
 const REFUSED: &str = "refused";
-/// The folder of tokens with which somebody may join once, beside that list.
+/// Name of the folder of tokens with which one worker may join once, beside that list.
 const ONCE: &str = "once";
 
-fn list(folder: &Path) -> PathBuf {
+fn list_path(folder: &Path) -> PathBuf {
     folder.join(AUTHORITY).join(REFUSED)
 }
 
-/// Refuses a token from now on, and all certificates that were given for it: a run under way in this folder closes their
-/// sessions within a second. The list is durable when this returns.
+/// Revokes a token and all certificates obtained with it: a running coordinator of this folder closes their sessions
+/// within a second. The list is durable when this returns.
 ///
 /// # Errors
 ///
 /// The list can't be written.
 pub fn refuse_token(folder: &Path, token: TokenId) -> Result<(), IdentityError> {
-    let path = list(folder);
+    let path = list_path(folder);
     let write = || {
         let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(&path)?;
         file.write_all(format!("{token} {}\n", now_s()).as_bytes())?;
@@ -37,13 +38,13 @@ pub fn refuse_token(folder: &Path, token: TokenId) -> Result<(), IdentityError> 
     write().map_err(|source| IdentityError::File { path: path.clone(), source })
 }
 
-/// The tokens that the run in this folder refuses.
+/// Returns the tokens that the run in this folder has revoked.
 ///
 /// # Errors
 ///
-/// The list is there and can't be read: then nothing should be let in that might be on it.
+/// The list exists but can't be read: nothing should be let in then that might be on it.
 pub fn refused_tokens(folder: &Path) -> io::Result<BTreeSet<TokenId>> {
-    let text = match std::fs::read_to_string(list(folder)) {
+    let text = match std::fs::read_to_string(list_path(folder)) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeSet::new()),
         Err(error) => return Err(error),
@@ -52,21 +53,21 @@ pub fn refused_tokens(folder: &Path) -> io::Result<BTreeSet<TokenId>> {
     Ok(text.lines().filter_map(|line| line.split(' ').next()?.parse().ok()).collect())
 }
 
-/// Takes the list of an identity that was made before the run into the run's folder.
+/// Copies the list of an identity made before the run into the run's folder.
 pub(crate) fn copy_refused(given: &Path, out: &Path) -> io::Result<()> {
-    match std::fs::copy(list(given), list(out)) {
+    match std::fs::copy(list_path(given), list_path(out)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
 }
 
-fn once(folder: &Path, token: TokenId) -> PathBuf {
+fn old_path(folder: &Path, token: TokenId) -> PathBuf {
     folder.join(AUTHORITY).join(ONCE).join(token.to_string())
 }
 
-/// Keeps a worker's token with which one worker may join.
+/// Keeps a token with which one worker may join.
 pub(super) fn keep_once(folder: &Path, token: &Token) -> Result<(), IdentityError> {
-    let path = once(folder, token.id());
+    let path = old_path(folder, token.id());
     let write = || {
         path.parent().map_or(Ok(()), dormouse_identity::make_folder)?;
         dormouse_identity::write_private(&path, token.line().as_bytes())
@@ -74,10 +75,10 @@ pub(super) fn keep_once(folder: &Path, token: &Token) -> Result<(), IdentityErro
     write().map_err(|source| IdentityError::File { path: path.clone(), source })
 }
 
-/// Takes a token with which one worker may join: whoever shows it next is too late. `None`: it is none that is left.
+/// Takes a token with which one worker may join, so that it can't be used again. `None`: it isn't one that is left.
 pub(super) fn take_once(folder: &Path, carried: &[u8]) -> Option<Token> {
     let shown: Token = std::str::from_utf8(carried).ok()?.parse().ok()?;
-    let path = once(folder, shown.id());
+    let path = old_path(folder, shown.id());
     let kept: Token = std::fs::read_to_string(&path).ok()?.parse().ok()?;
     let is_it = kept.is(carried) && kept.role == Role::Worker && !kept.has_expired();
     // Of those who show it at once one removes it.

@@ -7,45 +7,45 @@ use dormouse_proto::v1;
 use tonic::Status;
 
 use crate::CoordinatorError;
-use crate::lifecycle::beginning::begin;
-use crate::lifecycle::live::{Conducted, LiveRun};
-use crate::lifecycle::service::Service;
-use crate::lifecycle::stops::Stops;
+use crate::lifecycle::beginning::begin_run;
+use crate::lifecycle::live::{LiveOutcome, LiveRunPlan};
+use crate::lifecycle::service::RunActors;
+use crate::lifecycle::stops::RunStops;
 use crate::observers::observe;
-use crate::server::desk::Desk;
-use crate::status::vitals::Vitals;
+use crate::server::desk::WorkerDesk;
+use crate::status::vitals::CoordinatorVitals;
 
-/// A coordinator that conducts a run, and is reached by its desk alone.
+/// A coordinator without a server, which workers in the same process reach by its desk.
 #[derive(Debug)]
 pub struct InProcess {
-    service: Service,
-    desk: Arc<Desk>,
-    stops: Stops,
+    service: RunActors,
+    desk: Arc<WorkerDesk>,
+    stops: RunStops,
     workers_stay: bool,
     log: std::path::PathBuf,
 }
 
-impl LiveRun {
-    /// Begins the run, or goes on with it, without a server: its address is not listened on, and nobody has to
-    /// prove who he is.
+impl LiveRunPlan {
+    /// Begins or resumes the run without a server: it doesn't listen, and no caller has to prove who it is.
     ///
     /// # Errors
     ///
-    /// The particulars contradict each other, or the log is another coordinator's or can't be gone on with.
+    /// The parameters contradict each other, or the log belongs to another coordinator or can't be resumed.
     pub async fn in_process(self) -> Result<InProcess, CoordinatorError> {
-        self.check()?;
-        let (out, stops, entries) = (self.out.clone(), self.stops(), self.entries());
+        self.check_particulars()?;
+        let (out, stops, entries) = (self.out.clone(), self.stops(), self.entry_count());
         let (experiment, workers_stay) = (self.experiment.clone(), self.workers_stay);
-        let (beginning, observer) = begin(self).await?;
-        let (service, args) =
-            beginning.serve(&out, observer, Vitals::default(), &experiment).await?;
+        let (beginning, observer) = begin_run(self).await?;
+        let (service, args) = beginning
+            .start_actors(&out, observer, CoordinatorVitals::default(), &experiment)
+            .await?;
         let desk = service.open(args, entries).await?;
         let log = out.join(dormouse_log::FILE);
         Ok(InProcess { service, desk, stops, workers_stay, log })
     }
 }
 
-impl Desk {
+impl WorkerDesk {
     /// Submits a parallel job to a run that is open, as the API does; answered once that is durable.
     ///
     /// # Errors
@@ -66,9 +66,9 @@ impl Desk {
 }
 
 impl InProcess {
-    /// The desk at which its workers are served.
+    /// Returns the desk that serves its workers.
     #[must_use]
-    pub fn desk(&self) -> Arc<Desk> {
+    pub fn worker_desk(&self) -> Arc<WorkerDesk> {
         Arc::clone(&self.desk)
     }
 
@@ -76,17 +76,17 @@ impl InProcess {
     ///
     /// # Errors
     ///
-    /// The run broke, or was paused: see [`CoordinatorError`].
-    pub async fn ended(&mut self) -> Result<Conducted, CoordinatorError> {
+    /// The run failed or was paused: see [`CoordinatorError`].
+    pub async fn wait_end(&mut self) -> Result<LiveOutcome, CoordinatorError> {
         let Self { service, desk, stops, workers_stay, log } = self;
-        let last = service.outcome(desk, stops.clone(), *workers_stay).await?;
+        let last = service.await_outcome(desk, stops.clone(), *workers_stay).await?;
         let (run, facts) = service.close(last).await?.into_outcome();
-        Ok(Conducted { run, facts, log: log.clone() })
+        Ok(LiveOutcome { run, facts, log: log.clone() })
     }
 
-    /// Kills all its actors, as if their process had been killed; what their work in place still says and
-    /// writes until the runtime has seen to that is for the caller's network and disk to keep away.
-    pub fn kill(self) {
-        self.service.kill(&self.desk);
+    /// Kills all actors as if their process had been killed. What blocking work of theirs still sends and writes is
+    /// for the caller's network and disk to drop.
+    pub fn kill_actors(self) {
+        self.service.kill_actors(&self.desk);
     }
 }

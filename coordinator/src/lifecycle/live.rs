@@ -10,7 +10,7 @@ use dormouse_cloud::SpotPlaces;
 use dormouse_engine::Run;
 use dormouse_identity::Role;
 use dormouse_log::HeaderText;
-use dormouse_model::{Fault, MetadataSettings, Request, Setup, Step, Submission, Work};
+use dormouse_model::{HostFault, MetadataSettings, Setup, Step, Submission, TenantWork, VmRequest};
 use dormouse_policies::Policy;
 use dormouse_tasks::own::TaskProgram;
 use dormouse_units::{Ppm, Speedup, Time};
@@ -19,142 +19,142 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::CoordinatorError;
-use crate::admission::Demand;
+use crate::admission::RunDemand;
 use crate::identity::{self, RunIdentity};
-use crate::lifecycle::beginning::{Beginning, begin};
-use crate::lifecycle::service::Particulars;
-use crate::lifecycle::stops::Stops;
+use crate::lifecycle::beginning::{StartingRun, begin_run};
+use crate::lifecycle::service::RunParticulars;
+use crate::lifecycle::stops::RunStops;
 use crate::observers::remote::AddressFile;
-use crate::plan::Plan;
-use crate::status::progress::Progress;
-use crate::status::vitals::Vitals;
+use crate::plan::ConductorPlan;
+use crate::status::progress::RunProgress;
+use crate::status::vitals::CoordinatorVitals;
 use crate::storage::image_key::ImageSecret;
-use crate::system::listener::Listener;
-use crate::system::world::World;
+use crate::system::listener::ConnectionListener;
+use crate::system::world::CoordinatorWorld;
 
-/// The time limit of a run that is open.
+/// Time limit of an open run.
 const NO_LIMIT: Time = Time::from_micros(1 << 62);
 
-/// The particulars of a live run.
+/// Parameters of a live run.
+///
+/// Use: [`LiveRunPlan::bind_run`] to listen, then [`BoundRun::conduct_run`]; or [`LiveRunPlan::conduct_run`] for
+/// both.
 #[derive(Debug)]
-pub struct LiveRun {
-    /// What the run is made of.
+pub struct LiveRunPlan {
+    /// Setup of the run.
     pub setup: Setup,
-    /// The run's tenants: the work of each and the policy that schedules it.
-    pub policies: Vec<(Work, Box<dyn Policy>)>,
-    /// Parallel jobs, in order of submission, if the setup has any; those that follow others stand
-    /// anywhere.
+    /// Work of each tenant, and the policy that schedules it.
+    pub policies: Vec<(TenantWork, Box<dyn Policy>)>,
+    /// Parallel jobs in order of submission; those that follow others may stand anywhere. Empty if the setup has
+    /// none.
     pub submissions: Vec<Submission>,
-    /// The VMs that customers of the provider request, in order of time, if the setup says that any
-    /// are.
-    pub requests: Vec<(Time, Request)>,
-    /// More of them may come from outside while it goes: it ends only once it is told that no more
-    /// do, and its time limit is none.
+    /// VM requests of the provider's customers in order of time, if the setup has any.
+    pub requests: Vec<(Time, VmRequest)>,
+    /// True if jobs may be submitted from outside while the run goes. It then ends only once it is closed to them,
+    /// and has no time limit.
     pub open: bool,
-    /// How long a parallel job's processes compute between two barriers, real time.
+    /// Time that a parallel job's processes compute between two barriers, in real time.
     pub phase: Duration,
-    /// What people call it.
+    /// Name of the experiment.
     pub experiment: String,
-    /// The first line of the event log, a JSON object; the key `live` is added to it.
+    /// First line of the event log, a JSON object, to which the key `live` is added.
     pub header: HeaderText,
-    /// Where to listen; port 0 for any free one.
+    /// Address to listen on; port 0 for any free port.
     pub listen: SocketAddr,
-    /// How many workers to wait for.
+    /// Number of workers to wait for.
     pub workers: u32,
-    /// How much faster than real time it runs.
+    /// Ratio of emulated to real time.
     pub speedup: Speedup,
-    /// What the scheduler may want of the hosts at once.
-    pub demand: Demand,
-    /// Fraction of the hosts' cores kept for agents and CRIU.
+    /// VMs that the scheduler may want at once.
+    pub demand: RunDemand,
+    /// Fraction of the hosts' cores kept free for agents and CRIU.
     pub reserve: Ppm,
     /// Share of a core per vCPU; `None`: the largest that fits.
     pub share: Option<Ppm>,
-    /// What each task runs.
+    /// Program of each task.
     pub programs: Vec<TaskProgram>,
-    /// Where the contents are that programs of the user's own begin with, by their digests (BLAKE3, in hexadecimal);
-    /// a run that is gone on with has them already.
+    /// Files with which users' own programs begin, by digest (BLAKE3, in hexadecimal); a resumed run has them
+    /// already.
     pub inputs: BTreeMap<String, PathBuf>,
-    /// How the metadata endpoints of VMs answer, where tasks run programs of the user's own.
+    /// Settings of the VMs' metadata endpoints, if tasks run users' own programs.
     pub metadata: MetadataSettings,
-    /// The part of all CPU time that may go, once all tasks have ended, into parts of them that another host computes
-    /// again; zero: into none.
+    /// Fraction of all CPU time that may be spent after the end of all tasks on computing parts of them again on
+    /// other hosts; zero: none.
     pub spot_checks: Ppm,
-    /// For how long a worker's certificate is good, real time.
+    /// Validity of a worker's certificate, in real time.
     pub certificates_valid: Duration,
-    /// Whether tasks are checkpointed; if so, no worker without CRIU is taken.
+    /// True if tasks are checkpointed; no worker without CRIU is accepted then.
     pub needs_criu: bool,
-    /// A checkpoint stands still for as long as modelled.
+    /// True if a task stands still at a checkpoint for as long as modelled.
     pub hold_checkpoints: bool,
-    /// Without processes, to measure dispatch.
+    /// True if no processes are started, to measure dispatch.
     pub noop: bool,
-    /// The output folder; made if it isn't there.
+    /// Output folder, which is created if need be.
     pub out: PathBuf,
-    /// After how much silence a worker is lost, real time.
+    /// Silence after which a worker is lost, in real time.
     pub lost_after: Duration,
-    /// For how long a worker keeps its VMs without a coordinator, and dials it again, real time.
+    /// Time for which a worker keeps its VMs and redials without a coordinator, in real time.
     pub hold: Duration,
-    /// The workers stay when the run is stopped, to be gone on with; else they are told that it is over.
+    /// True if workers stay when the run is stopped, so that it can be resumed; otherwise they are told that it is
+    /// over.
     pub workers_stay: bool,
-    /// For how long a worker without tasks may leave a command unanswered, real time: see
-    /// [`crate::ANSWER_WITHIN`].
+    /// Time within which a worker without tasks must answer a command, in real time: see [`crate::ANSWER_WITHIN`].
     pub answer_within: Duration,
-    /// When to end the run at the latest, emulated time.
+    /// Time limit of the run, in emulated time.
     pub limit: Time,
-    /// What is to go wrong at the workers, in order of time.
-    pub faults: Vec<Fault>,
-    /// The channels on which the caller follows the run.
-    pub observer: Observer,
-    /// Ends the run before its time.
+    /// Faults to be injected at workers, in order of time.
+    pub faults: Vec<HostFault>,
+    /// Channels by which the caller follows the run.
+    pub observer: RunObserver,
+    /// Cancels the run.
     pub cancel: CancellationToken,
-    /// Stops the run where it is, to be gone on with: [`CoordinatorError::Paused`]. One that has not
-    /// begun is ended.
+    /// Pauses the run so that it can be resumed: [`CoordinatorError::Paused`]. A run that hasn't begun is ended.
     pub pause: CancellationToken,
-    /// Go on with the run whose log is in the output folder, if there is one.
+    /// True to resume the run whose log is in the output folder, if there is one.
     pub resume: bool,
-    /// The world that the coordinator is in: the system's, unless it is simulated.
-    pub world: World,
+    /// Disk, clocks and threads of the coordinator: the system's, unless they are simulated.
+    pub world: CoordinatorWorld,
 }
 
-/// Who looks on while a run goes.
+/// Channels by which a run is observed.
 #[derive(Debug, Default)]
-pub struct Observer {
-    /// Every step once it is durable, in order.
+pub struct RunObserver {
+    /// Receives every step once it is durable, in order.
     pub steps: Option<mpsc::UnboundedSender<Step>>,
-    /// How it goes, four times a second, and at the end.
-    pub progress: Option<watch::Sender<Progress>>,
+    /// Receives the progress, four times a second and at the end.
+    pub progress: Option<watch::Sender<RunProgress>>,
 }
 
-/// A run that listens, before its workers come.
+/// A run that listens, before its workers connect.
 #[derive(Debug)]
 pub struct BoundRun {
-    /// What its log holds, which is this coordinator's alone from here on.
-    beginning: Beginning,
-    observer: Observer,
-    particulars: Particulars,
+    /// State in its log, which no other coordinator can open from now on.
+    beginning: StartingRun,
+    observer: RunObserver,
+    particulars: RunParticulars,
     address_file: AddressFile,
     out: PathBuf,
-    vitals: Vitals,
+    vitals: CoordinatorVitals,
 }
 
-/// The outcome of a live run.
+/// Outcome of a live run.
 #[derive(Debug)]
-pub struct Conducted {
-    /// The run at its end; cancelled runs say so.
+pub struct LiveOutcome {
+    /// The run at its end, also if it was cancelled.
     pub run: Run,
-    /// What was measured in the run: shares, CPU time, hosts.
+    /// Measured facts: shares, CPU time, hosts.
     pub facts: LiveFacts,
-    /// The event log.
+    /// Path of the event log.
     pub log: PathBuf,
 }
 
-impl LiveRun {
-    /// What the service goes by.
-    /// Whether a task runs a program of the user's own.
+impl LiveRunPlan {
+    /// Checks of the parameters. Returns whether a task runs a user's own program.
     fn has_own_programs(&self) -> bool {
         self.programs.iter().any(|program| program.own().is_some())
     }
 
-    pub(crate) fn plan(&self, run: String) -> Plan {
+    pub(crate) fn make_plan(&self, run: String) -> ConductorPlan {
         let (mut distinct, mut program_of) = (Vec::<Vec<String>>::new(), Vec::new());
         let measured = if self.noop { &[] } else { &self.programs[..] };
         for program in measured {
@@ -168,7 +168,7 @@ impl LiveRun {
                 distinct.len() - 1
             })));
         }
-        Plan {
+        ConductorPlan {
             answer_seed: 0,
             run,
             image_key: ImageSecret::default(),
@@ -201,37 +201,44 @@ impl LiveRun {
         }
     }
 
-    /// Checks the particulars, listens, takes the log, makes the run's identity and says where it
-    /// listens, so that workers can be told where to dial and whom to trust.
+    /// Checks the parameters, listens, opens the log, makes the run's identity and publishes the address, so that
+    /// workers can be told where to connect and whom to trust.
     ///
     /// # Errors
     ///
-    /// The particulars contradict each other, the address can't be listened on, the log is another
-    /// coordinator's or can't be gone on with, or the identity can't be kept in the output folder.
-    pub async fn bind(self) -> Result<BoundRun, CoordinatorError> {
-        self.check()?;
+    /// The parameters contradict each other, the address can't be listened on, the log belongs to another coordinator
+    /// or can't be resumed, or the identity can't be kept in the output folder.
+    pub async fn bind_run(self) -> Result<BoundRun, CoordinatorError> {
+        self.check_particulars()?;
         let addr = self.listen;
         let listen = |source| CoordinatorError::Listen { addr, source };
         let listener = TcpListener::bind(addr).await.map_err(listen)?;
-        self.bound(Box::new(listener)).await
+        self.bind_listener(Box::new(listener)).await
     }
 
-    /// The same, with connections from there and not from `listen`: a simulation's.
+    /// Prepares the run as [`LiveRunPlan::bind_run`] does, with connections from `listener` instead of the address:
+    /// those of a simulation.
     ///
     /// # Errors
     ///
-    /// See [`LiveRun::bind`].
-    pub async fn bind_on(self, listener: Box<dyn Listener>) -> Result<BoundRun, CoordinatorError> {
-        self.check()?;
-        self.bound(listener).await
+    /// As of [`LiveRunPlan::bind_run`].
+    pub async fn bind_on(
+        self,
+        listener: Box<dyn ConnectionListener>,
+    ) -> Result<BoundRun, CoordinatorError> {
+        self.check_particulars()?;
+        self.bind_listener(listener).await
     }
 
-    /// The run on this listener, once its particulars are checked.
-    async fn bound(self, listener: Box<dyn Listener>) -> Result<BoundRun, CoordinatorError> {
+    /// Prepares the run on this listener, once its parameters are checked.
+    async fn bind_listener(
+        self,
+        listener: Box<dyn ConnectionListener>,
+    ) -> Result<BoundRun, CoordinatorError> {
         let addr = self.listen;
         let listen = |source| CoordinatorError::Listen { addr, source };
-        let address = listener.address().map_err(listen)?;
-        let entries = self.entries();
+        let address = listener.local_address().map_err(listen)?;
+        let entries = self.entry_count();
         let (experiment, lost_after) = (self.experiment.clone(), self.lost_after);
         let stops = self.stops();
         let workers_stay = self.workers_stay;
@@ -239,11 +246,11 @@ impl LiveRun {
         let wall = self.world.wall.clone();
         let certificates_valid = self.certificates_valid;
         // What is in the folder is another's where its log is.
-        let (beginning, observer) = begin(self).await?;
-        let identity = RunIdentity::of_run(&out, resume, identity::given()?.as_deref())?;
+        let (beginning, observer) = begin_run(self).await?;
+        let identity = RunIdentity::of_run(&out, resume, identity::given_folder()?.as_deref())?;
         let address_file = AddressFile::write(&out, address)
             .map_err(|source| CoordinatorError::Output { path: out.clone(), source })?;
-        let particulars = Particulars {
+        let particulars = RunParticulars {
             experiment,
             entries,
             lost_after,
@@ -255,37 +262,37 @@ impl LiveRun {
             stops,
             workers_stay,
         };
-        let vitals = Vitals::default();
+        let vitals = CoordinatorVitals::default();
         Ok(BoundRun { beginning, observer, particulars, address_file, out, vitals })
     }
 
-    /// [`Self::bind`] and [`BoundRun::conduct`].
+    /// Prepares and conducts the run: [`Self::bind_run`], then [`BoundRun::conduct_run`].
     ///
     /// # Errors
     ///
-    /// See there.
-    pub async fn conduct(self) -> Result<Conducted, CoordinatorError> {
-        self.bind().await?.conduct().await
+    /// As of these.
+    pub async fn conduct_run(self) -> Result<LiveOutcome, CoordinatorError> {
+        self.bind_run().await?.conduct_run().await
     }
 
-    /// The requests by which its user ends the run before its time.
-    pub(crate) fn stops(&self) -> Stops {
-        Stops { cancel: self.cancel.clone(), pause: self.pause.clone() }
+    /// Returns the tokens by which the user stops the run.
+    pub(crate) fn stops(&self) -> RunStops {
+        RunStops { cancel: self.cancel.clone(), pause: self.pause.clone() }
     }
 
-    /// Number of its tasks and parallel jobs; `u32::MAX` for a run that is open.
-    pub(crate) fn entries(&self) -> u32 {
+    /// Returns the number of tasks and parallel jobs; `u32::MAX` for an open run.
+    pub(crate) fn entry_count(&self) -> u32 {
         let entries = self.setup.bag.tasks.len() + self.submissions.len();
         if self.open { u32::MAX } else { u32::try_from(entries).unwrap_or(u32::MAX) }
     }
 
-    pub(crate) fn check(&self) -> Result<(), CoordinatorError> {
+    pub(crate) fn check_particulars(&self) -> Result<(), CoordinatorError> {
         let (tasks, programs) = (self.setup.bag.tasks.len(), self.programs.len());
         let why = if !self.noop && tasks != programs {
             format!("there are {tasks} tasks, but programs for {programs}")
         } else if self.workers == 0 {
             "it needs at least one worker".to_owned()
-        } else if self.demand.vcpus() == 0 {
+        } else if self.demand.busy_vcpus() == 0 {
             "no vCPU may ever be busy: its demand must be at least 1".to_owned()
         } else if self.reserve >= Ppm::ONE {
             "the reserve must leave something of the hosts: it must be below 1".to_owned()
@@ -303,8 +310,8 @@ impl LiveRun {
     }
 }
 
-impl LiveRun {
-    /// What is wrong with its parallel jobs.
+impl LiveRunPlan {
+    /// Returns what is wrong with the parallel jobs.
     fn wrong_job(&self) -> Option<String> {
         let machine = match &self.setup.jobs {
             Some(_) => self.setup.space_of_jobs(),
@@ -315,7 +322,9 @@ impl LiveRun {
             None => return Some("there are parallel jobs and no machine for them".to_owned()),
         };
         let refused = |job: &Submission| {
-            job.fits(machine).err().map(|why| format!("job {} can't be run: {why}", job.number))
+            job.check_fits(machine)
+                .err()
+                .map(|why| format!("job {} can't be run: {why}", job.number))
         };
         let unsorted = !in_order(&self.submissions).is_sorted_by_key(|job| job.submitted);
         let unsorted = unsorted.then(|| "the jobs are not in order of submission".to_owned());
@@ -323,43 +332,43 @@ impl LiveRun {
     }
 }
 
-/// The jobs that follow none, which are submitted in this order.
+/// Returns the jobs without predecessors, in order.
 pub(crate) fn in_order(jobs: &[Submission]) -> impl Iterator<Item = &Submission> {
     jobs.iter().filter(|job| job.after.is_none())
 }
 
 impl BoundRun {
-    /// The address and port that its workers dial.
+    /// Returns the address and port that workers dial.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.particulars.address
     }
 
-    /// The file with the token of a role: for its owner alone, and there until the run is over.
+    /// Returns the file with the token of a role. Only its owner can read it, and it is removed when the run is over.
     #[must_use]
     pub fn token_file(&self, role: Role) -> PathBuf {
         identity::token_file(&self.out, role)
     }
 
-    /// What only the coordinator knows of itself, for whoever looks on.
+    /// Returns the coordinator's vitals for observers.
     #[must_use]
-    pub fn vitals(&self) -> Vitals {
+    pub fn vitals(&self) -> CoordinatorVitals {
         self.vitals.clone()
     }
 
-    /// Conducts the run to its end. Dropping the future does not end it: cancel its token.
+    /// Conducts the run to its end. Dropping the future doesn't end it: cancel its token.
     ///
     /// # Errors
     ///
-    /// The run broke: see [`CoordinatorError`]. Its workers have been told to clean up.
-    pub async fn conduct(self) -> Result<Conducted, CoordinatorError> {
+    /// The run failed: see [`CoordinatorError`]. Its workers were told to clean up.
+    pub async fn conduct_run(self) -> Result<LiveOutcome, CoordinatorError> {
         let Self { beginning, observer, particulars, address_file, out, vitals } = self;
         let log = out.join(dormouse_log::FILE);
         let experiment = particulars.experiment.as_str();
-        let (service, args) = beginning.serve(&out, observer, vitals, experiment).await?;
-        let outcome = service.conduct(args, particulars).await;
+        let (service, args) = beginning.start_actors(&out, observer, vitals, experiment).await?;
+        let outcome = service.conduct_run(args, particulars).await;
         drop(address_file);
         let (run, facts) = outcome?.into_outcome();
-        Ok(Conducted { run, facts, log })
+        Ok(LiveOutcome { run, facts, log })
     }
 }

@@ -5,55 +5,55 @@ use std::path::Path;
 
 use dormouse_analysis::{Evidence, LiveFacts};
 use dormouse_engine::Run;
-use dormouse_engine::drive::Followers;
+use dormouse_engine::drive::WaitingFollowers;
 use dormouse_log::{HeaderText, LogReader, check_seal};
-use dormouse_model::{AttemptEnd, AttemptEnds, Event, Report, Request, Submission};
+use dormouse_model::{AttemptEnds, Event, ProgramAttemptEnd, Report, Submission, VmRequest};
 use dormouse_units::{Bytes, HostId, Ppm, Speedup, Time};
 use serde_json::Value;
 
 use crate::CoordinatorError;
-use crate::admission::{self, Room};
+use crate::admission::{self, WorkerOffer};
 use crate::conductor::RestoredHost;
 use crate::conductor::outstanding::Outstanding;
 use crate::conductor::roster::parse_host_name;
-use crate::log::replay::{again, next_step};
-use crate::messages::outside::Door;
-use crate::protocol::announce::announcements;
-use crate::time::outage::Anchor;
+use crate::log::replay::{next_step, replay_step};
+use crate::messages::outside::JobIntake;
+use crate::protocol::announce::list_announcements;
+use crate::time::outage::ClockAnchor;
 
-/// What a log holds of a run.
+/// State of a run restored from its log.
 #[derive(Debug)]
-pub(crate) struct Restored {
+pub(crate) struct RestoredRun {
     pub(crate) run_name: String,
     pub(crate) run: Run,
     pub(crate) facts: LiveFacts,
     pub(crate) evidence: Evidence,
-    /// How programs of the user's own ended.
-    pub(crate) ends: Vec<AttemptEnd>,
+    /// Ends of users' own programs.
+    pub(crate) ends: Vec<ProgramAttemptEnd>,
     pub(crate) answer_seed: u64,
     pub(crate) hosts: Vec<RestoredHost>,
-    /// What the hosts were told by the log's end and have not done.
+    /// Commands in the log that hosts haven't answered.
     pub(crate) outstanding: Outstanding,
-    /// Reports that a crash parted from their accounts, which the log has: their hosts and numbers.
+    /// Reports that a crash separated from their accounts, which are in the log: hosts and numbers.
     pub(crate) parted: BTreeSet<(HostId, u64)>,
     pub(crate) begun: bool,
     pub(crate) last: Time,
-    /// What its clock last showed beside the wall clock.
-    pub(crate) anchor: Option<Anchor>,
-    /// Number of the experiment's faults that have been asked for.
+    /// Last recorded relation of the run's clock to the wall clock.
+    pub(crate) anchor: Option<ClockAnchor>,
+    /// Number of the experiment's faults that were injected.
     pub(crate) faults_asked: usize,
-    /// What was submitted, and whether more may come from outside.
-    pub(crate) door: Door,
-    /// The jobs that follow others and have not been submitted.
-    pub(crate) followers: Followers,
+    /// Jobs submitted so far, and whether more may come from outside.
+    pub(crate) door: JobIntake,
+    /// Jobs that follow others and aren't submitted yet.
+    pub(crate) followers: WaitingFollowers,
     pub(crate) good_bytes: u64,
 }
 
-impl Restored {
-    /// The state of a run that has no log.
-    pub(crate) fn nothing(
+impl RestoredRun {
+    /// Makes the state of a run without a log.
+    pub(crate) fn empty_state(
         (run, evidence, answer_seed): (Run, Evidence, u64),
-        (followers, door): (Followers, Door),
+        (followers, door): (WaitingFollowers, JobIntake),
         outstanding: Outstanding,
     ) -> Self {
         Self {
@@ -77,16 +77,16 @@ impl Restored {
     }
 }
 
-/// Rebuilds a run from its log.
-pub(crate) fn restore(
+/// Restores a run from its log.
+pub(crate) fn restore_run(
     path: &Path,
     header: &HeaderText,
     speedup: Speedup,
-    (submissions, requests): (&[Submission], &[(Time, Request)]),
-    (mut followers, mut door): (Followers, Door),
+    (submissions, requests): (&[Submission], &[(Time, VmRequest)]),
+    (mut followers, mut door): (WaitingFollowers, JobIntake),
     mut outstanding: Outstanding,
     (mut run, announces): (Run, bool),
-) -> Result<Restored, CoordinatorError> {
+) -> Result<RestoredRun, CoordinatorError> {
     let refuse = |why: String| CoordinatorError::Resume { path: path.to_owned(), why };
     // What was changed would be taken for what happened.
     check_seal(path)?;
@@ -118,7 +118,7 @@ pub(crate) fn restore(
     let mut never_had_hosts = false;
     let mut parted = BTreeSet::new();
     while let Some(step) = next_step(&mut log)? {
-        if let Some(why) = run.failure() {
+        if let Some(why) = run.failure_reason() {
             return Err(CoordinatorError::Scheduler { why: why.to_owned() });
         }
         if hosts.is_empty() && matches!(step.event, Event::Cancel { .. }) {
@@ -127,7 +127,7 @@ pub(crate) fn restore(
             break;
         }
         let number = log.line();
-        let (step, commands) = again(&mut run, step, &log).map_err(|difference| {
+        let (step, commands) = replay_step(&mut run, step, &log).map_err(|difference| {
             refuse(format!(
                 "line {number} is decided differently by this version, as {}; use the version that \
                  wrote the log",
@@ -149,7 +149,7 @@ pub(crate) fn restore(
                     )));
                 }
                 if key.is_some() || job.after.is_none() {
-                    door.submitted(key.as_ref(), job);
+                    door.note_submitted(key.as_ref(), job);
                 }
             }
             Event::Requested { request, asks } => {
@@ -167,7 +167,8 @@ pub(crate) fn restore(
                     refuse(format!("line {number}: '{name}' is not a worker's name"))
                 })?;
                 // What it offers is settled; its cores and memory are asked for no more.
-                let room = Room { name: worker.to_owned(), millicores: 0, memory: Bytes::ZERO };
+                let room =
+                    WorkerOffer { name: worker.to_owned(), millicores: 0, memory: Bytes::ZERO };
                 hosts.insert(
                     *host,
                     RestoredHost {
@@ -211,7 +212,7 @@ pub(crate) fn restore(
             }
             Event::Fault { .. } => faults_asked += 1,
             Event::Begin => begun = true,
-            Event::Clock { .. } => anchor = Anchor::from_event(&step.event),
+            Event::Clock { .. } => anchor = ClockAnchor::from_event(&step.event),
             Event::Tick
             | Event::AllSubmitted
             | Event::Called { .. }
@@ -226,21 +227,21 @@ pub(crate) fn restore(
             | Event::Resumed { .. } => {}
         }
         let announced = if announces {
-            announcements(step.at, &step.notices, |vm| Some(run.provider().vm(vm)?.host))
+            list_announcements(step.at, &step.notices, |vm| Some(run.provider().find_vm(vm)?.host))
         } else {
             Vec::new()
         };
         outstanding.told(announced.into_iter().chain(commands), step.at, &run);
-        ends.extend(seen_ends.see(&step));
+        ends.extend(seen_ends.take_step(&step));
         facts.see(&step);
         evidence.see(run.setup(), &step);
-        followers.see(&step);
+        followers.take_step(&step);
         last = step.at;
     }
-    if let Some(why) = run.failure() {
+    if let Some(why) = run.failure_reason() {
         return Err(CoordinatorError::Scheduler { why: why.to_owned() });
     }
-    // The seal of a run that has begun says so before a worker is told anything (`Batch::write`): what is damaged is
+    // The seal of a run that has begun says so before a worker is told anything (`JournalBatch::write`): what is damaged is
     // not begun again, as if it never had.
     if !begun
         && !never_had_hosts
@@ -249,12 +250,12 @@ pub(crate) fn restore(
         let why = format!("{why}, so that it may have begun; nothing of it was changed");
         return Err(log.damaged(why).into());
     }
-    if run.over().is_some() {
+    if run.over_at().is_some() {
         // Its workers had their time to clean up with the coordinator that saw its end.
         outstanding.give_up_vms();
     }
     let (hosts, good_bytes) = (hosts.into_values().collect(), log.good_bytes());
-    Ok(Restored {
+    Ok(RestoredRun {
         run_name,
         run,
         facts,
@@ -274,7 +275,7 @@ pub(crate) fn restore(
     })
 }
 
-/// The live part of a log's header, if the rest is this run's header.
+/// Returns the live part of a log's header, if the rest is equal to this run's header.
 fn same_run<'a>(logged: &'a Value, header: &Value) -> Result<&'a Value, String> {
     let live = logged.get("live").ok_or("it is not the log of a live run")?;
     let other = |key: &str| format!("its header differs in '{key}': it is the log of another run");

@@ -11,7 +11,7 @@ use std::time::Duration;
 use blake3::Hash;
 use dormouse_identity::server_config;
 use dormouse_log::LogWriter;
-use dormouse_model::{AttemptEnd, Step};
+use dormouse_model::{ProgramAttemptEnd, Step};
 use dormouse_proto::v1;
 use dormouse_tasks::own::TaskProgram;
 use ractor::{Actor, ActorRef};
@@ -22,93 +22,92 @@ use tokio_stream::wrappers::ReceiverStream;
 use tracing::Span;
 
 use crate::conductor::{self, ConductorArgs, ConductorState};
-use crate::contents::{Contents, LayOut};
-use crate::identity::{self, Guard, RunIdentity, Secured, incoming};
-use crate::lifecycle::stops::Stops;
-use crate::lifecycle::warden::{Warden, WardenState};
+use crate::contents::{ContentPool, LayOut};
+use crate::identity::{self, RunIdentity, TlsConnection, TokenGuard, accept_connections};
+use crate::lifecycle::stops::RunStops;
+use crate::lifecycle::warden::{ActorWarden, WardenState};
 use crate::log::journal::{Journal, JournalArgs, JournalMsg, OnceDurable as _};
 use crate::messages::message::SessionMsg;
 use crate::observers::feed::EventFeed;
 use crate::observers::observe::ObserveApi;
-use crate::plan::Plan;
-use crate::server::api::Api;
-use crate::server::desk::Desk;
-use crate::server::refusals::Refusals;
-use crate::sessions::lives::Lives;
+use crate::plan::ConductorPlan;
+use crate::server::api::ClientApi;
+use crate::server::desk::WorkerDesk;
+use crate::server::refusals::RefusalLog;
+use crate::sessions::lives::SessionRegistry;
 use crate::sessions::outbound::SessionEnd;
-use crate::status::progress::{Posted, Progress};
-use crate::status::vitals::Vitals;
-use crate::storage::assignments::Assignments;
-use crate::storage::fetches::Fetches;
+use crate::status::progress::{PostedProgress, RunProgress};
+use crate::status::vitals::CoordinatorVitals;
+use crate::storage::assignments::AttemptAssignments;
+use crate::storage::fetches::ActiveFetches;
 use crate::storage::image_key;
-use crate::storage::offsite::{Failure, Offsite};
-use crate::storage::store::Store;
-use crate::storage::transfers::Transfers;
-use crate::system::listener::Listener;
-use crate::system::world::{Threads, WallClock, World};
+use crate::storage::offsite::{OffsiteError, OffsiteStore};
+use crate::storage::store::CheckpointFolder;
+use crate::storage::transfers::StoreTransfers;
+use crate::system::listener::ConnectionListener;
+use crate::system::world::{BlockingThreads, CoordinatorWorld, WallClock};
 use crate::{CoordinatorError, NEWS, REFUSED};
 
-/// The checkpoint store's name in the output folder.
+/// Name of the checkpoints' folder in the output folder.
 const CHECKPOINTS: &str = "checkpoints";
-/// The largest message a worker may send; well above what an honest one sends.
+/// Largest message that a worker may send, well above what an honest one sends.
 const LARGEST_MESSAGE: usize = 4 << 20;
-/// Calls that may be under way at once on one connection: a worker has its session, or the
-/// checkpoints that it sends and fetches.
+/// Most calls at once on a connection: a worker has its session, or the checkpoints that it sends and fetches.
 const STREAMS: u32 = 128;
-/// Bytes of one call that a peer may send before the coordinator has read them.
+/// Bytes of one call that a peer may send ahead of the coordinator's reading.
 const STREAM_WINDOW: u32 = 1 << 20;
-/// Bytes of all calls of one connection that a peer may send before the coordinator has read them: those of the
-/// eight checkpoints that a worker sends at a time, so that none waits until another is written to disk.
+/// Bytes of all calls of a connection that a peer may send ahead of the coordinator's reading: those of the eight
+/// checkpoints that a worker sends at a time, so that none waits while another is written to disk.
 const CONNECTION_WINDOW: u32 = 8 * STREAM_WINDOW;
-/// How long the last writes, and the last goodbyes, may take each.
+/// Time that the last writes, and the last goodbyes, may each take.
 const ENDING: Duration = Duration::from_secs(10);
 
-/// What the outside must know of a run.
+/// What the server must know about a run.
 #[derive(Debug)]
-pub(crate) struct Particulars {
+pub(crate) struct RunParticulars {
     pub(crate) experiment: String,
-    /// Number of tasks and parallel jobs; `u32::MAX` for a run that is open.
+    /// Number of tasks and parallel jobs; `u32::MAX` for an open run.
     pub(crate) entries: u32,
     pub(crate) lost_after: Duration,
-    pub(crate) listener: Box<dyn Listener>,
+    pub(crate) listener: Box<dyn ConnectionListener>,
     pub(crate) address: SocketAddr,
-    /// The authority and the tokens that are believed.
+    /// The authority and the accepted tokens.
     pub(crate) identity: RunIdentity,
-    /// The clock by which certificates are over.
+    /// Clock for the validity of certificates.
     pub(crate) wall: WallClock,
-    /// For how long a certificate is good.
+    /// Validity of a certificate.
     pub(crate) certificates_valid: Duration,
-    pub(crate) stops: Stops,
-    /// Nobody tells them that the run is over where it can be gone on with.
+    pub(crate) stops: RunStops,
+    /// True if workers aren't told that the run is over while it can be resumed.
     pub(crate) workers_stay: bool,
 }
 
-/// The actors beside the conductor of a run.
+/// Actors of a run beside its conductor.
 #[derive(Debug)]
-pub(crate) struct Service {
+pub(crate) struct RunActors {
     pub(crate) warden: ActorRef<()>,
     pub(crate) journal: ActorRef<JournalMsg>,
-    pub(crate) store: Arc<Store>,
-    pub(crate) assignments: Arc<Assignments>,
-    vitals: Vitals,
-    /// The run, for whoever traces it.
+    pub(crate) store: Arc<CheckpointFolder>,
+    pub(crate) assignments: Arc<AttemptAssignments>,
+    vitals: CoordinatorVitals,
+    /// Tracing span of the run.
     pub(crate) span: Span,
-    pub(crate) lives: Arc<Lives>,
-    pub(crate) board: watch::Sender<Posted>,
+    pub(crate) lives: Arc<SessionRegistry>,
+    pub(crate) board: watch::Sender<PostedProgress>,
     events: EventFeed,
     out: PathBuf,
-    threads: Threads,
+    threads: BlockingThreads,
     finished: oneshot::Receiver<Box<ConductorState>>,
     failed: mpsc::UnboundedReceiver<CoordinatorError>,
     pub(crate) failing: mpsc::UnboundedSender<CoordinatorError>,
 }
 
-fn broken(error: &ractor::SpawnErr) -> CoordinatorError {
+fn broken_actor(error: &ractor::SpawnErr) -> CoordinatorError {
     CoordinatorError::Part { part: "coordinator's start", why: error.to_string() }
 }
 
-/// Takes in a file that tasks begin with, which must be what it was when its experiment was read.
-fn take_in(contents: &Contents, digest: &str, file: &Path) -> Result<(), CoordinatorError> {
+/// Stores an input file of tasks, which must be unchanged since the experiment was read.
+fn take_in(contents: &ContentPool, digest: &str, file: &Path) -> Result<(), CoordinatorError> {
     let input = |why: String| CoordinatorError::Input { path: file.to_owned(), why };
     let taken = contents.take_in(file, "input").map_err(|error| input(error.to_string()))?;
     match taken.digest == digest {
@@ -117,14 +116,14 @@ fn take_in(contents: &Contents, digest: &str, file: &Path) -> Result<(), Coordin
     }
 }
 
-/// The store of objects of the run, if it is to have one, with the files that its tasks begin with.
-async fn offsite(
-    plan: &Plan,
-    contents: &Arc<Contents>,
-) -> Result<Option<Arc<Offsite>>, CoordinatorError> {
-    let World { objects, threads, .. } = &plan.world;
+/// Opens the object store of the run, if it has one, and stores the tasks' input files there.
+async fn open_offsite(
+    plan: &ConductorPlan,
+    contents: &Arc<ContentPool>,
+) -> Result<Option<Arc<OffsiteStore>>, CoordinatorError> {
+    let CoordinatorWorld { objects, threads, .. } = &plan.world;
     let Some(objects) = objects else { return Ok(None) };
-    let opened = Offsite::open(Arc::clone(objects), &plan.run, threads.clone()).await;
+    let opened = OffsiteStore::open(Arc::clone(objects), &plan.run, threads.clone()).await;
     let offsite = opened.map_err(CoordinatorError::Objects)?;
     let own = plan.programs.iter().filter_map(TaskProgram::own);
     let inputs = own.flat_map(|program| &program.inputs);
@@ -132,31 +131,31 @@ async fn offsite(
     let inputs = inputs.map(|digest| *digest.as_bytes()).collect();
     match offsite.keep_inputs(contents, inputs).await {
         Ok(()) => Ok(Some(offsite)),
-        Err(Failure::Object(error)) => Err(CoordinatorError::Objects(error)),
-        Err(Failure::Disk(error)) => Err(CoordinatorError::Output {
+        Err(OffsiteError::Object(error)) => Err(CoordinatorError::Objects(error)),
+        Err(OffsiteError::Disk(error)) => Err(CoordinatorError::Output {
             path: contents.folder().to_owned(),
             source: io::Error::new(error.kind(), error.to_string()),
         }),
     }
 }
 
-impl Service {
-    /// Starts them, with what they keep in the output folder. So much of the log is durable.
-    pub(crate) async fn start(
+impl RunActors {
+    /// Starts the actors, with their files in the output folder; `durable` bytes of the log are durable.
+    pub(crate) async fn start_actors(
         out: &Path,
-        (plan, inputs): (&Plan, BTreeMap<String, PathBuf>),
-        assignments: Arc<Assignments>,
+        (plan, inputs): (&ConductorPlan, BTreeMap<String, PathBuf>),
+        assignments: Arc<AttemptAssignments>,
         (writer, length): (LogWriter, u64),
         observer: Option<mpsc::UnboundedSender<Step>>,
-        (vitals, span): (Vitals, Span),
+        (vitals, span): (CoordinatorVitals, Span),
     ) -> Result<Self, CoordinatorError> {
         let root = out.join(CHECKPOINTS);
-        let folder = out.join(Contents::FOLDER);
+        let folder = out.join(ContentPool::FOLDER);
         let world = plan.world.clone();
         let threads = world.threads.clone();
         let opening = move || {
             let output = |source| CoordinatorError::Output { path: folder.clone(), source };
-            let contents = Contents::open_in(&folder, world).map_err(output)?;
+            let contents = ContentPool::open_in(&folder, world).map_err(output)?;
             inputs.iter().try_for_each(|(digest, file)| take_in(&contents, digest, file))?;
             Ok(contents)
         };
@@ -166,14 +165,15 @@ impl Service {
             Err(CoordinatorError::Part { part: "coordinator's start", why })
         })?;
         let contents = Arc::new(contents);
-        let offsite = offsite(plan, &contents).await?;
-        let store = Store::open(&root, contents)
+        let offsite = open_offsite(plan, &contents).await?;
+        let store = CheckpointFolder::open(&root, contents)
             .map_err(|source| CoordinatorError::Output { path: root.clone(), source })?
             .with_offsite(offsite);
         let (failing, failed) = mpsc::unbounded_channel();
         let (finish, finished) = oneshot::channel();
         let state = WardenState { finished: Some(finish), failed: failing.clone() };
-        let (warden, _) = Actor::spawn(None, Warden, state).await.map_err(|e| broken(&e))?;
+        let (warden, _) =
+            Actor::spawn(None, ActorWarden, state).await.map_err(|e| broken_actor(&e))?;
         let (durable, grows) = watch::channel(length);
         let events = EventFeed::new(out.join(dormouse_log::FILE), grows);
         let args = JournalArgs {
@@ -185,10 +185,10 @@ impl Service {
             threads: threads.clone(),
             span: span.clone(),
         };
-        let nothing = Posted { progress: Progress::default(), at: Instant::now() };
+        let nothing = PostedProgress { progress: RunProgress::default(), at: Instant::now() };
         let (journal, _) = Actor::spawn_linked(None, Journal, args, warden.get_cell())
             .await
-            .map_err(|e| broken(&e))?;
+            .map_err(|e| broken_actor(&e))?;
         Ok(Self {
             warden,
             journal,
@@ -207,24 +207,24 @@ impl Service {
         })
     }
 
-    /// Puts into the run's folder what attempts left that ended before the run was gone on with, unless it is there.
-    pub(crate) fn lay_out(&self, ends: Vec<AttemptEnd>) {
+    /// Writes the outputs of attempts that ended before the run was resumed, unless they are there.
+    pub(crate) fn lay_out(&self, ends: Vec<ProgramAttemptEnd>) {
         for of in ends {
-            Box::new(LayOut { contents: Arc::clone(self.store.contents()), of }).happen();
+            Box::new(LayOut { contents: Arc::clone(self.store.contents()), of }).on_durable();
         }
     }
 
-    /// Starts the conductor, and opens the desk for its workers and so many tasks and parallel jobs.
+    /// Starts the conductor, and opens the desk for its workers, with this number of tasks and parallel jobs.
     pub(crate) async fn open(
         &self,
         args: ConductorArgs,
         entries: u32,
-    ) -> Result<Arc<Desk>, CoordinatorError> {
+    ) -> Result<Arc<WorkerDesk>, CoordinatorError> {
         let (run, chance) = (args.plan.run.clone(), args.plan.world.chance.clone());
         let limits = args.plan.world.limits;
         let image_key = args.plan.image_key.clone();
-        let conductor = conductor::thread::start(args).await?;
-        Ok(Arc::new(Desk {
+        let conductor = conductor::thread::start_conductor(args).await?;
+        Ok(Arc::new(WorkerDesk {
             run,
             tasks: entries,
             conductor,
@@ -233,11 +233,11 @@ impl Service {
             assignments: Arc::clone(&self.assignments),
             image_key,
             session_end: SessionEnd::default(),
-            transfers: Transfers::new(self.threads.clone(), limits),
+            transfers: StoreTransfers::new(self.threads.clone(), limits),
             limits,
-            fetches: Fetches::default(),
+            fetches: ActiveFetches::default(),
             connections: AtomicU64::new(0),
-            refusals: Refusals::default(),
+            refusals: RefusalLog::default(),
             chance,
             span: self.span.clone(),
         }))
@@ -247,18 +247,18 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// It broke. Its workers have been told to clean up.
-    pub(crate) async fn conduct(
+    /// It failed. Its workers were told to clean up.
+    pub(crate) async fn conduct_run(
         mut self,
         args: ConductorArgs,
-        particulars: Particulars,
+        particulars: RunParticulars,
     ) -> Result<ConductorState, CoordinatorError> {
-        let _serving = self.vitals.serving();
+        let _serving = self.vitals.begin_serving();
         let desk = self.open(args, particulars.entries).await?;
         let RunIdentity { authority, folder } = particulars.identity;
         let acceptor = TlsAcceptor::from(server_config(&authority)?);
-        let guard = Guard::new(folder, particulars.wall, particulars.certificates_valid);
-        let api = Api { authority, guard: guard.clone(), desk: Arc::clone(&desk) };
+        let guard = TokenGuard::new(folder, particulars.wall, particulars.certificates_valid);
+        let api = ClientApi { authority, guard: guard.clone(), desk: Arc::clone(&desk) };
         let observe = ObserveApi {
             experiment: particulars.experiment,
             conductor: desk.conductor.clone(),
@@ -267,13 +267,13 @@ impl Service {
             guard: guard.clone(),
         };
         let (listener, lost_after) = (particulars.listener, particulars.lost_after);
-        let incoming = incoming(listener, &guard, acceptor);
-        let serving = serve(incoming, (api, observe), lost_after, desk.session_end.clone());
+        let incoming = accept_connections(listener, &guard, acceptor);
+        let serving = serve_calls(incoming, (api, observe), lost_after, desk.session_end.clone());
         let server = tokio::spawn(serving);
         let server_ends = server.abort_handle();
         let watch = tokio::spawn(watch_server(server, particulars.address, self.failing.clone()));
         let (stops, workers_stay) = (particulars.stops, particulars.workers_stay);
-        let outcome = self.outcome(&desk, stops, workers_stay).await;
+        let outcome = self.await_outcome(&desk, stops, workers_stay).await;
         if tokio::time::timeout(ENDING, watch).await.is_err() {
             tracing::warn!("a connection did not end in time");
             server_ends.abort();
@@ -281,16 +281,15 @@ impl Service {
         self.close(outcome?).await
     }
 
-    /// Waits for the end of the run, which its user may want before its time, has all workers told of it, and ends
-    /// the actors.
-    pub(crate) async fn outcome(
+    /// Waits for the end of the run or the user's stop, tells all workers, and ends the actors.
+    pub(crate) async fn await_outcome(
         &mut self,
-        desk: &Desk,
-        stops: Stops,
+        desk: &WorkerDesk,
+        stops: RunStops,
         workers_stay: bool,
     ) -> Result<ConductorState, CoordinatorError> {
         let conductor = desk.conductor.clone();
-        let user = tokio::spawn(stops.heed(conductor));
+        let user = tokio::spawn(stops.tell_conductor(conductor));
         let outcome = self.last_state().await;
         user.abort();
         let goodbye = match &outcome {
@@ -299,7 +298,7 @@ impl Service {
             Err(error @ CoordinatorError::Admission(_)) => Some(format!("{REFUSED}{error}")),
             Err(error) => Some(format!("the run was ended: {error}")),
         };
-        desk.session_end.announce(goodbye.map(|why| v1::Goodbye { why, over: true }));
+        desk.session_end.announce_end(goodbye.map(|why| v1::Goodbye { why, over: true }));
         // Before the log is free for another coordinator.
         let store = Arc::clone(&self.store);
         if self.threads.run(move || store.contents().end_life()).await.is_err() {
@@ -311,7 +310,7 @@ impl Service {
         outcome
     }
 
-    /// Removes what a run that is over needs no more.
+    /// Removes what a run needs no longer once it is over.
     pub(crate) async fn close(
         &self,
         last: ConductorState,
@@ -334,8 +333,8 @@ impl Service {
         }
         let (store, out) = (Arc::clone(&self.store), self.out.clone());
         let closed = self.threads.run(move || {
-            let forgotten = store.close().and_then(|()| identity::forget(&out));
-            forgotten.and_then(|()| image_key::forget(&out))
+            let forgotten = store.close().and_then(|()| identity::forget_identity(&out));
+            forgotten.and_then(|()| image_key::forget_secret(&out))
         });
         if let Ok(Err(error)) = closed.await {
             tracing::warn!(%error, "the checkpoints, or the identity, can't be removed");
@@ -343,15 +342,15 @@ impl Service {
         Ok(last)
     }
 
-    /// Kills all its actors, as if their process had been killed.
-    pub(crate) fn kill(&self, desk: &Desk) {
+    /// Kills all actors as if their process had been killed.
+    pub(crate) fn kill_actors(&self, desk: &WorkerDesk) {
         desk.conductor.kill();
         self.journal.kill();
-        self.lives.kill();
+        self.lives.kill_sessions();
         self.warden.kill();
     }
 
-    /// Waits for the end: of the run, or of a part of it.
+    /// Waits for the end of the run, or of one of its actors.
     async fn last_state(&mut self) -> Result<ConductorState, CoordinatorError> {
         let lost = |why: &str| CoordinatorError::Part { part: "conductor", why: why.to_owned() };
         let last = tokio::select! {
@@ -382,18 +381,17 @@ impl Service {
             }
         }
         // The last acknowledgements go before the goodbye.
-        for session in last.sessions() {
+        for session in last.open_sessions() {
             let _ = session.call(SessionMsg::Settle, Some(ENDING)).await;
         }
         Ok(*last)
     }
 }
 
-/// Serves until the end of all sessions is announced, and then until every connection has been
-/// told.
-async fn serve(
-    incoming: ReceiverStream<std::io::Result<Secured>>,
-    (api, observe): (Api, ObserveApi),
+/// Serves calls until the end of all sessions is announced and every connection has been told.
+async fn serve_calls(
+    incoming: ReceiverStream<std::io::Result<TlsConnection>>,
+    (api, observe): (ClientApi, ObserveApi),
     lost_after: Duration,
     session_end: SessionEnd,
 ) -> Result<(), tonic::transport::Error> {
@@ -412,11 +410,11 @@ async fn serve(
         .add_service(service)
         .add_service(contents)
         .add_service(observe)
-        .serve_with_incoming_shutdown(incoming, async move { session_end.announced().await })
+        .serve_with_incoming_shutdown(incoming, async move { session_end.wait_announced().await })
         .await
 }
 
-/// A server that ends before the run does ends the run.
+/// Ends the run if its server ends first.
 async fn watch_server(
     server: tokio::task::JoinHandle<Result<(), tonic::transport::Error>>,
     addr: SocketAddr,

@@ -5,21 +5,21 @@ use tokio_util::sync::CancellationToken;
 
 use crate::messages::message::ConductorMsg;
 
-/// The reason of a pause that the user of a run wanted.
+/// Reason of a pause by the run's user.
 pub const STOPPED_BY_USER: &str = "its user wanted it so";
 
 /// The two ways in which a user stops a run.
 #[derive(Clone, Debug)]
-pub(crate) struct Stops {
-    /// Ends the run.
+pub(crate) struct RunStops {
+    /// Cancels the run.
     pub(crate) cancel: CancellationToken,
-    /// Stops the run where it is, to be gone on with.
+    /// Pauses the run, so that it can be resumed.
     pub(crate) pause: CancellationToken,
 }
 
-impl Stops {
-    /// Tells the conductor what its user wants, once that is so.
-    pub(crate) async fn heed(self, conductor: ActorRef<ConductorMsg>) {
+impl RunStops {
+    /// Tells the conductor once the user stops the run.
+    pub(crate) async fn tell_conductor(self, conductor: ActorRef<ConductorMsg>) {
         tokio::select! {
             biased;
             () = self.cancel.cancelled() => {}

@@ -11,11 +11,11 @@ use crate::log::journal::JournalMsg;
 use crate::messages::message::{ConductorMsg, SessionMsg};
 
 #[derive(Debug)]
-pub(crate) struct Warden;
+pub(crate) struct ActorWarden;
 
 #[derive(Debug)]
 pub(crate) struct WardenState {
-    /// Takes the conductor's state when the run is over.
+    /// Receives the conductor's state when the run is over.
     pub(crate) finished: Option<oneshot::Sender<Box<ConductorState>>>,
     pub(crate) failed: UnboundedSender<CoordinatorError>,
 }
@@ -35,7 +35,7 @@ fn part_of(actor: &ActorCell) -> &'static str {
     }
 }
 
-impl Actor for Warden {
+impl Actor for ActorWarden {
     type Msg = ();
     type State = WardenState;
     type Arguments = WardenState;
@@ -104,7 +104,7 @@ mod tests {
         let (failing, mut failed) = mpsc::unbounded_channel();
         let (finish, _finished) = oneshot::channel();
         let state = WardenState { finished: Some(finish), failed: failing };
-        let (warden, _) = Actor::spawn(None, Warden, state).await.expect("a warden");
+        let (warden, _) = Actor::spawn(None, ActorWarden, state).await.expect("a warden");
         let bomb = Bomb::<M>(PhantomData);
         Actor::spawn_linked(None, bomb, (), warden.get_cell()).await.expect("a bomb");
         let error = tokio::time::timeout(Duration::from_secs(10), failed.recv()).await;

@@ -5,18 +5,18 @@ use dormouse_proto::v1;
 use v1::report::Report as R;
 use v1::task_finished::Due;
 
-/// The most of anything that is reported in microseconds, bytes or thousandths: nine years, 256 TiB.
-/// Sums of tens of thousands of these fit into what they are kept in.
+/// Largest reported amount of microseconds, bytes or thousandths: nine years, 256 TiB. Sums of tens of thousands of
+/// these don't overflow.
 const MAX_NUMBER: u64 = 1 << 48;
-/// The most emulated time: it may go a million times as fast, but is not summed up.
+/// Largest reported emulated time, which may pass a million times as fast but isn't summed.
 const MOST_EMULATED: u64 = 1 << 62;
 
-/// Refuses a report with such a number.
+/// Checks that no number in a report is too large.
 ///
 /// # Errors
 ///
-/// The number that is too large, and how much it may be.
-pub(crate) fn check(report: &v1::Report) -> Result<(), String> {
+/// The number, and its bound.
+pub(crate) fn check_numbers(report: &v1::Report) -> Result<(), String> {
     let Some(report) = &report.report else { return Ok(()) };
     let most = |most: u64, numbers: &[u64]| match numbers.iter().find(|n| **n > most) {
         Some(n) => Err(format!("{n} is impossible: the maximum is {most}")),
@@ -33,11 +33,11 @@ pub(crate) fn check(report: &v1::Report) -> Result<(), String> {
         }
         _ => {}
     }
-    most(MAX_NUMBER, &numbers(report))
+    most(MAX_NUMBER, &report_numbers(report))
 }
 
-/// The numbers of a report that are of the real world, or summed up.
-fn numbers(report: &R) -> Vec<u64> {
+/// Returns the numbers in a report that are real amounts or are summed.
+fn report_numbers(report: &R) -> Vec<u64> {
     match report {
         R::Ready(it) => it.real_repetition_us.clone(),
         R::VmFrozen(it) | R::VmThawed(it) => vec![it.real_took_us],
@@ -113,11 +113,16 @@ mod tests {
             R::Credits(v1::CreditBalance { vm: 1, emulated_us: 0, emulated_at_us: Some(u64::MAX) }),
             R::Ready(v1::Ready { real_repetition_us: vec![1, MAX_NUMBER + 1] }),
         ] {
-            let no = check(&v1::Report { report: Some(report.clone()) }).expect_err("too much");
+            let no =
+                check_numbers(&v1::Report { report: Some(report.clone()) }).expect_err("too much");
             assert!(no.contains("can't be"), "{report:?}: {no}");
         }
         let most = R::VmThawed(v1::VmTook { vm: u32::MAX, real_took_us: MAX_NUMBER });
-        assert_eq!(check(&v1::Report { report: Some(most) }), Ok(()));
-        assert_eq!(check(&v1::Report { report: None }), Ok(()), "that is another's to refuse");
+        assert_eq!(check_numbers(&v1::Report { report: Some(most) }), Ok(()));
+        assert_eq!(
+            check_numbers(&v1::Report { report: None }),
+            Ok(()),
+            "that is another's to refuse"
+        );
     }
 }

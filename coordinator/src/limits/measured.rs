@@ -3,25 +3,26 @@
 
 use std::time::Duration;
 
-use dormouse_model::{HostLoad, JobLedger, Ledger, Report};
+use dormouse_model::{AttemptLedger, JobStartLedger, LoadReport, Report};
 
-/// By this much a worker's clocks may be ahead of the coordinator's: both count from the welcome, which
-/// the one sends before the other has it.
+/// Time by which a worker's clock may be ahead of the coordinator's: both count from the welcome, which one sends
+/// before the other receives it.
 const SLACK: Duration = Duration::from_secs(1);
 /// More cores than any host has, in thousandths.
 const MOST_MILLICORES: u32 = 4_096_000;
-/// The longest that a worker may have promised, microseconds: a promise is not bounded by what has passed.
+/// Longest time that a worker may have promised, in microseconds; promises aren't bounded by the time that has
+/// passed.
 const MOST_PROMISED: u64 = 1 << 40;
 
-/// Bytes of memory that no host reads and writes in a microsecond: 100 GB/s.
+/// Bytes of memory per microsecond that no host can read and write: 100 GB/s.
 const MOST_BYTES_PER_US: u64 = 100_000;
 
-/// Refuses a checkpoint of so many bytes that CRIU can't have taken in the time that is claimed for it, while its task stood still for
-/// this long.
+/// Checks that CRIU can have taken a checkpoint of this size in the reported time, while its task stood still for the
+/// reported time.
 ///
 /// # Errors
 ///
-/// What can't be, and what can.
+/// What is impossible, and what would be possible.
 pub(crate) fn check_dump(
     bytes: u64,
     real_dump_us: u64,
@@ -36,7 +37,7 @@ pub(crate) fn check_dump(
         ));
     }
     // A task stands still until its dump is over; where it is not known how long, that is nothing.
-    if real_held_us > 0 && real_dump_us > real_held_us.saturating_add(us(SLACK)) {
+    if real_held_us > 0 && real_dump_us > real_held_us.saturating_add(to_us(SLACK)) {
         return Err(format!(
             "it claims that CRIU took {real_dump_us} us, while the task was stopped for {real_held_us} us"
         ));
@@ -44,60 +45,60 @@ pub(crate) fn check_dump(
     Ok(())
 }
 
-/// What a VM can have had at most.
+/// Bounds of what a VM can have used.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Room {
-    /// The vCPUs of the VM, each of which has a core at most.
+pub(crate) struct VmRoom {
+    /// Number of the VM's vCPUs, each of which uses at most a core.
     pub(crate) vcpus: u32,
-    /// How long the host has been there.
+    /// Time for which its host has been connected.
     pub(crate) there: Duration,
 }
 
-impl Room {
-    /// The most CPU time that it can have had, microseconds.
+impl VmRoom {
+    /// Returns the most CPU time that the VM can have used, in microseconds.
     fn cpu_us(self) -> u64 {
         self.wall_us().saturating_mul(u64::from(self.vcpus.max(1)))
     }
 
     fn wall_us(self) -> u64 {
-        us(self.there + SLACK)
+        to_us(self.there + SLACK)
     }
 }
 
-fn us(of: Duration) -> u64 {
+fn to_us(of: Duration) -> u64 {
     u64::try_from(of.as_micros()).unwrap_or(u64::MAX)
 }
 
-fn most(what: &str, is: u64, most: u64) -> Result<(), String> {
+fn check_most(what: &str, is: u64, most: u64) -> Result<(), String> {
     match is > most {
         true => Err(format!("{what} of {is} us is impossible: at most {most} us were available")),
         false => Ok(()),
     }
 }
 
-/// Refuses what a host can't have done besides; `there`: for how long it has been there, where that is
+/// Checks that a host's reported load is possible; `there` is the time for which it has been connected, if that is
 /// known.
 ///
 /// # Errors
 ///
-/// What can't be, and what can.
+/// What is impossible, and what would be possible.
 pub(crate) fn check_load(
-    load: &HostLoad,
-    before: Option<&HostLoad>,
+    load: &LoadReport,
+    before: Option<&LoadReport>,
     there: Option<Duration>,
 ) -> Result<(), String> {
-    let HostLoad { elapsed_us, millicores, busy_us, ours_us, machine } = load;
+    let LoadReport { elapsed_us, millicores, busy_us, ours_us, machine } = load;
     if let Some(there) = there {
-        most("a time on the host", *elapsed_us, us(there + SLACK))?;
+        check_most("a time on the host", *elapsed_us, to_us(there + SLACK))?;
     }
     if *millicores > MOST_MILLICORES {
         return Err(format!("{millicores} thousandths of a core are impossible"));
     }
-    let slack = us(SLACK).saturating_mul(u64::from(*millicores).div_ceil(1000).max(1));
+    let slack = to_us(SLACK).saturating_mul(u64::from(*millicores).div_ceil(1000).max(1));
     let all = u128::from(*elapsed_us) * u128::from(*millicores) / 1000;
     let all = u64::try_from(all).unwrap_or(u64::MAX).saturating_add(slack);
-    most("a busy time of the host's cores", *busy_us, all)?;
-    most("a worker's part in that", *ours_us, all)?;
+    check_most("a busy time of the host's cores", *busy_us, all)?;
+    check_most("a worker's part in that", *ours_us, all)?;
     let Some(before) = before else { return Ok(()) };
     if *elapsed_us < before.elapsed_us || machine != &before.machine {
         return Err(
@@ -107,16 +108,16 @@ pub(crate) fn check_load(
     Ok(())
 }
 
-/// Refuses what a VM can't have had.
+/// Checks that a report doesn't claim more than a VM can have used.
 ///
 /// # Errors
 ///
-/// What can't be, and what can.
-pub(crate) fn check_report(report: &Report, room: Room) -> Result<(), String> {
+/// What is impossible, and what would be possible.
+pub(crate) fn check_report(report: &Report, room: VmRoom) -> Result<(), String> {
     match report {
         &Report::Share { real_promised_us, real_received_us, .. } => {
-            most("a promise of CPU time", real_promised_us, room.cpu_us())?;
-            most("CPU time received", real_received_us, room.cpu_us())
+            check_most("a promise of CPU time", real_promised_us, room.cpu_us())?;
+            check_most("CPU time received", real_received_us, room.cpu_us())
         }
         Report::Ledger { ledger, .. } => check_ledger(ledger, room),
         Report::JobAccount { account, .. } => match &account.ledger {
@@ -127,26 +128,26 @@ pub(crate) fn check_report(report: &Report, room: Room) -> Result<(), String> {
     }
 }
 
-fn check_ledger(of: &Ledger, room: Room) -> Result<(), String> {
+fn check_ledger(of: &AttemptLedger, room: VmRoom) -> Result<(), String> {
     let (wall, cpu) = (room.wall_us(), room.cpu_us());
-    most("a time that a task took", of.real_took_us, wall)?;
-    most("a time for which a task was stopped", of.real_stood_us, wall)?;
+    check_most("a time that a task took", of.real_took_us, wall)?;
+    check_most("a time for which a task was stopped", of.real_stood_us, wall)?;
     for (what, is) in [
         ("work", of.real_worked_us),
         ("CPU time on its account", of.real_charged_us),
         ("CPU time of a birth", of.real_birth_us),
         ("CPU time of CRIU", of.real_criu_us),
     ] {
-        most(what, is, cpu)?;
+        check_most(what, is, cpu)?;
     }
-    most("a promised time", of.real_promised_us, MOST_PROMISED)
+    check_most("a promised time", of.real_promised_us, MOST_PROMISED)
 }
 
-fn check_job(of: &JobLedger, room: Room) -> Result<(), String> {
+fn check_job(of: &JobStartLedger, room: VmRoom) -> Result<(), String> {
     let cpu = room.cpu_us();
-    most("CPU time received", of.received_us, cpu)?;
-    most("CPU time used beside", of.beside_us, cpu)?;
-    most("CPU time due", of.due_us, MOST_PROMISED)
+    check_most("CPU time received", of.received_us, cpu)?;
+    check_most("CPU time used beside", of.beside_us, cpu)?;
+    check_most("CPU time due", of.due_us, MOST_PROMISED)
 }
 
 #[cfg(test)]
@@ -157,9 +158,9 @@ mod tests {
 
     const S: u64 = 1_000_000;
 
-    fn load(elapsed_us: u64, busy_us: u64, ours_us: u64) -> HostLoad {
+    fn load(elapsed_us: u64, busy_us: u64, ours_us: u64) -> LoadReport {
         let machine = "m".to_owned();
-        HostLoad { elapsed_us, millicores: 2_000, busy_us, ours_us, machine }
+        LoadReport { elapsed_us, millicores: 2_000, busy_us, ours_us, machine }
     }
 
     /// The attack: an image of nothing that is padded, and no time for it; or all of a delay called CRIU's.
@@ -181,14 +182,14 @@ mod tests {
     #[test]
     fn no_host_is_busy_for_longer_than_it_is_there() {
         let there = Some(Duration::from_secs(10));
-        let check = |of: &HostLoad| check_load(of, None, there);
+        let check = |of: &LoadReport| check_load(of, None, there);
         assert_eq!(check(&load(10 * S, 20 * S, 5 * S)), Ok(()));
         for wrong in [
             load(10 * S, 1 << 47, 5 * S),
             load(10 * S, 20 * S, 1 << 47),
             load(1 << 47, 20 * S, 5 * S),
             load(10 * S, 23 * S, 5 * S),
-            HostLoad { millicores: u32::MAX, ..load(10 * S, 20 * S, 5 * S) },
+            LoadReport { millicores: u32::MAX, ..load(10 * S, 20 * S, 5 * S) },
         ] {
             let no = check(&wrong);
             assert!(no.as_ref().is_err_and(|no| no.contains("can't be")), "{wrong:?}: {no:?}");
@@ -200,23 +201,27 @@ mod tests {
 
     #[test]
     fn no_vm_has_more_than_its_vcpus_and_the_time_that_passed() {
-        let room = Room { vcpus: 2, there: Duration::from_secs(10) };
+        let room = VmRoom { vcpus: 2, there: Duration::from_secs(10) };
         let share = |real_received_us: u64| {
             let (vm, real_promised_us) = (VmId::new(1), S);
             check_report(&Report::Share { vm, real_promised_us, real_received_us }, room)
         };
         assert_eq!(share(20 * S), Ok(()));
         assert!(share(23 * S).is_err() && share(1 << 47).is_err());
-        let ledger = |ledger: Ledger| {
+        let ledger = |ledger: AttemptLedger| {
             let (vm, task, attempt) = (VmId::new(1), TaskId::new(0), Attempt::new(1));
             check_report(
                 &Report::Ledger { vm, task, attempt, ledger: Box::new(ledger), own: None },
                 room,
             )
         };
-        let right = Ledger { real_took_us: 10 * S, real_charged_us: 9 * S, ..Ledger::default() };
+        let right = AttemptLedger {
+            real_took_us: 10 * S,
+            real_charged_us: 9 * S,
+            ..AttemptLedger::default()
+        };
         assert_eq!(ledger(right), Ok(()));
-        assert!(ledger(Ledger { real_took_us: 12 * S, ..right }).is_err());
-        assert!(ledger(Ledger { real_charged_us: 1 << 47, ..right }).is_err());
+        assert!(ledger(AttemptLedger { real_took_us: 12 * S, ..right }).is_err());
+        assert!(ledger(AttemptLedger { real_charged_us: 1 << 47, ..right }).is_err());
     }
 }

@@ -7,12 +7,12 @@ use dormouse_tasks::limits::{CHANGES, RESULT_BYTES, WHY_BYTES};
 use dormouse_units::one_line;
 use v1::report::Report as R;
 
-/// Cuts each text of a report to [`WHY_BYTES`], as one line with nothing in it that a terminal would obey.
+/// Cuts each text of a report to [`WHY_BYTES`] and makes it one line without control characters.
 ///
 /// # Errors
 ///
-/// The result of a task is longer than any.
-pub(crate) fn bound(report: &mut v1::Report) -> Result<(), String> {
+/// The result of a task is too long.
+pub(crate) fn bound_texts(report: &mut v1::Report) -> Result<(), String> {
     let Some(report) = &mut report.report else { return Ok(()) };
     let text = match report {
         R::VmFailed(it) => &mut it.why,
@@ -24,7 +24,7 @@ pub(crate) fn bound(report: &mut v1::Report) -> Result<(), String> {
         R::TaskMoved(v1::TaskMoved { lost: Some(why), .. }) => why,
         R::TaskCompared(it) => {
             it.changes.truncate(CHANGES);
-            it.changes.iter_mut().for_each(cut);
+            it.changes.iter_mut().for_each(cut_text);
             return Ok(());
         }
         R::TaskFinished(v1::TaskFinished { result: Some(result), .. }) => {
@@ -38,11 +38,11 @@ pub(crate) fn bound(report: &mut v1::Report) -> Result<(), String> {
         }
         _ => return Ok(()),
     };
-    cut(text);
+    cut_text(text);
     Ok(())
 }
 
-fn cut(text: &mut String) {
+fn cut_text(text: &mut String) {
     if let Cow::Owned(bound) = one_line(text, WHY_BYTES) {
         *text = bound;
     }
@@ -66,7 +66,7 @@ mod tests {
             R::TaskMoved(v1::TaskMoved { lost: Some(bad()), ..Default::default() }),
         ] {
             let mut report = v1::Report { report: Some(report) };
-            bound(&mut report).expect("it is cut");
+            bound_texts(&mut report).expect("it is cut");
             let text = format!("{report:?}");
             assert!(
                 text.len() < 5_000 && text.contains("u001b[2Jxx"),
@@ -77,13 +77,13 @@ mod tests {
         let compared =
             R::TaskCompared(v1::TaskCompared { changes: vec![bad(); 40], ..Default::default() });
         let mut report = v1::Report { report: Some(compared) };
-        bound(&mut report).expect("it is cut");
+        bound_texts(&mut report).expect("it is cut");
         let text = format!("{report:?}");
         assert_eq!(text.matches("u001b[2Jxx").count(), CHANGES);
         assert!(text.len() < CHANGES * 5_000, "{}", text.len());
         let result = Some("1".repeat(RESULT_BYTES + 1));
         let finished = R::TaskFinished(v1::TaskFinished { result, ..Default::default() });
-        let no = bound(&mut v1::Report { report: Some(finished) }).expect_err("too long");
+        let no = bound_texts(&mut v1::Report { report: Some(finished) }).expect_err("too long");
         assert!(no.contains("65537 bytes"), "{no}");
     }
 }

@@ -11,32 +11,32 @@ use v1::report::Report as R;
 
 use tokio::time::Instant;
 
-/// Reports that nobody asked for in a second, on average.
+/// Average number of unsolicited reports per second that a worker may send.
 const PER_SECOND: u32 = 1_000;
-/// So many may come at once.
+/// Number of unsolicited reports that may come at once.
 const BURST: u32 = 20_000;
-/// Reports that changed nothing, in the life of a worker: it reports what happened before it heard that an
-/// attempt is over.
+/// Number of reports that may change nothing in the life of a worker, which reports what happened before it learns
+/// that an attempt is over.
 const MOST_STALE: u32 = 10_000;
 
-/// What is left of what a worker may say unasked.
+/// Unsolicited reports that a worker may still send.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Allowance {
+pub(crate) struct MessageAllowance {
     left: u32,
     refilled: Instant,
 }
 
-impl Allowance {
+impl MessageAllowance {
     pub(crate) const fn new(now: Instant) -> Self {
         Self { left: BURST, refilled: now }
     }
 
-    /// Takes one for a report that nobody asked for.
+    /// Counts a report, if it is unsolicited.
     ///
     /// # Errors
     ///
-    /// It has said too much.
-    pub(crate) fn take(&mut self, report: &v1::Report, now: Instant) -> Result<(), String> {
+    /// The worker has sent too many.
+    pub(crate) fn take_report(&mut self, report: &v1::Report, now: Instant) -> Result<(), String> {
         if !matches!(report.report, Some(R::Credits(_) | R::VmShare(_) | R::HostLoad(_))) {
             return Ok(());
         }
@@ -57,17 +57,17 @@ impl Allowance {
     }
 }
 
-/// Counts reports of a worker that changed nothing.
+/// Count of a worker's reports that changed nothing.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Stale(u32);
+pub(crate) struct StaleReports(u32);
 
-impl Stale {
-    /// Counts one more.
-    pub(crate) const fn count(&mut self) {
+impl StaleReports {
+    /// Counts one more report.
+    pub(crate) const fn count_stale(&mut self) {
         self.0 = self.0.saturating_add(1);
     }
 
-    /// Why they are too many for a worker that does as it is told, if they are.
+    /// Returns an explanation if there are more than a correct worker would send.
     pub(crate) fn too_many(self) -> Option<String> {
         (self.0 > MOST_STALE)
             .then(|| format!("it reported {} times on what it has no part in", self.0))
@@ -83,30 +83,32 @@ mod tests {
         let report = |report| v1::Report { report: Some(report) };
         let load = report(R::HostLoad(v1::HostLoad::default()));
         let begun = Instant::now();
-        let mut allowance = Allowance::new(begun);
-        let said = (0..).take_while(|_| allowance.take(&load, begun).is_ok()).count();
+        let mut allowance = MessageAllowance::new(begun);
+        let said = (0..).take_while(|_| allowance.take_report(&load, begun).is_ok()).count();
         assert_eq!(said, BURST as usize);
         // What is asked for is not counted.
-        allowance.take(&report(R::VmCreated(v1::VmRef::default())), begun).expect("an answer");
+        allowance
+            .take_report(&report(R::VmCreated(v1::VmRef::default())), begun)
+            .expect("an answer");
         for n in 1..=3 * BURST {
             let now = begun + Duration::from_millis(n.into());
-            allowance.take(&load, now).expect("a thousand a second");
+            allowance.take_report(&load, now).expect("a thousand a second");
         }
         let end = begun + Duration::from_millis((3 * BURST).into());
-        let no = allowance.take(&load, end).expect_err("one too many");
+        let no = allowance.take_report(&load, end).expect_err("one too many");
         assert!(no.contains("1000 times a second"), "{no}");
         // However long it was silent, it may not say more at once.
         let later = end + Duration::from_secs(1 << 40);
-        let said = (0..).take_while(|_| allowance.take(&load, later).is_ok()).count();
+        let said = (0..).take_while(|_| allowance.take_report(&load, later).is_ok()).count();
         assert_eq!(said, BURST as usize);
     }
 
     #[test]
     fn what_changes_nothing_is_forgiven_a_while() {
-        let mut stale = Stale::default();
-        (0..MOST_STALE).for_each(|_| stale.count());
+        let mut stale = StaleReports::default();
+        (0..MOST_STALE).for_each(|_| stale.count_stale());
         assert_eq!(stale.too_many(), None);
-        stale.count();
+        stale.count_stale();
         assert!(stale.too_many().is_some_and(|why| why.contains("10001 times")));
     }
 }

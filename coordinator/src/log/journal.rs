@@ -16,45 +16,45 @@ use tokio::task::JoinError;
 use tokio::time::Instant;
 use tracing::{Span, debug_span};
 
-use crate::system::world::Threads;
+use crate::system::world::BlockingThreads;
 use crate::time::punctuality::Punctuality;
 use crate::{CoordinatorError, NEWS, SPANS};
 
-/// How often it is looked whether a full disk has room again, and for how long at most.
+/// Interval at which a full disk is checked for room again.
 const FULL_LOOK: Duration = Duration::from_millis(500);
 const FULL_FOR: Duration = Duration::from_secs(600);
 
-/// How far the seal may be behind what is durable: to write it takes about as long as a sync, and nothing
-/// that is sent waits for it.
+/// Largest time by which the log's seal may lag behind the durable log: writing it takes about as long as a sync, and
+/// no command waits for it.
 const SEAL_WITHIN: Duration = Duration::from_millis(250);
 
-/// What must not happen before the steps that allow it are durable.
+/// An action that must wait until the steps that allow it are durable.
 pub(crate) trait OnceDurable: fmt::Debug + Send + Sync {
-    /// They are. It must not wait for anything.
-    fn happen(self: Box<Self>);
+    /// Runs the action, as its steps are durable. It must not block.
+    fn on_durable(self: Box<Self>);
 }
 
-/// Steps to be written together with what hangs on them.
+/// Steps to be written together, with the actions that wait for them.
 #[derive(Debug, Default)]
-pub(crate) struct Batch {
-    /// The first line of a new log.
+pub(crate) struct JournalBatch {
+    /// First line of a new log.
     pub(crate) header: Option<HeaderText>,
     pub(crate) steps: Vec<Step>,
-    /// What they allow, in order.
+    /// Actions to run once the steps are durable, in order.
     pub(crate) then: Vec<Box<dyn OnceDurable>>,
-    /// When the first of them was handed over.
+    /// When the first of the steps was handed over.
     pub(crate) since: Option<Instant>,
 }
 
-impl Batch {
-    fn append(&mut self, mut later: Self) {
+impl JournalBatch {
+    fn append_batch(&mut self, mut later: Self) {
         self.header = self.header.take().or(later.header);
         self.steps.append(&mut later.steps);
         self.then.append(&mut later.then);
         self.since = self.since.or(later.since);
     }
 
-    /// Makes it durable. How much of the log is then, if it has grown.
+    /// Makes the steps durable; returns the length of the durable log if it has grown.
     fn write(&self, to: &mut LogWriter) -> Result<Option<u64>, LogError> {
         self.header.iter().try_for_each(|header| to.line(header))?;
         self.steps.iter().try_for_each(|step| to.line(step))?;
@@ -77,25 +77,25 @@ pub(crate) struct Journal;
 
 #[derive(Debug)]
 pub(crate) enum JournalMsg {
-    Append(Batch),
-    /// Answered when all that was appended before is durable.
+    Append(JournalBatch),
+    /// Answered once all that was appended before is durable.
     Flush(RpcReplyPort<()>),
-    /// The writer is back with what it wrote.
+    /// The writer returns with the result of a write.
     Written {
         writer: Box<LogWriter>,
-        batch: Batch,
+        batch: JournalBatch,
         outcome: Result<Option<u64>, LogError>,
     },
-    /// There may be room by now on a disk that was full.
+    /// A disk that was full may have room again.
     LookForRoom,
-    /// The seal is as far behind the log as it may be.
+    /// The seal must be written now.
     Seal,
-    /// The writer is back from the seal.
+    /// The writer returns from writing the seal.
     Sealed {
         writer: Box<LogWriter>,
         outcome: Result<(), LogError>,
     },
-    /// The writer is lost: a bug.
+    /// The writer was lost in a panic: a bug.
     Broken {
         why: String,
     },
@@ -105,53 +105,53 @@ pub(crate) enum JournalMsg {
 pub(crate) struct JournalArgs {
     pub(crate) writer: LogWriter,
     pub(crate) observer: Option<UnboundedSender<Step>>,
-    /// Hears how many bytes of the log are durable.
+    /// Sends the number of durable bytes of the log.
     pub(crate) durable: watch::Sender<u64>,
     pub(crate) punctuality: Arc<Punctuality>,
     pub(crate) failed: UnboundedSender<CoordinatorError>,
-    /// The threads on which the journal writes.
-    pub(crate) threads: Threads,
-    /// The run, for whoever traces it.
+    /// Threads on which the journal writes.
+    pub(crate) threads: BlockingThreads,
+    /// Tracing span of the run.
     pub(crate) span: Span,
 }
 
 #[derive(Debug)]
 pub(crate) struct JournalState {
     punctuality: Arc<Punctuality>,
-    /// Here unless it writes.
+    /// The log's writer; `None` while it writes on another thread.
     writer: Option<Box<LogWriter>>,
-    pending: Batch,
+    pending: JournalBatch,
     flushes: Vec<RpcReplyPort<()>>,
     observer: Option<UnboundedSender<Step>>,
     durable: watch::Sender<u64>,
     failed: UnboundedSender<CoordinatorError>,
-    /// Nothing can be made durable any more.
+    /// True if nothing can be made durable any more.
     broken: bool,
-    /// The place in the log up to which all is durable.
+    /// Chain of the log up to which everything is durable.
     durable_to: Chain,
-    /// Since when the disk has been full, if it is.
+    /// When the disk became full; `None`: it isn't.
     full_since: Option<Instant>,
-    /// It waits until it looks for room again.
+    /// True while it waits to check for room again.
     waits_for_room: bool,
-    /// When the seal is to be written next, which is before anything else once that is over.
-    seal: Seal,
-    threads: Threads,
+    /// When the seal is written next; once due, it is written before anything else.
+    seal: SealState,
+    threads: BlockingThreads,
     span: Span,
 }
 
 /// When the seal is written next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Seal {
-    /// Nothing was written since the last time.
+enum SealState {
+    /// Not at all: nothing was written since.
     Kept,
     /// After a while.
     Later,
-    /// As soon as the log is not being written.
+    /// As soon as no write is under way.
     Due,
 }
 
 impl JournalState {
-    /// Writes all that is pending, unless it writes already.
+    /// Writes all pending steps, unless a write is under way.
     fn write(&mut self, myself: &ActorRef<JournalMsg>) {
         if self.broken || self.waits_for_room {
             return;
@@ -159,14 +159,14 @@ impl JournalState {
         let Some(mut writer) = self.writer.take() else { return };
         let idle = self.is_idle();
         // Whoever has all of it written wants the seal with it.
-        let is_last = idle && !self.flushes.is_empty() && self.seal == Seal::Later;
-        if is_last || self.seal == Seal::Due {
-            self.seal = Seal::Due;
+        let is_last = idle && !self.flushes.is_empty() && self.seal == SealState::Later;
+        if is_last || self.seal == SealState::Due {
+            self.seal = SealState::Due;
             return self.write_seal(myself, writer);
         }
         if idle {
             self.writer = Some(writer);
-            return self.answer();
+            return self.answer_durable();
         }
         let batch = std::mem::take(&mut self.pending);
         let myself = myself.clone();
@@ -178,17 +178,17 @@ impl JournalState {
             let outcome = batch.write(&mut writer);
             JournalMsg::Written { writer, batch, outcome }
         };
-        tokio::spawn(async move { myself.cast(back(threads.run(writing).await)) });
+        tokio::spawn(async move { myself.cast(writer_back(threads.run(writing).await)) });
     }
 
-    /// Whether nothing is to be written.
+    /// Returns whether nothing is left to be written.
     fn is_idle(&self) -> bool {
-        let Batch { header, steps, then, .. } = &self.pending;
+        let JournalBatch { header, steps, then, .. } = &self.pending;
         header.is_none() && steps.is_empty() && then.is_empty()
     }
 
-    /// Says that all is durable.
-    fn answer(&mut self) {
+    /// Answers those who wait until everything is durable.
+    fn answer_durable(&mut self) {
         for flush in self.flushes.drain(..) {
             let _ = flush.send(());
         }
@@ -200,13 +200,13 @@ impl JournalState {
             let outcome = writer.seal();
             JournalMsg::Sealed { writer, outcome }
         };
-        tokio::spawn(async move { myself.cast(back(threads.run(sealing).await)) });
+        tokio::spawn(async move { myself.cast(writer_back(threads.run(sealing).await)) });
     }
 
-    /// Has the seal written after a while, unless it is to be written already.
+    /// Schedules a write of the seal, unless one is scheduled.
     fn seal_later(&mut self, myself: &ActorRef<JournalMsg>) {
-        if self.seal == Seal::Kept {
-            self.seal = Seal::Later;
+        if self.seal == SealState::Kept {
+            self.seal = SealState::Later;
             let myself = myself.clone();
             tokio::spawn(async move {
                 tokio::time::sleep(SEAL_WITHIN).await;
@@ -215,8 +215,8 @@ impl JournalState {
         }
     }
 
-    fn release(&mut self, batch: Batch) {
-        batch.then.into_iter().for_each(OnceDurable::happen);
+    fn release_batch(&mut self, batch: JournalBatch) {
+        batch.then.into_iter().for_each(OnceDurable::on_durable);
         if let Some(observer) = &self.observer {
             for step in batch.steps {
                 if observer.send(step).is_err() {
@@ -227,21 +227,26 @@ impl JournalState {
         }
     }
 
-    /// The disk has no room for a batch: it is written again once there may be.
-    fn wait_for_room(&mut self, myself: &ActorRef<JournalMsg>, mut batch: Batch, error: LogError) {
+    /// Keeps a batch for which the disk has no room, to write it again later.
+    fn wait_for_room(
+        &mut self,
+        myself: &ActorRef<JournalMsg>,
+        mut batch: JournalBatch,
+        error: LogError,
+    ) {
         let since = *self.full_since.get_or_insert_with(|| {
             tracing::warn!(target: NEWS, "the run is stopped until there is room on the disk: {error}");
             Instant::now()
         });
         if since.elapsed() > FULL_FOR {
-            return self.fail(error.into());
+            return self.fail_journal(error.into());
         }
         if let Some(writer) = &mut self.writer
             && let Err(error) = writer.take_back(&self.durable_to)
         {
-            return self.fail(error.into());
+            return self.fail_journal(error.into());
         }
-        batch.append(std::mem::take(&mut self.pending));
+        batch.append_batch(std::mem::take(&mut self.pending));
         self.pending = batch;
         self.waits_for_room = true;
         let myself = myself.clone();
@@ -251,15 +256,15 @@ impl JournalState {
         });
     }
 
-    fn fail(&mut self, error: CoordinatorError) {
+    fn fail_journal(&mut self, error: CoordinatorError) {
         self.broken = true;
         let _ = self.failed.send(error);
         self.flushes.clear();
     }
 }
 
-/// The message with which the writer is back.
-fn back(outcome: Result<JournalMsg, JoinError>) -> JournalMsg {
+/// Makes the message with which the writer returns.
+fn writer_back(outcome: Result<JournalMsg, JoinError>) -> JournalMsg {
     outcome.unwrap_or_else(|panic| JournalMsg::Broken { why: panic.to_string() })
 }
 
@@ -279,9 +284,9 @@ impl Actor for Journal {
             durable_to: writer.place(),
             full_since: None,
             waits_for_room: false,
-            seal: Seal::Kept,
+            seal: SealState::Kept,
             writer: Some(Box::new(writer)),
-            pending: Batch::default(),
+            pending: JournalBatch::default(),
             flushes: Vec::new(),
             observer,
             durable,
@@ -301,14 +306,14 @@ impl Actor for Journal {
         match message {
             JournalMsg::Append(batch) => {
                 let since = (!batch.steps.is_empty()).then(Instant::now);
-                state.pending.append(Batch { since, ..batch });
+                state.pending.append_batch(JournalBatch { since, ..batch });
             }
             JournalMsg::Flush(reply) if !state.broken => state.flushes.push(reply),
             JournalMsg::Flush(_) => {}
             JournalMsg::Written { writer, batch, outcome } => {
                 state.writer = Some(writer);
                 if let Some(since) = batch.since {
-                    state.punctuality.wrote(since.elapsed());
+                    state.punctuality.step_written(since.elapsed());
                 }
                 match outcome {
                     Ok(grown) => {
@@ -322,33 +327,33 @@ impl Actor for Journal {
                         if state.full_since.take().is_some() {
                             tracing::info!(target: NEWS, "there is room again: the run goes on");
                         }
-                        state.release(batch);
+                        state.release_batch(batch);
                     }
                     Err(error) if error.is_full() => state.wait_for_room(&myself, batch, error),
-                    Err(error) => state.fail(error.into()),
+                    Err(error) => state.fail_journal(error.into()),
                 }
             }
             JournalMsg::LookForRoom => state.waits_for_room = false,
-            JournalMsg::Seal if state.seal == Seal::Later => state.seal = Seal::Due,
+            JournalMsg::Seal if state.seal == SealState::Later => state.seal = SealState::Due,
             // It was written before, for somebody who had all of it written.
             JournalMsg::Seal => {}
             JournalMsg::Sealed { writer, outcome } => {
                 state.writer = Some(writer);
-                state.seal = Seal::Kept;
+                state.seal = SealState::Kept;
                 match outcome {
                     Ok(()) => {}
                     // The earlier one stays until there is room; the log is durable without it.
                     Err(error) if error.is_full() => {
                         state.seal_later(&myself);
                         if state.is_idle() {
-                            state.answer();
+                            state.answer_durable();
                         }
                     }
-                    Err(error) => state.fail(error.into()),
+                    Err(error) => state.fail_journal(error.into()),
                 }
             }
             JournalMsg::Broken { why } => {
-                state.fail(CoordinatorError::Part { part: "journal's writer", why });
+                state.fail_journal(CoordinatorError::Part { part: "journal's writer", why });
             }
         }
         state.write(&myself);
@@ -378,8 +383,8 @@ mod tests {
     use tokio::sync::mpsc;
 
     use super::*;
-    use crate::contents::Contents;
-    use crate::storage::store::{Forget, Store};
+    use crate::contents::ContentPool;
+    use crate::storage::store::{CheckpointFolder, ForgetTask};
 
     /// Says what is in the log, and whether a folder is there, when it happens.
     #[derive(Debug)]
@@ -390,7 +395,7 @@ mod tests {
     }
 
     impl OnceDurable for Probe {
-        fn happen(self: Box<Self>) {
+        fn on_durable(self: Box<Self>) {
             let log = std::fs::read_to_string(&self.log).expect("it is there");
             let _ = self.say.send((log, self.folder.is_dir()));
         }
@@ -409,7 +414,7 @@ mod tests {
             observer: None,
             durable,
             punctuality: Arc::default(),
-            threads: Threads::System,
+            threads: BlockingThreads::System,
             span: Span::none(),
             failed: mpsc::unbounded_channel().0,
         };
@@ -420,18 +425,18 @@ mod tests {
     async fn checkpoints_are_forgotten_only_once_the_step_that_allows_it_is_durable() {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let (log, root) = (dir.path().join("log"), dir.path().join("store"));
-        let contents = Arc::new(Contents::open(&dir.path().join("contents")).expect("room"));
-        let store = Arc::new(Store::open(&root, contents).expect("room"));
-        let incoming = store.receive(7, (1, 1), 1).expect("room");
-        store.finish(7, incoming, &[]).expect("room");
+        let contents = Arc::new(ContentPool::open(&dir.path().join("contents")).expect("room"));
+        let store = Arc::new(CheckpointFolder::open(&root, contents).expect("room"));
+        let incoming = store.receive_checkpoint(7, (1, 1), 1).expect("room");
+        store.finish_checkpoint(7, incoming, &[]).expect("room");
         let (journal, mut bytes) = journal(&log).await;
         let (say, mut said) = mpsc::unbounded_channel();
         let folder = root.join("7");
         let probe = Box::new(Probe { log: log.clone(), folder: folder.clone(), say });
-        let forget = Box::new(Forget { store: Arc::clone(&store), task: 7 });
+        let forget = Box::new(ForgetTask { store: Arc::clone(&store), task: 7 });
         let then: Vec<Box<dyn OnceDurable>> = vec![probe, forget];
         for (seq, then) in [(0, Vec::new()), (1, then)] {
-            let batch = Batch { steps: vec![step(seq)], then, ..Batch::default() };
+            let batch = JournalBatch { steps: vec![step(seq)], then, ..JournalBatch::default() };
             journal.cast(JournalMsg::Append(batch)).expect("it lives");
         }
         let (text, is_there) = said.recv().await.expect("it happens");
@@ -457,7 +462,7 @@ mod tests {
     }
 
     impl OnceDurable for SealProbe {
-        fn happen(self: Box<Self>) {
+        fn on_durable(self: Box<Self>) {
             let _ = self.say.send(sealed_lines(&self.log));
         }
     }
@@ -471,7 +476,11 @@ mod tests {
         let mut begin = step(1);
         begin.event = Event::Begin;
         let probe = Box::new(SealProbe { log: log.clone(), say });
-        let batch = Batch { steps: vec![step(0), begin], then: vec![probe], ..Batch::default() };
+        let batch = JournalBatch {
+            steps: vec![step(0), begin],
+            then: vec![probe],
+            ..JournalBatch::default()
+        };
         journal.cast(JournalMsg::Append(batch)).expect("it lives");
         assert_eq!(said.recv().await, Some(2));
         journal.stop_and_wait(None, None).await.expect("it ends");
@@ -483,7 +492,7 @@ mod tests {
         let log = dir.path().join("log");
         let (journal, mut bytes) = journal(&log).await;
         let append = |seq| {
-            let batch = Batch { steps: vec![step(seq)], ..Batch::default() };
+            let batch = JournalBatch { steps: vec![step(seq)], ..JournalBatch::default() };
             journal.cast(JournalMsg::Append(batch)).expect("it lives");
         };
         let was = *bytes.borrow_and_update();
@@ -536,7 +545,8 @@ mod tests {
         let log = disk.join("log");
         let (journal, mut bytes) = journal(&log).await;
         let append = |steps: std::ops::Range<u64>, then| {
-            let batch = Batch { steps: steps.map(step).collect(), then, ..Batch::default() };
+            let batch =
+                JournalBatch { steps: steps.map(step).collect(), then, ..JournalBatch::default() };
             journal.cast(JournalMsg::Append(batch)).expect("it lives");
         };
         let (say, mut said) = mpsc::unbounded_channel();

@@ -8,13 +8,13 @@ use dormouse_log::{LogError, LogReader};
 use dormouse_model::{Command, Step};
 use serde_json::Value;
 
-/// Why a log can't be replayed.
+/// Reasons why a log can't be replayed.
 #[derive(Debug, thiserror::Error)]
-pub enum ReplayError {
+pub enum LogReplayError {
     /// The log can't be read.
     #[error(transparent)]
     Log(#[from] LogError),
-    /// No run can be made of its header.
+    /// No run can be made from its header.
     #[error("{path}, line 1: a run can't be restored from this header")]
     Header {
         /// Path of the log.
@@ -24,31 +24,31 @@ pub enum ReplayError {
     },
 }
 
-/// What a replay showed.
+/// Result of a replay.
 #[derive(Debug)]
 pub struct ReplayReport {
     /// Number of steps replayed.
     pub steps: u64,
-    /// The last line of the log was torn and left out.
+    /// True if the last line of the log was torn and left out.
     pub torn: bool,
-    /// The first step that came out differently; the replay ended there.
-    pub difference: Option<Difference>,
-    /// The digest of all decisions.
+    /// The first step that came out differently, where the replay ended; `None`: none did.
+    pub difference: Option<ReplayDifference>,
+    /// Digest of all decisions, in hexadecimal.
     pub decisions_sha256: String,
-    /// The run as it was at the end.
+    /// The run at the end of the replay.
     pub run: Run,
-    /// What was measured in it.
+    /// Facts measured in the run.
     pub facts: LiveFacts,
 }
 
-/// A step that came out differently.
+/// A step that came out differently in a replay.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Difference {
-    /// The line of the log, from 1.
+pub struct ReplayDifference {
+    /// Number of the line in the log, from 1.
     pub line: u64,
-    /// The text of that line: the step as it was recorded.
+    /// Text of the line: the recorded step.
     pub recorded: String,
-    /// The step that the same event makes now, as JSON.
+    /// The step that the event makes now, as JSON.
     pub replayed: String,
 }
 
@@ -56,18 +56,18 @@ pub struct Difference {
 ///
 /// # Errors
 ///
-/// The log can't be read. That it came out differently is no error but the result.
-pub fn replay(
+/// The log can't be read, or no run can be made. A step that comes out differently is a result and no error.
+pub fn replay_log(
     path: &Path,
     make: impl FnOnce(&Value) -> Result<Run, Box<dyn std::error::Error + Send + Sync>>,
-) -> Result<ReplayReport, ReplayError> {
+) -> Result<ReplayReport, LogReplayError> {
     let mut log = LogReader::open(path)?;
     let mut run = make(log.header())
-        .map_err(|source| ReplayError::Header { path: path.display().to_string(), source })?;
+        .map_err(|source| LogReplayError::Header { path: path.display().to_string(), source })?;
     run.setup().check_counts().map_err(|why| log.damaged(why))?;
     let (mut steps, mut difference, mut facts) = (0, None, LiveFacts::default());
     while let Some(step) = next_step(&mut log)? {
-        match again(&mut run, step, &log) {
+        match replay_step(&mut run, step, &log) {
             Ok((step, _)) => facts.see(&step),
             Err(different) => {
                 difference = Some(different);
@@ -80,25 +80,26 @@ pub fn replay(
     Ok(ReplayReport { steps, torn, difference, decisions_sha256, run, facts })
 }
 
-/// The next step of a log, whose counts are within those of an experiment: the run makes room for what it hears.
+/// Reads the next step of a log and checks that its counts are possible in an experiment, as the run allocates memory
+/// by them.
 pub(crate) fn next_step(log: &mut LogReader) -> Result<Option<Step>, LogError> {
     let Some(step) = log.next_step::<Step>()? else { return Ok(None) };
     step.check_counts().map_err(|why| log.damaged(why))?;
     Ok(Some(step))
 }
 
-/// Feeds the event of the step that was read last to the run again, and compares what comes of it.
-pub(crate) fn again(
+/// Feeds the event of the step that was just read to the run again, and compares the outcome.
+pub(crate) fn replay_step(
     run: &mut Run,
     step: Step,
     log: &LogReader,
-) -> Result<(Step, Vec<Command>), Difference> {
+) -> Result<(Step, Vec<Command>), ReplayDifference> {
     let (replayed, commands) = run.handle_again(&step);
     // A step holds only integers and text: this can't fail.
     let (recorded, json) = (log.text(), serde_json::to_string(&replayed).unwrap_or_default());
     if json == recorded {
         Ok((replayed, commands))
     } else {
-        Err(Difference { line: log.line(), recorded, replayed: json })
+        Err(ReplayDifference { line: log.line(), recorded, replayed: json })
     }
 }

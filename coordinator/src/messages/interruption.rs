@@ -1,34 +1,34 @@
 //! Interruptions that somebody who looks on asks for: what is wanted, as far as it can be judged without
 //! the run.
 
-use dormouse_cloud::{Action, Target};
+use dormouse_cloud::{InterruptionAction, InterruptionTarget};
 use dormouse_proto::v1;
 use dormouse_units::{TypeName, VmId, ZoneName};
 
-/// The longest reason for what somebody does to a run: it goes into the log.
+/// Longest reason for an action on a run, in bytes, as it goes into the log.
 const LONGEST_REASON: usize = 255;
 
-/// An act of the provider that is asked for.
+/// A requested action of the provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Injection {
-    pub(crate) target: Target,
-    pub(crate) action: Action,
+pub(crate) struct InjectedInterruption {
+    pub(crate) target: InterruptionTarget,
+    pub(crate) action: InterruptionAction,
     pub(crate) why: String,
 }
 
-impl Injection {
-    /// Reads what a request asks for.
+impl InjectedInterruption {
+    /// Reads a request.
     ///
     /// # Errors
     ///
-    /// It can't be: what is wrong with it.
+    /// What is wrong with it.
     pub(crate) fn from_request(request: v1::InterruptRequest) -> Result<Self, String> {
         use v1::interrupt_request::{Action as Asked, Target as Meant};
         let action = match Asked::try_from(request.action) {
-            Ok(Asked::Hibernate) => Action::Hibernate,
-            Ok(Asked::Resume) => Action::Resume,
-            Ok(Asked::Preempt) => Action::Preempt,
-            Ok(Asked::Rebalance) => Action::Rebalance,
+            Ok(Asked::Hibernate) => InterruptionAction::Hibernate,
+            Ok(Asked::Resume) => InterruptionAction::Resume,
+            Ok(Asked::Preempt) => InterruptionAction::Preempt,
+            Ok(Asked::Rebalance) => InterruptionAction::Rebalance,
             Ok(Asked::Unspecified) | Err(_) => {
                 return Err(
                     "it names no action: hibernate, resume, preempt or rebalance".to_owned()
@@ -36,37 +36,41 @@ impl Injection {
             }
         };
         let target = match request.target {
-            Some(Meant::Vm(vm)) => Target::Vm(VmId::new(vm)),
-            Some(Meant::Type(kind)) => Target::Type(TypeName::from(kind.as_str())),
-            Some(Meant::Zone(zone)) => Target::Zone(ZoneName::from(zone.as_str())),
-            Some(Meant::All(true)) => Target::All,
+            Some(Meant::Vm(vm)) => InterruptionTarget::Vm(VmId::new(vm)),
+            Some(Meant::Type(kind)) => InterruptionTarget::Type(TypeName::from(kind.as_str())),
+            Some(Meant::Zone(zone)) => InterruptionTarget::Zone(ZoneName::from(zone.as_str())),
+            Some(Meant::All(true)) => InterruptionTarget::All,
             Some(Meant::All(false)) | None => {
                 return Err("it names no VMs: one, those of a type or zone, or all".to_owned());
             }
         };
-        let why = reason(request.why, "no reason was given")?;
+        let why = read_reason(request.why, "no reason was given")?;
         Ok(Self { target, action, why })
     }
 }
 
-/// The VMs that an action can be done to, in words.
-pub(crate) const fn fitting(action: Action) -> &'static str {
+/// Describes the VMs to which an action applies.
+pub(crate) const fn fitting_vms(action: InterruptionAction) -> &'static str {
     match action {
-        Action::Hibernate => "only spot VMs that run hibernate",
-        Action::Resume => "only spot VMs that the provider has hibernated for long enough resume",
-        Action::Preempt => {
+        InterruptionAction::Hibernate => "only spot VMs that run hibernate",
+        InterruptionAction::Resume => {
+            "only spot VMs that the provider has hibernated for long enough resume"
+        }
+        InterruptionAction::Preempt => {
             "only spot VMs that boot, run or are hibernated, without notice, are preempted"
         }
-        Action::Rebalance => "it is recommended to replace only spot VMs that run, without notice",
+        InterruptionAction::Rebalance => {
+            "it is recommended to replace only spot VMs that run, without notice"
+        }
     }
 }
 
-/// A reason for the log, or this one where none is given.
+/// Returns a reason for the log: the given one, or `or` if it is empty.
 ///
 /// # Errors
 ///
-/// It is no line of text.
-pub(crate) fn reason(given: String, or: &str) -> Result<String, String> {
+/// It isn't a single line of text.
+pub(crate) fn read_reason(given: String, or: &str) -> Result<String, String> {
     if given.len() > LONGEST_REASON || given.chars().any(char::is_control) {
         return Err(format!(
             "a reason has at most {LONGEST_REASON} bytes and no control characters"
@@ -88,10 +92,13 @@ mod tests {
             target: Some(Meant::Vm(3)),
             why: "to see".to_owned(),
         };
-        let wanted = Injection::from_request(request.clone()).expect("it can be");
-        let target = Target::Vm(VmId::new(3));
+        let wanted = InjectedInterruption::from_request(request.clone()).expect("it can be");
+        let target = InterruptionTarget::Vm(VmId::new(3));
         let why = "to see".to_owned();
-        assert_eq!(wanted, Injection { target, action: Action::Hibernate, why });
+        assert_eq!(
+            wanted,
+            InjectedInterruption { target, action: InterruptionAction::Hibernate, why }
+        );
         for (change, word) in [
             ((|it| it.action = 0) as fn(&mut v1::InterruptRequest), "no action"),
             (|it| it.action = 77, "no action"),
@@ -102,7 +109,7 @@ mod tests {
         ] {
             let mut request = request.clone();
             change(&mut request);
-            let no = Injection::from_request(request).expect_err(word);
+            let no = InjectedInterruption::from_request(request).expect_err(word);
             assert!(no.contains(word), "{no}");
         }
     }

@@ -6,97 +6,100 @@ use ractor::{ActorRef, RpcReplyPort};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio_util::sync::DropGuard;
 
-use crate::messages::interruption::Injection;
-use crate::messages::outside::Asked;
-use crate::protocol::link::Owed;
-use crate::protocol::wire::Heard;
-use crate::status::progress::Progress;
+use crate::messages::interruption::InjectedInterruption;
+use crate::messages::outside::JobSubmission;
+use crate::protocol::link::QueuedCommand;
+use crate::protocol::wire::DecodedReport;
+use crate::status::progress::RunProgress;
 
 /// Messages to the conductor.
 #[derive(Debug)]
 pub(crate) enum ConductorMsg {
-    /// A worker is connected. Answered with its session, or why it can't have one.
+    /// A worker has connected. Answered with its session, or why it gets none.
     Hello {
         hello: v1::Hello,
         ack: u64,
-        connection: Connection,
+        connection: WorkerConnection,
         reply: RpcReplyPort<Result<ActorRef<SessionMsg>, NoSession>>,
     },
     /// New reports of a host, the last of them numbered `through`.
-    Heard { host: HostId, through: u64, heard: Vec<(u64, Heard)> },
-    /// The worker of a host is connected, maybe again.
+    Heard { host: HostId, through: u64, heard: Vec<(u64, DecodedReport)> },
+    /// The worker of a host has connected or reconnected.
     Attached { host: HostId },
-    /// A host's session has given it up.
+    /// A host's session has given up its worker.
     Lost { host: HostId, why: String },
-    /// A worker that was there before the run was gone on with has taken more commands than the log has of it.
+    /// A worker of a resumed run has taken more commands than the log has for it.
     LogWentBack { host: HostId, ack: u64, said: u64 },
-    /// The alarm rings.
+    /// The alarm has rung.
     Tick,
-    /// The run was stuck a while ago; is it still, without a break?
+    /// Check whether a run that was stuck a while ago still is, without a break.
     StillStuck { since: u64 },
-    /// A user has a job more.
-    Submit { asked: Asked, reply: RpcReplyPort<Result<v1::SubmitReply, String>> },
-    /// No more of them come.
+    /// Submit a user's job.
+    Submit { asked: JobSubmission, reply: RpcReplyPort<Result<v1::SubmitReply, String>> },
+    /// Close the run to further jobs.
     Shut(RpcReplyPort<Result<v1::CloseReply, String>>),
-    /// Somebody who looks on has the provider act. Answered once that is in the log.
-    Interrupt { wanted: Injection, reply: RpcReplyPort<Result<v1::InterruptReply, String>> },
-    /// The user ends the run.
+    /// Inject an action of the provider for an observer. Answered once it is in the log.
+    Interrupt {
+        wanted: InjectedInterruption,
+        reply: RpcReplyPort<Result<v1::InterruptReply, String>>,
+    },
+    /// Cancel the run for its user.
     Cancel { why: String },
-    /// The run stops here, to be gone on with later.
+    /// Pause the run.
     Pause { why: String },
-    /// The workers had their time to clean up.
+    /// The workers' time to clean up is over.
     Close,
-    /// The workers had their time for spot checks.
+    /// The workers' time for spot checks is over.
     ChecksLate,
-    /// Time to show the progress.
+    /// Show the progress.
     Show,
-    /// Time to say in the log what the clock shows.
+    /// Log what the clock shows.
     SayClock,
-    /// How is the run?
-    Status(RpcReplyPort<Progress>),
+    /// Return the progress of the run.
+    Status(RpcReplyPort<RunProgress>),
 }
 
 /// Messages to the session of one worker.
 #[derive(Debug)]
 pub(crate) enum SessionMsg {
-    /// The worker is connected, and has taken commands up to `ack`.
-    Attach { connection: Connection, ack: u64 },
-    /// Something came over this connection. The permit lets it send more.
+    /// The worker has connected, and has taken commands up to `ack`.
+    Attach { connection: WorkerConnection, ack: u64 },
+    /// A message came over this connection. Dropping the permit lets the worker send more.
     Received { connection: u64, message: v1::FromWorker, permit: OwnedSemaphorePermit },
     /// A connection has broken.
     Detached { connection: u64, why: String },
-    /// The connection can take more messages.
+    /// The connection has room for more messages.
     Writable { connection: u64 },
-    /// Commands whose steps are durable, and up to which report all is durable.
-    Release { commands: Vec<Owed>, durable: u64 },
-    /// Time for a heartbeat.
+    /// Send these commands, whose steps are durable; and all reports up to `durable` are durable.
+    Release { commands: Vec<QueuedCommand>, durable: u64 },
+    /// Send a heartbeat.
     Beat,
-    /// Answered when all that was released before is on its way.
+    /// Answered once all that was released before is sent.
     Settle(RpcReplyPort<()>),
-    /// Is the worker connected, as far as is known?
+    /// Return whether the worker is connected, as far as is known.
     IsConnected(RpcReplyPort<bool>),
-    /// The worker is lost to this run: tell it, if it can hear.
+    /// The worker is lost to this run: tell it, if it is connected.
     Dismiss { why: String },
 }
 
-/// One connection of a worker. Dropping it ends the reading of it, too.
+/// One connection of a worker. Dropping it stops reading from it too.
 #[derive(Debug)]
-pub(crate) struct Connection {
+pub(crate) struct WorkerConnection {
     pub(crate) id: u64,
-    /// The version of the protocol that is spoken over it.
+    /// Version of the protocol on this connection.
     pub(crate) protocol: u32,
     pub(crate) to_worker: mpsc::Sender<v1::ToWorker>,
     pub(crate) reading: DropGuard,
 }
 
-/// Why a worker gets no session.
+/// Reasons why a worker gets no session.
 #[derive(Debug)]
 pub(crate) enum NoSession {
-    /// As a session would end.
+    /// The answer with which a session ends.
     Goodbye(v1::Goodbye),
-    /// It is not welcome as what it says it is, however often it comes.
+    /// Refused for good, however often it connects.
     Refused(String),
-    /// It may be later.
+    /// Refused for now.
     NotYet(String),
 }
 

@@ -11,16 +11,16 @@ use ractor::RpcReplyPort;
 
 use crate::log::journal::OnceDurable;
 
-/// The longest key: it goes into the log.
+/// Longest key of a job, in bytes, as it goes into the log.
 const LONGEST_KEY: usize = 255;
-/// The longest run time and estimate that is taken, emulated: three years.
+/// Longest run time and estimate of a job, emulated: three years.
 const LONGEST: u64 = 100_000_000_000_000;
-/// The least usage of a processor, as in experiment files.
+/// Smallest usage of a processor, as in experiment files.
 const LEAST_USAGE: Ppm = Ppm::new(10_000);
 
-/// A job that is asked for, as far as it can be judged without the run.
+/// A job submitted from outside, checked as far as that is possible without the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Asked {
+pub(crate) struct JobSubmission {
     pub(crate) key: Arc<str>,
     processes: u32,
     runtime: Span,
@@ -29,12 +29,12 @@ pub(crate) struct Asked {
     memory: Bytes,
 }
 
-impl Asked {
-    /// What a request asks for.
+impl JobSubmission {
+    /// Reads a request.
     ///
     /// # Errors
     ///
-    /// It can't be: what is wrong with it.
+    /// What is wrong with it.
     pub(crate) fn from_request(request: v1::SubmitRequest) -> Result<Self, String> {
         let v1::SubmitRequest { key, processes, usage_ppm, .. } = request;
         let (runtime_us, estimate_us) = (request.emulated_runtime_us, request.emulated_estimate_us);
@@ -58,7 +58,7 @@ impl Asked {
             [] => Usage::FULL,
             [one] => Usage::Uniform(Ppm::new(one)),
             _ if usage_ppm.len() == processes as usize => {
-                Usage::each(usage_ppm.iter().copied().map(Ppm::new).collect())
+                Usage::each_process(usage_ppm.iter().copied().map(Ppm::new).collect())
             }
             _ => {
                 let n = usage_ppm.len();
@@ -77,8 +77,8 @@ impl Asked {
         Ok(Self { key: key.into(), processes, runtime, estimate, usage, memory })
     }
 
-    /// The job, submitted at this time under this number.
-    pub(crate) fn job(&self, number: u64, submitted: Time) -> Submission {
+    /// Makes the job's submission at this time under this number.
+    pub(crate) fn make_submission(&self, number: u64, submitted: Time) -> Submission {
         Submission {
             number,
             submitted,
@@ -94,67 +94,71 @@ impl Asked {
     }
 }
 
-/// How jobs come to a run: those of its workload, and those from outside.
+/// Intake of a run's jobs: counts those of its workload and those from outside. A job that is submitted again under
+/// the same key is recognised.
 #[derive(Debug, Default)]
-pub(crate) struct Door {
-    /// Jobs may come from outside.
+pub(crate) struct JobIntake {
+    /// True if jobs may come from outside.
     pub(crate) is_open: bool,
-    /// How many of its workload were submitted.
+    /// Number of submitted jobs of the workload.
     pub(crate) own: usize,
-    /// The jobs from outside that were taken, by their keys.
+    /// Accepted jobs from outside by key.
     taken: BTreeMap<Arc<str>, Arc<Submission>>,
 }
 
-impl Door {
-    /// Makes the door of a run that begins: no job has come yet.
+impl JobIntake {
+    /// Makes the intake of a run that begins.
     pub(crate) fn new(is_open: bool) -> Self {
         Self { is_open, ..Self::default() }
     }
 
-    /// A job was submitted: of the workload, or from outside.
-    pub(crate) fn submitted(&mut self, key: Option<&Arc<str>>, job: &Arc<Submission>) {
+    /// Records a submitted job; `key` is `None` for a job of the workload.
+    pub(crate) fn note_submitted(&mut self, key: Option<&Arc<str>>, job: &Arc<Submission>) {
         match key {
             Some(key) => drop(self.taken.insert(Arc::clone(key), Arc::clone(job))),
             None => self.own += 1,
         }
     }
 
-    /// How many came from outside.
-    pub(crate) fn outside(&self) -> usize {
+    /// Returns the number of jobs from outside.
+    pub(crate) fn outside_count(&self) -> usize {
         self.taken.len()
     }
 
-    /// What was taken under this key.
+    /// Returns the answer to a job that was accepted before under the same key.
     ///
     /// # Errors
     ///
-    /// It was another job: why this one can't be taken.
-    pub(crate) fn known(&self, asked: &Asked) -> Result<Option<v1::SubmitReply>, String> {
+    /// Another job has that key.
+    pub(crate) fn find_known(
+        &self,
+        asked: &JobSubmission,
+    ) -> Result<Option<v1::SubmitReply>, String> {
         let Some(job) = self.taken.get(&asked.key) else { return Ok(None) };
-        if asked.job(job.number, job.submitted) != **job {
+        if asked.make_submission(job.number, job.submitted) != **job {
             let (key, number) = (&asked.key, job.number);
             return Err(format!(
                 "'{key}' is the key of job {number}, a different job: give another --key"
             ));
         }
-        Ok(Some(reply(job, true)))
+        Ok(Some(submit_reply(job, true)))
     }
 }
 
-/// What is said of a job that was taken.
-pub(crate) fn reply(job: &Submission, known: bool) -> v1::SubmitReply {
+/// Makes the answer to an accepted job.
+pub(crate) fn submit_reply(job: &Submission, known: bool) -> v1::SubmitReply {
     v1::SubmitReply { number: job.number, emulated_at_us: job.submitted.as_micros(), known }
 }
 
-/// An answer that is given once what it says is durable.
+/// An answer that is sent once the steps that it is about are durable.
 #[derive(Debug)]
-pub(crate) struct Answer<T: Send + Sync + std::fmt::Debug + 'static> {
+pub(crate) struct DurableAnswer<T: Send + Sync + std::fmt::Debug + 'static> {
     pub(crate) to: RpcReplyPort<Result<T, String>>,
     pub(crate) say: T,
 }
 
-impl<T: Send + Sync + std::fmt::Debug + 'static> OnceDurable for Answer<T> {
-    fn happen(self: Box<Self>) {
+impl<T: Send + Sync + std::fmt::Debug + 'static> OnceDurable for DurableAnswer<T> {
+    fn on_durable(self: Box<Self>) {
         // Whoever has left asks again.
         let _ = self.to.send(Ok(self.say));
     }
@@ -192,26 +196,26 @@ mod tests {
         ] {
             let mut request = request();
             change(&mut request);
-            let no = Asked::from_request(request).expect_err(word);
+            let no = JobSubmission::from_request(request).expect_err(word);
             assert!(no.contains(word), "{no}");
         }
     }
 
     #[test]
     fn one_key_is_one_job() {
-        let mut door = Door::new(true);
-        let asked = Asked::from_request(request()).expect("a job");
-        assert_eq!(door.known(&asked), Ok(None));
-        let job = Arc::new(asked.job(7, Time::from_secs(3)));
+        let mut door = JobIntake::new(true);
+        let asked = JobSubmission::from_request(request()).expect("a job");
+        assert_eq!(door.find_known(&asked), Ok(None));
+        let job = Arc::new(asked.make_submission(7, Time::from_secs(3)));
         assert_eq!(job.estimate, job.runtime);
-        door.submitted(Some(&asked.key), &job);
-        door.submitted(None, &job);
-        assert_eq!((door.own, door.outside()), (1, 1));
-        let known = door.known(&asked).expect("the same").expect("it was taken");
+        door.note_submitted(Some(&asked.key), &job);
+        door.note_submitted(None, &job);
+        assert_eq!((door.own, door.outside_count()), (1, 1));
+        let known = door.find_known(&asked).expect("the same").expect("it was taken");
         assert_eq!((known.number, known.emulated_at_us, known.known), (7, 3_000_000, true));
-        let other =
-            Asked::from_request(v1::SubmitRequest { processes: 1, ..request() }).expect("a job");
-        let no = door.known(&other).expect_err("another job");
+        let other = JobSubmission::from_request(v1::SubmitRequest { processes: 1, ..request() })
+            .expect("a job");
+        let no = door.find_known(&other).expect_err("another job");
         assert!(no.contains("'k' is the key of job 7"), "{no}");
     }
 }

@@ -12,20 +12,20 @@ use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::time::timeout;
 use tonic::Status;
 
-use crate::protocol::given::Given;
+use crate::protocol::given::OutgoingStream;
 
-/// Readers at once.
+/// Most readers at once.
 const READERS: usize = 16;
-/// Bytes of the log that are read at a time.
+/// Bytes of the log read at a time.
 const CHUNK: u64 = 256 << 10;
-/// Lines that are read before they are wanted.
+/// Number of lines read ahead of a reader.
 const AHEAD: usize = 16;
-/// How long a reader may take none of them.
+/// Time after which a reader that takes no line is dropped.
 const STALL: Duration = Duration::from_secs(30);
-/// And once the run is over.
+/// Same, once the run is over.
 const LAST: Duration = Duration::from_secs(1);
 
-/// The log of a run, as far as it is durable.
+/// Feed of a run's log to readers, as far as the log is durable.
 #[derive(Clone, Debug)]
 pub(crate) struct EventFeed {
     path: PathBuf,
@@ -35,18 +35,21 @@ pub(crate) struct EventFeed {
 }
 
 impl EventFeed {
-    /// Makes the feed of the log at `path`; `durable` says how many of its bytes are durable and is
-    /// closed when no more will be.
+    /// Makes the feed of the log at `path`; `durable` has the number of its durable bytes and is closed when there
+    /// will be no more.
     pub(crate) fn new(path: PathBuf, durable: watch::Receiver<u64>) -> Self {
         Self { path, durable, readers: Arc::new(Semaphore::new(READERS)), stall: STALL }
     }
 
-    /// The lines that a reader wants.
+    /// Streams the lines that a reader wants.
     ///
     /// # Errors
     ///
     /// There are too many readers.
-    pub(crate) fn read(&self, wanted: v1::EventsRequest) -> Result<Given<v1::EventLine>, Status> {
+    pub(crate) fn read(
+        &self,
+        wanted: v1::EventsRequest,
+    ) -> Result<OutgoingStream<v1::EventLine>, Status> {
         let turn = Arc::clone(&self.readers).try_acquire_owned();
         let turn = turn.map_err(|_| {
             Status::resource_exhausted(format!(
@@ -54,25 +57,25 @@ impl EventFeed {
             ))
         })?;
         let (path, durable, stall) = (self.path.clone(), self.durable.clone(), self.stall);
-        Ok(Given::start(AHEAD, None, |lines| async move {
+        Ok(OutgoingStream::start_giving(AHEAD, None, |lines| async move {
             // Whoever was sent away takes nobody's place, whatever of it the connection still holds.
             let _turn = turn;
-            let file = blocking(move || File::open(path)).await?;
-            let reader = Reader { over: durable.clone(), lines, stall };
-            reader.give(file, durable, wanted).await
+            let file = run_blocking(move || File::open(path)).await?;
+            let reader = FeedReader { over: durable.clone(), lines, stall };
+            reader.give_lines(file, durable, wanted).await
         }))
     }
 }
 
-struct Reader {
+struct FeedReader {
     /// Closed once the run is over.
     over: watch::Receiver<u64>,
     lines: mpsc::Sender<v1::EventLine>,
     stall: Duration,
 }
 
-impl Reader {
-    async fn give(
+impl FeedReader {
+    async fn give_lines(
         mut self,
         mut file: File,
         mut durable: watch::Receiver<u64>,
@@ -83,7 +86,7 @@ impl Reader {
             let until = *durable.borrow_and_update();
             while at < until {
                 let most = CHUNK.min(until - at);
-                let (data, back) = blocking(move || {
+                let (data, back) = run_blocking(move || {
                     let mut data = Vec::new();
                     io::Read::by_ref(&mut file).take(most).read_to_end(&mut data)?;
                     Ok((data, file))
@@ -103,7 +106,7 @@ impl Reader {
                     let seq = number.checked_sub(1);
                     number += 1;
                     if seq.map_or(wanted.header, |seq| seq >= wanted.from_seq)
-                        && !self.line(seq, line).await?
+                        && !self.send_line(seq, line).await?
                     {
                         return Ok(());
                     }
@@ -119,8 +122,8 @@ impl Reader {
         }
     }
 
-    /// Sends a line; false where the reader has left.
-    async fn line(&mut self, seq: Option<u64>, line: Vec<u8>) -> Result<bool, Status> {
+    /// Sends a line; false if the reader has left.
+    async fn send_line(&mut self, seq: Option<u64>, line: Vec<u8>) -> Result<bool, Status> {
         let line = String::from_utf8(line).map_err(|_| {
             let which = seq.map_or("a line".to_owned(), |seq| format!("event {seq}"));
             Status::data_loss(format!("{which} of the log is not text"))
@@ -130,7 +133,7 @@ impl Reader {
         let sent = tokio::select! {
             biased;
             sent = &mut sending => Ok(sent),
-            () = end(&mut self.over) => timeout(LAST, sending).await,
+            () = wait_end(&mut self.over) => timeout(LAST, sending).await,
             () = tokio::time::sleep(self.stall) => {
                 let ms = self.stall.as_millis();
                 let next = seq.unwrap_or_default();
@@ -145,12 +148,12 @@ impl Reader {
     }
 }
 
-/// Waits until no more will be durable.
-async fn end(durable: &mut watch::Receiver<u64>) {
+/// Waits until no further bytes will be durable.
+async fn wait_end(durable: &mut watch::Receiver<u64>) {
     while durable.changed().await.is_ok() {}
 }
 
-async fn blocking<T: Send + 'static>(
+async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> Result<T, Status> {
     match tokio::task::spawn_blocking(work).await {

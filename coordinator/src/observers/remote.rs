@@ -12,61 +12,61 @@ use tonic::service::interceptor::InterceptedService;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Status, Streaming};
 
-/// The file in a run's folder that says where its coordinator listens, while it does.
+/// File in a run's folder with the address of its coordinator, while that listens.
 const ADDRESS_FILE: &str = "address";
-/// How long a coordinator may take to be reached.
+/// Time limit for connecting to a coordinator.
 const CONNECT: Duration = Duration::from_secs(5);
-/// How long it may take to answer.
+/// Time limit for its answers.
 const ANSWER: Duration = Duration::from_secs(10);
-/// How often it is asked for a sign of life while nothing comes.
+/// Interval of keep-alive messages on a quiet connection.
 const ALIVE_EVERY: Duration = Duration::from_secs(5);
-/// The longest line of a log that is taken.
+/// Longest accepted line of a log, in bytes.
 const LARGEST_LINE: usize = 256 << 20;
 
-/// Why a coordinator says nothing.
+/// Reasons why a coordinator can't be asked.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoteError {
     /// It can't be reached.
     #[error("there is no coordinator at {address}")]
     Unreachable {
-        /// Where it should be.
+        /// Its expected address.
         address: String,
-        /// What the connection failed with.
+        /// The connection's error.
         source: tonic::transport::Error,
     },
-    /// Somebody else answers there.
+    /// Another program answers at its address.
     #[error(
         "what answers at {address} is not the coordinator of the token's run, and nothing was sent \
          to it; the token may be another run's"
     )]
     Impostor {
-        /// Where the coordinator should be.
+        /// Expected address of the coordinator.
         address: String,
     },
     /// TLS can't be set up.
     #[error(transparent)]
     Identity(#[from] IdentityError),
-    /// It is reached and says nothing.
+    /// It was reached but doesn't answer.
     #[error(
         "the coordinator at {address} has not answered for {} s: it may be stopped, or another \
          program listens there",
         within.as_secs_f64()
     )]
     Silent {
-        /// Where it is.
+        /// Its address.
         address: String,
-        /// For how long.
+        /// The time limit.
         within: Duration,
     },
-    /// It refuses, or broke off.
+    /// It refused the request, or broke off.
     #[error("the coordinator says: {0}")]
     Refused(String),
     /// The run's folder can't be read.
     #[error("{}: {source}", path.display())]
     Folder {
-        /// Path of the file in the run's folder that can't be read.
+        /// Path of the unreadable file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -77,7 +77,7 @@ impl From<Status> for RemoteError {
     }
 }
 
-/// Where the coordinator of the run in this folder listens; `None`: nobody serves it.
+/// Returns the address of the coordinator of the run in this folder; `None`: it isn't running.
 ///
 /// # Errors
 ///
@@ -91,8 +91,8 @@ pub fn address_of(dir: &Path) -> Result<Option<String>, RemoteError> {
     }
 }
 
-/// The file in a run's folder that says where its coordinator listens. It goes with this: only who
-/// has the run's log may have it.
+/// The file with the coordinator's address in a run's folder, removed when dropped. Only the owner of the run's log
+/// may have it.
 #[derive(Debug)]
 pub(crate) struct AddressFile {
     path: PathBuf,
@@ -117,9 +117,9 @@ impl Drop for AddressFile {
 
 /// Adds the token to every call.
 #[derive(Clone, Debug)]
-struct Carries(Token);
+struct TokenInterceptor(Token);
 
-impl Interceptor for Carries {
+impl Interceptor for TokenInterceptor {
     fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
         if let Some(token) = self.0.header() {
             request.metadata_mut().insert(TOKEN_KEY, token);
@@ -128,22 +128,24 @@ impl Interceptor for Carries {
     }
 }
 
-/// The coordinator of a run that goes.
+/// Client of a running coordinator.
+///
+/// Use: [`RemoteCoordinator::dial_coordinator`], then any of its calls.
 #[derive(Debug)]
-pub struct Remote {
-    client: v1::observe_client::ObserveClient<InterceptedService<Channel, Carries>>,
+pub struct RemoteCoordinator {
+    client: v1::observe_client::ObserveClient<InterceptedService<Channel, TokenInterceptor>>,
     address: String,
-    /// How long it may take to answer.
+    /// Time limit for its answers.
     within: Duration,
 }
 
-impl Remote {
-    /// Dials it, and has it prove itself before it is shown the token.
+impl RemoteCoordinator {
+    /// Connects, and verifies the coordinator before it is shown the token.
     ///
     /// # Errors
     ///
     /// [`RemoteError::Unreachable`], [`RemoteError::Silent`], [`RemoteError::Impostor`].
-    pub async fn dial(address: &str, token: Token) -> Result<Self, RemoteError> {
+    pub async fn dial_coordinator(address: &str, token: Token) -> Result<Self, RemoteError> {
         Self::dial_within(address, token, ANSWER).await
     }
 
@@ -166,105 +168,109 @@ impl Remote {
             dormouse_identity::channel(&endpoint, client_config(token.authority, None)?);
         let patience = within.min(CONNECT);
         let channel = tokio::time::timeout(patience, connecting).await;
-        let channel = channel.map_err(|_| silent(address, patience))?.map_err(unreachable)?;
-        let client = v1::observe_client::ObserveClient::with_interceptor(channel, Carries(token))
-            .max_decoding_message_size(LARGEST_LINE);
+        let channel = channel.map_err(|_| silent_error(address, patience))?.map_err(unreachable)?;
+        let client =
+            v1::observe_client::ObserveClient::with_interceptor(channel, TokenInterceptor(token))
+                .max_decoding_message_size(LARGEST_LINE);
         Ok(Self { client, address: address.to_owned(), within })
     }
 
-    /// What it answers, if it does in time.
-    async fn answer<T>(
+    /// Waits for an answer within the time limit.
+    async fn await_answer<T>(
         &self,
         asked: impl Future<Output = Result<tonic::Response<T>, Status>>,
     ) -> Result<T, RemoteError> {
         match tokio::time::timeout(self.within, asked).await {
             Ok(answer) => Ok(answer?.into_inner()),
-            Err(_) => Err(silent(&self.address, self.within)),
+            Err(_) => Err(silent_error(&self.address, self.within)),
         }
     }
 
-    /// How the run goes.
+    /// Returns the status of the run.
     ///
     /// # Errors
     ///
     /// [`RemoteError::Refused`], [`RemoteError::Silent`].
-    pub async fn status(&mut self) -> Result<v1::StatusReply, RemoteError> {
+    pub async fn get_status(&mut self) -> Result<v1::StatusReply, RemoteError> {
         let mut client = self.client.clone();
-        self.answer(client.status(v1::StatusRequest {})).await
+        self.await_answer(client.status(v1::StatusRequest {})).await
     }
 
-    /// Ends the run before its time, for this reason.
+    /// Cancels the run, for this reason.
     ///
     /// # Errors
     ///
     /// [`RemoteError::Refused`], [`RemoteError::Silent`].
-    pub async fn cancel(&mut self, why: String) -> Result<(), RemoteError> {
+    pub async fn cancel_run(&mut self, why: String) -> Result<(), RemoteError> {
         let mut client = self.client.clone();
-        self.answer(client.cancel(v1::CancelRequest { why })).await.map(drop)
+        self.await_answer(client.cancel(v1::CancelRequest { why })).await.map(drop)
     }
 
-    /// Gives it a parallel job more, which is in its log then. Sent again under the same key, it is
-    /// the same job.
+    /// Submits a parallel job, which is in the run's log on return. Submitting it again under the same key has no
+    /// effect.
     ///
     /// # Errors
     ///
     /// [`RemoteError::Refused`], [`RemoteError::Silent`].
-    pub async fn submit(
+    pub async fn submit_job(
         &mut self,
         request: v1::SubmitRequest,
     ) -> Result<v1::SubmitReply, RemoteError> {
         let mut client = self.client.clone();
-        self.answer(client.submit(request)).await
+        self.await_answer(client.submit(request)).await
     }
 
-    /// Has the provider act on spot VMs; answered once that is in the run's log.
+    /// Makes the provider act on spot VMs; returns once that is in the run's log.
     ///
     /// # Errors
     ///
     /// [`RemoteError::Refused`], [`RemoteError::Silent`].
-    pub async fn interrupt(
+    pub async fn interrupt_vms(
         &mut self,
         request: v1::InterruptRequest,
     ) -> Result<v1::InterruptReply, RemoteError> {
         let mut client = self.client.clone();
-        self.answer(client.interrupt(request)).await
+        self.await_answer(client.interrupt(request)).await
     }
 
-    /// Tells it that no more jobs come.
+    /// Closes the run to further jobs.
     ///
     /// # Errors
     ///
     /// [`RemoteError::Refused`], [`RemoteError::Silent`].
     pub async fn close(&mut self) -> Result<(), RemoteError> {
         let mut client = self.client.clone();
-        self.answer(client.close(v1::CloseRequest {})).await.map(drop)
+        self.await_answer(client.close(v1::CloseRequest {})).await.map(drop)
     }
 
-    /// Lines of its log.
+    /// Returns lines of the run's log.
     ///
     /// # Errors
     ///
     /// [`RemoteError::Refused`], [`RemoteError::Silent`].
-    pub async fn events(&mut self, wanted: v1::EventsRequest) -> Result<EventLines, RemoteError> {
+    pub async fn read_events(
+        &mut self,
+        wanted: v1::EventsRequest,
+    ) -> Result<EventLines, RemoteError> {
         let mut client = self.client.clone();
-        self.answer(client.events(wanted)).await.map(EventLines)
+        self.await_answer(client.events(wanted)).await.map(EventLines)
     }
 }
 
-fn silent(address: &str, within: Duration) -> RemoteError {
+fn silent_error(address: &str, within: Duration) -> RemoteError {
     RemoteError::Silent { address: address.to_owned(), within }
 }
 
-/// Lines of a log, as they come.
+/// Stream of a log's lines.
 #[derive(Debug)]
 pub struct EventLines(Streaming<v1::EventLine>);
 
 impl EventLines {
-    /// The next; `None` after the last.
+    /// Returns the next line; `None` after the last.
     ///
     /// # Errors
     ///
-    /// [`RemoteError::Refused`]: they broke off.
+    /// [`RemoteError::Refused`]: the stream broke off.
     pub async fn next(&mut self) -> Result<Option<v1::EventLine>, RemoteError> {
         Ok(self.0.message().await?)
     }
@@ -287,7 +293,9 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("its address").to_string();
         let within = Duration::from_millis(50);
-        let no = Remote::dial_within(&address, token.clone(), within).await.expect_err("silence");
+        let no = RemoteCoordinator::dial_within(&address, token.clone(), within)
+            .await
+            .expect_err("silence");
         assert!(matches!(&no, RemoteError::Silent { .. }), "{no}");
         // This one shakes hands, and says nothing more.
         let acceptor = TlsAcceptor::from(server_config(&authority).expect("TLS"));
@@ -298,12 +306,13 @@ mod tests {
             }
         });
         let within = Duration::from_millis(500);
-        let mut remote = Remote::dial_within(&address, token, within).await.expect("it is reached");
+        let mut remote =
+            RemoteCoordinator::dial_within(&address, token, within).await.expect("it is reached");
         let wanted = v1::EventsRequest { from_seq: 0, header: true, follow: true };
         for no in [
-            remote.status().await.map(drop).expect_err("nobody answers"),
-            remote.cancel(String::new()).await.expect_err("nobody answers"),
-            remote.events(wanted).await.map(drop).expect_err("nobody answers"),
+            remote.get_status().await.map(drop).expect_err("nobody answers"),
+            remote.cancel_run(String::new()).await.expect_err("nobody answers"),
+            remote.read_events(wanted).await.map(drop).expect_err("nobody answers"),
         ] {
             assert!(matches!(&no, RemoteError::Silent { .. }), "{no}");
             assert!(no.to_string().contains(&address), "{no}");
@@ -318,10 +327,14 @@ mod tests {
         let token = Token::generate(Role::Operator, authority.fingerprint(), day).expect("a token");
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("its address").to_string();
-        let no = Remote::dial(&address, token.clone()).await.expect_err("silence");
+        let no = RemoteCoordinator::dial_coordinator(&address, token.clone())
+            .await
+            .expect_err("silence");
         assert!(matches!(&no, RemoteError::Silent { within: CONNECT, .. }), "{no}");
         drop(listener);
-        let no = Remote::dial(&address, token).await.expect_err("nobody is there");
+        let no = RemoteCoordinator::dial_coordinator(&address, token)
+            .await
+            .expect_err("nobody is there");
         assert!(matches!(&no, RemoteError::Unreachable { .. }), "{no}");
     }
 
@@ -338,7 +351,8 @@ mod tests {
             let (stream, _) = listener.accept().await.expect("a call");
             acceptor.accept(stream).await.map(drop)
         });
-        let no = Remote::dial(&address, token).await.expect_err("an impostor");
+        let no =
+            RemoteCoordinator::dial_coordinator(&address, token).await.expect_err("an impostor");
         assert!(matches!(&no, RemoteError::Impostor { .. }), "{no}");
         assert!(impostor.await.expect("no panic").is_err(), "it never saw a whole handshake");
     }

@@ -1,19 +1,19 @@
 //! What VMs themselves are told of what becomes of them.
 
-use dormouse_model::{Announcement, Command, Notice};
+use dormouse_model::{Command, Notice, ProviderAnnouncement};
 use dormouse_units::{HostId, Time, VmId};
 
-/// What a step at this instant announces to VMs, as commands to their hosts: what their scheduler hears of the
-/// provider. It follows from the log, so that a run that goes on counts its commands as before.
-pub(crate) fn announcements(
+/// Returns the provider's announcements to VMs in a step, as commands to their hosts: those of which schedulers get
+/// notices. They follow from the log, so that a resumed run numbers its commands as before.
+pub(crate) fn list_announcements(
     at: Time,
     notices: &[Notice],
     host_of: impl Fn(VmId) -> Option<HostId>,
 ) -> Vec<Command> {
     let told = notices.iter().filter_map(|notice| match *notice {
-        Notice::VmPreempting { vm, at } => Some((vm, Announcement::Terminate(at))),
-        Notice::VmHibernating { vm } => Some((vm, Announcement::Hibernate(at))),
-        Notice::VmRebalance { vm } => Some((vm, Announcement::Rebalance)),
+        Notice::VmPreempting { vm, at } => Some((vm, ProviderAnnouncement::Terminate(at))),
+        Notice::VmHibernating { vm } => Some((vm, ProviderAnnouncement::Hibernate(at))),
+        Notice::VmRebalance { vm } => Some((vm, ProviderAnnouncement::Rebalance)),
         _ => None,
     });
     told.filter_map(|(vm, what)| Some(Command::Announce { host: host_of(vm)?, vm, what })).collect()
@@ -35,9 +35,12 @@ mod tests {
             Notice::VmHibernating { vm },
         ];
         let host_of = |of| (of == vm).then_some(host);
-        let told =
-            [Announcement::Rebalance, Announcement::Terminate(later), Announcement::Hibernate(now)];
+        let told = [
+            ProviderAnnouncement::Rebalance,
+            ProviderAnnouncement::Terminate(later),
+            ProviderAnnouncement::Hibernate(now),
+        ];
         let told = told.map(|what| Command::Announce { host, vm, what });
-        assert_eq!(announcements(now, &notices, host_of), told);
+        assert_eq!(list_announcements(now, &notices, host_of), told);
     }
 }

@@ -7,20 +7,20 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use tokio_stream::Stream;
 use tonic::Status;
 
-/// What is given to a peer. A turn that it keeps it has until whoever reads it has let it go.
+/// A stream of items to a peer. If it has a permit for a transfer, the permit is released when the stream is dropped.
 #[derive(Debug)]
-pub struct Given<T> {
+pub struct OutgoingStream<T> {
     items: mpsc::Receiver<T>,
-    /// Said before the items end: whether they are all.
+    /// Received before the items end: whether they were all.
     end: oneshot::Receiver<Result<(), Status>>,
     over: bool,
     _kept: Option<OwnedSemaphorePermit>,
 }
 
-impl<T: Send + 'static> Given<T> {
-    /// What `giving` sends, at most `ahead` items before they are read. A turn that is not `kept`
-    /// until they are read belongs to whoever gives.
-    pub(crate) fn start<F>(
+impl<T: Send + 'static> OutgoingStream<T> {
+    /// Starts a stream of what `giving` sends, at most `ahead` items before they are read. The permit is `kept` until
+    /// the stream is dropped; without one, `giving` has its own.
+    pub(crate) fn start_giving<F>(
         ahead: usize,
         kept: Option<OwnedSemaphorePermit>,
         giving: impl FnOnce(mpsc::Sender<T>) -> F,
@@ -38,14 +38,14 @@ impl<T: Send + 'static> Given<T> {
         Self { items: taken, end, over: false, _kept: kept }
     }
 
-    /// Whether all has been sent, or was given up.
+    /// Returns whether all items were sent or given up.
     #[cfg(test)]
     pub(crate) fn has_ended(&self) -> bool {
         !self.end.is_empty()
     }
 }
 
-impl<T> Stream for Given<T> {
+impl<T> Stream for OutgoingStream<T> {
     type Item = Result<T, Status>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {

@@ -8,9 +8,9 @@ use tokio::time::Instant;
 
 use crate::system::session_limits::SessionLimits;
 
-/// Why a peer can't be believed any more.
+/// Reasons why a peer can't be trusted any more.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Nonsense {
+pub(crate) enum ProtocolViolation {
     #[error("it acknowledged command {}, but only {} were ever sent", .0.ack, .0.said)]
     Ack(FalseAck),
     #[error("it acknowledged command {ack}, but had acknowledged {kept} before")]
@@ -21,38 +21,41 @@ pub(crate) enum Nonsense {
     Report { number: u64, why: String },
 }
 
-/// A command that a worker is owed.
+/// A command to a worker that isn't acknowledged.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Owed {
+pub(crate) struct QueuedCommand {
     pub(crate) command: v1::Command,
-    /// When what it does was decided on, on this host's clock.
+    /// When the command was decided, on this host's clock.
     pub(crate) since: Instant,
 }
 
-impl Owed {
-    /// The command as it goes out now, with how late that is.
-    fn late(&self, now: Instant) -> v1::Command {
+impl QueuedCommand {
+    /// Returns the command to be sent now, with its delay.
+    fn command_now(&self, now: Instant) -> v1::Command {
         let late = now.saturating_duration_since(self.since);
         let real_late_us = u64::try_from(late.as_micros()).unwrap_or(u64::MAX);
         v1::Command { real_late_us, ..self.command.clone() }
     }
 }
 
-/// One session's numbering. Commands and reports are each numbered from 1.
+/// Numbering of one session's messages: commands and reports are each numbered from 1.
+///
+/// Use: `on_connected` for each connection, `take_reports` for each message, `push` for commands whose steps are
+/// durable, and `next_batch` to send them.
 #[derive(Debug, Default)]
-pub(crate) struct Link {
+pub(crate) struct SessionLink {
     limits: SessionLimits,
-    commands: Outbox<Owed>,
+    commands: Outbox<QueuedCommand>,
     reports: Inbox,
-    /// The last report up to which all are durable.
+    /// Number up to which all reports are durable.
     durable: u64,
-    /// Numbers of the reports that a resumed session's log has and that were not heard again yet.
+    /// Numbers of reports in the log of a resumed session that weren't received again.
     in_log: BTreeSet<u64>,
-    /// It is resumed, and the worker has not said yet from where on it sends again.
+    /// True if it is resumed, and the worker hasn't said from where it sends again.
     restored: bool,
 }
 
-impl Link {
+impl SessionLink {
     /// A session that sends no more in one message than these limits allow.
     pub(crate) fn new(limits: SessionLimits) -> Self {
         Self { limits, ..Self::default() }
@@ -60,8 +63,8 @@ impl Link {
 
     /// A session resumed from the log: all commands it was ever owed, and the numbers of the
     /// reports that the log has. Not every report becomes a line of it, nor in their order.
-    pub(crate) fn restored(
-        commands: Vec<Owed>,
+    pub(crate) fn restored_link(
+        commands: Vec<QueuedCommand>,
         in_log: BTreeSet<u64>,
         limits: SessionLimits,
     ) -> Self {
@@ -70,69 +73,70 @@ impl Link {
         link
     }
 
-    /// Commands to be sent.
-    pub(crate) fn push(&mut self, commands: Vec<Owed>) {
+    /// Adds commands to be sent.
+    pub(crate) fn push(&mut self, commands: Vec<QueuedCommand>) {
         self.commands.extend(commands);
     }
 
-    /// A new connection: all that the worker hasn't taken is sent again.
-    pub(crate) fn connected(&mut self, ack: u64) -> Result<(), Nonsense> {
-        self.acknowledged(ack)?;
+    /// Begins a connection, on which all commands that the worker hasn't acknowledged are sent again.
+    pub(crate) fn on_connected(&mut self, ack: u64) -> Result<(), ProtocolViolation> {
+        self.on_acknowledged(ack)?;
         let kept = self.commands.acknowledged();
         if ack < kept {
-            return Err(Nonsense::Forgot { ack, kept });
+            return Err(ProtocolViolation::Forgot { ack, kept });
         }
         self.commands.rewind();
         // Reports heard but not durable yet come again: they are dropped by number.
         Ok(())
     }
 
-    /// The worker has taken all commands up to `ack`.
-    pub(crate) fn acknowledged(&mut self, ack: u64) -> Result<(), Nonsense> {
-        self.commands.take_ack(ack).map_err(Nonsense::Ack)
+    /// Records that the worker has taken all commands up to `ack`.
+    pub(crate) fn on_acknowledged(&mut self, ack: u64) -> Result<(), ProtocolViolation> {
+        self.commands.take_ack(ack).map_err(ProtocolViolation::Ack)
     }
 
-    /// The reports of a message that are new, each with its number.
-    pub(crate) fn hear(
+    /// Returns the new reports of a message, with their numbers.
+    pub(crate) fn take_reports(
         &mut self,
         reports: v1::Reports,
-    ) -> Result<Vec<(u64, v1::Report)>, Nonsense> {
+    ) -> Result<Vec<(u64, v1::Report)>, ProtocolViolation> {
         if std::mem::take(&mut self.restored) {
             // It has forgotten what was acknowledged, and only what is durable was.
             self.reports = Inbox::after(reports.first.saturating_sub(1));
         }
-        let new = self.reports.take(reports.first, reports.reports).map_err(Nonsense::Gap)?;
+        let new =
+            self.reports.take(reports.first, reports.reports).map_err(ProtocolViolation::Gap)?;
         let first = self.reports.taken() + 1 - new.len() as u64;
         let numbered = (first..).zip(new);
         Ok(numbered.filter(|(number, _)| !self.in_log.remove(number)).collect())
     }
 
-    /// Whether it is resumed from the log, and its worker has said nothing since but where it is.
+    /// Returns whether it is restored from the log, and its worker has only connected since.
     pub(crate) const fn is_fresh_from_log(&self) -> bool {
         self.restored
     }
 
-    pub(crate) const fn heard(&self) -> u64 {
+    pub(crate) const fn heard_through(&self) -> u64 {
         self.reports.taken()
     }
 
-    /// Reports up to `through` are durable: they may be acknowledged.
+    /// Records that reports up to `through` are durable, so that they may be acknowledged.
     pub(crate) fn made_durable(&mut self, through: u64) {
         self.durable = self.durable.max(through);
     }
 
-    /// What to put into the `ack` of the next message.
-    pub(crate) const fn ack(&self) -> u64 {
+    /// Returns the `ack` of the next message.
+    pub(crate) const fn next_ack(&self) -> u64 {
         self.durable
     }
 
-    /// The next commands to put on the connection now.
+    /// Takes the next commands to be sent now.
     pub(crate) fn next_batch(&mut self, now: Instant) -> Option<v1::Commands> {
         if !self.commands.has_news() {
             return None;
         }
         let (first, commands) = self.commands.next(self.limits.batch);
-        Some(v1::Commands { first, commands: commands.map(|owed| owed.late(now)).collect() })
+        Some(v1::Commands { first, commands: commands.map(|owed| owed.command_now(now)).collect() })
     }
 }
 
@@ -150,8 +154,8 @@ mod tests {
         v1::Command { command, ..v1::Command::default() }
     }
 
-    fn owed(vm: u32, since: Instant) -> Owed {
-        Owed { command: command(vm), since }
+    fn owed(vm: u32, since: Instant) -> QueuedCommand {
+        QueuedCommand { command: command(vm), since }
     }
 
     fn reports(first: u64, n: u32) -> v1::Reports {
@@ -167,56 +171,72 @@ mod tests {
 
     #[test]
     fn what_was_not_acknowledged_is_sent_again_and_nothing_else() {
-        let (mut link, now) = (Link::default(), Instant::now());
+        let (mut link, now) = (SessionLink::default(), Instant::now());
         link.push([1, 2, 3].map(|vm| owed(vm, now)).into());
         assert_eq!(link.next_batch(now).map(|b| (b.first, b.commands.len())), Some((1, 3)));
         assert_eq!(link.next_batch(now), None);
-        link.acknowledged(1).expect("it was sent");
-        link.connected(2).expect("it was sent");
+        link.on_acknowledged(1).expect("it was sent");
+        link.on_connected(2).expect("it was sent");
         // How late it is counts what the reconnect took.
         let later = now + Duration::from_millis(70);
         let again = link.next_batch(later).expect("command 3 was not taken");
         let late = v1::Command { real_late_us: 70_000, ..command(3) };
         assert_eq!((again.first, again.commands), (3, vec![late]));
-        assert_eq!(link.acknowledged(9), Err(Nonsense::Ack(FalseAck { ack: 9, said: 3 })));
-        assert_eq!(link.connected(1), Err(Nonsense::Forgot { ack: 1, kept: 2 }));
+        assert_eq!(
+            link.on_acknowledged(9),
+            Err(ProtocolViolation::Ack(FalseAck { ack: 9, said: 3 }))
+        );
+        assert_eq!(link.on_connected(1), Err(ProtocolViolation::Forgot { ack: 1, kept: 2 }));
     }
 
     #[test]
     fn duplicates_are_dropped_and_gaps_are_nonsense() {
-        let mut link = Link::default();
+        let mut link = SessionLink::default();
         let mut numbers = |first, n| {
-            link.hear(reports(first, n)).map(|new| new.iter().map(|(number, _)| *number).collect())
+            link.take_reports(reports(first, n))
+                .map(|new| new.iter().map(|(number, _)| *number).collect())
         };
         assert_eq!(numbers(1, 3), Ok(vec![1, 2, 3]));
         assert_eq!(numbers(2, 3), Ok(vec![4]));
         assert_eq!(numbers(1, 2), Ok(vec![]));
-        assert_eq!(link.hear(reports(6, 1)), Err(Nonsense::Gap(Gap { taken: 4, came: 6 })));
-        assert_eq!(link.hear(reports(0, 1)), Err(Nonsense::Gap(Gap { taken: 4, came: 0 })));
-        assert_eq!(link.ack(), 0);
+        assert_eq!(
+            link.take_reports(reports(6, 1)),
+            Err(ProtocolViolation::Gap(Gap { taken: 4, came: 6 }))
+        );
+        assert_eq!(
+            link.take_reports(reports(0, 1)),
+            Err(ProtocolViolation::Gap(Gap { taken: 4, came: 0 }))
+        );
+        assert_eq!(link.next_ack(), 0);
         link.made_durable(3);
-        assert_eq!(link.ack(), 3);
+        assert_eq!(link.next_ack(), 3);
     }
 
     #[test]
     fn a_restored_session_takes_what_its_log_has_not() {
-        let mut link = Link::restored(Vec::new(), [1, 2, 5, 7].into(), SessionLimits::default());
+        let mut link =
+            SessionLink::restored_link(Vec::new(), [1, 2, 5, 7].into(), SessionLimits::default());
         let mut numbers = |first, n| {
-            link.hear(reports(first, n)).map(|new| new.iter().map(|(number, _)| *number).collect())
+            link.take_reports(reports(first, n))
+                .map(|new| new.iter().map(|(number, _)| *number).collect())
         };
         assert_eq!(numbers(3, 3), Ok(vec![3, 4]));
         assert_eq!(numbers(6, 3), Ok(vec![6, 8]));
-        assert_eq!(numbers(10, 1), Err(Nonsense::Gap(Gap { taken: 8, came: 10 })));
+        assert_eq!(numbers(10, 1), Err(ProtocolViolation::Gap(Gap { taken: 8, came: 10 })));
     }
 
     #[test]
     fn numbers_that_run_over_are_nonsense() {
         for first in [u64::MAX - 2, u64::MAX] {
             // What a restored session hears first it can't doubt.
-            let mut link = Link::restored(Vec::new(), BTreeSet::new(), SessionLimits::default());
+            let mut link =
+                SessionLink::restored_link(Vec::new(), BTreeSet::new(), SessionLimits::default());
             let reports = v1::Reports { first, reports: vec![v1::Report::default(); 2] };
             let taken = first - 1;
-            assert_eq!(link.hear(reports), Err(Nonsense::Gap(Gap { taken, came: first })));
+            assert_eq!(
+                link.take_reports(reports),
+                Err(ProtocolViolation::Gap(Gap { taken, came: first }))
+            );
         }
     }
 
@@ -224,7 +244,7 @@ mod tests {
         /// However often the connection breaks, the worker takes every command once, in order.
         #[test]
         fn every_command_arrives_once(steps in prop::collection::vec((0_u32..4, 0_usize..4), 1..60)) {
-            let (mut link, mut made, mut taken) = (Link::default(), 0_u32, Vec::new());
+            let (mut link, mut made, mut taken) = (SessionLink::default(), 0_u32, Vec::new());
             let now = Instant::now();
             let mut flight: VecDeque<v1::Commands> = VecDeque::new();
             let take = |batch: v1::Commands, taken: &mut Vec<v1::Command>| {
@@ -240,11 +260,11 @@ mod tests {
                         // Some of what was under way arrives, the rest is lost with the connection.
                         for _ in 0..n { if let Some(b) = flight.pop_front() { take(b, &mut taken); } }
                         flight.clear();
-                        link.connected(taken.len() as u64).expect("an honest worker");
+                        link.on_connected(taken.len() as u64).expect("an honest worker");
                     }
                 }
             }
-            link.connected(taken.len() as u64).expect("an honest worker");
+            link.on_connected(taken.len() as u64).expect("an honest worker");
             while let Some(batch) = link.next_batch(now) { take(batch, &mut taken); }
             prop_assert_eq!(taken, (1..=made).map(command).collect::<Vec<_>>());
         }

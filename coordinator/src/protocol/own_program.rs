@@ -1,12 +1,12 @@
 //! Programs of the user's own, between the words of an experiment, of the wire and of the log.
 
-use dormouse_model::{KeptFile, OwnEnd, ProgramExit};
+use dormouse_model::{KeptFile, ProgramEnd, ProgramExit};
 use dormouse_proto::v1;
 use dormouse_tasks::limits::{LEFT_FILES, NOT_KEPT, NOT_KEPT_BYTES, check_left_path, not_kept};
 use dormouse_tasks::own::{FileRef, OwnProgram, Saves, Verify};
 use dormouse_units::{Bytes, one_line};
 
-/// A program as the wire has it.
+/// Converts a user's own program to the wire format.
 pub(crate) fn own_to_wire(own: &OwnProgram) -> v1::OwnProgram {
     use v1::own_program::Saves as Wire;
     let saves = match &own.saves {
@@ -35,7 +35,7 @@ pub(crate) fn own_to_wire(own: &OwnProgram) -> v1::OwnProgram {
     }
 }
 
-/// The number of a signal by its name, as `SIGUSR1`; experiments are refused that name another.
+/// Returns the number of a signal by its name, such as `SIGUSR1`; experiments with other names are refused.
 fn signal_number(name: &str) -> Option<i32> {
     name.parse::<nix::sys::signal::Signal>().ok().map(|signal| signal as i32)
 }
@@ -47,12 +47,12 @@ fn file_to_wire(file: &FileRef) -> v1::File {
     v1::File { path: path.clone(), digest: digest.into(), bytes: *bytes, executable: *executable }
 }
 
-/// How a program ended, of which a worker tells.
+/// Reads the reported end of a user's own program.
 ///
 /// # Errors
 ///
-/// What of it can't be.
-pub(crate) fn own_end(end: v1::OwnEnd) -> Result<OwnEnd, String> {
+/// What is impossible about it.
+pub(crate) fn own_end(end: v1::OwnEnd) -> Result<ProgramEnd, String> {
     use v1::own_end::End;
     if end.files.len() > LEFT_FILES {
         let many = end.files.len();
@@ -70,7 +70,7 @@ pub(crate) fn own_end(end: v1::OwnEnd) -> Result<OwnEnd, String> {
     let said = end.not_kept.iter().map(|why| one_line(why, NOT_KEPT_BYTES).into_owned());
     missing.extend(said);
     missing.truncate(NOT_KEPT);
-    Ok(OwnEnd {
+    Ok(ProgramEnd {
         exit: end.end.map(|end| match end {
             End::Status(status) => ProgramExit::Status(status),
             End::Signal(signal) => ProgramExit::Signal(signal),
@@ -105,7 +105,7 @@ fn kept_file(file: v1::File) -> Result<KeptFile, String> {
 mod tests {
     use super::*;
 
-    fn left(path: &str, digest: &[u8]) -> Result<OwnEnd, String> {
+    fn left(path: &str, digest: &[u8]) -> Result<ProgramEnd, String> {
         let file = v1::File {
             path: path.to_owned(),
             digest: digest.to_vec().into(),

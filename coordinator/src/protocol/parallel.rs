@@ -2,26 +2,26 @@
 
 use std::time::Duration;
 
-use dormouse_model::{JobAccount, JobLedger, ProcessUse, Report, Submission};
+use dormouse_model::{JobStartAccount, JobStartLedger, ProcessCpuUse, Report, Submission};
 use dormouse_proto::v1;
 use dormouse_units::{Attempt, Bytes, Ppm, Speedup, TaskId, Tier, VmId};
 use dormouse_vm::ideal::phases_of;
 
-/// How parallel jobs are made to last as long as they should.
+/// How the programs of parallel jobs are run so that they take the right time.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Programs {
+pub(crate) struct ParallelPrograms {
     pub(crate) speedup: Speedup,
-    /// The share of a host core that a processor is.
+    /// Share of a host core per processor.
     pub(crate) core: Ppm,
-    /// How long a job's processes compute between two barriers, real time.
+    /// Time that a job's processes compute between two barriers, in real time.
     pub(crate) phase: Duration,
 }
 
-impl Programs {
-    /// The arguments of a job's program: it takes its run time on processors of its own, and its
-    /// processes use what they should of them.
-    pub(crate) fn arguments(&self, job: &Submission) -> Vec<String> {
-        let real = self.speedup.real(job.runtime);
+impl ParallelPrograms {
+    /// Returns the arguments of a job's program, by which it takes its run time on processors of its own with its
+    /// processes' usages.
+    pub(crate) fn job_arguments(&self, job: &Submission) -> Vec<String> {
+        let real = self.speedup.to_real(job.runtime);
         let phases = phases_of(real, self.phase);
         let cpu_us = self.speedup.cpu_time(job.runtime, self.core).as_micros().max(1);
         let decimal = |part: Ppm| format!("{:.6}", part.as_f64());
@@ -42,15 +42,15 @@ impl Programs {
             "--cpu-time".to_owned(),
             format!("{cpu_us}us"),
         ];
-        let fills = filled(job.memory);
+        let fills = memory_to_fill(job.memory);
         let memory = ["--memory".to_owned(), format!("{}B", fills.get())];
         let memory = (fills > Bytes::ZERO).then_some(memory);
         words.into_iter().chain(memory.into_iter().flatten()).collect()
     }
 
-    /// The same for the worker, which sees to it.
-    pub(crate) fn plan(&self, job: &Submission) -> v1::Plan {
-        let real = self.speedup.real(job.runtime);
+    /// Returns the job's plan for the worker, which paces the processes by it.
+    pub(crate) fn job_plan(&self, job: &Submission) -> v1::Plan {
+        let real = self.speedup.to_real(job.runtime);
         v1::Plan {
             real_runtime_us: u64::try_from(real.as_micros()).unwrap_or(u64::MAX),
             phases: phases_of(real, self.phase),
@@ -59,27 +59,27 @@ impl Programs {
     }
 }
 
-/// How much memory of its own a process has to fill for it to have so much in all, with its program,
-/// its page tables and its part of the parent.
-fn filled(memory: Bytes) -> Bytes {
+/// Returns the memory that a process must fill so that it has `memory` in total, with its program, its page tables
+/// and its part of the parent.
+fn memory_to_fill(memory: Bytes) -> Bytes {
     const PROGRAM: Bytes = Bytes::new(1 << 20);
     memory.saturating_sub(PROGRAM).saturating_sub(Bytes::new(memory.get() / 256))
 }
 
-/// The account of a job that has done this part of its work.
-pub(crate) fn account(
+/// Reads the account of a job of which this part of the work is done.
+pub(crate) fn read_account(
     (vm, task, attempt): (VmId, TaskId, Attempt),
     done: Ppm,
     of: &v1::JobAccount,
 ) -> Report {
     let uses = of.uses.iter().map(process_use).collect();
-    let (ledger, real_late_us) = (of.ledger.map(ledger), of.real_late_us);
-    let account = Box::new(JobAccount { done, uses, ledger, real_late_us });
+    let (ledger, real_late_us) = (of.ledger.map(read_ledger), of.real_late_us);
+    let account = Box::new(JobStartAccount { done, uses, ledger, real_late_us });
     Report::JobAccount { vm, task, attempt, account }
 }
 
-fn ledger(of: v1::JobLedger) -> JobLedger {
-    JobLedger {
+fn read_ledger(of: v1::JobLedger) -> JobStartLedger {
+    JobStartLedger {
         due_us: of.real_due_us,
         received_us: of.real_received_us,
         beside_us: of.real_beside_us,
@@ -89,8 +89,8 @@ fn ledger(of: v1::JobLedger) -> JobLedger {
     }
 }
 
-fn process_use(of: &v1::ProcessUse) -> ProcessUse {
-    ProcessUse {
+fn process_use(of: &v1::ProcessUse) -> ProcessCpuUse {
+    ProcessCpuUse {
         process: of.process,
         processor: of.vcpu,
         tier: match of.tier() {
@@ -114,8 +114,8 @@ mod tests {
 
     #[test]
     fn a_job_is_given_what_takes_its_run_time_on_its_processors() {
-        let programs = Programs {
-            speedup: Speedup::times(30),
+        let programs = ParallelPrograms {
+            speedup: Speedup::times_real(30),
             core: Ppm::new(112_500),
             phase: Duration::from_millis(500),
         };
@@ -125,21 +125,21 @@ mod tests {
             processes: 2,
             runtime: Span::from_secs(300),
             estimate: Span::from_secs(300),
-            usage: Usage::each(vec![Ppm::new(400_000), Ppm::new(900_000)]),
+            usage: Usage::each_process(vec![Ppm::new(400_000), Ppm::new(900_000)]),
             memory: Bytes::ZERO,
             after: None,
             is_cut: false,
             fails: false,
         };
-        let program = programs.arguments(&job).join(" ");
+        let program = programs.job_arguments(&job).join(" ");
         // 300 s at speed-up 30 are 10 s, of which a processor does 1.125 s on a core.
         let expected = "parallel --processes 2 --phases 20 --usage 0.900000,0.400000 \
                         --speed 0.112500 --seed 7 --cpu-time 1125000us";
         assert_eq!(program, expected);
         let fat = Submission { memory: Bytes::new(3 << 20), ..job.clone() };
-        assert_eq!(programs.arguments(&fat).join(" "), format!("{expected} --memory 2084864B"));
+        assert_eq!(programs.job_arguments(&fat).join(" "), format!("{expected} --memory 2084864B"));
         let usage_ppm = vec![900_000, 400_000];
         let planned = v1::Plan { real_runtime_us: 10_000_000, phases: 20, usage_ppm };
-        assert_eq!(programs.plan(&job), planned);
+        assert_eq!(programs.job_plan(&job), planned);
     }
 }

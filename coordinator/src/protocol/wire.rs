@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use dormouse_cloud::{Burstable, Market};
+use dormouse_cloud::{BurstableTerms, Market};
 use dormouse_model::{
-    Announcement, Command, FaultKind, Felt, Ledger, MetadataSettings, MetadataTimes,
-    MetadataTokens, OwnEnd, Report, StartTask,
+    AttemptLedger, Command, FaultKind, FaultState, MetadataSettings, MetadataTimes, MetadataTokens,
+    ProgramEnd, ProviderAnnouncement, Report, TaskStart,
 };
 use dormouse_proto::v1;
 use dormouse_tasks::answer;
@@ -16,29 +16,29 @@ use dormouse_units::{
 };
 
 use crate::protocol::own_program::{own_end, own_to_wire};
-use crate::protocol::parallel::{self, Programs};
+use crate::protocol::parallel::{self, ParallelPrograms};
 use crate::system::world::WallClock;
-use crate::time::outage::micros;
+use crate::time::outage::to_micros;
 
-/// What each task is on a worker: its program, and the CPU time it is given.
+/// Encodes commands for the wire. It has each task's program and CPU time.
 #[derive(Clone, Debug)]
-pub(crate) struct Loads {
+pub(crate) struct WireEncoder {
     pub(crate) programs: Vec<TaskProgram>,
     pub(crate) cpu_us: Vec<u64>,
-    /// What makes the programs of parallel jobs; `None` for a run without any.
-    pub(crate) parallel: Option<Programs>,
-    /// How much faster than real time the run's clock goes.
+    /// How parallel jobs are run; `None`: there are none.
+    pub(crate) parallel: Option<ParallelPrograms>,
+    /// Ratio of emulated to real time.
     pub(crate) speedup: Speedup,
-    /// The secret number from which each task has its nonce.
+    /// Secret number from which the nonce of each task is derived.
     pub(crate) answer_seed: u64,
-    /// How the metadata endpoints of VMs answer; `None`: they have none.
+    /// Settings of the VMs' metadata endpoints; `None`: they have none.
     pub(crate) metadata: Option<MetadataSettings>,
     pub(crate) wall: WallClock,
 }
 
-impl Loads {
-    /// A command as the wire has it, decided on at `at` on the run's clock, if that is known.
-    pub(crate) fn command(&self, command: Command, at: Option<Time>) -> v1::Command {
+impl WireEncoder {
+    /// Encodes a command; `at` is the time of its decision on the run's clock, if that is known.
+    pub(crate) fn encode_command(&self, command: Command, at: Option<Time>) -> v1::Command {
         use v1::command::Command as Wire;
         let vm_ref = |vm: VmId| v1::VmRef { vm: vm.get() };
         let wire = match command {
@@ -52,14 +52,14 @@ impl Loads {
                     burstable: burstable.map(burstable_to_wire),
                     two_tier,
                     core_ppm: core,
-                    metadata: self.metadata.as_ref().map(|of| self.metadata(of, market, at)),
+                    metadata: self.metadata.as_ref().map(|of| self.encode_metadata(of, market, at)),
                 })
             }
             Command::Announce { vm, what, .. } => Wire::Announce(announce_to_wire(vm, what)),
             Command::FreezeVm { vm, .. } => Wire::FreezeVm(vm_ref(vm)),
             Command::ThawVm { vm, .. } => Wire::ThawVm(vm_ref(vm)),
             Command::DestroyVm { vm, .. } => Wire::DestroyVm(vm_ref(vm)),
-            Command::StartTask(start) => Wire::StartTask(self.start(start)),
+            Command::StartTask(start) => Wire::StartTask(self.encode_start(start)),
             Command::StopTask { vm, task, attempt, keep, .. } => {
                 Wire::StopTask(v1::StopTask { task: task_ref(vm, task, attempt), keep })
             }
@@ -82,7 +82,7 @@ impl Loads {
             }
             Command::Fault { fault, lasts, kind, .. } => Wire::Fault(v1::Fault {
                 fault: fault.get(),
-                real_lasts_us: micros(self.speedup.real(lasts)),
+                real_lasts_us: to_micros(self.speedup.to_real(lasts)),
                 kind: Some(fault_to_wire(kind)),
             }),
             Command::SetMode { vm, task, attempt, mode, .. } => Wire::SetMode(v1::SetMode {
@@ -94,9 +94,14 @@ impl Loads {
         v1::Command { command: Some(wire), emulated_at_us, real_late_us: 0 }
     }
 
-    fn metadata(&self, of: &MetadataSettings, market: Market, at: Option<Time>) -> v1::Metadata {
+    fn encode_metadata(
+        &self,
+        of: &MetadataSettings,
+        market: Market,
+        at: Option<Time>,
+    ) -> v1::Metadata {
         let since = at.filter(|_| of.times == MetadataTimes::Emulated);
-        let since = since.map(|at| micros(self.speedup.real(at.since(Time::ZERO))));
+        let since = since.map(|at| to_micros(self.speedup.to_real(at.since(Time::ZERO))));
         v1::Metadata {
             spot: market == Market::Spot,
             zone: String::new(),
@@ -108,11 +113,13 @@ impl Loads {
         }
     }
 
-    fn start(&self, start: StartTask) -> v1::StartTask {
+    fn encode_start(&self, start: TaskStart) -> v1::StartTask {
         let Seats { vm, tier, cpus } = start.seats;
         let index = start.task.get() as usize;
         let (mut args, plan) = match (&start.job, &self.parallel) {
-            (Some(job), Some(programs)) => (programs.arguments(job), Some(programs.plan(job))),
+            (Some(job), Some(programs)) => {
+                (programs.job_arguments(job), Some(programs.job_plan(job)))
+            }
             _ => (self.programs.get(index).map_or(&[][..], TaskProgram::kernel).to_vec(), None),
         };
         let own = self.programs.get(index).and_then(TaskProgram::own);
@@ -145,12 +152,12 @@ fn tag_to_wire((name, value): (&String, &String)) -> v1::Tag {
     v1::Tag { name: name.clone(), value: value.clone() }
 }
 
-const fn announce_to_wire(vm: VmId, what: Announcement) -> v1::Announce {
+const fn announce_to_wire(vm: VmId, what: ProviderAnnouncement) -> v1::Announce {
     use v1::announce::What;
     let what = match what {
-        Announcement::Terminate(at) => What::TerminateAtUs(at.as_micros()),
-        Announcement::Hibernate(at) => What::HibernateAtUs(at.as_micros()),
-        Announcement::Rebalance => What::Rebalance(v1::Nothing {}),
+        ProviderAnnouncement::Terminate(at) => What::TerminateAtUs(at.as_micros()),
+        ProviderAnnouncement::Hibernate(at) => What::HibernateAtUs(at.as_micros()),
+        ProviderAnnouncement::Rebalance => What::Rebalance(v1::Nothing {}),
     };
     v1::Announce { vm: vm.get(), what: Some(what) }
 }
@@ -188,7 +195,7 @@ const fn mode_to_wire(mode: Mode) -> v1::Mode {
     }
 }
 
-fn burstable_to_wire(b: Burstable) -> v1::Burstable {
+fn burstable_to_wire(b: BurstableTerms) -> v1::Burstable {
     v1::Burstable {
         baseline_ppm: b.baseline.get(),
         emulated_earned_us_per_hour: b.earned_per_hour.as_vcpu_micros(),
@@ -197,43 +204,43 @@ fn burstable_to_wire(b: Burstable) -> v1::Burstable {
     }
 }
 
-/// The longest answer of a task that is looked at and logged, in bytes: a longer one is none.
+/// Longest answer of a task that is accepted and logged, in bytes.
 const MOST_RESULT: usize = 16 << 10;
 
-/// When what is reported happened, on the run's clock.
+/// Time of a reported event on the run's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Due {
-    /// This long after the attempt's start was decided on.
+pub(crate) enum ReportTime {
+    /// This long after the decision to start the attempt.
     After(Span),
-    /// At this instant of the run's clock.
+    /// At this instant.
     At(Time),
-    /// Then, which may be yet to come: a job is kept a little ahead, so that its end can be heard
-    /// of in time.
+    /// At this instant, which may be in the future: a job is kept a little ahead, so that its end can be reported in
+    /// time.
     Ahead(Time),
 }
 
-/// A report as it was heard.
+/// A report decoded from the wire.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Heard {
+pub(crate) enum DecodedReport {
     /// The worker has measured the programs.
     Ready { repetition_us: Vec<u64> },
-    /// Something the run must hear; before it, of an attempt that is over, its account; when what
-    /// it reports happened; and of an attempt that begins, where.
-    Report { report: Report, ledger: Option<Report>, due: Option<Due>, began: Option<Seats> },
-    /// What else the worker's host does.
+    /// A report to the engine, with the account of an attempt that has ended, the time of the event, and the seats of
+    /// an attempt that begins.
+    Report { report: Report, ledger: Option<Report>, due: Option<ReportTime>, began: Option<Seats> },
+    /// Load of the worker's host.
     Load(v1::HostLoad),
-    /// How a fault stands with the worker, and how long after it was to be so.
-    Fault { fault: FaultId, felt: Felt, real_took_us: u64 },
-    /// The worker does not know the command of this number.
+    /// State of a fault at the worker, and how late it was reached.
+    Fault { fault: FaultId, felt: FaultState, real_took_us: u64 },
+    /// The worker doesn't know the command of this number.
     Unsupported { command: u64, what: String },
 }
 
-/// A report in the engine's words.
+/// Decodes a report.
 ///
 /// # Errors
 ///
 /// What is wrong with it.
-pub(crate) fn heard(report: v1::Report) -> Result<Heard, String> {
+pub(crate) fn decode_report(report: v1::Report) -> Result<DecodedReport, String> {
     use v1::report::Report as Wire;
     let wire = report.report.ok_or(
         "it is empty, or of a kind that this version does not know: use \
@@ -242,20 +249,20 @@ pub(crate) fn heard(report: v1::Report) -> Result<Heard, String> {
     let (mut ledger, mut due, mut began) = (None, None, None);
     let report = match wire {
         Wire::Ready(ready) => {
-            return Ok(Heard::Ready { repetition_us: ready.real_repetition_us });
+            return Ok(DecodedReport::Ready { repetition_us: ready.real_repetition_us });
         }
-        Wire::HostLoad(load) => return Ok(Heard::Load(load)),
+        Wire::HostLoad(load) => return Ok(DecodedReport::Load(load)),
         Wire::FaultFelt(v1::FaultFelt { fault, felt, real_took_us }) => {
             use v1::fault_felt::Felt as Said;
             let felt = match felt.ok_or("it has no state of the fault")? {
-                Said::Begun(_) => Felt::Begun,
-                Said::Over(_) => Felt::Over,
-                Said::Refused(why) => Felt::Refused { why },
+                Said::Begun(_) => FaultState::Begun,
+                Said::Over(_) => FaultState::Over,
+                Said::Refused(why) => FaultState::Refused { why },
             };
-            return Ok(Heard::Fault { fault: FaultId::new(fault), felt, real_took_us });
+            return Ok(DecodedReport::Fault { fault: FaultId::new(fault), felt, real_took_us });
         }
         Wire::Unsupported(v1::Unsupported { command, what }) => {
-            return Ok(Heard::Unsupported { command, what });
+            return Ok(DecodedReport::Unsupported { command, what });
         }
         Wire::VmCreated(it) => Report::VmCreated { vm: VmId::new(it.vm) },
         Wire::VmFrozen(v1::VmTook { vm, real_took_us }) => {
@@ -268,7 +275,7 @@ pub(crate) fn heard(report: v1::Report) -> Result<Heard, String> {
         Wire::VmFailed(it) => Report::VmFailed { vm: VmId::new(it.vm), why: it.why },
         Wire::TaskStarted(it) => {
             let (vm, task, attempt) = of_task(it.task)?;
-            let done = part(it.done_ppm)?;
+            let done = decode_part(it.done_ppm)?;
             began = it.seats.map(|seats| seats_of(vm, &seats));
             let (real_took_us, real_inputs_us) = (it.real_took_us, it.real_inputs_us);
             // What is no part of the whole is none.
@@ -285,7 +292,7 @@ pub(crate) fn heard(report: v1::Report) -> Result<Heard, String> {
                 vm,
                 task,
                 attempt,
-                done: part(it.done_ppm)?,
+                done: decode_part(it.done_ppm)?,
                 lost: it.lost.unwrap_or_default(),
                 real_took_us: it.real_took_us,
                 real_dump_us: it.real_dump_us,
@@ -297,10 +304,14 @@ pub(crate) fn heard(report: v1::Report) -> Result<Heard, String> {
             let of @ (vm, task, attempt) = of_task(it.task)?;
             let result = it.result.filter(|text| text.len() <= MOST_RESULT).map(Arc::from);
             let own = it.own.map(own_end).transpose()?;
-            ledger = account(of, (it.ledger, own), it.job.map(|job| (Ppm::ONE, job)));
+            ledger = decode_account(of, (it.ledger, own), it.job.map(|job| (Ppm::ONE, job)));
             due = it.due.map(|due| match due {
-                v1::task_finished::Due::EmulatedAfterUs(us) => Due::After(Span::from_micros(us)),
-                v1::task_finished::Due::EmulatedAtUs(us) => Due::Ahead(Time::from_micros(us)),
+                v1::task_finished::Due::EmulatedAfterUs(us) => {
+                    ReportTime::After(Span::from_micros(us))
+                }
+                v1::task_finished::Due::EmulatedAtUs(us) => {
+                    ReportTime::Ahead(Time::from_micros(us))
+                }
             });
             let (verified, real_cpu_us) = (it.verified, it.real_cpu_us);
             // By its worker's word, until the conductor has looked at the answer.
@@ -319,17 +330,17 @@ pub(crate) fn heard(report: v1::Report) -> Result<Heard, String> {
         }
         Wire::TaskFailed(it) => {
             let of @ (vm, task, attempt) = of_task(it.task)?;
-            let done = part(it.done_ppm)?;
+            let done = decode_part(it.done_ppm)?;
             let own = it.own.map(own_end).transpose()?;
-            ledger = account(of, (it.ledger, own), it.job.map(|job| (done, job)));
+            ledger = decode_account(of, (it.ledger, own), it.job.map(|job| (done, job)));
             let v1::TaskFailed { why, real_cpu_us, could_not_restore, .. } = it;
             Report::TaskFailed { vm, task, attempt, why, real_cpu_us, could_not_restore }
         }
         Wire::TaskStopped(it) => {
             let of @ (vm, task, attempt) = of_task(it.task)?;
-            let done = part(it.done_ppm)?;
-            ledger = account(of, (it.ledger, None), it.job.map(|job| (done, job)));
-            let kept = it.checkpoint.map(number).transpose()?.map(|number| (number, done));
+            let done = decode_part(it.done_ppm)?;
+            ledger = decode_account(of, (it.ledger, None), it.job.map(|job| (done, job)));
+            let kept = it.checkpoint.map(decode_number).transpose()?.map(|number| (number, done));
             Report::TaskStopped { vm, task, attempt, kept, real_cpu_us: it.real_cpu_us }
         }
         Wire::CheckpointTaken(it) => {
@@ -338,8 +349,8 @@ pub(crate) fn heard(report: v1::Report) -> Result<Heard, String> {
                 vm,
                 task,
                 attempt,
-                checkpoint: number(it.checkpoint)?,
-                done: part(it.done_ppm)?,
+                checkpoint: decode_number(it.checkpoint)?,
+                done: decode_part(it.done_ppm)?,
                 bytes: Bytes::new(it.bytes),
                 real_held_us: it.real_held_us,
                 real_dump_us: it.real_dump_us,
@@ -361,7 +372,7 @@ pub(crate) fn heard(report: v1::Report) -> Result<Heard, String> {
             Report::TaskCompared { vm, task, attempt, changes: it.changes.into() }
         }
         Wire::Credits(it) => {
-            due = it.emulated_at_us.map(|us| Due::At(Time::from_micros(us)));
+            due = it.emulated_at_us.map(|us| ReportTime::At(Time::from_micros(us)));
             let balance = Credits::from_vcpu_micros(it.emulated_us);
             Report::Credits { vm: VmId::new(it.vm), balance, as_of: None }
         }
@@ -371,18 +382,17 @@ pub(crate) fn heard(report: v1::Report) -> Result<Heard, String> {
             real_received_us: it.real_received_us,
         },
     };
-    Ok(Heard::Report { report, ledger, due, began })
+    Ok(DecodedReport::Report { report, ledger, due, began })
 }
 
-/// The account that comes before the end of an attempt: of a parallel job with what of its work was
-/// done, else of a task.
-fn account(
+/// Decodes the account of an attempt that has ended; for a parallel job with the part of its work that was done.
+fn decode_account(
     of: (VmId, TaskId, Attempt),
-    (ledger, own): (Option<v1::Ledger>, Option<OwnEnd>),
+    (ledger, own): (Option<v1::Ledger>, Option<ProgramEnd>),
     job: Option<(Ppm, v1::JobAccount)>,
 ) -> Option<Report> {
     match job {
-        Some((done, job)) => Some(parallel::account(of, done, &job)),
+        Some((done, job)) => Some(parallel::read_account(of, done, &job)),
         None => ledger.map(|ledger| of_ledger(of, &ledger, own)),
     }
 }
@@ -390,9 +400,9 @@ fn account(
 fn of_ledger(
     (vm, task, attempt): (VmId, TaskId, Attempt),
     of: &v1::Ledger,
-    own: Option<OwnEnd>,
+    own: Option<ProgramEnd>,
 ) -> Report {
-    let ledger = Ledger {
+    let ledger = AttemptLedger {
         real_promised_us: of.real_promised_us,
         real_took_us: of.real_took_us,
         real_promised_work_us: of.real_promised_work_us,
@@ -423,15 +433,15 @@ fn of_task(of: Option<v1::TaskRef>) -> Result<(VmId, TaskId, Attempt), String> {
     Ok((VmId::new(of.vm), TaskId::new(of.task), Attempt::new(of.attempt)))
 }
 
-/// A checkpoint's number.
-fn number(checkpoint: u32) -> Result<CheckpointSeq, String> {
+/// Decodes the number of a checkpoint.
+fn decode_number(checkpoint: u32) -> Result<CheckpointSeq, String> {
     match checkpoint {
         0 => Err("checkpoints are numbered from 1".to_owned()),
         number => Ok(CheckpointSeq::new(number)),
     }
 }
 
-fn part(ppm: u32) -> Result<Ppm, String> {
+fn decode_part(ppm: u32) -> Result<Ppm, String> {
     if ppm > Ppm::ONE.get() {
         return Err(format!("{ppm} parts per million of the work are more than the whole"));
     }
@@ -462,7 +472,7 @@ mod tests {
             (Some(moved_too_much), "more than the whole"),
             (Some(kept_nowhere), "from 1"),
         ] {
-            let no = heard(v1::Report { report }).expect_err("damaged");
+            let no = decode_report(v1::Report { report }).expect_err("damaged");
             assert!(no.contains(word), "{no}");
         }
     }
@@ -474,8 +484,8 @@ mod tests {
             v1::TaskStopped { task, done_ppm: 500_000, real_cpu_us: 7, ..Default::default() };
         let report = Some(v1::report::Report::TaskStopped(stopped));
         assert_eq!(
-            heard(v1::Report { report }),
-            Ok(Heard::Report {
+            decode_report(v1::Report { report }),
+            Ok(DecodedReport::Report {
                 report: Report::TaskStopped {
                     vm: VmId::new(1),
                     task: TaskId::new(2),
@@ -497,10 +507,11 @@ mod tests {
         let due = Some(v1::task_finished::Due::EmulatedAtUs(0));
         let finished = v1::TaskFinished { task, verified: true, job, due, ..Default::default() };
         let report = Some(v1::report::Report::TaskFinished(finished));
-        let Ok(Heard::Report { ledger, due, .. }) = heard(v1::Report { report }) else {
+        let Ok(DecodedReport::Report { ledger, due, .. }) = decode_report(v1::Report { report })
+        else {
             panic!("it is sound");
         };
-        assert_eq!(due, Some(Due::Ahead(Time::ZERO)), "zero is a time, and not none");
+        assert_eq!(due, Some(ReportTime::Ahead(Time::ZERO)), "zero is a time, and not none");
         let Some(Report::JobAccount { account, .. }) = ledger else { panic!("no account") };
         assert_eq!((account.done, account.real_late_us), (Ppm::ONE, -7));
     }
@@ -511,7 +522,7 @@ mod tests {
         let job = Some(v1::JobAccount { real_late_us: 5, ..Default::default() });
         let failed = v1::TaskFailed { task, job, done_ppm: 250_000, ..Default::default() };
         let report = Some(v1::report::Report::TaskFailed(failed));
-        let Ok(Heard::Report { ledger, .. }) = heard(v1::Report { report }) else {
+        let Ok(DecodedReport::Report { ledger, .. }) = decode_report(v1::Report { report }) else {
             panic!("it is sound");
         };
         let Some(Report::JobAccount { account, .. }) = ledger else { panic!("no account") };

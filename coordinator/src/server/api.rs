@@ -7,33 +7,33 @@ use dormouse_proto::{TAKES_PACKED, v1};
 use dormouse_units::HostId;
 use tonic::{Request, Response, Status, Streaming};
 
-use crate::identity::candidates::Caller;
-use crate::identity::{Current, Guard};
-use crate::server::desk::Desk;
-use crate::sessions::outbound::Outbound;
+use crate::identity::candidates::ConnectionCaller;
+use crate::identity::{CheckedStream, TokenGuard};
+use crate::server::desk::WorkerDesk;
+use crate::sessions::outbound::WorkerOutbound;
 use crate::storage::transfers::Download;
 
 #[derive(Debug)]
-pub(crate) struct Api {
+pub(crate) struct ClientApi {
     /// Signs the certificates of workers.
     pub(crate) authority: Authority,
-    pub(crate) guard: Guard,
-    pub(crate) desk: Arc<Desk>,
+    pub(crate) guard: TokenGuard,
+    pub(crate) desk: Arc<WorkerDesk>,
 }
 
 #[tonic::async_trait]
-impl v1::coordinator_server::Coordinator for Api {
-    type SessionStream = Outbound;
+impl v1::coordinator_server::Coordinator for ClientApi {
+    type SessionStream = WorkerOutbound;
     type GetCheckpointStream = Download;
 
     async fn join(
         &self,
         request: Request<v1::JoinRequest>,
     ) -> Result<Response<v1::JoinReply>, Status> {
-        let caller = request.extensions().get::<Caller>();
+        let caller = request.extensions().get::<ConnectionCaller>();
         let v1::JoinRequest { worker, public_key, renews } = request.get_ref().clone();
         if renews {
-            return self.renew(caller, &public_key);
+            return self.renew_certificate(caller, &public_key);
         }
         let shown = caller.and_then(|caller| caller.life.as_deref());
         let mut token = None;
@@ -46,38 +46,38 @@ impl v1::coordinator_server::Coordinator for Api {
                     && self.guard.check_joined_with(caller.token).is_ok() =>
             {
                 token = caller.token;
-                caller.stay()
+                caller.stay_connected()
             }
             _ => {
-                token = Some(self.guard.demand(&request, Role::Worker, "join")?.id);
+                token = Some(self.guard.demand_role(&request, Role::Worker, "join")?.id);
                 Ok(())
             }
         })?;
         let from = caller.and_then(|caller| caller.address);
-        self.guard.note("join", Role::Worker, (from, token, Some(&*worker)), None);
-        self.certify(&life, token, &public_key).map(Response::new)
+        self.guard.note_access("join", Role::Worker, (from, token, Some(&*worker)), None);
+        self.certify_life(&life, token, &public_key).map(Response::new)
     }
 
     async fn session(
         &self,
         request: Request<Streaming<v1::FromWorker>>,
-    ) -> Result<Response<Outbound>, Status> {
-        let (life, caller) = self.guard.certified(&request)?;
+    ) -> Result<Response<WorkerOutbound>, Status> {
+        let (life, caller) = self.guard.find_certified(&request)?;
         let is_itself = |is_itself| match is_itself {
             // Where there are too many, the connection is closed, and so is the session.
-            true => _ = caller.candidate.admit(),
-            false => caller.candidate.refuse(),
+            true => _ = caller.candidate.admit_connection(),
+            false => caller.candidate.count_refused(),
         };
         // A session ends once its worker's token is refused.
         let (guard, of) = (self.guard.clone(), Arc::clone(&life));
         let caller_now = caller.clone();
         // And once its certificate's time is over: it comes again, and can have it renewed before.
-        let inbound = Current::new(request.into_inner(), move || {
+        let inbound = CheckedStream::new(request.into_inner(), move || {
             guard.check_joined_with(caller_now.token)?;
             let in_time = guard.check_time(&of, &caller_now);
             in_time.map_err(|status| Status::unavailable(status.message()))
         });
-        self.desk.talk(&life, inbound, is_itself).await.map(Response::new)
+        self.desk.talk_to_worker(&life, inbound, is_itself).await.map(Response::new)
     }
 
     async fn put_checkpoint(
@@ -98,15 +98,15 @@ impl v1::coordinator_server::Coordinator for Api {
     }
 }
 
-/// Whether the worker that calls takes packed chunks.
+/// Returns whether the calling worker accepts compressed chunks.
 pub(crate) fn takes_packed<T>(request: &Request<T>) -> bool {
     let (name, value) = TAKES_PACKED;
     request.metadata().get(name).is_some_and(|said| said == value)
 }
 
-impl Api {
-    /// A certificate of this life for this key, which was let in by this token.
-    fn certify(
+impl ClientApi {
+    /// Issues a certificate for this life of a worker and this key; `token` is the one with which the worker joined.
+    fn certify_life(
         &self,
         life: &WorkerLife,
         token: Option<TokenId>,
@@ -121,11 +121,11 @@ impl Api {
         Ok(v1::JoinReply { certificate: certificate.into(), incarnation, valid_s })
     }
 
-    /// A new certificate of the life whose certificate a connection has shown. One whose time is over, by less than TLS takes
-    /// it for, is enough while the run has the worker: it may have slept.
-    fn renew(
+    /// Renews the certificate of the life that a connection has shown. A recently expired one, as far as TLS accepts
+    /// it, is enough while the run has the worker: its host may have slept.
+    fn renew_certificate(
         &self,
-        caller: Option<&Caller>,
+        caller: Option<&ConnectionCaller>,
         public_key: &[u8],
     ) -> Result<Response<v1::JoinReply>, Status> {
         let shown = caller.and_then(|caller| Some((caller, caller.life.as_deref()?)));
@@ -133,20 +133,21 @@ impl Api {
             Status::unauthenticated("a worker has to use the certificate that it asks to renew")
         })?;
         let who = (caller.address, caller.token, Some(&*life.worker));
-        let note = |refused: Option<&str>| self.guard.note("renew", Role::Worker, who, refused);
+        let note =
+            |refused: Option<&str>| self.guard.note_access("renew", Role::Worker, who, refused);
         let checked = self.guard.check_joined_with(caller.token);
-        let checked = checked.and_then(|()| self.desk.host(life).map(drop));
+        let checked = checked.and_then(|()| self.desk.host_of_life(life).map(drop));
         checked.inspect_err(|status| note(Some(status.message())))?;
-        caller.stay()?;
+        caller.stay_connected()?;
         note(None);
-        self.certify(life, caller.token, public_key).map(Response::new)
+        self.certify_life(life, caller.token, public_key).map(Response::new)
     }
 
-    /// The host whose certificate the connection of a call about a checkpoint has shown.
+    /// Returns the host of the worker whose certificate a call's connection has shown.
     pub(crate) fn host_of<T>(&self, request: &Request<T>) -> Result<HostId, Status> {
-        let (life, caller) = self.guard.certified(request)?;
-        let host = self.desk.host(&life)?;
-        caller.stay()?;
+        let (life, caller) = self.guard.find_certified(request)?;
+        let host = self.desk.host_of_life(&life)?;
+        caller.stay_connected()?;
         Ok(host)
     }
 }

@@ -17,73 +17,79 @@ use tonic::Status;
 use tracing::{Instrument as _, Span, debug_span};
 
 use crate::conductor::roster::host_name;
-use crate::contents::digests;
-use crate::messages::message::{ConductorMsg, Connection, NoSession, SessionMsg};
-use crate::server::refusals::Refusals;
-use crate::sessions::lives::Lives;
-use crate::sessions::outbound::{Outbound, SessionEnd, goodbye_message};
-use crate::storage::assignments::{Assignments, NotGiven};
-use crate::storage::fetches::Fetches;
+use crate::contents::read_digests;
+use crate::messages::message::{ConductorMsg, NoSession, SessionMsg, WorkerConnection};
+use crate::server::refusals::RefusalLog;
+use crate::sessions::lives::SessionRegistry;
+use crate::sessions::outbound::{SessionEnd, WorkerOutbound, goodbye_message};
+use crate::storage::assignments::{AttemptAssignments, NotGiven};
+use crate::storage::fetches::ActiveFetches;
 use crate::storage::image_key::ImageSecret;
-use crate::storage::offsite::Failure;
-use crate::storage::sealed::{Arriving, sealed_for};
-use crate::storage::store::Store;
-use crate::storage::transfers::{Download, GivenCheckpoint, STALL, Transfers};
+use crate::storage::offsite::OffsiteError;
+use crate::storage::sealed::{ArrivingCheckpoint, sealed_for};
+use crate::storage::store::CheckpointFolder;
+use crate::storage::transfers::{Download, GivenCheckpoint, STALL, StoreTransfers};
 use crate::system::session_limits::SessionLimits;
-use crate::system::world::Chance;
+use crate::system::world::RandomSource;
 use crate::{DETAILS, SPANS};
 
 /// The longest that a session may take until its Hello.
 const HELLO: Duration = Duration::from_secs(5);
-/// The longest name of a worker: it goes into the log with every life.
+/// Longest name of a worker, in bytes, as it is in the log for every life.
 const LONGEST_NAME: usize = 255;
-/// The longest that a new worker waits for the conductor before it is told to come again.
+/// Time for which a new worker waits for the conductor before it is told to try again.
 const ANSWER: Duration = Duration::from_secs(10);
 const THINKS: &str = "the scheduler is thinking: come again";
 
-/// The desk that serves workers: the gRPC server hands on what comes over its connections, and so does whoever brings
-/// workers of the same process.
+/// Serves the calls of workers: those that come over the gRPC server's connections, and those of workers in the same
+/// process.
 #[derive(Debug)]
-pub struct Desk {
+pub struct WorkerDesk {
     pub(crate) run: String,
-    /// Number of tasks and parallel jobs; `u32::MAX` for a run that is open.
+    /// Number of tasks and parallel jobs; `u32::MAX` for an open run.
     pub(crate) tasks: u32,
     pub(crate) conductor: ActorRef<ConductorMsg>,
-    pub(crate) lives: Arc<Lives>,
-    pub(crate) store: Arc<Store>,
-    pub(crate) assignments: Arc<Assignments>,
-    pub(crate) transfers: Transfers,
+    pub(crate) lives: Arc<SessionRegistry>,
+    pub(crate) store: Arc<CheckpointFolder>,
+    pub(crate) assignments: Arc<AttemptAssignments>,
+    pub(crate) transfers: StoreTransfers,
     pub(crate) limits: SessionLimits,
     /// Checkpoints that come back from the store of objects.
-    pub(crate) fetches: Fetches,
-    /// What the keys of hosts derive from, by which they seal checkpoints.
+    pub(crate) fetches: ActiveFetches,
+    /// Secret from which hosts' keys for sealing checkpoints are derived.
     pub(crate) image_key: ImageSecret,
     pub(crate) session_end: SessionEnd,
     pub(crate) connections: AtomicU64,
-    /// Workers that were told to come again.
-    pub(crate) refusals: Refusals,
-    /// Draws the incarnations of workers.
-    pub(crate) chance: Chance,
-    /// The run, for whoever traces it.
+    /// Last refusal of a worker that was told to try again.
+    pub(crate) refusals: RefusalLog,
+    /// Source of workers' random incarnations.
+    pub(crate) chance: RandomSource,
+    /// Tracing span of the run.
     pub(crate) span: Span,
 }
 
-/// A stream of what a worker sends.
-pub(crate) trait Inbound<T>: Stream<Item = Result<T, Status>> + Send + Unpin {}
+/// A stream of messages from a worker.
+pub(crate) trait WorkerInbound<T>: Stream<Item = Result<T, Status>> + Send + Unpin {}
 
-impl<T, S: Stream<Item = Result<T, Status>> + Send + Unpin> Inbound<T> for S {}
+impl<T, S: Stream<Item = Result<T, Status>> + Send + Unpin> WorkerInbound<T> for S {}
 
-impl Desk {
-    /// A life of a worker that joins: of the same lineage as the one whose certificate it has shown, if that was its own.
+impl WorkerDesk {
+    /// Makes a new life of a worker that joins. It belongs to the same lineage as the life whose certificate was
+    /// shown, if that has the worker's name.
     ///
     /// # Errors
     ///
-    /// The worker can't have that name, or there are no random numbers.
-    pub fn join(&self, worker: &str, shown: Option<&WorkerLife>) -> Result<WorkerLife, Status> {
+    /// The name isn't allowed, or there are no random numbers.
+    pub fn join_worker(
+        &self,
+        worker: &str,
+        shown: Option<&WorkerLife>,
+    ) -> Result<WorkerLife, Status> {
         self.join_if(worker, shown, |_| Ok(()))
     }
 
-    /// The same as [`Self::join`], if `let_in` does not refuse it; that hears whether the worker has shown a former life.
+    /// Makes a new life as [`Self::join_worker`] does, unless `let_in` refuses it, which is told whether the worker
+    /// has shown a former life.
     pub(crate) fn join_if(
         &self,
         worker: &str,
@@ -95,7 +101,7 @@ impl Desk {
         check_name(worker)?;
         let_in(former.is_some())?;
         let lineage = former.map(|life| WorkerLife::lineage(life.incarnation));
-        let drawn = || match self.chance.number() {
+        let drawn = || match self.chance.draw_number() {
             Ok(number) => Ok(number >> 32),
             Err(error) => Err(Status::internal(error.to_string())),
         };
@@ -103,25 +109,31 @@ impl Desk {
         Ok(WorkerLife { run: self.run.clone(), worker: worker.to_owned(), incarnation })
     }
 
-    /// Opens a session over one connection of a worker whose certificate is that of `life`; what is sent to it.
+    /// Opens a session over a connection of the worker whose certificate is that of `life`; returns the messages to
+    /// it.
     ///
     /// # Errors
     ///
-    /// The worker is not welcome: for good, or for now.
-    pub async fn session<S>(&self, life: &WorkerLife, inbound: S) -> Result<Outbound, Status>
+    /// The worker is refused, for good or for now.
+    pub async fn open_session<S>(
+        &self,
+        life: &WorkerLife,
+        inbound: S,
+    ) -> Result<WorkerOutbound, Status>
     where
         S: Stream<Item = Result<v1::FromWorker, Status>> + Send + Unpin + 'static,
     {
-        self.talk(life, inbound, |_| ()).await
+        self.talk_to_worker(life, inbound, |_| ()).await
     }
 
-    /// The same as [`Self::session`]; `is_itself` hears whether the worker says that it is who its certificate says.
-    pub(crate) async fn talk(
+    /// Opens a session as [`Self::open_session`] does; `is_itself` is told whether the worker's first message agrees
+    /// with its certificate.
+    pub(crate) async fn talk_to_worker(
         &self,
         life: &WorkerLife,
-        mut inbound: impl Inbound<v1::FromWorker> + 'static,
+        mut inbound: impl WorkerInbound<v1::FromWorker> + 'static,
         is_itself: impl FnOnce(bool),
-    ) -> Result<Outbound, Status> {
+    ) -> Result<WorkerOutbound, Status> {
         let first = tokio::time::timeout(HELLO, inbound.next())
             .await
             .map_err(|_| Status::deadline_exceeded("no Hello was received"))?
@@ -136,28 +148,28 @@ impl Desk {
                 host_name(&life.worker, life.incarnation),
                 host_name(&hello.worker, hello.incarnation)
             );
-            return Err(refused(why));
+            return Err(refused_status(why));
         }
         is_itself(true);
         let id = self.connections.fetch_add(1, Ordering::Relaxed);
         let (to_worker, messages) = mpsc::channel(self.limits.outbound);
-        let outbound = Outbound::new(messages, self.session_end.clone());
+        let outbound = WorkerOutbound::new(messages, self.session_end.clone());
         if life.run != self.run {
             let why = format!("the coordinator now runs {}", self.run);
             let _ = to_worker.try_send(goodbye_message(0, v1::Goodbye { why, over: false }));
             return Ok(outbound);
         }
         let reading = CancellationToken::new();
-        let connection = Connection {
+        let connection = WorkerConnection {
             id,
             protocol,
             to_worker: to_worker.clone(),
             reading: reading.clone().drop_guard(),
         };
-        let asked = match self.lives.session(&hello.worker, hello.incarnation) {
+        let asked = match self.lives.find_session(&hello.worker, hello.incarnation) {
             // Whoever comes back does not wait until the scheduler has thought.
             Some(session) => {
-                session.cast(SessionMsg::Attach { connection, ack }).map_err(|_| ended())?;
+                session.cast(SessionMsg::Attach { connection, ack }).map_err(|_| ended_status())?;
                 Ok(CallResult::Success(Ok(session)))
             }
             None => {
@@ -188,7 +200,7 @@ impl Desk {
                 let _ = to_worker.try_send(goodbye_message(0, goodbye));
             }
             Ok(CallResult::Timeout) => return Err(Status::unavailable(THINKS)),
-            _ => return Err(ended()),
+            _ => return Err(ended_status()),
         }
         Ok(outbound)
     }
@@ -197,7 +209,7 @@ impl Desk {
     ///
     /// # Errors
     ///
-    /// The checkpoint is none that this worker may store now, it does not come in time or whole, or there is no room.
+    /// The worker may not store it now, it doesn't arrive completely in time, or the disk is full.
     pub async fn put_checkpoint<S>(
         &self,
         life: &WorkerLife,
@@ -206,39 +218,39 @@ impl Desk {
     where
         S: Stream<Item = Result<v1::CheckpointChunk, Status>> + Send + Unpin,
     {
-        let host = self.host(life)?;
+        let host = self.host_of_life(life)?;
         self.take_checkpoint(host, chunks).await
     }
 
     pub(crate) async fn take_checkpoint(
         &self,
         host: HostId,
-        mut chunks: impl Inbound<v1::CheckpointChunk>,
+        mut chunks: impl WorkerInbound<v1::CheckpointChunk>,
     ) -> Result<v1::CheckpointReceipt, Status> {
-        let first = chunk(&mut chunks, STALL).await?;
+        let first = next_chunk(&mut chunks, STALL).await?;
         let first = first.ok_or_else(|| Status::invalid_argument("no chunk was received"))?;
         let of = first.checkpoint.as_ref();
         let of = self.check_ref(of.ok_or_else(|| {
             Status::invalid_argument("the first chunk does not name its checkpoint")
         })?)?;
         let whose = (TaskId::new(of.task), Attempt::new(of.attempt));
-        let most = self.assignments.may_store(host, whose).map_err(refused)?.get();
+        let most = self.assignments.may_store(host, whose).map_err(refused_status)?.get();
         let (task, checkpoint) = (of.task, of.checkpoint);
         let span = debug_span!(target: SPANS, parent: &self.span, "store", %host, task, checkpoint);
-        self.store(host, whose, of, (most, chunks, first)).instrument(span).await
+        self.store_checkpoint(host, whose, of, (most, chunks, first)).instrument(span).await
     }
 
-    /// Gives a checkpoint to the worker of this life.
+    /// Sends a checkpoint to the worker of this life.
     ///
     /// # Errors
     ///
-    /// The worker may not have the checkpoint, or it is not here.
+    /// The worker may not have it, or it isn't here.
     pub async fn get_checkpoint(
         &self,
         life: &WorkerLife,
         of: v1::CheckpointRef,
     ) -> Result<Download, Status> {
-        let host = self.host(life)?;
+        let host = self.host_of_life(life)?;
         self.give_checkpoint(host, &of, false).await
     }
 
@@ -251,51 +263,56 @@ impl Desk {
         let of = self.check_ref(of)?;
         let task = TaskId::new(of.task);
         self.assignments.may_fetch(host, task, of.checkpoint).map_err(not_given)?;
-        self.bring(of.task, of.checkpoint).await?;
+        self.bring_checkpoint(of.task, of.checkpoint).await?;
         let store = Arc::clone(&self.store);
-        let turn = self.transfers.turn(host).await?;
-        let (secret, (worker, incarnation)) = (self.image_key.clone(), self.life(host)?);
+        let turn = self.transfers.take_turn(host).await?;
+        let (secret, (worker, incarnation)) = (self.image_key.clone(), self.life_of_host(host)?);
         let open = move || {
             let file = store.open_checkpoint(of.task, of.checkpoint)?;
             sealed_for(file, (&worker, incarnation), secret.bytes())
         };
-        let file = self.transfers.blocking(open).await?;
+        let file = self.transfers.run_blocking(open).await?;
         let limits = (STALL, Deadline::begin());
-        Ok(self.transfers.give(GivenCheckpoint::new(of), file, (turn, takes_packed), limits))
+        Ok(self.transfers.give_parcel(GivenCheckpoint::new(of), file, (turn, takes_packed), limits))
     }
 
-    /// Has a checkpoint in the folder of the store that may be in its store of objects alone.
-    async fn bring(&self, task: u32, number: u32) -> Result<(), Status> {
+    /// Fetches a checkpoint into the store's folder, if only the object store has it.
+    async fn bring_checkpoint(&self, task: u32, number: u32) -> Result<(), Status> {
         let Some(offsite) = self.store.offsite() else { return Ok(()) };
         let store = Arc::clone(&self.store);
-        match self.transfers.blocking(move || store.has(task, number)).await? {
+        match self.transfers.run_blocking(move || store.has_checkpoint(task, number)).await? {
             true => Ok(()),
-            false => self.fetches.bring(&self.store, offsite, (task, number)).await,
+            false => self.fetches.bring_checkpoint(&self.store, offsite, (task, number)).await,
         }
     }
 
-    /// Stores a checkpoint of at most so many bytes that a host sends, of which the first chunk has come.
-    async fn store(
+    /// Stores a checkpoint of at most `most` bytes that a host sends, whose first chunk has arrived.
+    async fn store_checkpoint(
         &self,
         host: HostId,
         whose: (TaskId, Attempt),
         of: v1::CheckpointRef,
-        (most, mut chunks, first): (u64, impl Inbound<v1::CheckpointChunk>, v1::CheckpointChunk),
+        (most, mut chunks, first): (
+            u64,
+            impl WorkerInbound<v1::CheckpointChunk>,
+            v1::CheckpointChunk,
+        ),
     ) -> Result<v1::CheckpointReceipt, Status> {
-        let refers = digests(&first.contents)?;
-        let _turn = self.transfers.turn(host).await?;
+        let refers = read_digests(&first.contents)?;
+        let _turn = self.transfers.take_turn(host).await?;
         let nonce = self.connections.fetch_add(1, Ordering::Relaxed);
         let store = Arc::clone(&self.store);
-        let receive = move || store.receive(of.task, (of.checkpoint, of.attempt), nonce);
-        let mut incoming = self.transfers.blocking(receive).await?;
+        let receive = move || store.receive_checkpoint(of.task, (of.checkpoint, of.attempt), nonce);
+        let mut incoming = self.transfers.run_blocking(receive).await?;
         let which = (of.checkpoint, of.attempt);
-        let mut copy = self.store.offsite().map(|offsite| offsite.begin(of.task, which));
-        let (worker, incarnation) = self.life(host)?;
+        let mut copy = self.store.offsite().map(|offsite| offsite.begin_upload(of.task, which));
+        let (worker, incarnation) = self.life_of_host(host)?;
         let from = (host, (&*worker, incarnation));
-        let mut arriving = Arriving::begin(of.clone(), from, self.image_key.bytes());
+        let mut arriving =
+            ArrivingCheckpoint::begin_arrival(of.clone(), from, self.image_key.bytes());
         let (mut next, mut bytes, deadline) = (Some(first), 0, Deadline::begin());
         while let Some(sent) = next {
-            let data = self.transfers.unpacked(sent).await?;
+            let data = self.transfers.unpack_chunk(sent).await?;
             bytes += data.len() as u64;
             if bytes > most {
                 let (attempt, task) = (whose.1.get(), whose.0);
@@ -304,57 +321,59 @@ impl Desk {
                      most for a task of its memory"
                 )));
             }
-            let take = move || Ok((arriving.take(data), arriving));
-            let (taken, back) = self.transfers.blocking(take).await?;
+            let take = move || Ok((arriving.take_bytes(data), arriving));
+            let (taken, back) = self.transfers.run_blocking(take).await?;
             arriving = back;
             let data = taken.map_err(|why| no_checkpoint(whose, &why))?;
             if let Some(copy) = &mut copy {
-                copy.write(data.clone()).await.map_err(Failure::of_put)?;
+                copy.write(data.clone()).await.map_err(OffsiteError::of_put)?;
             }
             let write = move || incoming.write(&data).map(|()| incoming);
-            incoming = self.transfers.blocking(write).await?;
+            incoming = self.transfers.run_blocking(write).await?;
             let left = deadline.left(bytes);
             if left.is_zero() {
                 return Err(Status::deadline_exceeded(deadline.missed(bytes)));
             }
-            next = chunk(&mut chunks, left.min(STALL)).await?;
+            next = next_chunk(&mut chunks, left.min(STALL)).await?;
         }
-        arriving.end().map_err(|why| no_checkpoint(whose, &why))?;
+        arriving.check_end().map_err(|why| no_checkpoint(whose, &why))?;
         // It may have been given up meanwhile: that is nobody's fault.
         self.assignments.may_store(host, whose).map_err(Status::permission_denied)?;
         let store = Arc::clone(&self.store);
         if let Some(copy) = copy {
-            copy.finish(store.contents(), &refers).await.map_err(Failure::of_put)?;
+            copy.finish_upload(store.contents(), &refers).await.map_err(OffsiteError::of_put)?;
         }
-        let finish = move || store.finish(of.task, incoming, &refers);
-        let finished = self.transfers.blocking(finish).await;
+        let finish = move || store.finish_checkpoint(of.task, incoming, &refers);
+        let finished = self.transfers.run_blocking(finish).await;
         if let Some(offsite) = self.store.offsite() {
             let logged = self.store.newest_logged(of.task);
-            offsite.settle((of.task, which), finished.is_ok(), logged).await;
+            offsite.settle_checkpoint((of.task, which), finished.is_ok(), logged).await;
         }
         let bytes = finished?;
-        self.assignments.stored(whose.0);
+        self.assignments.checkpoint_stored(whose.0);
         Ok(v1::CheckpointReceipt { bytes })
     }
 
-    /// The host that the worker of this life is.
+    /// Returns the host of this life of a worker.
     ///
     /// # Errors
     ///
-    /// The worker's life is none of this run, or lost to it.
-    pub(crate) fn host(&self, life: &WorkerLife) -> Result<HostId, Status> {
+    /// The life doesn't belong to this run, or is lost to it.
+    pub(crate) fn host_of_life(&self, life: &WorkerLife) -> Result<HostId, Status> {
         let host = Some(life).filter(|life| life.run == self.run);
-        host.and_then(|life| self.lives.host(&life.worker, life.incarnation)).ok_or_else(|| {
-            let name = host_name(&life.worker, life.incarnation);
-            refused(format!("{name} is not a host of run {}", self.run))
-        })
+        host.and_then(|life| self.lives.host_of_life(&life.worker, life.incarnation)).ok_or_else(
+            || {
+                let name = host_name(&life.worker, life.incarnation);
+                refused_status(format!("{name} is not a host of run {}", self.run))
+            },
+        )
     }
 
-    /// The life of a worker that this host is, by which it seals.
-    fn life(&self, host: HostId) -> Result<(String, u64), Status> {
-        self.lives
-            .life(host)
-            .ok_or_else(|| refused(format!("{host} is no longer a host of run {}", self.run)))
+    /// Returns the life of a host, from which its key for sealing is derived.
+    fn life_of_host(&self, host: HostId) -> Result<(String, u64), Status> {
+        self.lives.life_of_host(host).ok_or_else(|| {
+            refused_status(format!("{host} is no longer a host of run {}", self.run))
+        })
     }
 
     fn check_ref(&self, of: &v1::CheckpointRef) -> Result<v1::CheckpointRef, Status> {
@@ -375,9 +394,9 @@ impl Desk {
     }
 }
 
-/// The next chunk of an upload, if it comes in time.
-pub(crate) async fn chunk<C>(
-    chunks: &mut impl Inbound<C>,
+/// Returns the next chunk of an upload, if it arrives in time.
+pub(crate) async fn next_chunk<C>(
+    chunks: &mut impl WorkerInbound<C>,
     within: Duration,
 ) -> Result<Option<C>, Status> {
     let late = || format!("nothing of it came for {} ms", within.as_millis());
@@ -392,7 +411,7 @@ fn too_large(why: String) -> Status {
     Status::resource_exhausted(why)
 }
 
-/// What a host sends is not the checkpoint that it says it is.
+/// Makes the error for a stream that isn't the checkpoint that it claims to be.
 fn no_checkpoint((task, attempt): (TaskId, Attempt), why: &str) -> Status {
     let attempt = attempt.get();
     let why = format!("what was sent is no checkpoint of attempt {attempt} of {task}: {why}");
@@ -400,21 +419,22 @@ fn no_checkpoint((task, attempt): (TaskId, Attempt), why: &str) -> Status {
     Status::invalid_argument(why)
 }
 
-/// Why a worker is not given a checkpoint. Where the log has none of that number, the worker asks for an older one.
+/// Explains why a worker isn't sent a checkpoint. If the log has none of that number, the worker asks for an older
+/// one.
 fn not_given(error: NotGiven) -> Status {
     let why = error.to_string();
     match error {
-        NotGiven::Refused { .. } => refused(why),
+        NotGiven::Refused { .. } => refused_status(why),
         NotGiven::NotLogged { .. } => Status::not_found(why),
     }
 }
 
-pub(crate) fn refused(why: String) -> Status {
+pub(crate) fn refused_status(why: String) -> Status {
     tracing::info!(target: DETAILS, why, "a call about a checkpoint or a content was refused");
     Status::permission_denied(why)
 }
 
-/// The Hello that a worker says first, the report of its own that it acknowledges, and the version of the protocol.
+/// Reads a worker's first message: its hello, the number of its last acknowledged report, and the protocol's version.
 pub(crate) fn check_hello(first: Option<v1::FromWorker>) -> Result<(v1::Hello, u64, u32), Status> {
     let Some(v1::FromWorker { ack, body: Some(v1::from_worker::Body::Hello(hello)) }) = first
     else {
@@ -440,10 +460,10 @@ fn check_name(worker: &str) -> Result<(), Status> {
     Ok(())
 }
 
-/// Reads one connection until it ends. It must wait while too much of it isn't durable.
+/// Reads one connection until it ends. It waits while too many messages aren't durable.
 async fn read(
     connection: u64,
-    (mut inbound, window): (impl Inbound<v1::FromWorker>, Arc<Semaphore>),
+    (mut inbound, window): (impl WorkerInbound<v1::FromWorker>, Arc<Semaphore>),
     session: ActorRef<SessionMsg>,
     (reading, session_end): (CancellationToken, SessionEnd),
 ) {
@@ -451,7 +471,7 @@ async fn read(
         let received = tokio::select! {
             biased;
             () = reading.cancelled() => return,
-            () = session_end.announced() => return,
+            () = session_end.wait_announced() => return,
             received = async {
                 // The window is never closed.
                 let permit = Arc::clone(&window).acquire_owned().await.ok()?;
@@ -472,6 +492,6 @@ async fn read(
     let _ = session.cast(SessionMsg::Detached { connection, why });
 }
 
-fn ended() -> Status {
+fn ended_status() -> Status {
     Status::unavailable("the coordinator is shutting down")
 }

@@ -5,17 +5,17 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// A burst is over when no worker has been refused for so long.
+/// Time without a refusal after which a burst of refusals is over.
 const QUIET: Duration = Duration::from_secs(60);
 
-/// The last refusal, by which the first of a burst is told from those that follow.
+/// Time of the last refusal, which tells the first of a burst from later ones.
 #[derive(Debug, Default)]
-pub(crate) struct Refusals {
+pub(crate) struct RefusalLog {
     last: Mutex<Option<Instant>>,
 }
 
-impl Refusals {
-    /// A worker is refused at `now`; whether that begins a burst.
+impl RefusalLog {
+    /// Records a refusal at `now`; returns whether it begins a burst.
     pub(crate) fn begins_burst(&self, now: Instant) -> bool {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let before = last.replace(now);
@@ -29,7 +29,7 @@ mod tests {
 
     #[test]
     fn a_burst_of_refusals_is_said_once() {
-        let (refusals, start) = (Refusals::default(), Instant::now());
+        let (refusals, start) = (RefusalLog::default(), Instant::now());
         let at = |s| refusals.begins_burst(start + Duration::from_secs(s));
         assert_eq!([0, 1, 40, 99].map(at), [true, false, false, false]);
         assert_eq!([160, 161].map(at), [true, false]);

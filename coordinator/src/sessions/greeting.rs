@@ -5,21 +5,21 @@ use std::time::Duration;
 use dormouse_proto::v1;
 use dormouse_units::HostId;
 
-use crate::plan::Plan;
+use crate::plan::ConductorPlan;
 use crate::time::clock::DilatedClock;
 
-/// The particulars of a run that its workers must know. A session has its own, so that a worker
-/// that comes back is welcomed without the conductor.
+/// What workers are told about a run when they connect. Each session has a copy, so that a reconnecting worker is
+/// welcomed without the conductor.
 #[derive(Clone, Debug)]
-pub(crate) struct Greeting {
+pub(crate) struct WorkerGreeting {
     welcome: v1::Welcome,
     clock: DilatedClock,
 }
 
-impl Greeting {
-    /// Makes the greeting of the run with this plan and clock for this life of a worker, which is this host.
+impl WorkerGreeting {
+    /// Makes the greeting for this host of a run.
     pub(crate) fn new(
-        plan: &Plan,
+        plan: &ConductorPlan,
         clock: DilatedClock,
         (host, life): (HostId, (&str, u64)),
     ) -> Self {
@@ -39,15 +39,15 @@ impl Greeting {
         Self { welcome, clock }
     }
 
-    /// Makes a greeting that says nothing but the speed of the clock.
+    /// Makes a greeting with nothing but the clock's speed.
     #[cfg(test)]
-    pub(crate) fn bare(speedup: dormouse_units::Speedup) -> Self {
-        let clock = DilatedClock::standing(speedup, dormouse_units::Time::ZERO);
+    pub(crate) fn bare_greeting(speedup: dormouse_units::Speedup) -> Self {
+        let clock = DilatedClock::standing_at(speedup, dormouse_units::Time::ZERO);
         Self { welcome: v1::Welcome::default(), clock }
     }
 
-    /// As it is said now, over a connection that speaks this version of the protocol.
-    pub(crate) fn now(&self, protocol: u32) -> v1::Welcome {
-        v1::Welcome { now_us: self.clock.now().as_micros(), protocol, ..self.welcome.clone() }
+    /// Makes the welcome message of now, for this version of the protocol.
+    pub(crate) fn welcome_now(&self, protocol: u32) -> v1::Welcome {
+        v1::Welcome { now_us: self.clock.show_now().as_micros(), protocol, ..self.welcome.clone() }
     }
 }

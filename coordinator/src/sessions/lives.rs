@@ -9,23 +9,23 @@ use ractor::ActorRef;
 
 use crate::messages::message::SessionMsg;
 
-/// The host and session of each life, by the worker's name and incarnation.
+/// Host and session of each life, by the worker's name and incarnation.
 type Sessions = BTreeMap<(String, u64), (HostId, ActorRef<SessionMsg>)>;
 
-/// The sessions of workers that are not lost, by name and incarnation.
+/// Sessions of all workers that aren't lost, by name and incarnation.
 #[derive(Debug, Default)]
-pub(crate) struct Lives {
+pub(crate) struct SessionRegistry {
     sessions: Mutex<Sessions>,
 }
 
-impl Lives {
+impl SessionRegistry {
     fn all(&self) -> MutexGuard<'_, Sessions> {
         // Nothing is left half done under this lock.
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// This life of this worker is this host, and has a session.
-    pub(crate) fn begin(
+    /// Adds the session of a life of a worker, which is this host.
+    pub(crate) fn begin_session(
         &self,
         (worker, incarnation): (&str, u64),
         host: HostId,
@@ -34,29 +34,33 @@ impl Lives {
         self.all().insert((worker.to_owned(), incarnation), (host, session));
     }
 
-    /// It is lost to the run.
-    pub(crate) fn end(&self, worker: &str, incarnation: u64) {
+    /// Removes a life that is lost.
+    pub(crate) fn end_session(&self, worker: &str, incarnation: u64) {
         self.all().remove(&(worker.to_owned(), incarnation));
     }
 
-    /// The session of this life of the worker; `None` if it is lost or was never here.
-    pub(crate) fn session(&self, worker: &str, incarnation: u64) -> Option<ActorRef<SessionMsg>> {
+    /// Returns the session of a life; `None`: it is lost or unknown.
+    pub(crate) fn find_session(
+        &self,
+        worker: &str,
+        incarnation: u64,
+    ) -> Option<ActorRef<SessionMsg>> {
         self.all().get(&(worker.to_owned(), incarnation)).map(|(_, session)| session.clone())
     }
 
-    /// Kills all sessions, as if their process had been killed.
-    pub(crate) fn kill(&self) {
+    /// Kills all sessions as if their process had been killed.
+    pub(crate) fn kill_sessions(&self) {
         self.all().values().for_each(|(_, session)| session.kill());
     }
 
-    /// The life that this host is, as a worker's name and incarnation; `None` if it is lost or was never here.
-    pub(crate) fn life(&self, host: HostId) -> Option<(String, u64)> {
+    /// Returns the life of a host, as a worker's name and incarnation; `None`: it is lost or unknown.
+    pub(crate) fn life_of_host(&self, host: HostId) -> Option<(String, u64)> {
         let all = self.all();
         all.iter().find(|(_, (it, _))| *it == host).map(|(life, _)| life.clone())
     }
 
-    /// The host that this life of the worker is; `None` if it is lost or was never here.
-    pub(crate) fn host(&self, worker: &str, incarnation: u64) -> Option<HostId> {
+    /// Returns the host of a life; `None`: it is lost or unknown.
+    pub(crate) fn host_of_life(&self, worker: &str, incarnation: u64) -> Option<HostId> {
         self.all().get(&(worker.to_owned(), incarnation)).map(|(host, _)| *host)
     }
 }

@@ -10,8 +10,8 @@ use tokio_stream::Stream;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tonic::Status;
 
-/// The end of all sessions, with the goodbye to all workers: announced once, and told to them even
-/// when actors have died. Without a goodbye they keep what they have, and dial again.
+/// The end of all sessions, with the goodbye to all workers. It is announced once and reaches them even if actors
+/// have died. Without a goodbye workers keep their VMs and redial.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SessionEnd {
     announced: CancellationToken,
@@ -19,7 +19,7 @@ pub(crate) struct SessionEnd {
 }
 
 impl SessionEnd {
-    pub(crate) fn announce(&self, goodbye: Option<v1::Goodbye>) {
+    pub(crate) fn announce_end(&self, goodbye: Option<v1::Goodbye>) {
         if let Some(goodbye) = goodbye {
             // Only the first goodbye counts.
             let _ = self.goodbye.set(goodbye);
@@ -27,32 +27,32 @@ impl SessionEnd {
         self.announced.cancel();
     }
 
-    pub(crate) async fn announced(&self) {
+    pub(crate) async fn wait_announced(&self) {
         self.announced.cancelled().await;
     }
 
-    pub(crate) fn goodbye(&self) -> Option<v1::Goodbye> {
+    pub(crate) fn take_goodbye(&self) -> Option<v1::Goodbye> {
         self.goodbye.get().cloned()
     }
 }
 
-/// The stream down to one worker.
+/// Stream of messages to one worker.
 #[derive(Debug)]
-pub struct Outbound {
+pub struct WorkerOutbound {
     messages: mpsc::Receiver<v1::ToWorker>,
     session_end: SessionEnd,
     announced: Pin<Box<WaitForCancellationFutureOwned>>,
     over: bool,
 }
 
-impl Outbound {
+impl WorkerOutbound {
     pub(crate) fn new(messages: mpsc::Receiver<v1::ToWorker>, session_end: SessionEnd) -> Self {
         let announced = Box::pin(session_end.announced.clone().cancelled_owned());
         Self { messages, session_end, announced, over: false }
     }
 }
 
-impl Stream for Outbound {
+impl Stream for WorkerOutbound {
     type Item = Result<v1::ToWorker, Status>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -65,7 +65,7 @@ impl Stream for Outbound {
         }
         if self.announced.as_mut().poll(context).is_ready() {
             self.over = true;
-            let goodbye = self.session_end.goodbye();
+            let goodbye = self.session_end.take_goodbye();
             return Poll::Ready(goodbye.map(|goodbye| Ok(goodbye_message(0, goodbye))));
         }
         message.map(|_| None)

@@ -14,36 +14,36 @@ use tracing::Span;
 
 use crate::limits::bounds;
 use crate::limits::texts;
-use crate::limits::unasked::Allowance;
+use crate::limits::unasked::MessageAllowance;
 use crate::log::journal::OnceDurable;
-use crate::messages::message::{ConductorMsg, Connection, SessionMsg};
-use crate::protocol::link::{Link, Nonsense, Owed};
-use crate::protocol::wire::{self, Heard};
-use crate::sessions::greeting::Greeting;
+use crate::messages::message::{ConductorMsg, SessionMsg, WorkerConnection};
+use crate::protocol::link::{ProtocolViolation, QueuedCommand, SessionLink};
+use crate::protocol::wire::{self, DecodedReport};
+use crate::sessions::greeting::WorkerGreeting;
 use crate::sessions::outbound::goodbye_message;
 use crate::status::vitals::SessionPulse;
 
-/// Heartbeats per time after which a silent worker is lost. Silence is counted in these, not
-/// read off a clock: a coordinator that was starved itself has missed as many of its own.
+/// Number of heartbeats in the time after which a silent worker is lost. Silence is counted in these and not by a
+/// clock: a coordinator that was starved has missed as many of its own.
 pub(crate) const BEATS: u32 = 4;
 
-/// How long a worker that is lost may take to make room for the goodbye.
+/// Time that a lost worker's connection may take to have room for the goodbye.
 const GOODBYE: Duration = Duration::from_secs(5);
 
-/// Says only that somebody is there, and what is acknowledged.
+/// Message that only says that the coordinator is there, and acknowledges reports.
 const HEARTBEAT: v1::to_worker::Body = v1::to_worker::Body::Heartbeat(v1::Heartbeat {});
 
-/// What a worker may be told once the steps that say so are durable.
+/// Commands to a worker that may be sent once their steps are durable.
 #[derive(Debug)]
-pub(crate) struct Release {
+pub(crate) struct DurableRelease {
     pub(crate) session: ActorRef<SessionMsg>,
-    pub(crate) commands: Vec<Owed>,
-    /// The report up to which all are durable with these steps; zero: that is no news.
+    pub(crate) commands: Vec<QueuedCommand>,
+    /// Number up to which all reports are durable with these steps; zero: unchanged.
     pub(crate) durable: u64,
 }
 
-impl OnceDurable for Release {
-    fn happen(self: Box<Self>) {
+impl OnceDurable for DurableRelease {
+    fn on_durable(self: Box<Self>) {
         let Self { session, commands, durable } = *self;
         // A session that has ended needs nothing.
         let _ = session.cast(SessionMsg::Release { commands, durable });
@@ -51,47 +51,47 @@ impl OnceDurable for Release {
 }
 
 #[derive(Debug)]
-pub(crate) struct Session;
+pub(crate) struct WorkerSession;
 
 #[derive(Debug)]
 pub(crate) struct SessionArgs {
     pub(crate) host: HostId,
-    pub(crate) link: Link,
-    pub(crate) greeting: Greeting,
+    pub(crate) link: SessionLink,
+    pub(crate) greeting: WorkerGreeting,
     pub(crate) conductor: ActorRef<ConductorMsg>,
     pub(crate) lost_after: Duration,
-    /// Tells whoever looks on.
+    /// Publishes the session's state to observers.
     pub(crate) pulse: SessionPulse,
-    /// It, for whoever traces the run.
+    /// Tracing span of the session.
     pub(crate) span: Span,
 }
 
 #[derive(Debug)]
 pub(crate) struct SessionState {
     host: HostId,
-    link: Link,
-    greeting: Greeting,
+    link: SessionLink,
+    greeting: WorkerGreeting,
     conductor: ActorRef<ConductorMsg>,
-    connection: Option<Connection>,
-    /// Somebody waits for room on the connection.
+    connection: Option<WorkerConnection>,
+    /// True while it waits for room on the connection.
     waiting: bool,
-    /// An acknowledgement is owed.
+    /// True if an acknowledgement must be sent.
     ack_due: bool,
-    /// Beats since anything was heard.
+    /// Number of heartbeats since the last message.
     silent: u32,
-    /// Permits of messages that are not durable, with their last report.
+    /// Permits of messages that aren't durable, with the number of their last report.
     permits: VecDeque<(u64, OwnedSemaphorePermit)>,
-    /// What it may say unasked.
-    unasked: Allowance,
+    /// Unsolicited reports that the worker may still send.
+    unasked: MessageAllowance,
     lost: bool,
     heart: JoinHandle<()>,
     pulse: SessionPulse,
-    /// Ends with it.
+    /// Tracing span, which ends with the session.
     _span: Span,
 }
 
 impl SessionState {
-    /// Puts on the connection what it can take: commands not sent yet, or a bare acknowledgement.
+    /// Sends what the connection has room for: unsent commands, or only an acknowledgement.
     fn flush(&mut self, myself: &ActorRef<SessionMsg>) {
         let Some(connection) = &self.connection else { return };
         loop {
@@ -103,7 +103,7 @@ impl SessionState {
                         return;
                     }
                     let body = commands.unwrap_or(HEARTBEAT);
-                    room.send(v1::ToWorker { ack: self.link.ack(), body: Some(body) });
+                    room.send(v1::ToWorker { ack: self.link.next_ack(), body: Some(body) });
                     self.ack_due = false;
                 }
                 Err(mpsc::error::TrySendError::Full(())) if !self.waiting => break,
@@ -123,17 +123,17 @@ impl SessionState {
         self.connection.as_ref().is_some_and(|c| c.id == connection)
     }
 
-    fn attach(&mut self, connection: Connection, ack: u64) {
+    fn attach_connection(&mut self, connection: WorkerConnection, ack: u64) {
         self.silent = 0;
-        self.pulse.connected();
+        self.pulse.mark_connected();
         self.waiting = false;
         self.permits.clear();
         let is_fresh = self.link.is_fresh_from_log();
-        if let Err(nonsense) = self.link.connected(ack) {
+        if let Err(nonsense) = self.link.on_connected(ack) {
             self.connection = Some(connection);
             match nonsense {
                 // Commands leave once they are durable: what a worker has taken is in the log that they were in.
-                Nonsense::Ack(FalseAck { ack, said }) if is_fresh => {
+                ProtocolViolation::Ack(FalseAck { ack, said }) if is_fresh => {
                     let host = self.host;
                     let _ = self.conductor.cast(ConductorMsg::LogWentBack { host, ack, said });
                 }
@@ -141,24 +141,24 @@ impl SessionState {
             }
             return;
         }
-        let welcome = self.greeting.now(connection.protocol);
+        let welcome = self.greeting.welcome_now(connection.protocol);
         let body = Some(v1::to_worker::Body::Welcome(welcome));
         // A fresh connection has room for its first message.
-        let _ = connection.to_worker.try_send(v1::ToWorker { ack: self.link.ack(), body });
+        let _ = connection.to_worker.try_send(v1::ToWorker { ack: self.link.next_ack(), body });
         // The former connection, if there was one, ends here.
         self.connection = Some(connection);
         let _ = self.conductor.cast(ConductorMsg::Attached { host: self.host });
     }
 
-    fn receive(
+    fn receive_message(
         &mut self,
         message: v1::FromWorker,
         permit: OwnedSemaphorePermit,
-    ) -> Result<(), Nonsense> {
-        self.link.acknowledged(message.ack)?;
+    ) -> Result<(), ProtocolViolation> {
+        self.link.on_acknowledged(message.ack)?;
         let Some(v1::from_worker::Body::Reports(reports)) = message.body else { return Ok(()) };
-        let before = self.link.heard();
-        let new = self.link.hear(reports)?;
+        let before = self.link.heard_through();
+        let new = self.link.take_reports(reports)?;
         let mut heard = Vec::with_capacity(new.len());
         for (number, report) in new {
             if report.report.is_none() && number > 1 {
@@ -166,16 +166,16 @@ impl SessionState {
                 tracing::warn!(%host, number, "a report is dropped: this version does not know its kind");
                 continue;
             }
-            let nonsense = |why| Nonsense::Report { number, why };
-            self.unasked.take(&report, Instant::now()).map_err(nonsense)?;
+            let nonsense = |why| ProtocolViolation::Report { number, why };
+            self.unasked.take_report(&report, Instant::now()).map_err(nonsense)?;
             let report = read(report).map_err(nonsense)?;
-            if matches!(report, Heard::Ready { .. }) != (number == 1) {
+            if matches!(report, DecodedReport::Ready { .. }) != (number == 1) {
                 let why = "the first report, and no other, must be Ready".to_owned();
-                return Err(Nonsense::Report { number, why });
+                return Err(ProtocolViolation::Report { number, why });
             }
             heard.push((number, report));
         }
-        let through = self.link.heard();
+        let through = self.link.heard_through();
         if through > before {
             self.permits.push_back((through, permit));
             let host = self.host;
@@ -184,7 +184,7 @@ impl SessionState {
         Ok(())
     }
 
-    /// The worker is lost: the conductor hears it once, and dismisses it.
+    /// Gives up a lost worker: tells the conductor once, which dismisses it.
     fn give_up(&mut self, why: &str) {
         if !self.lost {
             self.lost = true;
@@ -193,7 +193,7 @@ impl SessionState {
         }
     }
 
-    fn beat(&mut self) {
+    fn send_heartbeat(&mut self) {
         // While its messages wait for us it can't speak: that is no silence of its own.
         if self.permits.is_empty() || self.connection.is_none() {
             self.silent += 1;
@@ -211,19 +211,19 @@ impl SessionState {
         if let Some(connection) = &self.connection {
             let body = Some(HEARTBEAT);
             // Where there is no room, the worker has enough to read.
-            let _ = connection.to_worker.try_send(v1::ToWorker { ack: self.link.ack(), body });
+            let _ = connection.to_worker.try_send(v1::ToWorker { ack: self.link.next_ack(), body });
         }
     }
 }
 
-/// Reads a report that came over the wire; why it is nonsense.
-pub(crate) fn read(mut report: v1::Report) -> Result<Heard, String> {
-    bounds::check(&report)?;
-    texts::bound(&mut report)?;
-    wire::heard(report)
+/// Decodes and checks a report; the error says what is wrong with it.
+pub(crate) fn read(mut report: v1::Report) -> Result<DecodedReport, String> {
+    bounds::check_numbers(&report)?;
+    texts::bound_texts(&mut report)?;
+    wire::decode_report(report)
 }
 
-impl Actor for Session {
+impl Actor for WorkerSession {
     type Msg = SessionMsg;
     type State = SessionState;
     type Arguments = SessionArgs;
@@ -252,7 +252,7 @@ impl Actor for Session {
             ack_due: false,
             silent: 0,
             permits: VecDeque::new(),
-            unasked: Allowance::new(Instant::now()),
+            unasked: MessageAllowance::new(Instant::now()),
             lost: false,
             heart,
             pulse: args.pulse,
@@ -268,14 +268,14 @@ impl Actor for Session {
     ) -> Result<(), ActorProcessingErr> {
         match message {
             SessionMsg::Attach { connection, ack } => {
-                state.attach(connection, ack);
+                state.attach_connection(connection, ack);
                 state.flush(&myself);
             }
             SessionMsg::Received { connection, message, permit } => {
                 if state.is_current(connection) && !state.lost {
                     state.silent = 0;
-                    state.pulse.heard();
-                    if let Err(nonsense) = state.receive(message, permit) {
+                    state.pulse.mark_heard();
+                    if let Err(nonsense) = state.receive_message(message, permit) {
                         state.give_up(&nonsense.to_string());
                     }
                 }
@@ -284,7 +284,7 @@ impl Actor for Session {
                 if state.is_current(connection) {
                     tracing::info!(host = %state.host, why, "its connection has ended");
                     state.connection = None;
-                    state.pulse.detached();
+                    state.pulse.mark_detached();
                     state.permits.clear();
                 }
             }
@@ -305,7 +305,7 @@ impl Actor for Session {
                 }
                 state.flush(&myself);
             }
-            SessionMsg::Beat => state.beat(),
+            SessionMsg::Beat => state.send_heartbeat(),
             SessionMsg::Settle(reply) => {
                 let _ = reply.send(());
             }
@@ -314,9 +314,9 @@ impl Actor for Session {
                 let _ = reply.send(state.connection.is_some() && !state.lost);
             }
             SessionMsg::Dismiss { why } => {
-                if let Some(Connection { to_worker, reading, .. }) = state.connection.take() {
+                if let Some(WorkerConnection { to_worker, reading, .. }) = state.connection.take() {
                     let goodbye = v1::Goodbye { why, over: false };
-                    let message = goodbye_message(state.link.ack(), goodbye);
+                    let message = goodbye_message(state.link.next_ack(), goodbye);
                     // It waits for room by itself, but not for ever: the session is over.
                     tokio::spawn(async move {
                         let _ = tokio::time::timeout(GOODBYE, to_worker.send(message)).await;
@@ -346,7 +346,7 @@ mod tests {
     use tokio_util::sync::CancellationToken;
 
     use super::*;
-    use crate::status::vitals::Vitals;
+    use crate::status::vitals::CoordinatorVitals;
 
     /// Takes whatever it is told.
     struct Deaf<M>(std::marker::PhantomData<fn(M)>);
@@ -371,17 +371,17 @@ mod tests {
             Actor::spawn(None, Deaf(std::marker::PhantomData), ()).await.expect("it starts");
         let args = SessionArgs {
             host: HostId::new(0),
-            link: Link::default(),
-            greeting: Greeting::bare(Speedup::times(1)),
+            link: SessionLink::default(),
+            greeting: WorkerGreeting::bare_greeting(Speedup::times_real(1)),
             conductor,
             lost_after: LOST_AFTER,
-            pulse: Vitals::default().session(HostId::new(0), "w"),
+            pulse: CoordinatorVitals::default().begin_session(HostId::new(0), "w"),
             span: Span::none(),
         };
-        let (session, _) = Actor::spawn(None, Session, args).await.expect("it starts");
+        let (session, _) = Actor::spawn(None, WorkerSession, args).await.expect("it starts");
         let (to_worker, mut said) = mpsc::channel(64);
         let reading = CancellationToken::new().drop_guard();
-        let connection = Connection { id: 1, protocol: 1, to_worker, reading };
+        let connection = WorkerConnection { id: 1, protocol: 1, to_worker, reading };
         session.cast(SessionMsg::Attach { connection, ack: 0 }).expect("it lives");
         // Something is said just after each beat.
         tokio::time::sleep(Duration::from_millis(10)).await;

@@ -1,51 +1,51 @@
 //! How a run goes, for whoever looks on.
 
-use dormouse_engine::Counts;
+use dormouse_engine::RunCounts;
 use dormouse_units::{Money, Time};
 use tokio::time::Instant;
 
-/// How a run goes.
+/// Progress of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
+pub struct RunProgress {
     /// Emulated time of the run so far.
     pub now: Time,
-    /// All workers were there, and it has begun.
+    /// True once all workers were ready and the run has begun.
     pub begun: bool,
-    /// Tasks in all.
+    /// Number of tasks.
     pub tasks: u32,
-    /// Tasks that are over, well or not.
+    /// Number of ended tasks, whether finished or failed.
     pub completed: u32,
-    /// Tasks on a VM.
+    /// Number of tasks on a VM.
     pub running: u32,
-    /// Number of VMs that are alive.
+    /// Number of living VMs.
     pub vms: u32,
-    /// Workers connected, or expected back.
+    /// Number of workers that are connected or expected back.
     pub workers: u32,
-    /// Workers it waits for before it begins.
+    /// Number of workers that it waits for before it begins.
     pub workers_wanted: u32,
-    /// The workers that it waits for before it goes on, of a run that was stopped or whose coordinator
-    /// was killed. Of tasks and VMs only those of workers that are back are running.
-    pub awaited: Option<Awaited>,
-    /// What is owed so far.
+    /// Workers that a resumed run waits for before it continues. Meanwhile only tasks and VMs of workers that are
+    /// back count as running.
+    pub awaited: Option<AwaitedWorkers>,
+    /// Money owed so far.
     pub cost: Money,
-    /// How often what happened.
-    pub counts: Counts,
-    /// It is over.
+    /// Counts of the run's events.
+    pub counts: RunCounts,
+    /// True if the run is over.
     pub over: bool,
 }
 
-/// How many workers of a run that goes on are back, of how many.
+/// Workers that a resumed run waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Awaited {
+pub struct AwaitedWorkers {
     /// Number of workers that are back.
     pub back: u32,
     /// Number of workers that the run had.
     pub of: u32,
 }
 
-/// How a run went a moment ago.
+/// Progress of a run a moment ago.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Posted {
-    pub(crate) progress: Progress,
+pub(crate) struct PostedProgress {
+    pub(crate) progress: RunProgress,
     pub(crate) at: Instant,
 }

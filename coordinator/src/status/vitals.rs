@@ -15,64 +15,64 @@ use crate::time::clock::DilatedClock;
 use crate::time::delays::DelayHistogram;
 use crate::time::punctuality::Punctuality;
 
-/// Stands for no time.
+/// Value that stands for no time.
 const NEVER: u64 = u64::MAX;
 
-/// The coordinator's own state: its sessions, its clock, and how late its clock and journal are.
-/// Clones show the same. Reading it keeps nobody waiting.
+/// State of the coordinator itself: its sessions, its clock, and the delays of its clock and journal. Clones share
+/// it. Reading it blocks nobody.
 #[derive(Clone, Debug)]
-pub struct Vitals {
-    shared: Arc<Shared>,
+pub struct CoordinatorVitals {
+    shared: Arc<SharedVitals>,
 }
 
-/// One worker's session, as long as its worker is not lost.
+/// One worker's session, until the worker is lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionVitals {
-    /// The host that the worker is in the run.
+    /// The worker's host in the run.
     pub host: HostId,
     /// The worker's name.
     pub worker: String,
-    /// How long its present connection has been there, real time; `None`: it is not connected.
+    /// Age of its current connection, real time; `None`: it isn't connected.
     pub connected: Option<Duration>,
-    /// How long nothing has been heard of it, real time.
+    /// Time since its last message, real time.
     pub silent: Duration,
 }
 
 #[derive(Debug)]
-struct Shared {
-    /// What the times in it are counted from.
+struct SharedVitals {
+    /// Instant from which its times are counted.
     origin: Instant,
     serves: AtomicBool,
     clock: OnceLock<DilatedClock>,
     punctuality: Arc<Punctuality>,
-    sessions: Mutex<BTreeMap<HostId, Arc<Pulse>>>,
+    sessions: Mutex<BTreeMap<HostId, Arc<SessionHealth>>>,
 }
 
-/// What is known of one session.
+/// State of one session.
 #[derive(Debug)]
-struct Pulse {
+struct SessionHealth {
     worker: String,
-    /// Microseconds since the origin.
+    /// When it connected, in microseconds since the origin.
     connected_us: AtomicU64,
     heard_us: AtomicU64,
 }
 
-/// Says for one session what becomes of it. The session is over when this is dropped.
+/// Updates the vitals of one session, which is removed when this is dropped.
 #[derive(Debug)]
 pub(crate) struct SessionPulse {
-    shared: Arc<Shared>,
+    shared: Arc<SharedVitals>,
     host: HostId,
-    pulse: Arc<Pulse>,
+    pulse: Arc<SessionHealth>,
 }
 
-/// Says that a coordinator serves, until it is dropped.
+/// Marks the coordinator as serving until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Serving {
-    shared: Arc<Shared>,
+pub(crate) struct ServingMark {
+    shared: Arc<SharedVitals>,
 }
 
-impl Shared {
-    fn sessions(&self) -> MutexGuard<'_, BTreeMap<HostId, Arc<Pulse>>> {
+impl SharedVitals {
+    fn sessions(&self) -> MutexGuard<'_, BTreeMap<HostId, Arc<SessionHealth>>> {
         // Nothing is left half done under this lock.
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -82,9 +82,9 @@ impl Shared {
     }
 }
 
-impl Default for Vitals {
+impl Default for CoordinatorVitals {
     fn default() -> Self {
-        let shared = Shared {
+        let shared = SharedVitals {
             origin: Instant::now(),
             serves: AtomicBool::new(false),
             clock: OnceLock::new(),
@@ -95,22 +95,22 @@ impl Default for Vitals {
     }
 }
 
-impl Vitals {
-    /// Whether the coordinator conducts its run: from its start to its end.
+impl CoordinatorVitals {
+    /// Returns whether the coordinator conducts its run.
     #[must_use]
-    pub fn serves(&self) -> bool {
+    pub fn is_serving(&self) -> bool {
         self.shared.serves.load(Ordering::Acquire)
     }
 
-    /// What the run's clock shows, emulated time; `None` before there is one.
+    /// Returns the run's clock, in emulated time; `None` before there is one.
     #[must_use]
-    pub fn now(&self) -> Option<Time> {
-        self.shared.clock.get().map(DilatedClock::now)
+    pub fn clock_now(&self) -> Option<Time> {
+        self.shared.clock.get().map(DilatedClock::show_now)
     }
 
-    /// The sessions of workers that are not lost, in the order of their hosts.
+    /// Returns the sessions of workers that aren't lost, ordered by host.
     #[must_use]
-    pub fn sessions(&self) -> Vec<SessionVitals> {
+    pub fn session_vitals(&self) -> Vec<SessionVitals> {
         let pulses: Vec<_> = {
             let sessions = self.shared.sessions();
             sessions.iter().map(|(host, pulse)| (*host, Arc::clone(pulse))).collect()
@@ -120,7 +120,7 @@ impl Vitals {
             let us = us.load(Ordering::Relaxed);
             (us != NEVER).then(|| Duration::from_micros(now.saturating_sub(us)))
         };
-        let told = |(host, pulse): (HostId, Arc<Pulse>)| SessionVitals {
+        let told = |(host, pulse): (HostId, Arc<SessionHealth>)| SessionVitals {
             host,
             connected: since(&pulse.connected_us),
             silent: since(&pulse.heard_us).unwrap_or_default(),
@@ -129,13 +129,13 @@ impl Vitals {
         pulses.into_iter().map(told).collect()
     }
 
-    /// How long the first step of each write to the log waited until it was durable, real time.
+    /// Returns the delays until the first step of each write to the log was durable, real time.
     #[must_use]
-    pub fn journal(&self) -> DelayHistogram {
+    pub fn journal_delays(&self) -> DelayHistogram {
         self.shared.punctuality.journal.histogram()
     }
 
-    /// How late the clock's alarm rang, real time.
+    /// Returns the delays of the alarm, real time.
     #[must_use]
     pub fn clock_lateness(&self) -> DelayHistogram {
         self.shared.punctuality.clock.histogram()
@@ -145,20 +145,20 @@ impl Vitals {
         &self.shared.punctuality
     }
 
-    /// The run's clock is this one.
-    pub(crate) fn shows(&self, clock: DilatedClock) {
+    /// Sets the run's clock.
+    pub(crate) fn set_clock(&self, clock: DilatedClock) {
         // There is one conductor, and it has one clock.
         let _ = self.shared.clock.set(clock);
     }
 
-    pub(crate) fn serving(&self) -> Serving {
+    pub(crate) fn begin_serving(&self) -> ServingMark {
         self.shared.serves.store(true, Ordering::Release);
-        Serving { shared: Arc::clone(&self.shared) }
+        ServingMark { shared: Arc::clone(&self.shared) }
     }
 
-    /// A session begins, of a worker that is not connected yet.
-    pub(crate) fn session(&self, host: HostId, worker: &str) -> SessionPulse {
-        let pulse = Arc::new(Pulse {
+    /// Adds a session, whose worker isn't connected yet.
+    pub(crate) fn begin_session(&self, host: HostId, worker: &str) -> SessionPulse {
+        let pulse = Arc::new(SessionHealth {
             worker: worker.to_owned(),
             connected_us: AtomicU64::new(NEVER),
             heard_us: AtomicU64::new(self.shared.now_us()),
@@ -169,20 +169,20 @@ impl Vitals {
 }
 
 impl SessionPulse {
-    /// The worker is connected from now on.
-    pub(crate) fn connected(&self) {
+    /// Records that the worker has connected.
+    pub(crate) fn mark_connected(&self) {
         let now = self.shared.now_us();
         self.pulse.connected_us.store(now, Ordering::Relaxed);
         self.pulse.heard_us.store(now, Ordering::Relaxed);
     }
 
-    /// Something came from it.
-    pub(crate) fn heard(&self) {
+    /// Records a message of the worker.
+    pub(crate) fn mark_heard(&self) {
         self.pulse.heard_us.store(self.shared.now_us(), Ordering::Relaxed);
     }
 
-    /// The connection has ended.
-    pub(crate) fn detached(&self) {
+    /// Records that the connection has ended.
+    pub(crate) fn mark_detached(&self) {
         self.pulse.connected_us.store(NEVER, Ordering::Relaxed);
     }
 }
@@ -193,7 +193,7 @@ impl Drop for SessionPulse {
     }
 }
 
-impl Drop for Serving {
+impl Drop for ServingMark {
     fn drop(&mut self) {
         self.shared.serves.store(false, Ordering::Release);
     }
@@ -211,36 +211,38 @@ mod tests {
 
     #[test]
     fn a_session_is_told_of_until_it_ends() {
-        let vitals = Vitals::default();
+        let vitals = CoordinatorVitals::default();
         let beside = vitals.clone();
-        let (late, early) =
-            (vitals.session(HostId::new(7), "w7"), vitals.session(HostId::new(2), "w2"));
-        late.connected();
+        let (late, early) = (
+            vitals.begin_session(HostId::new(7), "w7"),
+            vitals.begin_session(HostId::new(2), "w2"),
+        );
+        late.mark_connected();
         let began = Instant::now();
         later_than(began, Duration::from_millis(2));
-        early.heard();
-        let [first, second] = &beside.sessions()[..] else { panic!("there are two") };
+        early.mark_heard();
+        let [first, second] = &beside.session_vitals()[..] else { panic!("there are two") };
         assert_eq!((first.host, first.worker.as_str()), (HostId::new(2), "w2"));
         assert_eq!(first.connected, None);
         let connected = second.connected.expect("it is connected");
         assert!(connected >= Duration::from_millis(2) && second.silent == connected);
         assert!(first.silent < second.silent, "{first:?} {second:?}");
-        late.detached();
-        assert_eq!(beside.sessions()[1].connected, None);
+        late.mark_detached();
+        assert_eq!(beside.session_vitals()[1].connected, None);
         drop(early);
         assert_eq!(
-            beside.sessions().iter().map(|it| it.host).collect::<Vec<_>>(),
+            beside.session_vitals().iter().map(|it| it.host).collect::<Vec<_>>(),
             [HostId::new(7)]
         );
     }
 
     #[test]
     fn it_serves_for_as_long_as_somebody_says_so() {
-        let vitals = Vitals::default();
-        assert!(!vitals.serves() && vitals.now().is_none());
-        let serving = vitals.serving();
-        assert!(vitals.clone().serves());
+        let vitals = CoordinatorVitals::default();
+        assert!(!vitals.is_serving() && vitals.clock_now().is_none());
+        let serving = vitals.begin_serving();
+        assert!(vitals.clone().is_serving());
         drop(serving);
-        assert!(!vitals.serves());
+        assert!(!vitals.is_serving());
     }
 }

@@ -8,78 +8,83 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use blake3::Hash;
-use dormouse_model::StartTask;
+use dormouse_model::TaskStart;
 use dormouse_tasks::limits::largest_checkpoint;
 use dormouse_tasks::own::{FileRef, OwnProgram};
 use dormouse_units::{Attempt, Bytes, CheckpointSeq, HostId, TaskId};
 
-/// The attempts that hosts were told to run and that have not ended.
+/// Attempts that hosts were told to run and that haven't ended: what a host may store and fetch depends on them.
 #[derive(Debug, Default)]
-pub(crate) struct Assignments {
-    table: Mutex<BTreeMap<TaskId, Assigned>>,
-    /// The programs of the user's own, by their tasks.
+pub(crate) struct AttemptAssignments {
+    table: Mutex<BTreeMap<TaskId, AssignedAttempt>>,
+    /// Users' own programs by task.
     programs: BTreeMap<TaskId, Arc<OwnProgram>>,
 }
 
 #[derive(Clone, Debug)]
-struct Assigned {
+struct AssignedAttempt {
     host: HostId,
     attempt: Attempt,
-    /// The numbers of the checkpoint that it begins with and of those that it goes back to where that one is damaged;
-    /// none: it begins from scratch.
+    /// Numbers of the checkpoint with which it begins and of older ones that it may use if that is damaged; empty: it
+    /// begins from scratch.
     from: BTreeSet<u32>,
-    /// How large its checkpoints may be.
+    /// Largest size of its checkpoints.
     most: Bytes,
-    /// What of contents it has sent since its last checkpoint, in bytes.
+    /// Bytes of contents sent since its last checkpoint.
     sent: u64,
 }
 
-/// Why a host is not given a checkpoint.
+/// Reasons why a host isn't sent a checkpoint.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NotGiven {
-    /// The host was not told to begin with it.
+    /// The host wasn't told to begin with it.
     #[error("{host} may not have checkpoint {number} of {task}: {why}")]
     Refused { host: HostId, task: TaskId, number: u32, why: String },
-    /// Whatever is stored under this number, no worker has said that it is complete.
+    /// No worker has reported that the checkpoint of this number is complete, whatever is stored.
     #[error("the log has no checkpoint {number} of {task}")]
     NotLogged { task: TaskId, number: u32 },
 }
 
-impl Assignments {
-    /// Nobody is told anything yet; these tasks are programs of the user's own.
+impl AttemptAssignments {
+    /// Makes the table without attempts; `programs` are users' own programs by task.
     pub(crate) fn new(programs: BTreeMap<TaskId, Arc<OwnProgram>>) -> Self {
         Self { table: Mutex::default(), programs }
     }
 
-    fn table(&self) -> MutexGuard<'_, BTreeMap<TaskId, Assigned>> {
+    fn table(&self) -> MutexGuard<'_, BTreeMap<TaskId, AssignedAttempt>> {
         // Every change of it is whole, whoever panicked with it.
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A host is told to run an attempt of a task, which ends an earlier one. The log has these checkpoints of the task.
-    pub(crate) fn told(&self, start: &StartTask, logged: impl Iterator<Item = CheckpointSeq>) {
-        let &StartTask { host, attempt, from, memory, .. } = start;
+    /// Records that a host is told to run an attempt, which replaces an earlier one; `logged` are the task's
+    /// checkpoints in the log.
+    pub(crate) fn assign_attempt(
+        &self,
+        start: &TaskStart,
+        logged: impl Iterator<Item = CheckpointSeq>,
+    ) {
+        let &TaskStart { host, attempt, from, memory, .. } = start;
         let newest = from.map_or(0, |(seq, _)| seq.get());
         let from = logged.map(CheckpointSeq::get).filter(|&number| number <= newest).collect();
         let processes = start.seats.cpus.len() as u64;
         let directory = self.programs.get(&start.task).map(|program| program.quota);
         let most = largest_checkpoint(memory, processes, directory.unwrap_or_default());
-        let assigned = Assigned { host, attempt, from, most, sent: 0 };
+        let assigned = AssignedAttempt { host, attempt, from, most, sent: 0 };
         let mut table = self.table();
         if table.get(&start.task).is_none_or(|known| known.attempt < attempt) {
             table.insert(start.task, assigned);
         }
     }
 
-    /// A host is told to run a task once more, for a check: it has the task's inputs and sends what that leaves, of so many bytes
-    /// at most, and no checkpoint.
+    /// Records that a host is told to run a task again for a check: it may fetch the inputs and send outputs of at
+    /// most `most` bytes, but no checkpoint.
     pub(crate) fn told_check(&self, host: HostId, (task, attempt): (TaskId, Attempt), most: Bytes) {
-        let assigned = Assigned { host, attempt, from: BTreeSet::new(), most, sent: 0 };
+        let assigned = AssignedAttempt { host, attempt, from: BTreeSet::new(), most, sent: 0 };
         self.table().insert(task, assigned);
     }
 
-    /// Drops the attempts of these tasks, but for the one of each that goes on, if one does.
-    pub(crate) fn left(&self, tasks: impl Iterator<Item = (TaskId, Option<Attempt>)>) {
+    /// Removes the attempts of these tasks, except the given one of each that continues.
+    pub(crate) fn drop_attempts(&self, tasks: impl Iterator<Item = (TaskId, Option<Attempt>)>) {
         let mut tasks = tasks.peekable();
         if tasks.peek().is_none() {
             return;
@@ -92,11 +97,11 @@ impl Assignments {
         }
     }
 
-    /// Whether a checkpoint of this attempt may come from this host, and how large it may be.
+    /// Checks that this host may store a checkpoint of this attempt; returns its largest size.
     ///
     /// # Errors
     ///
-    /// In words: another host or attempt runs the task, or nobody does.
+    /// Another host or attempt runs the task, or none does.
     pub(crate) fn may_store(
         &self,
         host: HostId,
@@ -107,17 +112,17 @@ impl Assignments {
             other => Err(format!(
                 "{host} may not store a checkpoint of attempt {} of {task}: {}",
                 attempt.get(),
-                who(other)
+                describe_assigned(other)
             )),
         }
     }
 
-    /// Counts a content of so many bytes that this host wants to send for this attempt. It may send what its next
-    /// checkpoint can hold, and as much again for what it leaves in the end.
+    /// Counts a content that a host wants to send for this attempt. It may send as much as its next checkpoint can
+    /// hold, and the same again for its outputs.
     ///
     /// # Errors
     ///
-    /// In words: another host or attempt runs the task, or nobody does; or that is more than it may send.
+    /// Another host or attempt runs the task, or none does; or it has sent too much.
     pub(crate) fn may_send(
         &self,
         host: HostId,
@@ -142,18 +147,18 @@ impl Assignments {
         Ok(())
     }
 
-    /// A checkpoint of a task is stored: what was sent for it counts no more.
-    pub(crate) fn stored(&self, task: TaskId) {
+    /// Resets the count of sent contents of a task, whose checkpoint is stored.
+    pub(crate) fn checkpoint_stored(&self, task: TaskId) {
         if let Some(at) = self.table().get_mut(&task) {
             at.sent = 0;
         }
     }
 
-    /// Whether a content is an input of a task that this host runs.
+    /// Returns whether a content is an input of a task that this host runs.
     ///
     /// # Errors
     ///
-    /// In words: another host runs the task, or nobody does.
+    /// Another host runs the task, or none does.
     pub(crate) fn is_input(
         &self,
         host: HostId,
@@ -165,12 +170,12 @@ impl Assignments {
         Ok(program.is_some_and(|it| it.inputs.iter().any(|input| input.digest == digest)))
     }
 
-    /// The digests and lengths in bytes of these inputs of a task that this host runs.
+    /// Returns the digests and lengths in bytes of these inputs of a task that this host runs.
     ///
     /// # Errors
     ///
-    /// In words: another host runs the task, or nobody does; or one of them is no input of it.
-    pub(crate) fn inputs(
+    /// Another host runs the task, or none does; or one of them isn't its input.
+    pub(crate) fn find_inputs(
         &self,
         host: HostId,
         task: TaskId,
@@ -189,24 +194,25 @@ impl Assignments {
         found.collect()
     }
 
-    /// Whether this host may have contents of a task.
+    /// Checks that this host may fetch contents of a task.
     fn may_have(&self, host: HostId, task: TaskId) -> Result<(), String> {
         match self.table().get(&task) {
             Some(at) if at.host == host => Ok(()),
             other => {
-                let who = who(other);
+                let who = describe_assigned(other);
                 Err(format!("{host} may not have contents of {task}: {who}"))
             }
         }
     }
 
-    /// Whether this host may have this checkpoint of a task: the one that it begins with, or, if that is damaged, an
-    /// older one. Of those the log must have each: a worker may have stored one and never said so, and a task that
-    /// went on from that would be where no log explains.
+    /// Checks that this host may fetch a checkpoint of a task: the one with which it begins, or an older one if that
+    /// is damaged. The log must have an older one: a worker may have stored a checkpoint without reporting it, and a
+    /// task restored from it would be in a state that no log explains.
     ///
     /// # Errors
     ///
-    /// The host does not run the task, or begins it with an older checkpoint or none; or the log has no such one.
+    /// The host doesn't run the task, or begins it with an older checkpoint or none; or the log has no such
+    /// checkpoint.
     pub(crate) fn may_fetch(
         &self,
         host: HostId,
@@ -227,16 +233,18 @@ impl Assignments {
                     (Some(_), None) => " from scratch".to_owned(),
                     (None, _) => String::new(),
                 };
-                let why = format!("{}{from}", who(at));
+                let why = format!("{}{from}", describe_assigned(at));
                 Err(NotGiven::Refused { host, task, number, why })
             }
         }
     }
 }
 
-fn who(assigned: Option<&Assigned>) -> String {
+fn describe_assigned(assigned: Option<&AssignedAttempt>) -> String {
     match assigned {
-        Some(Assigned { host, attempt, .. }) => format!("{host} runs attempt {}", attempt.get()),
+        Some(AssignedAttempt { host, attempt, .. }) => {
+            format!("{host} runs attempt {}", attempt.get())
+        }
         None => "no host runs that attempt".to_owned(),
     }
 }
@@ -247,8 +255,8 @@ mod tests {
 
     use super::*;
 
-    fn start(host: u32, task: u32, attempt: Attempt, from: Option<u32>) -> StartTask {
-        StartTask {
+    fn start(host: u32, task: u32, attempt: Attempt, from: Option<u32>) -> TaskStart {
+        TaskStart {
             host: HostId::new(host),
             seats: Seats::first_free(VmId::new(1)),
             task: TaskId::new(task),
@@ -265,14 +273,14 @@ mod tests {
     }
 
     /// The log has the checkpoint that the attempt begins with, and the first.
-    fn told(all: &Assignments, start: &StartTask) {
+    fn told(all: &AttemptAssignments, start: &TaskStart) {
         let newest = start.from.map(|(seq, _)| seq);
-        all.told(start, newest.into_iter().chain([CheckpointSeq::new(1)]));
+        all.assign_attempt(start, newest.into_iter().chain([CheckpointSeq::new(1)]));
     }
 
     #[test]
     fn only_who_runs_an_attempt_stores_and_only_who_begins_with_it_fetches() {
-        let (all, task) = (Assignments::default(), TaskId::new(7));
+        let (all, task) = (AttemptAssignments::default(), TaskId::new(7));
         let (one, two) = (HostId::new(1), HostId::new(2));
         let first = Attempt::default().next();
         let second = first.next();
@@ -297,12 +305,12 @@ mod tests {
         assert!(all.may_fetch(two, task, 3).is_err() && all.may_fetch(one, task, 2).is_err());
         assert_eq!(all.is_input(two, task, "aa"), Ok(false));
         assert!(all.is_input(one, task, "aa").is_err());
-        all.left([(task, Some(second)), (TaskId::new(8), None)].into_iter());
+        all.drop_attempts([(task, Some(second)), (TaskId::new(8), None)].into_iter());
         assert!(all.may_store(two, (task, second)).is_ok(), "it goes on");
-        all.left([(task, Some(second.next()))].into_iter());
+        all.drop_attempts([(task, Some(second.next()))].into_iter());
         assert!(all.may_store(two, (task, second)).is_err(), "another one does");
         told(&all, &start(2, 7, second, Some(2)));
-        all.left([(task, None)].into_iter());
+        all.drop_attempts([(task, None)].into_iter());
         assert!(
             all.may_store(two, (task, second)).is_err() && all.may_fetch(two, task, 2).is_err(),
             "none does"
@@ -311,7 +319,7 @@ mod tests {
 
     #[test]
     fn what_a_worker_has_stored_and_never_said_is_given_to_nobody() {
-        let (all, task, host) = (Assignments::default(), TaskId::new(7), HostId::new(1));
+        let (all, task, host) = (AttemptAssignments::default(), TaskId::new(7), HostId::new(1));
         let attempt = Attempt::default().next();
         told(&all, &start(1, 7, attempt, Some(3)));
         let may = |number| all.may_fetch(host, task, number);
@@ -343,7 +351,7 @@ mod tests {
             deterministic: false,
         };
         let (task, one) = (TaskId::new(7), HostId::new(1));
-        let all = Assignments::new(BTreeMap::from([(task, Arc::new(program))]));
+        let all = AttemptAssignments::new(BTreeMap::from([(task, Arc::new(program))]));
         let attempt = Attempt::default().next();
         told(&all, &start(1, 7, attempt, None));
         let most = largest_checkpoint(Bytes::ZERO, 1, Bytes::new(50)).get();
@@ -351,7 +359,7 @@ mod tests {
         assert_eq!(all.may_send(one, (task, attempt), 2 * most), Ok(()));
         let no = all.may_send(one, (task, attempt), 1).expect_err("too much");
         assert!(no.contains("since its last checkpoint"), "{no}");
-        all.stored(task);
+        all.checkpoint_stored(task);
         assert_eq!(all.may_send(one, (task, attempt), 1), Ok(()));
         assert!(all.may_send(HostId::new(2), (task, attempt), 1).is_err());
         let input = |digest| all.is_input(one, task, digest);

@@ -10,30 +10,30 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use tonic::Status;
 
-use crate::storage::offsite::{Failure, Offsite};
-use crate::storage::store::{Incoming, Store};
+use crate::storage::offsite::{OffsiteError, OffsiteStore};
+use crate::storage::store::{CheckpointFolder, IncomingCheckpoint};
 use crate::system::objects::ObjectError;
 
-/// How long who asks for a checkpoint waits until it has come, before it is told to ask again.
+/// Time for which a request for a checkpoint waits until it is told to try again.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The fetches that are under way, by task and number of the checkpoint: whoever asks for the same waits for the same.
+/// Fetches under way, by task and number of the checkpoint. Requests for the same checkpoint share one fetch.
 #[derive(Debug, Default)]
-pub(crate) struct Fetches(Mutex<BTreeMap<(u32, u32), Fetch>>);
+pub(crate) struct ActiveFetches(Mutex<BTreeMap<(u32, u32), Fetch>>);
 
-/// What became of a fetch, once it is over.
-type Fetch = watch::Receiver<Option<Result<(), Failure>>>;
+/// Result of a fetch, once it is over.
+type Fetch = watch::Receiver<Option<Result<(), OffsiteError>>>;
 
-impl Fetches {
-    /// Has a checkpoint in the coordinator's folder, which may be in the store of objects alone.
+impl ActiveFetches {
+    /// Fetches a checkpoint into the coordinator's folder, if only the object store has it.
     ///
     /// # Errors
     ///
-    /// There is none, it can't be had now, or it takes so long that it has to be asked for again.
-    pub(crate) async fn bring(
+    /// There is none, it can't be had now, or it takes so long that the request must be repeated.
+    pub(crate) async fn bring_checkpoint(
         &self,
-        store: &Arc<Store>,
-        offsite: &Arc<Offsite>,
+        store: &Arc<CheckpointFolder>,
+        offsite: &Arc<OffsiteStore>,
         (task, number): (u32, u32),
     ) -> Result<(), Status> {
         let mut fetch = self.under_way(store, offsite, (task, number));
@@ -47,14 +47,14 @@ impl Fetches {
             }
         };
         done.unwrap_or_else(|| Err(io::Error::other("its fetch panicked").into()))
-            .map_err(Failure::of_get)
+            .map_err(OffsiteError::of_get)
     }
 
-    /// The fetch of a checkpoint that is under way, or begins now.
+    /// Returns the fetch of a checkpoint that is under way, or begins one.
     fn under_way(
         &self,
-        store: &Arc<Store>,
-        offsite: &Arc<Offsite>,
+        store: &Arc<CheckpointFolder>,
+        offsite: &Arc<OffsiteStore>,
         (task, number): (u32, u32),
     ) -> Fetch {
         // A map of handles is whole, whoever panicked with it.
@@ -64,7 +64,7 @@ impl Fetches {
             let (tell, told) = watch::channel(None);
             let (store, offsite) = (Arc::clone(store), Arc::clone(offsite));
             tokio::spawn(async move {
-                let fetched = fetch(&store, &offsite, task, number).await;
+                let fetched = fetch_checkpoint(&store, &offsite, task, number).await;
                 if let Err(error) = &fetched {
                     tracing::warn!(task, number, ?error, "a checkpoint can't be fetched");
                 }
@@ -77,21 +77,23 @@ impl Fetches {
 }
 
 /// Fetches a checkpoint, after the contents that it refers to.
-async fn fetch(
-    store: &Arc<Store>,
-    offsite: &Arc<Offsite>,
+async fn fetch_checkpoint(
+    store: &Arc<CheckpointFolder>,
+    offsite: &Arc<OffsiteStore>,
     task: u32,
     number: u32,
-) -> Result<(), Failure> {
+) -> Result<(), OffsiteError> {
     let absent = || ObjectError::Absent("there is no such checkpoint".to_owned());
-    let (which, refers) = offsite.checkpoint(task, number).ok_or_else(absent)?;
+    let (which, refers) = offsite.find_checkpoint(task, number).ok_or_else(absent)?;
     for digest in &refers {
         offsite.bring_content(store.contents(), *digest).await?;
     }
     let here = Arc::clone(store);
-    let incoming = offsite.blocking(move || here.receive(task, which, u64::MAX)).await?;
-    let write = |mut incoming: Incoming, data: Bytes| incoming.write(&data).map(|()| incoming);
+    let incoming =
+        offsite.run_blocking(move || here.receive_checkpoint(task, which, u64::MAX)).await?;
+    let write =
+        |mut incoming: IncomingCheckpoint, data: Bytes| incoming.write(&data).map(|()| incoming);
     let incoming = offsite.bring_checkpoint((task, which), incoming, write).await?;
     let here = Arc::clone(store);
-    offsite.blocking(move || here.take_back(task, incoming, &refers)).await
+    offsite.run_blocking(move || here.take_back(task, incoming, &refers)).await
 }

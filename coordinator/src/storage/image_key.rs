@@ -9,64 +9,64 @@ use std::path::Path;
 use dormouse_identity::{ImageKey, write_private};
 
 use crate::CoordinatorError;
-use crate::system::world::Chance;
+use crate::system::world::RandomSource;
 
 /// Name of the secret's file in the output folder; only its owner can read it.
 const FILE: &str = "image-key";
 const BYTES: usize = 32;
 
-/// The secret of a run from which the keys derive by which its workers seal checkpoints, and its coordinator. No worker is
-/// told it.
+/// Secret of a run from which the keys are derived with which its workers and its coordinator seal checkpoints. It is
+/// told to no worker.
 #[derive(Clone, Default)]
 pub(crate) struct ImageSecret(Vec<u8>);
 
 impl ImageSecret {
-    /// The secret of the run in this folder: a new one, or where the run `goes_on` that of which its
-    /// checkpoints are sealed. Of a run that had none what is stored can't be restored any more.
+    /// Reads or makes the secret of the run in this folder: a resumed run (`goes_on`) keeps the one with which its
+    /// checkpoints are sealed. Without it, stored checkpoints can't be restored.
     pub(crate) fn of_run(
         out: &Path,
         goes_on: bool,
-        chance: &Chance,
+        chance: &RandomSource,
     ) -> Result<Self, CoordinatorError> {
         let path = out.join(FILE);
         let made = || match goes_on {
             true => match read(&path)? {
                 Some(kept) => Ok(kept),
-                None => make(&path, chance),
+                None => make_secret(&path, chance),
             },
-            false => make(&path, chance),
+            false => make_secret(&path, chance),
         };
         made().map(Self).map_err(|source| CoordinatorError::Output { path: path.clone(), source })
     }
 
-    /// The bytes of it.
+    /// Returns the secret's bytes.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// The key that this life of this worker is told. It goes by no number of a host: a worker that was welcomed by a coordinator
-    /// which was killed before it wrote so has another number when it comes back.
+    /// Derives the key for a life of a worker. It doesn't depend on the host's number, since a worker that was
+    /// welcomed by a coordinator which was killed before logging that gets another number later.
     pub(crate) fn told_to(&self, life: (&str, u64)) -> [u8; 32] {
         ImageKey::told_to(life, &self.0)
     }
 }
 
-/// The run is over: there is nothing left that it seals.
-pub(crate) fn forget(out: &Path) -> io::Result<()> {
+/// Removes the secret of a run that is over.
+pub(crate) fn forget_secret(out: &Path) -> io::Result<()> {
     match fs::remove_file(out.join(FILE)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
 }
 
-/// The secret is never shown.
+/// Never shows the secret.
 impl fmt::Debug for ImageSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("ImageSecret")
     }
 }
 
-/// The secret that is kept there, if a whole one is.
+/// Reads the secret; `None`: there is no complete one.
 fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let opened = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW).open(path);
     let file = match opened {
@@ -79,10 +79,10 @@ fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     Ok(Some(bytes).filter(|bytes| bytes.len() == BYTES))
 }
 
-/// A new secret, kept there.
-fn make(path: &Path, chance: &Chance) -> io::Result<Vec<u8>> {
+/// Makes a new secret and stores it.
+fn make_secret(path: &Path, chance: &RandomSource) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; BYTES];
-    chance.fill(&mut bytes)?;
+    chance.fill_bytes(&mut bytes)?;
     write_private(path, &bytes)?;
     Ok(bytes)
 }
@@ -97,7 +97,7 @@ mod tests {
     fn a_run_that_goes_on_has_the_same_secret_and_another_run_has_not() {
         let dir = tempfile::tempdir().expect("a folder");
         let key = |goes_on| {
-            ImageSecret::of_run(dir.path(), goes_on, &Chance::System)
+            ImageSecret::of_run(dir.path(), goes_on, &RandomSource::System)
                 .expect("a secret")
                 .bytes()
                 .to_vec()
@@ -112,7 +112,7 @@ mod tests {
         // It was being written when the coordinator was killed: nobody has it.
         fs::write(dir.path().join(FILE), "half").expect("half a key");
         assert_eq!(key(true).len(), BYTES);
-        forget(dir.path()).and_then(|()| forget(dir.path())).expect("it goes, once");
+        forget_secret(dir.path()).and_then(|()| forget_secret(dir.path())).expect("it goes, once");
         assert!(!dir.path().join(FILE).exists());
     }
 }

@@ -19,62 +19,63 @@ use blake3::Hash;
 use bytes::{Bytes, BytesMut};
 use tonic::Status;
 
-use crate::contents::{Contents, Refused, Which};
-use crate::storage::retention::superfluous;
+use crate::contents::{ContentPool, ContentRefusal, Which};
+use crate::storage::retention::find_superfluous;
 use crate::storage::transfers::store_status;
-use crate::system::objects::{Download, ObjectError, Objects, Upload};
-use crate::system::world::Threads;
+use crate::system::objects::{ObjectDownload, ObjectError, ObjectStorage, ObjectUpload};
+use crate::system::world::BlockingThreads;
 
-/// Bytes that are written to the disk at once.
+/// Bytes written to the disk at once.
 const CHUNK: usize = 1 << 20;
-/// Bytes of a content that are read at once.
+/// Bytes of a content read at once.
 const READ: usize = 256 << 10;
-/// The most that a list of a checkpoint's contents has, in bytes.
+/// Largest list of a checkpoint's contents, in bytes.
 const LONGEST_LIST: usize = 2 << 20;
 
-/// The checkpoints of a run in a store of objects.
+/// A run's checkpoints in an object store.
 #[derive(Debug)]
-pub(crate) struct Offsite {
-    objects: Arc<dyn Objects>,
+pub(crate) struct OffsiteStore {
+    objects: Arc<dyn ObjectStorage>,
     run: String,
-    threads: Threads,
-    held: Mutex<Held>,
-    /// Held while contents are sent for a checkpoint, or go with one: none goes that is referred to at that moment.
+    threads: BlockingThreads,
+    held: Mutex<OffsiteObjects>,
+    /// Locked while contents are sent for a checkpoint or removed with one, so that no content is removed that is
+    /// being referred to.
     referring: tokio::sync::Mutex<()>,
 }
 
-/// What the store of objects has of a run.
+/// What the object store has of a run.
 #[derive(Debug, Default)]
-struct Held {
-    /// The checkpoints of each task, with the contents that each refers to.
+struct OffsiteObjects {
+    /// Checkpoints of each task, with the contents that each refers to.
     checkpoints: BTreeMap<u32, BTreeMap<Which, BTreeSet<[u8; 32]>>>,
-    /// The contents, each with its length in bytes.
+    /// Contents, with their lengths in bytes.
     contents: BTreeMap<[u8; 32], u64>,
-    /// The contents that stay until the run is over.
+    /// Contents that stay until the run is over.
     inputs: BTreeSet<[u8; 32]>,
 }
 
-/// Why a checkpoint did not go or come.
+/// Reasons why a checkpoint wasn't stored or fetched.
 #[derive(Clone, Debug)]
-pub(crate) enum Failure {
+pub(crate) enum OffsiteError {
     Object(ObjectError),
     Disk(Arc<io::Error>),
 }
 
-impl From<ObjectError> for Failure {
+impl From<ObjectError> for OffsiteError {
     fn from(error: ObjectError) -> Self {
         Self::Object(error)
     }
 }
 
-impl From<io::Error> for Failure {
+impl From<io::Error> for OffsiteError {
     fn from(error: io::Error) -> Self {
         Self::Disk(Arc::new(error))
     }
 }
 
-impl Failure {
-    /// What a worker hears that sends a checkpoint: it is not stored.
+impl OffsiteError {
+    /// Converts the error for a worker that sends a checkpoint: it isn't stored.
     pub(crate) fn of_put(self) -> Status {
         match self {
             Self::Object(error) => Status::internal(format!("the object store: {error}")),
@@ -82,8 +83,8 @@ impl Failure {
         }
     }
 
-    /// What a worker hears that asks for a checkpoint. Only where it is known not to be there may its task be gone
-    /// on with from an earlier one; else the worker asks again.
+    /// Converts the error for a worker that fetches a checkpoint. Only if the checkpoint is known to be absent may
+    /// its task continue from an earlier one; otherwise the worker tries again.
     pub(crate) fn of_get(self) -> Status {
         match self {
             Self::Object(ObjectError::Absent(why)) => Status::not_found(why),
@@ -93,28 +94,28 @@ impl Failure {
     }
 }
 
-/// A checkpoint on its way to the store of objects, while it comes from its worker. Dropped before
-/// [`Sending::finish`], it leaves nothing there.
+/// A checkpoint on its way to the object store while it arrives from its worker. Dropped before
+/// [`OffsiteUpload::finish_upload`], it leaves nothing there.
 #[derive(Debug)]
-pub(crate) struct Sending {
-    offsite: Arc<Offsite>,
-    upload: Box<dyn Upload>,
+pub(crate) struct OffsiteUpload {
+    offsite: Arc<OffsiteStore>,
+    upload: Box<dyn ObjectUpload>,
     task: u32,
     which: Which,
 }
 
-impl Sending {
-    /// Sends what comes next of it.
-    pub(crate) async fn write(&mut self, data: Bytes) -> Result<(), Failure> {
+impl OffsiteUpload {
+    /// Sends its next bytes.
+    pub(crate) async fn write(&mut self, data: Bytes) -> Result<(), OffsiteError> {
         Ok(self.upload.write(data).await?)
     }
 
-    /// The checkpoint is there once this has succeeded, after all that it refers to.
-    pub(crate) async fn finish(
+    /// Completes the checkpoint, after all contents that it refers to.
+    pub(crate) async fn finish_upload(
         mut self,
-        contents: &Arc<Contents>,
+        contents: &Arc<ContentPool>,
         refers: &[Hash],
-    ) -> Result<(), Failure> {
+    ) -> Result<(), OffsiteError> {
         let Self { offsite, upload, task, which } = &mut self;
         let _referring = match refers {
             [] => None,
@@ -126,44 +127,49 @@ impl Sending {
         let refers: BTreeSet<[u8; 32]> = refers.iter().map(|digest| *digest.as_bytes()).collect();
         if !refers.is_empty() {
             let list: Vec<u8> = refers.iter().flatten().copied().collect();
-            offsite.send(offsite.key("refers", *task, *which), list.into()).await?;
+            offsite.send_object(offsite.object_key("refers", *task, *which), list.into()).await?;
         }
-        upload.finish().await?;
-        offsite.held().checkpoints.entry(*task).or_default().insert(*which, refers);
+        upload.finish_upload().await?;
+        offsite.held_objects().checkpoints.entry(*task).or_default().insert(*which, refers);
         Ok(())
     }
 }
 
-impl Offsite {
-    /// The store of objects of a run, as far as it has anything of it, in which it leaves a note of what this is.
+impl OffsiteStore {
+    /// Opens the object store of a run, lists what it has, and leaves a note there that explains the objects.
     ///
     /// # Errors
     ///
-    /// The store can't be reached, or refuses to be read or written.
+    /// The store can't be reached, or refuses.
     pub(crate) async fn open(
-        objects: Arc<dyn Objects>,
+        objects: Arc<dyn ObjectStorage>,
         run: &str,
-        threads: Threads,
+        threads: BlockingThreads,
     ) -> Result<Arc<Self>, ObjectError> {
         let (held, referring) = (Mutex::default(), tokio::sync::Mutex::default());
         let offsite = Self { objects, run: run.to_owned(), threads, held, referring };
-        let mut found = Held::default();
-        let mut objects = offsite.objects.list(offsite.run.clone()).await?;
+        let mut found = OffsiteObjects::default();
+        let mut objects = offsite.objects.list_objects(offsite.run.clone()).await?;
         // By their names, so that a list is noted after its checkpoint.
         objects.sort();
         for (key, bytes) in objects {
-            offsite.note(&mut found, &key, bytes).await?;
+            offsite.note_object(&mut found, &key, bytes).await?;
         }
         let about = format!(
             "The checkpoints of the Dormouse run {run}, by which it can be resumed; they are removed when it is over.\n"
         );
-        offsite.send(format!("{run}/about"), about.into()).await?;
-        *offsite.held() = found;
+        offsite.send_object(format!("{run}/about"), about.into()).await?;
+        *offsite.held_objects() = found;
         Ok(Arc::new(offsite))
     }
 
-    /// Notes an object that was found.
-    async fn note(&self, found: &mut Held, key: &str, bytes: u64) -> Result<(), ObjectError> {
+    /// Records an object that was listed.
+    async fn note_object(
+        &self,
+        found: &mut OffsiteObjects,
+        key: &str,
+        bytes: u64,
+    ) -> Result<(), ObjectError> {
         let Some(own) = key.strip_prefix(&self.run).and_then(|own| own.strip_prefix('/')) else {
             return Ok(());
         };
@@ -195,9 +201,10 @@ impl Offsite {
         Ok(())
     }
 
-    /// The digests in a list.
+    /// Reads the digests in a list.
     async fn list_at(&self, key: String) -> Result<BTreeSet<[u8; 32]>, ObjectError> {
-        let (mut download, mut list) = (self.objects.download(key.clone()).await?, Vec::new());
+        let (mut download, mut list) =
+            (self.objects.begin_download(key.clone()).await?, Vec::new());
         while let Some(data) = download.next().await? {
             list.extend_from_slice(&data);
             if list.len() > LONGEST_LIST {
@@ -209,12 +216,12 @@ impl Offsite {
         Ok(list.chunks_exact(32).filter_map(|digest| digest.try_into().ok()).collect())
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
+    fn held_objects(&self) -> MutexGuard<'_, OffsiteObjects> {
         // Every change of it is whole, whoever panicked with it.
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn key(&self, kind: &str, task: u32, (number, attempt): Which) -> String {
+    fn object_key(&self, kind: &str, task: u32, (number, attempt): Which) -> String {
         format!("{}/{kind}/{task}/{number}.{attempt}", self.run)
     }
 
@@ -222,38 +229,42 @@ impl Offsite {
         format!("{}/contents/{}", self.run, Hash::from_bytes(*digest).to_hex())
     }
 
-    /// The tasks of which it has checkpoints.
-    pub(crate) fn tasks(&self) -> Vec<u32> {
-        self.held().checkpoints.keys().copied().collect()
+    /// Returns the tasks with checkpoints.
+    pub(crate) fn task_numbers(&self) -> Vec<u32> {
+        self.held_objects().checkpoints.keys().copied().collect()
     }
 
-    /// The checkpoints that it has, with their tasks.
-    pub(crate) fn checkpoints(&self) -> Vec<(u32, Which)> {
-        let held = self.held();
+    /// Returns all checkpoints with their tasks.
+    pub(crate) fn all_checkpoints(&self) -> Vec<(u32, Which)> {
+        let held = self.held_objects();
         let all = held.checkpoints.iter();
         all.flat_map(|(task, of_task)| of_task.keys().map(|which| (*task, *which))).collect()
     }
 
     /// Begins to store a checkpoint.
-    pub(crate) fn begin(self: &Arc<Self>, task: u32, which: Which) -> Sending {
-        let upload = self.objects.upload(self.key("checkpoints", task, which));
-        Sending { offsite: Arc::clone(self), upload, task, which }
+    pub(crate) fn begin_upload(self: &Arc<Self>, task: u32, which: Which) -> OffsiteUpload {
+        let upload = self.objects.begin_upload(self.object_key("checkpoints", task, which));
+        OffsiteUpload { offsite: Arc::clone(self), upload, task, which }
     }
 
-    async fn send(&self, key: String, data: Bytes) -> Result<(), ObjectError> {
-        let mut upload = self.objects.upload(key);
+    async fn send_object(&self, key: String, data: Bytes) -> Result<(), ObjectError> {
+        let mut upload = self.objects.begin_upload(key);
         upload.write(data).await?;
-        upload.finish().await
+        upload.finish_upload().await
     }
 
-    /// Stores a content of the coordinator's that is not there yet.
-    async fn send_content(&self, contents: &Arc<Contents>, digest: Hash) -> Result<(), Failure> {
-        if self.held().contents.contains_key(digest.as_bytes()) {
+    /// Stores a content of the coordinator's, unless it is there.
+    async fn send_content(
+        &self,
+        contents: &Arc<ContentPool>,
+        digest: Hash,
+    ) -> Result<(), OffsiteError> {
+        if self.held_objects().contents.contains_key(digest.as_bytes()) {
             return Ok(());
         }
         let opened = Arc::clone(contents);
-        let mut file = self.blocking(move || opened.open_content(&digest)).await?;
-        let mut upload = self.objects.upload(self.content_key(digest.as_bytes()));
+        let mut file = self.run_blocking(move || opened.open_content(&digest)).await?;
+        let mut upload = self.objects.begin_upload(self.content_key(digest.as_bytes()));
         let mut bytes = 0;
         loop {
             let read = move || {
@@ -261,7 +272,7 @@ impl Offsite {
                 io::Read::read_to_end(&mut io::Read::take(&mut file, READ as u64), &mut data)?;
                 Ok((data, file))
             };
-            let (data, back) = self.blocking(read).await?;
+            let (data, back) = self.run_blocking(read).await?;
             file = back;
             if data.is_empty() {
                 break;
@@ -269,81 +280,83 @@ impl Offsite {
             bytes += data.len() as u64;
             upload.write(data.into()).await?;
         }
-        upload.finish().await?;
-        self.held().contents.insert(*digest.as_bytes(), bytes);
+        upload.finish_upload().await?;
+        self.held_objects().contents.insert(*digest.as_bytes(), bytes);
         Ok(())
     }
 
-    /// Has the files that tasks begin with on both sides, until the run is over.
+    /// Stores the tasks' input files both here and there, until the run is over.
     pub(crate) async fn keep_inputs(
         &self,
-        contents: &Arc<Contents>,
+        contents: &Arc<ContentPool>,
         inputs: BTreeSet<[u8; 32]>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), OffsiteError> {
         for digest in inputs.into_iter().map(Hash::from_bytes) {
-            self.held().inputs.insert(*digest.as_bytes());
+            self.held_objects().inputs.insert(*digest.as_bytes());
             let here = Arc::clone(contents);
-            if self.blocking(move || here.holds(&digest)).await? {
+            if self.run_blocking(move || here.holds_content(&digest)).await? {
                 self.send_content(contents, digest).await?;
-            } else if self.held().contents.contains_key(digest.as_bytes()) {
+            } else if self.held_objects().contents.contains_key(digest.as_bytes()) {
                 self.bring_content(contents, digest).await?;
                 let here = Arc::clone(contents);
-                self.blocking(move || here.keep_as_input(&digest)).await?;
+                self.run_blocking(move || here.keep_as_input(&digest)).await?;
             }
         }
         Ok(())
     }
 
-    /// The checkpoint of a task that has a number, of the latest attempt, with the contents that it refers to.
-    pub(crate) fn checkpoint(&self, task: u32, number: u32) -> Option<(Which, Vec<Hash>)> {
-        let held = self.held();
+    /// Returns the checkpoint of this number of a task's latest attempt, with the contents that it refers to.
+    pub(crate) fn find_checkpoint(&self, task: u32, number: u32) -> Option<(Which, Vec<Hash>)> {
+        let held = self.held_objects();
         let of_task = held.checkpoints.get(&task)?;
         let (which, refers) = of_task.range((number, 0)..=(number, u32::MAX)).last()?;
         Some((*which, refers.iter().copied().map(Hash::from_bytes).collect()))
     }
 
-    /// Fetches a checkpoint; its bytes are written to `incoming`.
+    /// Fetches a checkpoint, and writes it to `incoming`.
     pub(crate) async fn bring_checkpoint<I: Send + 'static>(
         &self,
         (task, which): (u32, Which),
         incoming: I,
         write: fn(I, Bytes) -> io::Result<I>,
-    ) -> Result<I, Failure> {
-        let download = self.objects.download(self.key("checkpoints", task, which)).await?;
-        self.receive(download, incoming, write).await
+    ) -> Result<I, OffsiteError> {
+        let download =
+            self.objects.begin_download(self.object_key("checkpoints", task, which)).await?;
+        self.receive_download(download, incoming, write).await
     }
 
-    /// Fetches a content into the coordinator's folder, if it is not there.
+    /// Fetches a content into the coordinator's folder, unless it is there.
     pub(crate) async fn bring_content(
         &self,
-        contents: &Arc<Contents>,
+        contents: &Arc<ContentPool>,
         digest: Hash,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), OffsiteError> {
         let here = Arc::clone(contents);
-        if self.blocking(move || here.holds(&digest)).await? {
+        if self.run_blocking(move || here.holds_content(&digest)).await? {
             return Ok(());
         }
-        let length = self.held().contents.get(digest.as_bytes()).copied();
+        let length = self.held_objects().contents.get(digest.as_bytes()).copied();
         let absent = || ObjectError::Absent(format!("there is no content {digest}"));
         let length = length.ok_or_else(absent)?;
-        let download = self.objects.download(self.content_key(digest.as_bytes())).await?;
+        let download = self.objects.begin_download(self.content_key(digest.as_bytes())).await?;
         let here = Arc::clone(contents);
-        let incoming = self.blocking(move || here.receive(digest, length)).await?;
-        let write = |mut incoming: crate::contents::Incoming, data: Bytes| {
-            incoming.write(&data).map(|()| incoming).map_err(unlike)
+        let incoming = self.run_blocking(move || here.receive_content(digest, length)).await?;
+        let write = |mut incoming: crate::contents::IncomingContent, data: Bytes| {
+            incoming.write(&data).map(|()| incoming).map_err(unlike_error)
         };
-        let incoming = self.receive(download, incoming, write).await?;
+        let incoming = self.receive_download(download, incoming, write).await?;
         let here = Arc::clone(contents);
-        self.blocking(move || here.finish(incoming).map(drop).map_err(unlike)).await
+        self.run_blocking(move || here.finish_content(incoming).map(drop).map_err(unlike_error))
+            .await
     }
 
-    /// Writes all of a download to what receives it.
-    async fn receive<I: Send + 'static>(
+    /// Writes a download to its receiver.
+    async fn receive_download<I: Send + 'static>(
         &self,
-        mut download: Box<dyn Download>,
+        mut download: Box<dyn ObjectDownload>,
         mut incoming: I,
         write: fn(I, Bytes) -> io::Result<I>,
-    ) -> Result<I, Failure> {
+    ) -> Result<I, OffsiteError> {
         let mut gathered = BytesMut::new();
         loop {
             let data = download.next().await?;
@@ -351,7 +364,7 @@ impl Offsite {
             gathered.extend_from_slice(&data.unwrap_or_default());
             if gathered.len() >= CHUNK || is_last {
                 let chunk = gathered.split().freeze();
-                incoming = self.blocking(move || write(incoming, chunk)).await?;
+                incoming = self.run_blocking(move || write(incoming, chunk)).await?;
             }
             if is_last {
                 return Ok(incoming);
@@ -359,18 +372,19 @@ impl Offsite {
         }
     }
 
-    /// Runs work that blocks, on a thread of the coordinator's world.
-    pub(crate) async fn blocking<T: Send + 'static>(
+    /// Runs blocking work on a thread.
+    pub(crate) async fn run_blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> io::Result<T> + Send + 'static,
-    ) -> Result<T, Failure> {
+    ) -> Result<T, OffsiteError> {
         let done = self.threads.run(work).await;
-        done.map_err(|panic| io::Error::other(panic.to_string()))?.map_err(Failure::from)
+        done.map_err(|panic| io::Error::other(panic.to_string()))?.map_err(OffsiteError::from)
     }
 
-    /// Removes what nobody needs of a task of which a checkpoint has come: this one, unless it is stored on the
-    /// coordinator's side, too; what it makes superfluous in the background. The durable log has the newest one `logged`.
-    pub(crate) async fn settle(
+    /// Removes checkpoints of a task that are no longer needed, after one has arrived: this one, if the coordinator's
+    /// folder has not stored it, and in the background those that it replaces. The newest one in the durable log is
+    /// `logged`.
+    pub(crate) async fn settle_checkpoint(
         self: &Arc<Self>,
         (task, which): (u32, Which),
         is_stored: bool,
@@ -380,35 +394,38 @@ impl Offsite {
             return self.remove(task, BTreeSet::from([which])).await;
         }
         let offsite = Arc::clone(self);
-        tokio::spawn(async move { offsite.prune(task, logged).await });
+        tokio::spawn(async move { offsite.prune_task(task, logged).await });
     }
 
-    /// Removes the checkpoints of a task that nobody needs any more, of which the durable log has this newest one.
-    async fn prune(&self, task: u32, logged: Option<u32>) {
-        let all = self.held().checkpoints.get(&task).map(|all| all.keys().copied().collect());
-        let surplus = superfluous(&all.unwrap_or_default(), logged);
+    /// Removes checkpoints of a task that are no longer needed, the newest one in the durable log being `logged`.
+    async fn prune_task(&self, task: u32, logged: Option<u32>) {
+        let all =
+            self.held_objects().checkpoints.get(&task).map(|all| all.keys().copied().collect());
+        let surplus = find_superfluous(&all.unwrap_or_default(), logged);
         self.remove(task, surplus).await;
     }
 
-    /// Forgets all checkpoints of a task.
-    pub(crate) async fn forget(&self, task: u32) {
-        let all = self.held().checkpoints.get(&task).map(|all| all.keys().copied().collect());
+    /// Removes all checkpoints of a task.
+    pub(crate) async fn forget_task(&self, task: u32) {
+        let all =
+            self.held_objects().checkpoints.get(&task).map(|all| all.keys().copied().collect());
         self.remove(task, all.unwrap_or_default()).await;
     }
 
-    /// Removes checkpoints, and the contents that no other refers to. What can't be removed stays until the run is over.
+    /// Removes checkpoints, and the contents that no other refers to. Those that can't be removed stay until the run
+    /// is over.
     async fn remove(&self, task: u32, which: BTreeSet<Which>) {
         let _referring = self.referring.lock().await;
         let mut keys = Vec::new();
         {
-            let held = &mut *self.held();
+            let held = &mut *self.held_objects();
             let Some(of_task) = held.checkpoints.get_mut(&task) else { return };
             let mut referred = BTreeSet::new();
             for which in which {
                 let Some(refers) = of_task.remove(&which) else { continue };
-                keys.push(self.key("checkpoints", task, which));
+                keys.push(self.object_key("checkpoints", task, which));
                 if !refers.is_empty() {
-                    keys.push(self.key("refers", task, which));
+                    keys.push(self.object_key("refers", task, which));
                 }
                 referred.extend(refers);
             }
@@ -429,24 +446,24 @@ impl Offsite {
         }
     }
 
-    /// Removes all that there is of the run.
+    /// Removes everything of the run.
     ///
     /// # Errors
     ///
-    /// The store can't be reached or refuses: what is left is what begins with the run's name.
+    /// The store can't be reached or refuses: what is left begins with the run's name.
     pub(crate) async fn close(&self) -> Result<(), ObjectError> {
-        *self.held() = Held::default();
-        for (key, _) in self.objects.list(self.run.clone()).await? {
+        *self.held_objects() = OffsiteObjects::default();
+        for (key, _) in self.objects.list_objects(self.run.clone()).await? {
             self.objects.remove(key).await?;
         }
         Ok(())
     }
 }
 
-fn unlike(refused: Refused) -> io::Error {
+fn unlike_error(refused: ContentRefusal) -> io::Error {
     match refused {
-        Refused::Io(error) => error,
-        another @ Refused::Another { .. } => io::Error::other(another.to_string()),
+        ContentRefusal::Io(error) => error,
+        another @ ContentRefusal::Another { .. } => io::Error::other(another.to_string()),
     }
 }
 

@@ -5,17 +5,17 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::contents::Which;
 
-/// How long a stored checkpoint is, as far as the coordinator knows.
+/// Length of a stored checkpoint, as far as the coordinator knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StoredLength {
-    /// It has so many bytes, and refers to nothing beside them.
+    /// This many bytes, with no contents beside them.
     Exactly(u64),
-    /// It has so many bytes, and may refer to contents that were sent apart.
+    /// This many bytes, and possibly contents that were sent separately.
     AtLeast(u64),
 }
 
 impl StoredLength {
-    /// The length of a checkpoint of so many bytes that refers to so many contents.
+    /// Makes the length of a checkpoint of `bytes` bytes that refers to `contents` contents.
     pub(crate) const fn new(bytes: u64, contents: usize) -> Self {
         match contents {
             0 => Self::Exactly(bytes),
@@ -36,7 +36,7 @@ impl StoredLength {
     }
 }
 
-/// The checkpoints of tasks that go on, each from its receipt on, whatever became of it afterwards.
+/// Lengths of all received checkpoints of unfinished tasks, from the receipt on, even if they were removed since.
 #[derive(Debug, Default)]
 pub(crate) struct CheckpointReceipts {
     table: Mutex<BTreeMap<u32, BTreeMap<Which, StoredLength>>>,
@@ -48,27 +48,28 @@ impl CheckpointReceipts {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes a checkpoint of a task before its worker has the receipt.
-    pub(crate) fn note(&self, task: u32, which: Which, length: StoredLength) {
+    /// Records a checkpoint before its worker gets the receipt.
+    pub(crate) fn note_receipt(&self, task: u32, which: Which, length: StoredLength) {
         self.table().entry(task).or_default().insert(which, length);
     }
 
-    /// Notes a checkpoint whose length is not known, unless it is known already.
+    /// Records a checkpoint of unknown length, unless it is known.
     pub(crate) fn note_unmeasured(&self, task: u32, which: Which) {
         let mut table = self.table();
         table.entry(task).or_default().entry(which).or_insert(StoredLength::AtLeast(0));
     }
 
-    /// Forgets the receipts of a task whose checkpoints are needed no more.
-    pub(crate) fn forget(&self, task: u32) {
+    /// Removes the receipts of a task whose checkpoints are no longer needed.
+    pub(crate) fn forget_task(&self, task: u32) {
         self.table().remove(&task);
     }
 
-    /// Compares a checkpoint that a worker reports as stored, and the length that it gives it, with what came.
+    /// Compares a checkpoint that a worker reports as stored, with its reported length, to what was received.
     ///
     /// # Errors
-    /// In words: nothing of it has come, or another length.
-    pub(crate) fn compare(
+    ///
+    /// Nothing was received, or another length.
+    pub(crate) fn compare_length(
         &self,
         task: u32,
         which: Which,
@@ -93,19 +94,20 @@ mod tests {
     #[test]
     fn a_checkpoint_is_there_once_it_has_come_and_as_long_as_it_came() {
         let receipts = CheckpointReceipts::default();
-        let none = receipts.compare(7, (1, 1), Some(0)).expect_err("nothing has come");
+        let none = receipts.compare_length(7, (1, 1), Some(0)).expect_err("nothing has come");
         assert!(none.contains("no part of it was ever stored"), "{none}");
-        receipts.note(7, (1, 1), StoredLength::new(100, 0));
-        receipts.note(7, (2, 1), StoredLength::new(100, 3));
+        receipts.note_receipt(7, (1, 1), StoredLength::new(100, 0));
+        receipts.note_receipt(7, (2, 1), StoredLength::new(100, 3));
         receipts.note_unmeasured(7, (1, 1));
         receipts.note_unmeasured(7, (3, 1));
-        let compare = |number, reported| receipts.compare(7, (number, 1), Some(reported)).is_ok();
+        let compare =
+            |number, reported| receipts.compare_length(7, (number, 1), Some(reported)).is_ok();
         let cases = [(1, 100), (1, 99), (1, 101), (2, 99), (2, 101), (3, 0), (4, 100)];
         let are = cases.map(|(number, reported)| compare(number, reported));
         assert_eq!(are, [true, false, false, false, true, true, false]);
-        assert_eq!(receipts.compare(7, (1, 1), None), Ok(()));
-        assert!(receipts.compare(7, (1, 2), Some(100)).is_err(), "another attempt's");
-        receipts.forget(7);
+        assert_eq!(receipts.compare_length(7, (1, 1), None), Ok(()));
+        assert!(receipts.compare_length(7, (1, 2), Some(100)).is_err(), "another attempt's");
+        receipts.forget_task(7);
         assert!(!compare(1, 100));
     }
 }

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use crate::contents::Which;
 
-/// Checkpoints kept per task of those that the log has: one of them may turn out damaged.
+/// Number of checkpoints in the log that are kept for each task, since one may turn out damaged.
 const KEPT: usize = 3;
 
-/// The checkpoints of a task that nobody needs among these, of which the durable log has this newest one: those of
-/// attempts that were given up, and all but the newest of those that the log has.
-pub(crate) fn superfluous(stored: &BTreeSet<Which>, logged: Option<u32>) -> BTreeSet<Which> {
+/// Returns which of a task's stored checkpoints are no longer needed, the newest one in the durable log being
+/// `logged`: those of attempts that were given up, and older ones of those in the log.
+pub(crate) fn find_superfluous(stored: &BTreeSet<Which>, logged: Option<u32>) -> BTreeSet<Which> {
     let mut surplus = given_up(stored);
     let kept: BTreeSet<_> = stored.difference(&surplus).copied().collect();
     let old = kept.range(..first_unlogged(logged));

@@ -10,44 +10,44 @@ use dormouse_proto::v1;
 use dormouse_units::HostId;
 use serde::Deserialize;
 
-/// Contents of this length and more go by themselves.
+/// Length in bytes from which on contents are sent separately.
 const LARGE: u64 = 64 << 10;
-/// The kind of program of a checkpoint that has a directory and no memory.
+/// Kind of program of a checkpoint with a directory and no memory.
 const DIRECTORY: &str = "directory";
-/// What CRIU writes of every task, as the names of its files begin.
+/// Beginnings of the names of the files that CRIU writes for every task.
 const IMAGES: [&str; 7] =
     ["inventory.img", "pstree.img", "files.img", "core-", "mm-", "pagemap-", "pages-"];
 
-/// The fields of a checkpoint's manifest that the coordinator looks at.
+/// Fields of a checkpoint's manifest that the coordinator checks.
 #[derive(Deserialize)]
-struct Manifest {
-    task: Name,
+struct SealedManifest {
+    task: ManifestTask,
     sequence: u64,
     program: String,
-    progress: Progress,
-    files: Vec<Node>,
-    images: Vec<Image>,
+    progress: ManifestProgress,
+    files: Vec<ManifestNode>,
+    images: Vec<ManifestImage>,
 }
 
 #[derive(Deserialize)]
-struct Name {
+struct ManifestTask {
     run: String,
     task: String,
 }
 
 #[derive(Deserialize)]
-struct Progress {
+struct ManifestProgress {
     attempt: u32,
 }
 
 #[derive(Deserialize)]
-struct Node {
-    kind: Kind,
+struct ManifestNode {
+    kind: ManifestNodeKind,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Kind {
+enum ManifestNodeKind {
     File {
         size: u64,
         blake3: String,
@@ -57,17 +57,18 @@ enum Kind {
 }
 
 #[derive(Deserialize)]
-struct Image {
+struct ManifestImage {
     name: String,
     size: u64,
 }
 
-impl Manifest {
-    /// Whether this is the manifest of a checkpoint, and the length of what follows it in its stream.
+impl SealedManifest {
+    /// Checks that this is the manifest of a checkpoint; returns the length of what follows it in the stream.
     ///
     /// # Errors
-    /// In words: it is of another, or lists nothing that could be restored.
-    fn check(&self, of: &v1::CheckpointRef) -> Result<u64, String> {
+    ///
+    /// It belongs to another checkpoint, or lists nothing that could be restored.
+    fn check_manifest(&self, of: &v1::CheckpointRef) -> Result<u64, String> {
         let Self { task, sequence, program, progress, files, images } = self;
         let is = (&*task.run, &*task.task, *sequence, progress.attempt);
         if is != (&*of.run, &*of.task.to_string(), u64::from(of.checkpoint), of.attempt) {
@@ -84,7 +85,7 @@ impl Manifest {
             }
         }
         let contents = files.iter().filter_map(|node| match &node.kind {
-            Kind::File { size, blake3 } if *size < LARGE => Some((blake3, *size)),
+            ManifestNodeKind::File { size, blake3 } if *size < LARGE => Some((blake3, *size)),
             _ => None,
         });
         let contents: BTreeMap<_, _> = contents.collect();
@@ -93,21 +94,21 @@ impl Manifest {
     }
 }
 
-/// A checkpoint that comes from a host, whose head is held back until all of it is there and right.
-pub(crate) struct Arriving {
+/// A checkpoint that arrives from a host. Its head is held back until everything has arrived and is valid.
+pub(crate) struct ArrivingCheckpoint {
     of: v1::CheckpointRef,
     host: HostId,
-    /// The key of the life of a worker that the host is, and that by which the checkpoint is kept.
+    /// Key of the worker's life, and key with which the checkpoint is stored.
     keys: [ImageKey; 2],
     held_back: Option<Vec<u8>>,
-    /// Bytes that have come, and that there are in all.
+    /// Number of bytes that have arrived, and of all bytes.
     came: u64,
     whole: u64,
 }
 
-impl Arriving {
-    /// The checkpoint `of` what this host, which is this life of a worker, sends in the run with this secret.
-    pub(crate) fn begin(
+impl ArrivingCheckpoint {
+    /// Begins the arrival of the checkpoint `of` from this host, in the run with this secret.
+    pub(crate) fn begin_arrival(
         of: v1::CheckpointRef,
         (host, life): (HostId, (&str, u64)),
         secret: &[u8],
@@ -116,11 +117,12 @@ impl Arriving {
         Self { of, host, keys, held_back: Some(Vec::new()), came: 0, whole: 0 }
     }
 
-    /// Takes the next bytes; those that are to be stored now, the head of them sealed by the coordinator.
+    /// Takes the next bytes; returns those to be stored now, with the head sealed by the coordinator.
     ///
     /// # Errors
-    /// In words: it is no checkpoint, not this one, or not sealed by its host.
-    pub(crate) fn take(&mut self, data: Bytes) -> Result<Bytes, String> {
+    ///
+    /// It is no checkpoint, another one, or not sealed by its host.
+    pub(crate) fn take_bytes(&mut self, data: Bytes) -> Result<Bytes, String> {
         self.came = self.came.saturating_add(data.len() as u64);
         let Some(mut head) = self.held_back.take() else { return Ok(data) };
         head.extend_from_slice(&data);
@@ -135,19 +137,20 @@ impl Arriving {
         if !whole.is_of(of_life) {
             return Err(format!("its seal is not that of {}, which sends it", self.host));
         }
-        let manifest: Manifest = serde_json::from_slice(&whole.manifest)
+        let manifest: SealedManifest = serde_json::from_slice(&whole.manifest)
             .map_err(|error| format!("its manifest can't be read: {error}"))?;
         let length = (head.len() - rest.len()) as u64;
-        self.whole = length.saturating_add(manifest.check(&self.of)?);
+        self.whole = length.saturating_add(manifest.check_manifest(&self.of)?);
         let kept = CheckpointHead::sealed(whole.manifest, kept_by);
         Ok([&kept.to_bytes(), rest].concat().into())
     }
 
-    /// Nothing comes any more.
+    /// Ends the arrival.
     ///
     /// # Errors
-    /// In words: it has more or less than its manifest lists.
-    pub(crate) fn end(&self) -> Result<(), String> {
+    ///
+    /// It has more or fewer bytes than its manifest lists.
+    pub(crate) fn check_end(&self) -> Result<(), String> {
         match (&self.held_back, self.came == self.whole) {
             (None, true) => Ok(()),
             (None, false) => {
@@ -158,11 +161,12 @@ impl Arriving {
     }
 }
 
-/// A stored checkpoint as it is given to this life of a worker: sealed by its key.
+/// Reads a stored checkpoint as it is sent to this life of a worker, sealed with the worker's key.
 ///
 /// # Errors
-/// [`io::ErrorKind::NotFound`] where it is none that this run's coordinator has sealed: an older version stored
-/// it, or somebody has changed it since.
+///
+/// [`io::ErrorKind::NotFound`] if this run's coordinator didn't seal it: an older version stored it, or it was
+/// changed.
 pub(crate) fn sealed_for(
     mut file: File,
     life: (&str, u64),
@@ -221,12 +225,12 @@ mod tests {
         let key = ImageKey::of_life(life, &SECRET);
         let mut stream = CheckpointHead::sealed(manifest.as_bytes().to_vec(), &key).to_bytes();
         stream.extend(vec![7; bytes]);
-        let mut arriving = Arriving::begin(of(), ONE, &SECRET);
+        let mut arriving = ArrivingCheckpoint::begin_arrival(of(), ONE, &SECRET);
         let mut stored = Vec::new();
         for chunk in stream.chunks(100) {
-            stored.extend(arriving.take(Bytes::copy_from_slice(chunk))?);
+            stored.extend(arriving.take_bytes(Bytes::copy_from_slice(chunk))?);
         }
-        arriving.end()?;
+        arriving.check_end()?;
         assert_eq!(stored.len(), stream.len());
         Ok(stored)
     }
@@ -260,15 +264,17 @@ mod tests {
 
     #[test]
     fn a_few_bytes_are_no_checkpoint() {
-        let mut arriving = Arriving::begin(of(), ONE, &SECRET);
-        assert_eq!(arriving.take(Bytes::from_static(b"DORMCKP3")), Ok(Bytes::new()));
-        let no = arriving.end().expect_err("it is none");
+        let mut arriving = ArrivingCheckpoint::begin_arrival(of(), ONE, &SECRET);
+        assert_eq!(arriving.take_bytes(Bytes::from_static(b"DORMCKP3")), Ok(Bytes::new()));
+        let no = arriving.check_end().expect_err("it is none");
         assert!(no.contains("8 bytes"), "{no}");
-        let no = arriving.take(Bytes::from_static(&[0xff; 4])).expect_err("it is none");
+        let no = arriving.take_bytes(Bytes::from_static(&[0xff; 4])).expect_err("it is none");
         assert!(no.contains("4294967295 bytes"), "{no}");
-        let mut other = Arriving::begin(of(), ONE, &SECRET);
-        assert!(other.take(Bytes::from_static(b"no part of it")).is_err());
-        Arriving::begin(of(), ONE, &SECRET).end().expect_err("nothing came");
+        let mut other = ArrivingCheckpoint::begin_arrival(of(), ONE, &SECRET);
+        assert!(other.take_bytes(Bytes::from_static(b"no part of it")).is_err());
+        ArrivingCheckpoint::begin_arrival(of(), ONE, &SECRET)
+            .check_end()
+            .expect_err("nothing came");
     }
 
     #[test]

@@ -9,97 +9,94 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use blake3::Hash;
 
-use crate::contents::{Contents, Which};
+use crate::contents::{ContentPool, Which};
 use crate::log::journal::OnceDurable;
-use crate::storage::offsite::Offsite;
+use crate::storage::offsite::OffsiteStore;
 use crate::storage::receipts::{CheckpointReceipts, StoredLength};
-use crate::storage::retention::{first_unlogged, given_up, superfluous};
-use crate::system::world::{Disk, StoreFile};
+use crate::storage::retention::{find_superfluous, first_unlogged, given_up};
+use crate::system::world::{LogDisk, StoreFile};
 
-/// So many bytes of a checkpoint are written before it is looked again whether the disk has room.
+/// Number of bytes of a checkpoint after which the free disk space is checked again.
 const LOOK_AFTER: u64 = 16 << 20;
-/// Most checkpoints of a task that the log does not have yet: more are refused.
+/// Number of a task's checkpoints that may be newer than the log; more are refused.
 const UNLOGGED: usize = 6;
 
-/// A folder of checkpoints, `<task>/<number>.<attempt>`. Its methods block, but for
-/// [`Store::holds`].
+/// A folder of checkpoints, `<task>/<number>.<attempt>`. Its methods block, except [`CheckpointFolder::may_hold`].
 ///
-/// An attempt that was given up may still be sending when the next one has begun, from an earlier
-/// checkpoint, and both use the same numbers. What an attempt took at or after the point from
-/// which a later one went on is therefore dropped, whichever of them comes last: the numbers that
-/// are stored are of one history.
+/// An attempt that was given up may still be sending when the next one has begun from an earlier checkpoint, and both
+/// use the same numbers. What an attempt took at or after the point from which a later one continued is therefore
+/// dropped, whichever of them arrives last: the stored numbers belong to one history.
 ///
-/// A checkpoint is stored before the log has it. Until that is durable the task is gone on with from the
-/// one before, if its worker is lost or the coordinator is: what is newer than all that the log has takes
-/// the place of none of those.
+/// A checkpoint is stored before the log has it. Until that is durable, the task continues from the one before if its
+/// worker or the coordinator is lost: a checkpoint newer than the log replaces none of those in the log.
 #[derive(Debug)]
-pub(crate) struct Store {
+pub(crate) struct CheckpointFolder {
     root: PathBuf,
-    /// What the checkpoints refer to and don't have in them.
-    contents: Arc<Contents>,
-    /// The same in a store of objects, where the run has one: what is not in the folder is fetched from there.
-    offsite: Option<Arc<Offsite>>,
-    /// Tasks that may have some.
+    /// Contents that the checkpoints refer to.
+    contents: Arc<ContentPool>,
+    /// Copy in an object store, if the run has one: checkpoints that aren't in the folder are fetched from there.
+    offsite: Option<Arc<OffsiteStore>>,
+    /// Tasks that may have checkpoints.
     tasks: Mutex<BTreeSet<u32>>,
-    /// The newest checkpoint of each task that the durable log has.
+    /// Newest checkpoint of each task in the durable log.
     logged: Mutex<BTreeMap<u32, u32>>,
     receipts: CheckpointReceipts,
 }
 
-/// The log has a checkpoint of a task, or goes back to an older one.
+/// Tells the store that the durable log has a newer checkpoint of a task, or went back to an older one.
 #[derive(Debug)]
-pub(crate) struct Logged {
-    pub(crate) store: Arc<Store>,
+pub(crate) struct LoggedCheckpoint {
+    pub(crate) store: Arc<CheckpointFolder>,
     pub(crate) task: u32,
     pub(crate) newest: Option<u32>,
 }
 
-impl OnceDurable for Logged {
-    fn happen(self: Box<Self>) {
+impl OnceDurable for LoggedCheckpoint {
+    fn on_durable(self: Box<Self>) {
         self.store.has_logged(self.task, self.newest);
     }
 }
 
-/// A task that has finished needs its checkpoints no more.
+/// Tells the store that a task has finished, so that its checkpoints are no longer needed.
 #[derive(Debug)]
-pub(crate) struct Forget {
-    pub(crate) store: Arc<Store>,
+pub(crate) struct ForgetTask {
+    pub(crate) store: Arc<CheckpointFolder>,
     pub(crate) task: u32,
 }
 
-impl OnceDurable for Forget {
-    fn happen(self: Box<Self>) {
+impl OnceDurable for ForgetTask {
+    fn on_durable(self: Box<Self>) {
         let Self { store, task } = *self;
         if let Some(offsite) = store.offsite.clone() {
-            tokio::spawn(async move { offsite.forget(task).await });
+            tokio::spawn(async move { offsite.forget_task(task).await });
         }
         let threads = store.contents.world().threads.clone();
-        threads.begin(move || {
-            if let Err(error) = store.forget(task) {
+        threads.begin_work(move || {
+            if let Err(error) = store.forget_task(task) {
                 tracing::warn!(task, %error, "the checkpoints of a task can't be removed");
             }
         });
     }
 }
 
-/// A checkpoint being received. Dropped before [`Incoming::finish`], it leaves nothing.
+/// A checkpoint that is being received. Dropped before [`CheckpointFolder::finish_checkpoint`], it leaves nothing.
 #[derive(Debug)]
-pub(crate) struct Incoming {
+pub(crate) struct IncomingCheckpoint {
     folder: PathBuf,
     which: Which,
     part: PathBuf,
     file: Box<dyn StoreFile>,
-    disk: Arc<dyn Disk>,
+    disk: Arc<dyn LogDisk>,
     bytes: u64,
-    /// The bytes that it has when it is looked again whether the disk has room.
+    /// Number of bytes at which the free disk space is checked next.
     look_at: u64,
     finished: bool,
 }
 
-impl Store {
-    /// The store in this folder, which is made, of checkpoints that refer to these contents. Removed are parts that a
-    /// crash has left, and checkpoints that had been removed and that a power cut has brought back.
-    pub(crate) fn open(root: &Path, contents: Arc<Contents>) -> io::Result<Self> {
+impl CheckpointFolder {
+    /// Opens the store in this folder, which is created if need be; its checkpoints refer to these contents. Partial
+    /// files left by a crash are removed.
+    pub(crate) fn open(root: &Path, contents: Arc<ContentPool>) -> io::Result<Self> {
         let disk = Arc::clone(&contents.world().disk);
         // Memory of tasks is nobody else's to read.
         disk.make_folder(root)?;
@@ -111,11 +108,11 @@ impl Store {
                 tasks.insert(number);
                 for file in fs::read_dir(&task)? {
                     let file = file?.path();
-                    if which(&file).is_none() {
+                    if parse_name(&file).is_none() {
                         disk.remove_file(&file)?;
                     }
                 }
-                let mut stored = stored(&task)?;
+                let mut stored = list_stored(&task)?;
                 let given_up = given_up(&stored.keys().copied().collect());
                 for (_, path) in stored.extract_if(.., |which, _| given_up.contains(which)) {
                     disk.remove_file(&path)?;
@@ -123,7 +120,7 @@ impl Store {
                 for (which, file) in stored {
                     // Nobody has kept what it refers to by its length.
                     let length = StoredLength::AtLeast(fs::metadata(&file)?.len());
-                    receipts.note(number, which, length);
+                    receipts.note_receipt(number, which, length);
                 }
             }
         }
@@ -131,94 +128,99 @@ impl Store {
         Ok(Self { root: root.to_owned(), contents, offsite: None, tasks, logged, receipts })
     }
 
-    /// The same store, which has its checkpoints in a store of objects, too.
-    pub(crate) fn with_offsite(self, offsite: Option<Arc<Offsite>>) -> Self {
-        self.tasks().extend(offsite.iter().flat_map(|offsite| offsite.tasks()));
-        for (task, which) in offsite.iter().flat_map(|offsite| offsite.checkpoints()) {
+    /// Adds a copy in an object store.
+    pub(crate) fn with_offsite(self, offsite: Option<Arc<OffsiteStore>>) -> Self {
+        self.known_tasks().extend(offsite.iter().flat_map(|offsite| offsite.task_numbers()));
+        for (task, which) in offsite.iter().flat_map(|offsite| offsite.all_checkpoints()) {
             self.receipts.note_unmeasured(task, which);
         }
         Self { offsite, ..self }
     }
 
-    /// The store of objects that has the checkpoints, too.
-    pub(crate) const fn offsite(&self) -> Option<&Arc<Offsite>> {
+    /// Returns the copy in an object store.
+    pub(crate) const fn offsite(&self) -> Option<&Arc<OffsiteStore>> {
         self.offsite.as_ref()
     }
 
-    /// The newest checkpoint of a task that the durable log has.
+    /// Returns the newest checkpoint of a task in the durable log.
     pub(crate) fn newest_logged(&self, task: u32) -> Option<u32> {
-        self.logged().get(&task).copied()
+        self.logged_numbers().get(&task).copied()
     }
 
-    fn tasks(&self) -> MutexGuard<'_, BTreeSet<u32>> {
+    fn known_tasks(&self) -> MutexGuard<'_, BTreeSet<u32>> {
         // A set of numbers is whole whoever panicked with it.
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn logged(&self) -> MutexGuard<'_, BTreeMap<u32, u32>> {
+    fn logged_numbers(&self) -> MutexGuard<'_, BTreeMap<u32, u32>> {
         self.logged.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The durable log has this newest checkpoint of a task, or none.
+    /// Records the newest checkpoint of a task in the durable log; `None`: it has none.
     pub(crate) fn has_logged(&self, task: u32, newest: Option<u32>) {
         match newest {
-            Some(newest) => drop(self.logged().insert(task, newest)),
-            None => drop(self.logged().remove(&task)),
+            Some(newest) => drop(self.logged_numbers().insert(task, newest)),
+            None => drop(self.logged_numbers().remove(&task)),
         }
     }
 
-    /// Tasks of which there may be checkpoints.
-    pub(crate) fn held(&self) -> Vec<u32> {
-        self.tasks().iter().copied().collect()
+    /// Returns the tasks that may have checkpoints.
+    pub(crate) fn held_tasks(&self) -> Vec<u32> {
+        self.known_tasks().iter().copied().collect()
     }
 
-    /// Whether there may be a checkpoint of this task.
-    pub(crate) fn holds(&self, task: u32) -> bool {
-        self.tasks().contains(&task)
+    /// Returns whether a task may have a checkpoint.
+    pub(crate) fn may_hold(&self, task: u32) -> bool {
+        self.known_tasks().contains(&task)
     }
 
-    /// The contents that checkpoints refer to.
-    pub(crate) fn contents(&self) -> &Arc<Contents> {
+    /// Returns the contents that checkpoints refer to.
+    pub(crate) fn contents(&self) -> &Arc<ContentPool> {
         &self.contents
     }
 
-    /// The checkpoints that have come.
+    /// Returns the receipts of checkpoints.
     pub(crate) const fn receipts(&self) -> &CheckpointReceipts {
         &self.receipts
     }
 
-    /// Takes a checkpoint that has come, with the contents that it refers to. Its bytes.
+    /// Accepts a received checkpoint with the contents that it refers to; returns its length in bytes.
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::NotFound`] where one of these is not here; [`io::ErrorKind::QuotaExceeded`] where
-    /// there are too many that the log does not have; or the system refuses.
-    pub(crate) fn finish(&self, task: u32, incoming: Incoming, refers: &[Hash]) -> io::Result<u64> {
+    /// [`io::ErrorKind::NotFound`] if one of these isn't here; [`io::ErrorKind::QuotaExceeded`] if too many
+    /// checkpoints are newer than the log; or the system refuses.
+    pub(crate) fn finish_checkpoint(
+        &self,
+        task: u32,
+        incoming: IncomingCheckpoint,
+        refers: &[Hash],
+    ) -> io::Result<u64> {
         let which = incoming.which;
         let _alive = self.contents.keep_alive()?;
         self.contents.keep_for(task, which, refers)?;
-        let logged = self.logged().get(&task).copied();
-        let bytes = incoming.finish(logged)?;
-        self.receipts.note(task, which, StoredLength::new(bytes, refers.len()));
-        let stored = stored(&self.folder(task))?.into_keys().collect();
-        self.contents.retain(task, &stored)?;
+        let logged = self.logged_numbers().get(&task).copied();
+        let bytes = incoming.finish_file(logged)?;
+        self.receipts.note_receipt(task, which, StoredLength::new(bytes, refers.len()));
+        let stored = list_stored(&self.task_folder(task))?.into_keys().collect();
+        self.contents.retain_only(task, &stored)?;
         Ok(bytes)
     }
 
-    /// Takes a checkpoint back that was stored before, with the contents that it refers to.
+    /// Accepts a checkpoint that was stored before, with the contents that it refers to.
     pub(crate) fn take_back(
         &self,
         task: u32,
-        incoming: Incoming,
+        incoming: IncomingCheckpoint,
         refers: &[Hash],
     ) -> io::Result<()> {
         let _alive = self.contents.keep_alive()?;
         self.contents.keep_for(task, incoming.which, refers)?;
-        incoming.place()
+        incoming.place_file()
     }
 
-    /// Whether a checkpoint of a task is in the folder.
-    pub(crate) fn has(&self, task: u32, number: u32) -> io::Result<bool> {
+    /// Returns whether a checkpoint of a task is in the folder.
+    pub(crate) fn has_checkpoint(&self, task: u32, number: u32) -> io::Result<bool> {
         match self.open_checkpoint(task, number) {
             Ok(_) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
@@ -226,7 +228,7 @@ impl Store {
         }
     }
 
-    fn folder(&self, task: u32) -> PathBuf {
+    fn task_folder(&self, task: u32) -> PathBuf {
         self.root.join(task.to_string())
     }
 
@@ -234,53 +236,57 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::StorageFull`] where what is free of the disk is kept for the log; or the system
-    /// refuses.
-    pub(crate) fn receive(&self, task: u32, which: Which, nonce: u64) -> io::Result<Incoming> {
+    /// [`io::ErrorKind::StorageFull`] if the free disk space is reserved for the log; or the system refuses.
+    pub(crate) fn receive_checkpoint(
+        &self,
+        task: u32,
+        which: Which,
+        nonce: u64,
+    ) -> io::Result<IncomingCheckpoint> {
         let _alive = self.contents.keep_alive()?;
         let disk = Arc::clone(&self.contents.world().disk);
         disk.has_room(&self.root)?;
-        self.tasks().insert(task);
-        let folder = self.folder(task);
+        self.known_tasks().insert(task);
+        let folder = self.task_folder(task);
         disk.make_folder(&folder)?;
         let (number, attempt) = which;
         let part = folder.join(format!("{number}.{attempt}.{nonce}.part"));
         let file = disk.create_file(&part)?;
         let (bytes, look_at) = (0, LOOK_AFTER);
-        Ok(Incoming { folder, which, part, file, disk, bytes, look_at, finished: false })
+        Ok(IncomingCheckpoint { folder, which, part, file, disk, bytes, look_at, finished: false })
     }
 
     /// Opens a stored checkpoint.
     pub(crate) fn open_checkpoint(&self, task: u32, number: u32) -> io::Result<File> {
-        let stored = stored(&self.folder(task))?;
+        let stored = list_stored(&self.task_folder(task))?;
         // Of two, one is about to be dropped.
         let latest = stored.range((number, 0)..=(number, u32::MAX)).next_back();
         File::open(latest.ok_or(io::ErrorKind::NotFound)?.1)
     }
 
-    /// Forgets all checkpoints of a task.
-    pub(crate) fn forget(&self, task: u32) -> io::Result<()> {
+    /// Removes all checkpoints of a task.
+    pub(crate) fn forget_task(&self, task: u32) -> io::Result<()> {
         let _alive = self.contents.keep_alive()?;
-        self.tasks().remove(&task);
-        self.logged().remove(&task);
-        self.receipts.forget(task);
-        self.contents.forget(task)?;
-        self.disk().remove_folder(&self.folder(task))
+        self.known_tasks().remove(&task);
+        self.logged_numbers().remove(&task);
+        self.receipts.forget_task(task);
+        self.contents.forget_task(task)?;
+        self.disk().remove_folder(&self.task_folder(task))
     }
 
-    /// Forgets all checkpoints of all tasks, and the folder.
+    /// Removes all checkpoints and the folder.
     pub(crate) fn close(&self) -> io::Result<()> {
-        self.tasks().clear();
+        self.known_tasks().clear();
         self.contents.close()?;
         self.disk().remove_folder(&self.root)
     }
 
-    fn disk(&self) -> &dyn Disk {
+    fn disk(&self) -> &dyn LogDisk {
         &*self.contents.world().disk
     }
 }
 
-impl Incoming {
+impl IncomingCheckpoint {
     pub(crate) fn write(&mut self, data: &[u8]) -> io::Result<()> {
         self.bytes += data.len() as u64;
         if self.bytes >= self.look_at {
@@ -290,18 +296,17 @@ impl Incoming {
         self.file.write_all(data)
     }
 
-    /// The checkpoint exists from now on, whatever becomes of this process; the oldest go of those that the
-    /// log has, and those of attempts that were given up. It may be such a one itself.
+    /// Makes the checkpoint exist, even if this process is killed; removes older ones in the log beyond those that
+    /// are kept, and those of attempts that were given up, which may include this one.
     ///
-    /// It isn't synced: on the disk of the event log, megabytes of images would hold up the log's
-    /// own syncs, and with them every command, for seconds. After a power cut the checksums in
-    /// the checkpoint tell, and the one before is used.
-    fn finish(self, logged: Option<u32>) -> io::Result<u64> {
+    /// It isn't synced: on the disk of the event log, megabytes of images would delay the log's own syncs, and with
+    /// them every command, by seconds. After a power cut its checksums tell, and the one before is used.
+    fn finish_file(self, logged: Option<u32>) -> io::Result<u64> {
         let (which, folder, bytes) = (self.which, self.folder.clone(), self.bytes);
         let disk = Arc::clone(&self.disk);
-        self.place()?;
-        let mut stored = stored(&folder)?;
-        let surplus = superfluous(&stored.keys().copied().collect(), logged);
+        self.place_file()?;
+        let mut stored = list_stored(&folder)?;
+        let surplus = find_superfluous(&stored.keys().copied().collect(), logged);
         for (_, path) in stored.extract_if(.., |which, _| surplus.contains(which)) {
             disk.remove_file(&path)?;
         }
@@ -315,8 +320,8 @@ impl Incoming {
         Ok(bytes)
     }
 
-    /// Gives it its name.
-    fn place(mut self) -> io::Result<()> {
+    /// Renames it to its final name.
+    fn place_file(mut self) -> io::Result<()> {
         let (number, attempt) = self.which;
         self.disk.rename_file(&self.part, &self.folder.join(format!("{number}.{attempt}")))?;
         self.finished = true;
@@ -324,7 +329,7 @@ impl Incoming {
     }
 }
 
-impl Drop for Incoming {
+impl Drop for IncomingCheckpoint {
     fn drop(&mut self) {
         if !self.finished {
             // What can't be removed now is when the store is opened again.
@@ -334,18 +339,18 @@ impl Drop for Incoming {
 }
 
 /// The checkpoints in a task's folder.
-fn stored(folder: &Path) -> io::Result<BTreeMap<Which, PathBuf>> {
+fn list_stored(folder: &Path) -> io::Result<BTreeMap<Which, PathBuf>> {
     let mut stored = BTreeMap::new();
     for file in fs::read_dir(folder)? {
         let path = file?.path();
-        if let Some(which) = which(&path) {
+        if let Some(which) = parse_name(&path) {
             stored.insert(which, path);
         }
     }
     Ok(stored)
 }
 
-fn which(path: &Path) -> Option<Which> {
+fn parse_name(path: &Path) -> Option<Which> {
     let (number, attempt) = path.file_name()?.to_str()?.split_once('.')?;
     Some((number.parse().ok()?, attempt.parse().ok()?))
 }
@@ -360,9 +365,9 @@ mod tests {
 
     use super::*;
 
-    fn open(root: &Path) -> Store {
-        let contents = Contents::open(&root.join("contents")).expect("room");
-        Store::open(&root.join("checkpoints"), Arc::new(contents)).expect("a store")
+    fn open(root: &Path) -> CheckpointFolder {
+        let contents = ContentPool::open(&root.join("contents")).expect("room");
+        CheckpointFolder::open(&root.join("checkpoints"), Arc::new(contents)).expect("a store")
     }
 
     fn names(folder: &Path) -> Vec<String> {
@@ -379,12 +384,12 @@ mod tests {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let store = open(dir.path());
         for number in 8..13 {
-            let mut incoming = store.receive(7, (number, 1), 1).expect("room");
+            let mut incoming = store.receive_checkpoint(7, (number, 1), 1).expect("room");
             incoming.write(&[1, 2]).expect("room");
             incoming.write(&[u8::try_from(number).expect("small")]).expect("room");
-            assert_eq!(incoming.finish(Some(number)).expect("room"), 3);
+            assert_eq!(incoming.finish_file(Some(number)).expect("room"), 3);
         }
-        let torn = store.receive(7, (13, 1), 1).expect("room");
+        let torn = store.receive_checkpoint(7, (13, 1), 1).expect("room");
         drop(torn);
         assert_eq!(names(&dir.path().join("checkpoints/7")), ["10.1", "11.1", "12.1"]);
         let mut bytes = Vec::new();
@@ -392,10 +397,10 @@ mod tests {
         file.read_to_end(&mut bytes).expect("readable");
         assert_eq!(bytes, [1, 2, 12]);
         assert!(store.open_checkpoint(7, 9).is_err());
-        assert!(store.holds(7) && !store.holds(8));
-        store.forget(7).expect("it goes");
-        store.forget(7).expect("it is gone");
-        assert!(!store.holds(7));
+        assert!(store.may_hold(7) && !store.may_hold(8));
+        store.forget_task(7).expect("it goes");
+        store.forget_task(7).expect("it is gone");
+        assert!(!store.may_hold(7));
         assert_eq!(names(&dir.path().join("checkpoints")), [""; 0]);
         store.close().expect("it goes");
         assert_eq!(names(dir.path()), [""; 0]);
@@ -406,20 +411,20 @@ mod tests {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let store = open(dir.path());
         let put = |number, attempt| {
-            let mut incoming = store.receive(7, (number, attempt), 1).expect("room");
+            let mut incoming = store.receive_checkpoint(7, (number, attempt), 1).expect("room");
             incoming.write(&[u8::try_from(attempt).expect("small")]).expect("room");
-            incoming.finish(Some(number)).expect("room");
+            incoming.finish_file(Some(number)).expect("room");
         };
         let names = || names(&dir.path().join("checkpoints/7"));
         for number in 1..4 {
             put(number, 1);
         }
-        let mut late = store.receive(7, (3, 1), 2).expect("room");
+        let mut late = store.receive_checkpoint(7, (3, 1), 2).expect("room");
         late.write(&[1]).expect("room");
         // The second attempt went on from checkpoint 2.
         put(3, 2);
         assert_eq!(names(), ["1.1", "2.1", "3.1.2.part", "3.2"]);
-        late.finish(Some(3)).expect("room");
+        late.finish_file(Some(3)).expect("room");
         put(4, 1);
         assert_eq!(names(), ["1.1", "2.1", "3.2"]);
         let mut bytes = Vec::new();
@@ -438,8 +443,8 @@ mod tests {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let store = open(dir.path());
         let put = |number| {
-            let incoming = store.receive(7, (number, 1), 1).expect("room");
-            store.finish(7, incoming, &[])
+            let incoming = store.receive_checkpoint(7, (number, 1), 1).expect("room");
+            store.finish_checkpoint(7, incoming, &[])
         };
         let names = || {
             let mut names = names(&dir.path().join("checkpoints/7"));
@@ -461,7 +466,7 @@ mod tests {
         store.has_logged(7, Some(5));
         put(9).expect("room");
         assert_eq!(names(), "5.1 6.1 7.1 8.1 9.1");
-        store.forget(7).expect("it goes");
+        store.forget_task(7).expect("it goes");
         for number in 1..4 {
             assert_eq!(put(number).expect("room"), 0);
         }
@@ -474,9 +479,9 @@ mod tests {
         let dir = tempfile::tempdir().expect("a temporary folder");
         for _ in 0..2 {
             let store = open(dir.path());
-            let mut incoming = store.receive(7, (2, 1), 1).expect("room");
+            let mut incoming = store.receive_checkpoint(7, (2, 1), 1).expect("room");
             incoming.write(&[7; 9]).expect("room");
-            assert_eq!(incoming.finish(None).expect("room"), 9);
+            assert_eq!(incoming.finish_file(None).expect("room"), 9);
             assert_eq!(names(&dir.path().join("checkpoints/7")), ["2.1"]);
         }
     }
@@ -486,13 +491,13 @@ mod tests {
     fn a_coordinator_whose_life_is_over_changes_nothing() {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let store = open(dir.path());
-        let put = |number| store.receive(7, (number, 1), 1);
-        store.finish(7, put(1).expect("room"), &[]).expect("room");
+        let put = |number| store.receive_checkpoint(7, (number, 1), 1);
+        store.finish_checkpoint(7, put(1).expect("room"), &[]).expect("room");
         let (late, part) = (put(2).expect("room"), put(3).expect("room"));
         store.contents().end_life();
-        store.finish(7, late, &[]).expect_err("it is over");
+        store.finish_checkpoint(7, late, &[]).expect_err("it is over");
         put(4).expect_err("it is over");
-        store.forget(7).expect_err("it is over");
+        store.forget_task(7).expect_err("it is over");
         drop(part);
         assert_eq!(names(&dir.path().join("checkpoints/7")), ["1.1"]);
     }
@@ -514,10 +519,10 @@ mod tests {
     fn parts_of_a_crash_are_removed_when_it_is_opened_again() {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let store = open(dir.path());
-        store.receive(1, (1, 1), 1).expect("room").finish(None).expect("room");
+        store.receive_checkpoint(1, (1, 1), 1).expect("room").finish_file(None).expect("room");
         fs::write(dir.path().join("checkpoints/1/2.1.77.part"), "half").expect("room");
         let store = open(dir.path());
-        assert!(store.holds(1));
+        assert!(store.may_hold(1));
         assert_eq!(names(&dir.path().join("checkpoints/1")), ["1.1"]);
     }
 
@@ -528,19 +533,19 @@ mod tests {
         let digest = blake3::hash(b"large");
         let take = |number| {
             store.has_logged(7, Some(number));
-            let incoming = store.receive(7, (number, 1), 1).expect("room");
-            store.finish(7, incoming, &[digest])
+            let incoming = store.receive_checkpoint(7, (number, 1), 1).expect("room");
+            store.finish_checkpoint(7, incoming, &[digest])
         };
         let absent = take(1).expect_err("it is not here");
         assert_eq!(absent.kind(), io::ErrorKind::NotFound);
         assert!(store.open_checkpoint(7, 1).is_err());
-        let mut incoming = store.contents().receive(digest, 5).expect("room");
+        let mut incoming = store.contents().receive_content(digest, 5).expect("room");
         incoming.write(b"large").expect("room");
-        store.contents().finish(incoming).expect("it is whole");
+        store.contents().finish_content(incoming).expect("it is whole");
         (2..6).for_each(|number| assert_eq!(take(number).expect("all is here"), 0));
         let kept = dir.path().join("contents/checkpoints/7");
         assert_eq!(names(&kept), ["3.1", "4.1", "5.1"]);
-        store.forget(7).expect("it goes");
+        store.forget_task(7).expect("it goes");
         assert!(!kept.exists());
     }
 }

@@ -17,48 +17,48 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::{Instant, timeout};
 use tonic::Status;
 
-use crate::protocol::given::Given;
+use crate::protocol::given::OutgoingStream;
 use crate::system::session_limits::SessionLimits;
-use crate::system::world::Threads;
+use crate::system::world::BlockingThreads;
 
 /// Bytes of a checkpoint in one message.
 const CHUNK: usize = 256 << 10;
-/// Chunks that are read before a worker wants them.
+/// Number of chunks that are read ahead of a worker.
 const AHEAD: usize = 2;
 /// How long a host may wait for its turn: what it has under way gets on, or is given up.
 const WAIT: Duration = Duration::from_secs(300);
-/// How long a peer may keep a transfer waiting.
+/// Time for which a peer may stall a transfer.
 pub(crate) const STALL: Duration = Duration::from_secs(30);
 
-/// What all transfers share.
+/// State that all transfers share.
 #[derive(Debug)]
-pub(crate) struct Transfers {
-    pool: Pool,
+pub(crate) struct StoreTransfers {
+    pool: StoreThreads,
     hosts: Mutex<BTreeMap<HostId, Arc<Semaphore>>>,
     /// Checkpoints that a host may have under way at once.
     per_host: usize,
 }
 
-/// The threads that work for the store.
+/// Threads that work for the store.
 #[derive(Clone, Debug)]
-struct Pool {
-    threads: Threads,
+struct StoreThreads {
+    threads: BlockingThreads,
     free: Arc<Semaphore>,
 }
 
-impl Transfers {
-    /// Transfers whose files are read and written on these threads, within these limits.
-    pub(crate) fn new(threads: Threads, limits: SessionLimits) -> Self {
-        let pool = Pool { threads, free: Arc::new(Semaphore::new(limits.store_threads)) };
+impl StoreTransfers {
+    /// Makes the state of transfers whose files are read and written on these threads.
+    pub(crate) fn new(threads: BlockingThreads, limits: SessionLimits) -> Self {
+        let pool = StoreThreads { threads, free: Arc::new(Semaphore::new(limits.store_threads)) };
         Self { pool, hosts: Mutex::default(), per_host: limits.transfers }
     }
 
-    /// A host's turn, until what is returned is dropped.
+    /// Takes a host's turn for a transfer, which ends when the permit is dropped.
     ///
     /// # Errors
     ///
-    /// What it has under way does not get on.
-    pub(crate) async fn turn(&self, host: HostId) -> Result<OwnedSemaphorePermit, Status> {
+    /// Its transfers under way make no progress.
+    pub(crate) async fn take_turn(&self, host: HostId) -> Result<OwnedSemaphorePermit, Status> {
         let turns = {
             // A map of counters is whole, whoever panicked with it.
             let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -73,20 +73,20 @@ impl Transfers {
         }
     }
 
-    /// Runs work of the store that blocks.
-    pub(crate) async fn blocking<T: Send + 'static>(
+    /// Runs blocking work of the store.
+    pub(crate) async fn run_blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> io::Result<T> + Send + 'static,
     ) -> Result<T, Status> {
         self.pool.run(work).await
     }
 
-    /// The bytes of a chunk that a host has sent, unpacked.
+    /// Returns the bytes of a chunk from a host, decompressed.
     ///
     /// # Errors
     ///
-    /// It is damaged, or too long.
-    pub(crate) async fn unpacked<C: Carrier + Send + 'static>(
+    /// It is damaged or too long.
+    pub(crate) async fn unpack_chunk<C: Carrier + Send + 'static>(
         &self,
         mut chunk: C,
     ) -> Result<Bytes, Status> {
@@ -97,38 +97,39 @@ impl Transfers {
         unpacked.map_err(|bad| Status::invalid_argument(bad.to_string()))
     }
 
-    /// Gives what there is to read of the store to a host whose turn it is, and which takes packed chunks or does not.
-    pub(crate) fn give<P: Parcel>(
+    /// Streams a file of the store to a host whose turn it is; `takes_packed` says whether the host accepts
+    /// compressed chunks.
+    pub(crate) fn give_parcel<P: ChunkSource>(
         &self,
         parcel: P,
         file: impl Read + Send + 'static,
         (turn, takes_packed): (OwnedSemaphorePermit, bool),
         limits: (Duration, Deadline),
-    ) -> Given<P::Chunk> {
+    ) -> OutgoingStream<P::Chunk> {
         let pool = self.pool.clone();
         let packing = takes_packed.then(Packing::begin);
-        Given::start(AHEAD, Some(turn), move |chunks| async move {
-            give(parcel, (file, packing), &pool, chunks, limits).await
+        OutgoingStream::start_giving(AHEAD, Some(turn), move |chunks| async move {
+            give_chunks(parcel, (file, packing), &pool, chunks, limits).await
         })
     }
 }
 
-/// What is given, in chunks.
-pub(crate) trait Parcel: Send + 'static {
-    /// The message that one chunk of it is.
+/// What is sent in chunks.
+pub(crate) trait ChunkSource: Send + 'static {
+    /// Message of one chunk.
     type Chunk: Carrier + Send + 'static;
 
-    /// What it is, for the log of whoever gives it.
+    /// Returns its name for the sender's log.
     fn name(&self) -> String;
 
-    /// The message with these bytes, which are its next.
-    fn chunk(&mut self, data: Vec<u8>) -> Self::Chunk;
+    /// Makes the message with the next bytes.
+    fn make_chunk(&mut self, data: Vec<u8>) -> Self::Chunk;
 
-    /// All has been given; an error where that was not what it should have been.
-    fn end(self) -> Result<(), Status>;
+    /// Ends the transfer; an error if what was sent was damaged.
+    fn check_end(self) -> Result<(), Status>;
 }
 
-/// A checkpoint that is given; only the first chunk says which it is.
+/// A checkpoint that is being sent; only the first chunk names it.
 #[derive(Debug)]
 pub(crate) struct GivenCheckpoint {
     task: u32,
@@ -142,30 +143,30 @@ impl GivenCheckpoint {
     }
 }
 
-impl Parcel for GivenCheckpoint {
+impl ChunkSource for GivenCheckpoint {
     type Chunk = v1::CheckpointChunk;
 
     fn name(&self) -> String {
         format!("checkpoint {} of task {}", self.number, self.task)
     }
 
-    fn chunk(&mut self, data: Vec<u8>) -> v1::CheckpointChunk {
+    fn make_chunk(&mut self, data: Vec<u8>) -> v1::CheckpointChunk {
         let (checkpoint, contents) = (self.first.take(), Vec::new());
         v1::CheckpointChunk { checkpoint, data: data.into(), contents, unpacked: 0 }
     }
 
-    fn end(self) -> Result<(), Status> {
+    fn check_end(self) -> Result<(), Status> {
         Ok(())
     }
 }
 
-/// The chunks of a checkpoint.
-pub type Download = Given<v1::CheckpointChunk>;
+/// Chunks of a checkpoint for a worker.
+pub type Download = OutgoingStream<v1::CheckpointChunk>;
 
-async fn give<P: Parcel, R: Read + Send + 'static>(
+async fn give_chunks<P: ChunkSource, R: Read + Send + 'static>(
     mut parcel: P,
     (mut file, mut packing): (R, Option<Packing>),
-    pool: &Pool,
+    pool: &StoreThreads,
     chunks: mpsc::Sender<P::Chunk>,
     (stall, deadline): (Duration, Deadline),
 ) -> Result<(), Status> {
@@ -185,7 +186,7 @@ async fn give<P: Parcel, R: Read + Send + 'static>(
         file = back;
         // An empty one is one empty chunk.
         if data.is_empty() && !is_first {
-            return parcel.end();
+            return parcel.check_end();
         }
         is_first = false;
         bytes += data.len() as u64;
@@ -193,7 +194,7 @@ async fn give<P: Parcel, R: Read + Send + 'static>(
         if left.is_zero() {
             return Err(given_up(deadline.missed(bytes)));
         }
-        let mut chunk = parcel.chunk(data);
+        let mut chunk = parcel.make_chunk(data);
         if let Some(mut packs) = packing.take_if(Packing::is_worth) {
             let pack = move || {
                 packs.pack(&mut chunk);
@@ -220,7 +221,7 @@ async fn give<P: Parcel, R: Read + Send + 'static>(
     }
 }
 
-impl Pool {
+impl StoreThreads {
     /// Runs work of the store once a thread is free.
     async fn run<T: Send + 'static>(
         &self,
@@ -274,9 +275,9 @@ mod tests {
         v1::CheckpointRef { run: "r".to_owned(), task: 1, checkpoint: 1, attempt: 1 }
     }
 
-    async fn begun(transfers: &Transfers, bytes: usize, stall: Duration) -> Download {
-        let turn = transfers.turn(HostId::new(0)).await.expect("a turn");
-        transfers.give(
+    async fn begun(transfers: &StoreTransfers, bytes: usize, stall: Duration) -> Download {
+        let turn = transfers.take_turn(HostId::new(0)).await.expect("a turn");
+        transfers.give_parcel(
             GivenCheckpoint::new(reference()),
             file(bytes),
             (turn, false),
@@ -286,7 +287,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_read_comes_whole_and_an_empty_one_is_one_chunk() {
-        let transfers = Transfers::new(Threads::System, SessionLimits::default());
+        let transfers = StoreTransfers::new(BlockingThreads::System, SessionLimits::default());
         for (bytes, chunks) in [(0, 1), (CHUNK, 1), (5 * CHUNK + 1, 6)] {
             let all: Vec<_> = begun(&transfers, bytes, STALL).await.collect().await;
             assert_eq!(all.len(), chunks);
@@ -297,11 +298,12 @@ mod tests {
 
     #[tokio::test]
     async fn what_waits_for_the_wire_is_packed_for_whoever_takes_it_so() {
-        let transfers = Transfers::new(Threads::System, SessionLimits::default());
+        let transfers = StoreTransfers::new(BlockingThreads::System, SessionLimits::default());
         for takes_packed in [true, false] {
-            let turn = transfers.turn(HostId::new(0)).await.expect("a turn");
+            let turn = transfers.take_turn(HostId::new(0)).await.expect("a turn");
             let (of, limits) = (GivenCheckpoint::new(reference()), (STALL, Deadline::begin()));
-            let mut given = transfers.give(of, file(48 * CHUNK), (turn, takes_packed), limits);
+            let mut given =
+                transfers.give_parcel(of, file(48 * CHUNK), (turn, takes_packed), limits);
             let (mut sent, mut unpacked) = (0, 0);
             while let Some(chunk) = given.next().await {
                 // This is the wire's slowness: nothing is waited for.
@@ -319,11 +321,11 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_read_too_slowly_is_given_up_though_it_never_stands_still() {
-        let transfers = Transfers::new(Threads::System, SessionLimits::default());
-        let turn = transfers.turn(HostId::new(0)).await.expect("a turn");
+        let transfers = StoreTransfers::new(BlockingThreads::System, SessionLimits::default());
+        let turn = transfers.take_turn(HostId::new(0)).await.expect("a turn");
         // It may take 50 ms and a quarter of a second for each chunk.
         let limits = (STALL, Deadline::within(Duration::from_millis(50)));
-        let mut slow = transfers.give(
+        let mut slow = transfers.give_parcel(
             GivenCheckpoint::new(reference()),
             file(99 * CHUNK),
             (turn, false),
@@ -345,7 +347,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_not_read_is_given_up_and_says_so_instead_of_seeming_whole() {
-        let transfers = Transfers::new(Threads::System, SessionLimits::default());
+        let transfers = StoreTransfers::new(BlockingThreads::System, SessionLimits::default());
         let stall = Duration::from_millis(20);
         let unread = begun(&transfers, 9 * CHUNK, stall).await;
         // Its reader looks away until it has been given up, which closes the file.

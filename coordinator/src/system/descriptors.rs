@@ -4,23 +4,23 @@ use std::io;
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
-/// The limit that the soft one is raised to at most: some programs that a process starts go through all
-/// descriptors that they might have.
+/// Limit up to which the soft limit is raised: some programs that a process starts go through all descriptors that
+/// they might have.
 const ENOUGH: u64 = 65_536;
-/// The limit that systems have where nobody said another.
+/// Usual limit of systems.
 const USUAL: u64 = 1_024;
 
-/// The number of descriptors that this process may have.
+/// Returns the number of descriptors that this process may have.
 #[must_use]
 pub fn descriptor_limit() -> u64 {
     getrlimit(Resource::RLIMIT_NOFILE).map_or(USUAL, |(soft, _)| soft)
 }
 
-/// Raises the soft limit of descriptors to the hard one, or to 65,536 where that is larger; the limit from now on.
+/// Raises the soft limit of descriptors to the hard one, or to 65,536 if that is larger; returns the new limit.
 ///
 /// # Errors
 ///
-/// The system refuses: the limit is as it was.
+/// The system refuses: the limit is unchanged.
 pub fn raise_descriptor_limit() -> io::Result<u64> {
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
     let wanted = hard.min(ENOUGH);

@@ -8,46 +8,47 @@ use std::pin::Pin;
 
 use bytes::Bytes;
 
-/// The outcome of a call, once the store has answered it, or was given up.
+/// Future of a call's result, which ends when the store has answered or the call was given up.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, ObjectError>> + Send + 'a>>;
 
-/// A store of objects by their keys. Every call is bounded in time and tried again by itself where that can help.
-pub trait Objects: fmt::Debug + Send + Sync {
-    /// The keys that begin with these parts of a path, each with its object's length in bytes.
-    fn list(&self, folder: String) -> Pending<'_, Vec<(String, u64)>>;
+/// An object store. Every call has a time limit, and is repeated by itself where that can help.
+pub trait ObjectStorage: fmt::Debug + Send + Sync {
+    /// Lists the keys below a folder, with their objects' lengths in bytes.
+    fn list_objects(&self, folder: String) -> Pending<'_, Vec<(String, u64)>>;
 
-    /// Begins to store an object, in the place of one that may be there.
-    fn upload(&self, key: String) -> Box<dyn Upload>;
+    /// Begins to store an object, which replaces one of the same key.
+    fn begin_upload(&self, key: String) -> Box<dyn ObjectUpload>;
 
     /// Opens an object.
-    fn download(&self, key: String) -> Pending<'_, Box<dyn Download>>;
+    fn begin_download(&self, key: String) -> Pending<'_, Box<dyn ObjectDownload>>;
 
-    /// Removes an object; one that is not there is as good as removed.
+    /// Removes an object; it is no error if there is none.
     fn remove(&self, key: String) -> Pending<'_, ()>;
 }
 
-/// An object that is being stored. It exists once [`Upload::finish`] has succeeded; dropped before, it leaves nothing.
-pub trait Upload: fmt::Debug + Send {
-    /// Sends its next bytes, or has them sent.
+/// An object that is being stored. It exists once [`ObjectUpload::finish_upload`] has succeeded; dropped before, it
+/// leaves nothing.
+pub trait ObjectUpload: fmt::Debug + Send {
+    /// Sends its next bytes, perhaps later.
     fn write(&mut self, data: Bytes) -> Pending<'_, ()>;
 
-    /// Sends what is left; the object is whole and durable then.
-    fn finish(&mut self) -> Pending<'_, ()>;
+    /// Sends what is left; the object is complete and durable then.
+    fn finish_upload(&mut self) -> Pending<'_, ()>;
 }
 
 /// An object that is being read.
-pub trait Download: Send {
-    /// The next bytes; `None` after the last.
+pub trait ObjectDownload: Send {
+    /// Returns the next bytes; `None` after the last.
     fn next(&mut self) -> Pending<'_, Option<Bytes>>;
 }
 
-/// Why a store of objects did not do what it was asked. Each says where and what to do, in one line.
+/// Errors of an object store, each with the place and the remedy in one line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ObjectError {
     /// There is no such object.
     #[error("{0}")]
     Absent(String),
-    /// The store can't be reached, or does not answer in time.
+    /// The store can't be reached, or doesn't answer in time.
     #[error("{0}")]
     Unreachable(String),
     /// The store refuses.

@@ -10,24 +10,24 @@ use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-/// How many have come. There is one who listens, for as long as the process lives: were there one
-/// for each run, nobody's would be those that come between two runs.
+/// Number of signals so far. One task listens for as long as the process lives: with one for each run, signals
+/// between two runs would be lost.
 static HEARD: Mutex<Option<watch::Receiver<u32>>> = Mutex::new(None);
 
-/// Signals that come within so long of the one before are the same wish: `timeout` and some supervisors send one to a process and
-/// to its group. Whoever means a second one takes longer.
+/// Time within which a further signal counts as the same wish: `timeout` and some supervisors send a signal both to a
+/// process and to its group.
 const ECHO: Duration = Duration::from_millis(250);
 
-/// SIGINT and SIGTERM, one after the other, from the first that came since anybody asked for them:
-/// a process that was told to end before a run begins is told in that run, too.
+/// SIGINT and SIGTERM of this process, one after the other, from the first one on: a signal that arrives before a run
+/// begins still stops that run.
 #[derive(Debug)]
-pub struct Signals {
+pub struct ProcessSignals {
     heard: watch::Receiver<u32>,
     taken: u32,
 }
 
-impl Signals {
-    /// Those of this process.
+impl ProcessSignals {
+    /// Returns the signals of this process.
     ///
     /// # Errors
     ///
@@ -36,18 +36,18 @@ impl Signals {
         let mut listens = HEARD.lock().unwrap_or_else(PoisonError::into_inner);
         let heard = match &*listens {
             Some(heard) => heard.clone(),
-            None => listens.insert(listen()?).clone(),
+            None => listens.insert(listen_signals()?).clone(),
         };
         Ok(Self { heard, taken: 0 })
     }
 
-    /// Whether one has come.
+    /// Returns whether a signal has arrived.
     #[must_use]
-    pub fn any(&self) -> bool {
+    pub fn any_came(&self) -> bool {
         *self.heard.borrow() > 0
     }
 
-    /// Waits for the next one. Not to wait any longer loses none.
+    /// Waits for the next signal. Dropping the future loses none.
     pub async fn next(&mut self) {
         let taken = self.taken;
         if self.heard.wait_for(|heard| *heard > taken).await.is_err() {
@@ -58,8 +58,8 @@ impl Signals {
     }
 }
 
-/// Listens from when this returns on.
-fn listen() -> io::Result<watch::Receiver<u32>> {
+/// Starts to listen; signals count once this has returned.
+fn listen_signals() -> io::Result<watch::Receiver<u32>> {
     let runtime = Builder::new_current_thread().enable_io().build()?;
     let (mut interrupt, mut terminate) = {
         let _inside = runtime.enter();
@@ -83,7 +83,7 @@ fn listen() -> io::Result<watch::Receiver<u32>> {
     Ok(heard)
 }
 
-/// Whether a signal that comes now says again what the one before has said.
+/// Returns whether a signal that arrives now repeats the one before.
 fn is_echo(before: Option<Instant>, now: Instant) -> bool {
     before.is_some_and(|before| now.saturating_duration_since(before) < ECHO)
 }

@@ -19,43 +19,42 @@ use tokio::task::JoinError;
 use tokio::time::Instant;
 
 use crate::system::disk;
-use crate::system::objects::Objects;
+use crate::system::objects::ObjectStorage;
 use crate::system::session_limits::SessionLimits;
-use crate::time::outage::{MachineTime, micros};
+use crate::time::outage::{MachineTime, to_micros};
 
-/// The surroundings of one coordinator. Clones share them.
+/// Disk, clocks, threads and random numbers of one coordinator: the system's, or simulated ones. Clones share them.
 #[derive(Clone, Debug)]
-pub struct World {
-    /// The disk that has the run's folder.
-    pub disk: Arc<dyn Disk>,
-    /// The wall clock.
+pub struct CoordinatorWorld {
+    /// Disk of the run's folder.
+    pub disk: Arc<dyn LogDisk>,
+    /// Wall clock.
     pub wall: WallClock,
-    /// The threads on which work that blocks is done.
-    pub threads: Threads,
-    /// The source of random numbers.
-    pub chance: Chance,
+    /// Threads for blocking work.
+    pub threads: BlockingThreads,
+    /// Source of random numbers.
+    pub chance: RandomSource,
     /// The store of objects that has the run's checkpoints beside its folder, if it is to have one.
-    pub objects: Option<Arc<dyn Objects>>,
+    pub objects: Option<Arc<dyn ObjectStorage>>,
     /// Bounds on what may be under way between the coordinator and a worker.
     pub limits: SessionLimits,
 }
 
 /// A disk, as far as faults of it matter to a run: what is written for the run goes through it, so that a simulation
 /// knows what is durable, and a coordinator whose process is dead writes nothing more.
-pub trait Disk: fmt::Debug + Send + Sync {
-    /// Opens the file of a log to be written.
+pub trait LogDisk: fmt::Debug + Send + Sync {
+    /// Opens a log file for writing.
     ///
     /// # Errors
     ///
     /// The system refuses.
     fn open(&self, path: &Path, options: &OpenOptions) -> io::Result<Box<dyn LogFile>>;
 
-    /// Whether something other than the log may still be written at this path.
+    /// Checks that something other than the log may be written at this path.
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::StorageFull`] where what is free is kept for the log; or the system says nothing of
-    /// the disk.
+    /// [`io::ErrorKind::StorageFull`] if the free disk space is reserved for the log; or the system doesn't tell it.
     fn has_room(&self, path: &Path) -> io::Result<()>;
 
     /// Creates a file of the store where there is none, which its owner alone may read.
@@ -103,7 +102,7 @@ impl StoreFile for File {}
 #[derive(Debug)]
 struct SystemDisk;
 
-impl Disk for SystemDisk {
+impl LogDisk for SystemDisk {
     fn open(&self, path: &Path, options: &OpenOptions) -> io::Result<Box<dyn LogFile>> {
         open_file(path, options)
     }
@@ -144,67 +143,67 @@ fn unless_absent(removed: io::Result<()>) -> io::Result<()> {
 /// A wall clock.
 #[derive(Clone, Debug)]
 pub enum WallClock {
-    /// The clock of the system.
+    /// The system's clock.
     System,
-    /// One that shows so many microseconds since 1970, until it is set.
+    /// A clock that stands at this number of microseconds since 1970 until it is set.
     Shown(Arc<AtomicU64>),
-    /// One that goes on with the runtime's time.
+    /// A clock that runs with the runtime's time.
     Running {
-        /// The instant from which on it goes.
+        /// Instant since which it runs.
         since: Instant,
-        /// The time that it showed then, microseconds since 1970; whoever changes that sets the clock.
+        /// Its time at that instant, in microseconds since 1970; changing it sets the clock.
         from: Arc<AtomicU64>,
     },
 }
 
-/// The threads on which work that blocks is done.
+/// Threads for blocking work.
 #[derive(Clone, Debug)]
-pub enum Threads {
-    /// On threads of the runtime.
+pub enum BlockingThreads {
+    /// Threads of the runtime.
     System,
     /// In place.
     InPlace {
         /// Microseconds from the request for a piece of work until whoever asked hears that it is done.
         takes: Arc<AtomicU64>,
         /// Draws behind how many of those that are ready the work is done, and heard of, at the same instant.
-        turns: Chance,
+        turns: RandomSource,
     },
 }
 
 /// A source of random numbers.
 #[derive(Clone, Debug)]
-pub enum Chance {
-    /// Random numbers of the system.
+pub enum RandomSource {
+    /// The system's random numbers.
     System,
-    /// The numbers of a stream, of which so many were drawn.
+    /// A reproducible stream of random numbers.
     Stream {
-        /// The seed of the stream.
+        /// Seed of the stream.
         seed: u64,
-        /// The number of draws from it.
+        /// Number of draws from the stream.
         drawn: Arc<AtomicU64>,
     },
 }
 
-impl Default for World {
+impl Default for CoordinatorWorld {
     fn default() -> Self {
         Self {
             disk: Arc::new(SystemDisk),
             wall: WallClock::System,
-            threads: Threads::System,
-            chance: Chance::System,
+            threads: BlockingThreads::System,
+            chance: RandomSource::System,
             objects: None,
             limits: SessionLimits::default(),
         }
     }
 }
 
-impl World {
-    /// Creates the log at this path, on this disk.
+impl CoordinatorWorld {
+    /// Creates the log at this path.
     pub(crate) fn create_log(&self, path: &Path) -> Result<LogWriter, dormouse_log::LogError> {
         LogWriter::create_on(path, &|path, options| self.disk.open(path, options))
     }
 
-    /// Opens the log at this path, of which so many bytes are whole, on this disk.
+    /// Opens the log at this path, of which `length` bytes are intact.
     pub(crate) fn reopen_log(
         &self,
         path: &Path,
@@ -213,58 +212,58 @@ impl World {
         LogWriter::reopen_on(path, length, &|path, options| self.disk.open(path, options))
     }
 
-    /// The CPU time that this process has used; none where it is the simulation's.
+    /// Returns the CPU time that this process has used; zero in a simulation.
     pub(crate) fn own_cpu(&self) -> Duration {
         match self.threads {
-            Threads::System => clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID)
+            BlockingThreads::System => clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID)
                 .map(Duration::from)
                 .unwrap_or_default(),
-            Threads::InPlace { .. } => Duration::ZERO,
+            BlockingThreads::InPlace { .. } => Duration::ZERO,
         }
     }
 
-    /// What the clocks of this machine show.
+    /// Returns what the clocks of this machine show.
     pub(crate) fn machine_time(&self) -> MachineTime {
-        let boot = match (&self.wall, self.machine()) {
+        let boot = match (&self.wall, self.machine_name()) {
             (WallClock::System, boot) if !boot.is_empty() => Some(boot),
             _ => None,
         };
         let since_boot = boot.and_then(|boot| {
-            let us = micros(clock_gettime(ClockId::CLOCK_BOOTTIME).ok()?.into());
+            let us = to_micros(clock_gettime(ClockId::CLOCK_BOOTTIME).ok()?.into());
             Some(BootClock { boot, us })
         });
         MachineTime { unix_us: self.wall.unix_us(), since_boot }
     }
 
-    /// The machine, as its kernel names it since it was booted; empty where nobody says.
-    pub(crate) fn machine(&self) -> String {
+    /// Returns the machine's name with the id of its current boot; empty if unknown.
+    pub(crate) fn machine_name(&self) -> String {
         match self.threads {
-            Threads::System => {
+            BlockingThreads::System => {
                 let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
                 id.unwrap_or_default().trim().to_owned()
             }
-            Threads::InPlace { .. } => "simulated".to_owned(),
+            BlockingThreads::InPlace { .. } => "simulated".to_owned(),
         }
     }
 }
 
 impl WallClock {
-    /// Microseconds since 1970.
+    /// Returns the microseconds since 1970.
     pub(crate) fn unix_us(&self) -> u64 {
         match self {
             Self::System => {
-                micros(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
+                to_micros(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
             }
             Self::Shown(us) => us.load(Ordering::Relaxed),
             Self::Running { since, from } => {
-                from.load(Ordering::Relaxed).saturating_add(micros(since.elapsed()))
+                from.load(Ordering::Relaxed).saturating_add(to_micros(since.elapsed()))
             }
         }
     }
 }
 
-impl Threads {
-    /// Does work that blocks.
+impl BlockingThreads {
+    /// Runs blocking work and returns its result.
     ///
     /// # Errors
     ///
@@ -278,16 +277,16 @@ impl Threads {
             Self::InPlace { takes, turns } => {
                 // A process can be killed before its work is done, and after that, before anybody hears of it.
                 let half = Duration::from_micros(takes.load(Ordering::Relaxed)) / 2;
-                pause(half, turns).await;
+                pause_for(half, turns).await;
                 let done = work();
-                pause(half, turns).await;
+                pause_for(half, turns).await;
                 Ok(done)
             }
         }
     }
 
-    /// Begins work that blocks, whose end nobody waits for.
-    pub(crate) fn begin(&self, work: impl FnOnce() + Send + 'static) {
+    /// Begins blocking work without waiting for its end.
+    pub(crate) fn begin_work(&self, work: impl FnOnce() + Send + 'static) {
         match self {
             Self::System => drop(tokio::task::spawn_blocking(work)),
             Self::InPlace { .. } => {
@@ -301,28 +300,28 @@ impl Threads {
 /// Most turns of others that work in place lets pass.
 const MOST_TURNS: u64 = 4;
 
-async fn pause(time: Duration, turns: &Chance) {
+async fn pause_for(time: Duration, turns: &RandomSource) {
     if !time.is_zero() {
         tokio::time::sleep(time).await;
     }
-    for _ in 0..turns.number().unwrap_or(0) % MOST_TURNS {
+    for _ in 0..turns.draw_number().unwrap_or(0) % MOST_TURNS {
         tokio::task::yield_now().await;
     }
 }
 
-impl Chance {
-    /// A stream of numbers from its beginning.
+impl RandomSource {
+    /// Makes a stream of random numbers at its beginning.
     #[must_use]
-    pub fn stream(seed: u64) -> Self {
+    pub fn seeded_stream(seed: u64) -> Self {
         Self::Stream { seed, drawn: Arc::default() }
     }
 
-    /// Fills a buffer.
+    /// Fills a buffer with random bytes.
     ///
     /// # Errors
     ///
     /// The system has no random numbers.
-    pub(crate) fn fill(&self, bytes: &mut [u8]) -> Result<(), getrandom::Error> {
+    pub(crate) fn fill_bytes(&self, bytes: &mut [u8]) -> Result<(), getrandom::Error> {
         match self {
             Self::System => getrandom::fill(bytes),
             Self::Stream { seed, drawn } => {
@@ -335,14 +334,14 @@ impl Chance {
         }
     }
 
-    /// A number of 64 bits.
+    /// Draws a random 64-bit number.
     ///
     /// # Errors
     ///
     /// The system has no random numbers.
-    pub(crate) fn number(&self) -> Result<u64, getrandom::Error> {
+    pub(crate) fn draw_number(&self) -> Result<u64, getrandom::Error> {
         let mut bytes = [0; 8];
-        self.fill(&mut bytes)?;
+        self.fill_bytes(&mut bytes)?;
         Ok(u64::from_le_bytes(bytes))
     }
 }
@@ -353,19 +352,23 @@ mod tests {
 
     #[test]
     fn a_stream_is_the_same_from_its_beginning_and_goes_on() {
-        let (one, other) = (Chance::stream(7), Chance::stream(7));
-        let numbers = |chance: &Chance| [0, 0].map(|_: u8| chance.number().expect("a number"));
+        let (one, other) = (RandomSource::seeded_stream(7), RandomSource::seeded_stream(7));
+        let numbers =
+            |chance: &RandomSource| [0, 0].map(|_: u8| chance.draw_number().expect("a number"));
         let first = numbers(&one);
         assert_eq!(first, numbers(&other));
         assert_ne!(first[0], first[1]);
         assert_ne!(first, numbers(&one.clone()), "a clone goes on where it is");
-        assert_ne!(first, numbers(&Chance::stream(8)));
+        assert_ne!(first, numbers(&RandomSource::seeded_stream(8)));
     }
 
     #[tokio::test(start_paused = true)]
     async fn work_in_place_takes_as_long_as_it_is_said_to() {
         let after = Arc::new(AtomicU64::new(0));
-        let threads = Threads::InPlace { takes: Arc::clone(&after), turns: Chance::stream(1) };
+        let threads = BlockingThreads::InPlace {
+            takes: Arc::clone(&after),
+            turns: RandomSource::seeded_stream(1),
+        };
         let began = tokio::time::Instant::now();
         assert_eq!(threads.run(|| 3).await.expect("no panic"), 3);
         assert_eq!(began.elapsed(), Duration::ZERO);

@@ -3,38 +3,38 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Upper bounds of the buckets, microseconds; whatever is longer is in a last one.
+/// Upper bounds of the histogram's buckets, in microseconds; longer delays are in a last one.
 const BOUNDS_US: [u64; 12] = [
     500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000,
     2_500_000,
 ];
 
-/// Counts delays. Nobody waits for anybody: each number is an atomic of its own.
+/// Counters of delays. Adding and reading never block, as each counter is atomic.
 #[derive(Debug, Default)]
-pub(crate) struct Delays {
+pub(crate) struct DelayCounts {
     buckets: [AtomicU64; BOUNDS_US.len() + 1],
     sum_us: AtomicU64,
     last_us: AtomicU64,
     worst_us: AtomicU64,
 }
 
-/// The delays measured so far.
+/// Histogram of the delays measured so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DelayHistogram {
-    /// Upper bound of each bucket and the number of delays in it alone; `None`: no bound.
+    /// Upper bound of each bucket, and the number of delays in it alone; `None`: no bound.
     pub buckets: Vec<(Option<Duration>, u64)>,
-    /// All delays together.
+    /// Sum of all delays.
     pub sum: Duration,
-    /// The latest; `None` before the first.
+    /// Latest delay; `None` before the first.
     pub last: Option<Duration>,
-    /// The longest; `None` before the first.
+    /// Longest delay; `None` before the first.
     pub worst: Option<Duration>,
 }
 
-impl Delays {
-    /// Something took so long.
-    pub(crate) fn add(&self, took: Duration) {
-        let us = micros(took);
+impl DelayCounts {
+    /// Adds a delay.
+    pub(crate) fn add_delay(&self, took: Duration) {
+        let us = to_micros(took);
         let bucket = BOUNDS_US.partition_point(|bound| *bound < us);
         self.sum_us.fetch_add(us, Ordering::Relaxed);
         self.last_us.store(us, Ordering::Relaxed);
@@ -43,12 +43,12 @@ impl Delays {
         self.buckets[bucket].fetch_add(1, Ordering::Release);
     }
 
-    /// The longest, in microseconds.
+    /// Returns the longest delay in microseconds.
     pub(crate) fn worst_us(&self) -> u64 {
         self.worst_us.load(Ordering::Relaxed)
     }
 
-    /// What was measured by now.
+    /// Returns the histogram of now.
     pub(crate) fn histogram(&self) -> DelayHistogram {
         let bounds = BOUNDS_US.map(|us| Some(Duration::from_micros(us)));
         let counts = self.buckets.iter().map(|count| count.load(Ordering::Acquire));
@@ -65,14 +65,14 @@ impl Delays {
 }
 
 impl DelayHistogram {
-    /// Number of delays.
+    /// Returns the number of delays.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.buckets.iter().map(|(_, count)| count).sum()
     }
 }
 
-fn micros(span: Duration) -> u64 {
+fn to_micros(span: Duration) -> u64 {
     u64::try_from(span.as_micros()).unwrap_or(u64::MAX)
 }
 
@@ -82,11 +82,11 @@ mod tests {
 
     #[test]
     fn a_delay_is_in_the_first_bucket_whose_bound_it_does_not_pass() {
-        let delays = Delays::default();
+        let delays = DelayCounts::default();
         let none = delays.histogram();
         assert_eq!((none.count(), none.last, none.worst), (0, None, None));
         for us in [500, 501, 7_000, 2_500_001, 3_000] {
-            delays.add(Duration::from_micros(us));
+            delays.add_delay(Duration::from_micros(us));
         }
         let seen = delays.histogram();
         let of = |us: u64| {

@@ -5,32 +5,32 @@ use std::time::Duration;
 use dormouse_model::{BootClock, Event};
 use dormouse_units::{Span, Speedup, Time};
 
-/// A time of the real clock in microseconds.
-pub(crate) fn micros(real: Duration) -> u64 {
+/// Converts a real time to microseconds.
+pub(crate) fn to_micros(real: Duration) -> u64 {
     u64::try_from(real.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// The run's clock beside the wall clock, as its log has it last.
+/// Last recorded relation of the run's clock to the clocks of its coordinator's machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Anchor {
+pub(crate) struct ClockAnchor {
     shows: Time,
     machine: MachineTime,
     hold: Duration,
 }
 
-/// What the clocks of the coordinator's machine show at one moment.
+/// Clocks of the coordinator's machine at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct MachineTime {
-    /// The wall clock, microseconds since 1970.
+    /// Wall clock, in microseconds since 1970.
     pub(crate) unix_us: u64,
-    /// The clock that nobody sets, where the machine has one.
+    /// Clock since boot, which nobody sets, if the machine has one.
     pub(crate) since_boot: Option<BootClock>,
 }
 
 impl MachineTime {
-    /// The time that has passed since an `earlier` moment: by the clock that nobody sets, where the machine has not been booted
-    /// since. A wall clock that was set back stood still.
-    fn since(&self, earlier: &Self) -> Duration {
+    /// Returns the time since an `earlier` moment: by the clock since boot unless the machine was rebooted. A wall
+    /// clock that was set back counts as having stood still.
+    fn time_since(&self, earlier: &Self) -> Duration {
         let us = match (&self.since_boot, &earlier.since_boot) {
             (Some(now), Some(then)) if now.boot == then.boot => now.us.saturating_sub(then.us),
             _ => self.unix_us.saturating_sub(earlier.unix_us),
@@ -39,26 +39,26 @@ impl MachineTime {
     }
 }
 
-/// What a run goes on with.
+/// State of the run's clock at a resume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Back {
-    /// What its clock shows.
+pub(crate) struct ResumedClock {
+    /// Time that it shows.
     pub(crate) at: Time,
-    /// The emulated time since its last step.
+    /// Emulated time since the run's last step.
     pub(crate) outage: Span,
-    /// The real time since its clock was last said.
+    /// Real time since the clock was last recorded.
     pub(crate) away: Duration,
 }
 
-impl Back {
-    /// A log that does not say what the wall clock showed: the run's clock stood still.
-    pub(crate) const fn unknown(last: Time) -> Self {
+impl ResumedClock {
+    /// Makes the state for a log without a wall clock: the run's clock stood still.
+    pub(crate) const fn unknown_outage(last: Time) -> Self {
         Self { at: last, outage: Span::ZERO, away: Duration::ZERO }
     }
 }
 
-impl Anchor {
-    /// What an event says, if it says that.
+impl ClockAnchor {
+    /// Reads the relation from an event, if that records it.
     pub(crate) fn from_event(event: &Event) -> Option<Self> {
         match event {
             Event::Clock { shows, unix_us, hold_real_us, since_boot } => Some(Self {
@@ -70,13 +70,18 @@ impl Anchor {
         }
     }
 
-    /// What the run, whose last step is of `last`, goes on with at this time of its machine: its
-    /// VMs went on for as long as their workers kept them without a coordinator, and no longer.
-    pub(crate) fn back(&self, last: Time, machine: &MachineTime, speedup: Speedup) -> Back {
-        let away = machine.since(&self.machine);
-        let at = self.shows + speedup.emulated(away.min(self.hold));
+    /// Computes the state of the clock of a run that is resumed now, whose last step was at `last`: its VMs went on
+    /// for as long as their workers kept them without a coordinator.
+    pub(crate) fn resume_clock(
+        &self,
+        last: Time,
+        machine: &MachineTime,
+        speedup: Speedup,
+    ) -> ResumedClock {
+        let away = machine.time_since(&self.machine);
+        let at = self.shows + speedup.to_emulated(away.min(self.hold));
         let at = at.max(last);
-        Back { at, outage: at.since(last), away }
+        ResumedClock { at, outage: at.since(last), away }
     }
 }
 
@@ -84,16 +89,16 @@ impl Anchor {
 mod tests {
     use super::*;
 
-    const SPEEDUP: Speedup = Speedup::times(30);
+    const SPEEDUP: Speedup = Speedup::times_real(30);
 
-    fn anchor(since_boot: Option<BootClock>) -> Anchor {
+    fn anchor(since_boot: Option<BootClock>) -> ClockAnchor {
         let shows = Time::from_secs(100);
         let (unix_us, hold_real_us) = (1_000_000_000, 5_000_000);
-        Anchor::from_event(&Event::Clock { shows, unix_us, hold_real_us, since_boot })
+        ClockAnchor::from_event(&Event::Clock { shows, unix_us, hold_real_us, since_boot })
             .expect("it says so")
     }
 
-    fn in_seconds(back: Back) -> (u64, u64, u64) {
+    fn in_seconds(back: ResumedClock) -> (u64, u64, u64) {
         (back.at.as_micros() / 1_000_000, back.outage.as_micros() / 1_000_000, back.away.as_secs())
     }
 
@@ -102,7 +107,7 @@ mod tests {
         let anchor = anchor(None);
         let back = |last, after_us: u64| {
             let machine = MachineTime { unix_us: 1_000_000_000 + after_us, since_boot: None };
-            in_seconds(anchor.back(Time::from_secs(last), &machine, SPEEDUP))
+            in_seconds(anchor.resume_clock(Time::from_secs(last), &machine, SPEEDUP))
         };
         assert_eq!(back(100, 3_000_000), (190, 90, 3));
         // Steps after the clock was last said.
@@ -112,9 +117,9 @@ mod tests {
         // The wall clock was set back, or steps were made since.
         assert_eq!(back(130, 0), (130, 0, 0));
         let set_back = MachineTime { unix_us: 5, since_boot: None };
-        let early = anchor.back(Time::from_secs(130), &set_back, SPEEDUP);
-        assert_eq!(early, Back::unknown(Time::from_secs(130)));
-        assert_eq!(Anchor::from_event(&Event::Begin), None);
+        let early = anchor.resume_clock(Time::from_secs(130), &set_back, SPEEDUP);
+        assert_eq!(early, ResumedClock::unknown_outage(Time::from_secs(130)));
+        assert_eq!(ClockAnchor::from_event(&Event::Begin), None);
     }
 
     #[test]
@@ -124,7 +129,7 @@ mod tests {
         let anchor = anchor(since_boot("this boot", 700));
         let back = |unix_s: u64, since_boot| {
             let machine = MachineTime { unix_us: unix_s * 1_000_000, since_boot };
-            in_seconds(anchor.back(Time::from_secs(100), &machine, SPEEDUP))
+            in_seconds(anchor.resume_clock(Time::from_secs(100), &machine, SPEEDUP))
         };
         // Three seconds have passed, whether it was set a day ahead or back.
         assert_eq!(back(1_000 + 86_400, since_boot("this boot", 703)), (190, 90, 3));

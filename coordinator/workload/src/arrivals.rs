@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use dormouse_model::{After, Submission};
+use dormouse_model::{JobPredecessors, Submission};
 use dormouse_units::{Span, Time};
 
 use crate::SwfJob;
@@ -59,7 +59,7 @@ pub fn scale_arrivals(
         None => None,
         Some(after) => {
             let think = scaled(after.think)?;
-            Some(Arc::new(After { jobs: after.jobs.clone(), think }))
+            Some(Arc::new(JobPredecessors { jobs: after.jobs.clone(), think }))
         }
     };
     Ok(Submission { submitted, after, ..job })
@@ -95,7 +95,7 @@ pub fn least_makespan(jobs: &[Submission], machine: u32) -> Span {
     let (followers, others): (Vec<_>, Vec<_>) = jobs.iter().partition(|job| job.after.is_some());
     let mut ends = BTreeMap::new();
     let mut end = |job: &Submission| {
-        let of = |after: &After| {
+        let of = |after: &JobPredecessors| {
             let last = after.jobs.iter().filter_map(|number| ends.get(number).copied()).max();
             last.map(|last: Time| last + after.think)
         };
@@ -121,7 +121,8 @@ mod tests {
 
     fn job(submitted_s: u64, processes: u32, runtime_s: u64) -> Submission {
         let runtime = Span::from_secs(runtime_s);
-        let (submitted, usage) = (Time::from_secs(submitted_s), Usage::each(vec![Ppm::ONE]));
+        let (submitted, usage) =
+            (Time::from_secs(submitted_s), Usage::each_process(vec![Ppm::ONE]));
         let (number, estimate, memory) = (1, runtime, Bytes::ZERO);
         Submission {
             number,

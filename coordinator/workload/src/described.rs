@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use dormouse_cloud::Burstable;
+use dormouse_cloud::BurstableTerms;
 use dormouse_model::Submission;
 use dormouse_units::{Bytes, Ppm, Span};
 use schemars::JsonSchema;
@@ -25,7 +25,7 @@ pub struct BatchWorkload {
     pub memory_per_processor: Option<Bytes>,
     /// Rates at which the machine earns CPU credits; `None`: its processors always have full speed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub burstable: Option<Burstable>,
+    pub burstable: Option<BurstableTerms>,
     /// The offered load, reached by scaling the times between submissions; `None`: they stay as
     /// they are.
     pub load: Option<f64>,

@@ -1,22 +1,22 @@
 //! Distributions that the models draw from, on a seeded stream.
 
-use dormouse_units::Stream;
+use dormouse_units::RandomStream;
 
 /// A standard normal draw (Box and Muller 1958).
-pub(crate) fn normal(stream: &mut Stream) -> f64 {
-    let radius = libm::sqrt(-2.0 * libm::log(1.0 - stream.unit()));
-    radius * libm::cos(std::f64::consts::TAU * stream.unit())
+pub(crate) fn normal(stream: &mut RandomStream) -> f64 {
+    let radius = libm::sqrt(-2.0 * libm::log(1.0 - stream.draw_unit()));
+    radius * libm::cos(std::f64::consts::TAU * stream.draw_unit())
 }
 
 /// An exponential draw with this mean.
-pub(crate) fn exponential(mean: f64, stream: &mut Stream) -> f64 {
-    -mean * libm::log(1.0 - stream.unit())
+pub(crate) fn exponential(mean: f64, stream: &mut RandomStream) -> f64 {
+    -mean * libm::log(1.0 - stream.draw_unit())
 }
 
 /// A gamma draw with this shape and scale (Marsaglia and Tsang 2000).
-pub(crate) fn gamma(shape: f64, scale: f64, stream: &mut Stream) -> f64 {
+pub(crate) fn gamma(shape: f64, scale: f64, stream: &mut RandomStream) -> f64 {
     if shape < 1.0 {
-        let boost = libm::pow(1.0 - stream.unit(), 1.0 / shape);
+        let boost = libm::pow(1.0 - stream.draw_unit(), 1.0 / shape);
         return boost * gamma(shape + 1.0, scale, stream);
     }
     let d = shape - 1.0 / 3.0;
@@ -24,7 +24,7 @@ pub(crate) fn gamma(shape: f64, scale: f64, stream: &mut Stream) -> f64 {
     loop {
         let x = normal(stream);
         let v = (1.0 + c * x).powi(3);
-        let u = 1.0 - stream.unit();
+        let u = 1.0 - stream.draw_unit();
         if v > 0.0 && libm::log(u) < 0.5 * x * x + d - d * v + d * libm::log(v) {
             return d * v * scale;
         }
@@ -68,9 +68,9 @@ pub(crate) fn gamma_cdf(shape: f64, scale: f64, x: f64) -> f64 {
 }
 
 /// Shuffles in place (Fisher and Yates).
-pub(crate) fn shuffle<T>(items: &mut [T], stream: &mut Stream) {
+pub(crate) fn shuffle<T>(items: &mut [T], stream: &mut RandomStream) {
     for n in (1..items.len()).rev() {
-        items.swap(n, stream.below(n + 1));
+        items.swap(n, stream.draw_below(n + 1));
     }
 }
 
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn gamma_draws_have_their_mean_and_variance() {
-        let mut stream = Stream::new(1, "test", 0);
+        let mut stream = RandomStream::new(1, "test", 0);
         for (shape, scale) in [(0.5, 2.0), (4.2, 0.94), (312.0, 0.03)] {
             let draws: Vec<f64> = (0..40_000).map(|_| gamma(shape, scale, &mut stream)).collect();
             let mean = draws.iter().sum::<f64>() / 40_000.0;

@@ -1,7 +1,7 @@
 //! Rules that assign CPU usage to jobs, since no log has it.
 
 use dormouse_model::Submission;
-use dormouse_units::{Ppm, Stream, Usage};
+use dormouse_units::{Ppm, RandomStream, Usage};
 
 /// How CPU usage is assigned to the processes of a job (section 3.1 of the MEASY paper):
 /// the process of a one-process job uses all of its processor; each process of a larger
@@ -36,7 +36,7 @@ impl UsageRule {
             Usage::FULL
         } else {
             let mut stream = self.usage_stream(&submission);
-            Usage::each((0..submission.processes).map(|_| self.draw(&mut stream)).collect())
+            Usage::each_process((0..submission.processes).map(|_| self.draw(&mut stream)).collect())
         };
         Submission { usage, ..submission }
     }
@@ -57,13 +57,13 @@ impl UsageRule {
         submission.processes <= 1 || self.low >= Ppm::ONE
     }
 
-    fn usage_stream(&self, submission: &Submission) -> Stream {
-        Stream::new(self.seed, "cpu-usage", submission.number)
+    fn usage_stream(&self, submission: &Submission) -> RandomStream {
+        RandomStream::new(self.seed, "cpu-usage", submission.number)
     }
 
-    fn draw(&self, stream: &mut Stream) -> Ppm {
+    fn draw(&self, stream: &mut RandomStream) -> Ppm {
         let width = self.high.get().saturating_sub(self.low.get()) as usize + 1;
-        let above = u32::try_from(stream.below(width)).unwrap_or_default();
+        let above = u32::try_from(stream.draw_below(width)).unwrap_or_default();
         Ppm::new(self.low.get() + above)
     }
 }

@@ -1,6 +1,6 @@
 //! Means of amounts, such as times, costs and counts, whose intervals never go below zero.
 
-use dormouse_units::Stream;
+use dormouse_units::RandomStream;
 use statrs::distribution::{ContinuousCDF as _, Normal};
 
 use crate::estimate::{Estimate, jackknife, student975};
@@ -74,11 +74,11 @@ pub(crate) fn middle_of_resamples(
     n: usize,
     statistic: impl Fn(&[usize]) -> f64,
 ) -> Option<(f64, f64)> {
-    let mut chance = Stream::new(1, "resamples of amounts", n as u64);
+    let mut chance = RandomStream::new(1, "resamples of amounts", n as u64);
     let mut places = vec![0; n];
     let mut all = Vec::with_capacity(RESAMPLES);
     for _ in 0..RESAMPLES {
-        places.fill_with(|| chance.below(n));
+        places.fill_with(|| chance.draw_below(n));
         all.extend(Some(statistic(&places)).filter(|x| x.is_finite()));
     }
     if all.len() * 20 < RESAMPLES * 19 {
@@ -134,11 +134,11 @@ mod tests {
     /// few cover somewhat less (Hesterberg's figure 6), Student's too.
     #[test]
     fn intervals_of_skewed_amounts_cover_their_mean_about_as_often_as_they_say() {
-        let mut chance = Stream::new(3, "skewed", 0);
+        let mut chance = RandomStream::new(3, "skewed", 0);
         let mut covered = 0;
         for _ in 0..400 {
             let mut draw = || -> f64 {
-                let log = -(1.0 - chance.unit()).ln();
+                let log = -(1.0 - chance.draw_unit()).ln();
                 log * log / 2.0
             };
             let samples: Vec<f64> = (0..8).map(|_| draw()).collect();

@@ -25,7 +25,7 @@ impl<K: Copy + Ord + Into<u32>, V> ById<K, V> {
 
     /// Position of an id; as an error, the position where it would have to be.
     #[inline]
-    fn place(&self, id: K) -> Result<usize, usize> {
+    fn find_place(&self, id: K) -> Result<usize, usize> {
         let number = id.into() as usize;
         if self.0.get(number).is_some_and(|(there, _)| *there == id) {
             return Ok(number);
@@ -50,24 +50,24 @@ impl<K: Copy + Ord + Into<u32>, V> ById<K, V> {
     #[must_use]
     #[inline]
     pub fn get(&self, id: &K) -> Option<&V> {
-        self.place(*id).ok().map(|place| &self.0[place].1)
+        self.find_place(*id).ok().map(|place| &self.0[place].1)
     }
 
     /// The value of an id, to be changed.
     #[inline]
     pub fn get_mut(&mut self, id: &K) -> Option<&mut V> {
-        self.place(*id).ok().map(|place| &mut self.0[place].1)
+        self.find_place(*id).ok().map(|place| &mut self.0[place].1)
     }
 
     /// Whether the map has this id.
     #[must_use]
     pub fn contains_key(&self, id: &K) -> bool {
-        self.place(*id).is_ok()
+        self.find_place(*id).is_ok()
     }
 
     /// Puts in the value of an id; returns the former value, if there was one.
     pub fn insert(&mut self, id: K, value: V) -> Option<V> {
-        match self.place(id) {
+        match self.find_place(id) {
             Ok(place) => Some(std::mem::replace(&mut self.0[place].1, value)),
             Err(place) => {
                 self.0.insert(place, (id, value));
@@ -78,7 +78,7 @@ impl<K: Copy + Ord + Into<u32>, V> ById<K, V> {
 
     /// Takes an id out of the map; returns its value, if there was one.
     pub fn remove(&mut self, id: &K) -> Option<V> {
-        self.place(*id).ok().map(|place| self.0.remove(place).1)
+        self.find_place(*id).ok().map(|place| self.0.remove(place).1)
     }
 
     /// Keeps only the entries for which `keep` is true.

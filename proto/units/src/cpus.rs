@@ -12,10 +12,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// many times.
 #[derive(Clone, Default, JsonSchema)]
 #[schemars(description = "The vCPU of each process of a task, in the order of its processes.")]
-pub struct Cpus(#[schemars(with = "Vec<u32>")] List);
+pub struct Cpus(#[schemars(with = "Vec<u32>")] CpuList);
 
 #[derive(Clone, Default)]
-enum List {
+enum CpuList {
     #[default]
     None,
     One([u32; 1]),
@@ -28,9 +28,9 @@ impl Deref for Cpus {
     #[inline]
     fn deref(&self) -> &[u32] {
         match &self.0 {
-            List::None => &[],
-            List::One(cpu) => cpu,
-            List::Several(cpus) => cpus,
+            CpuList::None => &[],
+            CpuList::One(cpu) => cpu,
+            CpuList::Several(cpus) => cpus,
         }
     }
 }
@@ -39,9 +39,9 @@ impl From<&[u32]> for Cpus {
     #[inline]
     fn from(cpus: &[u32]) -> Self {
         Self(match cpus {
-            [] => List::None,
-            [cpu] => List::One([*cpu]),
-            several => List::Several(several.into()),
+            [] => CpuList::None,
+            [cpu] => CpuList::One([*cpu]),
+            several => CpuList::Several(several.into()),
         })
     }
 }

@@ -20,7 +20,7 @@ impl Credits {
 
     /// `n` whole credits.
     #[must_use]
-    pub const fn whole(n: u64) -> Self {
+    pub const fn whole_credits(n: u64) -> Self {
         Self(n * Self::ONE.0)
     }
 

@@ -6,7 +6,7 @@ impl Span {
     /// Seconds with as many decimals as there are, at most six: `1.500001`.
     #[must_use]
     pub fn exact_seconds(self) -> String {
-        decimal(self.as_micros(), 6)
+        decimal_text(self.as_micros(), 6)
     }
 }
 
@@ -16,12 +16,12 @@ impl Money {
     pub fn exact_dollars(self) -> String {
         let nanos = self.as_nanos();
         let sign = if nanos < 0 { "-" } else { "" };
-        format!("{sign}{}", decimal(nanos.unsigned_abs(), 9))
+        format!("{sign}{}", decimal_text(nanos.unsigned_abs(), 9))
     }
 }
 
 /// Decimal text of `n` · 10^-`digits`, without padding.
-fn decimal(n: u64, digits: u32) -> String {
+fn decimal_text(n: u64, digits: u32) -> String {
     let scale = 10_u64.pow(digits);
     let (whole, below) = (n / scale, n % scale);
     if below == 0 {

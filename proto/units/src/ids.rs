@@ -172,7 +172,7 @@ impl TypeName {
 
     /// The name of the type without its zone.
     #[must_use]
-    pub fn anywhere(&self) -> &str {
+    pub fn without_zone(&self) -> &str {
         self.0.rsplit_once('@').map_or(&self.0, |(name, _)| name)
     }
 }

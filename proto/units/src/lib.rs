@@ -32,13 +32,13 @@ pub use ids::{
     VmId, ZoneName,
 };
 pub use money::{Money, ParsePriceError, Price};
-pub use named::twice;
+pub use named::find_repeated;
 pub use pattern::is_like;
 pub use printable::{one_line, printable};
 pub use seat::{Mode, Seats, Tier};
 pub use share::Ppm;
 pub use speedup::Speedup;
-pub use stream::Stream;
+pub use stream::RandomStream;
 pub use time::{ParseSpanError, Span, Time};
 pub use usage::Usage;
 pub use window::Window;

@@ -106,7 +106,7 @@ impl Price {
     /// This part of the price.
     #[must_use]
     pub fn part(self, part: Ppm) -> Self {
-        Self(part.scale(self.0))
+        Self(part.scale_number(self.0))
     }
 
     /// Cost of `span` at this price, rounded down to a nano-dollar.

@@ -2,7 +2,7 @@
 
 /// The first number that a list of numbers below `bound` names for the second time.
 #[must_use]
-pub fn twice(list: &[u32], bound: usize) -> Option<u32> {
+pub fn find_repeated(list: &[u32], bound: usize) -> Option<u32> {
     // Most lists ascend; one of hundreds that MEASY matched is in no order.
     if list.windows(2).fold(true, |ascends, pair| ascends & (pair[0] < pair[1])) {
         return None;
@@ -26,7 +26,7 @@ mod tests {
     #[test]
     fn a_list_names_a_number_once_or_twice() {
         for once in [&[][..], &[7], &[0, 1, 63, 64, 129], &[129, 0, 63, 64, 1]] {
-            assert_eq!(twice(once, 130), None, "{once:?}");
+            assert_eq!(find_repeated(once, 130), None, "{once:?}");
         }
         for (list, number) in [
             (&[5, 5][..], 5),
@@ -34,7 +34,7 @@ mod tests {
             (&[1, 2, 3, 3, 2], 3),
             (&[64, 0, 128, 64], 64),
         ] {
-            assert_eq!(twice(list, 130), Some(number), "{list:?}");
+            assert_eq!(find_repeated(list, 130), Some(number), "{list:?}");
         }
     }
 }

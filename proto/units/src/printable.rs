@@ -8,11 +8,12 @@ use std::fmt::Write as _;
 /// ends and tabs stay.
 #[must_use]
 pub fn printable(text: &str) -> Cow<'_, str> {
-    if !text.contains(acts) {
+    if !text.contains(acts_on_terminal) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);
-    text.chars().for_each(|c| if acts(c) { escape(c, &mut shown) } else { shown.push(c) });
+    text.chars()
+        .for_each(|c| if acts_on_terminal(c) { escape_char(c, &mut shown) } else { shown.push(c) });
     Cow::Owned(shown)
 }
 
@@ -21,7 +22,7 @@ pub fn printable(text: &str) -> Cow<'_, str> {
 #[must_use]
 pub fn one_line(text: &str, most_bytes: usize) -> Cow<'_, str> {
     const MORE: &str = "...";
-    let acts = |c: char| acts(c) || c.is_control();
+    let acts = |c: char| acts_on_terminal(c) || c.is_control();
     if text.len() <= most_bytes && !text.contains(acts) {
         return Cow::Borrowed(text);
     }
@@ -29,7 +30,7 @@ pub fn one_line(text: &str, most_bytes: usize) -> Cow<'_, str> {
     let mut good = 0;
     for c in text.chars() {
         if acts(c) {
-            escape(c, &mut line);
+            escape_char(c, &mut line);
         } else {
             line.push(c);
         }
@@ -46,7 +47,7 @@ pub fn one_line(text: &str, most_bytes: usize) -> Cow<'_, str> {
 }
 
 /// Whether a character does more than to be seen.
-const fn acts(c: char) -> bool {
+const fn acts_on_terminal(c: char) -> bool {
     matches!(c,
         '\0'..='\u{8}' | '\u{b}' | '\u{c}' | '\u{d}'..='\u{1f}' | '\u{7f}'..='\u{9f}'
         // Marks, embeddings, overrides and isolates of the direction in which one reads.
@@ -57,7 +58,7 @@ const fn acts(c: char) -> bool {
         | '\u{e0000}'..='\u{e007f}')
 }
 
-fn escape(c: char, to: &mut String) {
+fn escape_char(c: char, to: &mut String) {
     for unit in c.encode_utf16(&mut [0; 2]) {
         // A string has room.
         let _ = write!(to, "\\u{unit:04x}");

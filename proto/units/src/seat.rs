@@ -59,7 +59,7 @@ pub struct Seats {
     #[serde(default, skip_serializing_if = "Tier::is_foreground")]
     pub tier: Tier,
     /// vCPUs of the seats. Empty in a decision about a task of one process: the first free vCPU.
-    #[serde(default, skip_serializing_if = "none")]
+    #[serde(default, skip_serializing_if = "is_none_given")]
     pub cpus: Cpus,
 }
 
@@ -71,6 +71,6 @@ impl Seats {
     }
 }
 
-fn none(cpus: &[u32]) -> bool {
+fn is_none_given(cpus: &[u32]) -> bool {
     cpus.is_empty()
 }

@@ -49,7 +49,7 @@ impl Ppm {
     /// This fraction of `n`, rounded down, saturating.
     #[must_use]
     #[inline]
-    pub fn scale(self, n: u64) -> u64 {
+    pub fn scale_number(self, n: u64) -> u64 {
         // A division of 128 bits takes ten times as long.
         if let Some(product) = n.checked_mul(u64::from(self.0)) {
             return product / 1_000_000;
@@ -59,7 +59,7 @@ impl Ppm {
 
     /// The rest from this fraction up to the whole; zero from the whole on.
     #[must_use]
-    pub const fn rest(self) -> Self {
+    pub const fn rest_of_whole(self) -> Self {
         Self(1_000_000_u32.saturating_sub(self.0))
     }
 }
@@ -82,7 +82,7 @@ mod tests {
             for n in [0, 1, 999_999, 1 << 40, u64::MAX / 4_294, u64::MAX] {
                 let exact = u128::from(n) * u128::from(ppm) / 1_000_000;
                 let exact = u64::try_from(exact).unwrap_or(u64::MAX);
-                assert_eq!(Ppm::new(ppm).scale(n), exact, "{ppm} of {n}");
+                assert_eq!(Ppm::new(ppm).scale_number(n), exact, "{ppm} of {n}");
             }
         }
     }

@@ -23,11 +23,11 @@ pub struct Speedup {
 
 impl Speedup {
     /// The speed-up of a run whose clock goes as all clocks do.
-    pub const ONE: Self = Self::times(1);
+    pub const ONE: Self = Self::times_real(1);
 
     /// Emulated time that passes `factor` times as fast as real time, and as fast if `factor` is zero.
     #[must_use]
-    pub const fn times(factor: u32) -> Self {
+    pub const fn times_real(factor: u32) -> Self {
         let factor = if factor == 0 { 1 } else { factor as u64 };
         Self { emulated_us_per_second: factor * 1_000_000 }
     }
@@ -84,7 +84,7 @@ impl Speedup {
 
     /// The emulated time that passes in `real`, rounded down to microseconds, saturating.
     #[must_use]
-    pub fn emulated(self, real: Duration) -> Span {
+    pub fn to_emulated(self, real: Duration) -> Span {
         let us =
             real.as_nanos().saturating_mul(u128::from(self.emulated_us_per_second)) / 1_000_000_000;
         Span::from_micros(u64::try_from(us).unwrap_or(u64::MAX))
@@ -92,7 +92,7 @@ impl Speedup {
 
     /// The shortest real time in which `emulated` passes: rounded up to nanoseconds, saturating.
     #[must_use]
-    pub fn real(self, emulated: Span) -> Duration {
+    pub fn to_real(self, emulated: Span) -> Duration {
         let ns = (u128::from(emulated.as_micros()) * 1_000_000_000)
             .div_ceil(u128::from(self.emulated_us_per_second));
         Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))
@@ -110,7 +110,7 @@ impl Speedup {
     /// The share of a core that gives so much CPU time, counted in microseconds, in `emulated` time:
     /// rounded down, saturating; of no time, as in a microsecond.
     #[must_use]
-    pub fn share(self, cpu_time: Duration, emulated: Span) -> Ppm {
+    pub fn core_share(self, cpu_time: Duration, emulated: Span) -> Ppm {
         let ppm = cpu_time.as_micros().saturating_mul(u128::from(self.emulated_us_per_second))
             / u128::from(emulated.as_micros().max(1));
         Ppm::new(u32::try_from(ppm).unwrap_or(u32::MAX))
@@ -163,8 +163,8 @@ mod tests {
         for no in [0.0, -1.0, 0.000_9, 1_000_000.1, f64::NAN, f64::INFINITY] {
             assert_eq!(Speedup::from_f64(no), None, "{no}");
         }
-        assert_eq!(Speedup::from_f64(30.0), Some(Speedup::times(30)));
-        assert_eq!(Speedup::times(0), Speedup::ONE);
+        assert_eq!(Speedup::from_f64(30.0), Some(Speedup::times_real(30)));
+        assert_eq!(Speedup::times_real(0), Speedup::ONE);
         assert_eq!(Speedup::from_emulated_us_per_second(0), None);
     }
 
@@ -175,37 +175,37 @@ mod tests {
             assert_eq!(serde_json::to_string(&speedup).unwrap(), text);
             assert_eq!(serde_json::from_str::<Speedup>(text).unwrap(), speedup);
         }
-        assert_eq!(serde_json::from_str::<Speedup>("7").unwrap(), Speedup::times(7));
+        assert_eq!(serde_json::from_str::<Speedup>("7").unwrap(), Speedup::times_real(7));
         let no = serde_json::from_str::<Speedup>("0").unwrap_err().to_string();
         assert!(no.contains("between 0.001 and 1000000"), "{no}");
-        assert_eq!(Speedup::times(30).to_string(), "30");
+        assert_eq!(Speedup::times_real(30).to_string(), "30");
     }
 
     #[test]
     fn time_is_rounded_to_when_a_clock_shows_it() {
-        let thirty = Speedup::times(30);
+        let thirty = Speedup::times_real(30);
         // A microsecond at speed-up 30 is 33.3 ns of real time.
-        assert_eq!(thirty.real(Span::from_micros(1)), Duration::from_nanos(34));
-        assert_eq!(thirty.emulated(Duration::from_nanos(33)), Span::ZERO);
-        assert_eq!(thirty.emulated(Duration::from_nanos(34)), Span::from_micros(1));
-        assert_eq!(thirty.real(Span::from_secs(2_700)), Duration::from_secs(90));
+        assert_eq!(thirty.to_real(Span::from_micros(1)), Duration::from_nanos(34));
+        assert_eq!(thirty.to_emulated(Duration::from_nanos(33)), Span::ZERO);
+        assert_eq!(thirty.to_emulated(Duration::from_nanos(34)), Span::from_micros(1));
+        assert_eq!(thirty.to_real(Span::from_secs(2_700)), Duration::from_secs(90));
         let never = Span::from_micros(u64::MAX);
-        assert_eq!(thirty.real(never), Duration::from_nanos(u64::MAX));
-        assert_eq!(Speedup::times(1_000_000).emulated(Duration::MAX), never);
+        assert_eq!(thirty.to_real(never), Duration::from_nanos(u64::MAX));
+        assert_eq!(Speedup::times_real(1_000_000).to_emulated(Duration::MAX), never);
     }
 
     #[test]
     fn a_share_of_a_core_gives_its_part_of_the_real_time() {
-        let (thirty, share) = (Speedup::times(30), Ppm::new(112_500));
+        let (thirty, share) = (Speedup::times_real(30), Ppm::new(112_500));
         assert_eq!(thirty.cpu_time(Span::from_secs(300), share), Duration::from_millis(1_125));
-        assert_eq!(thirty.share(Duration::from_millis(1_125), Span::from_secs(300)), share);
+        assert_eq!(thirty.core_share(Duration::from_millis(1_125), Span::from_secs(300)), share);
         // 0.9999 µs, and 9.999 ppm.
         assert_eq!(thirty.cpu_time(Span::from_micros(29_997), Ppm::new(1_000)), Duration::ZERO);
         assert_eq!(
-            Speedup::ONE.share(Duration::from_micros(9_999), Span::from_secs(1_000)),
+            Speedup::ONE.core_share(Duration::from_micros(9_999), Span::from_secs(1_000)),
             Ppm::new(9)
         );
-        assert_eq!(thirty.share(Duration::MAX, Span::ZERO), Ppm::new(u32::MAX));
+        assert_eq!(thirty.core_share(Duration::MAX, Span::ZERO), Ppm::new(u32::MAX));
     }
 
     proptest! {
@@ -214,7 +214,7 @@ mod tests {
             let (speedup, span) = (Speedup { emulated_us_per_second: us_per_s }, Span::from_micros(us));
             // Real time that does not fit into nanoseconds saturates.
             prop_assume!(u128::from(us) * 1_000_000_000 / u128::from(us_per_s) < u128::from(u64::MAX));
-            prop_assert_eq!(speedup.emulated(speedup.real(span)), span);
+            prop_assert_eq!(speedup.to_emulated(speedup.to_real(span)), span);
         }
 
         #[test]
@@ -224,16 +224,16 @@ mod tests {
         ) {
             let (speedup, span) = (Speedup { emulated_us_per_second: us_per_s }, Span::from_micros(us));
             prop_assume!(u128::from(us) * 1_000_000_000 / u128::from(us_per_s) < u128::from(u64::MAX));
-            let at = speedup.real(span);
-            prop_assert!(speedup.emulated(at) >= span);
+            let at = speedup.to_real(span);
+            prop_assert!(speedup.to_emulated(at) >= span);
             let before = at.saturating_sub(Duration::from_nanos(1));
-            prop_assert!(at == Duration::ZERO || speedup.emulated(before) < span);
+            prop_assert!(at == Duration::ZERO || speedup.to_emulated(before) < span);
         }
 
         #[test]
         fn what_a_clock_showed_it_showed_by_then(us_per_s in 1_000_u64..=1_000_000_000_000, ns in 0_u64..1 << 60) {
             let (speedup, real) = (Speedup { emulated_us_per_second: us_per_s }, Duration::from_nanos(ns));
-            prop_assert!(speedup.real(speedup.emulated(real)) <= real);
+            prop_assert!(speedup.to_real(speedup.to_emulated(real)) <= real);
         }
     }
 }

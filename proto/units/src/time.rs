@@ -69,7 +69,7 @@ impl Time {
 
     /// The earlier of two instants; `None` is an instant that never comes.
     #[must_use]
-    pub fn sooner(one: Option<Self>, other: Option<Self>) -> Option<Self> {
+    pub fn sooner_of(one: Option<Self>, other: Option<Self>) -> Option<Self> {
         match (one, other) {
             (Some(one), Some(other)) => Some(one.min(other)),
             (one, other) => one.or(other),
@@ -127,7 +127,7 @@ impl Span {
     /// `share` of this span, rounded down.
     #[must_use]
     pub fn part(self, share: Ppm) -> Self {
-        Self(share.scale(self.0))
+        Self(share.scale_number(self.0))
     }
 
     /// Time that work of this span at full speed takes at speed `share`, rounded up; `None` at

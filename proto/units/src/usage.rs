@@ -24,14 +24,14 @@ impl Usage {
     /// Usage of each process, given in any order: processes have no names, so they are put in the
     /// order in which the matching wants them, highest first.
     #[must_use]
-    pub fn each(mut of: Vec<Ppm>) -> Self {
+    pub fn each_process(mut of: Vec<Ppm>) -> Self {
         of.sort_unstable_by(|a, b| b.cmp(a));
         Self::Each(of.into())
     }
 
     /// Usage of every process, where they are all alike; `None` where each has its own.
     #[must_use]
-    pub const fn uniform(&self) -> Option<Ppm> {
+    pub const fn uniform_usage(&self) -> Option<Ppm> {
         match self {
             Self::Uniform(usage) => Some(*usage),
             Self::Each(_) => None,

@@ -35,14 +35,14 @@ impl<T, K> Default for Window<T, K> {
 impl<T, K: Copy + Into<u32> + From<u32>> Window<T, K> {
     /// The id after the largest that ever was there; `None` while there was none.
     #[must_use]
-    pub fn end(&self) -> Option<K> {
+    pub fn end_id(&self) -> Option<K> {
         let end = self.first.saturating_add(u32::try_from(self.places.len()).unwrap_or(u32::MAX));
         let end = end.max(self.far_end);
         (end > 0).then(|| K::from(end))
     }
 
     /// The index of an id's place, whether there is one or not; `None`: it would be before the first.
-    fn place(&self, id: K) -> Option<usize> {
+    fn place_of(&self, id: K) -> Option<usize> {
         usize::try_from(id.into().checked_sub(self.first)?).ok()
     }
 
@@ -50,14 +50,14 @@ impl<T, K: Copy + Into<u32> + From<u32>> Window<T, K> {
     #[must_use]
     #[inline]
     pub fn get(&self, id: K) -> Option<&T> {
-        let near = self.place(id).and_then(|place| self.places.get(place)?.as_ref());
+        let near = self.place_of(id).and_then(|place| self.places.get(place)?.as_ref());
         near.or_else(|| self.far.get(&id.into()))
     }
 
     /// The item of an id, to be changed.
     #[inline]
     pub fn get_mut(&mut self, id: K) -> Option<&mut T> {
-        let place = self.place(id);
+        let place = self.place_of(id);
         let near = place.and_then(|place| self.places.get_mut(place)?.as_mut());
         near.or_else(|| self.far.get_mut(&id.into()))
     }
@@ -90,7 +90,7 @@ impl<T, K: Copy + Into<u32> + From<u32>> Window<T, K> {
 
     /// Takes out the item of an id and returns it.
     pub fn remove(&mut self, id: K) -> Option<T> {
-        let near = self.place(id).and_then(|place| self.places.get_mut(place)?.take());
+        let near = self.place_of(id).and_then(|place| self.places.get_mut(place)?.take());
         let Some(gone) = near else { return self.far.remove(&id.into()) };
         while let Some(None) = self.places.front() {
             self.places.pop_front();
@@ -140,23 +140,23 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::Stream;
+    use crate::RandomStream;
 
     /// The window holds what a map would, and no places before the first task that is there.
     #[test]
     fn it_is_a_map_of_what_is_there() {
-        let mut stream = Stream::new(7, "window", 0);
+        let mut stream = RandomStream::new(7, "window", 0);
         for first in [0_u32, 5] {
             let (mut window, mut map) = (Window::default(), BTreeMap::new());
-            assert_eq!(window.end(), None);
+            assert_eq!(window.end_id(), None);
             let mut next = first;
             for turn in 0..3_000_u32 {
                 // Now and then a task that has left comes again, and ids are left out.
-                let back = stream.below(30) as u32;
+                let back = stream.draw_below(30) as u32;
                 let id = TaskId::new(next.saturating_sub(back).max(first));
-                if stream.below(2) == 0 {
+                if stream.draw_below(2) == 0 {
                     assert_eq!(window.insert(id, turn), map.insert(id, turn));
-                    next = next.max(id.get()) + stream.below(3) as u32;
+                    next = next.max(id.get()) + stream.draw_below(3) as u32;
                 } else {
                     assert_eq!(window.remove(id), map.remove(&id));
                 }
@@ -170,7 +170,7 @@ mod tests {
                 theirs.sort_unstable();
                 assert_eq!(all, theirs);
                 assert!(!matches!(window.places.front(), Some(None)));
-                assert!(window.end().is_none_or(|end| map.keys().all(|id| *id < end)));
+                assert!(window.end_id().is_none_or(|end| map.keys().all(|id| *id < end)));
             }
             assert!(window.get(TaskId::new(next + 100)).is_none());
         }
@@ -182,7 +182,7 @@ mod tests {
         for id in ids {
             assert_eq!(window.insert(TaskId::new(id), id), None);
         }
-        assert_eq!(window.end(), Some(TaskId::new(u32::MAX)));
+        assert_eq!(window.end_id(), Some(TaskId::new(u32::MAX)));
         assert!(window.places.len() <= 100, "{} places", window.places.len());
         let mut sorted = ids;
         sorted.sort_unstable();

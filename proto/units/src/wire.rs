@@ -24,7 +24,7 @@ const QUANTITIES: [(&str, &str, &str, &str); 6] = [
 ];
 
 /// Replaces each quantity, described as people write it, by a reference to its definition among
-/// [`definitions`].
+/// [`quantity_definitions`].
 pub fn as_integers(schema: &mut Schema) {
     transform_subschemas(&mut as_integers, schema);
     let format = schema.get("format").and_then(Value::as_str);
@@ -44,7 +44,7 @@ pub fn as_integers(schema: &mut Schema) {
 
 /// The definitions of all quantities, by name.
 #[must_use]
-pub fn definitions() -> Map<String, Value> {
+pub fn quantity_definitions() -> Map<String, Value> {
     let defined = |(_, name, kind, description): &(_, &str, &str, &str)| {
         let schema = match *kind {
             "string" => json!({ "type": "string", "description": description }),
@@ -73,6 +73,6 @@ mod tests {
         let mut expected = names.map(|name| json!({ "$ref": format!("#/$defs/{name}") })).to_vec();
         expected.push(json!({ "anyOf": [{ "$ref": "#/$defs/Span" }, { "type": "null" }] }));
         assert_eq!(schema.get("prefixItems"), Some(&json!(expected)));
-        assert_eq!(definitions().keys().collect::<Vec<_>>(), names);
+        assert_eq!(quantity_definitions().keys().collect::<Vec<_>>(), names);
     }
 }

@@ -34,19 +34,19 @@ impl de::Error for WrittenError {
 ///
 /// The value is of another form.
 pub fn read<'de, T: Deserialize<'de>>(value: &'de Value) -> Result<T, WrittenError> {
-    T::deserialize(Written { value, tag: None })
+    T::deserialize(TaggedValue { value, tag: None })
 }
 
 /// A value, and the key, if any, that has told already which kind of table it is.
 #[derive(Clone, Copy)]
-struct Written<'de> {
+struct TaggedValue<'de> {
     value: &'de Value,
     tag: Option<&'static str>,
 }
 
-impl<'de> Written<'de> {
+impl<'de> TaggedValue<'de> {
     /// The integer that a quantity of this type's name keeps; `None`: the type is no quantity.
-    fn quantity(self, name: &str) -> Option<Result<u64, WrittenError>> {
+    fn read_quantity(self, name: &str) -> Option<Result<u64, WrittenError>> {
         let text = || self.value.as_str().ok_or_else(|| WrittenError("it is not a text".into()));
         let number =
             || self.value.as_f64().ok_or_else(|| WrittenError("it is not a number".into()));
@@ -68,21 +68,24 @@ impl<'de> Written<'de> {
         })
     }
 
-    fn entries(self, table: &'de Map<String, Value>) -> impl Iterator<Item = (&'de str, Self)> {
+    fn table_entries(
+        self,
+        table: &'de Map<String, Value>,
+    ) -> impl Iterator<Item = (&'de str, Self)> {
         let inside = |value| Self { value, tag: None };
         let rest = table.iter().filter(move |(key, _)| Some(key.as_str()) != self.tag);
         rest.map(move |(key, value)| (key.as_str(), inside(value)))
     }
 }
 
-impl<'de> IntoDeserializer<'de, WrittenError> for Written<'de> {
+impl<'de> IntoDeserializer<'de, WrittenError> for TaggedValue<'de> {
     type Deserializer = Self;
     fn into_deserializer(self) -> Self {
         self
     }
 }
 
-impl<'de> de::Deserializer<'de> for Written<'de> {
+impl<'de> de::Deserializer<'de> for TaggedValue<'de> {
     type Error = WrittenError;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, WrittenError> {
@@ -91,7 +94,9 @@ impl<'de> de::Deserializer<'de> for Written<'de> {
                 let inside = list.iter().map(|value| Self { value, tag: None });
                 visitor.visit_seq(SeqDeserializer::new(inside))
             }
-            Value::Object(table) => visitor.visit_map(MapDeserializer::new(self.entries(table))),
+            Value::Object(table) => {
+                visitor.visit_map(MapDeserializer::new(self.table_entries(table)))
+            }
             plain => plain.deserialize_any(visitor).map_err(de::Error::custom),
         }
     }
@@ -108,7 +113,7 @@ impl<'de> de::Deserializer<'de> for Written<'de> {
         name: &'static str,
         visitor: V,
     ) -> Result<V::Value, WrittenError> {
-        match self.quantity(name) {
+        match self.read_quantity(name) {
             Some(kept) => visitor.visit_newtype_struct(kept?.into_deserializer()),
             None => visitor.visit_newtype_struct(self),
         }
@@ -138,7 +143,7 @@ impl<'de> de::Deserializer<'de> for Written<'de> {
 /// Variant of an enum: its name, and the table that has its fields.
 struct Variant<'de> {
     word: &'de str,
-    rest: Written<'de>,
+    rest: TaggedValue<'de>,
 }
 
 impl<'de> de::EnumAccess<'de> for Variant<'de> {

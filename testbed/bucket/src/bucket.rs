@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use dormouse_coordinator::{ObjectDownload, ObjectError, Objects, Pending, Upload};
+use dormouse_coordinator::{ObjectDownload, ObjectError, ObjectStorage, ObjectUpload, Pending};
 use dormouse_model::CheckpointStore;
 use futures_util::TryStreamExt as _;
 use object_store::path::Path;
@@ -73,8 +73,8 @@ impl Bucket {
     }
 }
 
-impl Objects for Bucket {
-    fn list(&self, folder: String) -> Pending<'_, Vec<(String, u64)>> {
+impl ObjectStorage for Bucket {
+    fn list_objects(&self, folder: String) -> Pending<'_, Vec<(String, u64)>> {
         Box::pin(async move {
             let folder = self.path(&folder);
             let found = self.store.list(Some(&folder)).try_collect::<Vec<_>>().await;
@@ -85,12 +85,12 @@ impl Objects for Bucket {
         })
     }
 
-    fn upload(&self, key: String) -> Box<dyn Upload> {
+    fn begin_upload(&self, key: String) -> Box<dyn ObjectUpload> {
         let (store, place) = (Arc::clone(&self.store), Arc::clone(&self.place));
         Box::new(Outgoing::begin(store, self.path(&key), place))
     }
 
-    fn download(&self, key: String) -> Pending<'_, Box<dyn ObjectDownload>> {
+    fn begin_download(&self, key: String) -> Pending<'_, Box<dyn ObjectDownload>> {
         Box::pin(async move {
             let found = self.store.get(&self.path(&key)).await;
             let stream = found.map_err(|error| explain(&self.place, &error))?.into_stream();

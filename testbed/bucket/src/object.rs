@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use dormouse_coordinator::{ObjectDownload, ObjectError, Pending, Upload};
+use dormouse_coordinator::{ObjectDownload, ObjectError, ObjectUpload, Pending};
 use futures_util::StreamExt as _;
 use futures_util::stream::BoxStream;
 use object_store::ObjectStore;
@@ -41,7 +41,7 @@ impl fmt::Debug for Outgoing {
     }
 }
 
-impl Upload for Outgoing {
+impl ObjectUpload for Outgoing {
     fn write(&mut self, data: Bytes) -> Pending<'_, ()> {
         Box::pin(async move {
             let writer = self.writer.as_mut().ok_or_else(|| given_up(&self.place))?;
@@ -49,7 +49,7 @@ impl Upload for Outgoing {
         })
     }
 
-    fn finish(&mut self) -> Pending<'_, ()> {
+    fn finish_upload(&mut self) -> Pending<'_, ()> {
         Box::pin(async move {
             // A failed end has removed its parts by itself.
             let mut writer = self.writer.take().ok_or_else(|| given_up(&self.place))?;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use dormouse_coordinator::ObjectError;
-use dormouse_model::{CheckpointStore, Endpoint};
+use dormouse_model::{CheckpointStore, ServerAddress};
 use object_store::aws::{AmazonS3, AmazonS3Builder};
 use object_store::{BackoffConfig, ClientOptions, RetryConfig};
 
@@ -37,7 +37,7 @@ pub(crate) fn client(
         Some(endpoint) => Some(endpoint.clone()),
         None => set("AWS_ENDPOINT_URL_S3")
             .or_else(|| set("AWS_ENDPOINT_URL"))
-            .map(Endpoint::try_from)
+            .map(ServerAddress::try_from)
             .transpose()
             .map_err(|why| {
                 ObjectError::Refused(format!("{}: AWS_ENDPOINT_URL: {why}", store.url))

@@ -55,7 +55,7 @@ impl<S: CloudSession> ClockedCloud<S> {
     pub(crate) fn session(&mut self) -> &mut S {
         if let ClockMode::Paced(speedup) = self.mode {
             let (began, from) = self.began;
-            self.session.advance_to(from + speedup.emulated(began.elapsed()));
+            self.session.advance_to(from + speedup.to_emulated(began.elapsed()));
         }
         &mut self.session
     }

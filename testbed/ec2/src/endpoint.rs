@@ -6,7 +6,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use dormouse_coordinator::{Candidate, Candidates, ConnectionBounds, Socket};
+use dormouse_coordinator::{
+    ConnectionBounds, GuardedSocket, UnauthenticatedConnection, UnauthenticatedConnections,
+};
 use dormouse_ec2_wire::{ApiError, ModelError, ServiceModel};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::{Bytes, Incoming};
@@ -124,7 +126,7 @@ impl<S: CloudSession + 'static> Ec2Endpoint<S> {
 
 /// Takes connections, and answers what each asks; never ends. Dropped, it ends them.
 async fn answer_all<S: CloudSession + 'static>(listener: TcpListener, site: Arc<Ec2Site<S>>) {
-    let candidates = Candidates::new(BOUNDS);
+    let candidates = UnauthenticatedConnections::new(BOUNDS);
     let mut connections = JoinSet::new();
     loop {
         let came = tokio::select! {
@@ -135,7 +137,7 @@ async fn answer_all<S: CloudSession + 'static>(listener: TcpListener, site: Arc<
             Ok((stream, from)) => {
                 // It is slower without, and nothing worse.
                 let _ = stream.set_nodelay(true);
-                let socket = candidates.add(Box::new(stream), from);
+                let socket = candidates.add_connection(Box::new(stream), from);
                 connections.spawn(answer_connection(socket, Arc::clone(&site)));
             }
             Err(error) => {
@@ -146,7 +148,10 @@ async fn answer_all<S: CloudSession + 'static>(listener: TcpListener, site: Arc<
     }
 }
 
-async fn answer_connection<S: CloudSession + 'static>(socket: Socket, site: Arc<Ec2Site<S>>) {
+async fn answer_connection<S: CloudSession + 'static>(
+    socket: GuardedSocket,
+    site: Arc<Ec2Site<S>>,
+) {
     let candidate = socket.candidate();
     let service = service_fn(move |request| {
         let (site, candidate) = (Arc::clone(&site), candidate.clone());
@@ -161,7 +166,7 @@ async fn answer_connection<S: CloudSession + 'static>(socket: Socket, site: Arc<
 
 async fn answer_request<S: CloudSession + 'static>(
     request: Request<Incoming>,
-    candidate: Candidate,
+    candidate: UnauthenticatedConnection,
     site: Arc<Ec2Site<S>>,
 ) -> Response<Full<Bytes>> {
     let request_id = site.next_request_id();
@@ -169,7 +174,7 @@ async fn answer_request<S: CloudSession + 'static>(
         let reply = HttpReply::ec2_error(&ApiError::new(code, text), &request_id);
         reply.with_status(status).into_response(&request_id)
     };
-    if !candidate.admit() {
+    if !candidate.admit_connection() {
         return refused(503, "RequestLimitExceeded", "There are too many connections: close one.");
     }
     let (parts, body) = request.into_parts();

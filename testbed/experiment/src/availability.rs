@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_cloud::{Availability, Types};
+use dormouse_cloud::{SpotAvailability, Types};
 use dormouse_documents::{InputError, Mistakes, Node, Place};
 use dormouse_units::{Span, Time, TypeName};
 
@@ -13,7 +13,7 @@ use super::zones;
 
 /// Numbers of available VMs as written, and the place in them where a run begins.
 struct WrittenNumbers {
-    of: Availability,
+    of: SpotAvailability,
     /// Date of the first number in seconds since 1970; `None` if times are not dates.
     first: Option<i64>,
     start: Span,
@@ -26,7 +26,7 @@ pub(super) fn check(
     cloud: &Node,
     (types, prices): (&Types, PricesBegin),
     found: &mut Mistakes,
-) -> BTreeMap<TypeName, Availability> {
+) -> BTreeMap<TypeName, SpotAvailability> {
     let mut all = Vec::new();
     for (name, section) in sections {
         let place = &cloud.inside(["availability", name.as_str()]).place;
@@ -59,7 +59,7 @@ pub(super) fn check(
         }
         let apart = first.zip(begins).map_or(0, |(first, begins)| begins - first);
         let seconds = Span::from_secs(apart.unsigned_abs());
-        let of = if apart < 0 { of.delayed(seconds) } else { of.begun_at(seconds) };
+        let of = if apart < 0 { of.delayed_by(seconds) } else { of.begun_at(seconds) };
         let of = of.begun_at(start);
         if of.steps().len() == 1 && apart > 0 {
             let what = "the record has ended by the date at which the run begins";
@@ -98,7 +98,7 @@ fn read_section(
                 let remedy = "write numbers of VMs, such as: [[\"0s\", 2], [\"15m\", 0]]";
                 return Err(InputError::new(place, "it has no time with a number of VMs", remedy));
             }
-            Ok(WrittenNumbers { of: Availability::new(rows), first: None, start: Span::ZERO })
+            Ok(WrittenNumbers { of: SpotAvailability::new(rows), first: None, start: Span::ZERO })
         }
         AvailabilitySection::Whole(file) => read(place, file, &AvailabilityPart::default()),
         AvailabilitySection::Part(part) => read(place, &part.file, part),
@@ -108,7 +108,7 @@ fn read_section(
 fn read(place: &Place, file: &str, part: &AvailabilityPart) -> Result<WrittenNumbers, InputError> {
     let path = place.file(file);
     let chosen = part.columns.clone().into_iter().collect();
-    let (of, first) = files::read_file(&path, |source| Availability::read(source, &chosen))?;
+    let (of, first) = files::read_file(&path, |source| SpotAvailability::read(source, &chosen))?;
     // The schema guarantees that it is a span.
     let start = part.start.as_deref().and_then(|start| start.parse().ok()).unwrap_or_default();
     Ok(WrittenNumbers { of, first, start })

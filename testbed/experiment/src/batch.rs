@@ -2,11 +2,11 @@
 
 use std::fs::File;
 
-use dormouse_engine::jobs::Simulation;
+use dormouse_engine::jobs::JobSimulation;
 use dormouse_model::CheckpointConfig;
 use dormouse_policies::batch::{Algorithm, BatchSchedulerConfig, OnPromotion};
 use dormouse_policies::program::ProgramConfig;
-use dormouse_vm::Sharing;
+use dormouse_vm::ProcessorSharing;
 use dormouse_workload::{BatchWorkload, Wanted};
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +22,7 @@ pub struct BatchSetup {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<CheckpointConfig>,
     /// How two VMs share a processor in virtual time.
-    pub sharing: Sharing,
+    pub sharing: ProcessorSharing,
 }
 
 impl BatchSetup {
@@ -47,8 +47,8 @@ impl BatchSetup {
 
     /// The scheduler's configuration with a model of the machine, for this seed. A live run is the
     /// same [`Run`](dormouse_engine::Run) on real processors.
-    pub fn simulation(&self, seed: u64) -> Simulation {
-        Simulation {
+    pub fn simulation(&self, seed: u64) -> JobSimulation {
+        JobSimulation {
             config: self.scheduler.on(self.workload.processors),
             sharing: self.sharing,
             migration_cost: self.scheduler.migration_cost,
@@ -65,7 +65,7 @@ impl BatchSetup {
         Wanted {
             workload: &self.workload,
             usage: self.scheduler.name.promotion().is_some(),
-            memory: self.simulation(seed).space().memory,
+            memory: self.simulation(seed).job_capacity().memory,
             seed,
             open: |log| Ok(Box::new(File::open(log)?)),
         }

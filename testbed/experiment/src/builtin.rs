@@ -1,12 +1,12 @@
 //! Built-in experiments: a job of the Burst-HADS paper, plain or in a scenario; the bathtub paper's
 //! batch service; parallel jobs; both; or requests for VMs.
 
-use dormouse_model::Work;
+use dormouse_model::TenantWork;
 
 /// A built-in experiment, such as `j60-sc2`.
 #[derive(Clone, Copy, Debug)]
 pub struct BuiltinExperiment {
-    work: Work,
+    work: TenantWork,
     workload: BuiltinPart,
     scenario: Option<BuiltinPart>,
 }
@@ -79,19 +79,22 @@ impl BuiltinExperiment {
             JOBS.into_iter().flat_map(|workload| {
                 std::iter::once(None)
                     .chain(SCENARIOS.into_iter().map(Some))
-                    .map(move |scenario| Self { work: Work::Bag, workload, scenario })
+                    .map(move |scenario| Self { work: TenantWork::Bag, workload, scenario })
             });
-        let batch = |workload| Self { work: Work::Jobs, workload, scenario: None };
-        let shared = |workload| Self { work: Work::All, workload, scenario: None };
-        let provider = |workload| Self { work: Work::Requests, workload, scenario: None };
-        let taken =
-            TAKEN.into_iter().map(|workload| Self { work: Work::Bag, workload, scenario: None });
+        let batch = |workload| Self { work: TenantWork::Jobs, workload, scenario: None };
+        let shared = |workload| Self { work: TenantWork::All, workload, scenario: None };
+        let provider = |workload| Self { work: TenantWork::Requests, workload, scenario: None };
+        let taken = TAKEN.into_iter().map(|workload| Self {
+            work: TenantWork::Bag,
+            workload,
+            scenario: None,
+        });
         let alone = bags.chain(taken).chain(BATCHES.into_iter().map(batch));
         alone.chain(SHARED.into_iter().map(shared)).chain(PROVIDERS.into_iter().map(provider))
     }
 
     /// Kinds of work: a bag of tasks, parallel jobs, requests for VMs, or several of these.
-    pub const fn work(&self) -> Work {
+    pub const fn work(&self) -> TenantWork {
         self.work
     }
 
@@ -112,7 +115,7 @@ impl BuiltinExperiment {
     pub fn description(&self) -> String {
         let (about, _) = self.workload.split();
         match (self.work, self.scenario) {
-            (Work::Jobs | Work::Requests, _) => about.to_owned(),
+            (TenantWork::Jobs | TenantWork::Requests, _) => about.to_owned(),
             (_, None) if self.workload.body_has_scenario() => about.to_owned(),
             (_, None) => format!("{about}; no hibernations"),
             (_, Some(scenario)) => format!("{about}; {}", scenario.split().0),

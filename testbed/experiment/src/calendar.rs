@@ -24,7 +24,7 @@ impl Experiment {
     fn prices_begin(&self) -> Option<i64> {
         self.price_files.iter().find_map(|file| {
             let drawn = self.drawn_prices.recorded.get(&file.kind);
-            let start = drawn.map(|drawn| drawn.start(self.setup.seed)).unwrap_or_default();
+            let start = drawn.map(|drawn| drawn.draw_start(self.setup.seed)).unwrap_or_default();
             file.begins?.checked_add(whole_seconds(start)?)
         })
     }

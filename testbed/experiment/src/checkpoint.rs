@@ -2,7 +2,9 @@
 
 use dormouse_cloud::{InterruptionModel, Lifetimes, Market};
 use dormouse_documents::{Mistakes, Node, missing};
-use dormouse_model::{Bag, CheckpointConfig, CheckpointOn, LifetimePlans, OfType, Scheme};
+use dormouse_model::{
+    Bag, CheckpointConfig, CheckpointOn, CheckpointScheme, LifetimePlans, OfType,
+};
 use dormouse_policies::dp::ProblemError;
 use dormouse_policies::{Fleet, check_lifetime_plans, finest_step};
 use dormouse_units::{Ppm, Span};
@@ -108,7 +110,9 @@ fn default_step(
     let tasks = || bag.into_iter().flat_map(|bag| bag.tasks.iter());
     let (fixed, per_megabyte) = (section.fixed, section.per_megabyte);
     let config = CheckpointConfig { fixed, per_megabyte, ..CheckpointConfig::NONE };
-    let Some(shortest) = tasks().map(|task| config.cost(task.memory)).min() else { return STEP };
+    let Some(shortest) = tasks().map(|task| config.checkpoint_cost(task.memory)).min() else {
+        return STEP;
+    };
     let longest = tasks().flat_map(|task| task.runtime.values()).max().copied();
     // The step has to distinguish old VMs from young ones.
     let of_laws = laws.iter().map(|law| finest_step(&law.of, longest.unwrap_or_default()));
@@ -126,10 +130,12 @@ fn check_plannable(
     amid: &CheckpointContext<'_>,
     found: &mut Mistakes,
 ) -> Option<()> {
-    let (Scheme::Dp(plans), Some(bag)) = (&config.scheme, amid.bag) else { return Some(()) };
+    let (CheckpointScheme::Dp(plans), Some(bag)) = (&config.scheme, amid.bag) else {
+        return Some(());
+    };
     let longest = bag.tasks.iter().flat_map(|task| task.runtime.values()).max();
     let largest = bag.tasks.iter().map(|task| task.memory).max();
-    let (longest, cost) = (*longest?, config.cost(largest?));
+    let (longest, cost) = (*longest?, config.checkpoint_cost(largest?));
     let finest = plans.laws.iter().map(|law| finest_step(&law.of, longest)).max();
     if let Some(finest) = finest.filter(|finest| plans.step < *finest) {
         let at_least = Span::from_secs(finest.as_micros().div_ceil(1_000_000));
@@ -188,7 +194,7 @@ pub(crate) fn check_of_jobs(
         found,
     )?;
     let config = CheckpointConfig { per_megabyte: Span::ZERO, on: CheckpointOn::All, ..config };
-    (config.scheme != Scheme::None {}).then_some(config)
+    (config.scheme != CheckpointScheme::None {}).then_some(config)
 }
 
 fn resolve_scheme(
@@ -196,21 +202,21 @@ fn resolve_scheme(
     node: &Node,
     amid: &CheckpointContext<'_>,
     found: &mut Mistakes,
-) -> Option<Scheme> {
+) -> Option<CheckpointScheme> {
     match section.policy {
-        Policy::Budget => Some(Scheme::Budget(section.overhead.unwrap_or(OVERHEAD))),
+        Policy::Budget => Some(CheckpointScheme::Budget(section.overhead.unwrap_or(OVERHEAD))),
         Policy::BudgetIntervals => {
-            Some(Scheme::BudgetIntervals(section.overhead.unwrap_or(OVERHEAD)))
+            Some(CheckpointScheme::BudgetIntervals(section.overhead.unwrap_or(OVERHEAD)))
         }
-        Policy::None => Some(Scheme::None {}),
-        Policy::Hour => Some(Scheme::Hour {}),
-        Policy::Edge => Some(Scheme::Edge {}),
+        Policy::None => Some(CheckpointScheme::None {}),
+        Policy::Hour => Some(CheckpointScheme::Hour {}),
+        Policy::Edge => Some(CheckpointScheme::Edge {}),
         Policy::Adapt => {
             let (every, knows) =
                 (section.every.unwrap_or(EVERY), section.knows.unwrap_or_default());
-            Some(Scheme::Adapt { every, knows })
+            Some(CheckpointScheme::Adapt { every, knows })
         }
-        Policy::Opt => Some(Scheme::Opt { look: section.look.unwrap_or(AHEAD) }),
+        Policy::Opt => Some(CheckpointScheme::Opt { look: section.look.unwrap_or(AHEAD) }),
         Policy::Acc => {
             let look = section.look.unwrap_or(LOOK);
             if section.fixed + look >= HOUR {
@@ -230,7 +236,7 @@ fn resolve_scheme(
             }
             // VMs with different bids use their own.
             let shared = first.filter(|_| bids.all(|bid| bid == first));
-            Some(Scheme::Acc { bid: section.bid.or(shared), look })
+            Some(CheckpointScheme::Acc { bid: section.bid.or(shared), look })
         }
         Policy::YoungDaly => {
             let mttf = match section.mttf {
@@ -240,7 +246,7 @@ fn resolve_scheme(
                     lifetimes::means(laws, node, found)?
                 }
             };
-            Some(Scheme::YoungDaly { mttf })
+            Some(CheckpointScheme::YoungDaly { mttf })
         }
         Policy::Dp => {
             let laws = lifetimes::laws(&section, node, amid.interruptions, found)?;
@@ -248,7 +254,7 @@ fn resolve_scheme(
             let said = Some(amid.restart).filter(|restart| *restart > Span::ZERO);
             let restart = section.restart.or(said).unwrap_or(step);
             let (notice, mode) = (amid.notice, section.mode.unwrap_or_default());
-            Some(Scheme::Dp(LifetimePlans { laws, notice, step, restart, mode }))
+            Some(CheckpointScheme::Dp(LifetimePlans { laws, notice, step, restart, mode }))
         }
         Policy::Every => {
             let Some(period) = section.period else {
@@ -260,7 +266,7 @@ fn resolve_scheme(
                 let remedy = format!("write at least \"{}\"", section.fixed);
                 found.add(node.place_of("period"), what, remedy);
             }
-            Some(Scheme::Every { period, of: section.of.unwrap_or_default() })
+            Some(CheckpointScheme::Every { period, of: section.of.unwrap_or_default() })
         }
         Policy::Points => {
             let Some(points) = section.points else {
@@ -279,7 +285,7 @@ fn resolve_scheme(
                 }
                 last = *point;
             }
-            Some(Scheme::Points(points.into()))
+            Some(CheckpointScheme::Points(points.into()))
         }
     }
 }
@@ -289,9 +295,9 @@ fn resolve_scheme(
 mod tests {
     use dormouse_cloud::{Exponential, Lifetimes};
     use dormouse_documents::{conform, from_toml, read, schema_of};
+    use dormouse_model::AdaptKnowledge;
     use dormouse_model::DpMode;
-    use dormouse_model::Knows;
-    use dormouse_model::Period;
+    use dormouse_model::PeriodUnit;
     use dormouse_units::Price;
 
     use super::*;
@@ -317,27 +323,30 @@ mod tests {
     fn every_policy_is_read() {
         let scheme = |text: &str| said(text).map(|config| config.scheme);
         let minutes = |n: u64| Span::from_secs(60 * n);
-        assert_eq!(scheme(""), Ok(Scheme::Budget(Ppm::new(100_000))));
-        assert_eq!(scheme("policy = \"budget\"\noverhead = 0"), Ok(Scheme::Budget(Ppm::ZERO)));
-        let intervals = Ok(Scheme::BudgetIntervals(Ppm::new(200_000)));
+        assert_eq!(scheme(""), Ok(CheckpointScheme::Budget(Ppm::new(100_000))));
+        assert_eq!(
+            scheme("policy = \"budget\"\noverhead = 0"),
+            Ok(CheckpointScheme::Budget(Ppm::ZERO))
+        );
+        let intervals = Ok(CheckpointScheme::BudgetIntervals(Ppm::new(200_000)));
         assert_eq!(scheme("policy = \"budget-intervals\"\noverhead = 0.2"), intervals);
-        assert_eq!(scheme("policy = \"none\"\noverhead = 0.2"), Ok(Scheme::None {}));
-        let every = |of| Ok(Scheme::Every { period: minutes(10), of });
-        assert_eq!(scheme("policy = \"every\"\nperiod = \"10m\""), every(Period::Time));
+        assert_eq!(scheme("policy = \"none\"\noverhead = 0.2"), Ok(CheckpointScheme::None {}));
+        let every = |of| Ok(CheckpointScheme::Every { period: minutes(10), of });
+        assert_eq!(scheme("policy = \"every\"\nperiod = \"10m\""), every(PeriodUnit::Time));
         let work = "policy = \"every\"\nperiod = \"10m\"\nof = \"work\"";
-        assert_eq!(scheme(work), every(Period::Work));
-        let points = Scheme::Points([250_000, 500_000].map(Ppm::new).into());
+        assert_eq!(scheme(work), every(PeriodUnit::Work));
+        let points = CheckpointScheme::Points([250_000, 500_000].map(Ppm::new).into());
         assert_eq!(scheme("policy = \"points\"\npoints = [0.25, 0.5]"), Ok(points));
-        assert_eq!(scheme("policy = \"hour\""), Ok(Scheme::Hour {}));
-        let acc = Scheme::Acc { bid: Price::from_usd_per_hour(0.32), look: minutes(2) };
+        assert_eq!(scheme("policy = \"hour\""), Ok(CheckpointScheme::Hour {}));
+        let acc = CheckpointScheme::Acc { bid: Price::from_usd_per_hour(0.32), look: minutes(2) };
         assert_eq!(scheme("policy = \"acc\"\nbid = 0.32\nlook = \"2m\""), Ok(acc));
-        let adapt = |knows| Ok(Scheme::Adapt { every: minutes(10), knows });
-        assert_eq!(scheme("policy = \"adapt\""), adapt(Knows::Past));
+        let adapt = |knows| Ok(CheckpointScheme::Adapt { every: minutes(10), knows });
+        assert_eq!(scheme("policy = \"adapt\""), adapt(AdaptKnowledge::Past));
         let all = "policy = \"adapt\"\nknows = \"whole-record\"";
-        assert_eq!(scheme(all), adapt(Knows::WholeRecord));
-        assert_eq!(scheme("policy = \"edge\""), Ok(Scheme::Edge {}));
-        assert_eq!(scheme("policy = \"opt\""), Ok(Scheme::Opt { look: AHEAD }));
-        let mttf = |of| Ok(Scheme::YoungDaly { mttf: vec![OfType { kind: None, of }] });
+        assert_eq!(scheme(all), adapt(AdaptKnowledge::WholeRecord));
+        assert_eq!(scheme("policy = \"edge\""), Ok(CheckpointScheme::Edge {}));
+        assert_eq!(scheme("policy = \"opt\""), Ok(CheckpointScheme::Opt { look: AHEAD }));
+        let mttf = |of| Ok(CheckpointScheme::YoungDaly { mttf: vec![OfType { kind: None, of }] });
         assert_eq!(scheme("policy = \"young-daly\"\nmttf = \"1h\""), mttf(minutes(60)));
         let mean = "policy = \"young-daly\"\nlifetimes = { uniform = { to = \"2h\" } }";
         assert_eq!(scheme(mean), mttf(minutes(60)));
@@ -351,7 +360,7 @@ mod tests {
             restart: minutes(1),
             mode: DpMode::Artifact,
         };
-        assert_eq!(scheme(dp), Ok(Scheme::Dp(plans)));
+        assert_eq!(scheme(dp), Ok(CheckpointScheme::Dp(plans)));
     }
 
     #[test]
@@ -359,7 +368,7 @@ mod tests {
         let said = |text: &str| by(check_of_jobs, text);
         assert_eq!(said("policy = \"none\""), Ok(None));
         let every = said("policy = \"every\"\nperiod = \"5m\"\nfixed = \"2s\"").unwrap().unwrap();
-        let cost = every.cost(dormouse_units::Bytes::new(1 << 40));
+        let cost = every.checkpoint_cost(dormouse_units::Bytes::new(1 << 40));
         assert_eq!((every.on, cost), (CheckpointOn::All, Span::from_secs(2)));
         for (text, part) in [
             ("on = \"spot\"", "x.toml:1:1: on: the machine of parallel jobs is on demand"),

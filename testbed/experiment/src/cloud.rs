@@ -1,8 +1,9 @@
 //! The provider's offer and rules, from `[cloud]`.
 
 use dormouse_cloud::{
-    BUILT_IN, Billing, Burstable, Catalogue, Filter, Host, InstanceType, Limits, Market, Placement,
-    PlacementRule, Rebalancing, SchedulerName, SpotPlaces, Terms, Types, Weighed,
+    BUILT_IN, BillingTerms, BurstableTerms, Catalogue, HostFilter, InstanceType, Market, Placement,
+    PlacementRule, ProviderTerms, RebalanceRule, ResourceVector, ScaledWeigher, SchedulerName,
+    SpotPlaces, Types, VmLimits,
 };
 use dormouse_documents::{Mistakes, Node, Place, from_toml, instead, read};
 use dormouse_units::{Bytes, Ppm, Span, TypeName};
@@ -22,9 +23,9 @@ use super::zones;
 #[derive(Debug)]
 pub(crate) struct ResolvedCloud {
     pub(crate) catalogue: Catalogue,
-    pub(crate) hosts: Vec<Host>,
+    pub(crate) hosts: Vec<ResourceVector>,
     pub(crate) preemption_notice: Span,
-    pub(crate) terms: Terms,
+    pub(crate) terms: ProviderTerms,
     /// Spot prices that each run draws.
     pub(crate) drawn_prices: DrawnPrices,
     /// Files with spot prices.
@@ -62,12 +63,12 @@ pub(crate) fn check(
     };
     let availability = availability::check(&section.availability, node, (&types, prices), found);
     generated_prices(&section, node, &types, found);
-    let terms = Terms {
+    let terms = ProviderTerms {
         placement: section.placement.clone(),
         spot: section.spot,
         preemption: section.preemption,
         tariff: section.tariff,
-        billing: Billing { boot: section.bill_boot, frozen: section.bill_frozen },
+        billing: BillingTerms { boot: section.bill_boot, frozen: section.bill_frozen },
         default_bid: section.default_bid,
         rebalance_lead: section.rebalance_lead,
         rebalance: resolve_rebalancing(&section, node, found),
@@ -77,14 +78,14 @@ pub(crate) fn check(
     if let Placement::Rule(rule) = &terms.placement {
         check_placement(rule, node, found);
     }
-    let hosts = resolve_hosts(&section, &terms.placement.rule(), node, &types, found);
+    let hosts = resolve_hosts(&section, &terms.placement.placement_rule(), node, &types, found);
     if terms.spot == SpotPlaces::Background && hosts.is_empty() {
         let what = "spot VMs are in the background of processors, and nobody says of which";
         let remedy = "say how many there are: hosts = [{ vcpus = 16 }]";
         found.add(node.place_of("spot"), what, remedy);
     }
     if section.default_bid.is_some() {
-        for kind in types.values().filter(|kind| kind.limit(Market::Spot) > 0) {
+        for kind in types.values().filter(|kind| kind.vm_limit(Market::Spot) > 0) {
             if kind.price(Market::OnDemand).is_none() {
                 let what =
                     format!("it is a part of the price on demand, and {} has none", kind.name);
@@ -118,8 +119,8 @@ pub(crate) fn rebalancing_of(
     section: &CloudSection,
     node: &Node,
     found: &mut Mistakes,
-) -> Rebalancing {
-    let exactly = || Rebalancing::exactly(section.rebalance_lead);
+) -> RebalanceRule {
+    let exactly = || RebalanceRule::exactly_before(section.rebalance_lead);
     resolve_rebalancing(section, node, found).unwrap_or_else(exactly)
 }
 
@@ -128,7 +129,7 @@ fn resolve_rebalancing(
     section: &CloudSection,
     node: &Node,
     found: &mut Mistakes,
-) -> Option<Rebalancing> {
+) -> Option<RebalanceRule> {
     let RebalanceSection { lead, missed, false_every } = section.rebalance.clone()?;
     let mut add = |key: &str, what: &str, remedy: &str| {
         found.add(node.place_of(key), what, remedy);
@@ -158,7 +159,7 @@ fn resolve_rebalancing(
         let remedy = "give lead, such as: lead = [\"17m\", \"9h\"]";
         return add("rebalance", "nothing is recommended", remedy);
     }
-    Some(Rebalancing { lead, missed, false_every })
+    Some(RebalanceRule { lead, missed, false_every })
 }
 
 /// Spot types of the experiment with this text, as far as it is right; `None` if it names no types.
@@ -167,7 +168,7 @@ pub fn spot_types(text: &str) -> Option<Vec<String>> {
     let (cloud, mut found) = (root.get("cloud")?, Mistakes::default());
     let section = read(cloud, &mut found)?;
     let types = offered_types(&section, cloud, None, (&mut Vec::new(), &mut found))?;
-    let of_spot = types.values().filter(|kind| kind.limit(Market::Spot) > 0);
+    let of_spot = types.values().filter(|kind| kind.vm_limit(Market::Spot) > 0);
     Some(of_spot.map(|kind| kind.name.to_string()).collect())
 }
 
@@ -208,7 +209,7 @@ fn offered_types(
         }
     }
     for kind in types.values() {
-        if kind.limit(Market::Spot) + kind.limit(Market::OnDemand) == 0 {
+        if kind.vm_limit(Market::Spot) + kind.vm_limit(Market::OnDemand) == 0 {
             let what = format!("no {} can ever be had: its limits are 0", kind.name);
             let remedy = "raise a limit, or leave the type out";
             found.add(node.place_of("limits"), what, remedy);
@@ -240,21 +241,21 @@ fn instance_type(section: &TypeSection, place: &Place, found: &mut Mistakes) -> 
         mflops,
         on_demand: *on_demand,
         spot: *spot,
-        limits: limits_of(*limits, Limits { spot: 3, on_demand: 3 }),
+        limits: limits_of(*limits, VmLimits { spot: 3, on_demand: 3 }),
         burstable: burstable.map(burstable_of),
     }
 }
 
-fn limits_of(said: LimitsSection, standard: Limits) -> Limits {
-    Limits {
+fn limits_of(said: LimitsSection, standard: VmLimits) -> VmLimits {
+    VmLimits {
         spot: said.spot.unwrap_or(standard.spot),
         on_demand: said.on_demand.unwrap_or(standard.on_demand),
     }
 }
 
-pub(super) fn burstable_of(section: BurstableSection) -> Burstable {
-    let standard = Burstable::new(section.baseline, section.credits_per_hour);
-    Burstable {
+pub(super) fn burstable_of(section: BurstableSection) -> BurstableTerms {
+    let standard = BurstableTerms::new(section.baseline, section.credits_per_hour);
+    BurstableTerms {
         initial: section.initial_credits.unwrap_or(standard.initial),
         cap: section.most_credits.unwrap_or(standard.cap),
         surplus: section.surplus_price,
@@ -265,13 +266,13 @@ pub(super) fn burstable_of(section: BurstableSection) -> Burstable {
 /// Checks a placement rule that is put together from parts.
 fn check_placement(rule: &PlacementRule, node: &Node, found: &mut Mistakes) {
     let at = |key: &str| node.place_of(&format!("placement.{key}"));
-    if !rule.filters.contains(&Filter::Vcpus) {
+    if !rule.filters.contains(&HostFilter::Vcpus) {
         let what = "'vcpus' is not among the filters, but a VM has its processors for itself";
         found.add(at("filters"), what, "add \"vcpus\"");
     }
     let lists = [("weighers", &rule.weighers), ("retry-weighers", &rule.retry_weighers)];
     for (key, list) in lists {
-        for (n, Weighed { name, .. }) in list.iter().enumerate() {
+        for (n, ScaledWeigher { name, .. }) in list.iter().enumerate() {
             if list[..n].iter().any(|other| other.name == *name) {
                 let remedy = "take one out, and give the other both multipliers together";
                 found.add(at(&format!("{key}.{n}")), "it weighs by this a second time", remedy);
@@ -290,12 +291,14 @@ fn resolve_hosts(
     node: &Node,
     types: &Types,
     found: &mut Mistakes,
-) -> Vec<Host> {
+) -> Vec<ResourceVector> {
     let mut hosts = Vec::new();
     let unlimited = Bytes::new(u64::MAX);
     for &HostSection { vcpus, memory, disk, count } in &section.hosts {
         let (memory, disk) = (memory.unwrap_or(unlimited), disk.unwrap_or(unlimited));
-        hosts.extend((0..count).map(|_| Host { disk, ..Host::new(vcpus, memory) }));
+        hosts.extend(
+            (0..count).map(|_| ResourceVector { disk, ..ResourceVector::new(vcpus, memory) }),
+        );
     }
     let room = |t: &InstanceType| rule.room_of(t, Bytes::ZERO, false);
     let fits = |t: &InstanceType| hosts.iter().any(|host| host.holds(&room(t)));
@@ -336,7 +339,7 @@ fn generated_prices(section: &CloudSection, cloud: &Node, types: &Types, found: 
             let what = format!("'{name}' has prices in cloud.prices, too");
             found.add(&node.place, what, "keep the ones that are meant");
         }
-        if let Err(bad) = generated.model.check(generated.lasts) {
+        if let Err(bad) = generated.model.check_model(generated.lasts) {
             let what = bad.to_string();
             let (what, remedy) = what.split_once("; ").unwrap_or((&what, "give others"));
             found.add(&node.place, what, remedy);
@@ -362,7 +365,7 @@ pub(crate) fn is_spot_type(
     types: Option<&Types>,
     found: &mut Mistakes,
 ) -> bool {
-    is_among(("spot type", name), place, types, |kind| kind.limit(Market::Spot) > 0, found)
+    is_among(("spot type", name), place, types, |kind| kind.vm_limit(Market::Spot) > 0, found)
 }
 
 fn is_among(

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use dormouse_cloud::{InterruptionModel, Market, Scope};
+use dormouse_cloud::{InterruptionModel, InterruptionScope, Market};
 use dormouse_documents::{Mistakes, Node};
-use dormouse_model::{CheckpointConfig, Scheme, Setup, Task};
+use dormouse_model::{CheckpointConfig, CheckpointScheme, Setup, Task};
 use dormouse_units::Span;
 
 use super::Experiment;
@@ -75,30 +75,30 @@ pub(super) fn check(experiment: &Experiment, root: &Node, found: &mut Mistakes) 
 }
 
 /// Number of targets that have interruptions of their own from the beginning, or with the first VM.
-fn count_targets(setup: &Setup, scope: Scope) -> u64 {
+fn count_targets(setup: &Setup, scope: InterruptionScope) -> u64 {
     let all = setup.catalogue.types.values();
-    let spot = all.filter(|kind| kind.limit(Market::Spot) > 0);
+    let spot = all.filter(|kind| kind.vm_limit(Market::Spot) > 0);
     match scope {
-        Scope::Type => spot.count() as u64,
-        Scope::Zone => {
+        InterruptionScope::Type => spot.count() as u64,
+        InterruptionScope::Zone => {
             spot.filter_map(|kind| kind.name.zone()).collect::<BTreeSet<_>>().len() as u64
         }
-        Scope::Vm | Scope::All => 1,
+        InterruptionScope::Vm | InterruptionScope::All => 1,
     }
 }
 
 /// Number of checkpoints of a task if nothing ever interrupts it.
 fn count_checkpoints(config: &CheckpointConfig, task: &Task) -> u64 {
     let runtime = shortest_runtime(task);
-    let cost = config.cost(task.memory);
+    let cost = config.checkpoint_cost(task.memory);
     match &config.scheme {
-        Scheme::Budget(part) | Scheme::BudgetIntervals(part) => {
-            count_periods(Span::from_micros(part.scale(runtime.as_micros())), cost)
+        CheckpointScheme::Budget(part) | CheckpointScheme::BudgetIntervals(part) => {
+            count_periods(Span::from_micros(part.scale_number(runtime.as_micros())), cost)
         }
-        Scheme::Every { period, .. } => count_periods(runtime, *period),
-        Scheme::Points(points) => points.len() as u64,
-        Scheme::Hour {} | Scheme::Acc { .. } => count_periods(runtime, HOUR),
-        Scheme::Adapt { every, .. } => count_periods(runtime, *every),
+        CheckpointScheme::Every { period, .. } => count_periods(runtime, *period),
+        CheckpointScheme::Points(points) => points.len() as u64,
+        CheckpointScheme::Hour {} | CheckpointScheme::Acc { .. } => count_periods(runtime, HOUR),
+        CheckpointScheme::Adapt { every, .. } => count_periods(runtime, *every),
         // Schemes that follow prices, lifetimes or programs have no bound here.
         _ => 0,
     }

@@ -2,7 +2,7 @@
 
 use dormouse_cloud::Types;
 use dormouse_documents::{Mistakes, Node, Value, instead, read};
-use dormouse_model::{Fault, FaultKind, Victims};
+use dormouse_model::{FaultKind, FaultVictims, HostFault};
 use dormouse_units::{Bytes, Ppm, Span, Time, TypeName};
 
 use super::Live;
@@ -13,7 +13,12 @@ use super::zones;
 const MAX_FAULTS: usize = 10_000;
 
 /// The faults of an experiment, in order of time.
-pub(crate) fn faults(root: &Node, live: &Live, types: &Types, found: &mut Mistakes) -> Vec<Fault> {
+pub(crate) fn faults(
+    root: &Node,
+    live: &Live,
+    types: &Types,
+    found: &mut Mistakes,
+) -> Vec<HostFault> {
     let Some(Node { value: Value::List(list), place }) = root.get("fault") else {
         return Vec::new();
     };
@@ -25,7 +30,7 @@ pub(crate) fn faults(root: &Node, live: &Live, types: &Types, found: &mut Mistak
         let section: FaultSection = read(node, found)?;
         resolve_fault(&section, node, (live, types), found)
     };
-    let mut faults: Vec<Fault> = list.iter().filter_map(check).collect();
+    let mut faults: Vec<HostFault> = list.iter().filter_map(check).collect();
     faults.sort_by_key(|fault| fault.at);
     faults
 }
@@ -35,7 +40,7 @@ fn resolve_fault(
     node: &Node,
     (live, types): (&Live, &Types),
     found: &mut Mistakes,
-) -> Option<Fault> {
+) -> Option<HostFault> {
     let before = found.count();
     let kind = resolve_kind(section, node, found);
     let on = resolve_victims(section, node, (live, types), found);
@@ -53,7 +58,7 @@ fn resolve_fault(
         }
     };
     let (kind, on, at) = (kind?, on?, Time::ZERO + section.at);
-    (found.count() == before).then_some(Fault { at, lasts, on, kind })
+    (found.count() == before).then_some(HostFault { at, lasts, on, kind })
 }
 
 /// Kind of the fault, with the one number that it has.
@@ -102,13 +107,13 @@ fn resolve_victims(
     node: &Node,
     (live, types): (&Live, &Types),
     found: &mut Mistakes,
-) -> Option<Victims> {
+) -> Option<FaultVictims> {
     let FaultSection { workers, rack, kind_of_vm, zone, all, .. } = section;
     let named = (!workers.is_empty()).then_some(workers);
     match (named, rack, kind_of_vm, zone, all) {
-        (Some(workers), None, None, None, false) => Some(Victims::Workers(workers.clone())),
+        (Some(workers), None, None, None, false) => Some(FaultVictims::Workers(workers.clone())),
         (None, Some(rack), None, None, false) => match live.racks.get(rack) {
-            Some(workers) => Some(Victims::Workers(workers.clone())),
+            Some(workers) => Some(FaultVictims::Workers(workers.clone())),
             None => {
                 let known: Vec<&str> = live.racks.keys().map(String::as_str).collect();
                 let remedy = match known.is_empty() {
@@ -126,7 +131,7 @@ fn resolve_victims(
                 let what = format!("no type is called '{kind}'");
                 found.add(node.place_of("type"), what, instead(kind.as_str(), &known));
             }
-            Some(Victims::Type(kind.clone()))
+            Some(FaultVictims::Type(kind.clone()))
         }
         (None, None, None, Some(zone), false) => {
             let known = zones::names(types);
@@ -134,9 +139,9 @@ fn resolve_victims(
                 let what = format!("no zone is called '{zone}'");
                 found.add(node.place_of("zone"), what, instead(zone.as_str(), &known));
             }
-            Some(Victims::Zone(zone.clone()))
+            Some(FaultVictims::Zone(zone.clone()))
         }
-        (None, None, None, None, true) => Some(Victims::All),
+        (None, None, None, None, true) => Some(FaultVictims::All),
         _ => {
             let what = "it does not say in one way whom it is meant for";
             let remedy = "give one of workers = [\"local-1\"], rack = \"a\", type = \"c3.large\", \
@@ -150,12 +155,12 @@ fn resolve_victims(
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 mod tests {
-    use dormouse_model::{FaultKind, Victims};
+    use dormouse_model::{FaultKind, FaultVictims};
     use dormouse_units::{Span, Time};
 
     use crate::of_text;
 
-    fn with(faults: &str) -> Result<Vec<dormouse_model::Fault>, String> {
+    fn with(faults: &str) -> Result<Vec<dormouse_model::HostFault>, String> {
         let text = format!(
             "name = \"e\"\n[cloud]\ncatalogue = \"ec2-2020\"\n[workload]\nkind = \"bag\"\nname = \"j60\"\n\
              deadline = \"45m\"\n[scheduler]\nname = \"burst-hads\"\n[live.racks]\na = [\"w1\", \"w2\"]\n{faults}"
@@ -173,7 +178,7 @@ mod tests {
         assert_eq!(faults[0].kind, FaultKind::Delay { real_us: 50_000 });
         assert_eq!((faults[0].at, faults[0].lasts), (Time::from_secs(300), Span::from_secs(60)));
         let rack = vec!["w1".to_owned(), "w2".to_owned()];
-        assert_eq!(faults[1].on, Victims::Workers(rack));
+        assert_eq!(faults[1].on, FaultVictims::Workers(rack));
     }
 
     #[test]

@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
-use dormouse_cloud::{Empirical, Exponential, InterruptionModel, Lifetimes, Scope, Types, Uniform};
+use dormouse_cloud::{
+    Empirical, Exponential, InterruptionModel, InterruptionScope, Lifetimes, Types, Uniform,
+};
 use dormouse_documents::{InputError, Mistakes, Node, Place, from_toml, read_whole};
-use dormouse_fit::{Life, LifeQuery, Record, read_lifetimes};
+use dormouse_fit::{LifeQuery, Record, RecordedLife, read_lifetimes};
 use dormouse_units::Span;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -113,7 +115,8 @@ fn resolve_poisson(
         return None;
     }
     let scope = scope.unwrap_or_default();
-    if scope == Scope::Zone && types.is_some_and(|types| zones::names(types).is_empty()) {
+    if scope == InterruptionScope::Zone && types.is_some_and(|types| zones::names(types).is_empty())
+    {
         let remedy = "name them: zones = [\"us-east-1a\", \"us-east-1b\"] in [cloud]";
         found.add(node.place_of("scope"), "its events are of zones, and there are none", remedy);
     }
@@ -178,8 +181,9 @@ fn resolve_replay(
     let place = node.place_of("file");
     let asked = [lifetime, unit, end];
     let Record { lives, .. } = recorded_lives(file, asked, (node, place), found)?;
-    let is_meant = |life: &&Life| machine_type.as_ref().is_none_or(|kind| life.kind == *kind);
-    let lived = |life: &Life| life.was_taken.then_some(life.span);
+    let is_meant =
+        |life: &&RecordedLife| machine_type.as_ref().is_none_or(|kind| life.kind == *kind);
+    let lived = |life: &RecordedLife| life.was_taken.then_some(life.span);
     let lives: Vec<_> = lives.iter().filter(is_meant).map(lived).collect();
     if lives.is_empty() {
         let (place, what) = match machine_type {

@@ -9,7 +9,7 @@ use dormouse_policies::Own;
 use dormouse_policies::batch::{Algorithm, BatchSchedulerConfig};
 use dormouse_policies::program::ProgramConfig;
 use dormouse_units::Bytes;
-use dormouse_vm::Sharing;
+use dormouse_vm::ProcessorSharing;
 use dormouse_workload::{BatchWorkload, Estimates, JobSource, JobSpec, LogRules, SwfError, Trace};
 use schemars::schema_for;
 
@@ -23,7 +23,7 @@ const PROCESSORS: u32 = 320;
 pub(crate) fn check(node: &Node, found: &mut Mistakes) -> Option<BatchSetup> {
     let scheduler = scheduler(node, found);
     let sharing = match node.get("sharing") {
-        None => Some(Sharing::default()),
+        None => Some(ProcessorSharing::default()),
         Some(node) => read(node, found).and_then(|section| sharing::check(section, node, found)),
     };
     let checkpoint = node.get("checkpoint").and_then(|node| {
@@ -54,7 +54,7 @@ fn check_memory(batch: &BatchSetup, node: &Node, found: &mut Mistakes) {
         Some(said) => said.place.clone(),
         None => node.place.key("memory-per-processor"),
     };
-    match batch.simulation(0).space().memory {
+    match batch.simulation(0).job_capacity().memory {
         None if largest > Bytes::ZERO => {
             let what = format!(
                 "jobs want up to {largest} for each process, and nobody says how much memory a processor has"

@@ -73,7 +73,7 @@ pub(super) fn means(
         // A law that leaves some VMs alive for ever has no mean.
         let ends = law.cdf(f64::INFINITY) > 1.0 - 1e-6;
         let mean =
-            span_of_hours(law.lived(f64::INFINITY)).filter(|mean| ends && *mean > Span::ZERO);
+            span_of_hours(law.hours_lived(f64::INFINITY)).filter(|mean| ends && *mean > Span::ZERO);
         Some(OfType { kind, of: mean? })
     };
     let means: Option<Vec<_>> = laws.into_iter().map(mean).collect();

@@ -108,7 +108,7 @@ pub enum Hibernate {
 impl Default for Live {
     fn default() -> Self {
         Self {
-            speedup: Speedup::times(30),
+            speedup: Speedup::times_real(30),
             tasks: BagProgram::Vector,
             hibernate: Hibernate::Freeze,
             workers: 1,

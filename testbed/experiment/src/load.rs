@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use dormouse_cloud::{Host, InterruptionModel, Market, Types};
+use dormouse_cloud::{InterruptionModel, Market, ResourceVector, Types};
 use dormouse_documents::{
     InputError, Mistakes, Node, Override, Place, Value, conform, from_toml, read,
 };
@@ -209,7 +209,7 @@ struct ResolvedParts {
     scheduler: Option<BagSchedulerConfig>,
     drawn_prices: DrawnPrices,
     price_files: Vec<PriceFile>,
-    hosts: Vec<Host>,
+    hosts: Vec<ResourceVector>,
     place: Place,
     notes: Vec<String>,
     own: CollectedPrograms,
@@ -247,7 +247,7 @@ fn check_document(
     let parts = match (of_bag.or(of_requests), &jobs) {
         (Some(parts), _) => parts?,
         (None, Some(jobs)) => ResolvedParts {
-            setup: jobs.simulation(seed).setup(),
+            setup: jobs.simulation(seed).make_setup(),
             drawn_prices: DrawnPrices::default(),
             price_files: Vec::new(),
             scheduler: None,
@@ -529,7 +529,7 @@ fn most_vms(bag: &Bag, types: &Types, scheduler: &BagSchedulerConfig) -> u32 {
 }
 
 /// Sets the number of workers to that of the provider's hosts: live, each host is a worker.
-fn a_worker_each(root: &Node, live: &mut Live, hosts: &[Host], found: &mut Mistakes) {
+fn a_worker_each(root: &Node, live: &mut Live, hosts: &[ResourceVector], found: &mut Mistakes) {
     let count = u32::try_from(hosts.len()).unwrap_or(u32::MAX);
     match root.get("live").and_then(|live| live.get("workers")) {
         None => live.workers = count,
@@ -548,7 +548,7 @@ fn check_machine_beside_bag(
     root: &Node,
     jobs: &BatchSetup,
     setup: &Setup,
-    hosts: &[Host],
+    hosts: &[ResourceVector],
     found: &mut Mistakes,
 ) {
     if setup.catalogue.types.contains_key(&TypeName::from(MACHINE)) {

@@ -4,7 +4,9 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use dormouse_cloud::{PriceHistories, PriceQuery, PriceRecord, SeriesName, listed, read_prices};
+use dormouse_cloud::{
+    PriceHistories, PriceQuery, PriceRecord, SeriesName, list_names, read_prices,
+};
 use dormouse_documents::{InputError, Place};
 use dormouse_input::Chosen;
 use dormouse_units::{Span, TypeName};
@@ -63,7 +65,7 @@ pub fn read_record(
     let mut all = picked_series(path, pick, notes)?;
     let place = file_place(path);
     if all.len() > 1 {
-        let names = listed(all.iter().map(|(name, ..)| name.to_string()));
+        let names = list_names(all.iter().map(|(name, ..)| name.to_string()));
         let remedy = "say which: give a type, zone and product";
         return Err(InputError::new(&place, format!("it has prices of {names}"), remedy));
     }
@@ -111,7 +113,9 @@ pub fn all_series(
         let stem = || without_ending(&file()).to_owned();
         let name = if is_one { stem() } else { name.to_string() };
         let whose = if is_one { String::new() } else { format!("{name}: ") };
-        odd.extend(record.oddities().map(|what| format!("{}: {whose}{what}", path.display())));
+        odd.extend(
+            record.describe_oddities().map(|what| format!("{}: {whose}{what}", path.display())),
+        );
         PriceSeries { name, record, length }
     });
     let series = series.collect();
@@ -194,12 +198,12 @@ impl SharedFiles {
                 entry.insert(WholeFile { series, notes })
             }
         };
-        let has_kind = || whole.series.iter().any(|(name, ..)| name.kind == kind.anywhere());
+        let has_kind = || whole.series.iter().any(|(name, ..)| name.kind == kind.without_zone());
         let has_zones = || whole.series.iter().any(|(name, ..)| !name.zone.is_empty());
         let own_kind = pick.kind.is_none() && has_kind();
         let own_zone = zone.filter(|_| pick.zone.is_none() && has_zones());
         let pick = Pick {
-            kind: if own_kind { Some(kind.anywhere().to_owned()) } else { pick.kind.clone() },
+            kind: if own_kind { Some(kind.without_zone().to_owned()) } else { pick.kind.clone() },
             zone: own_zone.map(str::to_owned).or_else(|| pick.zone.clone()),
             ..pick.clone()
         };
@@ -263,7 +267,7 @@ mod tests {
         let mut notes = Vec::new();
         let (record, length) =
             read_record(&path, pick, &mut notes).map_err(|error| error.to_string())?;
-        notes.extend(record.oddities());
+        notes.extend(record.describe_oddities());
         Ok((record, length, notes))
     }
 

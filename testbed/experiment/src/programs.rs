@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use dormouse_documents::{Mistakes, Node, Place};
 use dormouse_engine::Run;
-use dormouse_model::{Decision, Notice, Setup, Step, Work as Share};
+use dormouse_model::{Decision, Notice, Setup, Step, TenantWork as Share};
 use dormouse_policies::program::{Following, ProgramConfig};
-use dormouse_policies::{BagSchedulerName, Hearing, Own, PlanError, Policy};
+use dormouse_policies::{BagSchedulerName, Delivery, Own, PlanError, Policy};
 use dormouse_program::{Hello, Machine, PROTOCOL, ProgramError, StandardError};
 use dormouse_units::Time;
 use serde_json::Value;
@@ -108,10 +108,10 @@ impl Experiment {
     fn started_one(
         &self,
         config: &ProgramConfig,
-        hearing: Hearing,
+        hearing: Delivery,
         how: ProgramStart<'_>,
     ) -> Result<Box<dyn Policy>, ProgramError> {
-        let of_jobs = hearing == Hearing::Instants;
+        let of_jobs = hearing == Delivery::EndOfInstant;
         let work = if of_jobs { "jobs" } else { "bag" };
         let both = self.program(Share::Bag).is_some() && self.program(Share::Jobs).is_some();
         let whose = if both { format!("-{work}") } else { String::new() };
@@ -153,8 +153,8 @@ impl Experiment {
 }
 
 /// Notices and decisions of the only program of a run in a step.
-fn recorded_answers(step: &Step, hearing: Hearing) -> Vec<(Time, &[Notice], &[Decision])> {
-    if hearing == Hearing::Instants {
+fn recorded_answers(step: &Step, hearing: Delivery) -> Vec<(Time, &[Notice], &[Decision])> {
+    if hearing == Delivery::EndOfInstant {
         return vec![(step.at, &step.notices, &step.decisions)];
     }
     let mut decisions = step.decisions.as_slice();

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use dormouse_cloud::{Dates, DrawnStart, GeneratedPrices, PriceRecord, PriceTrace, Types};
+use dormouse_cloud::{DrawnStart, GeneratedPrices, PriceRecord, PriceTrace, RecordDates, Types};
 use dormouse_documents::{InputError, Mistakes, Node, Place};
 use dormouse_units::{Price, Span, Time, TypeName};
 use serde::{Deserialize, Serialize};
@@ -93,7 +93,8 @@ pub(super) fn check(
         match file.is_drawn() {
             false => drop(all.fixed.insert(file.kind.clone(), trace)),
             true => {
-                let length = clock.filter(|_| file.is_dated()).map_or(file.length, Dates::length);
+                let length =
+                    clock.filter(|_| file.is_dated()).map_or(file.length, RecordDates::length);
                 let drawn = DrawnStart { record: trace, length };
                 all.drawn.insert(file.kind.clone(), drawn);
             }
@@ -124,7 +125,7 @@ fn read<'a>(
     let path = place.file(file);
     let (pick, mut notes) = (part.map(of).unwrap_or_default(), Vec::new());
     let (record, length) = shared.record(&path, &pick, (kind, zone), &mut notes)?;
-    notes.extend(record.oddities());
+    notes.extend(record.describe_oddities());
     let kind = kind.clone();
     Ok(ReadPrices { kind, place, file, path, part, record, length, notes })
 }
@@ -134,11 +135,11 @@ fn read<'a>(
 /// # Errors
 ///
 /// There is no common time, or a run begins elsewhere in only some of them.
-fn common_clock(files: &[ReadPrices<'_>]) -> Result<Option<Dates>, InputError> {
-    let dated: Vec<(&ReadPrices<'_>, Dates)> =
+fn common_clock(files: &[ReadPrices<'_>]) -> Result<Option<RecordDates>, InputError> {
+    let dated: Vec<(&ReadPrices<'_>, RecordDates)> =
         files.iter().filter_map(|file| Some((file, file.record.dates()?))).collect();
     for (n, (file, dates)) in dated.iter().enumerate() {
-        let apart = dated[..n].iter().find(|(_, other)| other.common(*dates).is_none());
+        let apart = dated[..n].iter().find(|(_, other)| other.common_part(*dates).is_none());
         if let Some((other, others)) = apart {
             let what = format!(
                 "the prices of {} are of {dates}, and those of {} of {others}: at no time are both known",
@@ -172,7 +173,10 @@ fn common_clock(files: &[ReadPrices<'_>]) -> Result<Option<Dates>, InputError> {
         return Err(InputError::new(&other.place, what, remedy));
     }
     // If each two intervals overlap, all do.
-    Ok(dated.iter().map(|(_, dates)| *dates).reduce(|all, dates| all.common(dates).unwrap_or(all)))
+    Ok(dated
+        .iter()
+        .map(|(_, dates)| *dates)
+        .reduce(|all, dates| all.common_part(dates).unwrap_or(all)))
 }
 
 impl ReadPrices<'_> {
@@ -185,14 +189,14 @@ impl ReadPrices<'_> {
     }
 
     /// Time of the record before the common clock begins.
-    fn span_before(&self, clock: Option<Dates>) -> Span {
+    fn span_before(&self, clock: Option<RecordDates>) -> Span {
         let both = self.record.dates().zip(clock);
-        both.map(|(own, clock)| own.before(clock)).unwrap_or_default()
+        both.map(|(own, clock)| own.time_before(clock)).unwrap_or_default()
     }
 
     /// Time from the record's first row to the beginning of the run, or to where the beginning is drawn
     /// from.
-    fn start(&self, clock: Option<Dates>) -> Span {
+    fn start(&self, clock: Option<RecordDates>) -> Span {
         let start = self.part.and_then(|part| part.start.as_deref());
         self.span_before(clock) + start.and_then(|start| start.parse().ok()).unwrap_or_default()
     }
@@ -202,7 +206,7 @@ impl ReadPrices<'_> {
     /// # Errors
     ///
     /// The record ends before the start.
-    fn prices_from_start(&self, clock: Option<Dates>) -> Result<PriceTrace, InputError> {
+    fn prices_from_start(&self, clock: Option<RecordDates>) -> Result<PriceTrace, InputError> {
         let trace = self.record.from(self.start(clock)).ok_or_else(|| {
             let before = self.span_before(clock);
             let ends = self.length.saturating_sub(before);
@@ -213,7 +217,7 @@ impl ReadPrices<'_> {
             let what = format!("the record ends {ends} after {since}");
             InputError::new(&self.place, what, "give an earlier start")
         })?;
-        let scaled = self.part.and_then(|part| part.scale).map(|by| trace.scaled(by));
+        let scaled = self.part.and_then(|part| part.scale).map(|by| trace.scaled_by(by));
         Ok(scaled.unwrap_or(trace))
     }
 }
@@ -259,8 +263,9 @@ impl DrawnPrices {
     /// The prices of a run with this seed.
     pub fn draw(&self, seed: u64) -> impl Iterator<Item = (TypeName, PriceTrace)> {
         let generated =
-            self.generated.iter().map(move |(kind, of)| (kind.clone(), of.trace(kind, seed)));
-        let recorded = self.recorded.iter().map(move |(kind, of)| (kind.clone(), of.trace(seed)));
+            self.generated.iter().map(move |(kind, of)| (kind.clone(), of.draw_trace(kind, seed)));
+        let recorded =
+            self.recorded.iter().map(move |(kind, of)| (kind.clone(), of.draw_trace(seed)));
         generated.chain(recorded)
     }
 }
@@ -291,7 +296,7 @@ impl Experiment {
     #[must_use]
     pub fn prices_end(&self, file: &PriceFile) -> Time {
         let drawn = self.drawn_prices.recorded.get(&file.kind);
-        let start = drawn.map(|drawn| drawn.start(self.setup.seed)).unwrap_or_default();
+        let start = drawn.map(|drawn| drawn.draw_start(self.setup.seed)).unwrap_or_default();
         Time::ZERO + file.lasts.saturating_sub(start)
     }
 }
@@ -352,7 +357,8 @@ mod tests {
         let prices = |kind: &str| {
             let trace = &of.setup.terms.prices[kind];
             hours.map(|h| {
-                trace.at(Time::from_secs(3_600 * h + 1)).unwrap().as_nanos_per_hour() / 10_000_000
+                trace.price_at(Time::from_secs(3_600 * h + 1)).unwrap().as_nanos_per_hour()
+                    / 10_000_000
             })
         };
         [prices("a"), prices("b")]

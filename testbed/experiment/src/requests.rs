@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-use dormouse_cloud::Host;
+use dormouse_cloud::ResourceVector;
 use dormouse_documents::{Mistakes, Node, read};
 use dormouse_model::Setup;
 use dormouse_workload::{
@@ -36,15 +36,15 @@ fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {
 }
 
 /// VMs that may be requested of this provider.
-fn offered_vms(setup: &Setup, hosts: &[Host]) -> Arc<Offer> {
-    Arc::new(Offer::new(&setup.catalogue.types, hosts, &setup.terms.placement.rule()))
+fn offered_vms(setup: &Setup, hosts: &[ResourceVector]) -> Arc<Offer> {
+    Arc::new(Offer::new(&setup.catalogue.types, hosts, &setup.terms.placement.placement_rule()))
 }
 
 /// Resolves the requests in `[workload]` of `node`, for this provider with these hosts.
 pub(crate) fn check(
     node: &Node,
     setup: &Setup,
-    hosts: &[Host],
+    hosts: &[ResourceVector],
     found: &mut Mistakes,
 ) -> Option<RequestSource> {
     let inside = node.get("workload")?;

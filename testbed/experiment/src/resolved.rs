@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use dormouse_cloud::{Host, Market};
+use dormouse_cloud::{Market, ResourceVector};
 use dormouse_ec2::{ApiDesk, DeskConfig, DeskPolicy, Ec2Session};
 use dormouse_engine::Run;
-use dormouse_engine::jobs::Simulation;
-use dormouse_model::{Fault, Setup};
-use dormouse_model::{Tenants, Work as Share};
+use dormouse_engine::jobs::JobSimulation;
+use dormouse_model::{HostFault, Setup};
+use dormouse_model::{TenantWork as Share, Tenants};
 use dormouse_policies::requests::Customers;
 use dormouse_policies::{BagSchedulerConfig, CheckpointPlanning, Plan, PlanError, Policy};
 use dormouse_tasks::own::{OwnProgram, TaskProgram};
@@ -52,12 +52,12 @@ pub struct Experiment {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub price_files: Vec<PriceFile>,
     /// Hosts of a virtual run; if empty, one host without bounds.
-    pub hosts: Vec<Host>,
+    pub hosts: Vec<ResourceVector>,
     /// Settings of a live run.
     pub live: Live,
     /// Faults of a live run, in order of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub faults: Vec<Fault>,
+    pub faults: Vec<HostFault>,
     /// Users' own programs of the bag's tasks, by task; other tasks run the program that `live`
     /// names.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -148,12 +148,12 @@ impl Experiment {
             None => bag.name.as_str().to_owned(),
         });
         let of_jobs = || self.jobs.as_ref().map(|jobs| jobs.scheduler_name());
-        let of_hosts = || self.setup.terms.placement.rule().scheduler.name().to_owned();
+        let of_hosts = || self.setup.terms.placement.placement_rule().scheduler.name().to_owned();
         of_bag.or_else(of_jobs).unwrap_or_else(of_hosts)
     }
 
     /// Scheduler of the experiment's parallel jobs with a model of their machine; `None` if it has none.
-    pub fn simulation(&self) -> Option<Simulation> {
+    pub fn simulation(&self) -> Option<JobSimulation> {
         self.jobs.as_ref().map(|jobs| jobs.simulation(self.setup.seed))
     }
 
@@ -198,10 +198,10 @@ impl Experiment {
             let desk = DeskPolicy::new(ApiDesk::new(&self.setup, config));
             return vec![(Share::All, Box::new(desk) as Box<dyn Policy>)];
         }
-        let jobs = self.simulation().map(|jobs| jobs.policy() as Box<dyn Policy>);
+        let jobs = self.simulation().map(|jobs| jobs.make_policy() as Box<dyn Policy>);
         let customers = self.requests.as_ref().map(|_| Box::new(Customers::new()) as Box<_>);
         let tenants = self.tenants();
-        let works = tenants.work().iter().copied();
+        let works = tenants.all_work().iter().copied();
         works.zip(bag.into_iter().chain(jobs).chain(customers)).collect()
     }
 

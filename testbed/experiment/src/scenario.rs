@@ -1,7 +1,7 @@
 //! Acts of a provider on spot VMs, from an experiment or from a file with only that part: all that
 //! a metadata endpoint without a run needs.
 
-use dormouse_cloud::{InterruptionModel, Market, Rebalancing, Types};
+use dormouse_cloud::{InterruptionModel, Market, RebalanceRule, Types};
 use dormouse_documents::{InputError, Mistakes, Node, Value, conform, read};
 use dormouse_model::MetadataSettings;
 use dormouse_units::Span;
@@ -21,7 +21,7 @@ pub struct SpotScenario {
     /// Notice before the end of a preempted VM.
     pub notice: Span,
     /// Recommendations to replace spot VMs.
-    pub rebalancing: Rebalancing,
+    pub rebalancing: RebalanceRule,
     /// Settings of the metadata endpoint, with user data.
     pub metadata: MetadataSettings,
     /// Random seed.
@@ -63,7 +63,7 @@ fn resolve_scenario(root: &Node, found: &mut Mistakes) -> Option<SpotScenario> {
     let notice = section.preemption_notice;
     let (types, begins, rebalancing, mut notes) = if section.offers_types() {
         let cloud = cloud::check(section, at, None, found)?;
-        let (begins, rebalancing) = (cloud.begins(), cloud.terms.rebalancing());
+        let (begins, rebalancing) = (cloud.begins(), cloud.terms.rebalance_rule());
         (Some(cloud.catalogue.types), begins, rebalancing, cloud.notes)
     } else {
         (None, None, cloud::rebalancing_of(&section, at, found), Vec::new())
@@ -83,14 +83,14 @@ fn resolve_scenario(root: &Node, found: &mut Mistakes) -> Option<SpotScenario> {
     }
     notes.extend(found.take_notes());
     let mut types = types.unwrap_or_default();
-    types.retain(|_, kind| kind.limit(Market::Spot) > 0);
+    types.retain(|_, kind| kind.vm_limit(Market::Spot) > 0);
     Some(SpotScenario { interruptions, types, notice, rebalancing, metadata, seed, notes })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dormouse_cloud::Action;
+    use dormouse_cloud::InterruptionAction;
     use dormouse_units::Ppm;
 
     fn of_text(text: &str) -> Result<SpotScenario, InputError> {
@@ -111,7 +111,7 @@ mod tests {
         };
         assert_eq!(
             acts.iter().map(|act| act.action).collect::<Vec<_>>(),
-            [Action::Rebalance, Action::Preempt]
+            [InterruptionAction::Rebalance, InterruptionAction::Preempt]
         );
         assert_eq!((scenario.notice, scenario.types.len()), (Span::from_secs(120), 0));
         let more = format!(

@@ -1,6 +1,8 @@
 //! Scheduled interruptions, from `[[interruption]]` with `model = "schedule"`.
 
-use dormouse_cloud::{Interruption, InterruptionModel, Target, Types, WrittenAct, read_acts};
+use dormouse_cloud::{
+    Interruption, InterruptionModel, InterruptionTarget, Types, WrittenAct, read_acts,
+};
 use dormouse_documents::{Mistakes, Node, Place, instead};
 use dormouse_input::{Moment, written};
 use dormouse_units::{Time, VmId};
@@ -78,10 +80,10 @@ fn of_file(
 }
 
 /// Targets that a target stands for: a type without a zone is that type in each zone.
-fn targets_of(target: Target, types: Option<&Types>) -> Vec<Target> {
+fn targets_of(target: InterruptionTarget, types: Option<&Types>) -> Vec<InterruptionTarget> {
     match (target, types) {
-        (Target::Type(kind), Some(types)) => {
-            zones::each(&kind, types).into_iter().map(Target::Type).collect()
+        (InterruptionTarget::Type(kind), Some(types)) => {
+            zones::each(&kind, types).into_iter().map(InterruptionTarget::Type).collect()
         }
         (target, _) => vec![target],
     }
@@ -95,11 +97,13 @@ fn resolve_act(
 ) -> Vec<Interruption> {
     let ActSection { at, action, kind, vm, zone, all } = section;
     let (target, key) = match (kind, vm, zone, all) {
-        (Some(kind), None, None, false) => (Target::Type(kind.clone()), "type"),
-        (None, Some(vm), None, false) => (Target::Vm(VmId::new(*vm)), "vm"),
-        (None, None, Some(zone), false) => (Target::Zone(zone.clone()), "zone"),
-        (Some(kind), None, Some(zone), false) => (Target::Type(kind.in_zone(zone)), "type"),
-        (None, None, None, true) => (Target::All, "all"),
+        (Some(kind), None, None, false) => (InterruptionTarget::Type(kind.clone()), "type"),
+        (None, Some(vm), None, false) => (InterruptionTarget::Vm(VmId::new(*vm)), "vm"),
+        (None, None, Some(zone), false) => (InterruptionTarget::Zone(zone.clone()), "zone"),
+        (Some(kind), None, Some(zone), false) => {
+            (InterruptionTarget::Type(kind.in_zone(zone)), "type")
+        }
+        (None, None, None, true) => (InterruptionTarget::All, "all"),
         _ => {
             let what = "it needs either a type or a vm";
             let remedy =
@@ -120,14 +124,14 @@ fn resolve_act(
 
 /// Whether the target of an act exists; else adds a mistake.
 fn is_right(
-    target: &Target,
+    target: &InterruptionTarget,
     place: &Place,
     (most_vms, types): (u32, Option<&Types>),
     found: &mut Mistakes,
 ) -> bool {
     match target {
-        Target::Type(kind) => is_spot_type(kind, place, types, found),
-        Target::Vm(vm) if vm.get() >= most_vms => {
+        InterruptionTarget::Type(kind) => is_spot_type(kind, place, types, found),
+        InterruptionTarget::Vm(vm) if vm.get() >= most_vms => {
             let what = format!(
                 "there is no VM {}: this experiment launches fewer than {most_vms}",
                 vm.get()
@@ -136,7 +140,7 @@ fn is_right(
             found.add(place, what, remedy);
             false
         }
-        Target::Zone(zone) => {
+        InterruptionTarget::Zone(zone) => {
             let Some(types) = types else { return true };
             let known = zones::names(types);
             let is_there = known.contains(&zone.as_str());
@@ -150,6 +154,6 @@ fn is_right(
             }
             is_there
         }
-        Target::Vm(_) | Target::All => true,
+        InterruptionTarget::Vm(_) | InterruptionTarget::All => true,
     }
 }

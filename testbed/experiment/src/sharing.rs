@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use dormouse_documents::{InputError, Mistakes, Node, from_json, missing, read_whole};
-use dormouse_vm::Sharing;
+use dormouse_vm::ProcessorSharing;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -22,11 +22,11 @@ struct Measured {
 /// # Errors
 ///
 /// The file can't be read, or has no distributions.
-pub fn read_sharing(path: &Path) -> Result<Sharing, InputError> {
+pub fn read_sharing(path: &Path) -> Result<ProcessorSharing, InputError> {
     parse_measured(path, &files::read_text(path)?)
 }
 
-fn parse_measured(path: &Path, text: &str) -> Result<Sharing, InputError> {
+fn parse_measured(path: &Path, text: &str) -> Result<ProcessorSharing, InputError> {
     let root = from_json(&path.display().to_string(), text)?;
     let Measured { sharing } = read_whole(&root)?;
     let (node, mut found) = (root.innermost("sharing"), Mistakes::default());
@@ -41,9 +41,13 @@ fn parse_measured(path: &Path, text: &str) -> Result<Sharing, InputError> {
 
 /// Resolves `section`, which stands at `node`: the paper's figures, or measured ones; each may be
 /// overridden.
-pub(crate) fn check(section: SharingSection, node: &Node, found: &mut Mistakes) -> Option<Sharing> {
+pub(crate) fn check(
+    section: SharingSection,
+    node: &Node,
+    found: &mut Mistakes,
+) -> Option<ProcessorSharing> {
     let standard = match &section.measured {
-        None => Sharing::default(),
+        None => ProcessorSharing::default(),
         Some(file) => {
             let place = node.place_of("measured");
             let path = place.file(file);
@@ -69,7 +73,7 @@ pub(crate) fn check(section: SharingSection, node: &Node, found: &mut Mistakes) 
         }
     }
     let pair = |said: Option<(Part, Part)>, or| said.map_or(or, |(Part(a), Part(b))| (a, b));
-    Some(Sharing {
+    Some(ProcessorSharing {
         loss: pair(section.loss, standard.loss),
         single: pair(section.single, standard.single),
         several_normal: pair(section.several_normal, standard.several_normal),
@@ -87,7 +91,7 @@ mod tests {
         "each-process": false },
         "figures": [] }"#;
 
-    fn read(text: &str) -> Result<Sharing, String> {
+    fn read(text: &str) -> Result<ProcessorSharing, String> {
         parse_measured(Path::new("two-tier.json"), text).map_err(|error| error.to_string())
     }
 

@@ -1,6 +1,6 @@
 //! An experiment as JSON for programs, with all defaults.
 
-use dormouse_cloud::Terms;
+use dormouse_cloud::ProviderTerms;
 use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
 
@@ -13,7 +13,7 @@ impl Experiment {
     /// parts in millionths.
     pub fn shown(&self) -> Value {
         let mut all = json!(self);
-        let Terms {
+        let ProviderTerms {
             placement,
             spot,
             preemption,

@@ -1,7 +1,7 @@
 //! Restrictions for tasks with an unknown run time.
 
 use dormouse_documents::{Mistakes, Node};
-use dormouse_model::{Period, Scheme};
+use dormouse_model::{CheckpointScheme, PeriodUnit};
 use dormouse_policies::BagSchedulerName;
 use dormouse_tasks::own::Saves;
 use dormouse_units::TaskId;
@@ -48,11 +48,15 @@ pub(crate) fn check(experiment: &Experiment, root: &Node, found: &mut Mistakes) 
         matches!(program.saves, Saves::Criu | Saves::Own)
     };
     let needs = match &experiment.setup.checkpoint.scheme {
-        Scheme::Budget(part) | Scheme::BudgetIntervals(part) if part.get() > 0 => Some("budget"),
-        Scheme::Points(_) => Some("points"),
-        Scheme::Every { of: Period::Work, .. } => Some("every, of work,"),
-        Scheme::YoungDaly { .. } => Some("young-daly"),
-        Scheme::Dp(_) => Some("dp"),
+        CheckpointScheme::Budget(part) | CheckpointScheme::BudgetIntervals(part)
+            if part.get() > 0 =>
+        {
+            Some("budget")
+        }
+        CheckpointScheme::Points(_) => Some("points"),
+        CheckpointScheme::Every { of: PeriodUnit::Work, .. } => Some("every, of work,"),
+        CheckpointScheme::YoungDaly { .. } => Some("young-daly"),
+        CheckpointScheme::Dp(_) => Some("dp"),
         _ => None,
     };
     if let Some(policy) = needs

@@ -53,7 +53,7 @@ pub(super) fn each(name: &TypeName, types: &Types) -> Vec<TypeName> {
     }
     let of: Vec<_> = types
         .keys()
-        .filter(|kind| kind.zone().is_some() && kind.anywhere() == name.as_str())
+        .filter(|kind| kind.zone().is_some() && kind.without_zone() == name.as_str())
         .cloned()
         .collect();
     if of.is_empty() { vec![name.clone()] } else { of }

@@ -8,9 +8,9 @@ use std::fs;
 use std::path::Path;
 
 use dormouse_analysis::{Evidence, HostEvidence, RunMode};
-use dormouse_engine::drive::Followers;
+use dormouse_engine::drive::WaitingFollowers;
 use dormouse_log::{Head, LogReader, Resealed, Seal};
-use dormouse_model::{Effect, Event, OwnEnd, Report, Step, Submission};
+use dormouse_model::{Effect, Event, ProgramEnd, Report, Step, Submission};
 use dormouse_tasks::answer::{self, Verdict};
 use dormouse_tasks::own::TaskProgram;
 use dormouse_units::{HostId, TaskId, VmId};
@@ -204,7 +204,7 @@ fn of_workers(header: &LogHeader, live: &LiveHeader, steps: &[Step], found: &mut
     let mut hosts = BTreeMap::<VmId, HostId>::new();
     let mut jobs = BTreeMap::<TaskId, &Submission>::new();
     let programs = experiment.programs();
-    let mut ends = BTreeMap::<TaskId, &OwnEnd>::new();
+    let mut ends = BTreeMap::<TaskId, &ProgramEnd>::new();
     for step in steps {
         match &step.event {
             Event::Submitted { task, job, .. } => {
@@ -234,14 +234,14 @@ fn of_workers(header: &LogHeader, live: &LiveHeader, steps: &[Step], found: &mut
                 let program = programs.get(task.get() as usize);
                 let verdict = match (program.and_then(TaskProgram::own), result, jobs.get(&task)) {
                     (Some(own), ..) => match ends.remove(&task) {
-                        Some(end) => {
-                            own.check(end.is_success(), end.verify_status, |path| end.output(path))
-                        }
+                        Some(end) => own.check(end.is_success(), end.verify_status, |path| {
+                            end.find_output(path)
+                        }),
                         None => Verdict::Unchecked("the end of its program is not known"),
                     },
                     (None, None, _) => Verdict::Unchecked("there is none"),
                     (None, Some(result), Some(job)) => {
-                        let real = experiment.live.speedup.real(job.runtime);
+                        let real = experiment.live.speedup.to_real(job.runtime);
                         let phases = phases_of(real, live.phase());
                         answer::check_job(job.processes, phases, (job.number, nonce), result)
                     }
@@ -277,7 +277,7 @@ fn check_arrivals(
     let own = own.into_iter().flatten().collect::<Result<Vec<_>, _>>().map_err(JobsError::from)?;
     // The submission time of a job that follows others depends on their ends, not on the trace.
     let (followers, mut own): (Vec<_>, Vec<_>) = own.into_iter().partition(|it| it.after.is_some());
-    let mut followers: Followers = followers.into_iter().collect();
+    let mut followers: WaitingFollowers = followers.into_iter().collect();
     let requests = experiment.requests().map_err(JobsError::from)?;
     let requests = requests.into_iter().flatten().collect::<Result<Vec<_>, _>>();
     let requests = requests.map_err(JobsError::from)?;
@@ -307,7 +307,7 @@ fn check_arrivals(
             }
             _ => {}
         }
-        followers.see(step);
+        followers.take_step(step);
     }
     Ok(())
 }

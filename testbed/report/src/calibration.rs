@@ -1,6 +1,8 @@
 //! A host's calibration as a table.
 
-use dormouse_host::calibration::{Calibration, Came, Cell, CellFigures, Spread};
+use dormouse_host::calibration::{
+    Calibration, CalibrationCell, CellFigures, CellOutcome, RepeatedDuration,
+};
 use dormouse_view::{TableColumn, TypedTable};
 
 /// Table of a calibration, with one row for each speed-up at each load.
@@ -20,9 +22,9 @@ pub fn table(calibration: &Calibration) -> TypedTable {
             cell_figure(cell, |it| format!("{}/{}", it.checkpoints, it.checkpoints_due))
         })
         .column(TableColumn::number("faithful"), |cell| match &cell.came {
-            Came::Measured(it) if it.faithful => "yes",
-            Came::Measured(_) => "no",
-            Came::Refused { .. } => "refused",
+            CellOutcome::Measured(it) if it.faithful => "yes",
+            CellOutcome::Measured(_) => "no",
+            CellOutcome::Refused { .. } => "refused",
         })
         .column(TableColumn::number("dump ms"), |cell| {
             cell_figure(cell, |it| spread_in_words(it.dump))
@@ -38,14 +40,14 @@ pub fn table(calibration: &Calibration) -> TypedTable {
 
 const NONE: &str = "-";
 
-fn cell_figure(cell: &Cell, words: impl Fn(&CellFigures) -> String) -> String {
+fn cell_figure(cell: &CalibrationCell, words: impl Fn(&CellFigures) -> String) -> String {
     match &cell.came {
-        Came::Measured(figures) => words(figures),
-        Came::Refused { .. } => NONE.to_owned(),
+        CellOutcome::Measured(figures) => words(figures),
+        CellOutcome::Refused { .. } => NONE.to_owned(),
     }
 }
 
-fn spread_in_words(of: Option<Spread>) -> String {
+fn spread_in_words(of: Option<RepeatedDuration>) -> String {
     of.map_or(NONE.to_owned(), |of| format!("{:.0} to {:.0}", of.median_ms, of.worst_ms))
 }
 

@@ -39,7 +39,7 @@ pub fn check(log: &RunLog, ended: bool) -> Result<CheckResult, ReplayError> {
     let (tenants, setup) = (experiment.tenants(), experiment.whole_setup());
     let lateness = match log.header.mode {
         RunMode::Virtual => Span::ZERO,
-        RunMode::Live => experiment.live.speedup.emulated(LATENESS),
+        RunMode::Live => experiment.live.speedup.to_emulated(LATENESS),
     };
     let mut bag = experiment.scheduler.as_ref().map(|_| Checker::new(&setup, lateness));
     let mut jobs = experiment.jobs.as_deref().map(|jobs| {

@@ -78,7 +78,7 @@ impl<'a> RunRecorder<'a> {
     /// The system refuses.
     pub(crate) fn see(&mut self, step: &Step) -> Result<(), JobsError> {
         self.log.step(step)?;
-        step.decisions.iter().for_each(|decision| self.digest.add(step.at, decision));
+        step.decisions.iter().for_each(|decision| self.digest.add_decision(step.at, decision));
         self.tables.see(step)
     }
 
@@ -98,7 +98,7 @@ impl<'a> RunRecorder<'a> {
     ///
     /// The system refuses.
     pub(crate) fn finish(self) -> Result<RunRecorded<'a>, JobsError> {
-        let (head, digest) = (self.log.finish()?, self.digest.hex());
+        let (head, digest) = (self.log.finish()?, self.digest.to_hex());
         let tables = self.tables.finish(digest.clone())?;
         Ok(RunRecorded { head, digest, tables })
     }

@@ -75,9 +75,9 @@ pub fn replay(log: &RunLog) -> Result<ReplayResult, ReplayError> {
         play(log, |step| {
             steps += 1;
             decisions += step.decisions.len() as u64;
-            step.decisions.iter().for_each(|decision| digest.add(step.at, decision));
+            step.decisions.iter().for_each(|decision| digest.add_decision(step.at, decision));
         })?;
-        return Ok(ReplayResult { steps, decisions, digest: digest.hex(), difference: None });
+        return Ok(ReplayResult { steps, decisions, digest: digest.to_hex(), difference: None });
     };
     let experiment = &log.header.experiment;
     let mut run = experiment.run(experiment.scheduler()?);

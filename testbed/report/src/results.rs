@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use dormouse_engine::drive::PlayError;
-use dormouse_engine::{Counts, Run};
-use dormouse_model::{Effect, Notice, Step, Work};
+use dormouse_engine::{Run, RunCounts};
+use dormouse_model::{Effect, Notice, Step, TenantWork};
 use dormouse_units::Time;
 
 use crate::jobs::{JobsError, JobsOutcome, ReadAhead, refused_io};
@@ -118,8 +118,8 @@ fn results_of<'a>(
         DecisionSource::Kept => experiment.run(bag),
     };
     // The recorder has a digest, and so has the record of a bag.
-    let mut run = run.undigested();
-    run.follow(known);
+    let mut run = run.without_digest();
+    run.follow_steps(known);
     let mut ended = 0;
     let mut see = |step: &Step| match &mut record {
         Some(record) => {
@@ -140,7 +140,7 @@ fn results_of<'a>(
     let WrittenTables { jobs: outcome, requests, hashes } = tables;
     let jobs = outcome.map(|outcome| JobsOutcome {
         skipped: jobs.as_ref().and_then(Jobs::skipped),
-        cancelled: run.cancelled().map(str::to_owned),
+        cancelled: run.cancel_reason().map(str::to_owned),
         ..outcome
     });
     let (counts, decisions_sha256) = (*run.counts(), digest);
@@ -170,7 +170,7 @@ fn least_logged(
     jobs: Option<&Jobs>,
     customers: Option<&RequestStream>,
 ) -> usize {
-    let are_alone = experiment.tenants().work() == [Work::Requests];
+    let are_alone = experiment.tenants().all_work() == [TenantWork::Requests];
     let requests = customers.filter(|_| are_alone).map_or(0, RequestStream::at_least);
     requests + jobs.map_or(0, Jobs::at_least)
 }
@@ -235,7 +235,7 @@ fn end_of_run(played: Result<(), PlayError<JobsError>>) -> Result<(), JobsError>
 pub fn own(mut record: RunRecord, experiment: &Experiment) -> RunRecord {
     let of = experiment.tenants();
     if experiment.requests.is_some() {
-        record.leave_out(|vm| of.owns(Work::Requests, vm));
+        record.leave_out(|vm| of.owns_vm(TenantWork::Requests, vm));
     }
     record
 }
@@ -270,7 +270,7 @@ pub fn stored_results(log: &RunLog, window: (Time, Time)) -> Result<RunResults<'
     let digest = record.as_ref().map(RunRecord::digest).unwrap_or_default();
     let WrittenTables { jobs, requests, .. } = tables.finish(digest.clone())?;
     let requests = requests.map(|figures| {
-        let (counts, decisions_sha256) = (Counts::default(), digest);
+        let (counts, decisions_sha256) = (RunCounts::default(), digest);
         RequestsOutcome { figures, counts, decisions_sha256, read: None }
     });
     let record = record.map(|record| own(record, &header.experiment));

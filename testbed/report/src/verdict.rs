@@ -13,9 +13,9 @@ use dormouse_analysis::jobs::{JobsOfWindow, SeenByJobs};
 use dormouse_analysis::{Evidence, JobFacts, LiveFacts, RunRecord};
 use dormouse_engine::drive::credit_spec;
 use dormouse_experiment::Experiment;
-use dormouse_model::{HostLoad, Step, Submission};
+use dormouse_model::{LoadReport, Step, Submission};
 use dormouse_units::{Bytes, Ppm, Span, TaskId};
-use dormouse_vm::ideal::Machine;
+use dormouse_vm::ideal::IdealMachine;
 use dormouse_workload::RequestStream;
 
 use crate::jobs::{JobsError, JobsOutcome};
@@ -127,7 +127,7 @@ fn beyond_the_hosts<'a>(experiment: &Experiment, facts: &'a LiveFacts) -> Cow<'a
 /// Part of the cores of all believed hosts that processes outside the run used.
 fn other_load(facts: &LiveFacts) -> Option<f64> {
     let believed = facts.loads.iter().filter(|(host, _)| !facts.disbelieved.contains_key(host));
-    let loads: Vec<&HostLoad> = believed.map(|(_, load)| load).collect();
+    let loads: Vec<&LoadReport> = believed.map(|(_, load)| load).collect();
     let (cpu, machine) = facts.coordinator.clone().unwrap_or((Duration::ZERO, String::new()));
     fidelity::other_load(loads, (&machine, cpu))
 }
@@ -159,8 +159,9 @@ impl JudgedJobs {
         let submitted = SubmittedJobs::after(first, &all);
         let setup = experiment.whole_setup();
         let credits = setup.credits_of_jobs().map(credit_spec);
-        let hold = setup.checkpoint_of_jobs().map_or(Span::ZERO, |of| of.cost(Bytes::ZERO));
-        let machine = Machine::with_credits(credits, live.speedup);
+        let hold =
+            setup.checkpoint_of_jobs().map_or(Span::ZERO, |of| of.checkpoint_cost(Bytes::ZERO));
+        let machine = IdealMachine::with_credits(credits, live.speedup);
         let promises = promises(&own, submitted, &facts.jobs, pace, machine);
         let utilisations = utilisations(&own, submitted, &facts, live.speedup);
         let kept = PromiseErrors::from_promises(&promises, &facts, &live.allowed(), hold);

@@ -2,10 +2,11 @@
 
 use dormouse_engine::Run;
 use dormouse_engine::drive::{
-    BOUNDLESS, Modelled, PlayError, Requested, World, beginning, in_order, play_handing_over,
+    BOUNDLESS, MachineWorld, ModelledMachines, PlayError, RequestEvents, beginning_events,
+    in_order, play_handing_over,
 };
-use dormouse_engine::jobs::Submissions;
-use dormouse_model::{Request, Step, Submission};
+use dormouse_engine::jobs::SubmissionEvents;
+use dormouse_model::{Step, Submission, VmRequest};
 use dormouse_policies::Policy;
 use dormouse_units::{Span, Time};
 use dormouse_workload::WorkloadError;
@@ -36,8 +37,10 @@ pub fn virtual_run(
 }
 
 /// The modelled machines of an experiment.
-pub fn model(experiment: &Experiment) -> Modelled {
-    experiment.simulation().map_or_else(Modelled::default, |jobs| Modelled::new(jobs.law()))
+pub fn model(experiment: &Experiment) -> ModelledMachines {
+    experiment
+        .simulation()
+        .map_or_else(ModelledMachines::default, |jobs| ModelledMachines::new(jobs.two_tier_law()))
 }
 
 /// Runs an experiment to its end on these machines, with these parallel jobs, if any. `see` gets
@@ -49,7 +52,7 @@ pub fn model(experiment: &Experiment) -> Modelled {
 pub fn play_out<E: Into<JobsError>>(
     experiment: &Experiment,
     run: &mut Run,
-    world: &mut impl World,
+    world: &mut impl MachineWorld,
     jobs: Option<impl Iterator<Item = Result<Submission, E>>>,
     mut see: impl FnMut(&Step) -> Result<(), JobsError>,
 ) -> Result<(), PlayError<JobsError>> {
@@ -66,10 +69,10 @@ pub fn play_out<E: Into<JobsError>>(
 pub(crate) fn play_requests<E: Into<JobsError>>(
     experiment: &Experiment,
     run: &mut Run,
-    world: &mut impl World,
+    world: &mut impl MachineWorld,
     (jobs, requests): (
         Option<impl Iterator<Item = Result<Submission, E>>>,
-        Option<impl Iterator<Item = Result<(Time, Request), WorkloadError>>>,
+        Option<impl Iterator<Item = Result<(Time, VmRequest), WorkloadError>>>,
     ),
     see: impl FnMut(&mut Step) -> Result<(), JobsError>,
 ) -> Result<(), PlayError<JobsError>> {
@@ -79,14 +82,14 @@ pub(crate) fn play_requests<E: Into<JobsError>>(
     };
     let (machine, first) = (run.setup().space_of_jobs(), run.next_task());
     let jobs = jobs.map(|jobs| jobs.map(|job| job.map_err(Into::into)));
-    let submissions = jobs.map(|jobs| Submissions::with_followers(jobs, machine, first));
+    let submissions = jobs.map(|jobs| SubmissionEvents::with_followers(jobs, machine, first));
     let submissions = submissions.transpose();
     let submissions = submissions.map_err(|error| PlayError::Outside(JobsError::from(error)))?;
     let (submissions, followers) = submissions.unzip();
     let submissions = submissions.into_iter().flatten().map(|event| event.map_err(JobsError::from));
-    let requests = requests.map(|requests| Requested::from(requests, run.next_request()));
+    let requests = requests.map(|requests| RequestEvents::from(requests, run.next_request()));
     let requests = requests.into_iter().flatten().map(|event| event.map_err(JobsError::from));
-    let beginning = beginning(hosts).into_iter().map(Ok);
+    let beginning = beginning_events(hosts).into_iter().map(Ok);
     let outside = beginning.chain(in_order(submissions, requests));
     let followers = followers.unwrap_or_default();
     play_handing_over(run, world, outside, followers, limit(experiment), see)

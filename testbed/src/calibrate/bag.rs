@@ -1,7 +1,7 @@
 //! The experiment of a cell: tasks with checkpoints on as many vCPUs as its load asks for.
 
 use dormouse_coordinator::admission::vcpus_of;
-use dormouse_host::calibration::{Conditions, share_at};
+use dormouse_host::calibration::{CalibrationConditions, share_at};
 use dormouse_units::Bytes;
 
 use super::CalibrateError;
@@ -68,11 +68,11 @@ pub struct CellPlan {
 }
 
 /// What all cells are measured with.
-pub fn conditions() -> Conditions {
+pub fn conditions() -> CalibrationConditions {
     let all = TASKS_S.map(f64::from);
     let (shortest, longest) =
         all.into_iter().fold((f64::MAX, 0.0_f64), |(a, b), s| (a.min(s), b.max(s)));
-    Conditions {
+    CalibrationConditions {
         reserve: Live::default().reserve,
         task_s: (shortest, longest),
         memory: Bytes::new(MEMORY),

@@ -7,9 +7,11 @@ use std::time::Instant;
 use dormouse_analysis::fidelity::{FidelityVerdict, span_of};
 use dormouse_analysis::{CommandLatency, LiveFacts, RunMode, RunRecord};
 use dormouse_coordinator::CoordinatorError::Admission;
-use dormouse_coordinator::Progress;
+use dormouse_coordinator::RunProgress;
 use dormouse_folders::{HeldFolder, remove_abandoned};
-use dormouse_host::calibration::{CalibrationError, Came, Cell, Samples, folder_of};
+use dormouse_host::calibration::{
+    CalibrationCell, CalibrationError, CellOutcome, Samples, folder_of,
+};
 use dormouse_units::{TaskId, Time};
 
 use super::{CalibrateError, CellPlan};
@@ -37,7 +39,7 @@ pub(crate) struct Bench {
 #[derive(Debug)]
 pub(crate) enum Measured {
     /// The measured cell, or why it was refused.
-    Cell(Cell),
+    Cell(CalibrationCell),
     /// A run was ended before its time, for this reason.
     Ended(String),
 }
@@ -59,7 +61,7 @@ impl Bench {
     pub(crate) fn estimate_s(&self, plan: &CellPlan) -> Result<f64, CalibrateError> {
         let experiment = plan.experiment(1)?;
         let end = twin(&experiment)?.end();
-        let once = experiment.live.speedup.real(end.since(Time::ZERO)).as_secs_f64() + AROUND_S;
+        let once = experiment.live.speedup.to_real(end.since(Time::ZERO)).as_secs_f64() + AROUND_S;
         Ok(once * f64::from(self.repeat))
     }
 
@@ -69,10 +71,11 @@ impl Bench {
         &self,
         plan: &CellPlan,
         told: &dyn Fn() -> Option<String>,
-        show: &mut dyn FnMut(&Progress),
+        show: &mut dyn FnMut(&RunProgress),
     ) -> Result<Measured, CalibrateError> {
         let began = Instant::now();
-        let cell = |came| Measured::Cell(Cell::now(plan.speedup, plan.load, plan.vcpus, came));
+        let cell =
+            |came| Measured::Cell(CalibrationCell::now(plan.speedup, plan.load, plan.vcpus, came));
         let mut all = Samples::default();
         for seed in 1..=u64::from(self.repeat) {
             let experiment = plan.experiment(seed)?;
@@ -88,7 +91,7 @@ impl Bench {
                     None => add(&mut all, &outcome, &twin),
                 },
                 Err(CalibrateError::Live(LiveError::Coordinator(Admission(error)))) => {
-                    return Ok(cell(Came::Refused { why: error.to_string() }));
+                    return Ok(cell(CellOutcome::Refused { why: error.to_string() }));
                 }
                 Err(error) => return Err(error),
             }
@@ -101,7 +104,7 @@ impl Bench {
         &self,
         experiment: Experiment,
         rehearsal: Rehearsal,
-        show: &mut dyn FnMut(&Progress),
+        show: &mut dyn FnMut(&RunProgress),
     ) -> Result<Outcome, CalibrateError> {
         let scheduler = experiment.scheduler()?;
         let place = self.folder.path();

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use dormouse_coordinator::Signals;
+use dormouse_coordinator::ProcessSignals;
 use dormouse_host::calibration::{
-    Calibration, Found, HostIdentity, Wanted, default_path, find, write,
+    Calibration, HostIdentity, StoredCalibration, WantedErrors, default_path, find, write,
 };
-use dormouse_host::doctor::{Depth, Finding, State, examine};
+use dormouse_host::doctor::{ExaminationDepth, Finding, FindingState, examine};
 use serde_json::json;
 
 use super::args::CalibrateArgs;
@@ -24,7 +24,7 @@ pub(crate) fn run(args: &CalibrateArgs) -> Result<(), Failure> {
     let path = args.out.clone().unwrap_or_else(default_path);
     let host = HostIdentity::of_this();
     let plans = plans(args, host.millicores)?;
-    let diagnosis = examine(Depth::Prove);
+    let diagnosis = examine(ExaminationDepth::Prove);
     if let Some(missing) = diagnosis.missing() {
         let fix = diagnosis.lacking(true).and_then(|finding| finding.fix.as_ref());
         let fix = fix.map(|fix| format!("; fix: {fix}")).unwrap_or_default();
@@ -39,15 +39,15 @@ pub(crate) fn run(args: &CalibrateArgs) -> Result<(), Failure> {
         }
     };
     for Finding { name, state, found, fix, .. } in &diagnosis.findings {
-        if let (State::Doubtful, "free CPU", Some(fix)) = (state, name.as_ref(), fix) {
+        if let (FindingState::Doubtful, "free CPU", Some(fix)) = (state, name.as_ref(), fix) {
             say(format!("{found}: {fix}"));
         }
     }
     let mut former = None;
     match find(&path, || host.clone()) {
-        Found::Current(found) => former = Some(*found),
-        Found::None => {}
-        Found::Unusable(why) => say(format!("what was there is replaced: {why}")),
+        StoredCalibration::Current(found) => former = Some(*found),
+        StoredCalibration::None => {}
+        StoredCalibration::Unusable(why) => say(format!("what was there is replaced: {why}")),
     }
     let bench = Bench::beside(&path, args.repeat)?;
     let seconds: f64 = plans.iter().map(|plan| bench.estimate_s(plan)).sum::<Result<_, _>>()?;
@@ -97,16 +97,16 @@ fn measure(
     mut calibration: Calibration,
     file: &Path,
 ) -> Result<(Calibration, Option<(usize, String)>), Failure> {
-    let stop = Signals::of_this_process()
+    let stop = ProcessSignals::of_this_process()
         .map_err(|error| Failure::Broken(format!("can't listen for signals: {error}")))?;
     let mut progress = args.say.progress(plans.len(), "cells");
     for (n, plan) in plans.iter().enumerate() {
-        if stop.any() {
+        if stop.any_came() {
             return Ok((calibration, Some((n, TOLD.to_owned()))));
         }
         let CellPlan { speedup, load, .. } = *plan;
         let (cell, cells) = (n as u64, plans.len() as u64);
-        let told = || stop.any().then(|| TOLD.to_owned());
+        let told = || stop.any_came().then(|| TOLD.to_owned());
         let measured = bench.measure(plan, &told, &mut |now| {
             let (done, of) = (now.completed, now.tasks);
             let how = format!("speed-up {speedup}, load {load}: {done}/{of} tasks");
@@ -119,7 +119,7 @@ fn measure(
             }
             Ok(Measured::Ended(why)) => return Ok((calibration, Some((n, why)))),
             // A terminal tells the worker, too: without one the run breaks.
-            Err(_) if stop.any() => return Ok((calibration, Some((n, TOLD.to_owned())))),
+            Err(_) if stop.any_came() => return Ok((calibration, Some((n, TOLD.to_owned())))),
             Err(error) => return Err(error.into()),
         }
     }
@@ -127,7 +127,7 @@ fn measure(
 }
 
 fn show(args: &CalibrateArgs, calibration: &Calibration, path: &Path) -> Result<(), Failure> {
-    let wanted = Wanted { worst: args.error, mean: args.mean };
+    let wanted = WantedErrors { worst: args.error, mean: args.mean };
     if args.say.json {
         let highest =
             |load: f64| json!({ "load": load, "speedup": calibration.highest(load, &wanted) });

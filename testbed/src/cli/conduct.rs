@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use dormouse_analysis::RunMode;
-use dormouse_coordinator::{Awaited, CoordinatorError, Progress, STOPPED_BY_USER};
+use dormouse_coordinator::{AwaitedWorkers, CoordinatorError, RunProgress, STOPPED_BY_USER};
 use dormouse_log::ForcedSeal;
 use dormouse_model::Calendar;
 use dormouse_units::Time;
@@ -43,7 +43,7 @@ pub(super) fn conduct_live(
     super::log::begin(listen.is_some() && !say.quiet, Some(&folder));
     let has_bag = experiment.scheduler.is_some() || experiment.jobs.is_none();
     let ends = Time::ZERO + rehearsal.takes;
-    let left_s = |now: Time| experiment.live.speedup.real(ends.since(now)).as_secs_f64();
+    let left_s = |now: Time| experiment.live.speedup.to_real(ends.since(now)).as_secs_f64();
     let count = if has_bag { experiment.setup.bag.tasks.len() } else { submissions.len() };
     let mut progress = say.progress(count, counted(experiment));
     // Said once the hosts hold it: what is refused has one line.
@@ -231,9 +231,9 @@ fn check(dir: &Path, header: &LogHeader) -> Result<(), Failure> {
 }
 
 /// How a live run goes, in some words.
-fn how(now: &Progress, has_bag: bool, calendar: Calendar) -> String {
+fn how(now: &RunProgress, has_bag: bool, calendar: Calendar) -> String {
     let date = calendar.in_brackets(now.now);
-    if let Some(Awaited { back, of }) = now.awaited {
+    if let Some(AwaitedWorkers { back, of }) = now.awaited {
         return format!("{back} of {of} workers are back");
     }
     match (now.begun, has_bag) {
@@ -279,12 +279,12 @@ mod tests {
         assert_eq!(submitted, [Time::ZERO, Time::from_secs(10)]);
         assert_eq!(rehearsed.rehearsal.takes, Span::from_secs(200));
         let header = LogHeader::new(RunMode::Live, String::new(), experiment);
-        assert_eq!(how(&Progress::default(), true, header.calendar), "starting");
-        let now = Progress { begun: true, now: Time::from_secs(10), ..Progress::default() };
+        assert_eq!(how(&RunProgress::default(), true, header.calendar), "starting");
+        let now = RunProgress { begun: true, now: Time::from_secs(10), ..RunProgress::default() };
         let says = how(&now, false, header.calendar);
         assert_eq!(says, "10 s (2012-12-31 23:22:37 UTC), 0 in the machine");
-        let awaited = Some(Awaited { back: 1, of: 3 });
-        let waits = Progress { awaited, ..now };
+        let awaited = Some(AwaitedWorkers { back: 1, of: 3 });
+        let waits = RunProgress { awaited, ..now };
         assert_eq!(how(&waits, true, header.calendar), "1 of 3 workers are back");
     }
 }

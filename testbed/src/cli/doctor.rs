@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use dormouse_host::doctor::{Depth, Diagnosis, Finding, State, examine, examine_here};
+use dormouse_host::doctor::{
+    ExaminationDepth, Finding, FindingState, HostDiagnosis, examine, examine_here,
+};
 use dormouse_view::Terminal;
 
 use super::failure::Failure;
@@ -11,7 +13,7 @@ use super::terminal;
 
 /// Status 0 if live runs are possible. Called with one thread only: `here` this process becomes a worker.
 pub(crate) fn run(as_json: bool, quick: bool, here: bool) -> Result<(), Failure> {
-    let depth = if quick { Depth::Look } else { Depth::Prove };
+    let depth = if quick { ExaminationDepth::Look } else { ExaminationDepth::Prove };
     let diagnosis = if here { examine_here(depth) } else { examine(depth) };
     show(as_json, &diagnosis, || table(&diagnosis, terminal::stdout()))?;
     let Some(missing) = diagnosis.missing() else { return Ok(()) };
@@ -19,15 +21,15 @@ pub(crate) fn run(as_json: bool, quick: bool, here: bool) -> Result<(), Failure>
 }
 
 /// A line for each finding, with its fix below it; and a verdict.
-fn table(diagnosis: &Diagnosis, terminal: Terminal) -> String {
+fn table(diagnosis: &HostDiagnosis, terminal: Terminal) -> String {
     let width = diagnosis.findings.iter().map(|f| f.name.chars().count()).max().unwrap_or(0);
     let mut text = String::new();
     for Finding { name, state, found, fix, took_us, .. } in &diagnosis.findings {
         let took = took_us.map(|us| format!(" ({} ms)", (us + 500) / 1000)).unwrap_or_default();
         let word = match state {
-            State::Found => terminal.verdict(true, "found  "),
-            State::Doubtful => terminal.verdict(false, "doubt  "),
-            State::Missing => terminal.verdict(false, "missing"),
+            FindingState::Found => terminal.verdict(true, "found  "),
+            FindingState::Doubtful => terminal.verdict(false, "doubt  "),
+            FindingState::Missing => terminal.verdict(false, "missing"),
         };
         let _ = writeln!(text, "  {word}  {name:<width$}  {found}{took}");
         if let Some(fix) = fix {

@@ -89,7 +89,7 @@ fn serve(setup: EndpointSetup, cloud: RecordedCloud) -> Result<RecordedCloud, Fa
     let runtime = runtime
         .map_err(|error| Failure::Broken(format!("the runtime can't be started: {error}")))?;
     let served: Result<_, Failure> = runtime.block_on(async {
-        let mut signals = dormouse_coordinator::Signals::of_this_process()
+        let mut signals = dormouse_coordinator::ProcessSignals::of_this_process()
             .map_err(|error| Failure::Broken(format!("signals can't be received: {error}")))?;
         let endpoint = Ec2Endpoint::bind(setup, cloud).await;
         let endpoint = endpoint.map_err(|error| Failure::BadInput(error.to_string()))?;
@@ -121,7 +121,7 @@ fn clock_mode(words: &[String]) -> Result<ClockMode, Failure> {
     let factor = |text: &str| text.parse().ok().and_then(Speedup::from_f64);
     let mode = match words[..] {
         ["manual"] => Some(ClockMode::Manual),
-        ["paced"] => Some(ClockMode::Paced(Speedup::times(60))),
+        ["paced"] => Some(ClockMode::Paced(Speedup::times_real(60))),
         ["paced", x] => factor(x).map(ClockMode::Paced),
         _ => None,
     };
@@ -173,8 +173,8 @@ mod tests {
             clock_mode(&words).ok()
         };
         assert_eq!(mode("manual"), Some(ClockMode::Manual));
-        assert_eq!(mode("paced"), Some(ClockMode::Paced(Speedup::times(60))));
-        assert_eq!(mode("paced 60"), Some(ClockMode::Paced(Speedup::times(60))));
+        assert_eq!(mode("paced"), Some(ClockMode::Paced(Speedup::times_real(60))));
+        assert_eq!(mode("paced 60"), Some(ClockMode::Paced(Speedup::times_real(60))));
         for wrong in ["manual 60", "paced 0", "paced x", "real", "paced 60 60"] {
             assert_eq!(mode(wrong), None, "{wrong}");
         }
@@ -192,7 +192,7 @@ mod tests {
             let args = <Line as clap::Parser>::try_parse_from(words).ok()?.args;
             experiment_and_clock(&args).ok().map(|(name, clock)| (name.to_owned(), clock))
         };
-        let paced = |times| ClockMode::Paced(Speedup::times(times));
+        let paced = |times| ClockMode::Paced(Speedup::times_real(times));
         for (line, clock) in [
             ("x.toml", paced(60)),
             ("x.toml --clock manual", ClockMode::Manual),

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use dormouse_documents::instead;
 use dormouse_fit::{
-    By, EndIs, Estimated, Family, Fit, Group, GroupOptions, LifeQuery, Of, Record, Unit, Wanted,
-    appended, fragment, read_lifetimes,
+    By, EndIs, Estimated, Family, Fit, GroupOptions, LifeGroup, LifeQuery, Of, Record, Unit,
+    WantedFragment, appended, fragment, read_lifetimes,
 };
 use dormouse_input::Chosen;
 use dormouse_view::plot::{
@@ -94,7 +94,7 @@ pub(crate) fn run(args: &FitArgs) -> Result<(), Failure> {
     };
     let types = spot_types(&before);
     let (by, types) = (args.by, types.as_deref());
-    let fragment = fragment(&groups, &Wanted { by, group, family: args.law, of, types });
+    let fragment = fragment(&groups, &WantedFragment { by, group, family: args.law, of, types });
     let has_none = !fragment.lines().any(|line| line == "[[interruption]]");
     if has_none && (args.write.is_some() || group.is_some()) {
         let law = args.law.name();
@@ -150,13 +150,14 @@ impl FitArgs {
 }
 
 /// The group of this name, as groups have it.
-fn named<'a>(name: &str, by: Option<By>, groups: &'a [Group]) -> Result<&'a str, Failure> {
+fn named<'a>(name: &str, by: Option<By>, groups: &'a [LifeGroup]) -> Result<&'a str, Failure> {
     // 07 and 7 are one hour.
     let hour = name.parse::<u8>().ok().filter(|_| by == Some(By::Hour));
     let name = hour.map_or(name.to_owned(), |hour| hour.to_string());
     let mut some = groups.iter().filter_map(|group| Some((group.name(), group.of.as_deref()?)));
     some.find(|(said, _)| *said == name).map(|(_, of)| of).ok_or_else(|| {
-        let all: Vec<&str> = groups.iter().filter(|g| g.of.is_some()).map(Group::name).collect();
+        let all: Vec<&str> =
+            groups.iter().filter(|g| g.of.is_some()).map(LifeGroup::name).collect();
         let remedy = instead(&name, &all);
         Failure::BadInput(format!("--group {name}: there are no such VMs; {remedy}"))
     })
@@ -172,7 +173,7 @@ const ABOUT: &str = "a, b, tau1, tau2 and the mean lifetime are the bathtub's, t
     curve's variance that a law explains; * is at the end of the range that is looked at.";
 
 /// A sentence for each bathtub whose end nobody has seen.
-fn unseen_ends(groups: &[Group]) -> impl Iterator<Item = String> {
+fn unseen_ends(groups: &[LifeGroup]) -> impl Iterator<Item = String> {
     let each = groups.iter().flat_map(|group| Of::ALL.map(|of| (group, group.estimated(of))));
     each.filter_map(|(group, estimated)| {
         let last = estimated.curve.last();
@@ -187,8 +188,8 @@ fn unseen_ends(groups: &[Group]) -> impl Iterator<Item = String> {
 }
 
 /// The bathtub's numbers of each group, and how well every law fits.
-fn table(groups: &[Group], of: Of) -> TypedTable {
-    let fit = |group: &Group, family| group.estimated(of).fit(family).cloned();
+fn table(groups: &[LifeGroup], of: Of) -> TypedTable {
+    let fit = |group: &LifeGroup, family| group.estimated(of).fit(family).cloned();
     let mut table = TypedTable::with_rows(groups)
         .column(TableColumn::text("VMs"), |group| group.name())
         .column(TableColumn::count("n"), |group| group.estimated(of).vms);
@@ -208,9 +209,9 @@ fn table(groups: &[Group], of: Of) -> TypedTable {
 }
 
 /// Every figure of every fit, with its interval.
-fn figures(groups: &[Group], is_for_people: bool) -> TypedTable {
+fn figures(groups: &[LifeGroup], is_for_people: bool) -> TypedTable {
     let ours = TableColumn::mean("ours [95 % of resamples]").named("ours").digits(4).file_digits(6);
-    let table = TypedTable::with_rows(groups.iter().flat_map(Group::rows))
+    let table = TypedTable::with_rows(groups.iter().flat_map(LifeGroup::rows))
         .column(TableColumn::text("case"), |row| row.case.clone())
         .column(TableColumn::text("metric"), |row| row.metric)
         .column(ours, |row| TableCell::mean(row.figure.value, row.figure.ci95, row.vms));
@@ -218,7 +219,7 @@ fn figures(groups: &[Group], is_for_people: bool) -> TypedTable {
 }
 
 /// The curves of each group and the laws of those preempted; then the rates of all.
-fn panels(groups: &[Group]) -> Vec<ChartPanel> {
+fn panels(groups: &[LifeGroup]) -> Vec<ChartPanel> {
     let panel = |title: &str, y: &str, series| ChartPanel {
         title: title.to_owned(),
         x: PlotAxis::new("age, h", AxisScale::FromZero),
@@ -231,7 +232,7 @@ fn panels(groups: &[Group]) -> Vec<ChartPanel> {
         PointSeries { name: name.to_owned(), colour, look: PointLook::Line, points }
     };
     let law = |fit: &Fit, points| line(fit.family.name(), 2 + fit.family as usize, points);
-    let of_group = |group: &Group| {
+    let of_group = |group: &LifeGroup| {
         let curve = |of: Of| line(of.name(), of as usize, group.estimated(of).curve.corners(200));
         let Estimated { curve: steps, fits, .. } = &group.preempted;
         let laws = fits.iter().map(|fit| law(fit, fit.taken(steps.last())));
@@ -250,7 +251,7 @@ fn panels(groups: &[Group]) -> Vec<ChartPanel> {
         .collect()
 }
 
-fn page(args: &FitArgs, record: &Record, groups: &[Group], fragment: &str) -> HtmlPage {
+fn page(args: &FitArgs, record: &Record, groups: &[LifeGroup], fragment: &str) -> HtmlPage {
     let mut page =
         HtmlPage::new(format!("Lifetimes of {}", args.file.display()), record.to_string());
     for of in Of::ALL {

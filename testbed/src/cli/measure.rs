@@ -113,7 +113,7 @@ fn slow_to_begin(it: &ProgramMeasure, experiment: &Experiment) -> Option<String>
             took.as_secs_f64(),
             Bytes::new(bytes),
             program.inputs.len(),
-            speedup.emulated(took).as_secs_f64()
+            speedup.to_emulated(took).as_secs_f64()
         )
     })
 }

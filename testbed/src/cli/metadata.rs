@@ -3,12 +3,12 @@
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::time::Duration;
 
-use dormouse_cloud::{InterruptionModel, Target};
+use dormouse_cloud::{InterruptionModel, InterruptionTarget};
 use dormouse_experiment::{SpotScenario, chain, read_scenario};
 use dormouse_input::Moment;
 use dormouse_metadata::{
-    Announcement, Facts, Interruption, MaintenanceEvent, MaintenanceState, Market, Place, Service,
-    Settings, Taking, Tokens, UnixTime, address_of_vm,
+    EndpointSettings, InterruptionNotice, MaintenanceEvent, MaintenanceState, MetadataService,
+    TakingAction, TokenRule, UnixTime, VmAnnouncement, VmFacts, VmMarket, VmPlace, address_of_vm,
 };
 use dormouse_model::{MetadataSettings, MetadataTimes, MetadataTokens};
 use dormouse_units::{Speedup, Time, TypeName, VmId};
@@ -45,7 +45,7 @@ pub(crate) fn metadata(args: &MetadataArgs) -> Result<(), Failure> {
     let runtime = runtime
         .map_err(|error| Failure::Broken(format!("the runtime can't be started: {error}")))?;
     runtime.block_on(async {
-        let mut signals = dormouse_coordinator::Signals::of_this_process()
+        let mut signals = dormouse_coordinator::ProcessSignals::of_this_process()
             .map_err(|error| Failure::Broken(format!("signals can't be received: {error}")))?;
         let (begun, zero) = (Instant::now(), unix_now());
         let facts = facts(args, &kind, &settings, zero);
@@ -89,16 +89,16 @@ fn kind(args: &MetadataArgs, scenario: Option<&SpotScenario>) -> Result<TypeName
         return Ok(zoned(named.unwrap_or_else(|| TypeName::from(KIND))));
     };
     let is_wanted = |kind: &&TypeName| {
-        let is_it = |said: &TypeName| *kind == said || kind.anywhere() == said.as_str();
+        let is_it = |said: &TypeName| *kind == said || kind.without_zone() == said.as_str();
         said.as_ref().is_none_or(is_it)
             && args.zone.as_ref().is_none_or(|zone| kind.zone().is_none_or(|of| of == zone))
     };
     let wanted: Vec<&TypeName> = types.keys().filter(is_wanted).collect();
     let hit = scenario.into_iter().flat_map(first_targets).find_map(|target| {
         wanted.iter().find(|kind| match target {
-            Target::Type(of) => of == **kind,
-            Target::Zone(zone) => kind.zone() == Some(zone.as_str()),
-            Target::All | Target::Vm(_) => false,
+            InterruptionTarget::Type(of) => of == **kind,
+            InterruptionTarget::Zone(zone) => kind.zone() == Some(zone.as_str()),
+            InterruptionTarget::All | InterruptionTarget::Vm(_) => false,
         })
     });
     match hit.or(wanted.first()) {
@@ -112,7 +112,7 @@ fn kind(args: &MetadataArgs, scenario: Option<&SpotScenario>) -> Result<TypeName
 }
 
 /// The targets that a scenario's written acts name, in their order.
-fn first_targets(scenario: &SpotScenario) -> impl Iterator<Item = &Target> {
+fn first_targets(scenario: &SpotScenario) -> impl Iterator<Item = &InterruptionTarget> {
     let acts = scenario.interruptions.iter().flat_map(|model| match model {
         InterruptionModel::Schedule { acts } => &acts[..],
         _ => &[],
@@ -121,11 +121,11 @@ fn first_targets(scenario: &SpotScenario) -> impl Iterator<Item = &Target> {
 }
 
 /// A type that a target hits, where it does not name a VM.
-fn of_target(target: &Target) -> Option<TypeName> {
+fn of_target(target: &InterruptionTarget) -> Option<TypeName> {
     match target {
-        Target::Type(kind) => Some(kind.clone()),
-        Target::Zone(zone) => Some(TypeName::from(KIND).in_zone(zone)),
-        Target::All | Target::Vm(_) => None,
+        InterruptionTarget::Type(kind) => Some(kind.clone()),
+        InterruptionTarget::Zone(zone) => Some(TypeName::from(KIND).in_zone(zone)),
+        InterruptionTarget::All | InterruptionTarget::Vm(_) => None,
     }
 }
 
@@ -153,13 +153,13 @@ fn facts(
     kind: &TypeName,
     settings: &MetadataSettings,
     launched: UnixTime,
-) -> Facts {
+) -> VmFacts {
     let zone = kind.zone().or(args.zone.as_deref()).unwrap_or(ZONE);
-    Facts {
+    VmFacts {
         identity: format!("endpoint/{}", args.vm),
-        kind: kind.anywhere().to_owned(),
-        place: Place::of_zone(zone),
-        market: Market::Spot,
+        kind: kind.without_zone().to_owned(),
+        place: VmPlace::of_zone(zone),
+        market: VmMarket::Spot,
         launched,
         address: address_of_vm(args.vm),
         tags: settings.tags.clone(),
@@ -169,17 +169,17 @@ fn facts(
 
 fn listen(
     args: &MetadataArgs,
-    facts: Facts,
+    facts: VmFacts,
     settings: &MetadataSettings,
 ) -> Result<Endpoint, Failure> {
     let tokens = match settings.tokens {
-        MetadataTokens::Optional => Tokens::Optional,
-        MetadataTokens::Required => Tokens::Required,
+        MetadataTokens::Optional => TokenRule::Optional,
+        MetadataTokens::Required => TokenRule::Required,
     };
     let key = random_key();
     let key =
         key.map_err(|error| Failure::Broken(format!("the host gives no random numbers: {error}")))?;
-    let service = Service::new(facts, Settings { tokens }, key);
+    let service = MetadataService::new(facts, EndpointSettings { tokens }, key);
     let MetadataArgs { hostname, port, .. } = args;
     let found = (hostname.as_str(), *port).to_socket_addrs();
     let address: Option<SocketAddr> = found.ok().and_then(|mut found| found.next());
@@ -206,7 +206,7 @@ struct ScenarioClock {
 impl ScenarioClock {
     /// Real time from the beginning to an instant.
     fn real(self, at: Time) -> Duration {
-        self.speedup.real(at.since(Time::ZERO))
+        self.speedup.to_real(at.since(Time::ZERO))
     }
 
     /// The date that metadata name for an instant.
@@ -222,13 +222,14 @@ impl ScenarioClock {
     /// What is announced of what happens to the VM at an instant.
     fn act(self, (at, heard): (Time, Option<Interrupted>)) -> Act {
         let after = self.real(at);
-        let interruption =
-            |taking, at| Announcement::Interruption(Interruption { taking, at: self.date(at) });
+        let interruption = |taking, at| {
+            VmAnnouncement::Interruption(InterruptionNotice { taking, at: self.date(at) })
+        };
         let what = heard.map(|heard| match heard {
-            Interrupted::Preempted { at } => interruption(Taking::Terminate, at),
-            Interrupted::Hibernated => interruption(Taking::Hibernate, at),
-            Interrupted::Resumed => Announcement::Resumed,
-            Interrupted::Recommended => Announcement::Rebalance(self.date(at)),
+            Interrupted::Preempted { at } => interruption(TakingAction::Terminate, at),
+            Interrupted::Hibernated => interruption(TakingAction::Hibernate, at),
+            Interrupted::Resumed => VmAnnouncement::Resumed,
+            Interrupted::Recommended => VmAnnouncement::Rebalance(self.date(at)),
         });
         let words = what.as_ref().map(in_words).unwrap_or_default();
         Act { after, what, words: format!("at {}: {words}", at.since(Time::ZERO)) }
@@ -254,25 +255,25 @@ fn mocked(args: &MetadataArgs, now: UnixTime) -> Vec<Act> {
     let mut acts = Vec::new();
     if let Some(SpotArgs { action, time, rebalance_rec_time }) = spot {
         let taking = match action {
-            SpotAction::Terminate => Taking::Terminate,
-            SpotAction::Stop => Taking::Stop,
-            SpotAction::Hibernate => Taking::Hibernate,
+            SpotAction::Terminate => TakingAction::Terminate,
+            SpotAction::Stop => TakingAction::Stop,
+            SpotAction::Hibernate => TakingAction::Hibernate,
         };
         let at = time.map_or_else(|| later(now, after.saturating_add(NOTICE)), date);
         let since = rebalance_rec_time.map_or_else(|| later(now, rebalance_after), date);
-        acts.push((rebalance_after, Announcement::Rebalance(since)));
-        acts.push((after, Announcement::Interruption(Interruption { taking, at })));
+        acts.push((rebalance_after, VmAnnouncement::Rebalance(since)));
+        acts.push((after, VmAnnouncement::Interruption(InterruptionNotice { taking, at })));
     }
     acts.extend(events.map(|events| (after, maintenance(events, now))));
     acts.sort_by_key(|(after, _)| *after);
-    let act = |(after, what): (Duration, Announcement)| {
+    let act = |(after, what): (Duration, VmAnnouncement)| {
         let words = format!("after {} s: {}", after.as_secs(), in_words(&what));
         Act { after, what: Some(what), words }
     };
     acts.into_iter().map(act).collect()
 }
 
-fn maintenance(events: &EventsArgs, now: UnixTime) -> Announcement {
+fn maintenance(events: &EventsArgs, now: UnixTime) -> VmAnnouncement {
     use super::metadata_args::{EventCode as Code, EventState as State};
     let code = match events.code {
         Code::InstanceReboot => "instance-reboot",
@@ -287,7 +288,7 @@ fn maintenance(events: &EventsArgs, now: UnixTime) -> Announcement {
         State::Canceled => MaintenanceState::Canceled,
     };
     let or = |said: Option<Moment>, days| said.map_or_else(|| later(now, DAY * days), date);
-    Announcement::Maintenance(MaintenanceEvent {
+    VmAnnouncement::Maintenance(MaintenanceEvent {
         code: code.to_owned(),
         state,
         not_before: or(events.not_before, 0),
@@ -314,18 +315,18 @@ fn later(from: UnixTime, by: Duration) -> UnixTime {
     UnixTime::from_micros(from.as_micros().saturating_add(by))
 }
 
-fn in_words(what: &Announcement) -> String {
+fn in_words(what: &VmAnnouncement) -> String {
     match what {
-        Announcement::Interruption(Interruption { taking, at }) => {
-            format!("the VM hears that it will {} at {}", taking.word(), at.iso())
+        VmAnnouncement::Interruption(InterruptionNotice { taking, at }) => {
+            format!("the VM hears that it will {} at {}", taking.ec2_word(), at.iso_text())
         }
-        Announcement::Rebalance(since) => {
-            format!("the VM hears that it is likely to be taken, since {}", since.iso())
+        VmAnnouncement::Rebalance(since) => {
+            format!("the VM hears that it is likely to be taken, since {}", since.iso_text())
         }
-        Announcement::Maintenance(event) => {
-            format!("the VM hears of maintenance: {}, {}", event.code, event.state.word())
+        VmAnnouncement::Maintenance(event) => {
+            format!("the VM hears of maintenance: {}, {}", event.code, event.state.ec2_word())
         }
-        Announcement::Resumed => "the VM is in use again, and hears nothing".to_owned(),
+        VmAnnouncement::Resumed => "the VM is in use again, and hears nothing".to_owned(),
     }
 }
 

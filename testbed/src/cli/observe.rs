@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use dormouse_analysis::RunMode;
-use dormouse_coordinator::{Remote, RemoteError, address_of};
+use dormouse_coordinator::{RemoteCoordinator, RemoteError, address_of};
 use dormouse_identity::Role;
 use dormouse_proto::v1;
 use dormouse_units::Time;
@@ -33,7 +33,7 @@ fn wait<T>(until: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure
 pub(super) fn ask<T, E: Into<Failure>>(
     at: &RunningArgs,
     role: Role,
-    what: impl AsyncFnOnce(&mut Remote) -> Result<T, E>,
+    what: impl AsyncFnOnce(&mut RemoteCoordinator) -> Result<T, E>,
 ) -> Result<T, Failure> {
     wait(async {
         let mut remote = dial(at, role).await?.ok_or_else(|| Failure::Broken(unserved(&at.run)))?;
@@ -67,7 +67,7 @@ fn unserved(dir: &str) -> String {
 }
 
 /// The coordinator that is meant; `None`: nobody serves the run in that folder.
-async fn dial(at: &RunningArgs, role: Role) -> Result<Option<Remote>, Failure> {
+async fn dial(at: &RunningArgs, role: Role) -> Result<Option<RemoteCoordinator>, Failure> {
     let folder = Path::new(&at.run);
     let (address, file) = if folder.is_dir() {
         let Some(address) = address_of(folder)? else { return Ok(None) };
@@ -84,12 +84,12 @@ async fn dial(at: &RunningArgs, role: Role) -> Result<Option<Remote>, Failure> {
         (address, super::worker::secret_file(at.secret_file.as_deref(), "this")?)
     };
     let token = super::worker::read_token(&file, role)?;
-    Ok(Some(Remote::dial(&address, token).await?))
+    Ok(Some(RemoteCoordinator::dial_coordinator(&address, token).await?))
 }
 
 /// Says how a run goes.
 pub(crate) fn status(at: &RunningArgs, as_json: bool) -> Result<(), Failure> {
-    let is = ask(at, Role::Observer, async |remote| remote.status().await)?;
+    let is = ask(at, Role::Observer, async |remote| remote.get_status().await)?;
     // What is said of one from elsewhere has no header.
     let calendar = read_header(Path::new(&at.run)).map(|header| header.calendar);
     let (calendar, now) = (calendar.unwrap_or_default(), Time::from_micros(is.emulated_now_us));
@@ -108,7 +108,7 @@ pub(crate) fn status(at: &RunningArgs, as_json: bool) -> Result<(), Failure> {
             status["workers_back"] = json!(is.workers_back);
             status["workers_awaited"] = json!(is.workers_awaited);
         }
-        if let Some(date) = calendar.date(now) {
+        if let Some(date) = calendar.date_at(now) {
             status["date"] = json!(date);
         }
         return print(&status.to_string());
@@ -140,14 +140,14 @@ pub(crate) fn status(at: &RunningArgs, as_json: bool) -> Result<(), Failure> {
 /// Ends a run before its time.
 pub(crate) fn cancel(at: &RunningArgs, why: Option<&str>) -> Result<(), Failure> {
     ask(at, Role::Operator, async |remote| {
-        remote.cancel(why.unwrap_or_default().to_owned()).await
+        remote.cancel_run(why.unwrap_or_default().to_owned()).await
     })?;
     print("it is told to end; its coordinator writes the results")
 }
 
 /// Tells a run that takes parallel jobs that no more come.
 pub(crate) fn close(at: &RunningArgs) -> Result<(), Failure> {
-    ask(at, Role::Operator, Remote::close)?;
+    ask(at, Role::Operator, RemoteCoordinator::close)?;
     print("it is closed: it ends once all its jobs have")
 }
 
@@ -164,7 +164,7 @@ pub(crate) fn submit(args: &SubmitArgs) -> Result<(), Failure> {
         memory_bytes_each: memory.unwrap_or_default().get(),
     };
     let taken = ask(at, Role::Operator, async |remote| {
-        remote.submit(request).await.map_err(|error| match error {
+        remote.submit_job(request).await.map_err(|error| match error {
             // Whether it was taken is not known: asked again, it is the same job.
             error @ RemoteError::Silent { .. } => Failure::Broken(format!(
                 "{}; run the same command with --key {key}: the job is submitted once, even if it \
@@ -193,7 +193,7 @@ pub(crate) fn events(args: &EventsArgs) -> Result<(), Failure> {
             return from_file(Path::new(&at.run), *from);
         };
         let wanted = v1::EventsRequest { from_seq: *from, header: false, follow: *follow };
-        let mut events = remote.events(wanted).await?;
+        let mut events = remote.read_events(wanted).await?;
         while let Some(event) = events.next().await? {
             // Such as `grep -m 1` once it has seen what it looks for.
             if !print_to_reader(&event.line)? {

@@ -1,7 +1,7 @@
 //! What has to be there before a live run begins on workers of this host.
 
-use dormouse_host::doctor::{Diagnosis, Finding, State, proved};
-use dormouse_worker::proof::What;
+use dormouse_host::doctor::{Finding, FindingState, HostDiagnosis, proved};
+use dormouse_worker::proof::ProofStepKind;
 
 use super::args::Say;
 use super::failure::Failure;
@@ -34,11 +34,11 @@ pub(super) fn check_or(
 }
 
 /// The proof in one line, and the doubts that change how true a run is.
-fn lines(diagnosis: &Diagnosis, was_kept: bool) -> Vec<String> {
+fn lines(diagnosis: &HostDiagnosis, was_kept: bool) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(at) = &diagnosis.proved_at {
         let was = if was_kept { "was proved" } else { "is proved" };
-        let steps = [(What::Dump, "dumped"), (What::Restore, "restored")];
+        let steps = [(ProofStepKind::Dump, "dumped"), (ProofStepKind::Restore, "restored")];
         let steps: Vec<_> = steps
             .iter()
             .filter_map(|(what, word)| {
@@ -47,7 +47,7 @@ fn lines(diagnosis: &Diagnosis, was_kept: bool) -> Vec<String> {
             .collect();
         lines.push(format!("that live runs work here {was} at {at} (a task {})", steps.join(", ")));
     }
-    let weight = |f: &&Finding| f.state == State::Doubtful && f.name == "CPU weight";
+    let weight = |f: &&Finding| f.state == FindingState::Doubtful && f.name == "CPU weight";
     if let Some(Finding { found, fix: Some(fix), .. }) = diagnosis.findings.iter().find(weight) {
         lines.push(format!("{found}; fix: {fix}"));
     }

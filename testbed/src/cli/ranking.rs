@@ -8,7 +8,7 @@ use dormouse_analysis::{RunMode, WorkOutcome};
 use dormouse_policies::batch::Algorithm;
 use dormouse_units::Span;
 use dormouse_view::{TableCell, TableColumn, TextTone, TypedTable};
-use dormouse_vm::Sharing;
+use dormouse_vm::ProcessorSharing;
 
 use super::failure::Failure;
 use super::progress::Progress;
@@ -159,7 +159,7 @@ struct Row {
 
 /// What the live runs were to the model of virtual time.
 struct Measured {
-    sharing: Sharing,
+    sharing: ProcessorSharing,
     /// Emulated time of a migration; `None` if there was none.
     migration: Option<Span>,
 }
@@ -171,7 +171,7 @@ impl Measured {
             .filter(|(scheduler, ..)| scheduler.promotion().is_some())
             .map(|(_, e, of)| {
                 let real = Duration::try_from_secs_f64(of.migration_mean_s).unwrap_or_default();
-                (of, e.live.speedup.emulated(real))
+                (of, e.live.speedup.to_emulated(real))
             })
             .unzip();
         let migration = moves.into_iter().max().filter(|longest| *longest > Span::ZERO);
@@ -226,11 +226,11 @@ fn shown(rows: &[Row]) -> TypedTable {
 fn text(rows: &[Row], measured: &Measured) -> String {
     let (modelled, real) = (ranking(rows, |row| &row.modelled), ranking(rows, |row| &row.real));
     let agree = if modelled == real { "they agree" } else { "THEY DO NOT AGREE" };
-    let Sharing { loss, single, several_normal, .. } = measured.sharing;
+    let ProcessorSharing { loss, single, several_normal, .. } = measured.sharing;
     let migration = measured.migration.map_or_else(String::new, |cost| {
         format!("; a migration {:.0} s, the experiment's otherwise", cost.as_secs_f64())
     });
-    let paper = Sharing::default();
+    let paper = ProcessorSharing::default();
     format!(
         "{}\n\n  by mean response, virtual: {modelled}\n  by mean response, live:    {real}\n  \
          {agree}; promotions are swaps/kills/migrations\n  measured: in virtual time with what the \
@@ -304,7 +304,7 @@ mod tests {
         let rows = |keasy| {
             vec![row(Algorithm::Easy, 9.0, 8.0, 8.1), row(Algorithm::Keasy, 7.0, keasy, 6.1)]
         };
-        let measured = Measured { sharing: Sharing::default(), migration: None };
+        let measured = Measured { sharing: ProcessorSharing::default(), migration: None };
         let same = text(&rows(6.0), &measured);
         assert!(same.contains("live:    keasy < easy\n  they agree"), "{same}");
         assert!(text(&rows(8.5), &measured).contains("DO NOT AGREE"));

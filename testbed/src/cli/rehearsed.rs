@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use dormouse_experiment::{Experiment, Sources};
-use dormouse_model::{Request, Submission};
+use dormouse_model::{Submission, VmRequest};
 use dormouse_report::jobs::JobsError;
 use dormouse_units::Time;
 
@@ -20,7 +20,7 @@ pub(super) struct Rehearsed {
     /// The experiment's parallel jobs, in order of submission.
     pub(super) submissions: Vec<Submission>,
     /// The VMs that are requested, in order of time.
-    pub(super) requests: Vec<(Time, Request)>,
+    pub(super) requests: Vec<(Time, VmRequest)>,
     /// The contents that its tasks begin with, of a run that is yet to begin.
     pub(super) sources: Sources,
 }

@@ -7,9 +7,9 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use dormouse_cloud::Host;
+use dormouse_cloud::ResourceVector;
 use dormouse_input::Chosen;
-use dormouse_model::Request;
+use dormouse_model::VmRequest;
 use dormouse_units::Time;
 use dormouse_workload::{
     RequestFile, RequestRules, RequestStatistics, RequestWriter, RequestsRead,
@@ -73,13 +73,13 @@ fn write(experiment: &Experiment, out: &Path) -> Result<Figures, Failure> {
 /// The requests of an experiment in figures, each of which is seen before.
 fn figures(
     experiment: &Experiment,
-    mut see: impl FnMut(&(Time, Request)) -> Result<(), Failure>,
+    mut see: impl FnMut(&(Time, VmRequest)) -> Result<(), Failure>,
 ) -> Result<Figures, Failure> {
     let Some(mut requests) = experiment.requests().map_err(bad)? else {
         let what = "nobody requests VMs in it; give one with workload.kind = \"requests\"";
         return Err(Failure::BadInput(format!("{}: {what}", experiment.name)));
     };
-    let vcpus = |hosts: &[Host]| hosts.iter().map(|host| u64::from(host.vcpus)).sum();
+    let vcpus = |hosts: &[ResourceVector]| hosts.iter().map(|host| u64::from(host.vcpus)).sum();
     let capacity = Some(&experiment.hosts[..]).filter(|hosts| !hosts.is_empty()).map(vcpus);
     let types = &experiment.setup.catalogue.types;
     let mut of = RequestStatistics::new(Some(types), capacity);

@@ -269,7 +269,7 @@ fn live(
     let (how, emulated) = (rehearsed.rehearsal.how, rehearsed.rehearsal.takes);
     let what = if experiment.scheduler.is_some() { "tasks" } else { "jobs" };
     let takes = (how, emulated, experiment.live.speedup);
-    let takes = admission::takes(takes, what, args.allow_long)
+    let takes = admission::describe_duration(takes, what, args.allow_long)
         .map_err(|why| Failure::BadInput(format!("{}: {why}", experiment.name)))?;
     if listen.is_none() {
         preflight::check(&experiment.name, experiment.needs_criu(), args.say)?;

@@ -1,7 +1,7 @@
 //! What of a core a vCPU is in a live run of programs whose run times were measured, and how fast that run goes: at a
 //! part of a core they take longer in real time, and the run goes slower, so that their emulated time is what it was.
 
-use dormouse_coordinator::admission::{Request, Room};
+use dormouse_coordinator::admission::{AdmissionRequest, WorkerOffer};
 use dormouse_experiment::LoadedExperiment;
 use dormouse_units::{Bytes, Ppm, Speedup};
 use dormouse_worker::agent::available_millicores;
@@ -72,8 +72,9 @@ fn fits(loaded: &LoadedExperiment, millicores: u32) -> Result<Option<Ppm>, Failu
     let demand = live::rehearse(experiment, loaded.scheduler()?, &[]).demand;
     let live = &experiment.live;
     let workers = live.workers.max(1);
-    let room = Room { name: "this host".to_owned(), millicores, memory: Bytes::new(u64::MAX) };
-    let request = Request {
+    let room =
+        WorkerOffer { name: "this host".to_owned(), millicores, memory: Bytes::new(u64::MAX) };
+    let request = AdmissionRequest {
         hosts: &vec![room; workers as usize],
         speedup: live.speedup,
         demand: &demand,
@@ -83,7 +84,7 @@ fn fits(loaded: &LoadedExperiment, millicores: u32) -> Result<Option<Ppm>, Failu
         repetition_us: &[],
         noop: true,
     };
-    Ok(request.admit().ok().map(|admission| admission.share))
+    Ok(request.admit_run().ok().map(|admission| admission.share))
 }
 
 #[cfg(test)]
@@ -121,9 +122,9 @@ memory = "64 MB"
     /// which at a speed-up of 6 are 300 s, as at a whole core and a speed-up of 30.
     #[test]
     fn where_a_host_cant_give_the_share_the_speedup_falls_and_not_the_programs_speed() {
-        let pace = Speedup::times(30);
+        let pace = Speedup::times_real(30);
         let fifth = Ppm::new(200_000);
-        assert_eq!(pace.at_share(fifth), Some(Speedup::times(6)));
+        assert_eq!(pace.at_share(fifth), Some(Speedup::times_real(6)));
         assert_eq!(pace.at_share(Ppm::ONE), Some(pace));
         for share in [1, 22_500, 125_000, 333_333, 1_000_000].map(Ppm::new) {
             let speedup = pace.at_share(share).expect("a length above 0");
@@ -177,10 +178,10 @@ memory = "64 MB"
 
     #[test]
     fn a_speedup_that_is_asked_for_is_a_share_of_a_core() {
-        let pace = Speedup::times(30);
-        assert_eq!(Speedup::times(6).share_of_core(pace), Ppm::new(200_000));
+        let pace = Speedup::times_real(30);
+        assert_eq!(Speedup::times_real(6).share_of_core(pace), Ppm::new(200_000));
         assert_eq!(pace.share_of_core(pace), Ppm::ONE);
         // Nothing computes faster than a core does.
-        assert_eq!(Speedup::times(90).share_of_core(pace), Ppm::ONE);
+        assert_eq!(Speedup::times_real(90).share_of_core(pace), Ppm::ONE);
     }
 }

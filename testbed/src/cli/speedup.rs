@@ -3,10 +3,10 @@
 
 use std::path::Path;
 
-use dormouse_coordinator::admission::{Request, Room};
+use dormouse_coordinator::admission::{AdmissionRequest, WorkerOffer};
 use dormouse_host::calibration::{
-    Choice, Demand, Found, HostIdentity, SpeedupChoice, Wanted, choose, default_path, find,
-    load_at, read,
+    ExperimentDemand, HostIdentity, SpeedupChoice, SpeedupVerdict, StoredCalibration, WantedErrors,
+    choose, default_path, find, load_at, read,
 };
 use dormouse_tasks::BagProgram;
 use dormouse_units::Bytes;
@@ -28,8 +28,8 @@ pub(super) fn settle(
     let (experiment, said) = (&loaded.experiment, loaded.speedup);
     let demand = || demand(loaded);
     let choice = match choose(found, experiment.live.speedup.as_f64(), said, demand) {
-        Choice::Run(choice) => *choice,
-        Choice::Refuse(why) => {
+        SpeedupVerdict::Run(choice) => *choice,
+        SpeedupVerdict::Refuse(why) => {
             return Err(Failure::BadInput(format!("{}: {why}", experiment.name)));
         }
     };
@@ -41,7 +41,7 @@ pub(super) fn settle(
 }
 
 /// The calibration of this host. One that was named has to be there and whole.
-fn found(named: Option<&Path>) -> Result<Found, Failure> {
+fn found(named: Option<&Path>) -> Result<StoredCalibration, Failure> {
     let Some(path) = named else { return Ok(find(&default_path(), HostIdentity::of_this)) };
     match read(path).map_err(CalibrateError::from)? {
         Some(_) => Ok(find(path, HostIdentity::of_this)),
@@ -55,15 +55,16 @@ fn found(named: Option<&Path>) -> Result<Found, Failure> {
 
 /// What matters of an experiment on the workers that it starts here; `None`: they can't hold it at
 /// any speed-up, which admission says better.
-fn demand(loaded: &LoadedExperiment) -> Option<Demand> {
+fn demand(loaded: &LoadedExperiment) -> Option<ExperimentDemand> {
     let Experiment { setup, live, .. } = &loaded.experiment;
     // That it can be scheduled was seen before.
     let wanted =
         live::rehearse(&loaded.experiment, loaded.experiment.scheduler().ok()?, &[]).demand;
     let millicores = available_millicores() / live.workers.max(1);
-    let room = Room { name: "this host".to_owned(), millicores, memory: Bytes::new(u64::MAX) };
+    let room =
+        WorkerOffer { name: "this host".to_owned(), millicores, memory: Bytes::new(u64::MAX) };
     let hosts = vec![room; live.workers as usize];
-    let request = Request {
+    let request = AdmissionRequest {
         hosts: &hosts,
         speedup: live.speedup,
         demand: &wanted,
@@ -73,14 +74,14 @@ fn demand(loaded: &LoadedExperiment) -> Option<Demand> {
         repetition_us: &[],
         noop: false,
     };
-    let share = request.slowest()?.share;
+    let share = request.at_slowest()?.share;
     let shortest = setup.bag.tasks.iter().filter_map(|task| task.runtime.values().min()).min()?;
-    Some(Demand {
+    Some(ExperimentDemand {
         load: load_at(share),
         shortest_s: shortest.as_secs_f64(),
         reserve: live.reserve.as_f64(),
-        wanted: Wanted { worst: live.worst_error, mean: live.mean_error },
-        admitted: request.fastest(),
+        wanted: WantedErrors { worst: live.worst_error, mean: live.mean_error },
+        admitted: request.fastest_speedup(),
         speedup: live.speedup.as_f64(),
         said: loaded.speedup,
         // Only a worker knows the smallest amount of work of other programs.
@@ -110,7 +111,7 @@ mod tests {
         let demand = |set: &[&str]| super::demand(&loaded(set));
         let j60 = demand(&[]).unwrap();
         assert_eq!((j60.speedup, j60.said, j60.shortest_s), (30.0, SpeedupSaid::Experiment, 119.0));
-        assert_eq!(j60.wanted, Wanted { worst: 0.05, mean: 0.005 });
+        assert_eq!(j60.wanted, WantedErrors { worst: 0.05, mean: 0.005 });
         // A twentieth of a core: as finely cut as that, however many cores there are.
         let cut = demand(&["live.share=0.02"]).unwrap();
         assert!((cut.load - 1.0 / 24.0 / 0.02).abs() < 1e-9, "{cut:?}");

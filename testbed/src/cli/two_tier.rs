@@ -1,6 +1,6 @@
 //! `dormouse reproduce measy/two-tier`.
 
-use dormouse_host::two_tier::{Host, PAIRS, TwoTierError, USAGES, measure};
+use dormouse_host::two_tier::{PAIRS, TwoTierError, TwoTierHost, USAGES, measure};
 
 use super::failure::Failure;
 use super::print::print;
@@ -20,7 +20,7 @@ pub(super) fn reproduce(args: &TwoTierArgs) -> Result<(), Failure> {
     let seeds = args.seeds.unwrap_or(PAIRS);
     let out = args.common.folder("reproduce-measy-two-tier", None);
 
-    let host = Host::prepare(&task_program()?).map_err(broken)?;
+    let host = TwoTierHost::prepare(&task_program()?).map_err(broken)?;
     if host.cores() < 2 && !quiet {
         said::note("this host has one processor: jobs of several processes are left out");
     }

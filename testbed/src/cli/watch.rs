@@ -65,7 +65,7 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<(), Failure> {
     let runtime = runtime
         .map_err(|error| Failure::Broken(format!("the runtime can't be started: {error}")))?;
     let ends = runtime.block_on(async {
-        let mut signals = dormouse_coordinator::Signals::of_this_process()?;
+        let mut signals = dormouse_coordinator::ProcessSignals::of_this_process()?;
         signals.next().await;
         Ok::<_, std::io::Error>(())
     });
@@ -84,7 +84,8 @@ pub(crate) fn interrupt(args: &InterruptArgs) -> Result<(), Failure> {
     };
     let action: WantedAction = (*action).into();
     let wanted = InterruptionRequest { action, target, why: why.clone().unwrap_or_default() };
-    let reply = ask(at, Role::Operator, async |remote| remote.interrupt(wanted.request()).await)?;
+    let reply =
+        ask(at, Role::Operator, async |remote| remote.interrupt_vms(wanted.request()).await)?;
     let at_s = reply.emulated_at_us as f64 / 1e6;
     let hit: Vec<String> = reply.vms.iter().map(|vm| format!("vm{vm}")).collect();
     match hit.as_slice() {

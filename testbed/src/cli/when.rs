@@ -20,7 +20,7 @@ impl When {
     pub(super) fn on(self, calendar: Calendar) -> Option<Time> {
         match self {
             Self::After(span) => Some(Time::ZERO + span),
-            Self::Date(date) => calendar.at(date),
+            Self::Date(date) => calendar.time_at(date),
         }
     }
 }

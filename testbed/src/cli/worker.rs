@@ -8,9 +8,9 @@ use dormouse_coordinator::REFUSED;
 use dormouse_host::doctor::find_task_program;
 use dormouse_identity::{Role, Token};
 use dormouse_units::Span;
-use dormouse_worker::agent::{self, Config, Ended};
+use dormouse_worker::agent::{self, AgentConfig, AgentEnd};
 use dormouse_worker::criu::find_criu;
-use dormouse_worker::jail::{Demand, Request, Users};
+use dormouse_worker::jail::{JailDemand, JailRequest, UserRange};
 
 use super::args::host_port;
 use super::awaited_run::{AwaitedRun, WaitEnd};
@@ -45,10 +45,10 @@ pub(crate) struct WorkerArgs {
     /// How much of a jail its tasks must have: full, or it does not start; partial, which leaves out what
     /// can't be had here; none [default: full, or what $DORMOUSE_JAIL says]
     #[arg(long, value_name = "HOW", help_heading = "Tasks")]
-    pub(crate) jail: Option<Demand>,
+    pub(crate) jail: Option<JailDemand>,
     /// The users that tasks run as, the same for all workers of a run
-    #[arg(long, value_name = "FIRST-LAST", default_value_t = Users::default(), help_heading = "Tasks")]
-    pub(crate) task_users: Users,
+    #[arg(long, value_name = "FIRST-LAST", default_value_t = UserRange::default(), help_heading = "Tasks")]
+    pub(crate) task_users: UserRange,
     /// Let tasks use the host's network; without this they have no network
     #[arg(long, help_heading = "Tasks")]
     pub(crate) task_network: bool,
@@ -95,11 +95,11 @@ pub(crate) fn worker(args: &WorkerArgs) -> Result<(), Failure> {
     }
     let program = args.task_program.clone().map_or_else(task_program, Ok)?;
     let name = args.name.clone().unwrap_or_else(host_name);
-    let mut config = Config::new(&args.coordinator, token, name, &args.root, program);
+    let mut config = AgentConfig::new(&args.coordinator, token, name, &args.root, program);
     config.millicores /= args.of;
     config.parent = args.parent;
     config.patience = wait.saturating_sub(begun.elapsed()).max(LEAST_PATIENCE);
-    config.jail = Request {
+    config.jail = JailRequest {
         demand: demand(args.jail)?,
         users: args.task_users,
         shares_network: args.task_network,
@@ -108,20 +108,20 @@ pub(crate) fn worker(args: &WorkerArgs) -> Result<(), Failure> {
     config.criu = find_criu(args.criu.as_deref());
     let prepared = super::log::before_threads(|| agent::prepare_process(&config))?;
     match agent::run(&config, prepared)? {
-        Ended::Over { why } if why.starts_with(OVER) => print(&why),
-        Ended::Over { why } if why.starts_with(REFUSED) => Err(Failure::BadInput(why)),
-        Ended::Over { why } => print(&format!("{OVER}: {why}")),
-        Ended::Terminated => print("ended by a signal; nothing is left behind"),
+        AgentEnd::Over { why } if why.starts_with(OVER) => print(&why),
+        AgentEnd::Over { why } if why.starts_with(REFUSED) => Err(Failure::BadInput(why)),
+        AgentEnd::Over { why } => print(&format!("{OVER}: {why}")),
+        AgentEnd::Terminated => print("ended by a signal; nothing is left behind"),
     }
 }
 
 /// The jail that is demanded: that of the workers of a run on this host is said in the environment.
-fn demand(asked: Option<Demand>) -> Result<Demand, Failure> {
+fn demand(asked: Option<JailDemand>) -> Result<JailDemand, Failure> {
     const NAME: &str = "DORMOUSE_JAIL";
     let said = std::env::var(NAME).ok().filter(|said| !said.is_empty());
     match (asked, said) {
         (Some(asked), _) => Ok(asked),
-        (None, None) => Ok(Demand::default()),
+        (None, None) => Ok(JailDemand::default()),
         (None, Some(said)) => {
             said.parse().map_err(|error| Failure::BadInput(format!("${NAME}: {error}")))
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dormouse_metadata::Announcement;
+use dormouse_metadata::VmAnnouncement;
 use dormouse_worker::metadata::Endpoint;
 use tokio::time::{Instant, sleep_until};
 
@@ -14,7 +14,7 @@ pub(crate) struct Act {
     /// Real time from the beginning to the announcement.
     pub(crate) after: Duration,
     /// The announcement; `None`: the VM hears nothing, and only time passes.
-    pub(crate) what: Option<Announcement>,
+    pub(crate) what: Option<VmAnnouncement>,
     /// The announcement in words.
     pub(crate) words: String,
 }
@@ -26,7 +26,7 @@ pub(crate) async fn play(endpoint: &Endpoint, begun: Instant, acts: impl Iterato
         let Some(due) = begun.checked_add(after) else { return };
         sleep_until(due).await;
         if let Some(what) = what {
-            endpoint.announce(what);
+            endpoint.announce_event(what);
             said::note(&words);
         }
     }

@@ -1,13 +1,13 @@
 //! What a provider does to one spot VM, one thing after the other.
 
-use dormouse_cloud::{Action, Interruption, Interruptions, Target};
+use dormouse_cloud::{ComingInterruptions, Interruption, InterruptionAction, InterruptionTarget};
 use dormouse_experiment::SpotScenario;
 use dormouse_units::{Span, Time, TypeName, VmId};
 
 /// What happens to one VM in a scenario, from the instant on at which it can be used.
 #[derive(Debug)]
 pub(crate) struct VmTimeline {
-    interruptions: Interruptions,
+    interruptions: ComingInterruptions,
     vm: VmId,
     kind: TypeName,
     notice: Span,
@@ -43,29 +43,35 @@ impl VmTimeline {
     pub(crate) fn new(scenario: &SpotScenario, vm: VmId, kind: TypeName) -> Self {
         let SpotScenario { interruptions, rebalancing, notice, seed, .. } = scenario;
         let kinds = std::slice::from_ref(&kind);
-        let mut interruptions =
-            Interruptions::new(interruptions, kinds, *seed).recommended(*rebalancing);
+        let mut interruptions = ComingInterruptions::new(interruptions, kinds, *seed)
+            .with_recommendations(*rebalancing);
         interruptions.vm_started(Time::ZERO, vm, &kind);
         Self { interruptions, vm, kind, notice: *notice, state: VmState::Running }
     }
 
     fn is_hit(&self, act: &Interruption) -> bool {
         match &act.target {
-            Target::All => true,
-            Target::Vm(vm) => *vm == self.vm,
-            Target::Type(kind) => *kind == self.kind,
-            Target::Zone(zone) => self.kind.zone() == Some(zone.as_str()),
+            InterruptionTarget::All => true,
+            InterruptionTarget::Vm(vm) => *vm == self.vm,
+            InterruptionTarget::Type(kind) => *kind == self.kind,
+            InterruptionTarget::Zone(zone) => self.kind.zone() == Some(zone.as_str()),
         }
     }
 
-    fn hear(&mut self, now: Time, action: Action) -> Option<Interrupted> {
+    fn hear(&mut self, now: Time, action: InterruptionAction) -> Option<Interrupted> {
         let (state, heard) = match (action, self.state) {
-            (Action::Preempt, VmState::Running | VmState::Hibernated) => {
+            (InterruptionAction::Preempt, VmState::Running | VmState::Hibernated) => {
                 (VmState::Noticed, Interrupted::Preempted { at: now + self.notice })
             }
-            (Action::Hibernate, VmState::Running) => (VmState::Hibernated, Interrupted::Hibernated),
-            (Action::Resume, VmState::Hibernated) => (VmState::Running, Interrupted::Resumed),
-            (Action::Rebalance, VmState::Running) => (VmState::Running, Interrupted::Recommended),
+            (InterruptionAction::Hibernate, VmState::Running) => {
+                (VmState::Hibernated, Interrupted::Hibernated)
+            }
+            (InterruptionAction::Resume, VmState::Hibernated) => {
+                (VmState::Running, Interrupted::Resumed)
+            }
+            (InterruptionAction::Rebalance, VmState::Running) => {
+                (VmState::Running, Interrupted::Recommended)
+            }
             _ => return None,
         };
         self.state = state;
@@ -83,7 +89,7 @@ impl Iterator for VmTimeline {
             return None;
         }
         let at = self.interruptions.next_at()?;
-        let act = self.interruptions.pop(at)?;
+        let act = self.interruptions.pop_due(at)?;
         let heard = if self.is_hit(&act) { self.hear(at, act.action) } else { None };
         Some((at, heard))
     }
@@ -91,24 +97,22 @@ impl Iterator for VmTimeline {
 
 #[cfg(test)]
 mod tests {
-    use dormouse_cloud::{InterruptionModel, Rebalancing, Types};
+    use dormouse_cloud::{InterruptionModel, RebalanceRule, Types};
     use dormouse_model::MetadataSettings;
     use dormouse_units::ZoneName;
 
     use super::*;
 
-    fn timeline(acts: &[(u64, Action, Target)]) -> Vec<(u64, Interrupted)> {
-        let act = |(at, action, target): &(u64, Action, Target)| Interruption {
-            at: Time::from_secs(*at),
-            target: target.clone(),
-            action: *action,
+    fn timeline(acts: &[(u64, InterruptionAction, InterruptionTarget)]) -> Vec<(u64, Interrupted)> {
+        let act = |(at, action, target): &(u64, InterruptionAction, InterruptionTarget)| {
+            Interruption { at: Time::from_secs(*at), target: target.clone(), action: *action }
         };
         let acts = acts.iter().map(act).collect();
         let scenario = SpotScenario {
             interruptions: vec![InterruptionModel::Schedule { acts }],
             types: Types::default(),
             notice: Span::from_secs(120),
-            rebalancing: Rebalancing::default(),
+            rebalancing: RebalanceRule::default(),
             metadata: MetadataSettings::default(),
             seed: 1,
             notes: Vec::new(),
@@ -119,18 +123,26 @@ mod tests {
 
     #[test]
     fn a_vm_hears_what_hits_it_until_its_notice() {
-        let zone = |name: &str| Target::Zone(ZoneName::from(name));
+        let zone = |name: &str| InterruptionTarget::Zone(ZoneName::from(name));
         let heard = timeline(&[
-            (10, Action::Rebalance, Target::Vm(VmId::new(3))),
-            (20, Action::Preempt, Target::Vm(VmId::new(2))),
-            (30, Action::Preempt, Target::Type("c3.large@us-east-1b".into())),
-            (40, Action::Hibernate, Target::Type("c3.large@us-east-1a".into())),
+            (10, InterruptionAction::Rebalance, InterruptionTarget::Vm(VmId::new(3))),
+            (20, InterruptionAction::Preempt, InterruptionTarget::Vm(VmId::new(2))),
+            (
+                30,
+                InterruptionAction::Preempt,
+                InterruptionTarget::Type("c3.large@us-east-1b".into()),
+            ),
+            (
+                40,
+                InterruptionAction::Hibernate,
+                InterruptionTarget::Type("c3.large@us-east-1a".into()),
+            ),
             // What is frozen is neither recommended nor hibernated again.
-            (45, Action::Rebalance, Target::All),
-            (46, Action::Hibernate, Target::All),
-            (50, Action::Resume, Target::All),
-            (60, Action::Preempt, zone("us-east-1a")),
-            (70, Action::Rebalance, Target::All),
+            (45, InterruptionAction::Rebalance, InterruptionTarget::All),
+            (46, InterruptionAction::Hibernate, InterruptionTarget::All),
+            (50, InterruptionAction::Resume, InterruptionTarget::All),
+            (60, InterruptionAction::Preempt, zone("us-east-1a")),
+            (70, InterruptionAction::Rebalance, InterruptionTarget::All),
         ]);
         let end = Interrupted::Preempted { at: Time::from_secs(180) };
         let expected = [

@@ -7,10 +7,11 @@ use std::time::Duration;
 use dormouse_analysis::LiveFacts;
 use dormouse_analysis::fidelity::PHASE;
 use dormouse_coordinator::{
-    ANSWER_WITHIN, Conducted, CoordinatorError, LiveRun, Observer, Progress, World,
+    ANSWER_WITHIN, CoordinatorError, CoordinatorWorld, LiveOutcome, LiveRunPlan, RunObserver,
+    RunProgress,
 };
 use dormouse_log::{Chain, HeaderText, LogError};
-use dormouse_model::{Event, Request, Submission};
+use dormouse_model::{Event, Submission, VmRequest};
 use dormouse_policies::Policy;
 use dormouse_program::ProgramError;
 use dormouse_units::{Span, Time};
@@ -39,7 +40,7 @@ pub struct Conduct<'a> {
     /// The run's parallel jobs, in order of submission.
     pub submissions: Vec<Submission>,
     /// The VMs that are requested, in order of time.
-    pub requests: Vec<(Time, Request)>,
+    pub requests: Vec<(Time, VmRequest)>,
     /// The address to listen at.
     pub listen: SocketAddr,
     /// Workers to start on this host; the others dial from elsewhere.
@@ -122,12 +123,12 @@ impl LiveError {
 /// The hosts can't hold it, or it broke. A run that was cancelled is no error: its record says so.
 pub fn conduct<'a>(
     conduct: Conduct<'a>,
-    show: impl FnMut(&Progress),
+    show: impl FnMut(&RunProgress),
 ) -> Result<(RunResults<'a>, LiveFacts), LiveError> {
     let (header, local_workers) = (conduct.header, conduct.local_workers);
     let page = conduct.page;
     let run = live_run(conduct)?;
-    let Conducted { log, .. } = to_the_end(run, local_workers, page, show)?;
+    let LiveOutcome { log, .. } = to_the_end(run, local_workers, page, show)?;
     let folder = log.parent().unwrap_or(Path::new("."));
     let steps = RunLog::read(folder)?.steps.unwrap_or_default();
     if !steps.iter().any(|step| step.event == Event::Begin) {
@@ -155,7 +156,7 @@ fn limit(submissions: &[Submission]) -> Time {
 }
 
 /// What the coordinator is told of a run.
-fn live_run(conduct: Conduct<'_>) -> Result<LiveRun, LiveError> {
+fn live_run(conduct: Conduct<'_>) -> Result<LiveRunPlan, LiveError> {
     let Conduct {
         header,
         scheduler,
@@ -176,7 +177,7 @@ fn live_run(conduct: Conduct<'_>) -> Result<LiveRun, LiveError> {
     let objects = objects.map_err(CoordinatorError::Objects)?;
     // Those of this host go with the coordinator.
     let workers_stay = local_workers == 0;
-    Ok(LiveRun {
+    Ok(LiveRunPlan {
         setup: experiment.whole_setup(),
         policies: experiment
             .started(scheduler, ProgramStart { mode: "live", folder: Some(&out) })?,
@@ -210,10 +211,10 @@ fn live_run(conduct: Conduct<'_>) -> Result<LiveRun, LiveError> {
         hold: real(if workers_stay { live.patience.max(live.lost_after) } else { live.lost_after }),
         workers_stay,
         answer_within: ANSWER_WITHIN,
-        observer: Observer::default(),
+        observer: RunObserver::default(),
         cancel: CancellationToken::new(),
         pause: CancellationToken::new(),
         resume,
-        world: World { objects, ..World::default() },
+        world: CoordinatorWorld { objects, ..CoordinatorWorld::default() },
     })
 }

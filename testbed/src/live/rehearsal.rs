@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use dormouse_coordinator::admission::{Demand, Peak};
+use dormouse_coordinator::admission::{RunDemand, VcpuPeak};
 use dormouse_model::Submission;
 use dormouse_policies::Policy;
 use dormouse_units::{Span, Time, TypeName};
@@ -17,7 +17,7 @@ pub struct Rehearsal {
     /// The VMs alive and not hibernated when they have most vCPUs, and some room. (The bound that
     /// the account's limits give would be several times that, and would make every vCPU that much
     /// slower.)
-    pub demand: Demand,
+    pub demand: RunDemand,
     /// The time that the run takes.
     pub takes: Span,
     /// How exactly that is known.
@@ -37,17 +37,17 @@ pub fn rehearse(
         (kinds(experiment), experiment.jobs.as_ref().map(|jobs| jobs.workload.processors));
     let is_alone = experiment.scheduler.is_none() && experiment.requests.is_none();
     if let (true, Some(processors)) = (is_alone, processors) {
-        let demand = Demand { vms: vec![processors], kinds, hosts: Vec::new() };
+        let demand = RunDemand { vms: vec![processors], kinds, hosts: Vec::new() };
         let takes = least_makespan(submissions, processors);
         return Rehearsal { demand, takes, how: "at least" };
     }
-    let mut peak = Peak::default();
+    let mut peak = VcpuPeak::default();
     // A rehearsal that gets stuck has still shown what it needed until then.
-    let _ = virtual_run(experiment, scheduler, |step| peak.see(step));
+    let _ = virtual_run(experiment, scheduler, |step| peak.take_step(step));
     let takes = peak.last.since(Time::ZERO);
     let demand = match experiment.hosts.as_slice() {
-        [] => Demand { vms: peak.with_room(), kinds, hosts: Vec::new() },
-        hosts => Demand::of_hosts(hosts, kinds),
+        [] => RunDemand { vms: peak.with_room(), kinds, hosts: Vec::new() },
+        hosts => RunDemand::of_hosts(hosts, kinds),
     };
     Rehearsal { demand, takes, how: "about" }
 }

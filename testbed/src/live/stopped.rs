@@ -92,7 +92,7 @@ mod tests {
         fn push(&mut self, event: Event, effects: Vec<Effect>) {
             let mut step = Step::blank();
             let seq = self.0.len() as u64;
-            step.begin(seq, Time::from_secs(seq), event);
+            step.begin_step(seq, Time::from_secs(seq), event);
             step.effects = effects;
             self.0.push(step);
         }

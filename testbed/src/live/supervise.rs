@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use dormouse_coordinator::{Conducted, CoordinatorError, LiveRun, Progress, Signals};
+use dormouse_coordinator::{
+    CoordinatorError, LiveOutcome, LiveRunPlan, ProcessSignals, RunProgress,
+};
 use dormouse_host::workers::LocalWorkers;
 use dormouse_identity::Role;
 use tokio::sync::watch;
@@ -22,11 +24,11 @@ const LOOK: Duration = Duration::from_millis(100);
 ///
 /// It broke, its workers could not run here, or they did not come or stay.
 pub(super) fn to_the_end(
-    live: LiveRun,
+    live: LiveRunPlan,
     local_workers: u32,
     page: Option<Page>,
-    show: impl FnMut(&Progress),
-) -> Result<Conducted, LiveError> {
+    show: impl FnMut(&RunProgress),
+) -> Result<LiveOutcome, LiveError> {
     if nix::unistd::geteuid().is_root() {
         dormouse_worker::agent::raise_priority();
     }
@@ -39,22 +41,22 @@ pub(super) fn to_the_end(
 }
 
 async fn supervised(
-    mut live: LiveRun,
+    mut live: LiveRunPlan,
     local_workers: u32,
     page: Option<Page>,
-    mut show: impl FnMut(&Progress),
-) -> Result<Conducted, LiveError> {
+    mut show: impl FnMut(&RunProgress),
+) -> Result<LiveOutcome, LiveError> {
     // From the first on: what comes while its workers are started is heard, too.
-    let mut signals = Signals::of_this_process().map_err(LiveError::Runtime)?;
-    let (progress, seen) = watch::channel(Progress::default());
+    let mut signals = ProcessSignals::of_this_process().map_err(LiveError::Runtime)?;
+    let (progress, seen) = watch::channel(RunProgress::default());
     live.observer.progress = Some(progress);
     let awaited = live.workers;
     let (pause, cancel, out) = (live.pause.clone(), live.cancel.clone(), live.out.clone());
-    let bound = live.bind().await?;
+    let bound = live.bind_run().await?;
     let (address, secret) = (bound.address(), bound.token_file(Role::Worker));
     // Told of the run's end when it goes, at the end of this function.
     let _page = page.map(|page| page.serve(&bound, &out)).transpose()?;
-    let running = bound.conduct();
+    let running = bound.conduct_run();
     let mut workers = match local_workers {
         0 => {
             said::line(&invitation(address, awaited, &Shown::new(&secret), &Reached::here()));

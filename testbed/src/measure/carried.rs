@@ -4,9 +4,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use dormouse_cloud::{Action, Interruption, InterruptionModel, Market, Target, Terms};
+use dormouse_cloud::{
+    Interruption, InterruptionAction, InterruptionModel, InterruptionTarget, Market, ProviderTerms,
+};
 use dormouse_experiment::{CarriedProgram, Experiment, MeasuredProgram};
-use dormouse_model::{CheckpointConfig, CheckpointOn, Event, Period, Report, Scheme, Step};
+use dormouse_model::{
+    CheckpointConfig, CheckpointOn, CheckpointScheme, Event, PeriodUnit, Report, Step,
+};
 use dormouse_policies::BagSchedulerConfig;
 use dormouse_units::Span;
 use serde_json::json;
@@ -56,15 +60,19 @@ pub fn carried_off(
         dormouse_units::written::read(&config).map_err(|error| error.to_string())?;
     off.scheduler = Some(scheduler);
     let speedup = alone.live.speedup;
-    let at = began + speedup.emulated(SETTLED.min(wall / 2));
-    let act = Interruption { at, target: Target::All, action: Action::Preempt };
+    let at = began + speedup.to_emulated(SETTLED.min(wall / 2));
+    let act =
+        Interruption { at, target: InterruptionTarget::All, action: InterruptionAction::Preempt };
     off.setup.interruptions = vec![InterruptionModel::Schedule { acts: vec![act] }];
     let notice = NOTICE + Duration::from_secs(measured.memory.get() / SAVED_PER_SECOND);
-    off.setup.preemption_notice = speedup.emulated(notice);
-    off.setup.terms = Terms::default();
+    off.setup.preemption_notice = speedup.to_emulated(notice);
+    off.setup.terms = ProviderTerms::default();
     // The notice saves it: a checkpoint before would be of another moment.
     off.setup.checkpoint = CheckpointConfig {
-        scheme: Scheme::Every { period: Span::from_secs(7 * 86_400), of: Period::Time },
+        scheme: CheckpointScheme::Every {
+            period: Span::from_secs(7 * 86_400),
+            of: PeriodUnit::Time,
+        },
         on: CheckpointOn::All,
         ..CheckpointConfig::NONE
     };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dormouse_experiment::MeasuredProgram;
-use dormouse_model::{Effect, Event, OwnEnd, ProgramExit, Report, Step};
+use dormouse_model::{Effect, Event, ProgramEnd, ProgramExit, Report, Step};
 use dormouse_units::{Speedup, Time};
 
 /// Why nothing is known of a program.
@@ -40,7 +40,7 @@ pub fn measured(steps: &[Step], speedup: Speedup) -> Result<Sample, MeasureError
         match report {
             Report::TaskStarted { .. } => began = Some(step.at),
             Report::Ledger { own: Some(own), .. } => {
-                (end, ended) = (Some(OwnEnd::clone(own)), Some(step.at));
+                (end, ended) = (Some(ProgramEnd::clone(own)), Some(step.at));
             }
             Report::TaskFinished { real_cpu_us, .. } => cpu_us = *real_cpu_us,
             Report::TaskFailed { real_cpu_us, why: said, .. } => {
@@ -68,10 +68,10 @@ pub fn measured(steps: &[Step], speedup: Speedup) -> Result<Sample, MeasureError
         None => return Err(MeasureError::NoEnd(why())),
     };
     let real_us = |from: Time, until: Time| {
-        u64::try_from(speedup.real(until.since(from)).as_micros()).unwrap_or(u64::MAX)
+        u64::try_from(speedup.to_real(until.since(from)).as_micros()).unwrap_or(u64::MAX)
     };
     let outputs = end.files.iter().filter_map(|file| {
-        let path = file.path.strip_prefix(OwnEnd::OUTPUTS)?.strip_prefix('/')?;
+        let path = file.path.strip_prefix(ProgramEnd::OUTPUTS)?.strip_prefix('/')?;
         Some((path.to_owned(), file.digest.clone()))
     });
     let measured = MeasuredProgram {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use dormouse_cloud::{InstanceType, Market};
 use dormouse_experiment::{Experiment, RuntimeSaid};
-use dormouse_model::{CheckpointConfig, CheckpointOn, Period, Scheme};
+use dormouse_model::{CheckpointConfig, CheckpointOn, CheckpointScheme, PeriodUnit};
 use dormouse_policies::BagSchedulerConfig;
 use dormouse_tasks::own::Saves;
 use dormouse_units::{Span, TaskId, TypeName};
@@ -52,9 +52,9 @@ pub fn undisturbed(of: &Experiment, task: TaskId) -> Result<Experiment, String> 
     alone.setup.catalogue.boot = Span::ZERO;
     alone.setup.checkpoint = match program.saves {
         Saves::Criu => CheckpointConfig {
-            scheme: Scheme::Every {
-                period: of.live.speedup.emulated(TRIED_AFTER),
-                of: Period::Time,
+            scheme: CheckpointScheme::Every {
+                period: of.live.speedup.to_emulated(TRIED_AFTER),
+                of: PeriodUnit::Time,
             },
             on: CheckpointOn::All,
             ..CheckpointConfig::NONE
@@ -107,7 +107,7 @@ mod tests {
         assert_eq!(alone.setup.bag.tasks.len(), 1);
         assert_eq!(alone.own_programs[&TaskId::new(0)].argv, ["sleep", "2"]);
         assert!(alone.setup.interruptions.is_empty() && alone.scheduler_name() == "fifo");
-        let every = Scheme::Every { period: Span::from_secs(60), of: Period::Time };
+        let every = CheckpointScheme::Every { period: Span::from_secs(60), of: PeriodUnit::Time };
         assert_eq!(alone.setup.checkpoint.scheme, every, "2 s at a speed-up of 30");
         assert!(undisturbed(&experiment, TaskId::new(3)).is_err());
     }

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use dormouse_analysis::RunMode;
 use dormouse_cloud::Market;
-use dormouse_coordinator::Vitals;
+use dormouse_coordinator::CoordinatorVitals;
 use dormouse_experiment::{ExperimentSource, LoadedExperiment, open};
 use dormouse_model::{Effect, Event, Notice, Report, StartReason, Step, VmEnd};
 use dormouse_report::output::{LogHeader, RunLog};
@@ -104,7 +104,7 @@ fn long_run() -> Vec<Step> {
                     held_at: None,
                 },
             ));
-            let balance = Credits::whole(u64::from(round) + 1);
+            let balance = Credits::whole_credits(u64::from(round) + 1);
             let said = Report::Credits { vm, balance, as_of: None };
             let mut credits = report(next(), host, said);
             credits.notices = vec![Notice::Credits { vm, balance }];
@@ -204,7 +204,7 @@ fn measure(name: &str, header: &LogHeader, steps: &[Step]) {
     }
     let per_event = median(&events.ours);
     said(name, "metrics-event", &events);
-    let vitals = Vitals::default();
+    let vitals = CoordinatorVitals::default();
     let beside = UnloggedFacts { serves: true, now: None, vitals: Some(&vitals) };
     for format in [MetricFormat::OpenMetrics, MetricFormat::Plain] {
         let (mut bytes, mut scrapes) = (0, Samples::default());

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use dormouse_coordinator::{Remote, RemoteError, address_of};
+use dormouse_coordinator::{RemoteCoordinator, RemoteError, address_of};
 use dormouse_identity::Role;
 use dormouse_proto::v1;
 use dormouse_proto::v1::interrupt_request::{Action, Target};
@@ -82,15 +82,15 @@ pub(crate) enum DeskError {
     Remote(#[from] RemoteError),
 }
 
-async fn connect_coordinator(folder: &Path) -> Result<Remote, DeskError> {
+async fn connect_coordinator(folder: &Path) -> Result<RemoteCoordinator, DeskError> {
     let address = address_of(folder)?.ok_or(DeskError::Away)?;
     let token = token_in(folder, Role::Operator).ok_or(DeskError::Away)?;
-    Ok(Remote::dial(&address, token).await?)
+    Ok(RemoteCoordinator::dial_coordinator(&address, token).await?)
 }
 
 /// Ends the run in this folder before its time.
 pub(crate) async fn cancel(folder: &Path, why: String) -> Result<(), DeskError> {
-    Ok(connect_coordinator(folder).await?.cancel(why).await?)
+    Ok(connect_coordinator(folder).await?.cancel_run(why).await?)
 }
 
 /// Requests an act of the provider in the run in this folder; returns its time in emulated seconds
@@ -99,6 +99,6 @@ pub(crate) async fn interrupt(
     folder: &Path,
     wanted: InterruptionRequest,
 ) -> Result<(f64, Vec<u32>), DeskError> {
-    let reply = connect_coordinator(folder).await?.interrupt(wanted.request()).await?;
+    let reply = connect_coordinator(folder).await?.interrupt_vms(wanted.request()).await?;
     Ok((reply.emulated_at_us as f64 / 1e6, reply.vms))
 }

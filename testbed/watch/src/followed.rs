@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use dormouse_analysis::RunMode;
-use dormouse_coordinator::Vitals;
+use dormouse_coordinator::CoordinatorVitals;
 use dormouse_model::Step;
 use dormouse_proto::v1;
 use dormouse_report::output::LogHeader;
@@ -34,7 +34,7 @@ pub(crate) enum CoordinatorState {
 #[derive(Debug)]
 pub struct FollowedRun {
     folder: PathBuf,
-    vitals: Option<Vitals>,
+    vitals: Option<CoordinatorVitals>,
     state: Mutex<FollowedState>,
     grown: watch::Sender<u64>,
 }
@@ -68,7 +68,7 @@ impl FollowedRun {
     /// A run in this folder, of which nothing has been read. `vitals` are the coordinator's own
     /// figures, if it is this process.
     #[must_use]
-    pub fn new(folder: PathBuf, vitals: Option<Vitals>) -> Self {
+    pub fn new(folder: PathBuf, vitals: Option<CoordinatorVitals>) -> Self {
         Self { folder, vitals, state: Mutex::default(), grown: watch::Sender::new(0) }
     }
 
@@ -251,7 +251,8 @@ impl FollowedRun {
             CoordinatorState::Away => "away",
             CoordinatorState::Over => "over",
         };
-        let sessions = self.vitals.as_ref().map(Vitals::sessions).unwrap_or_default();
+        let sessions =
+            self.vitals.as_ref().map(CoordinatorVitals::session_vitals).unwrap_or_default();
         let sessions: Vec<_> = sessions
             .iter()
             .map(|it| {
@@ -262,7 +263,7 @@ impl FollowedRun {
                 })
             })
             .collect();
-        let journal = self.vitals.as_ref().map(Vitals::journal);
+        let journal = self.vitals.as_ref().map(CoordinatorVitals::journal_delays);
         let journal = journal.and_then(|it| {
             let ms = |it: std::time::Duration| it.as_secs_f64() * 1e3;
             Some(json!({ "last": ms(it.last?), "worst": ms(it.worst?) }))
@@ -281,10 +282,10 @@ impl FollowedRun {
         let vitals = self.vitals.as_ref();
         let state = self.lock_state();
         let shown = state.clock.map(|(shows, _)| shows);
-        let now = vitals.and_then(Vitals::now).or(shown);
+        let now = vitals.and_then(CoordinatorVitals::clock_now).or(shown);
         let serves = state.standing == CoordinatorState::Serving;
         let now = now.filter(|_| serves);
-        let serves = serves || vitals.is_some_and(Vitals::serves);
+        let serves = serves || vitals.is_some_and(CoordinatorVitals::is_serving);
         let beside = UnloggedFacts { serves, now, vitals };
         match &state.metrics {
             Some(metrics) => metrics.exposition(format, &beside),

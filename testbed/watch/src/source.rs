@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use dormouse_coordinator::{EventLines, Remote, RemoteError, address_of};
+use dormouse_coordinator::{EventLines, RemoteCoordinator, RemoteError, address_of};
 use dormouse_identity::{Role, Token};
 use dormouse_model::Step;
 use dormouse_proto::v1;
@@ -151,7 +151,9 @@ async fn make_run_again(followed: &Arc<FollowedRun>, header: &LogHeader) -> Resu
 async fn read_steps(followed: &Arc<FollowedRun>) -> Result<(), WatchError> {
     let folder = followed.folder().to_owned();
     let served = match (address_of(&folder)?, token_in(&folder, Role::Observer)) {
-        (Some(address), Some(token)) => Remote::dial(&address, token).await.ok(),
+        (Some(address), Some(token)) => {
+            RemoteCoordinator::dial_coordinator(&address, token).await.ok()
+        }
         _ => None,
     };
     match served {
@@ -167,10 +169,10 @@ async fn read_steps(followed: &Arc<FollowedRun>) -> Result<(), WatchError> {
 
 async fn from_coordinator(
     followed: &Arc<FollowedRun>,
-    mut remote: Remote,
+    mut remote: RemoteCoordinator,
 ) -> Result<(), WatchError> {
     let wanted = v1::EventsRequest { from_seq: followed.events(), header: false, follow: true };
-    let lines = remote.events(wanted).await?;
+    let lines = remote.read_events(wanted).await?;
     followed.stands(CoordinatorState::Serving);
     let taken = tokio::select! {
         taken = take_lines(followed, lines) => taken,
@@ -192,9 +194,12 @@ async fn take_lines(followed: &FollowedRun, mut lines: EventLines) -> Result<(),
 }
 
 /// Asks the coordinator for what only it knows, until it no longer answers.
-async fn ask_coordinator(followed: &FollowedRun, remote: &mut Remote) -> Result<(), WatchError> {
+async fn ask_coordinator(
+    followed: &FollowedRun,
+    remote: &mut RemoteCoordinator,
+) -> Result<(), WatchError> {
     loop {
-        followed.asked(&remote.status().await?);
+        followed.asked(&remote.get_status().await?);
         sleep(ASK_EVERY).await;
     }
 }

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
-use dormouse_units::{Span, Stream};
+use dormouse_units::{RandomStream, Span};
 
 const PROCESSORS: f64 = 320.0;
 const LOAD: f64 = 0.9;
@@ -25,7 +25,7 @@ struct Job {
 
 /// Writes such a log of so many jobs into a folder, always the same.
 pub(crate) fn make(folder: &Path, count: usize) -> Result<PathBuf, Box<dyn Error>> {
-    let mut chance = Stream::new(1, "log", 0);
+    let mut chance = RandomStream::new(1, "log", 0);
     let mut at = 0.0;
     let jobs: Vec<_> = (0..count).map(|_| job(&mut chance, &mut at)).collect();
     let work: f64 = jobs.iter().map(|job| job.processors * job.runtime).sum();
@@ -47,18 +47,18 @@ pub(crate) fn make(folder: &Path, count: usize) -> Result<PathBuf, Box<dyn Error
 }
 
 /// The next job, at most 36 hours long.
-fn job(chance: &mut Stream, at: &mut f64) -> Job {
-    let mut uniform = |low: f64, high: f64| low + (high - low) * chance.unit();
+fn job(chance: &mut RandomStream, at: &mut f64) -> Job {
+    let mut uniform = |low: f64, high: f64| low + (high - low) * chance.draw_unit();
     let serial = uniform(0.0, 1.0) < 0.25;
     let exponent = uniform(0.5, PROCESSORS.log2() * 0.85);
     let is_power = uniform(0.0, 1.0) < 0.75;
     let longer = uniform(1.0, 5.0);
     let exponent = if is_power { exponent.round() } else { exponent };
     let processors = if serial { 1.0 } else { exponent.exp2().round() };
-    let runtime = (MEAN_RUNTIME * chance.lognormal(VARIATION)).clamp(10.0, 129_600.0).floor();
+    let runtime = (MEAN_RUNTIME * chance.draw_lognormal(VARIATION)).clamp(10.0, 129_600.0).floor();
     let estimate = (runtime * longer / 300.0).ceil() * 300.0;
     let hour = (*at / 3_600.0) % 24.0;
     let busy = 0.4 + 0.6 * (1.0 + ((hour - 14.0) / 24.0 * TAU).cos());
-    *at += chance.exponential(Span::from_secs(300)).as_secs_f64() / busy;
+    *at += chance.draw_exponential(Span::from_secs(300)).as_secs_f64() / busy;
     Job { submitted: *at, processors, runtime, estimate }
 }

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::path::Path;
 
-use dormouse_units::{Span, Stream};
+use dormouse_units::{RandomStream, Span};
 
 const HOSTS: u32 = 100_000;
 const VCPUS: usize = 8;
@@ -17,7 +17,7 @@ const REQUESTS: u64 = 1_000_000;
 /// Places the requests of `provider-region-100k`, and writes a line for each into `to`; how many had a host.
 pub(crate) fn provider(to: &Path) -> Result<u64, Box<dyn Error>> {
     let mut out = BufWriter::with_capacity(1 << 16, File::create(to)?);
-    let mut chance = Stream::new(1, "floor", 0);
+    let mut chance = RandomStream::new(1, "floor", 0);
     // Hosts by how many vCPUs are free: entries of hosts that have another number by now are stale.
     let mut free = vec![VCPUS; HOSTS as usize];
     let mut with_free: Vec<Vec<u32>> = vec![Vec::new(); VCPUS + 1];
@@ -25,7 +25,7 @@ pub(crate) fn provider(to: &Path) -> Result<u64, Box<dyn Error>> {
     let mut ends: BinaryHeap<Reverse<(u64, u32, usize)>> = BinaryHeap::new();
     let (mut now, mut granted) = (0, 0);
     for number in 0..REQUESTS {
-        now += chance.exponential(Span::from_micros(15_000)).as_micros();
+        now += chance.draw_exponential(Span::from_micros(15_000)).as_micros();
         while let Some(Reverse((at, host, size))) = ends.peek().copied() {
             if at > now {
                 break;
@@ -34,8 +34,8 @@ pub(crate) fn provider(to: &Path) -> Result<u64, Box<dyn Error>> {
             free[host as usize] += size;
             with_free[free[host as usize]].push(host);
         }
-        let size = [1, 2, 4][chance.below(3)];
-        let duration = chance.exponential(Span::from_secs(6_000)).as_micros();
+        let size = [1, 2, 4][chance.draw_below(3)];
+        let duration = chance.draw_exponential(Span::from_secs(6_000)).as_micros();
         let host = (size..=VCPUS).find_map(|room| {
             while let Some(host) = with_free[room].pop() {
                 if free[host as usize] == room {

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use dormouse_experiment::{Experiment, of_text};
 use dormouse_model::{Decision, Notice, Submission};
-use dormouse_policies::{Hearing, Policy};
+use dormouse_policies::{Delivery, Policy};
 use dormouse_program::{HelloAnswer, ProgramAnswer, read_line};
 use dormouse_report::virtual_run::{model, play_out};
 use dormouse_units::Time;
@@ -49,8 +49,8 @@ struct Said {
 }
 
 impl Policy for Said {
-    fn hearing(&self) -> Hearing {
-        Hearing::Each
+    fn hearing(&self) -> Delivery {
+        Delivery::Immediate
     }
 
     fn handle(&mut self, _: Time, _: &[Notice], out: &mut Vec<Decision>) {

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use dormouse_identity::Token;
 use dormouse_metadata::{
-    Answer, Facts, Key, Market, Method, Place, Request, Service, Settings, Tokens, UnixTime,
+    EndpointSettings, HttpMethod, HttpRequest, MetadataService, ServiceAnswer, TokenRule,
+    TokenSecret, UnixTime, VmFacts, VmMarket, VmPlace,
 };
 use dormouse_watch::server::untrusted::{CallerOrigin, ServedPage};
 use dormouse_worker::agent::untrusted::metadata_connection;
@@ -74,24 +75,27 @@ pub(crate) fn page(bytes: &[u8]) {
 /// A connection of a program to the metadata service of its VM, which wants a token where the first byte is `t`.
 pub(crate) fn metadata(bytes: &[u8]) {
     let Some((tokens, request)) = bytes.split_first() else { return };
-    let tokens = if *tokens == b't' { Tokens::Required } else { Tokens::Optional };
+    let tokens = if *tokens == b't' { TokenRule::Required } else { TokenRule::Optional };
     let launched = UnixTime::from_micros(1_781_000_000_000_000);
-    let facts = Facts {
+    let facts = VmFacts {
         identity: "run/7".to_owned(),
         kind: "c3.large".to_owned(),
-        place: Place::of_zone("us-east-1a"),
-        market: Market::Spot,
+        place: VmPlace::of_zone("us-east-1a"),
+        market: VmMarket::Spot,
         launched,
         address: Ipv4Addr::new(10, 0, 0, 11),
         tags: [("Name".to_owned(), "worker".to_owned())].into(),
         user_data: None,
     };
-    let mut service = Service::new(facts, Settings { tokens }, Key::new([7; 32]));
-    let ask = Request::new(Method::Put, "/latest/api/token")
+    let mut service =
+        MetadataService::new(facts, EndpointSettings { tokens }, TokenSecret::new([7; 32]));
+    let ask = HttpRequest::new(HttpMethod::Put, "/latest/api/token")
         .with_header("X-aws-ec2-metadata-token-ttl-seconds", "21600");
     let now = std::time::UNIX_EPOCH.elapsed().map_or(0, |it| it.as_micros());
     let now = UnixTime::from_micros(u64::try_from(now).unwrap_or(u64::MAX));
-    let Answer::Now(token) = service.answer(&ask, now) else { panic!("a token is not waited for") };
+    let ServiceAnswer::Now(token) = service.answer_request(&ask, now) else {
+        panic!("a token is not waited for")
+    };
     let sent = replaced(request, ("TOKEN", &token.body));
     let heard = exchange(&sent, |end| metadata_connection(end, service));
     let status = status(&heard);

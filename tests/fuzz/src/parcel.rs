@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use dormouse_worker::store::{Expected, ImageKey, Manifest, Store};
+use dormouse_worker::store::{CheckpointManifest, ExpectedCheckpoint, ImageKey, LocalCheckpoints};
 use dormouse_worker::workspace::TaskName;
 
 use super::scratch::Scratch;
@@ -15,10 +15,13 @@ const BYTES: u64 = 1 << 20;
 
 /// A manifest that is read names files inside of its folder only, and reads back.
 pub(crate) fn manifest(bytes: &[u8]) {
-    let Ok(read) = Manifest::parse(bytes, Path::new("fuzz")) else { return };
-    let _ = read.bytes();
+    let Ok(read) = CheckpointManifest::parse(bytes, Path::new("fuzz")) else { return };
+    let _ = read.total_bytes();
     let written = serde_json::to_vec(&read).expect("a manifest is written");
-    assert_eq!(Manifest::parse(&written, Path::new("fuzz")).expect("it reads back"), read);
+    assert_eq!(
+        CheckpointManifest::parse(&written, Path::new("fuzz")).expect("it reads back"),
+        read
+    );
     let names = read.images.iter().map(|image| &image.name);
     for name in names.chain(read.files.iter().map(|node| &node.path)) {
         assert!(Path::new(name).is_relative() && !name.split('/').any(|part| part == ".."));
@@ -36,19 +39,22 @@ pub(crate) fn parcel(bytes: &[u8]) {
     sealed.extend(json);
     sealed.extend(blake3::keyed_hash(&key, json).as_bytes());
     sealed.extend(contents);
-    let Ok(manifest) = serde_json::from_slice::<Manifest>(json) else {
+    let Ok(manifest) = serde_json::from_slice::<CheckpointManifest>(json) else {
         return receive(bytes, &expected(1, 1, "vector"));
     };
     let (sequence, attempt) = (manifest.sequence, manifest.progress.attempt);
     receive(
         &sealed,
-        &Expected { task: manifest.task, ..expected(sequence, attempt, &manifest.program) },
+        &ExpectedCheckpoint {
+            task: manifest.task,
+            ..expected(sequence, attempt, &manifest.program)
+        },
     );
 }
 
-fn expected(sequence: u64, attempt: u32, program: &str) -> Expected {
+fn expected(sequence: u64, attempt: u32, program: &str) -> ExpectedCheckpoint {
     let task = TaskName::new("run", "t1").expect("it is a name");
-    Expected {
+    ExpectedCheckpoint {
         task,
         sequence,
         attempts: attempt..=attempt,
@@ -57,12 +63,12 @@ fn expected(sequence: u64, attempt: u32, program: &str) -> Expected {
     }
 }
 
-fn receive(mut stream: &[u8], expected: &Expected) {
+fn receive(mut stream: &[u8], expected: &ExpectedCheckpoint) {
     Scratch::with(|scratch| {
         let folder = tempfile::tempdir_in(scratch.path()).expect("room for a folder");
         let key = ImageKey::new(&KEY).expect("it is a key");
-        let store = Store::open(folder.path()).expect("room for a store").with_key(key);
-        if let Ok(checkpoint) = store.import(&mut stream, expected) {
+        let store = LocalCheckpoints::open(folder.path()).expect("room for a store").with_key(key);
+        if let Ok(checkpoint) = store.import_checkpoint(&mut stream, expected) {
             assert_eq!(checkpoint.manifest().sequence, expected.sequence);
         }
     });

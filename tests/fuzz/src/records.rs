@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
 use dormouse_cloud::{
-    Availability, BUILT_IN, PlacementRule, PriceQuery, PriceStatistics, built_in,
+    BUILT_IN, PlacementRule, PriceQuery, PriceStatistics, SpotAvailability, built_in,
     looks_like_prices, read_acts, read_advisor, read_prices, read_types,
 };
 use dormouse_fit::{By, Curve, LifeQuery, looks_like_lifetimes, read_lifetimes};
@@ -30,10 +30,10 @@ pub(crate) fn prices(bytes: &[u8]) {
     drop(read.left_out.to_string());
     for record in read.series.values() {
         let length = record.length().unwrap_or_default();
-        let _ = (record.oddities(), record.dates().map(|dates| dates.length()));
+        let _ = (record.describe_oddities(), record.dates().map(|dates| dates.length()));
         for start in [Span::ZERO, Span::from_micros(length.as_micros() / 2), length] {
             let Some(trace) = record.from(start) else { continue };
-            let _ = PriceStatistics::measure(&trace, Time::ZERO + length);
+            let _ = PriceStatistics::measure_trace(&trace, Time::ZERO + length);
         }
         let again = Source::new(Cursor::new(record.to_csv().into_bytes())).expect("it is text");
         let again = read_prices(again, &PriceQuery::default()).expect("it reads back");
@@ -100,14 +100,14 @@ pub(crate) fn acts(bytes: &[u8]) {
 
 /// Records of the number of VMs that can be had, over time.
 pub(crate) fn availability(bytes: &[u8]) {
-    let _ = Availability::is_trace(bytes);
+    let _ = SpotAvailability::is_trace(bytes);
     let Some(source) = source(bytes) else { return };
-    let Ok((read, _)) = Availability::read(source, &Chosen::default()) else { return };
-    for of in [read.begun_at(Span::from_secs(900)), read.delayed(Span::from_secs(900)), read] {
+    let Ok((read, _)) = SpotAvailability::read(source, &Chosen::default()) else { return };
+    for of in [read.begun_at(Span::from_secs(900)), read.delayed_by(Span::from_secs(900)), read] {
         let mut now = Time::ZERO;
         while let Some(next) = of.next_change(now) {
             assert!(next > now, "{next} {now}");
-            assert!(of.at(next).is_some());
+            assert!(of.count_at(next).is_some());
             now = next;
         }
     }

@@ -29,13 +29,13 @@ pub(crate) fn client_request(bytes: &[u8]) {
         b's' => {
             let Some(request) = decoded::<v1::SubmitRequest>(bytes) else { return };
             let processes = request.processes;
-            if let Ok(job) = coordinator::submission(request) {
+            if let Ok(job) = coordinator::read_submission(request) {
                 assert!(job.processes == processes && processes > 0);
             }
         }
         b'i' => {
             let Some(request) = decoded::<v1::InterruptRequest>(bytes) else { return };
-            let _ = coordinator::interruption(request);
+            let _ = coordinator::check_interruption(request);
         }
         b'c' => {
             let Some(contents) = decoded::<v1::Contents>(bytes) else { return };

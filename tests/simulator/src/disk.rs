@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use dormouse_coordinator::{Disk, StoreFile};
+use dormouse_coordinator::{LogDisk, StoreFile};
 use dormouse_log::{LogFile, SEAL};
 
 use crate::death::PowerLoss;
@@ -215,7 +215,7 @@ fn named(path: &Path) -> String {
     format!("{}/{}", last(path.parent()), last(Some(path)))
 }
 
-impl Disk for MountedDisk {
+impl LogDisk for MountedDisk {
     fn open(&self, path: &Path, options: &OpenOptions) -> io::Result<Box<dyn LogFile>> {
         self.check_alive()?;
         let file = options.open(path)?;

@@ -1,11 +1,11 @@
 //! Draws for plans, each from a seeded stream.
 
-use dormouse_units::Stream;
+use dormouse_units::RandomStream;
 
 /// A seeded stream of small whole numbers, for a plan with so many workers.
 #[derive(Clone, Debug)]
 pub struct Draw {
-    stream: Stream,
+    stream: RandomStream,
     workers: usize,
 }
 
@@ -13,19 +13,19 @@ impl Draw {
     /// The stream of a purpose under a seed.
     #[must_use]
     pub fn new(seed: u64, purpose: &str, workers: usize) -> Self {
-        Self { stream: Stream::new(seed, purpose, 0), workers }
+        Self { stream: RandomStream::new(seed, purpose, 0), workers }
     }
 
     /// A number below `n`; zero if that is zero.
     #[expect(clippy::cast_possible_truncation, reason = "it is below a number of 32 bits")]
     pub fn below(&mut self, n: u32) -> u32 {
-        self.stream.below(n as usize) as u32
+        self.stream.draw_below(n as usize) as u32
     }
 
     /// A number from `low` to `high`, both included.
     pub fn between(&mut self, low: u64, high: u64) -> u64 {
         let many = usize::try_from(high.saturating_sub(low) + 1).unwrap_or(usize::MAX);
-        low + self.stream.below(many) as u64
+        low + self.stream.draw_below(many) as u64
     }
 
     /// Whether something happens that does once in `n` times.
@@ -35,7 +35,7 @@ impl Draw {
 
     /// Whether something of this probability happens.
     pub fn happens(&mut self, probability: f64) -> bool {
-        self.stream.unit() < probability
+        self.stream.draw_unit() < probability
     }
 
     /// Parts per million.
@@ -45,7 +45,7 @@ impl Draw {
 
     /// A worker, by its place.
     pub fn worker(&mut self) -> usize {
-        self.stream.below(self.workers)
+        self.stream.draw_below(self.workers)
     }
 
     /// One of these.
@@ -54,14 +54,14 @@ impl Draw {
     ///
     /// There are none.
     pub fn one<T: Copy>(&mut self, all: &[T]) -> T {
-        all[self.stream.below(all.len())]
+        all[self.stream.draw_below(all.len())]
     }
 
     /// A number of events with this mean (Knuth's method: the mean is small).
     pub fn poisson(&mut self, mean: f64) -> u32 {
-        let (limit, mut product, mut events) = (libm::exp(-mean), self.stream.unit(), 0);
+        let (limit, mut product, mut events) = (libm::exp(-mean), self.stream.draw_unit(), 0);
         while product > limit && events < 100 {
-            product *= self.stream.unit();
+            product *= self.stream.draw_unit();
             events += 1;
         }
         events
@@ -76,7 +76,7 @@ impl Draw {
 
     /// 64 random bits.
     pub fn bits(&mut self) -> u64 {
-        self.stream.bits()
+        self.stream.next_bits()
     }
 }
 

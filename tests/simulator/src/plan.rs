@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use dormouse_coordinator::SessionLimits;
-use dormouse_model::{CheckpointConfig, Fault as ExperimentFault, Request, Setup, Submission};
+use dormouse_model::{
+    CheckpointConfig, HostFault as ExperimentFault, Setup, Submission, VmRequest,
+};
 use dormouse_tasks::answer::can_check_job;
 use dormouse_units::{Ppm, Speedup, Time};
 use dormouse_vm::ideal::phases_of;
@@ -142,7 +144,7 @@ pub struct Plan {
     pub submissions: Vec<Submission>,
     /// VMs that customers of the provider request, in order of time.
     #[serde(default)]
-    pub requests: Vec<(Time, Request)>,
+    pub requests: Vec<(Time, VmRequest)>,
     /// Jobs that come from outside while the run goes; `None`: it is not open to any.
     #[serde(default)]
     pub callers: Option<Callers>,
@@ -244,9 +246,10 @@ impl Plan {
         };
         let called = self.callers.iter().flat_map(|callers| &callers.jobs);
         let tasks = self.tasks() + called.clone().count();
-        let speedup = Speedup::times(self.speedup);
-        let can_check =
-            |processes, runtime| can_check_job(processes, phases_of(speedup.real(runtime), PHASE));
+        let speedup = Speedup::times_real(self.speedup);
+        let can_check = |processes, runtime| {
+            can_check_job(processes, phases_of(speedup.to_real(runtime), PHASE))
+        };
         let own = self.submissions.iter().map(|job| (job.number, job.processes, job.runtime));
         // Jobs from outside are numbered on, in the order in which they come.
         let last = self.submissions.iter().map(|job| job.number).max().unwrap_or(0);

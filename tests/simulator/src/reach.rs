@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dormouse_cloud::Market;
-use dormouse_model::{Effect, Event, Felt, Notice, Report, Setup, Step, VmEnd, Work};
+use dormouse_model::{Effect, Event, FaultState, Notice, Report, Setup, Step, TenantWork, VmEnd};
 use dormouse_units::{Money, TaskId, TypeName, VmId};
 
 use crate::plan::Schedulers;
@@ -127,7 +127,7 @@ impl<'a> ReachFold<'a> {
         for notice in &step.notices {
             if let Notice::LaunchRefused { vm, .. } = notice {
                 self.add("tenant-refused", tenants.are_several());
-                self.add("request-refused", tenants.work_on(*vm) == Some(Work::Requests));
+                self.add("request-refused", tenants.work_on(*vm) == Some(TenantWork::Requests));
             }
         }
         self.add("answers-of-program", step.answers.iter().any(|decided| *decided > 0));
@@ -152,8 +152,8 @@ impl<'a> ReachFold<'a> {
             Event::Closed => self.add("closed", true),
             Event::Disbelieved { .. } => self.add("disbelieved", true),
             Event::FaultFelt { felt, .. } => {
-                self.add("experiment-fault", matches!(felt, Felt::Begun));
-                self.add("experiment-fault-refused", matches!(felt, Felt::Refused { .. }));
+                self.add("experiment-fault", matches!(felt, FaultState::Begun));
+                self.add("experiment-fault-refused", matches!(felt, FaultState::Refused { .. }));
             }
             Event::Resumed { outage, .. } => {
                 self.add("outage-with-vms", outage.as_micros() > 0);
@@ -194,7 +194,7 @@ impl<'a> ReachFold<'a> {
             }
             Effect::VmReady { vm } => {
                 let work = self.schedulers.tenants().work_on(*vm);
-                self.add("request-granted", work == Some(Work::Requests));
+                self.add("request-granted", work == Some(TenantWork::Requests));
                 if let Some(vm) = self.vms.get_mut(vm) {
                     (vm.is_used, vm.was_used) = (true, true);
                 }
@@ -270,7 +270,7 @@ mod tests {
     fn of(effects: Vec<Effect>) -> Vec<&'static str> {
         let setup = Setup::of_jobs(1, UsageInformation::Exact, 1);
         let mut step = Step::blank();
-        step.begin(0, Time::ZERO, Event::Tick);
+        step.begin_step(0, Time::ZERO, Event::Tick);
         step.effects = effects;
         reached(&setup, &Schedulers::default(), &[step]).into_iter().collect()
     }

@@ -1,6 +1,6 @@
 //! Makes a failing plan smaller, as long as it breaks the same invariant.
 
-use dormouse_cloud::Terms;
+use dormouse_cloud::ProviderTerms;
 use dormouse_coordinator::SessionLimits;
 use dormouse_model::{Bag, Task};
 use dormouse_units::TaskId;
@@ -149,7 +149,7 @@ impl Shrinking<'_> {
                 }
             },
             |plan| plan.schedulers.are_programs = false,
-            |plan| plan.setup.terms = Terms::default(),
+            |plan| plan.setup.terms = ProviderTerms::default(),
             |plan| plan.experiment_faults.clear(),
             |plan| plan.limits = SessionLimits::default(),
             |plan| plan.callers = None,

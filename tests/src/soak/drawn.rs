@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use dormouse_units::Stream;
+use dormouse_units::RandomStream;
 
 /// Tasks of the experiment.
 pub(super) const TASKS: usize = 18;
@@ -43,37 +43,37 @@ lost-after = "5s"
 
 /// The text of an experiment with three to eight faults, as this seed has them.
 pub(super) fn experiment(seed: u64) -> String {
-    let mut chance = Stream::new(seed, "soak", 0);
+    let mut chance = RandomStream::new(seed, "soak", 0);
     let mut text = format!("seed = {seed}\n{BAG}");
-    for _ in 0..3 + chance.below(6) {
+    for _ in 0..3 + chance.draw_below(6) {
         text.push_str(&fault(&mut chance));
     }
     text
 }
 
-fn fault(chance: &mut Stream) -> String {
-    let at = WITHIN * chance.unit();
+fn fault(chance: &mut RandomStream) -> String {
+    let at = WITHIN * chance.draw_unit();
     // Up to seven seconds of real time: some cost a worker.
-    let lasts = 5.0 + 135.0 * chance.unit();
-    let (kind, with) = match chance.below(8) {
+    let lasts = 5.0 + 135.0 * chance.draw_unit();
+    let (kind, with) = match chance.draw_below(8) {
         0 => ("partition", String::new()),
-        1 => ("delay", format!("by = \"{}ms\"\n", 1 + chance.below(300))),
-        2 => ("loss", format!("part = {:.3}\n", 0.01 + 0.4 * chance.unit())),
-        3 => ("rate", format!("per-second = \"{} KiB\"\n", 64 + chance.below(1000))),
+        1 => ("delay", format!("by = \"{}ms\"\n", 1 + chance.draw_below(300))),
+        2 => ("loss", format!("part = {:.3}\n", 0.01 + 0.4 * chance.draw_unit())),
+        3 => ("rate", format!("per-second = \"{} KiB\"\n", 64 + chance.draw_below(1000))),
         4 => ("kill", String::new()),
         5 => ("pause", String::new()),
         6 => ("disk-full", String::new()),
-        _ => ("slow-criu", format!("by = \"{}ms\"\n", 1 + chance.below(800))),
+        _ => ("slow-criu", format!("by = \"{}ms\"\n", 1 + chance.draw_below(800))),
     };
     let mut text = format!("[[fault]]\nat = \"{at:.1}s\"\nkind = \"{kind}\"\n{with}");
     if kind != "kill" {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "lasts = \"{lasts:.1}s\"");
     }
-    let _ = match chance.below(4) {
+    let _ = match chance.draw_below(4) {
         // Killed at once, all would take their run's only hosts away.
         0 if kind != "kill" => writeln!(text, "all = true"),
-        _ => writeln!(text, "workers = [\"local-{}\"]", chance.below(WORKERS)),
+        _ => writeln!(text, "workers = [\"local-{}\"]", chance.draw_below(WORKERS)),
     };
     text
 }

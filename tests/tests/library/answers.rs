@@ -3,9 +3,9 @@
 
 use dormouse_engine::Run;
 use dormouse_experiment::{Experiment, Policies};
-use dormouse_model::{Decision, Notice, Step, Work};
+use dormouse_model::{Decision, Notice, Step, TenantWork};
 use dormouse_policies::program::UnstartedProgram;
-use dormouse_policies::{Hearing, Policy};
+use dormouse_policies::{Delivery, Policy};
 use dormouse_report::virtual_run::{model, play_out};
 use dormouse_units::Time;
 
@@ -16,7 +16,7 @@ use super::runs::with;
 struct Outside(Box<dyn Policy>);
 
 impl Policy for Outside {
-    fn hearing(&self) -> Hearing {
+    fn hearing(&self) -> Delivery {
         self.0.hearing()
     }
 
@@ -36,7 +36,7 @@ impl Policy for Outside {
 /// The experiment's policies, those whose work is `outside` changed by `into`.
 fn policies(
     experiment: &Experiment,
-    outside: &[Work],
+    outside: &[TenantWork],
     into: impl Fn(Box<dyn Policy>) -> Box<dyn Policy>,
 ) -> Policies {
     let all = experiment.policies(experiment.scheduler().unwrap());
@@ -54,15 +54,15 @@ fn run_of(experiment: &Experiment, policies: Policies) -> Run {
 #[test]
 fn a_run_is_made_again_from_its_answers_whoever_is_outside() {
     let fw = ["workload.jobs=300", "workload.load=0.9"];
-    let cases: [(&str, &[&str], &[Work]); 8] = [
-        ("j60-sc4", &[], &[Work::All]),
-        ("acc-live", &[], &[Work::All]),
-        ("bathtub-bags", &[], &[Work::All]),
-        ("fw-like", &fw, &[Work::All]),
-        ("shared-small", &[], &[Work::Bag]),
-        ("shared-small", &[], &[Work::Jobs]),
-        ("shared-background", &[], &[Work::Bag, Work::Jobs]),
-        ("provider-j60", &[], &[Work::Bag, Work::Jobs]),
+    let cases: [(&str, &[&str], &[TenantWork]); 8] = [
+        ("j60-sc4", &[], &[TenantWork::All]),
+        ("acc-live", &[], &[TenantWork::All]),
+        ("bathtub-bags", &[], &[TenantWork::All]),
+        ("fw-like", &fw, &[TenantWork::All]),
+        ("shared-small", &[], &[TenantWork::Bag]),
+        ("shared-small", &[], &[TenantWork::Jobs]),
+        ("shared-background", &[], &[TenantWork::Bag, TenantWork::Jobs]),
+        ("provider-j60", &[], &[TenantWork::Bag, TenantWork::Jobs]),
     ];
     for (name, set, outside) in cases {
         let experiment = with(name, set).unwrap();
@@ -85,13 +85,17 @@ fn a_run_is_made_again_from_its_answers_whoever_is_outside() {
         for step in &steps {
             assert_eq!(again.handle_again(step).0, *step, "{name} {outside:?}");
         }
-        assert_eq!((again.digest(), again.failure()), (run.digest(), None), "{name} {outside:?}");
+        assert_eq!(
+            (again.digest(), again.failure_reason()),
+            (run.digest(), None),
+            "{name} {outside:?}"
+        );
 
         // Who follows the log is asked what it does not have, and only that.
         let half = steps.len() / 2;
         let wrapped = policies(&experiment, outside, |policy| Box::new(Remembers::new(policy)));
         let (mut resumed, mut seen) = (run_of(&experiment, wrapped), Vec::<Step>::new());
-        resumed.follow(steps[..half].to_vec());
+        resumed.follow_steps(steps[..half].to_vec());
         let jobs = experiment.submissions().unwrap();
         play_out(&experiment, &mut resumed, &mut model(&experiment), jobs, |step| {
             seen.push(step.clone());
@@ -105,7 +109,7 @@ fn a_run_is_made_again_from_its_answers_whoever_is_outside() {
         let changed = other.iter_mut().rev().find(|step| !step.answers.is_empty()).unwrap();
         changed.decisions.pop();
         let mut refused = run_of(&experiment, policies(&experiment, outside, answered));
-        refused.follow(other);
+        refused.follow_steps(other);
         let jobs = experiment.submissions().unwrap();
         let end = play_out(&experiment, &mut refused, &mut model(&experiment), jobs, |_| Ok(()));
         assert!(end.unwrap_err().to_string().contains("comes out otherwise now"), "{name}");
@@ -126,7 +130,7 @@ impl Remembers {
 }
 
 impl Policy for Remembers {
-    fn hearing(&self) -> Hearing {
+    fn hearing(&self) -> Delivery {
         self.own.hearing()
     }
 

@@ -1,10 +1,10 @@
 //! Spot VMs in the background of others, as the record and the checker see them.
 
 use dormouse_analysis::{RunRecord, check_bag};
-use dormouse_cloud::{Action, Target};
+use dormouse_cloud::{InterruptionAction, InterruptionTarget};
 use dormouse_engine::tenants_view;
 use dormouse_experiment::Experiment;
-use dormouse_model::{Effect, Event, Step, Tenants, Work};
+use dormouse_model::{Effect, Event, Step, TenantWork, Tenants};
 use dormouse_units::{Ppm, Span, Time, VmId};
 
 use super::runs::{played, with};
@@ -13,7 +13,7 @@ const NAME: &str = "shared-background";
 
 /// What the bag's tenant sees, which is what is checked.
 fn of_bag(steps: &[Step]) -> Vec<Step> {
-    let tenants = Tenants::from([Work::Bag, Work::Jobs]);
+    let tenants = Tenants::from([TenantWork::Bag, TenantWork::Jobs]);
     let bag = tenants.with_bag().unwrap();
     steps.iter().map(|step| tenants_view(step, &tenants, bag)).collect()
 }
@@ -81,7 +81,7 @@ fn the_record_has_what_each_was_left() {
                 all.insert(0, &first);
                 let ends = all.iter().skip(1).map(|it| it.0).chain([vm.ended.unwrap().0]);
                 let spans = all.iter().zip(ends);
-                spans.map(|(it, end)| it.2.scale(end.since(it.0).as_micros())).sum::<u64>()
+                spans.map(|(it, end)| it.2.scale_number(end.since(it.0).as_micros())).sum::<u64>()
             })
             .sum();
         assert_eq!(had.as_micros(), by_hand);
@@ -100,7 +100,7 @@ fn who_makes_room_for_anothers_vm_may_have_been_told_to_hibernate() {
         })
     };
     let ready = steps.iter().position(|step| spot(step).is_some()).unwrap();
-    let (asked, target) = (steps[ready].at, Target::Vm(VmId::new(0)));
+    let (asked, target) = (steps[ready].at, InterruptionTarget::Vm(VmId::new(0)));
     let step = |seq: u64, effect: Effect| Step {
         seq,
         at: asked,
@@ -112,14 +112,17 @@ fn who_makes_room_for_anothers_vm_may_have_been_told_to_hibernate() {
     };
     let hibernates = Effect::Interrupted {
         asked,
-        action: Action::Hibernate,
+        action: InterruptionAction::Hibernate,
         target,
         vms: vec![VmId::new(0)],
         left: Vec::new(),
     };
     // A machine of the jobs takes its room before it is frozen.
-    let displaced =
-        Effect::Displaced { vm: VmId::new(0), by: VmId::new(3), action: Action::Preempt };
+    let displaced = Effect::Displaced {
+        vm: VmId::new(0),
+        by: VmId::new(3),
+        action: InterruptionAction::Preempt,
+    };
     let mut log = steps[..=ready].to_vec();
     let next = log.len() as u64;
     log.extend([step(next, hibernates), step(next + 1, displaced)]);

@@ -25,7 +25,8 @@ fn a_cell_has_checkpoints_a_restore_and_the_load_it_says() {
         let experiment = plan.experiment(1).unwrap();
         assert!((load_at(experiment.live.share.unwrap()) - load).abs() < 0.01 * load);
         let held = vcpus_of(CORES, experiment.live.reserve, experiment.live.share.unwrap());
-        let wanted = rehearse(&experiment, experiment.scheduler().unwrap(), &[]).demand.vcpus();
+        let wanted =
+            rehearse(&experiment, experiment.scheduler().unwrap(), &[]).demand.busy_vcpus();
         assert!(wanted <= held && vcpus * 115 / 100 <= wanted, "{wanted} of {held}");
 
         let record = record(&plan);

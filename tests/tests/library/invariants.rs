@@ -3,7 +3,7 @@
 
 use dormouse_analysis::check_bag;
 use dormouse_experiment::BuiltinExperiment;
-use dormouse_model::{Effect, Event, Report, Step, Task, Work};
+use dormouse_model::{Effect, Event, Report, Step, Task, TenantWork};
 use dormouse_units::{Money, Ppm, Span, TaskId, Time, VmId};
 
 use super::runs::{played, sound, under, with};
@@ -15,7 +15,7 @@ const SEEDS: u64 = 4;
 #[test]
 fn every_builtin_is_sound_under_every_scheduler() {
     // Where there are tenants, the schedulers are theirs.
-    let jobs: Vec<_> = BuiltinExperiment::all().filter(|b| b.work() == Work::Bag).collect();
+    let jobs: Vec<_> = BuiltinExperiment::all().filter(|b| b.work() == TenantWork::Bag).collect();
     std::thread::scope(|scope| {
         for half in jobs.chunks(jobs.len().div_ceil(2)) {
             scope.spawn(move || {
@@ -160,7 +160,7 @@ fn damage_is_found() {
         for step in log.iter_mut() {
             if let Event::Machine { report: Report::Credits { balance, .. }, .. } = &mut step.event
             {
-                *balance = *balance + dormouse_units::Credits::whole(500);
+                *balance = *balance + dormouse_units::Credits::whole_credits(500);
             }
         }
     });

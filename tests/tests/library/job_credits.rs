@@ -37,7 +37,7 @@ fn a_burstable_machine_slows_its_jobs_down_and_its_run_is_checked_and_replayed()
         let slow = played(&experiment).0;
         let ((none, soon), (credits, late)) = (credits_and_end(&plain), credits_and_end(&slow));
         assert_eq!(none, [], "{scheduler}");
-        assert!(credits.contains(&Credits::ZERO) && credits.contains(&Credits::whole(5)));
+        assert!(credits.contains(&Credits::ZERO) && credits.contains(&Credits::whole_credits(5)));
         assert!(late.since(soon) > Span::from_secs(60), "{scheduler}: {soon} {late}");
         let header = LogHeader::new(RunMode::Virtual, "a test".to_owned(), experiment);
         let log = RunLog { header, steps: Some(slow), torn: false };
@@ -51,7 +51,7 @@ fn the_machine_of_a_tenant_s_jobs_may_be_burstable() {
     let said = format!("tenant.1.workload.{BURSTABLE}");
     let experiment = with("shared-small", &[&said]).unwrap();
     let setup = experiment.whole_setup();
-    assert_eq!(setup.credits_of_jobs().map(|it| it.initial), Some(Credits::whole(5)));
+    assert_eq!(setup.credits_of_jobs().map(|it| it.initial), Some(Credits::whole_credits(5)));
     // The VMs of the other tenant have credits, too.
     let reports = |experiment: &Experiment| credits_and_end(&played(experiment).0).0.len();
     assert!(reports(&experiment) > reports(&with("shared-small", &[]).unwrap()));

@@ -65,7 +65,8 @@ fn jobs_come_after_those_that_they_follow() {
         Event::Submitted { job, .. } if job.number == 3 => Some(job),
         _ => None,
     });
-    let after = dormouse_model::After { jobs: vec![1], think: dormouse_units::Span::ZERO };
+    let after =
+        dormouse_model::JobPredecessors { jobs: vec![1], think: dormouse_units::Span::ZERO };
     Arc::make_mut(early.unwrap()).after = Some(Arc::new(after));
     let found = check(&log, true).unwrap().violations;
     assert!(found.iter().any(|it| it.what.contains("before job 1, which it follows")), "{found:?}");

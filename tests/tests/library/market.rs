@@ -3,7 +3,7 @@
 
 use dormouse_analysis::explain::BagExplainer;
 use dormouse_analysis::{RunRecord, check_bag};
-use dormouse_cloud::{Action, Host, InterruptionModel, Market};
+use dormouse_cloud::{InterruptionAction, InterruptionModel, Market, ResourceVector};
 use dormouse_experiment::Experiment;
 use dormouse_model::{Effect, Event, Report, Step, VmEnd};
 use dormouse_units::{Money, Span, Time, VmId};
@@ -68,8 +68,11 @@ fn an_on_demand_vm_has_the_room_of_a_spot_vm() {
     let (steps, record) =
         sound(&experiment(&format!("{hosts}\nplacement = \"preempting\""), 8, &both, ""));
     // The spot VMs still boot: the later one ends at once, and the other boots in its place.
-    let displaced =
-        Effect::Displaced { vm: VmId::new(1), by: VmId::new(2), action: Action::Preempt };
+    let displaced = Effect::Displaced {
+        vm: VmId::new(1),
+        by: VmId::new(2),
+        action: InterruptionAction::Preempt,
+    };
     assert!(effects(&steps).any(|(at, effect)| at == s(0) && *effect == displaced));
     assert_eq!(ended(&record, 1), (s(0), VmEnd::Preempted));
     assert_eq!(record.vms[&VmId::new(2)].ready, Some(s(100)));
@@ -82,8 +85,11 @@ fn an_on_demand_vm_has_the_room_of_a_spot_vm() {
     };
     for rule in ["opie", "retry"] {
         let (steps, record) = by(rule);
-        let displaced =
-            Effect::Displaced { vm: VmId::new(0), by: VmId::new(2), action: Action::Preempt };
+        let displaced = Effect::Displaced {
+            vm: VmId::new(0),
+            by: VmId::new(2),
+            action: InterruptionAction::Preempt,
+        };
         assert!(effects(&steps).any(|(at, effect)| at == s(0) && *effect == displaced), "{rule}");
         assert_eq!(record.counts.preemptions, 1, "{rule}");
     }
@@ -162,8 +168,8 @@ fn displacing(preemption: &str) -> Experiment {
 #[test]
 fn what_becomes_of_a_vm_that_makes_room_is_said_and_told() {
     for (preemption, action, wait) in [
-        ("cloud.preemption=terminate", Action::Preempt, 120),
-        ("cloud.preemption=hibernate", Action::Hibernate, 0),
+        ("cloud.preemption=terminate", InterruptionAction::Preempt, 120),
+        ("cloud.preemption=hibernate", InterruptionAction::Hibernate, 0),
     ] {
         let experiment = displacing(preemption);
         let (steps, record) = sound(&experiment);
@@ -174,7 +180,7 @@ fn what_becomes_of_a_vm_that_makes_room_is_said_and_told() {
         let (at, vm, by, how) = displaced.unwrap();
         assert_eq!(how, action);
         let left = match action {
-            Action::Hibernate => record.vms[&vm].hibernations[0].frozen,
+            InterruptionAction::Hibernate => record.vms[&vm].hibernations[0].frozen,
             _ => ended(&record, vm.get()).0,
         };
         assert_eq!(left, at + Span::from_secs(wait));
@@ -248,7 +254,7 @@ fn what_no_provider_does_to_make_room_is_found() {
     let each = |steps: &mut Vec<Step>, change: &dyn Fn(&mut Effect)| {
         steps.iter_mut().flat_map(|step| &mut step.effects).for_each(change);
     };
-    let acts = |other: Action| {
+    let acts = |other: InterruptionAction| {
         move |effect: &mut Effect| {
             if let Effect::Displaced { action, .. } = effect {
                 *action = other;
@@ -256,10 +262,10 @@ fn what_no_provider_does_to_make_room_is_found() {
         }
     };
     found(terminate, "no VM that hibernates to make room", &|steps| {
-        each(steps, &acts(Action::Hibernate));
+        each(steps, &acts(InterruptionAction::Hibernate));
     });
     found(hibernate, "it ends to make room where it is to hibernate", &|steps| {
-        each(steps, &acts(Action::Preempt));
+        each(steps, &acts(InterruptionAction::Preempt));
     });
     found(terminate, "it is taken without notice", &|steps| {
         let is_other = |effect: &Effect| !matches!(effect, Effect::Displaced { .. });
@@ -300,7 +306,7 @@ fn what_no_provider_does_to_make_room_is_found() {
     found(hibernate, "and it offers", &|steps| {
         for step in steps {
             if let Event::HostJoined { offer, .. } = &mut step.event {
-                *offer = Host { vcpus: offer.vcpus - 1, ..*offer };
+                *offer = ResourceVector { vcpus: offer.vcpus - 1, ..*offer };
             }
         }
     });

@@ -1,7 +1,7 @@
 //! Built-in experiments, damaged at random: each is read, or every mistake has its place.
 
 use dormouse_experiment::{BuiltinExperiment, ExperimentSource, open};
-use dormouse_units::Stream;
+use dormouse_units::RandomStream;
 
 /// What a value is replaced by.
 const VALUES: [&str; 16] = [
@@ -24,22 +24,22 @@ const VALUES: [&str; 16] = [
 ];
 
 /// One line of it dropped, repeated, moved, renamed, or given another value.
-fn damage(text: &str, random: &mut Stream) -> String {
+fn damage(text: &str, random: &mut RandomStream) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-    let at = random.below(lines.len());
+    let at = random.draw_below(lines.len());
     let line = lines[at].clone();
-    match random.below(6) {
+    match random.draw_below(6) {
         0 => drop(lines.remove(at)),
         1 => lines.insert(at, line),
         2 => {
             lines.remove(at);
-            lines.insert(random.below(lines.len()), line);
+            lines.insert(random.draw_below(lines.len()), line);
         }
         3 => lines[at] = line.replacen('e', "", 1),
-        4 => lines[at] = line.chars().take(random.below(line.chars().count() + 1)).collect(),
+        4 => lines[at] = line.chars().take(random.draw_below(line.chars().count() + 1)).collect(),
         _ => {
             let key = line.split('=').next().unwrap_or_default();
-            lines[at] = format!("{key}= {}", VALUES[random.below(VALUES.len())]);
+            lines[at] = format!("{key}= {}", VALUES[random.draw_below(VALUES.len())]);
         }
     }
     lines.join("\n")
@@ -53,9 +53,9 @@ fn whatever_is_damaged_is_read_or_has_its_place() {
     let source = ExperimentSource { experiment: path.to_str(), ..ExperimentSource::default() };
     let (mut read, mut refused) = (0, 0);
     for n in 0..1_500 {
-        let mut random = Stream::new(n, "mutation", 0);
-        let mut text = texts[random.below(texts.len())].clone();
-        for _ in 0..=random.below(3) {
+        let mut random = RandomStream::new(n, "mutation", 0);
+        let mut text = texts[random.draw_below(texts.len())].clone();
+        for _ in 0..=random.draw_below(3) {
             text = damage(&text, &mut random);
         }
         std::fs::write(&path, &text).unwrap();

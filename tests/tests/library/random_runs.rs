@@ -8,28 +8,28 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use dormouse_analysis::{RuleViolation, RunMode, check_bag};
 use dormouse_cloud::{
-    Action, Billing, Host, Interruption, InterruptionModel, Placement, PlacementRule, PlacerName,
-    Preemption, Scope, Target,
+    BillingTerms, Interruption, InterruptionAction, InterruptionModel, InterruptionScope,
+    InterruptionTarget, Placement, PlacementRule, PlacerName, PreemptionAction, ResourceVector,
 };
 use dormouse_experiment::{Experiment, ExperimentSource, Override, load};
-use dormouse_model::{CheckpointOn, Noise, Period, Scheme, Step};
+use dormouse_model::{CheckpointOn, CheckpointScheme, Noise, PeriodUnit, Step};
 use dormouse_policies::{BagSchedulerConfig, BagSchedulerName, BurstOn, OnNotice};
 use dormouse_report::output::{LogHeader, RunLogWriter};
 use dormouse_report::virtual_run::virtual_run;
-use dormouse_units::Stream;
+use dormouse_units::RandomStream;
 use dormouse_units::{Bytes, Ppm, Price, Span, Time, VmId};
 
 /// A range of whole numbers to draw from.
-fn between(random: &mut Stream, low: u64, high: u64) -> u64 {
-    low + random.below((high - low + 1) as usize) as u64
+fn between(random: &mut RandomStream, low: u64, high: u64) -> u64 {
+    low + random.draw_below((high - low + 1) as usize) as u64
 }
 
-fn one_in(random: &mut Stream, n: usize) -> bool {
-    random.below(n) == 0
+fn one_in(random: &mut RandomStream, n: usize) -> bool {
+    random.draw_below(n) == 0
 }
 
 fn experiment(n: u64) -> Experiment {
-    let mut random = Stream::new(n, "random-run", 0);
+    let mut random = RandomStream::new(n, "random-run", 0);
     let r = &mut random;
     let overrides = vec![Override::set("scheduler.max-iteration=3").unwrap()];
     let source =
@@ -41,25 +41,25 @@ fn experiment(n: u64) -> Experiment {
     let s = e.scheduler.as_mut().unwrap();
     let names =
         [BagSchedulerName::BurstHads, BagSchedulerName::Hads, BagSchedulerName::IlsOnDemand];
-    s.name = names[r.below(3)];
+    s.name = names[r.draw_below(3)];
     s.max_attempt = 10;
-    s.burst_rate = r.unit();
-    s.alpha = r.unit();
+    s.burst_rate = r.draw_unit();
+    s.alpha = r.draw_unit();
     s.allocation_cycle = Span::from_secs(between(r, 1, 2_000));
     s.burst_on = [BurstOn::Idle, BurstOn::FreeVcpu, BurstOn::IdleVcpus][(n % 3) as usize];
     // Of a stream of their own: what was drawn before they were there stays as it was.
-    let own = &mut Stream::new(n, "random-run-readings", 0);
+    let own = &mut RandomStream::new(n, "random-run-readings", 0);
     if one_in(own, 3) {
         *s = artifact(s);
     }
     e.setup.checkpoint.at_hibernation = one_in(own, 3);
     let (boot, frozen) = (one_in(own, 3), one_in(own, 3));
-    e.setup.terms.billing = Billing { boot, frozen };
+    e.setup.terms.billing = BillingTerms { boot, frozen };
     e.setup.noise = [
         None,
         Some(Noise::Lognormal(Ppm::new(between(own, 0, 500_000) as u32))),
         Some(Noise::Uniform(Ppm::new(between(own, 0, 900_000) as u32))),
-    ][own.below(3)];
+    ][own.draw_below(3)];
     let s = e.scheduler.as_mut().unwrap();
     if one_in(r, 2) {
         s.on_notice = OnNotice::Checkpoint;
@@ -72,14 +72,14 @@ fn experiment(n: u64) -> Experiment {
     c.boot = Span::from_secs(between(r, 0, 300));
     c.hibernation = Span::from_secs(between(r, 0, 300));
     for kind in c.types.values_mut() {
-        kind.vcpus = [1, 2, 2, 4, 8][r.below(5)];
+        kind.vcpus = [1, 2, 2, 4, 8][r.draw_below(5)];
         kind.memory = Bytes::new(between(r, 1, 16) << 30);
         kind.limits.on_demand = between(r, 1, 4) as u32;
         kind.limits.spot = if kind.spot.is_some() { between(r, 1, 4) as u32 } else { 0 };
         kind.on_demand = Some(Price::from_nanos_per_hour(between(r, 1_000_000, 500_000_000)));
         if let Some(b) = &mut kind.burstable {
             b.baseline = Ppm::new(between(r, 50_000, 1_000_000) as u32);
-            b.initial = dormouse_units::Credits::whole(between(r, 0, 60));
+            b.initial = dormouse_units::Credits::whole_credits(between(r, 0, 60));
         }
     }
     let tasks = between(r, 1, 70) as usize;
@@ -96,17 +96,18 @@ fn experiment(n: u64) -> Experiment {
     e.setup.checkpoint.on =
         if n.is_multiple_of(3) { CheckpointOn::All } else { CheckpointOn::Spot };
     e.setup.interruptions = troubles(r, e.setup.bag.deadline);
-    let own = &mut Stream::new(n, "random-run-hosts", 0);
+    let own = &mut RandomStream::new(n, "random-run-hosts", 0);
     if one_in(own, 3) {
         // Few of them: on-demand VMs have the room of spot VMs.
-        let host = |r: &mut Stream| {
-            Host::new(between(r, 2, 20) as u32, Bytes::new(between(r, 4, 64) << 30))
+        let host = |r: &mut RandomStream| {
+            ResourceVector::new(between(r, 2, 20) as u32, Bytes::new(between(r, 4, 64) << 30))
         };
         e.hosts = (0..between(own, 1, 5)).map(|_| host(own)).collect();
         let placement =
             [Placement::Named(PlacerName::Preempting), Placement::Rule(PlacementRule::default())];
-        e.setup.terms.placement = placement[own.below(2)].clone();
-        e.setup.terms.preemption = [Preemption::Terminate, Preemption::Hibernate][own.below(2)];
+        e.setup.terms.placement = placement[own.draw_below(2)].clone();
+        e.setup.terms.preemption =
+            [PreemptionAction::Terminate, PreemptionAction::Hibernate][own.draw_below(2)];
     }
     e
 }
@@ -122,40 +123,46 @@ fn artifact(config: &BagSchedulerConfig) -> BagSchedulerConfig {
 }
 
 /// Any scheme of checkpoints.
-fn scheme(r: &mut Stream) -> Scheme {
+fn scheme(r: &mut RandomStream) -> CheckpointScheme {
     let period = Span::from_secs(between(r, 20, 300));
-    match r.below(6) {
-        0 => Scheme::Every { period, of: Period::Time },
-        1 => Scheme::Every { period, of: Period::Work },
+    match r.draw_below(6) {
+        0 => CheckpointScheme::Every { period, of: PeriodUnit::Time },
+        1 => CheckpointScheme::Every { period, of: PeriodUnit::Work },
         2 => {
             let first = between(r, 1, 400_000) as u32;
-            Scheme::Points([first, first + 1, first + 300_000].map(Ppm::new).into())
+            CheckpointScheme::Points([first, first + 1, first + 300_000].map(Ppm::new).into())
         }
-        3 => Scheme::None {},
-        _ => Scheme::Budget(Ppm::new(between(r, 0, 400_000) as u32)),
+        3 => CheckpointScheme::None {},
+        _ => CheckpointScheme::Budget(Ppm::new(between(r, 0, 400_000) as u32)),
     }
 }
 
-fn troubles(r: &mut Stream, deadline: Span) -> Vec<InterruptionModel> {
+fn troubles(r: &mut RandomStream, deadline: Span) -> Vec<InterruptionModel> {
     let mut models = Vec::new();
-    let every = |r: &mut Stream| {
+    let every = |r: &mut RandomStream| {
         let mean = Span::from_micros(deadline.as_micros() / between(r, 1, 20));
         (!one_in(r, 4)).then_some(mean)
     };
     if !one_in(r, 4) {
-        let scope = if one_in(r, 2) { Scope::Vm } else { Scope::Type };
+        let scope = if one_in(r, 2) { InterruptionScope::Vm } else { InterruptionScope::Type };
         let (hibernate_every, resume_every) = (every(r), every(r));
         models.push(InterruptionModel::Poisson { hibernate_every, resume_every, scope });
     }
     if one_in(r, 3) {
-        let act = |r: &mut Stream| Interruption {
+        let act = |r: &mut RandomStream| Interruption {
             at: Time::from_secs(between(r, 1, 3_000)),
             target: if one_in(r, 2) {
-                Target::Type(["c3.large", "c3.xlarge", "c4.large"][r.below(3)].into())
+                InterruptionTarget::Type(
+                    ["c3.large", "c3.xlarge", "c4.large"][r.draw_below(3)].into(),
+                )
             } else {
-                Target::Vm(VmId::new(r.below(8) as u32))
+                InterruptionTarget::Vm(VmId::new(r.draw_below(8) as u32))
             },
-            action: [Action::Hibernate, Action::Resume, Action::Preempt][r.below(3)],
+            action: [
+                InterruptionAction::Hibernate,
+                InterruptionAction::Resume,
+                InterruptionAction::Preempt,
+            ][r.draw_below(3)],
         };
         let mut acts: Vec<_> = (0..between(r, 1, 12)).map(|_| act(r)).collect();
         acts.sort();

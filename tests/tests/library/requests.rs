@@ -6,28 +6,28 @@ use dormouse_analysis::requests::{RequestFigures, RequestsTables, UsageFlow, Usa
 use dormouse_analysis::{RequestsChecker, RuleViolation, RunRecord};
 use dormouse_cloud::{Market, TariffName};
 use dormouse_experiment::Experiment;
-use dormouse_model::{Effect, Event, Notice, Request, Step, VmEnd};
-use dormouse_units::{Money, Price, Span, Stream, Time, VmId};
+use dormouse_model::{Effect, Event, Notice, Step, VmEnd, VmRequest};
+use dormouse_units::{Money, Price, RandomStream, Span, Time, VmId};
 
 use super::runs::{played, with};
 
 /// A provider of some hosts, at random, and what is requested of it.
 fn experiment(seed: u64) -> Experiment {
-    let random = &mut Stream::new(seed, "requests", 0);
-    let pick = |random: &mut Stream, of: &[&'static str]| of[random.below(of.len())];
+    let random = &mut RandomStream::new(seed, "requests", 0);
+    let pick = |random: &mut RandomStream, of: &[&'static str]| of[random.draw_below(of.len())];
     let scheduler = pick(random, &["opie", "opie", "retry", "filter"]);
     let cost = pick(random, &["period", "age", "number"]);
     let tariff = pick(random, &["hour", "second", "ec2", "gce"]);
     let (boot, notice) = (pick(random, &["0s", "40s"]), pick(random, &["0s", "30s", "5m"]));
-    let hosts = 1 + random.below(3);
+    let hosts = 1 + random.draw_below(3);
     // Some make room by hibernating.
     let preemption = if seed.is_multiple_of(3) { "hibernate" } else { "terminate" };
     let (mut at, mut requests) = (0, String::new());
     for _ in 0..60 {
-        at += random.below(900);
+        at += random.draw_below(900);
         let kind = pick(random, &["small", "small", "medium", "large"]);
         let market = pick(random, &["spot", "spot", "on-demand"]);
-        let (duration, count) = (60 + random.below(12_000), 1 + random.below(3));
+        let (duration, count) = (60 + random.draw_below(12_000), 1 + random.draw_below(3));
         requests += &format!(
             "  {{ at = \"{at}s\", type = \"{kind}\", market = \"{market}\", duration = \"{duration}s\", \
              count = {count} }},\n"
@@ -88,7 +88,7 @@ fn checked(experiment: &Experiment, steps: &[Step]) -> Vec<RuleViolation> {
 
 /// What became of a request, by hand: where it is alone, its VM has its number.
 struct ByHand {
-    asks: Request,
+    asks: VmRequest,
     arrived: Time,
     vcpus: u64,
     price: Price,
@@ -108,7 +108,7 @@ impl ByHand {
             Event::Requested { asks, .. } => Some((step.at, asks.clone())),
             _ => None,
         });
-        let one = |(vm, (arrived, asks)): (u32, (Time, Request))| {
+        let one = |(vm, (arrived, asks)): (u32, (Time, VmRequest))| {
             let vm = VmId::new(vm);
             let offer = experiment.setup.catalogue.get(&asks.kind).unwrap();
             let refused = steps
@@ -228,7 +228,7 @@ fn figures_are_those_of_a_reckoning_by_hand() {
             };
             assert_eq!(tally.revenue, of().map(owed).sum(), "seed {seed}");
         }
-        assert_eq!(figures.all().revenue, run.owed(run.over().unwrap()), "seed {seed}");
+        assert_eq!(figures.all().revenue, run.owed_now(run.over_at().unwrap()), "seed {seed}");
         assert_eq!(figures.left(), 0);
         assert_eq!(Some(figures.last_end), run.makespan());
         // Losses, each by itself.

@@ -58,10 +58,10 @@ pub(crate) fn sound(experiment: &Experiment) -> (Vec<Step>, RunRecord) {
     let record = record_of(experiment, &steps);
     assert_eq!(record.counts, *run.counts(), "{what}");
     assert_eq!(record.makespan(), run.makespan(), "{what}");
-    assert_eq!(record.cost(), run.owed(record.end()), "{what}");
+    assert_eq!(record.cost(), run.owed_now(record.end()), "{what}");
     assert_eq!(record.digest(), run.digest(), "{what}");
     for (id, vm) in &record.vms {
-        assert_eq!(vm.charges(), run.provider().vm(*id).unwrap().charges(), "{what}: {id}");
+        assert_eq!(vm.charges(), run.provider().find_vm(*id).unwrap().charges(), "{what}: {id}");
     }
     (steps, record)
 }

@@ -3,7 +3,7 @@
 
 use dormouse_analysis::RunRecord;
 use dormouse_analysis::explain::BagExplainer;
-use dormouse_cloud::{Action, Target};
+use dormouse_cloud::{InterruptionAction, InterruptionTarget};
 use dormouse_experiment::Experiment;
 use dormouse_model::{Effect, Notice, Step, VmEnd};
 use dormouse_report::virtual_run::virtual_run;
@@ -236,9 +236,9 @@ fn zones_have_capacity_prices_and_interruptions_of_their_own() {
     let told = explainer.explain("vm0").unwrap().to_string();
     // It is taken for want of capacity, which nobody foresaw: that the recommendation came true is chance.
     assert!(told.contains("replaced, 200.0 s before the provider took it back"), "{told}");
-    let zone = Target::Zone(ZoneName::from("b"));
+    let zone = InterruptionTarget::Zone(ZoneName::from("b"));
     let hit = record.interruptions.iter().find(|act| act.target == zone).unwrap();
-    assert_eq!((hit.at, hit.action, hit.vms.len()), (s(600), Action::Preempt, 2));
+    assert_eq!((hit.at, hit.action, hit.vms.len()), (s(600), InterruptionAction::Preempt, 2));
     let of_a = |record: &RunRecord| {
         let vms = record.vms.values().filter(|vm| vm.kind.as_str() == "v100@a");
         vms.map(|vm| vm.ended.map(|(at, why, _)| (at, why))).collect::<Vec<_>>()
@@ -263,12 +263,12 @@ fn recommendations_are_as_wrong_as_the_file_says_and_move_nothing() {
         lost.map(|(at, notice)| (at, notice.clone())).collect::<Vec<_>>()
     };
     assert_eq!(taken(&steps), taken(&plain));
-    let of = |wanted: Action| {
+    let of = |wanted: InterruptionAction| {
         let acts = record.interruptions.iter();
         let acts = acts.filter(|act| act.action == wanted && !act.vms.is_empty());
         acts.map(|act| (act.at, act.vms.clone())).collect::<Vec<_>>()
     };
-    let (ends, acts) = (of(Action::Preempt), of(Action::Rebalance));
+    let (ends, acts) = (of(InterruptionAction::Preempt), of(InterruptionAction::Rebalance));
     let foretells = |(at, vms): &(Time, Vec<VmId>), (end, whose): &(Time, Vec<VmId>)| {
         vms == whose && at < end && end.since(*at) <= Span::from_secs(600)
     };

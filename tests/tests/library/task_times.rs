@@ -3,15 +3,15 @@
 use dormouse_analysis::fidelity::{TaskTimes, owed};
 use dormouse_analysis::{CheckpointMark, RunRecord};
 use dormouse_experiment::{ExperimentSource, load};
-use dormouse_model::{Event, Ledger, Report, Step};
+use dormouse_model::{AttemptLedger, Event, Report, Step};
 use dormouse_report::virtual_run::virtual_run;
 use dormouse_units::{Bytes, CheckpointSeq, Ppm, Span, Speedup, TaskId, Time};
 
-const SPEEDUP: Speedup = Speedup::times(30);
+const SPEEDUP: Speedup = Speedup::times_real(30);
 
 /// A virtual run as a live one would have reported it, with accounts that are right but for
 /// what `change` makes of them; what is noted.
-fn notes(change: impl Fn(TaskId, &mut Ledger), short_hold: bool) -> Vec<String> {
+fn notes(change: impl Fn(TaskId, &mut AttemptLedger), short_hold: bool) -> Vec<String> {
     let source = ExperimentSource { experiment: Some("j60"), ..ExperimentSource::default() };
     let experiment = load(&source).unwrap().experiment;
     let mut record = RunRecord::new(&experiment.setup).at(SPEEDUP);
@@ -23,13 +23,13 @@ fn notes(change: impl Fn(TaskId, &mut Ledger), short_hold: bool) -> Vec<String> 
                 Report::TaskFinished { vm, task, attempt, .. } => {
                     let of = record.tasks[task.get() as usize].last().unwrap();
                     let took = step.at.since(of.started.unwrap());
-                    let real_took_us = SPEEDUP.real(took).as_micros() as u64;
-                    let mut ledger = Ledger {
+                    let real_took_us = SPEEDUP.to_real(took).as_micros() as u64;
+                    let mut ledger = AttemptLedger {
                         real_promised_us: real_took_us,
                         real_took_us,
                         real_whole_work_us: 400_000,
                         real_slice_us: 4_000,
-                        ..Ledger::default()
+                        ..AttemptLedger::default()
                     };
                     change(*task, &mut ledger);
                     let (vm, task, attempt) = (*vm, *task, *attempt);
@@ -64,7 +64,7 @@ fn notes(change: impl Fn(TaskId, &mut Ledger), short_hold: bool) -> Vec<String> 
     notes
 }
 
-fn only(task: u32, change: impl Fn(&mut Ledger)) -> impl Fn(TaskId, &mut Ledger) {
+fn only(task: u32, change: impl Fn(&mut AttemptLedger)) -> impl Fn(TaskId, &mut AttemptLedger) {
     move |of, ledger| {
         if of.get() == task {
             change(ledger);
@@ -102,7 +102,7 @@ fn a_checkpoint_that_nobody_asked_for_is_owed_by_nobody() {
     assert_eq!(owed(&experiment.setup, task, &attempt, vm), Some(before));
     attempt.asked.push((at, true));
     let memory = experiment.setup.bag.tasks[task.get() as usize].memory;
-    let cost = experiment.setup.checkpoint.cost(memory);
+    let cost = experiment.setup.checkpoint.checkpoint_cost(memory);
     assert!(cost > Span::ZERO);
     assert_eq!(owed(&experiment.setup, task, &attempt, vm), Some(before + cost));
 }
@@ -112,7 +112,7 @@ fn each_way_to_miss_a_promise_is_noted() {
     let found = |notes: Vec<String>, words: &str| {
         assert!(notes.iter().any(|note| note.contains(words)), "no '{words}' in {notes:?}");
     };
-    let longer = |part: u64| move |ledger: &mut Ledger| ledger.real_promised_us *= part;
+    let longer = |part: u64| move |ledger: &mut AttemptLedger| ledger.real_promised_us *= part;
     let one = notes(only(7, longer(2)), false);
     found(one.clone(), "task7 50.0 % less");
     found(one, "less than promised on average");

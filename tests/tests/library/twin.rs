@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use dormouse_analysis::RunMode;
 use dormouse_analysis::twin::{LiveAndTwin, TaskStanding, TwinComparison};
-use dormouse_cloud::{Action, Host, Target};
-use dormouse_engine::drive::{Modelled, beginning, play};
+use dormouse_cloud::{InterruptionAction, InterruptionTarget, ResourceVector};
+use dormouse_engine::drive::{ModelledMachines, beginning_events, play_run};
 use dormouse_experiment::Experiment;
 use dormouse_model::{Decision, Effect, Event, Notice, Report, Step};
 use dormouse_report::output::{LogHeader, RunLog, RunLogWriter};
@@ -100,7 +100,8 @@ fn the_interruptions_are_those_of_the_log_and_not_of_the_seed() {
     };
     let drawn = acts(&steps);
     // What follows from an act, a hibernation that waited for the end of a boot, is not given again.
-    let is_given = |e: &&Effect| matches!(e, Effect::Interrupted { target: Target::Type(_), .. });
+    let is_given =
+        |e: &&Effect| matches!(e, Effect::Interrupted { target: InterruptionTarget::Type(_), .. });
     let given = drawn.iter().filter(is_given).count();
     assert!(given > 0 && given < drawn.len(), "{given} of {}", drawn.len());
     for seed in [4, 5] {
@@ -118,8 +119,8 @@ fn the_interruptions_are_those_of_the_log_and_not_of_the_seed() {
 
 /// Plays it with more than its beginning given from outside.
 fn troubled(experiment: &Experiment, troubles: Vec<(Time, Event)>) -> Vec<Step> {
-    let host = Host::new(40, Bytes::new(1 << 40));
-    let mut outside = beginning(&[host, host]);
+    let host = ResourceVector::new(40, Bytes::new(1 << 40));
+    let mut outside = beginning_events(&[host, host]);
     outside.extend(troubles);
     let mut run = experiment.run(experiment.scheduler().unwrap());
     let (mut steps, limit) = (Vec::new(), Time::from_secs(1_000_000));
@@ -128,7 +129,7 @@ fn troubled(experiment: &Experiment, troubles: Vec<(Time, Event)>) -> Vec<Step> 
         Ok(())
     };
     let outside = outside.into_iter().map(Ok::<_, Infallible>);
-    play(&mut run, &mut Modelled::default(), outside, limit, see).unwrap();
+    play_run(&mut run, &mut ModelledMachines::default(), outside, limit, see).unwrap();
     steps
 }
 
@@ -139,7 +140,7 @@ fn hosts_come_and_go_and_the_user_ends_it_when_they_did() {
         let (host, why) = (HostId::new(host), "its worker was killed".to_owned());
         (Time::from_secs(s), Event::HostLost { host, why, unheard: false })
     };
-    let offer = Host::new(40, Bytes::new(1 << 40));
+    let offer = ResourceVector::new(40, Bytes::new(1 << 40));
     let joined = Event::HostJoined { host: HostId::new(2), name: "anew".to_owned(), offer };
     let at = Time::from_micros(500_000_001);
     let steps = troubled(&experiment, vec![lost(400, 0), (at, joined), lost(900, 1)]);
@@ -150,10 +151,13 @@ fn hosts_come_and_go_and_the_user_ends_it_when_they_did() {
     assert!(twin.tasks.iter().any(|row| row.sides.twin.attempts > 1));
 
     let interrupt = |s, action| {
-        let (target, why) = (Target::Type("c4.large".into()), "to see".to_owned());
+        let (target, why) = (InterruptionTarget::Type("c4.large".into()), "to see".to_owned());
         (Time::from_secs(s), Event::Interrupt { target, action, why })
     };
-    let asked = vec![interrupt(300, Action::Hibernate), interrupt(600, Action::Resume)];
+    let asked = vec![
+        interrupt(300, InterruptionAction::Hibernate),
+        interrupt(600, InterruptionAction::Resume),
+    ];
     let steps = troubled(&experiment, asked);
     let folder = Folder::new(&experiment, RunMode::Live, &steps);
     assert_identical(&folder.twin(), "interruptions that somebody asked for");
@@ -225,7 +229,7 @@ fn with_a_late_task(
     let mut steps = Vec::new();
     for n in order.into_iter().take(after + 1) {
         let at = if n == late { until } else { good[n].at };
-        steps.push(run.handle(at, good[n].event.clone()).0);
+        steps.push(run.handle_event(at, good[n].event.clone()).0);
     }
     steps
 }

@@ -5,10 +5,10 @@ use std::convert::Infallible;
 use dormouse_analysis::fidelity::{RunPace, SubmittedJobs, promises};
 use dormouse_analysis::twin::{LiveAndTwin, Moves, TwinComparison, TwoTier};
 use dormouse_analysis::{JobFacts, RunMode};
-use dormouse_engine::drive::{BOUNDLESS, beginning, credit_spec, play};
-use dormouse_engine::jobs::Submissions;
+use dormouse_engine::drive::{BOUNDLESS, beginning_events, credit_spec, play_run};
+use dormouse_engine::jobs::SubmissionEvents;
 use dormouse_experiment::Experiment;
-use dormouse_model::{Decision, Event, Notice, Promotion, Report, Step, Submission};
+use dormouse_model::{Decision, Event, Notice, PromotionMethod, Report, Step, Submission};
 use dormouse_policies::batch::Algorithm;
 use dormouse_report::output::{LogHeader, RunLogWriter};
 use dormouse_report::twin::twin_of;
@@ -35,18 +35,18 @@ fn jobs(experiment: &Experiment) -> Vec<Submission> {
 fn played(experiment: &Experiment, on: &mut TwoTier) -> Vec<Step> {
     let (mut run, mut steps) = (experiment.run(None), Vec::new());
     let jobs = jobs(experiment).into_iter().map(Ok::<_, Infallible>);
-    let jobs = Submissions::new(jobs, run.setup().space_of_jobs(), run.next_task());
-    let outside = beginning(&[BOUNDLESS]).into_iter().map(Ok).chain(jobs);
+    let jobs = SubmissionEvents::new(jobs, run.setup().space_of_jobs(), run.next_task());
+    let outside = beginning_events(&[BOUNDLESS]).into_iter().map(Ok).chain(jobs);
     let see = |step: &Step| {
         steps.push(step.clone());
         Ok(())
     };
-    play(&mut run, on, outside, Time::from_micros(u64::MAX), see).unwrap();
+    play_run(&mut run, on, outside, Time::from_micros(u64::MAX), see).unwrap();
     steps
 }
 
 fn pace() -> RunPace {
-    RunPace::at(Speedup::times(60))
+    RunPace::at(Speedup::times_real(60))
 }
 
 /// What a live run would have come to on processors that are exact: with a report of each move.
@@ -56,7 +56,7 @@ fn exact(header: &LogHeader) -> Vec<Step> {
     let mut run = simulation.run();
     let mut steps = Vec::new();
     for step in played(&header.experiment, &mut on) {
-        steps.push(run.handle(step.at, step.event.clone()).0);
+        steps.push(run.handle_event(step.at, step.event.clone()).0);
         for (task, vm) in moved(std::slice::from_ref(&step)) {
             let report = Report::TaskMoved {
                 vm,
@@ -70,7 +70,7 @@ fn exact(header: &LogHeader) -> Vec<Step> {
                 bytes: Bytes::new(1),
             };
             let event = Event::Machine { host: HostId::new(0), number: 0, report };
-            steps.push(run.handle(step.at, event).0);
+            steps.push(run.handle_event(step.at, event).0);
         }
     }
     steps
@@ -80,7 +80,9 @@ fn exact(header: &LogHeader) -> Vec<Step> {
 fn moved(steps: &[Step]) -> Vec<(TaskId, VmId)> {
     let all = steps.iter().flat_map(|step| &step.decisions);
     all.filter_map(|decision| match decision {
-        Decision::Promote { task, vm, by: Promotion::Migrate { .. }, .. } => Some((*task, *vm)),
+        Decision::Promote { task, vm, by: PromotionMethod::Migrate { .. }, .. } => {
+            Some((*task, *vm))
+        }
         _ => None,
     })
     .collect()
@@ -116,11 +118,11 @@ fn a_live_run_on_exact_processors_is_its_own_twin() {
 /// The twin's decisions, judged as those of a live run: every job took what it is promised.
 #[test]
 fn every_job_of_a_twin_takes_what_its_decisions_promise_it() {
-    let burstable = dormouse_cloud::Burstable {
+    let burstable = dormouse_cloud::BurstableTerms {
         baseline: Ppm::new(250_000),
-        earned_per_hour: Credits::whole(90),
-        initial: Credits::whole(10),
-        cap: Credits::whole(100),
+        earned_per_hour: Credits::whole_credits(90),
+        initial: Credits::whole_credits(10),
+        cap: Credits::whole_credits(100),
         surplus: None,
     };
     let machines = [None, Some(burstable)];
@@ -133,7 +135,7 @@ fn every_job_of_a_twin_takes_what_its_decisions_promise_it() {
         }
         let steps = exact(&header);
         let credits = burstable.map(credit_spec);
-        let machine = ideal::Machine::with_credits(credits, pace().speedup);
+        let machine = ideal::IdealMachine::with_credits(credits, pace().speedup);
         let jobs = jobs(&header.experiment);
         let promises =
             promises(&steps, SubmittedJobs::alone(&jobs), &JobFacts::default(), pace(), machine);

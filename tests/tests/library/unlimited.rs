@@ -53,7 +53,7 @@ fn surplus_credits_are_on_the_bill_and_nothing_is_slower() {
     assert_eq!(surcharge(&record), (hours(2), 0.1664, 0.04));
     let charged = Effect::SurplusCharged {
         vm: VmId::new(0),
-        credits: Credits::whole(48),
+        credits: Credits::whole_credits(48),
         cost: Money::from_nanos(40_000_000),
     };
     assert!(steps.iter().flat_map(|step| &step.effects).any(|effect| *effect == charged));
@@ -85,8 +85,8 @@ fn a_vm_that_hibernates_pays_its_surplus_then() {
     // 24 credits in the hour; the VM that takes its place begins anew, for 2 h.
     let second = record.vms[&VmId::new(1)].ended.unwrap().0;
     let hour = Time::from_secs(3_600);
-    assert_eq!(charged[0], (hour, 0, Credits::whole(24)));
-    assert_eq!(charged.last().copied(), Some((second, 1, Credits::whole(48))));
+    assert_eq!(charged[0], (hour, 0, Credits::whole_credits(24)));
+    assert_eq!(charged.last().copied(), Some((second, 1, Credits::whole_credits(48))));
 }
 
 #[test]

@@ -16,7 +16,7 @@ use dormouse_tests::{
     JOBS, MARK, checks_and_replays, dormouse, events, jobs_experiment, orphans, shared_live_turn,
     summary, text, wait_for, workers_of,
 };
-use dormouse_units::Stream;
+use dormouse_units::RandomStream;
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -124,7 +124,7 @@ struct Storm {
     kind: &'static Kind,
     out: PathBuf,
     file: PathBuf,
-    chance: Stream,
+    chance: RandomStream,
     begun: Instant,
     killed: Vec<Killed>,
     coordinators: Vec<u32>,
@@ -182,7 +182,7 @@ impl Storm {
             kind,
             out: folder.join("out"),
             file,
-            chance: Stream::new(seed, "storm", number),
+            chance: RandomStream::new(seed, "storm", number),
             begun: Instant::now(),
             killed: Vec::new(),
             coordinators: Vec::new(),
@@ -223,14 +223,14 @@ impl Storm {
 
     fn draw(&mut self) -> (Victim, Duration) {
         let all = [Victim::Coordinator, Victim::Worker, Victim::Both];
-        let victim = all[self.chance.below(all.len())];
+        let victim = all[self.chance.draw_below(all.len())];
         // The first one before it can be over.
         let within = self.kind.within * if self.killed.is_empty() { 0.6 } else { 1.0 };
-        (victim, Duration::from_secs_f64(within * self.chance.unit()))
+        (victim, Duration::from_secs_f64(within * self.chance.draw_unit()))
     }
 
     fn rages(&mut self) {
-        let mut kills = 1 + self.chance.below(3);
+        let mut kills = 1 + self.chance.draw_below(3);
         while !self.is_over() {
             let mut leg = self.leg();
             let mut excused = false;

@@ -42,7 +42,7 @@ impl UnixTime {
 
     /// The instant in ISO 8601 in whole seconds: `2026-09-18T08:22:00Z`.
     #[must_use]
-    pub fn iso(self) -> String {
+    pub fn iso_text(self) -> String {
         let CivilTime { year, month, day, hour, minute, second, .. } = self.to_civil();
         format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
     }
@@ -50,13 +50,13 @@ impl UnixTime {
     /// The instant in ISO 8601 in milliseconds: `2026-09-18T08:22:00.750Z`.
     #[must_use]
     pub fn iso_ms(self) -> String {
-        let (iso, ms) = (self.iso(), self.0 / 1000 % 1000);
+        let (iso, ms) = (self.iso_text(), self.0 / 1000 % 1000);
         format!("{}.{ms:03}Z", iso.trim_end_matches('Z'))
     }
 
     /// The instant in HTTP's format: `Mon, 19 Sep 2026 18:29:47 GMT`.
     #[must_use]
-    pub fn http(self) -> String {
+    pub fn http_text(self) -> String {
         let CivilTime { weekday, year, month, day, hour, minute, second } = self.to_civil();
         let month = usize::try_from(month - 1).ok().and_then(|month| MONTHS.get(month));
         let month = month.copied().unwrap_or_default();
@@ -66,7 +66,7 @@ impl UnixTime {
     /// The instant in the format of EC2's maintenance events: `21 Jan 2019 09:00:43 GMT`.
     #[must_use]
     pub fn day_first(self) -> String {
-        let http = self.http();
+        let http = self.http_text();
         let (_, date) = http.split_once(", ").unwrap_or_default();
         date.trim_start_matches('0').to_owned()
     }
@@ -105,17 +105,17 @@ mod tests {
 
     #[test]
     fn instants_are_those_of_the_calendar() {
-        assert_eq!(at(0).iso(), "1970-01-01T00:00:00Z");
-        assert_eq!(at(951_782_399).iso(), "2000-02-28T23:59:59Z");
-        assert_eq!(at(951_782_400).iso(), "2000-02-29T00:00:00Z");
-        assert_eq!(at(1_767_225_599).iso(), "2025-12-31T23:59:59Z");
+        assert_eq!(at(0).iso_text(), "1970-01-01T00:00:00Z");
+        assert_eq!(at(951_782_399).iso_text(), "2000-02-28T23:59:59Z");
+        assert_eq!(at(951_782_400).iso_text(), "2000-02-29T00:00:00Z");
+        assert_eq!(at(1_767_225_599).iso_text(), "2025-12-31T23:59:59Z");
     }
 
     #[test]
     fn http_names_the_day_of_the_week() {
-        assert_eq!(at(0).http(), "Thu, 01 Jan 1970 00:00:00 GMT");
+        assert_eq!(at(0).http_text(), "Thu, 01 Jan 1970 00:00:00 GMT");
         assert_eq!(at(0).day_first(), "1 Jan 1970 00:00:00 GMT");
         // The example of RFC 9110.
-        assert_eq!(at(784_111_777).http(), "Sun, 06 Nov 1994 08:49:37 GMT");
+        assert_eq!(at(784_111_777).http_text(), "Sun, 06 Nov 1994 08:49:37 GMT");
     }
 }

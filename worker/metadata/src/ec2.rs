@@ -2,7 +2,10 @@
 
 mod items;
 
-use crate::{Method, Request, Response, Service, Tokens, UnixTime, token, tree::TreeNode};
+use crate::{
+    HttpMethod, HttpRequest, HttpResponse, MetadataService, TokenRule, UnixTime, token,
+    tree::TreeNode,
+};
 
 const TOKEN: &str = "x-aws-ec2-metadata-token";
 const TTL: &str = "x-aws-ec2-metadata-token-ttl-seconds";
@@ -41,39 +44,48 @@ const VERSIONS: [&str; 27] = [
 const LATEST: &str = "latest";
 
 /// Answers a request in EC2's dialect.
-pub(crate) fn answer_ec2(service: &Service, request: &Request, now: UnixTime) -> Response {
+pub(crate) fn answer_ec2(
+    service: &MetadataService,
+    request: &HttpRequest,
+    now: UnixTime,
+) -> HttpResponse {
     let answer = match request.path_parts()[..] {
         [LATEST, "api", "token"] => issue_token(service, request, now),
         ref parts => read(service, request, parts, now),
     };
-    answer.with("Server", "EC2ws")
+    answer.with_header("Server", "EC2ws")
 }
 
 /// Issues a token.
-fn issue_token(service: &Service, request: &Request, now: UnixTime) -> Response {
-    if request.method != Method::Put {
-        return error_page(405, "Method Not Allowed").with("Allow", "OPTIONS, PUT");
+fn issue_token(service: &MetadataService, request: &HttpRequest, now: UnixTime) -> HttpResponse {
+    if request.method != HttpMethod::Put {
+        return error_page(405, "Method Not Allowed").with_header("Allow", "OPTIONS, PUT");
     }
     if request.is_forwarded() {
         return error_page(403, "Forbidden");
     }
-    let ttl = request.header(TTL).and_then(|ttl| ttl.trim().parse().ok());
+    let ttl = request.find_header(TTL).and_then(|ttl| ttl.trim().parse().ok());
     match ttl.filter(|ttl| (1..=token::LONGEST).contains(ttl)) {
         None => error_page(400, "Bad Request"),
         Some(ttl) => {
             let until = now.as_micros().saturating_add(ttl * 1_000_000);
             let token = service.key.issue_token(UnixTime::from_micros(until));
-            Response::text(token).with(TTL_OUT, ttl.to_string())
+            HttpResponse::plain_text(token).with_header(TTL_OUT, ttl.to_string())
         }
     }
 }
 
-fn read(service: &Service, request: &Request, parts: &[&str], now: UnixTime) -> Response {
+fn read(
+    service: &MetadataService,
+    request: &HttpRequest,
+    parts: &[&str],
+    now: UnixTime,
+) -> HttpResponse {
     if !request.is_reading() {
-        return error_page(405, "Method Not Allowed").with("Allow", "GET, HEAD");
+        return error_page(405, "Method Not Allowed").with_header("Allow", "GET, HEAD");
     }
-    let left = match request.header(TOKEN) {
-        None if service.settings.tokens == Tokens::Required => {
+    let left = match request.find_header(TOKEN) {
+        None if service.settings.tokens == TokenRule::Required => {
             return error_page(401, "Unauthorized");
         }
         None => None,
@@ -84,15 +96,15 @@ fn read(service: &Service, request: &Request, parts: &[&str], now: UnixTime) -> 
     };
     let found = respond_with(service, parts);
     match left {
-        Some(left) => found.with(TTL_OUT, left.to_string()),
+        Some(left) => found.with_header(TTL_OUT, left.to_string()),
         None => found,
     }
 }
 
-fn respond_with(service: &Service, parts: &[&str]) -> Response {
+fn respond_with(service: &MetadataService, parts: &[&str]) -> HttpResponse {
     let Some((version, path)) = parts.split_first() else {
         let versions = VERSIONS.iter().chain([&LATEST]);
-        return Response::text(versions.copied().collect::<Vec<_>>().join("\n"));
+        return HttpResponse::plain_text(versions.copied().collect::<Vec<_>>().join("\n"));
     };
     if *version != LATEST && !VERSIONS.contains(version) {
         return error_page(404, "Not Found");
@@ -103,21 +115,22 @@ fn respond_with(service: &Service, parts: &[&str]) -> Response {
         // The root alone is listed without slashes.
         (Some(TreeNode::Directory(all)), []) => {
             let names: Vec<_> = all.iter().map(|(name, _)| name.as_str()).collect();
-            Response::text(names.join("\n"))
+            HttpResponse::plain_text(names.join("\n"))
         }
-        (Some(TreeNode::Value(text)), ["user-data"]) => {
-            Response { content_type: "application/octet-stream", ..Response::text(text) }
-        }
-        (Some(TreeNode::Value(text)), ["meta-data", "tags", ..]) => Response::text(text),
+        (Some(TreeNode::Value(text)), ["user-data"]) => HttpResponse {
+            content_type: "application/octet-stream",
+            ..HttpResponse::plain_text(text)
+        },
+        (Some(TreeNode::Value(text)), ["meta-data", "tags", ..]) => HttpResponse::plain_text(text),
         (Some(TreeNode::Value(text)), _) if text.starts_with(['{', '[']) => {
-            Response::json(text.as_str())
+            HttpResponse::json_text(text.as_str())
         }
-        (Some(node), _) => Response::text(node.listing_lines().join("\n")),
+        (Some(node), _) => HttpResponse::plain_text(node.listing_lines().join("\n")),
     }
 }
 
 /// An error page in the layout of EC2's.
-fn error_page(status: u16, what: &str) -> Response {
+fn error_page(status: u16, what: &str) -> HttpResponse {
     let title = format!("{status} - {what}");
     let page = format!(
         "<?xml version=\"1.0\" encoding=\"iso-8859-1\"?>\n<!DOCTYPE html PUBLIC \"-//W3C//DTD XHTML 1.0 Transitional//EN\"\n\t\
@@ -125,7 +138,7 @@ fn error_page(status: u16, what: &str) -> Response {
          xml:lang=\"en\" lang=\"en\">\n <head>\n  <title>{title}</title>\n </head>\n <body>\n  <h1>{title}</h1>\n </body>\n\
          </html>\n"
     );
-    Response { content_type: "text/html", ..Response::text(page) }.with_status(status)
+    HttpResponse { content_type: "text/html", ..HttpResponse::plain_text(page) }.with_status(status)
 }
 
 #[cfg(test)]

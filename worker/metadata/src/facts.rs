@@ -2,19 +2,19 @@
 
 use std::{collections::BTreeMap, net::Ipv4Addr};
 
-use crate::{MaintenanceEvent, Place, UnixTime};
+use crate::{MaintenanceEvent, UnixTime, VmPlace};
 
 /// Facts about a VM that hold from its launch to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Facts {
+pub struct VmFacts {
     /// Run and number of the VM, from which all its ids are derived.
     pub identity: String,
     /// The instance type, without a zone.
     pub kind: String,
     /// The zone that the VM is in.
-    pub place: Place,
+    pub place: VmPlace,
     /// The market in which the VM was bought.
-    pub market: Market,
+    pub market: VmMarket,
     /// The time at which the VM was launched.
     pub launched: UnixTime,
     /// The VM's own address.
@@ -34,7 +34,7 @@ pub fn address_of_vm(vm: u32) -> Ipv4Addr {
 
 /// Market in which a VM is bought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Market {
+pub enum VmMarket {
     /// On demand: kept until its user ends it.
     OnDemand,
     /// Spot: the provider may take it away.
@@ -43,7 +43,7 @@ pub enum Market {
 
 /// Ways in which a provider takes back a spot VM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Taking {
+pub enum TakingAction {
     /// The VM is terminated.
     Terminate,
     /// The VM is stopped; its disk is kept.
@@ -52,10 +52,10 @@ pub enum Taking {
     Hibernate,
 }
 
-impl Taking {
+impl TakingAction {
     /// EC2's word for it.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn ec2_word(self) -> &'static str {
         match self {
             Self::Terminate => "terminate",
             Self::Stop => "stop",
@@ -66,18 +66,18 @@ impl Taking {
 
 /// Notice of an interruption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Interruption {
+pub struct InterruptionNotice {
     /// The way in which the VM is taken back.
-    pub taking: Taking,
+    pub taking: TakingAction,
     /// The time at which the VM is taken back.
     pub at: UnixTime,
 }
 
 /// Announcement of a provider to a VM.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Announcement {
+pub enum VmAnnouncement {
     /// The VM will be taken away.
-    Interruption(Interruption),
+    Interruption(InterruptionNotice),
     /// The VM is likely to be taken away, known from this instant on.
     Rebalance(UnixTime),
     /// Maintenance of the VM's host is planned, or its state has changed.
@@ -88,7 +88,7 @@ pub enum Announcement {
 
 /// Rule for tokens (EC2's version 2 of the service).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Tokens {
+pub enum TokenRule {
     /// Requests without a token are answered too, as in version 1.
     #[default]
     Optional,
@@ -98,12 +98,12 @@ pub enum Tokens {
 
 /// Settings of a VM's metadata service, made by its owner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Settings {
+pub struct EndpointSettings {
     /// Rule for tokens in EC2's dialect.
-    pub tokens: Tokens,
+    pub tokens: TokenRule,
 }
 
-impl Facts {
+impl VmFacts {
     /// Hash of the VM's identity for one purpose, so that ids don't change during a VM's life.
     fn identity_bits(&self, purpose: &str) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new();
@@ -124,13 +124,13 @@ impl Facts {
     }
 
     /// Google's id of the instance: a positive number of up to 19 digits.
-    pub(crate) fn number(&self) -> u64 {
+    pub(crate) fn google_id(&self) -> u64 {
         let [a, b, c, d, e, f, g, h, ..] = self.identity_bits("google");
         u64::from_le_bytes([a, b, c, d, e, f, g, h]) >> 1
     }
 
     /// An id in Azure's format: a random-style UUID.
-    pub(crate) fn uuid(&self, purpose: &str) -> String {
+    pub(crate) fn azure_uuid(&self, purpose: &str) -> String {
         let mut bits = self.identity_bits(purpose);
         bits[6] = bits[6] & 0x0f | 0x40;
         bits[8] = bits[8] & 0x3f | 0x80;
@@ -140,7 +140,7 @@ impl Facts {
     }
 
     /// The hardware address of the VM's network interface: a locally administered one.
-    pub(crate) fn mac(&self) -> String {
+    pub(crate) fn mac_address(&self) -> String {
         let [a, b, c, d, e, ..] = self.identity_bits("mac");
         format!("02:{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}")
     }
@@ -152,7 +152,7 @@ impl Facts {
     }
 
     /// The VM's name with EC2's domain.
-    pub(crate) fn hostname(&self) -> String {
+    pub(crate) fn ec2_hostname(&self) -> String {
         let region = &self.place.region;
         let name = self.name();
         match region.as_str() {
@@ -167,12 +167,12 @@ pub(crate) mod tests {
     use super::*;
 
     /// A spot VM of the year 2026.
-    pub(crate) fn spot_facts() -> Facts {
-        Facts {
+    pub(crate) fn spot_facts() -> VmFacts {
+        VmFacts {
             identity: "run/7".to_owned(),
             kind: "c5.large".to_owned(),
-            place: Place::of_zone("us-east-1a"),
-            market: Market::Spot,
+            place: VmPlace::of_zone("us-east-1a"),
+            market: VmMarket::Spot,
             launched: UnixTime::from_micros(1_780_000_000_000_000),
             address: Ipv4Addr::new(10, 0, 0, 7),
             tags: BTreeMap::new(),
@@ -181,11 +181,11 @@ pub(crate) mod tests {
     }
 
     /// The same VM with two tags and user data.
-    pub(crate) fn tagged_facts() -> Facts {
+    pub(crate) fn tagged_facts() -> VmFacts {
         let tags = [("Name", "worker-7"), ("team", "weather")];
         let tags = tags.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let user_data = Some("#!/bin/sh\necho hello\n".to_owned());
-        Facts { tags: tags.into(), user_data, ..spot_facts() }
+        VmFacts { tags: tags.into(), user_data, ..spot_facts() }
     }
 
     #[test]
@@ -194,19 +194,19 @@ pub(crate) mod tests {
         let id = facts.instance_id();
         assert!(id.starts_with("i-0") && id.len() == 19, "{id}");
         assert_eq!(id, spot_facts().instance_id());
-        assert_ne!(id, Facts { identity: "run/8".to_owned(), ..spot_facts() }.instance_id());
-        let uuid = facts.uuid("vm");
+        assert_ne!(id, VmFacts { identity: "run/8".to_owned(), ..spot_facts() }.instance_id());
+        let uuid = facts.azure_uuid("vm");
         assert_eq!(uuid.len(), 36);
         assert_eq!(uuid.as_bytes()[14], b'4');
-        assert!(i64::try_from(facts.number()).is_ok());
+        assert!(i64::try_from(facts.google_id()).is_ok());
     }
 
     #[test]
     fn names_are_made_of_the_address() {
-        assert_eq!(spot_facts().hostname(), "ip-10-0-0-7.ec2.internal");
-        let place = Place::of_zone("eu-west-1b");
+        assert_eq!(spot_facts().ec2_hostname(), "ip-10-0-0-7.ec2.internal");
+        let place = VmPlace::of_zone("eu-west-1b");
         assert_eq!(
-            Facts { place, ..spot_facts() }.hostname(),
+            VmFacts { place, ..spot_facts() }.ec2_hostname(),
             "ip-10-0-0-7.eu-west-1.compute.internal"
         );
     }

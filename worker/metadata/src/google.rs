@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::{Answer, Request, Response, Service, tree::TreeNode};
+use crate::{HttpRequest, HttpResponse, MetadataService, ServiceAnswer, tree::TreeNode};
 
 /// Header that every request must have, and every response has.
 pub(crate) const FLAVOR: &str = "metadata-flavor";
@@ -15,23 +15,29 @@ const GOOGLE: &str = "Google";
 const ETAG: &str = "ETag";
 
 /// Answers a request in Google's dialect.
-pub(crate) fn answer_google(service: &Service, request: &Request) -> Answer {
+pub(crate) fn answer_google(service: &MetadataService, request: &HttpRequest) -> ServiceAnswer {
     let said = match refuse_request(request) {
-        Some(no) => Answer::Now(no),
+        Some(no) => ServiceAnswer::Now(no),
         None => read(service, request),
     };
     match said {
-        Answer::Now(said) => {
-            let said = said.with(FLAVOR_OUT, GOOGLE).with("Server", "Metadata Server for VM");
-            Answer::Now(said.with("X-XSS-Protection", "0").with("X-Frame-Options", "SAMEORIGIN"))
+        ServiceAnswer::Now(said) => {
+            let said = said
+                .with_header(FLAVOR_OUT, GOOGLE)
+                .with_header("Server", "Metadata Server for VM");
+            ServiceAnswer::Now(
+                said.with_header("X-XSS-Protection", "0")
+                    .with_header("X-Frame-Options", "SAMEORIGIN"),
+            )
         }
-        later @ Answer::Later { .. } => later,
+        later @ ServiceAnswer::Later { .. } => later,
     }
 }
 
-fn refuse_request(request: &Request) -> Option<Response> {
-    let is_meant = request.header(FLAVOR).is_some_and(|said| said.eq_ignore_ascii_case(GOOGLE))
-        || request.header("x-google-metadata-request").is_some();
+fn refuse_request(request: &HttpRequest) -> Option<HttpResponse> {
+    let is_meant =
+        request.find_header(FLAVOR).is_some_and(|said| said.eq_ignore_ascii_case(GOOGLE))
+            || request.find_header("x-google-metadata-request").is_some();
     match () {
         () if request.is_forwarded() => {
             Some(error_page(403, "Forbidden", "X-Forwarded-For is not allowed here."))
@@ -46,32 +52,37 @@ fn refuse_request(request: &Request) -> Option<Response> {
     }
 }
 
-fn read(service: &Service, request: &Request) -> Answer {
+fn read(service: &MetadataService, request: &HttpRequest) -> ServiceAnswer {
     let tree = items::metadata_tree(&service.facts, &service.notices);
     let Some(node) = tree.node_at(&request.path_parts()) else {
-        return Answer::Now(error_page(404, "Not Found", "There is no such metadata here."));
+        return ServiceAnswer::Now(error_page(404, "Not Found", "There is no such metadata here."));
     };
     let is_directory = matches!(node, TreeNode::Directory(_));
     if is_directory && !request.path.ends_with('/') {
         let to = format!("{}/", request.path);
         let moved = error_page(301, "Moved Permanently", "It is a directory.");
-        return Answer::Now(moved.with("Location", to));
+        return ServiceAnswer::Now(moved.with_header("Location", to));
     }
     let is_recursive = is_directory && request.is_set("recursive");
-    let content = write_node(node, is_recursive, request.query("alt"));
+    let content = write_node(node, is_recursive, request.find_query("alt"));
     let etag = blake3::hash(content.body.as_bytes()).to_hex()[..16].to_owned();
-    if request.is_set("wait_for_change") && request.query("last_etag").is_none_or(|it| it == etag) {
-        let within = request.query("timeout_sec").and_then(|text| text.parse().ok());
-        return Answer::Later { etag, within: within.map(Duration::from_secs) };
+    if request.is_set("wait_for_change")
+        && request.find_query("last_etag").is_none_or(|it| it == etag)
+    {
+        let within = request.find_query("timeout_sec").and_then(|text| text.parse().ok());
+        return ServiceAnswer::Later { etag, within: within.map(Duration::from_secs) };
     }
-    Answer::Now(content.with(ETAG, etag))
+    ServiceAnswer::Now(content.with_header(ETAG, etag))
 }
 
 /// A node as a response: a value or directory listing as text, a subtree as JSON, unless
 /// `alternative` asks for the other format.
-fn write_node(node: &TreeNode, is_recursive: bool, alternative: Option<&str>) -> Response {
-    let text = |body: String| Response { content_type: "application/text", ..Response::text(body) };
-    let json = |value: &Value| Response::json(value.to_string());
+fn write_node(node: &TreeNode, is_recursive: bool, alternative: Option<&str>) -> HttpResponse {
+    let text = |body: String| HttpResponse {
+        content_type: "application/text",
+        ..HttpResponse::plain_text(body)
+    };
+    let json = |value: &Value| HttpResponse::json_text(value.to_string());
     match (node, alternative) {
         (TreeNode::Value(value), Some("json")) => json(&items::text_json(value)),
         (TreeNode::Value(value), _) => text(value.clone()),
@@ -103,11 +114,11 @@ fn in_lines(node: &TreeNode, path: &str, lines: &mut String) {
     }
 }
 
-fn error_page(status: u16, what: &str, why: &str) -> Response {
+fn error_page(status: u16, what: &str, why: &str) -> HttpResponse {
     let page = format!(
         "<!DOCTYPE html>\n<html lang=en>\n  <title>Error {status} ({what})</title>\n  <p><b>{status}.</b> {why}\n"
     );
-    Response { content_type: "text/html; charset=UTF-8", ..Response::text(page) }
+    HttpResponse { content_type: "text/html; charset=UTF-8", ..HttpResponse::plain_text(page) }
         .with_status(status)
 }
 

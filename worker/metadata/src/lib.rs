@@ -1,6 +1,6 @@
 //! The facts that a program on an emulated VM reads of it and of its end, as clouds say it at 169.254.169.254.
 //!
-//! One [`Service`] is one VM's. It is told the time and what is announced, and answers requests in three dialects of the
+//! One [`MetadataService`] is one VM's. It is told the time and what is announced, and answers requests in three dialects of the
 //! same facts: EC2's, Google's and Azure's. The server in front of it is the worker's.
 
 mod azure;
@@ -19,11 +19,12 @@ mod tree;
 
 pub use date::UnixTime;
 pub use facts::{
-    Announcement, Facts, Interruption, Market, Settings, Taking, Tokens, address_of_vm,
+    EndpointSettings, InterruptionNotice, TakingAction, TokenRule, VmAnnouncement, VmFacts,
+    VmMarket, address_of_vm,
 };
 pub use maintenance::{MaintenanceEvent, MaintenanceState};
-pub use place::Place;
-pub use request::{Method, Request};
-pub use response::{Answer, Response};
-pub use service::Service;
-pub use token::Key;
+pub use place::VmPlace;
+pub use request::{HttpMethod, HttpRequest};
+pub use response::{HttpResponse, ServiceAnswer};
+pub use service::MetadataService;
+pub use token::TokenSecret;

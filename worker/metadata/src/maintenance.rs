@@ -31,7 +31,7 @@ pub enum MaintenanceState {
 impl MaintenanceState {
     /// EC2's word for the state.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn ec2_word(self) -> &'static str {
         match self {
             Self::Active => "active",
             Self::Completed => "completed",

@@ -1,12 +1,12 @@
 //! Announcements to a VM.
 
-use crate::{Interruption, MaintenanceEvent, Taking, UnixTime};
+use crate::{InterruptionNotice, MaintenanceEvent, TakingAction, UnixTime};
 
 /// Announcements to a VM that are in force.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct VmAnnouncements {
     /// The coming interruption.
-    pub(crate) interruption: Option<Interruption>,
+    pub(crate) interruption: Option<InterruptionNotice>,
     /// Instant since which the VM is likely to be taken away.
     pub(crate) rebalance: Option<UnixTime>,
     /// Planned or past maintenance of the VM's host.
@@ -20,7 +20,7 @@ pub(crate) struct VmAnnouncements {
 impl VmAnnouncements {
     /// Time of the announced termination of the VM, if any.
     pub(crate) fn terminates_at(&self) -> Option<UnixTime> {
-        let terminates = |it: &Interruption| it.taking == Taking::Terminate;
+        let terminates = |it: &InterruptionNotice| it.taking == TakingAction::Terminate;
         self.interruption.filter(terminates).map(|it| it.at)
     }
 }

@@ -2,14 +2,14 @@
 
 /// The place of a VM: a zone of a region.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct VmPlace {
     /// The zone, such as `us-east-1a`.
     pub zone: String,
     /// The region of the zone, such as `us-east-1`.
     pub region: String,
 }
 
-impl Place {
+impl VmPlace {
     /// The place of a zone name: EC2's zones are the region with a letter (`us-east-1a`), Google's
     /// have a hyphen before it (`us-central1-a`). Any other zone name is its own region.
     #[must_use]
@@ -55,7 +55,7 @@ mod tests {
             ("us-central1-a", "us-central1"),
             ("somewhere", "somewhere"),
         ] {
-            assert_eq!(Place::of_zone(zone).region, region);
+            assert_eq!(VmPlace::of_zone(zone).region, region);
         }
     }
 
@@ -66,7 +66,7 @@ mod tests {
             ("ap-southeast-2c", "apse2-az3"),
             ("eu-central-1b", "euc1-az2"),
         ] {
-            assert_eq!(Place::of_zone(zone).zone_id(), id);
+            assert_eq!(VmPlace::of_zone(zone).zone_id(), id);
         }
     }
 }

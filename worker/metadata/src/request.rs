@@ -2,7 +2,7 @@
 
 /// HTTP method of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
+pub enum HttpMethod {
     /// GET: read the content.
     Get,
     /// HEAD: read only the headers.
@@ -17,9 +17,9 @@ pub enum Method {
 
 /// An HTTP request of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Request {
+pub struct HttpRequest {
     /// The method of the request.
-    pub method: Method,
+    pub method: HttpMethod,
     /// The path, with a leading slash.
     pub path: String,
     /// Names and values of the query, decoded, in order.
@@ -30,10 +30,10 @@ pub struct Request {
     pub body: Vec<u8>,
 }
 
-impl Request {
+impl HttpRequest {
     /// A request for this path and query, without headers and body.
     #[must_use]
-    pub fn new(method: Method, target: &str) -> Self {
+    pub fn new(method: HttpMethod, target: &str) -> Self {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let pair = |part: &str| {
             let (name, value) = part.split_once('=').unwrap_or((part, ""));
@@ -52,30 +52,30 @@ impl Request {
 
     /// The first header with this lower-case name.
     #[must_use]
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub fn find_header(&self, name: &str) -> Option<&str> {
         first_value(&self.headers, name)
     }
 
     /// The first value of this name in the query.
     #[must_use]
-    pub fn query(&self, name: &str) -> Option<&str> {
+    pub fn find_query(&self, name: &str) -> Option<&str> {
         first_value(&self.query, name)
     }
 
     /// True if this query parameter is `true`.
     pub(crate) fn is_set(&self, name: &str) -> bool {
-        self.query(name).is_some_and(|value| value.eq_ignore_ascii_case("true"))
+        self.find_query(name).is_some_and(|value| value.eq_ignore_ascii_case("true"))
     }
 
     /// True if the request came through a proxy, such as when a program is tricked into asking for
     /// a stranger.
     pub(crate) fn is_forwarded(&self) -> bool {
-        self.header("x-forwarded-for").is_some()
+        self.find_header("x-forwarded-for").is_some()
     }
 
     /// True if the method only reads.
     pub(crate) fn is_reading(&self) -> bool {
-        matches!(self.method, Method::Get | Method::Head)
+        matches!(self.method, HttpMethod::Get | HttpMethod::Head)
     }
 
     /// Non-empty parts of the path between its slashes.
@@ -85,7 +85,7 @@ impl Request {
 
     /// The request changed so that it is answered once the resource differs from this ETag.
     #[must_use]
-    pub fn since(mut self, etag: String) -> Self {
+    pub fn changed_since(mut self, etag: String) -> Self {
         self.query.retain(|(name, _)| name != "last_etag");
         self.query.push(("last_etag".to_owned(), etag));
         self
@@ -130,20 +130,20 @@ mod tests {
 
     #[test]
     fn a_query_is_decoded() {
-        let request = Request::new(Method::Get, "/a/b?x=1%202&y&z=%zz%");
+        let request = HttpRequest::new(HttpMethod::Get, "/a/b?x=1%202&y&z=%zz%");
         assert_eq!(request.path, "/a/b");
-        assert_eq!(request.query("x"), Some("1 2"));
-        assert_eq!(request.query("y"), Some(""));
-        assert_eq!(request.query("z"), Some("%zz%"));
-        assert_eq!(request.query("w"), None);
+        assert_eq!(request.find_query("x"), Some("1 2"));
+        assert_eq!(request.find_query("y"), Some(""));
+        assert_eq!(request.find_query("z"), Some("%zz%"));
+        assert_eq!(request.find_query("w"), None);
     }
 
     #[test]
     fn one_that_waits_can_be_answered_later() {
-        let request = Request::new(Method::Get, "/?wait_for_change=true&last_etag=1");
-        let request = request.since("2".to_owned());
+        let request = HttpRequest::new(HttpMethod::Get, "/?wait_for_change=true&last_etag=1");
+        let request = request.changed_since("2".to_owned());
         assert_eq!(
-            (request.query("last_etag"), request.is_set("wait_for_change")),
+            (request.find_query("last_etag"), request.is_set("wait_for_change")),
             (Some("2"), true)
         );
         assert!(!request.without_waiting().is_set("wait_for_change"));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// The response to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Response {
+pub struct HttpResponse {
     /// HTTP status code.
     pub status: u16,
     /// Content type of the body.
@@ -17,10 +17,10 @@ pub struct Response {
 
 /// Result of handling a request: a response now or later.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum ServiceAnswer {
     /// The response to send.
-    Now(Response),
-    /// The request waits: ask again with [`Request::since`](crate::Request::since) this ETag after
+    Now(HttpResponse),
+    /// The request waits: ask again with [`Request::changed_since`](crate::Request::changed_since) this ETag after
     /// each announcement, and [`without waiting`](crate::Request::without_waiting) when its time is
     /// over.
     Later {
@@ -31,15 +31,15 @@ pub enum Answer {
     },
 }
 
-impl Response {
+impl HttpResponse {
     /// A response with status 200 and this plain text.
-    pub(crate) fn text(body: impl Into<String>) -> Self {
+    pub(crate) fn plain_text(body: impl Into<String>) -> Self {
         Self { status: 200, content_type: "text/plain", headers: Vec::new(), body: body.into() }
     }
 
     /// A response with status 200 and this JSON.
-    pub(crate) fn json(body: impl Into<String>) -> Self {
-        Self { content_type: "application/json", ..Self::text(body) }
+    pub(crate) fn json_text(body: impl Into<String>) -> Self {
+        Self { content_type: "application/json", ..Self::plain_text(body) }
     }
 
     /// The response with another status.
@@ -48,14 +48,14 @@ impl Response {
     }
 
     /// The response with one more header.
-    pub(crate) fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
+    pub(crate) fn with_header(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.headers.push((name, value.into()));
         self
     }
 
     /// Value of a header; the name is compared as it is spelled here.
     #[must_use]
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub fn find_header(&self, name: &str) -> Option<&str> {
         let mut headers = self.headers.iter();
         headers.find(|(found, _)| *found == name).map(|(_, value)| value.as_str())
     }

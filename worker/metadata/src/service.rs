@@ -1,43 +1,43 @@
 //! The metadata service of one VM: what has been announced to it, and who answers which request.
 
 use crate::{
-    Announcement, Answer, Facts, Interruption, Key, Request, Settings, UnixTime, azure, ec2,
-    google, notices::VmAnnouncements,
+    EndpointSettings, HttpRequest, InterruptionNotice, ServiceAnswer, TokenSecret, UnixTime,
+    VmAnnouncement, VmFacts, azure, ec2, google, notices::VmAnnouncements,
 };
 
 /// Metadata service of one VM. It reads no clock: callers pass the time.
 ///
-/// Use: make it when the VM is launched, call [`Service::announce`] for each announcement of the
-/// provider, and [`Service::answer`] for each request of a program on the VM.
+/// Use: make it when the VM is launched, call [`MetadataService::announce_event`] for each announcement of the
+/// provider, and [`MetadataService::answer_request`] for each request of a program on the VM.
 #[derive(Debug)]
-pub struct Service {
-    pub(crate) facts: Facts,
-    pub(crate) settings: Settings,
-    pub(crate) key: Key,
+pub struct MetadataService {
+    pub(crate) facts: VmFacts,
+    pub(crate) settings: EndpointSettings,
+    pub(crate) key: TokenSecret,
     pub(crate) notices: VmAnnouncements,
 }
 
-impl Service {
+impl MetadataService {
     /// Service of a VM without announcements.
     #[must_use]
-    pub fn new(facts: Facts, settings: Settings, key: Key) -> Self {
+    pub fn new(facts: VmFacts, settings: EndpointSettings, key: TokenSecret) -> Self {
         Self { facts, settings, key, notices: VmAnnouncements::default() }
     }
 
     /// Records an announcement of the provider.
-    pub fn announce(&mut self, what: Announcement) {
+    pub fn announce_event(&mut self, what: VmAnnouncement) {
         let before = self.notices.clone();
         let VmAnnouncements { interruption, rebalance, maintenance, is_approved, .. } =
             &mut self.notices;
         match what {
-            Announcement::Interruption(next) => {
+            VmAnnouncement::Interruption(next) => {
                 *interruption = Some(next);
                 *is_approved = false;
             }
             // The first is what counts.
-            Announcement::Rebalance(since) => *rebalance = rebalance.or(Some(since)),
-            Announcement::Maintenance(event) => *maintenance = Some(event),
-            Announcement::Resumed => {
+            VmAnnouncement::Rebalance(since) => *rebalance = rebalance.or(Some(since)),
+            VmAnnouncement::Maintenance(event) => *maintenance = Some(event),
+            VmAnnouncement::Resumed => {
                 (*interruption, *rebalance, *is_approved) = (None, None, false);
             }
         }
@@ -48,37 +48,37 @@ impl Service {
 
     /// The interruption that is announced.
     #[must_use]
-    pub const fn interruption(&self) -> Option<Interruption> {
+    pub const fn announced_interruption(&self) -> Option<InterruptionNotice> {
         self.notices.interruption
     }
 
     /// JSON of an interruption notice in EC2's dialect: `{"action":"terminate","time":"…"}`.
     #[must_use]
-    pub fn notice(interruption: Interruption) -> String {
-        let Interruption { taking, at } = interruption;
-        serde_json::json!({ "action": taking.word(), "time": at.iso() }).to_string()
+    pub fn interruption_json(interruption: InterruptionNotice) -> String {
+        let InterruptionNotice { taking, at } = interruption;
+        serde_json::json!({ "action": taking.ec2_word(), "time": at.iso_text() }).to_string()
     }
 
-    /// Like [`Self::notice`], with the time until which a program may save its work: what is saved
+    /// Like [`Self::interruption_json`], with the time until which a program may save its work: what is saved
     /// by then is kept.
     #[must_use]
-    pub fn notice_to_save(interruption: Interruption, save_by: UnixTime) -> String {
-        let Interruption { taking, at } = interruption;
+    pub fn notice_to_save(interruption: InterruptionNotice, save_by: UnixTime) -> String {
+        let InterruptionNotice { taking, at } = interruption;
         let save_by = save_by.iso_ms();
-        serde_json::json!({ "action": taking.word(), "time": at.iso(), "save-by": save_by })
+        serde_json::json!({ "action": taking.ec2_word(), "time": at.iso_text(), "save-by": save_by })
             .to_string()
     }
 
     /// Answers a request now, in the dialect of its path.
-    pub fn answer(&mut self, request: &Request, now: UnixTime) -> Answer {
+    pub fn answer_request(&mut self, request: &HttpRequest, now: UnixTime) -> ServiceAnswer {
         match request.path_parts().first() {
             Some(&"computeMetadata") => google::answer_google(self, request),
-            Some(&"metadata") => Answer::Now(azure::answer_azure(self, request)),
+            Some(&"metadata") => ServiceAnswer::Now(azure::answer_azure(self, request)),
             // Google's libraries send this header to find out if they are on one of its VMs.
-            None if request.header(google::FLAVOR).is_some() => {
+            None if request.find_header(google::FLAVOR).is_some() => {
                 google::answer_google(self, request)
             }
-            _ => Answer::Now(ec2::answer_ec2(self, request, now)),
+            _ => ServiceAnswer::Now(ec2::answer_ec2(self, request, now)),
         }
     }
 }
@@ -86,7 +86,7 @@ impl Service {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::{Taking, facts::tests::spot_facts};
+    use crate::{TakingAction, facts::tests::spot_facts};
 
     /// Present time in tests: half a day before [`TAKEN`].
     pub(crate) const NOW: UnixTime = UnixTime::from_micros(1_781_000_000_000_000);
@@ -94,35 +94,35 @@ pub(crate) mod tests {
     pub(crate) const TAKEN: UnixTime = UnixTime::from_micros(1_781_043_200_000_000);
 
     /// The service of a spot VM.
-    pub(crate) fn service() -> Service {
-        Service::new(spot_facts(), Settings::default(), Key::new([3; 32]))
+    pub(crate) fn spot_service() -> MetadataService {
+        MetadataService::new(spot_facts(), EndpointSettings::default(), TokenSecret::new([3; 32]))
     }
 
     /// Announcement of an interruption at [`TAKEN`].
-    pub(crate) const fn announce_taken(taking: Taking) -> Announcement {
-        Announcement::Interruption(Interruption { taking, at: TAKEN })
+    pub(crate) const fn announce_taken(taking: TakingAction) -> VmAnnouncement {
+        VmAnnouncement::Interruption(InterruptionNotice { taking, at: TAKEN })
     }
 
     #[test]
     fn what_is_announced_is_over_after_a_hibernation() {
-        let mut service = service();
-        service.announce(Announcement::Rebalance(NOW));
-        service.announce(announce_taken(Taking::Hibernate));
-        assert_eq!(service.interruption().map(|it| it.at), Some(TAKEN));
-        service.announce(Announcement::Resumed);
-        assert_eq!((service.interruption(), service.notices.rebalance), (None, None));
+        let mut service = spot_service();
+        service.announce_event(VmAnnouncement::Rebalance(NOW));
+        service.announce_event(announce_taken(TakingAction::Hibernate));
+        assert_eq!(service.announced_interruption().map(|it| it.at), Some(TAKEN));
+        service.announce_event(VmAnnouncement::Resumed);
+        assert_eq!((service.announced_interruption(), service.notices.rebalance), (None, None));
         assert_eq!(service.notices.changes, 3);
-        service.announce(Announcement::Resumed);
+        service.announce_event(VmAnnouncement::Resumed);
         assert_eq!(service.notices.changes, 3, "nothing has changed");
     }
 
     #[test]
     fn a_notice_says_what_and_when() {
-        let interruption = Interruption { taking: Taking::Stop, at: TAKEN };
-        let notice = Service::notice(interruption);
+        let interruption = InterruptionNotice { taking: TakingAction::Stop, at: TAKEN };
+        let notice = MetadataService::interruption_json(interruption);
         assert_eq!(notice, r#"{"action":"stop","time":"2026-06-09T22:13:20Z"}"#);
         let save_by = UnixTime::from_micros(1_781_043_199_250_000);
-        let notice = Service::notice_to_save(interruption, save_by);
+        let notice = MetadataService::notice_to_save(interruption, save_by);
         let said = r#"{"action":"stop","time":"2026-06-09T22:13:20Z","save-by":"2026-06-09T22:13:19.250Z"}"#;
         assert_eq!(notice, said);
     }

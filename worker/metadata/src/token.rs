@@ -12,9 +12,9 @@ pub(crate) const LONGEST: u64 = 21_600;
 
 /// Secret key of one VM that authenticates its tokens; tokens of other VMs are invalid.
 #[derive(Clone)]
-pub struct Key([u8; 32]);
+pub struct TokenSecret([u8; 32]);
 
-impl Key {
+impl TokenSecret {
     /// A key from these random bytes.
     #[must_use]
     pub const fn new(bytes: [u8; 32]) -> Self {
@@ -40,7 +40,7 @@ impl Key {
     }
 }
 
-impl std::fmt::Debug for Key {
+impl std::fmt::Debug for TokenSecret {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Key")
     }
@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn a_token_is_good_until_its_time_and_with_its_key() {
-        let (key, other) = (Key::new([1; 32]), Key::new([2; 32]));
+        let (key, other) = (TokenSecret::new([1; 32]), TokenSecret::new([2; 32]));
         let at = |seconds: u64| UnixTime::from_micros(seconds * 1_000_000);
         let token = key.issue_token(at(100));
         assert_eq!(token.len(), 56);

@@ -10,40 +10,40 @@ use dormouse_tasks::{
 };
 use dormouse_units::Bytes;
 
-/// VMs at the same time.
+/// Most VMs at the same time.
 pub(crate) const VMS: usize = 512;
-/// Descriptors that a VM takes at most: 64 connections to its metadata endpoint, that itself, handles of its processes, and
-/// files of a checkpoint.
+/// Most file descriptors of a VM: 64 connections to its metadata endpoint, the endpoint, handles of its processes,
+/// and files of a checkpoint.
 const DESCRIPTORS_PER_VM: u64 = 80;
-/// Descriptors that a worker takes besides: its connections, files of programs and transfers.
+/// File descriptors that a worker needs beside its VMs: connections, and files of programs and transfers.
 const OWN_DESCRIPTORS: u64 = 1024;
-/// vCPUs of all VMs together, for each core that the worker offers, a part of one counted as one: with
-/// more of them one had less than the kernel's least quota in its longest period.
+/// Most vCPUs of all VMs for each core that the worker offers, a part of a core counted as one: with more, a vCPU
+/// would get less than the kernel's smallest quota in its longest period.
 pub(crate) const VCPUS_PER_CORE: u32 = 1024;
-/// The shares of a core that VMs of parallel jobs are promised together, as a multiple of the offer.
+/// Most shares of a core that VMs of parallel jobs may be promised in total, as a multiple of the offer.
 pub(crate) const SHARES_PER_OFFER: u64 = 2;
-/// The vCPUs that a task or a plan names.
+/// Most vCPUs that a task or a plan may name.
 const SEATS: usize = 1024;
-/// The points of its work at which a task is checkpointed.
+/// Most checkpoint positions of a task.
 const CHECKPOINTS: usize = 65_536;
-/// The arguments of a program.
+/// Most arguments of a program.
 const ARGUMENTS: usize = 64;
-/// The bytes of a program's arguments together.
+/// Most bytes of all arguments of a program.
 const ARGUMENT_BYTES: usize = 16 << 10;
-/// The bytes of the name of a kind of VM.
+/// Most bytes of the name of a VM's type.
 const NAME_BYTES: usize = 256;
-/// The VMs for which a worker warns at its start if it lacks descriptors: more than hosts of this kind are given.
+/// Number of VMs for which a worker warns at its start if it lacks descriptors; few hosts get more.
 const FEW_VMS: u64 = 64;
-/// The tags of a VM.
+/// Most tags of a VM.
 const TAGS: usize = 50;
-/// The bytes of the name or the value of a tag: 256 characters.
+/// Most bytes of the name or the value of a tag: 256 characters.
 const TAG_BYTES: usize = 1024;
-/// The bytes of a VM's user data.
+/// Most bytes of a VM's user data.
 const USER_DATA_BYTES: usize = 16 << 10;
-/// The programs that are measured before a run.
+/// Most programs that are measured before a run.
 pub(crate) const PROGRAMS: usize = 1024;
 
-/// The number of bytes that a checkpoint of a task may have.
+/// Returns the most bytes that a checkpoint of a task may have.
 pub(crate) fn image_bytes(order: &StartTask) -> u64 {
     let processes = order.seats.as_ref().map_or(1, |seats| seats.vcpus.len());
     let directory = order.own.as_ref().map_or(0, |own| own.directory_bytes);
@@ -51,10 +51,11 @@ pub(crate) fn image_bytes(order: &StartTask) -> u64 {
     largest_checkpoint(Bytes::new(order.memory_bytes), processes, Bytes::new(directory)).get()
 }
 
-/// Whether a worker that may have so many descriptors has enough for [`FEW_VMS`], whatever their programs do.
+/// Checks that a limit of `limit` file descriptors is enough for [`FEW_VMS`], whatever their programs do.
 ///
 /// # Errors
-/// In words, for how many it has, and the remedy.
+///
+/// The number of VMs for which it is enough, and the remedy.
 pub(crate) fn check_descriptors(limit: u64) -> Result<(), String> {
     let vms = limit.saturating_sub(OWN_DESCRIPTORS) / DESCRIPTORS_PER_VM;
     if vms >= FEW_VMS {
@@ -67,37 +68,40 @@ pub(crate) fn check_descriptors(limit: u64) -> Result<(), String> {
     ))
 }
 
-/// Whether a command is one that a run can need.
+/// Checks that a command is one that a run can need.
 ///
 /// # Errors
-/// In words, what about it is not.
-pub(crate) fn check(command: &Command) -> Result<(), String> {
+///
+/// What about it is not.
+pub(crate) fn check_command(command: &Command) -> Result<(), String> {
     match command {
         Command::CreateVm(CreateVm { kind, metadata, .. }) => {
             let zone = metadata.as_ref().map_or(0, |of| of.zone.len());
-            most("bytes of a name", kind.len().max(zone), NAME_BYTES)?;
+            check_most("bytes of a name", kind.len().max(zone), NAME_BYTES)?;
             metadata.as_ref().map_or(Ok(()), check_metadata)
         }
         Command::StartTask(start) => check_start(start),
-        Command::MoveTask(MoveTask { vcpus, .. }) => most("vCPUs of a task", vcpus.len(), SEATS),
+        Command::MoveTask(MoveTask { vcpus, .. }) => {
+            check_most("vCPUs of a task", vcpus.len(), SEATS)
+        }
         _ => Ok(()),
     }
 }
 
 fn check_metadata(of: &Metadata) -> Result<(), String> {
-    most("tags of a VM", of.tags.len(), TAGS)?;
+    check_most("tags of a VM", of.tags.len(), TAGS)?;
     let tags = of.tags.iter().map(|tag| tag.name.len().max(tag.value.len()));
-    most("bytes of a tag", tags.max().unwrap_or(0), TAG_BYTES)?;
+    check_most("bytes of a tag", tags.max().unwrap_or(0), TAG_BYTES)?;
     let user_data = of.user_data.as_ref().map_or(0, String::len);
-    most("bytes of user data", user_data, USER_DATA_BYTES)
+    check_most("bytes of user data", user_data, USER_DATA_BYTES)
 }
 
 fn check_start(start: &StartTask) -> Result<(), String> {
     let seats = start.seats.as_ref().map_or(0, |seats| seats.vcpus.len());
-    most("vCPUs of a task", seats, SEATS)?;
-    most("checkpoints of a task", start.checkpoints_ppm.len(), CHECKPOINTS)?;
+    check_most("vCPUs of a task", seats, SEATS)?;
+    check_most("checkpoints of a task", start.checkpoints_ppm.len(), CHECKPOINTS)?;
     let plan = start.plan.as_ref().map_or(0, |plan| plan.usage_ppm.len());
-    most("processes of a plan", plan, SEATS)?;
+    check_most("processes of a plan", plan, SEATS)?;
     match (&start.own, &start.program) {
         (Some(own), _) => check_own(own),
         (None, Some(program)) => check_program(program),
@@ -105,7 +109,7 @@ fn check_start(start: &StartTask) -> Result<(), String> {
     }
 }
 
-/// Whether a program of the user's own is one that a worker starts.
+/// Checks that a user's own program is one that a worker starts.
 fn check_own(own: &OwnProgram) -> Result<(), String> {
     if own.argv.is_empty() {
         return Err("it names no program".to_owned());
@@ -122,47 +126,49 @@ fn check_own(own: &OwnProgram) -> Result<(), String> {
     words.check()
 }
 
-/// Whether a program is one of a run.
+/// Checks that a program is one of a run.
 ///
 /// # Errors
-/// In words, what else it is.
+///
+/// What is wrong with it.
 pub(crate) fn check_program(program: &Program) -> Result<(), String> {
-    most("arguments of a program", program.args.len(), ARGUMENTS)?;
+    check_most("arguments of a program", program.args.len(), ARGUMENTS)?;
     let bytes = program.args.iter().map(String::len).fold(0, usize::saturating_add);
-    most("bytes of a program's arguments", bytes, ARGUMENT_BYTES)?;
-    check_remote(program.args.iter().map(String::as_str)).map_err(|error| super::explain(&error))
+    check_most("bytes of a program's arguments", bytes, ARGUMENT_BYTES)?;
+    check_remote(program.args.iter().map(String::as_str))
+        .map_err(|error| super::explain_error(&error))
 }
 
-fn most(what: &str, found: usize, most: usize) -> Result<(), String> {
+fn check_most(what: &str, found: usize, most: usize) -> Result<(), String> {
     match found <= most {
         true => Ok(()),
         false => Err(format!("{found} {what}; a worker accepts at most {most}")),
     }
 }
 
-/// What the VMs of a worker take of its offer.
+/// Part of a worker's offer that its VMs take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Occupancy {
-    /// VMs that are there.
+pub(crate) struct OfferOccupancy {
+    /// Number of VMs.
     pub vms: usize,
-    /// The vCPUs of all those VMs.
+    /// Number of vCPUs of all VMs.
     pub vcpus: u64,
-    /// The shares of a core that theirs are promised, in millionths.
+    /// Shares of a core that these vCPUs are promised, in millionths.
     pub core_ppm: u64,
 }
 
-impl Occupancy {
-    /// What a VM takes.
+impl OfferOccupancy {
+    /// Returns what a VM takes.
     #[must_use]
-    pub(crate) fn by(create: &CreateVm) -> Self {
+    pub(crate) fn taken_by(create: &CreateVm) -> Self {
         let vcpus = u64::from(create.vcpus);
         let core_ppm = vcpus.saturating_mul(create.core_ppm.map_or(0, u64::from));
         Self { vms: 1, vcpus, core_ppm }
     }
 
-    /// What both take.
+    /// Returns what both take together.
     #[must_use]
-    pub(crate) fn and(self, other: Self) -> Self {
+    pub(crate) fn plus_other(self, other: Self) -> Self {
         Self {
             vms: self.vms.saturating_add(other.vms),
             vcpus: self.vcpus.saturating_add(other.vcpus),
@@ -170,11 +176,12 @@ impl Occupancy {
         }
     }
 
-    /// Whether a worker that offers so many thousandths of a core has room for all this.
+    /// Checks that a worker that offers this many thousandths of a core has room for all VMs.
     ///
     /// # Errors
-    /// In words, what there is too much of.
-    pub(crate) fn fits(self, millicores: u32) -> Result<(), String> {
+    ///
+    /// What there is too much of.
+    pub(crate) fn check_fits(self, millicores: u32) -> Result<(), String> {
         let vcpus = u64::from(millicores.div_ceil(1000)) * u64::from(VCPUS_PER_CORE);
         let shares = u64::from(millicores) * 1000 * SHARES_PER_OFFER;
         let Self { vms, vcpus: asked, core_ppm } = self;
@@ -195,9 +202,9 @@ impl Occupancy {
     }
 }
 
-/// A report whose reason is not longer than others take.
+/// Shortens the reason in a report to the length that others accept.
 #[must_use]
-pub(crate) fn shorten(mut report: Report) -> Report {
+pub(crate) fn shorten_report(mut report: Report) -> Report {
     use dormouse_proto::v1::report::Report as Body;
     let why = match &mut report.report {
         Some(Body::VmFailed(failed)) => Some(&mut failed.why),
@@ -207,13 +214,13 @@ pub(crate) fn shorten(mut report: Report) -> Report {
         _ => None,
     };
     if let Some(why) = why {
-        *why = shortened(std::mem::take(why));
+        *why = shortened_reason(std::mem::take(why));
     }
     report
 }
 
-/// A reason that is not longer than others take.
-fn shortened(mut why: String) -> String {
+/// Shortens a reason to the length that others accept.
+fn shortened_reason(mut why: String) -> String {
     const MORE: &str = " [...]";
     if why.len() > WHY_BYTES {
         let end = (0..=WHY_BYTES - MORE.len()).rev().find(|at| why.is_char_boundary(*at));
@@ -229,20 +236,23 @@ mod tests {
 
     use super::*;
 
-    fn create(vcpus: u32, core_ppm: Option<u32>) -> Occupancy {
-        Occupancy::by(&CreateVm { vcpus, core_ppm, ..CreateVm::default() })
+    fn create(vcpus: u32, core_ppm: Option<u32>) -> OfferOccupancy {
+        OfferOccupancy::taken_by(&CreateVm { vcpus, core_ppm, ..CreateVm::default() })
     }
 
     #[test]
     fn a_worker_has_room_for_what_it_offers_and_not_for_any_number() {
-        assert_eq!(create(64, None).fits(2000), Ok(()));
-        assert_eq!(create(64, Some(15_000)).fits(1000), Ok(()));
-        assert!(create(64, Some(100_000)).fits(1000).is_err_and(|why| why.contains("millionths")));
+        assert_eq!(create(64, None).check_fits(2000), Ok(()));
+        assert_eq!(create(64, Some(15_000)).check_fits(1000), Ok(()));
+        assert!(
+            create(64, Some(100_000)).check_fits(1000).is_err_and(|why| why.contains("millionths"))
+        );
         for vcpus in [100_000, 4_000_000_000] {
-            assert!(create(vcpus, None).fits(2000).is_err_and(|why| why.contains("vCPUs")));
+            assert!(create(vcpus, None).check_fits(2000).is_err_and(|why| why.contains("vCPUs")));
         }
-        let many = (0..=VMS).fold(Occupancy::default(), |all, _| all.and(create(1, None)));
-        assert!(many.fits(64_000).is_err_and(|why| why.contains("VM 513")));
+        let many =
+            (0..=VMS).fold(OfferOccupancy::default(), |all, _| all.plus_other(create(1, None)));
+        assert!(many.check_fits(64_000).is_err_and(|why| why.contains("VM 513")));
     }
 
     #[test]
@@ -252,7 +262,7 @@ mod tests {
             let tags = (0..tags).map(tag).collect();
             let user_data = user_data.map(|bytes| "x".repeat(bytes));
             let metadata = Some(Metadata { tags, user_data, ..Metadata::default() });
-            check(&Command::CreateVm(CreateVm { metadata, ..CreateVm::default() })).is_err()
+            check_command(&Command::CreateVm(CreateVm { metadata, ..CreateVm::default() })).is_err()
         };
         assert!(!refused(TAGS, Some(USER_DATA_BYTES)));
         assert!(refused(TAGS + 1, None) && refused(0, Some(USER_DATA_BYTES + 1)));
@@ -278,7 +288,7 @@ mod tests {
             Some(Program { args: args.iter().map(|arg| (*arg).to_owned()).collect() })
         };
         let start = StartTask { program: program(&["vector"]), ..StartTask::default() };
-        let refused = |start: StartTask| check(&Command::StartTask(start)).is_err();
+        let refused = |start: StartTask| check_command(&Command::StartTask(start)).is_err();
         assert!(!refused(start.clone()));
         let seats = Some(Seats { vcpus: vec![0; SEATS + 1], ..Seats::default() });
         assert!(refused(StartTask { seats, ..start.clone() }));
@@ -288,13 +298,15 @@ mod tests {
         assert!(refused(StartTask::default()));
         assert!(check_program(&Program { args: vec!["x".repeat(ARGUMENT_BYTES + 1)] }).is_err());
         let kind = "k".repeat(NAME_BYTES + 1);
-        assert!(check(&Command::CreateVm(CreateVm { kind, ..CreateVm::default() })).is_err());
+        assert!(
+            check_command(&Command::CreateVm(CreateVm { kind, ..CreateVm::default() })).is_err()
+        );
     }
 
     #[test]
     fn a_long_reason_is_cut_between_characters() {
-        assert_eq!(shortened("short".to_owned()), "short");
-        let cut = shortened("\u{e4}".repeat(WHY_BYTES));
+        assert_eq!(shortened_reason("short".to_owned()), "short");
+        let cut = shortened_reason("\u{e4}".repeat(WHY_BYTES));
         assert!(cut.len() <= WHY_BYTES && cut.ends_with("[...]"), "{}", cut.len());
     }
 }

@@ -4,43 +4,42 @@ use std::{num::NonZero, path::PathBuf, thread, time::Duration};
 
 use dormouse_identity::Token;
 
-use super::cores::Cores;
+use super::cores::HostCores;
 use crate::{
-    cgroup::{Hierarchy, own_cpu_quota},
+    cgroup::{CgroupHierarchy, own_cpu_quota},
     criu::find_criu,
     jail,
 };
 
-/// What an agent is told.
+/// Configuration of a worker's agent.
 #[derive(Clone, Debug)]
-pub struct Config {
-    /// The coordinator's address, `host:port`.
+pub struct AgentConfig {
+    /// Address of the coordinator, `host:port`.
     pub coordinator: String,
-    /// The token by which it joins the run. See [`super::read_token`].
+    /// Token with which it joins the run. See [`super::read_token`].
     pub token: Token,
-    /// The worker's name: the same name is the same worker after a restart.
+    /// Name of the worker, which identifies it across restarts.
     pub name: String,
-    /// The worker's own directory, for tasks and checkpoints; no two workers share one.
+    /// Directory of the worker for tasks and checkpoints; no two workers may share one.
     pub root: PathBuf,
-    /// The program `dormouse-task`.
+    /// Path of the program `dormouse-task`.
     pub task_program: PathBuf,
-    /// Host cores it may use, in thousandths.
+    /// Host cores that it may use, in thousandths.
     pub millicores: u32,
-    /// CRIU; without one there are no checkpoints. See [`find_criu`].
+    /// Path of CRIU; without it there are no checkpoints. See [`find_criu`].
     pub criu: Option<PathBuf>,
-    /// The time for which to try to reach the coordinator at first.
+    /// Time for which it tries to reach the coordinator at its start.
     pub patience: Duration,
-    /// The process that starts it, if it is to end with that one until its first welcome: nobody else
-    /// knows of it by then.
+    /// Process that started it, with which it ends until its first welcome, since nobody else knows of it before.
     pub parent: Option<i32>,
-    /// The jail of its tasks.
-    pub jail: jail::Request,
-    /// The time for which to hold the VMs without a connection; `None`: as the coordinator says.
+    /// Jail of its tasks.
+    pub jail: jail::JailRequest,
+    /// Time for which it keeps its VMs without a connection; `None`: the time that the coordinator sets.
     pub hold: Option<Duration>,
 }
 
-impl Config {
-    /// A worker with all cores this process may use and the CRIU that is found.
+impl AgentConfig {
+    /// Makes the configuration of a worker with all cores that this process may use and the CRIU that is found.
     #[must_use]
     pub fn new(
         coordinator: impl Into<String>,
@@ -59,12 +58,12 @@ impl Config {
             criu: find_criu(None),
             patience: Duration::from_secs(30),
             parent: None,
-            jail: jail::Request::default(),
+            jail: jail::JailRequest::default(),
             hold: None,
         }
     }
 
-    /// A worker that dials nobody, to be tried out.
+    /// Makes the configuration of a worker without a coordinator, for trying it out.
     #[must_use]
     pub fn of_nobody(
         name: impl Into<String>,
@@ -75,11 +74,11 @@ impl Config {
     }
 }
 
-/// The cores this process may use, in thousandths: those of its affinity, which follows its cpuset,
-/// but no more than the quota of its own control group and of each above that can be seen.
+/// Returns the cores that this process may use, in thousandths: those of its affinity, which follows its cpuset,
+/// limited by the quotas of its control group and of each visible one above it.
 #[must_use]
 pub fn available_millicores() -> u32 {
-    let quota = Hierarchy::detect().and_then(|hierarchy| own_cpu_quota(&hierarchy));
+    let quota = CgroupHierarchy::detect_version().and_then(|hierarchy| own_cpu_quota(&hierarchy));
     let quota = quota.unwrap_or_else(|error| {
         tracing::debug!(%error, "no quota of processor time is known");
         None
@@ -87,9 +86,9 @@ pub fn available_millicores() -> u32 {
     cores_in_affinity().saturating_mul(1000).min(quota.unwrap_or(u32::MAX))
 }
 
-/// The number of cores that this process may run on.
+/// Returns the number of cores on which this process may run.
 fn cores_in_affinity() -> u32 {
-    let cores = Cores::of_this_process().count();
+    let cores = HostCores::of_this_process().core_count();
     // One of more cores than a set has bits.
     let or_all = || thread::available_parallelism().map_or(1, NonZero::get);
     u32::try_from(if cores == 0 { or_all() } else { cores }).unwrap_or(u32::MAX)

@@ -12,32 +12,32 @@ use nix::{
     unistd::Pid,
 };
 
-/// The cores this process may use and what is bound to each.
+/// Cores that this process may use, with the load bound to each.
 #[derive(Debug)]
-pub struct Cores {
+pub struct HostCores {
     all: CpuSet,
-    /// By core: its number, and the quotas bound to it, in ppm of it.
+    /// Number of each core, and the sum of the quotas bound to it, in ppm of it.
     bound: Mutex<Vec<(usize, u64)>>,
 }
 
-/// A vCPU's place on a core, given back when dropped.
+/// A vCPU's binding to a core, released when dropped.
 #[derive(Debug)]
-pub(crate) struct Core {
-    cores: Arc<Cores>,
+pub(crate) struct BoundCore {
+    cores: Arc<HostCores>,
     number: usize,
     ppm: u64,
 }
 
-impl Cores {
+impl HostCores {
     pub(crate) fn of_this_process() -> Self {
         // A host of more cores than the set has bits: nobody is bound, and only tiers suffer.
         let all = sched_getaffinity(Pid::from_raw(0)).unwrap_or_default();
         Self::new(all)
     }
 
-    /// No cores at all: nothing is bound.
+    /// Makes an empty set of cores, to which nothing is bound.
     #[must_use]
-    pub fn none() -> Self {
+    pub fn without_cores() -> Self {
         Self::new(CpuSet::new())
     }
 
@@ -46,29 +46,29 @@ impl Cores {
         Self { all, bound: Mutex::new(cores.map(|core| (core, 0)).collect()) }
     }
 
-    /// All of them.
-    pub(crate) fn all(&self) -> &CpuSet {
+    /// Returns the set of all cores.
+    pub(crate) fn all_cores(&self) -> &CpuSet {
         &self.all
     }
 
-    /// How many they are.
-    pub(crate) fn count(&self) -> usize {
+    /// Returns the number of cores.
+    pub(crate) fn core_count(&self) -> usize {
         (0..CpuSet::count()).filter(|core| self.all.is_set(*core).unwrap_or(false)).count()
     }
 
-    /// A place for a vCPU of this quota on the core with the least bound to it.
-    pub(crate) fn place(self: &Arc<Self>, ppm: u32) -> Option<Core> {
+    /// Binds a vCPU with this quota to the core with the least load.
+    pub(crate) fn place_vcpu(self: &Arc<Self>, ppm: u32) -> Option<BoundCore> {
         let ppm = u64::from(ppm);
         let mut bound = self.bound.lock().unwrap_or_else(PoisonError::into_inner);
         let (core, sum) = bound.iter_mut().min_by_key(|(_, sum)| *sum)?;
         *sum += ppm;
-        Some(Core { cores: Arc::clone(self), number: *core, ppm })
+        Some(BoundCore { cores: Arc::clone(self), number: *core, ppm })
     }
 }
 
-impl Core {
-    /// The CPU set that holds only this host core.
-    pub(crate) fn set(&self) -> CpuSet {
+impl BoundCore {
+    /// Returns the CPU set of this core alone.
+    pub(crate) fn core_set(&self) -> CpuSet {
         let mut set = CpuSet::new();
         // It came out of such a set.
         let _ = set.set(self.number);
@@ -76,7 +76,7 @@ impl Core {
     }
 }
 
-impl Drop for Core {
+impl Drop for BoundCore {
     fn drop(&mut self) {
         let mut bound = self.cores.bound.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, sum)) = bound.iter_mut().find(|(core, _)| *core == self.number) {
@@ -95,15 +95,17 @@ mod tests {
         let mut set = CpuSet::new();
         set.set(1).unwrap();
         set.set(5).unwrap();
-        let cores = Arc::new(Cores::new(set));
+        let cores = Arc::new(HostCores::new(set));
         let places: Vec<_> = [600_000, 200_000, 300_000, 200_000]
-            .map(|ppm| cores.place(ppm).unwrap())
+            .map(|ppm| cores.place_vcpu(ppm).unwrap())
             .into_iter()
             .collect();
         assert_eq!(places.iter().map(|p| p.number).collect::<Vec<_>>(), [1, 5, 5, 5]);
-        assert!(places[3].set().is_set(5).unwrap() && !places[3].set().is_set(1).unwrap());
+        assert!(
+            places[3].core_set().is_set(5).unwrap() && !places[3].core_set().is_set(1).unwrap()
+        );
         drop(places);
         assert_eq!(*cores.bound.lock().unwrap(), [(1, 0), (5, 0)]);
-        assert!(Arc::new(Cores::new(CpuSet::new())).place(1).is_none());
+        assert!(Arc::new(HostCores::new(CpuSet::new())).place_vcpu(1).is_none());
     }
 }

@@ -4,28 +4,28 @@ use std::{io, path::PathBuf, time::Duration};
 
 use crate::{cgroup, cleanup, criu, jail, process, store, workspace};
 
-/// The result of an agent's call.
+/// Result of an agent's function.
 pub type Result<T, E = AgentError> = std::result::Result<T, E>;
 
-/// Why an agent can't begin or go on.
+/// Reasons why an agent can't start or continue.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AgentError {
-    /// The coordinator's address is none.
+    /// The coordinator's address is invalid.
     #[error("\"{address}\" is not an address of a coordinator; give host:port")]
     Address {
-        /// The address as it was given.
+        /// The given address.
         address: String,
         /// What is wrong with it.
         source: tonic::transport::Error,
     },
-    /// The file with the token of the run can't be used.
+    /// The file with the run's token can't be used.
     #[error(
         "{}: {why}; give a copy of the file `secret` in the run's folder on the coordinator's host",
         path.display()
     )]
     Secret {
-        /// The file that was given as the token's.
+        /// Path of the file.
         path: PathBuf,
         /// What is wrong with it.
         why: String,
@@ -33,67 +33,67 @@ pub enum AgentError {
     /// TLS can't be set up.
     #[error("TLS can't be set up")]
     Identity(#[from] dormouse_identity::IdentityError),
-    /// The coordinator doesn't take this worker.
+    /// The coordinator refuses this worker.
     #[error("the coordinator at {address} refuses this worker: {why}")]
     Refused {
-        /// The address of the coordinator.
+        /// Address of the coordinator.
         address: String,
-        /// In its words.
+        /// Its reason.
         why: String,
     },
-    /// The worker's control groups cannot be set up.
+    /// The worker's control groups can't be set up.
     #[error("the worker's control groups can't be set up")]
-    Cgroup(#[source] cgroup::Error),
-    /// The guardian or another process.
+    Cgroup(#[source] cgroup::CgroupError),
+    /// The guardian or another process failed.
     #[error("the worker's processes can't be set up")]
-    Process(#[source] process::Error),
-    /// The worker's directory.
+    Process(#[source] process::ProcessError),
+    /// The worker's directory can't be used.
     #[error("the worker's directory can't be set up")]
-    Workspace(#[source] workspace::Error),
-    /// A part of the tasks' jail can't be had here, and all of it is demanded.
+    Workspace(#[source] workspace::WorkspaceError),
+    /// A part of the tasks' jail isn't available here, and a full jail is demanded.
     #[error(
         "the jail of tasks can't be set up here; {remedy}; or start with --jail partial, which \
          leaves out the missing parts"
     )]
     Jail {
-        /// What to add in this place.
+        /// What would make it available here.
         remedy: String,
-        /// The part that is lacking, and why.
-        source: jail::Error,
+        /// The missing part, and why.
+        source: jail::JailError,
     },
-    /// CRIU does not work in the tasks' jail.
+    /// CRIU doesn't work in the tasks' jail.
     #[error(
         "CRIU does not work in the jail of tasks, which holds only its own folder and /usr; give \
          --criu the program itself, or start with --jail none"
     )]
-    JailCriu(#[source] Box<criu::Error>),
-    /// The checkpoint store.
+    JailCriu(#[source] Box<criu::CriuError>),
+    /// The checkpoint store can't be used.
     #[error("the worker's checkpoint store can't be opened")]
-    Store(#[source] store::Error),
-    /// The contents of files with which tasks begin can't be kept.
+    Store(#[source] store::StoreError),
+    /// The contents of tasks' input files can't be stored.
     #[error(
         "the folder `contents` in the worker's own folder can't be used; check that it is writable"
     )]
     Contents(#[source] std::io::Error),
-    /// The worker's directory has been removed under it.
+    /// The worker's directory was removed while it ran.
     #[error(
         "the folder `tasks` in the worker's own folder is gone ({} for its tasks): no task can be \
          started or saved without it; everything is cleaned up, start the worker again",
         path.display()
     )]
     FolderGone {
-        /// What was there.
+        /// Path of the missing directory.
         path: PathBuf,
     },
-    /// What a crashed worker left.
+    /// Cleaning up after a crashed worker failed.
     #[error("what an earlier worker left behind can't be cleaned up")]
-    CleanUp(#[source] cleanup::Error),
-    /// A thread, a runtime or a signal handler.
+    CleanUp(#[source] cleanup::CleanupError),
+    /// A thread, a runtime or a signal handler can't be started.
     #[error("can't start {what}")]
     Runtime {
-        /// The thread, runtime or handler that was to be started.
+        /// What was to be started.
         what: &'static str,
-        /// The system's own error.
+        /// The system's error.
         source: io::Error,
     },
     /// The coordinator can't be reached, or was silent for too long.
@@ -103,45 +103,45 @@ pub enum AgentError {
         after.as_millis()
     )]
     Lost {
-        /// The address of the coordinator.
+        /// Address of the coordinator.
         address: String,
-        /// For how long.
+        /// Time since its last message.
         after: Duration,
-        /// What was tried last, and what came of it.
+        /// Result of the last attempt to reach it.
         why: String,
     },
-    /// The coordinator and this worker do not understand each other.
+    /// The coordinator and this worker don't understand each other.
     #[error("the coordinator sent {what}; use the same version of dormouse on both sides")]
     Protocol {
-        /// The part of its message that makes no sense here.
+        /// The part of a message that makes no sense here.
         what: String,
     },
-    /// A program to be measured does not run here.
+    /// A program that is to be measured doesn't run here.
     #[error("the program `{program}` can't be measured: {why}")]
     Measure {
-        /// The arguments of the program, joined by spaces.
+        /// Arguments of the program, joined by spaces.
         program: String,
         /// What went wrong, with its causes.
         why: String,
     },
-    /// The owner of a VM has panicked.
+    /// The owner of a VM has panicked: a bug.
     #[error("a bug in the worker: {what}; everything is cleaned up")]
     Bug {
-        /// What the panic said.
+        /// Message of the panic.
         what: String,
     },
-    /// Something is left that should be gone.
+    /// Something is left that should have been removed.
     #[error("not everything could be cleaned up; starting a worker with {} again cleans up the rest", root.display())]
     Left {
         /// The worker's directory.
         root: PathBuf,
         /// What is in the way.
-        source: cgroup::Error,
+        source: cgroup::CgroupError,
     },
 }
 
 impl AgentError {
-    /// Whether what the worker was told must change, not the system be mended.
+    /// Returns whether the worker's configuration must be changed, rather than the system be repaired.
     #[must_use]
     pub const fn is_bad_input(&self) -> bool {
         matches!(self, Self::Address { .. } | Self::Secret { .. } | Self::Refused { .. })

@@ -11,186 +11,189 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// What a VM is up to.
+/// Tracks whether a VM runs, freezes or is destroyed, for work on it that is done in other tasks and threads.
 #[derive(Debug)]
-pub struct Gate {
-    state: watch::Sender<State>,
-    /// The VM is destroyed.
+pub struct VmGate {
+    state: watch::Sender<GateState>,
+    /// Cancelled when the VM is destroyed.
     end: CancellationToken,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct State {
-    /// Since when it is frozen, or about to be.
+struct GateState {
+    /// When it was frozen or told to freeze; `None`: it runs.
     shut: Option<Instant>,
     was_shut: Duration,
     births: u32,
     dumps: u32,
 }
 
-impl State {
-    fn frozen(&self) -> Duration {
+impl GateState {
+    fn frozen_time(&self) -> Duration {
         self.was_shut + self.shut.map_or(Duration::ZERO, |since| since.elapsed())
     }
 
-    fn count(&mut self, work: Work) -> &mut u32 {
+    fn count_of(&mut self, work: GateWork) -> &mut u32 {
         match work {
-            Work::Birth => &mut self.births,
-            Work::Dump => &mut self.dumps,
+            GateWork::Birth => &mut self.births,
+            GateWork::Dump => &mut self.dumps,
         }
     }
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Work {
+enum GateWork {
     Birth,
     Dump,
 }
 
-impl Gate {
+impl VmGate {
     pub(crate) fn new() -> Arc<Self> {
         Arc::new(Self { state: watch::Sender::default(), end: CancellationToken::new() })
     }
 
-    /// The VM is to freeze: from now on no task is brought to life and no dump begins.
-    pub(crate) fn shut(&self) {
+    /// Closes the gate, as the VM is to freeze: from now on no process starts and no dump begins.
+    pub(crate) fn shut_gate(&self) {
         self.state.send_modify(|state| {
             state.shut.get_or_insert_with(Instant::now);
         });
     }
 
-    /// The VM has thawed.
+    /// Opens the gate, as the VM has thawed.
     pub(crate) fn open(&self) {
         self.state.send_modify(|state| {
-            state.was_shut = state.frozen();
+            state.was_shut = state.frozen_time();
             state.shut = None;
         });
     }
 
-    /// The VM is to go: all that is being done to it is given up.
-    pub(crate) fn end(&self) {
+    /// Ends all work on the VM, which is destroyed.
+    pub(crate) fn end_vm(&self) {
         self.end.cancel();
         self.open();
     }
 
-    /// CRIU holds one of its tasks.
+    /// Returns whether CRIU holds one of its tasks.
     pub(crate) fn is_held(&self) -> bool {
         self.state.borrow().dumps > 0
     }
 
-    /// Processes may still come to life.
+    /// Returns whether processes may still start.
     pub(crate) fn has_births(&self) -> bool {
         self.state.borrow().births > 0
     }
 
-    /// Waits until no process can come to life any more.
+    /// Waits until no process can start any more.
     pub(crate) async fn births_over(&self) {
         // The sender is here.
         let _ = self.state.subscribe().wait_for(|state| state.births == 0).await;
     }
 
-    /// For CRIU to take hold of a task; `None` where the VM is to freeze or to go.
-    pub fn dump(self: &Arc<Self>) -> Option<Inside> {
-        self.enter(Work::Dump)
+    /// Begins a dump by CRIU; `None` if the VM is to freeze or is destroyed.
+    pub fn enter_dump(self: &Arc<Self>) -> Option<GatedWork> {
+        self.enter_work(GateWork::Dump)
     }
 
-    /// For a launch, which may be given up by itself, too.
-    pub(crate) fn pass(self: &Arc<Self>) -> Pass {
-        Pass { gate: Arc::clone(self), revoked: self.end.child_token() }
+    /// Makes the pass of a launch, which can be revoked.
+    pub(crate) fn make_pass(self: &Arc<Self>) -> LaunchPass {
+        LaunchPass { gate: Arc::clone(self), revoked: self.end.child_token() }
     }
 
-    fn enter(self: &Arc<Self>, work: Work) -> Option<Inside> {
+    fn enter_work(self: &Arc<Self>, work: GateWork) -> Option<GatedWork> {
         let entered = self.state.send_if_modified(|state| {
             let may = state.shut.is_none() && !self.end.is_cancelled();
-            *state.count(work) += u32::from(may);
+            *state.count_of(work) += u32::from(may);
             may
         });
-        entered.then(|| Inside { gate: Arc::clone(self), work })
+        entered.then(|| GatedWork { gate: Arc::clone(self), work })
     }
 }
 
-/// While it lives, work is under way on a VM.
+/// Work under way on a VM, which ends when dropped.
 #[derive(Debug)]
-pub struct Inside {
-    gate: Arc<Gate>,
-    work: Work,
+pub struct GatedWork {
+    gate: Arc<VmGate>,
+    work: GateWork,
 }
 
-impl Drop for Inside {
+impl Drop for GatedWork {
     fn drop(&mut self) {
-        self.gate.state.send_modify(|state| *state.count(self.work) -= 1);
+        self.gate.state.send_modify(|state| *state.count_of(self.work) -= 1);
     }
 }
 
-/// A launch is no longer wanted.
+/// Error of a launch that was revoked.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("it is no longer wanted")]
-pub struct Revoked;
+pub struct RevokedLaunch;
 
-/// What a launch is allowed by its VM.
+/// Permission for a launch on a VM.
 #[derive(Clone, Debug)]
-pub struct Pass {
-    gate: Arc<Gate>,
+pub struct LaunchPass {
+    gate: Arc<VmGate>,
     revoked: CancellationToken,
 }
 
-impl Pass {
-    /// The launch is no longer wanted: whatever it still brings to life it kills.
-    pub(crate) fn revoke(&self) {
+impl LaunchPass {
+    /// Revokes the launch: any process that it still starts is killed.
+    pub(crate) fn revoke_launch(&self) {
         self.revoked.cancel();
     }
 
-    /// Whether the launch is still wanted.
-    pub fn check(&self) -> Result<(), Revoked> {
-        if self.revoked.is_cancelled() { Err(Revoked) } else { Ok(()) }
+    /// Checks that the launch isn't revoked.
+    pub fn check_wanted(&self) -> Result<(), RevokedLaunch> {
+        if self.revoked.is_cancelled() { Err(RevokedLaunch) } else { Ok(()) }
     }
 
-    /// What comes of `work`, unless the launch is given up before.
-    pub async fn unless_revoked<T>(&self, work: impl Future<Output = T>) -> Result<T, Revoked> {
-        self.revoked.run_until_cancelled(work).await.ok_or(Revoked)
+    /// Waits for `work`, unless the launch is revoked first.
+    pub async fn unless_revoked<T>(
+        &self,
+        work: impl Future<Output = T>,
+    ) -> Result<T, RevokedLaunch> {
+        self.revoked.run_until_cancelled(work).await.ok_or(RevokedLaunch)
     }
 
-    /// Waits until the VM is not frozen.
-    pub async fn thawed(&self) -> Result<(), Revoked> {
+    /// Waits until the VM isn't frozen.
+    pub async fn wait_thawed(&self) -> Result<(), RevokedLaunch> {
         let mut state = self.gate.state.subscribe();
         let _ = self.unless_revoked(state.wait_for(|state| state.shut.is_none())).await?;
-        self.check()
+        self.check_wanted()
     }
 
     /// Waits until the VM freezes.
-    pub async fn frozen(&self) {
+    pub async fn wait_frozen(&self) {
         let _ = self.gate.state.subscribe().wait_for(|state| state.shut.is_some()).await;
     }
 
-    /// For a process to be brought to life; `None` where that is not to be now.
-    pub fn birth(&self) -> Option<Inside> {
-        self.check().ok()?;
-        self.gate.enter(Work::Birth)
+    /// Begins the start of a process; `None` if the VM is to freeze or is destroyed.
+    pub fn enter_birth(&self) -> Option<GatedWork> {
+        self.check_wanted().ok()?;
+        self.gate.enter_work(GateWork::Birth)
     }
 
-    /// Counts from now on.
-    pub(crate) fn stopwatch(&self) -> Stopwatch<'_> {
-        let frozen = self.gate.state.borrow().frozen();
+    /// Starts a stopwatch.
+    pub(crate) fn start_stopwatch(&self) -> Stopwatch<'_> {
+        let frozen = self.gate.state.borrow().frozen_time();
         Stopwatch { gate: &self.gate, begun: Instant::now(), frozen }
     }
 }
 
-/// Time in which a VM was not frozen.
+/// Stopwatch that counts only time in which a VM isn't frozen.
 #[derive(Debug)]
 pub(crate) struct Stopwatch<'a> {
-    gate: &'a Gate,
+    gate: &'a VmGate,
     begun: Instant,
     frozen: Duration,
 }
 
 impl Stopwatch<'_> {
     pub(crate) fn elapsed(&self) -> Duration {
-        self.begun.elapsed().saturating_sub(self.stood())
+        self.begun.elapsed().saturating_sub(self.frozen_meanwhile())
     }
 
-    /// The time for which the VM was frozen meanwhile.
-    pub(crate) fn stood(&self) -> Duration {
-        self.gate.state.borrow().frozen().saturating_sub(self.frozen)
+    /// Returns the time for which the VM was frozen since the start.
+    pub(crate) fn frozen_meanwhile(&self) -> Duration {
+        self.gate.state.borrow().frozen_time().saturating_sub(self.frozen)
     }
 }
 
@@ -201,50 +204,50 @@ mod tests {
 
     #[test]
     fn nothing_begins_on_a_vm_that_freezes_or_goes() {
-        let gate = Gate::new();
-        let pass = gate.pass();
-        let dump = gate.dump().unwrap();
-        let birth = pass.birth().unwrap();
-        gate.shut();
-        assert!(gate.dump().is_none() && pass.birth().is_none());
+        let gate = VmGate::new();
+        let pass = gate.make_pass();
+        let dump = gate.enter_dump().unwrap();
+        let birth = pass.enter_birth().unwrap();
+        gate.shut_gate();
+        assert!(gate.enter_dump().is_none() && pass.enter_birth().is_none());
         assert!(gate.is_held() && gate.has_births());
         drop((dump, birth));
         assert!(!gate.is_held() && !gate.has_births());
         gate.open();
-        assert!(gate.dump().is_some() && pass.birth().is_some());
-        pass.revoke();
-        assert!(pass.birth().is_none() && gate.pass().birth().is_some());
-        gate.end();
-        assert!(gate.dump().is_none() && gate.pass().birth().is_none());
+        assert!(gate.enter_dump().is_some() && pass.enter_birth().is_some());
+        pass.revoke_launch();
+        assert!(pass.enter_birth().is_none() && gate.make_pass().enter_birth().is_some());
+        gate.end_vm();
+        assert!(gate.enter_dump().is_none() && gate.make_pass().enter_birth().is_none());
     }
 
     #[test]
     fn frozen_time_does_not_count() {
-        let gate = Gate::new();
-        let pass = gate.pass();
-        let watch = pass.stopwatch();
-        gate.shut();
+        let gate = VmGate::new();
+        let pass = gate.make_pass();
+        let watch = pass.start_stopwatch();
+        gate.shut_gate();
         std::thread::sleep(Duration::from_millis(30));
         gate.open();
-        assert!(watch.stood() >= Duration::from_millis(30));
-        assert!(watch.elapsed() < watch.stood(), "{watch:?}");
-        assert_eq!(pass.stopwatch().stood(), Duration::ZERO);
+        assert!(watch.frozen_meanwhile() >= Duration::from_millis(30));
+        assert!(watch.elapsed() < watch.frozen_meanwhile(), "{watch:?}");
+        assert_eq!(pass.start_stopwatch().frozen_meanwhile(), Duration::ZERO);
     }
 
     #[tokio::test]
     async fn who_waits_hears_of_the_thaw_and_of_the_end() {
-        let gate = Gate::new();
-        let pass = gate.pass();
-        gate.shut();
+        let gate = VmGate::new();
+        let pass = gate.make_pass();
+        gate.shut_gate();
         let waiting = tokio::spawn({
             let pass = pass.clone();
-            async move { pass.thawed().await.is_ok() }
+            async move { pass.wait_thawed().await.is_ok() }
         });
         gate.open();
         assert!(waiting.await.unwrap());
-        gate.shut();
-        let waiting = tokio::spawn(async move { pass.thawed().await.is_ok() });
-        gate.end();
+        gate.shut_gate();
+        let waiting = tokio::spawn(async move { pass.wait_thawed().await.is_ok() });
+        gate.end_vm();
         assert!(!waiting.await.unwrap());
         gate.births_over().await;
     }

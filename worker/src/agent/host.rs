@@ -12,77 +12,77 @@ use tokio::sync::{Semaphore, mpsc};
 use tonic::transport::Channel;
 
 use super::{
-    Prepared, available_millicores, bounds,
-    cores::Cores,
+    PreparedWorker, available_millicores, bounds,
+    cores::HostCores,
     machine::{HostBackend, LifeContext},
     own,
-    places::Places,
-    report::explain,
-    threads::Deletions,
-    transfer::Transfers,
+    places::AttemptPlaces,
+    report::explain_error,
+    threads::DeletionQueue,
+    transfer::WorkerTransfers,
 };
 use crate::{
     checkpointer::Checkpointer,
-    contents::Cache,
-    store::{ImageKey, Store},
+    contents::ContentCache,
+    store::{ImageKey, LocalCheckpoints},
     workspace::{self, TaskName, Workspace},
 };
 
-/// The longest things may take before they count as failed.
+/// Time limits after which steps count as failed.
 pub(crate) mod limit {
     use std::time::Duration;
 
-    /// A program's birth up to its first own instruction.
+    /// For starting a program, up to its first own instruction.
     pub(crate) const BIRTH: Duration = Duration::from_secs(10);
-    /// The dump of a task without memory: see [`Checkpointer`](crate::checkpointer::Checkpointer).
+    /// For the dump of a task without memory: see [`Checkpointer`](crate::checkpointer::Checkpointer).
     pub(crate) const DUMP: Duration = Duration::from_secs(30);
-    /// As for a dump.
+    /// For the restore of a task without memory.
     pub(crate) const RESTORE: Duration = Duration::from_secs(30);
     pub(crate) const FREEZE: Duration = Duration::from_secs(10);
     pub(crate) const KILL: Duration = Duration::from_secs(10);
-    /// One repetition of a program to be measured.
+    /// For one repetition of a measured program.
     pub(crate) const MEASURE: Duration = Duration::from_secs(600);
 }
 
-/// What all VMs of one life share.
+/// State that all VMs of one life of a worker share.
 #[derive(Debug)]
-pub(crate) struct Host {
-    pub(crate) prepared: Arc<Prepared>,
-    /// The store of checkpoints, sealed by the run's key.
-    store: Store,
+pub(crate) struct LifeHost {
+    pub(crate) prepared: Arc<PreparedWorker>,
+    /// Store of checkpoints, sealed with the run's key.
+    store: LocalCheckpoints,
     pub(crate) checkpointer: Option<Checkpointer>,
     pub(crate) run: String,
-    /// The cores that the worker offers, in thousandths.
+    /// Cores that the worker offers, in thousandths.
     pub(crate) millicores: u32,
     pub(crate) speedup: Speedup,
-    /// A checkpoint stands still for as long as modelled.
+    /// True if a task stands still at a checkpoint for as long as modelled.
     pub(crate) hold_checkpoints: bool,
-    pub(crate) places: Arc<Places>,
-    pub(crate) deletions: Deletions,
-    pub(crate) cores: Arc<Cores>,
-    /// As many dumps and restores at once as there are cores: CRIU computes all the time.
+    pub(crate) places: Arc<AttemptPlaces>,
+    pub(crate) deletions: DeletionQueue,
+    pub(crate) cores: Arc<HostCores>,
+    /// Permits for dumps and restores, one for each core, as CRIU computes all the time.
     pub(crate) criu: Arc<Semaphore>,
-    /// The transfers of checkpoints to the coordinator and from it.
-    pub(crate) transfers: Transfers,
-    /// The time between two ticks of the kernel's clock: a quota that is used up is noticed by then.
+    /// Transfers of checkpoints to and from the coordinator.
+    pub(crate) transfers: WorkerTransfers,
+    /// Time between two ticks of the kernel's clock, within which an exhausted quota is noticed.
     pub(crate) tick: Duration,
     reports: mpsc::UnboundedSender<Report>,
 }
 
-/// The time between two ticks of the kernel's clock: the resolution of the clock that is read off it.
-pub(crate) fn tick() -> Duration {
+/// Returns the time between two ticks of the kernel's clock, which is the resolution of its coarse clock.
+pub(crate) fn clock_tick() -> Duration {
     const SLOWEST: Duration = Duration::from_millis(10);
     clock_getres(ClockId::CLOCK_MONOTONIC_COARSE).map_or(SLOWEST, Duration::from)
 }
 
-/// The cores that this worker may use, a part of one counted as one.
-fn cores() -> usize {
+/// Returns the number of cores that this worker may use, a part of one counted as one.
+fn usable_cores() -> usize {
     usize::try_from(available_millicores().div_ceil(1000)).unwrap_or(1).max(1)
 }
 
-impl Host {
+impl LifeHost {
     pub(crate) fn new(
-        prepared: &Arc<Prepared>,
+        prepared: &Arc<PreparedWorker>,
         (welcome, speedup): (&Welcome, Speedup),
         coordinator: Channel,
         reports: mpsc::UnboundedSender<Report>,
@@ -99,18 +99,18 @@ impl Host {
         };
         Self {
             prepared: Arc::clone(prepared),
-            checkpointer: prepared.checkpointer(&store),
+            checkpointer: prepared.make_checkpointer(&store),
             store,
             run: welcome.run.clone(),
             millicores: prepared.millicores,
             speedup,
             hold_checkpoints: welcome.hold_checkpoints,
             places: Arc::default(),
-            deletions: Deletions::new(),
-            cores: Arc::new(Cores::of_this_process()),
-            criu: Arc::new(Semaphore::new(cores())),
-            transfers: Transfers::new(coordinator, welcome.protocol >= PACKED_CHUNKS),
-            tick: tick(),
+            deletions: DeletionQueue::new(),
+            cores: Arc::new(HostCores::of_this_process()),
+            criu: Arc::new(Semaphore::new(usable_cores())),
+            transfers: WorkerTransfers::new(coordinator, welcome.protocol >= PACKED_CHUNKS),
+            tick: clock_tick(),
             reports,
         }
     }
@@ -119,21 +119,21 @@ impl Host {
         &self.prepared.workspace
     }
 
-    pub(crate) fn store(&self) -> &Store {
+    pub(crate) fn store(&self) -> &LocalCheckpoints {
         &self.store
     }
 
-    /// Whether checkpoints of the task of an order can be had here: those of memory need CRIU.
-    pub(crate) fn keeps(&self, order: &StartTask) -> bool {
+    /// Returns whether checkpoints of an order's task can be restored here; those of memory need CRIU.
+    pub(crate) fn keeps_checkpoints(&self, order: &StartTask) -> bool {
         self.checkpointer.is_some() || !own::is_saved_by_criu(order)
     }
 
-    /// The contents of files with which tasks begin.
-    pub(crate) fn contents(&self) -> &Cache {
+    /// Returns the contents of tasks' input files.
+    pub(crate) fn contents(&self) -> &ContentCache {
         &self.prepared.contents
     }
 
-    pub(crate) fn program(&self) -> PathBuf {
+    pub(crate) fn task_program(&self) -> PathBuf {
         self.prepared.program.clone()
     }
 
@@ -141,29 +141,32 @@ impl Host {
         TaskName::new(self.run.clone(), task.get().to_string())
     }
 
-    /// Takes away what an attempt that is over had on the disk: its directory and, unless they
-    /// are kept for the next one, its checkpoints.
-    pub(crate) fn release(&self, name: &TaskName, key: (TaskId, Attempt), keeps: bool) {
+    /// Removes the files of an attempt that has ended: its directory and, unless they are kept for the next attempt,
+    /// its checkpoints.
+    pub(crate) fn release_attempt(&self, name: &TaskName, key: (TaskId, Attempt), keeps: bool) {
         let (places, prepared) = (Arc::clone(&self.places), Arc::clone(&self.prepared));
         let name = name.clone();
-        self.deletions.add(move || {
-            places.release(&prepared.workspace, &name, key, || {
+        self.deletions.add_deletion(move || {
+            places.release_directory(&prepared.workspace, &name, key, || {
                 if !keeps && let Err(error) = prepared.store.remove_task(&name) {
                     // Removed at the end of the run at the latest.
-                    tracing::warn!(why = explain(&error), "checkpoints of {name} can't be removed");
+                    tracing::warn!(
+                        why = explain_error(&error),
+                        "checkpoints of {name} can't be removed"
+                    );
                 }
             });
         });
     }
 
-    /// Hands a report to the session.
-    pub(crate) fn report(&self, report: Report) {
+    /// Sends a report to the coordinator by the session.
+    pub(crate) fn send_report(&self, report: Report) {
         // The session ends before the VMs only when nobody wants reports any more.
-        let _ = self.reports.send(bounds::shorten(report));
+        let _ = self.reports.send(bounds::shorten_report(report));
     }
 
-    /// What the owners of its VMs share.
-    pub(crate) fn context(self: &Arc<Self>) -> LifeContext {
+    /// Makes the context that the owners of its VMs share.
+    pub(crate) fn owner_context(self: &Arc<Self>) -> LifeContext {
         LifeContext {
             run: self.run.clone(),
             millicores: self.millicores,

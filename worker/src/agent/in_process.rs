@@ -2,24 +2,28 @@
 //! The simulator builds workers of them whose machines are state in memory.
 
 pub use super::{
-    cores::Cores,
-    faults::{Dialler, Dialling, Link, Network},
-    gate::{Gate, Inside, Pass, Revoked},
-    launch::{Birth, plan_launch},
-    life::{End, Machines, go_on, refused, speedup_of, welcomed},
+    cores::HostCores,
+    faults::{DialledLink, Dialling, HostDialler, WorkerNetwork},
+    gate::{GatedWork, LaunchPass, RevokedLaunch, VmGate},
+    launch::{TaskBirth, plan_launch},
+    life::{LifeEnd, LifeMachines, go_on, refuse_start, speedup_of, wait_welcome},
     machine::{
         Born, BoxedFuture, CheckpointUpload, JobDump, JobLeave, LaunchFuture, LaunchPlan,
         LaunchSteps, LaunchWay, LifeContext, MachineBackend, OwnKeep, ProgramNotice, ProgressPage,
         QuotaLift, TakenCheckpoint, TaskDump, TaskLaunch, TaskProcess, VmMachine, launch_program,
     },
-    own::Kept,
-    run::Absences,
-    session::{Credentials, Dial, DialError, Heard, Remote, Transport, keep},
+    own::KeptOutputs,
+    run::RejoinPauses,
+    session::{
+        DialError, DialTarget, GrpcTransport, SessionEvent, SessionTransport, WorkerCredentials,
+        keep_session,
+    },
     snapshot::SnapshotError,
     transfer::{
-        FetchError, NotSent, Stuck, compare_stored, fetch_until_answered, send_until_answered,
+        FetchError, NotSent, StuckTransfer, compare_stored, fetch_until_answered,
+        send_until_answered,
     },
     verdict::CpuTime,
-    vm::{Ask, CommandStamp, JobBirth, JobOrder, JobRank, Leaving, RankTime},
-    vms::{Vms, VmsMsg},
+    vm::{CommandStamp, JobBirth, JobDeparture, JobOrder, JobRank, RankTime, VmCommand},
+    vms::{VmSupervisor, VmsMsg},
 };

@@ -8,83 +8,86 @@ use dormouse_tasks::{
     supervisor,
 };
 use dormouse_units::Ppm;
-use dormouse_vm::life::LaunchError;
+use dormouse_vm::life::LaunchFailure;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use tokio::time::Instant;
 use tokio::{sync::Semaphore, task::spawn_blocking};
 
 use super::{
     bounds,
-    gate::{Gate, Inside, Pass},
-    host::{Host, limit},
+    gate::{GatedWork, LaunchPass, VmGate},
+    host::{LifeHost, limit},
     machine::{
         Born, BoxedFuture, LaunchFuture, LaunchPlan, LaunchSteps, LaunchWay, ProgressPage,
         TaskProcess, launch_program,
     },
     own,
-    report::{explain, key},
+    report::{attempt_key, explain_error},
     snapshot::go_on_with_clock,
     transfer::FetchError,
 };
 use crate::{
-    cgroup::{self, Slot},
+    cgroup::{self, TierSlot},
     checkpointer,
     criu::RestoreMoment,
-    process::{Ended, Program, Task, await_stop, resume_all},
-    store::{DIRECTORY, Expected},
+    process::{ChildProcess, ProcessEnd, ProgramCommand, await_stop, resume_all},
+    store::{DIRECTORY, ExpectedCheckpoint},
     workspace::TaskName,
 };
 
-/// File names in a task's directory.
+/// Name of the progress page in a task's directory.
 pub(crate) const PROGRESS: &str = "progress";
 pub(crate) const RESULT: &str = "result.json";
 
-/// The place where a task is to live.
+/// Slot of a VM in which a task is started.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
-    pub(crate) groups: Arc<cgroup::Vm>,
-    pub(crate) gate: Arc<Gate>,
+pub(crate) struct TaskPlace {
+    pub(crate) groups: Arc<cgroup::VmGroups>,
+    pub(crate) gate: Arc<VmGate>,
     pub(crate) cpu: u32,
-    pub(crate) slot: Slot,
+    pub(crate) slot: TierSlot,
 }
 
-/// A task that has come to life.
+/// A task that was started or restored.
 #[derive(Debug)]
-pub struct Birth {
-    /// The task's process.
+pub struct TaskBirth {
+    /// Process of the task.
     pub process: Arc<dyn TaskProcess>,
-    /// The page on which it says how far it is; `None` for programs that say nothing.
+    /// Page on which the task reports its progress; `None` for programs that don't.
     pub page: Option<Arc<dyn ProgressPage>>,
-    /// What of its work counts: what its checkpoint was due to hold.
+    /// Part of its work that counts as done: what its checkpoint was due to hold.
     pub done_ppm: u32,
-    /// What of its work it had done before its first own instruction.
+    /// Part of its work that was done before its first own instruction.
     pub came_with: Ppm,
-    /// CPU time of its slot before it, in nanoseconds.
+    /// CPU time charged to its slot before it, in nanoseconds.
     pub base_ns: u64,
-    /// CPU time of its slot before its first own instruction.
+    /// CPU time charged to its slot before its first own instruction, in nanoseconds.
     pub born_ns: u64,
-    /// The time at which its first own instruction was seen.
+    /// When its first own instruction was seen.
     pub at: Instant,
-    /// The time at which the inputs of a program of the user's own were in its directory, where it waited for them.
+    /// When the inputs of a user's own program were in its directory, if it waited for them.
     pub inputs_at: Option<Instant>,
-    /// How it ended, where that was so soon that it need not be watched.
-    pub ended: Option<Ended>,
-    /// What the kernel says of a restored program otherwise than before, a sentence each; `None`: it was not compared.
+    /// How it ended, if that was so soon that it need not be watched.
+    pub ended: Option<ProcessEnd>,
+    /// Sentences on what the kernel reports differently about a restored program; `None`: it wasn't compared.
     pub changes: Option<Vec<String>>,
 }
 
-/// The time for which the end of a program that does nothing is waited for on the spot.
+/// Time for which the end of a program that does nothing is waited for on the spot.
 const AT_ONCE: Duration = Duration::from_millis(20);
 
-/// Starts or restores the task; what went wrong, in words, otherwise. Nothing runs then.
-pub(crate) async fn launch(
-    host: Arc<Host>,
-    place: Place,
-    pass: Pass,
+/// Starts or restores a task; the error says in words what went wrong, and no process is left then.
+///
+/// If the VM freezes meanwhile, the launch continues at the thaw, and steps that failed because of the freeze are
+/// repeated. A checkpoint is fetched in any case, as that is done by the worker and not by the VM.
+pub(crate) async fn launch_task(
+    host: Arc<LifeHost>,
+    place: TaskPlace,
+    pass: LaunchPass,
     name: TaskName,
     order: StartTask,
-) -> Result<Birth, LaunchError> {
-    let plan = plan_launch(&order, host.keeps(&order));
+) -> Result<TaskBirth, LaunchFailure> {
+    let plan = plan_launch(&order, host.keeps_checkpoints(&order));
     launch_program(&TaskSteps { host, place, name, order }, &pass, plan).await
 }
 
@@ -109,17 +112,17 @@ pub fn plan_launch(order: &StartTask, keeps: bool) -> LaunchPlan {
 /// A launch of a task of one process.
 #[derive(Clone, Debug)]
 struct TaskSteps {
-    host: Arc<Host>,
-    place: Place,
+    host: Arc<LifeHost>,
+    place: TaskPlace,
     name: TaskName,
     order: StartTask,
 }
 
 impl TaskSteps {
-    fn begin(&self, way: LaunchWay, pass: &Pass) -> Result<Born<Birth>, String> {
+    fn begin(&self, way: LaunchWay, pass: &LaunchPass) -> Result<Born<TaskBirth>, String> {
         let Self { host, place, name, order } = self;
         match way {
-            LaunchWay::Restored => restore(host, place, pass, name, order),
+            LaunchWay::Restored => restore_task(host, place, pass, name, order),
             LaunchWay::FromScratch => from_scratch(host, place, pass, name, order).map(Born::Alive),
             LaunchWay::Silent => without_words(host, place, order).map(Born::Alive),
             LaunchWay::Own => {
@@ -136,7 +139,7 @@ impl TaskSteps {
 }
 
 impl LaunchSteps for TaskSteps {
-    type Alive = Birth;
+    type Alive = TaskBirth;
 
     fn name(&self) -> String {
         self.name.to_string()
@@ -146,7 +149,7 @@ impl LaunchSteps for TaskSteps {
         Arc::clone(&self.host.criu)
     }
 
-    fn bring_inputs<'a>(&'a self, pass: &'a Pass) -> LaunchFuture<'a, Result<(), String>> {
+    fn bring_inputs<'a>(&'a self, pass: &'a LaunchPass) -> LaunchFuture<'a, Result<(), String>> {
         Box::pin(own::bring_inputs(&self.host, pass, &self.order))
     }
 
@@ -156,7 +159,7 @@ impl LaunchSteps for TaskSteps {
 
     fn fetch_checkpoint<'a>(
         &'a self,
-        pass: &'a Pass,
+        pass: &'a LaunchPass,
         number: u32,
         attempts: RangeInclusive<u32>,
     ) -> LaunchFuture<'a, Result<(), FetchError>> {
@@ -166,9 +169,9 @@ impl LaunchSteps for TaskSteps {
     fn bring_to_life(
         &self,
         way: LaunchWay,
-        pass: &Pass,
-        inside: Inside,
-    ) -> BoxedFuture<Result<Born<Birth>, String>> {
+        pass: &LaunchPass,
+        inside: GatedWork,
+    ) -> BoxedFuture<Result<Born<TaskBirth>, String>> {
         let (steps, pass) = (self.clone(), pass.clone());
         in_a_thread(inside, move || steps.begin(way, &pass))
     }
@@ -180,93 +183,92 @@ fn no_image<T>() -> Born<T> {
 
 /// Does in a thread what brings a process to life, for as long as it takes.
 pub(crate) fn in_a_thread<T: Send + 'static>(
-    inside: Inside,
+    inside: GatedWork,
     work: impl FnOnce() -> Result<T, String> + Send + 'static,
 ) -> BoxedFuture<Result<T, String>> {
-    Box::pin(blocking(move || {
+    Box::pin(run_blocking(move || {
         let born = work();
         drop(inside);
         born
     }))
 }
 
-/// Gives the task's directory to the attempt of an order; whether the checkpoint that the coordinator has is here.
+/// Fetches the newest intact checkpoint, unless it is here.
 pub(crate) async fn claim_checkpoint(
-    host: &Arc<Host>,
+    host: &Arc<LifeHost>,
     name: &TaskName,
     order: &StartTask,
     from: Kept,
 ) -> Result<bool, String> {
     let (host, name, order) = (Arc::clone(host), name.clone(), order.clone());
     let newest = (u64::from(from.checkpoint), from.attempt);
-    blocking(move || {
-        claim(&host, &name, &order)?;
+    run_blocking(move || {
+        claim_directory(&host, &name, &order)?;
         is_sound(&host, &name, newest)
     })
     .await
 }
 
-/// Whether the local copy of a checkpoint, taken by this attempt, can be used. Newer ones, of
-/// which the coordinator does not know, are from a future that did not happen, and so is one of
-/// this number that another attempt took.
-fn is_sound(host: &Host, name: &TaskName, (newest, by): (u64, u32)) -> Result<bool, String> {
-    host.store().remove_newer(name, newest).map_err(|e| explain(&e))?;
-    if !host.store().complete(name).map_err(|e| explain(&e))?.contains(&newest) {
+/// Returns whether the local copy of a checkpoint, taken by this attempt, can be used. Newer copies unknown to the
+/// coordinator belong to a history that was given up, and so does one of this number by another attempt.
+fn is_sound(host: &LifeHost, name: &TaskName, (newest, by): (u64, u32)) -> Result<bool, String> {
+    host.store().remove_newer(name, newest).map_err(|e| explain_error(&e))?;
+    if !host.store().complete_numbers(name).map_err(|e| explain_error(&e))?.contains(&newest) {
         return Ok(false);
     }
-    let loaded = host.store().load(name, newest);
+    let loaded = host.store().load_checkpoint(name, newest);
     if loaded.as_ref().is_ok_and(|checkpoint| checkpoint.manifest().progress.attempt != by) {
-        host.store().remove_newer(name, newest.saturating_sub(1)).map_err(|e| explain(&e))?;
+        host.store().remove_newer(name, newest.saturating_sub(1)).map_err(|e| explain_error(&e))?;
         return Ok(false);
     }
-    let verified = loaded.and_then(|checkpoint| checkpoint.verify());
+    let verified = loaded.and_then(|checkpoint| checkpoint.verify_files());
     if let Err(error) = &verified {
-        tracing::warn!(why = explain(error), task = %name, newest, "a local checkpoint is damaged");
+        tracing::warn!(why = explain_error(error), task = %name, newest, "a local checkpoint is damaged");
     }
     Ok(verified.is_ok())
 }
 
-/// Fetches a checkpoint of a task that one of these attempts has taken.
+/// Fetches the newest intact checkpoint of the coordinator. It is no error if there is none.
 pub(crate) async fn fetch_checkpoint(
-    host: &Host,
-    pass: &Pass,
+    host: &LifeHost,
+    pass: &LaunchPass,
     (name, order): (&TaskName, &StartTask),
     (number, attempts): (u32, RangeInclusive<u32>),
 ) -> Result<(), FetchError> {
-    let (run, (task, _), attempt) = (host.run.clone(), key(order.task), *attempts.end());
+    let (run, (task, _), attempt) = (host.run.clone(), attempt_key(order.task), *attempts.end());
     let reference = CheckpointRef { run, task: task.get(), checkpoint: number, attempt };
-    let expected = Expected {
+    let expected = ExpectedCheckpoint {
         task: name.clone(),
         sequence: u64::from(number),
         attempts,
         program: program_of(order),
         bytes: bounds::image_bytes(order),
     };
-    host.transfers.fetch(host.store(), pass, reference, &expected).await
+    host.transfers.fetch_checkpoint(host.store(), pass, reference, &expected).await
 }
 
-fn restore(
-    host: &Host,
-    place: &Place,
-    pass: &Pass,
+fn restore_task(
+    host: &LifeHost,
+    place: &TaskPlace,
+    pass: &LaunchPass,
     name: &TaskName,
     order: &StartTask,
-) -> Result<Born<Birth>, String> {
+) -> Result<Born<TaskBirth>, String> {
     let Some(checkpointer) = &host.checkpointer else { return Ok(no_image()) };
-    claim(host, name, order)?;
+    claim_directory(host, name, order)?;
     if let Some(own) = &order.own {
-        host.workspace().bound_task(name, own.directory_bytes).map_err(|e| explain(&e))?;
+        host.workspace().bound_task(name, own.directory_bytes).map_err(|e| explain_error(&e))?;
     }
-    let Place { groups, cpu, slot, .. } = place;
-    let before = base(place)?;
+    let TaskPlace { groups, cpu, slot, .. } = place;
+    let before = charged_base(place)?;
     // It comes to life standing still, and gets there late under its quota.
-    let lifted = groups.lift_quota(*cpu, *slot).map_err(|e| explain(&e))?;
+    let lifted = groups.lift_quota(*cpu, *slot).map_err(|e| explain_error(&e))?;
     let mut begun_ns = None;
     let mut wanted = |moment| {
         match moment {
-            RestoreMoment::Made => pass.check()?,
+            RestoreMoment::Made => pass.check_wanted()?,
             // A program of the user's own runs from here on.
-            RestoreMoment::Runs => begun_ns = Some(base(place)?),
+            RestoreMoment::Runs => begun_ns = Some(charged_base(place)?),
         }
         Ok(())
     };
@@ -274,8 +276,8 @@ fn restore(
         checkpointer.restore_with(name, groups, *cpu, *slot, limit::RESTORE, &mut wanted);
     let restored = match restored {
         Ok(restored) => restored,
-        Err(checkpointer::Error::NoCheckpoint { .. }) => return Ok(no_image()),
-        Err(error) => return Ok(Born::Refused { why: explain(&error) }),
+        Err(checkpointer::CheckpointerError::NoCheckpoint { .. }) => return Ok(no_image()),
+        Err(error) => return Ok(Born::Refused { why: explain_error(&error) }),
     };
     let checkpoint = &restored.checkpoint;
     let done_ppm = checkpoint.manifest().progress.progress_ppm;
@@ -283,96 +285,100 @@ fn restore(
     let runs = order.own.is_some() && checkpoint.manifest().keepsakes.is_some();
     let stands = match runs {
         true => Ok(()),
-        false => await_stop(pid, limit::BIRTH).map_err(|e| explain(&e)),
+        false => await_stop(pid, limit::BIRTH).map_err(|e| explain_error(&e)),
     };
     let seen = stands.and_then(|()| {
-        let page = ProgressReader::open(host.workspace().task(name).join(PROGRESS))
-            .map_err(|e| explain(&e))?;
+        let page = ProgressReader::open(host.workspace().task_directory(name).join(PROGRESS))
+            .map_err(|e| explain_error(&e))?;
         let was = page.read().unwrap_or_default();
         // Another attempt may have the place by now.
-        pass.check().map_err(|e| explain(&e))?;
+        pass.check_wanted().map_err(|e| explain_error(&e))?;
         if order.own.is_none() {
             go_on_with_clock(host, name, &page, pid)?;
         }
         let born = match begun_ns.filter(|_| runs) {
             Some(born) => born,
-            None => base(place)?,
+            None => charged_base(place)?,
         };
         Ok((page, was, born))
     });
     drop(lifted);
     let seen = seen.and_then(|(page, was, born)| {
         if !runs {
-            let all = groups.slot_pids(*cpu, *slot).map_err(|e| explain(&e))?;
-            resume_all(all.into_iter().chain([pid])).map_err(|e| explain(&e))?;
+            let all = groups.slot_pids(*cpu, *slot).map_err(|e| explain_error(&e))?;
+            resume_all(all.into_iter().chain([pid])).map_err(|e| explain_error(&e))?;
         }
         first_instruction(&page, pass, &restored.task, was.heartbeat)?;
         let came_with = Ppm::new(u32::try_from(was.ppm).unwrap_or(done_ppm));
-        Ok(Seen { page, born, came_with })
+        Ok(SeenBirth { page, born, came_with })
     });
     let changes = restored.changes.filter(|_| order.own.is_some());
-    Ok(match settled(restored.task, pass, seen, done_ppm, before) {
-        Ok(birth) => Born::Alive(Birth { changes, ..birth }),
+    Ok(match settle_birth(restored.task, pass, seen, done_ppm, before) {
+        Ok(birth) => Born::Alive(TaskBirth { changes, ..birth }),
         Err(why) => Born::Refused { why },
     })
 }
 
 fn from_scratch(
-    host: &Host,
-    place: &Place,
-    pass: &Pass,
+    host: &LifeHost,
+    place: &TaskPlace,
+    pass: &LaunchPass,
     name: &TaskName,
     order: &StartTask,
-) -> Result<Birth, String> {
+) -> Result<TaskBirth, String> {
     make_room(host, name, order)?;
-    let directory = host.workspace().task(name);
+    let directory = host.workspace().task_directory(name);
     let progress = directory.join(PROGRESS);
     // There before the task is, which waits for its quota: however late its first
     // instruction is seen, none of its work is done without.
-    progress::create_held(&progress).map_err(|e| explain(&e))?;
-    let page = ProgressReader::open(&progress).map_err(|e| explain(&e))?;
-    let Place { groups, cpu, slot, .. } = place;
-    let entry = groups.entry(*cpu, *slot).map_err(|e| explain(&e))?;
-    let before = base(place)?;
+    progress::create_held(&progress).map_err(|e| explain_error(&e))?;
+    let page = ProgressReader::open(&progress).map_err(|e| explain_error(&e))?;
+    let TaskPlace { groups, cpu, slot, .. } = place;
+    let entry = groups.slot_groups(*cpu, *slot).map_err(|e| explain_error(&e))?;
+    let before = charged_base(place)?;
     // Nothing of the birth is the task's own work; it is not promised, and not counted.
-    let lifted = groups.lift_quota(*cpu, *slot).map_err(|e| explain(&e))?;
-    let process = Program::new(host.program(), &directory)
-        .args(arguments(order))
+    let lifted = groups.lift_quota(*cpu, *slot).map_err(|e| explain_error(&e))?;
+    let process = ProgramCommand::new(host.task_program(), &directory)
+        .args(program_arguments(order))
         .args(["--cpu-time", &format!("{}us", order.real_cpu_us.max(1)), "--progress"])
         .arg(&progress)
         .arg("--result")
         .arg(directory.join(RESULT))
-        .start(&entry, limit::BIRTH)
-        .map_err(|e| explain(&e))?;
+        .start_task(&entry, limit::BIRTH)
+        .map_err(|e| explain_error(&e))?;
     let seen = first_instruction(&page, pass, &process, 0);
     drop(lifted);
     let seen = seen.and_then(|()| {
-        let born = base(place)?;
+        let born = charged_base(place)?;
         // Another attempt may have the place by now.
-        pass.check().map_err(|e| explain(&e))?;
-        progress::let_go(&progress).map_err(|e| explain(&e))?;
-        Ok(Seen { page, born, came_with: Ppm::ZERO })
+        pass.check_wanted().map_err(|e| explain_error(&e))?;
+        progress::let_go(&progress).map_err(|e| explain_error(&e))?;
+        Ok(SeenBirth { page, born, came_with: Ppm::ZERO })
     });
-    settled(process, pass, seen, 0, before)
+    settle_birth(process, pass, seen, 0, before)
 }
 
-/// Starts a program that does nothing and says nothing: there is no progress to follow and
-/// no result to keep, so all of a run share one directory.
-fn without_words(host: &Host, place: &Place, order: &StartTask) -> Result<Birth, String> {
-    let name = TaskName::new(host.run.clone(), "noop").map_err(|e| explain(&e))?;
-    let directory = host.workspace().create_task(&name).map_err(|e| explain(&e))?;
-    let entry = place.groups.entry(place.cpu, place.slot).map_err(|e| explain(&e))?;
-    let base_ns = base(place)?;
-    let process = Program::new(host.program(), directory)
-        .args(arguments(order))
-        .start(&entry, limit::BIRTH)
-        .map_err(|e| explain(&e))?;
+/// Starts a program that does and reports nothing. As it has no progress and no result, all tasks of a run share one
+/// directory.
+fn without_words(
+    host: &LifeHost,
+    place: &TaskPlace,
+    order: &StartTask,
+) -> Result<TaskBirth, String> {
+    let name = TaskName::new(host.run.clone(), "noop").map_err(|e| explain_error(&e))?;
+    let directory = host.workspace().create_task(&name).map_err(|e| explain_error(&e))?;
+    let entry = place.groups.slot_groups(place.cpu, place.slot).map_err(|e| explain_error(&e))?;
+    let base_ns = charged_base(place)?;
+    let process = ProgramCommand::new(host.task_program(), directory)
+        .args(program_arguments(order))
+        .start_task(&entry, limit::BIRTH)
+        .map_err(|e| explain_error(&e))?;
     let at = Instant::now();
-    let ended = process.wait(AT_ONCE).map_err(|e| explain(&e))?;
+    let ended = process.wait_end(AT_ONCE).map_err(|e| explain_error(&e))?;
     let (done_ppm, came_with, born_ns) = (0, Ppm::ZERO, base_ns);
     let (page, inputs_at, changes) = (None, None, None);
     let process = Arc::new(process);
-    Ok(Birth {
+    Ok(TaskBirth {
         process,
         page,
         done_ppm,
@@ -386,57 +392,57 @@ fn without_words(host: &Host, place: &Place, order: &StartTask) -> Result<Birth,
     })
 }
 
-/// Claims the task's directory, for one that begins from scratch.
-fn make_room(host: &Host, name: &TaskName, order: &StartTask) -> Result<(), String> {
-    claim(host, name, order)?;
+/// Claims the directory of a task that starts from scratch.
+fn make_room(host: &LifeHost, name: &TaskName, order: &StartTask) -> Result<(), String> {
+    claim_directory(host, name, order)?;
     if order.from.is_none() {
         // Of a life that the coordinator does not want continued.
-        host.store().remove_task(name).map_err(|e| explain(&e))?;
+        host.store().remove_task(name).map_err(|e| explain_error(&e))?;
     }
     Ok(())
 }
 
-fn arguments(order: &StartTask) -> &[String] {
+fn program_arguments(order: &StartTask) -> &[String] {
     order.program.as_ref().map_or(&[], |program| &program.args)
 }
 
-/// The kind of program that a task's checkpoints are of.
+/// Returns the kind of program in a task's checkpoints.
 fn program_of(order: &StartTask) -> String {
     match &order.own {
         Some(_) if own::is_saved_by_criu(order) => supervisor::KIND.to_owned(),
         Some(_) => DIRECTORY.to_owned(),
-        None => arguments(order).first().cloned().unwrap_or_default(),
+        None => program_arguments(order).first().cloned().unwrap_or_default(),
     }
 }
 
-/// Whether a task is a program that says nothing.
+/// Returns whether a task is a program that reports nothing.
 pub(crate) fn is_silent(order: &StartTask) -> bool {
-    arguments(order).first().is_some_and(|kind| kind == "noop")
+    program_arguments(order).first().is_some_and(|kind| kind == "noop")
 }
 
-/// What was seen of a task that comes to life.
-pub(crate) struct Seen {
+/// What was seen of a starting task.
+pub(crate) struct SeenBirth {
     pub(crate) page: ProgressReader,
-    /// CPU time of its slot before its first own instruction.
+    /// CPU time charged to its slot before its first own instruction.
     pub(crate) born: u64,
     pub(crate) came_with: Ppm,
 }
 
-/// A birth, or the end of a process that did not come to life.
-pub(crate) fn settled(
-    process: Task,
-    pass: &Pass,
-    seen: Result<Seen, String>,
+/// Completes the start of a task, or ends a process that didn't get to its first instruction.
+pub(crate) fn settle_birth(
+    process: ChildProcess,
+    pass: &LaunchPass,
+    seen: Result<SeenBirth, String>,
     done_ppm: u32,
     base_ns: u64,
-) -> Result<Birth, String> {
+) -> Result<TaskBirth, String> {
     let at = Instant::now();
     match seen {
-        Ok(Seen { page, born: born_ns, came_with }) => {
+        Ok(SeenBirth { page, born: born_ns, came_with }) => {
             let page: Option<Arc<dyn ProgressPage>> = Some(Arc::new(page));
             let process = Arc::new(process);
             let (ended, inputs_at, changes) = (None, None, None);
-            let birth = Birth {
+            let birth = TaskBirth {
                 process,
                 page,
                 done_ppm,
@@ -457,41 +463,43 @@ pub(crate) fn settled(
     }
 }
 
-/// Ends a process that did not come to life; why it did not is said otherwise.
-pub(crate) fn put_down(process: &Task, pass: &Pass) {
-    let _ = process.kill();
+/// Kills a process that failed to start.
+pub(crate) fn put_down(process: &ChildProcess, pass: &LaunchPass) {
+    let _ = process.kill_all();
     // Frozen, it dies with the thaw.
-    let dying = pass.stopwatch();
-    while matches!(process.wait(limit::KILL.saturating_sub(dying.elapsed())), Ok(None))
+    let dying = pass.start_stopwatch();
+    while matches!(process.wait_end(limit::KILL.saturating_sub(dying.elapsed())), Ok(None))
         && dying.elapsed() < limit::KILL
     {}
 }
 
-fn claim(host: &Host, name: &TaskName, order: &StartTask) -> Result<(), String> {
-    let (task, attempt) = key(order.task);
-    host.places.claim(host.workspace(), name, task, attempt).map_err(|e| explain(&e))
+fn claim_directory(host: &LifeHost, name: &TaskName, order: &StartTask) -> Result<(), String> {
+    let (task, attempt) = attempt_key(order.task);
+    host.places
+        .claim_directory(host.workspace(), name, task, attempt)
+        .map_err(|e| explain_error(&e))
 }
 
-pub(crate) fn base(place: &Place) -> Result<u64, String> {
-    place.groups.slot_cpu_ns(place.cpu, place.slot).map_err(|e| explain(&e))
+pub(crate) fn charged_base(place: &TaskPlace) -> Result<u64, String> {
+    place.groups.slot_cpu_ns(place.cpu, place.slot).map_err(|e| explain_error(&e))
 }
 
-/// Waits until the task has done something: its heart has beaten since `before`. The end of
-/// the process is as good, and somebody else's to see.
+/// Waits until the task has done something: its heartbeat counter differs from `before`. The end of the process
+/// counts too, and is handled elsewhere.
 ///
-/// The page is memory shared with nobody who could wake us, so it is looked at every
-/// millisecond, for the few that a birth takes.
+/// The page is shared memory that can't wake this thread, so it is read every millisecond, for the few that a start
+/// takes.
 pub(crate) fn first_instruction(
     page: &ProgressReader,
-    pass: &Pass,
-    task: &Task,
+    pass: &LaunchPass,
+    task: &ChildProcess,
     before: u64,
 ) -> Result<(), String> {
-    let begun = pass.stopwatch();
+    let begun = pass.start_stopwatch();
     let mut last = State::Starting;
     while begun.elapsed() < limit::BIRTH {
-        pass.check().map_err(|e| explain(&e))?;
-        let progress = page.read().map_err(|e| explain(&e))?;
+        pass.check_wanted().map_err(|e| explain_error(&e))?;
+        let progress = page.read().map_err(|e| explain_error(&e))?;
         if progress.state != State::Starting && progress.heartbeat > before {
             return Ok(());
         }
@@ -507,8 +515,8 @@ pub(crate) fn first_instruction(
     ))
 }
 
-async fn blocking<T: Send + 'static>(
+async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, String> + Send + 'static,
 ) -> Result<T, String> {
-    spawn_blocking(work).await.map_err(|e| explain(&e))?
+    spawn_blocking(work).await.map_err(|e| explain_error(&e))?
 }

@@ -9,87 +9,89 @@ use dormouse_proto::v1::{Command, Ready, Welcome, command, report};
 use dormouse_units::Speedup;
 use tokio::sync::mpsc;
 
-pub use commands::refused;
-pub use machines::Machines;
+pub use commands::refuse_start;
+pub use machines::LifeMachines;
 
-use commands::Reading;
+use commands::CommandReading;
 
 use super::{
-    AgentError, Result, bounds, noop::Noop, report::report, session::Heard, vm::CommandStamp,
+    AgentError, Result, bounds, noop::NoopMachines, report::make_report, session::SessionEvent,
+    vm::CommandStamp,
 };
 
-/// Time between two counts of what the host does beside the VMs.
+/// Interval at which the host's load is reported.
 const COUNT_EVERY: Duration = Duration::from_secs(2);
 
-/// How a life ends.
+/// How a life of a worker ended.
 #[derive(Debug)]
-pub enum End {
+pub enum LifeEnd {
     /// The run is over.
     Over {
-        /// In the coordinator's words.
+        /// Reason given by the coordinator.
         why: String,
     },
-    /// Everything here is given up for lost: come back as somebody new.
+    /// Everything here is given up as lost: the worker joins again as a new life.
     Rejoin {
-        /// The reason, in words.
+        /// Reason, in words.
         why: String,
     },
-    /// The coordinator was away for too long.
+    /// The coordinator was unreachable for too long.
     Lost {
-        /// Time for which nothing was heard.
+        /// Time since its last message.
         after: Duration,
-        /// Why the last attempt failed.
+        /// Why the last attempt to reach it failed.
         why: String,
     },
-    /// The coordinator doesn't take this worker, however often it comes.
+    /// The coordinator refuses this worker for good.
     Refused {
-        /// In the coordinator's words.
+        /// Reason given by the coordinator.
         why: String,
     },
-    /// Somebody on this host has ended it.
+    /// A signal or another process on this host ended it.
     Terminated,
 }
 
-/// Waits for the first welcome; how the life ends if something else comes.
-pub async fn welcomed(
-    heard: &mut mpsc::UnboundedReceiver<Heard>,
-) -> std::result::Result<Welcome, End> {
+/// Waits for the first welcome; as an error, how the life ended instead.
+pub async fn wait_welcome(
+    heard: &mut mpsc::UnboundedReceiver<SessionEvent>,
+) -> std::result::Result<Welcome, LifeEnd> {
     match heard.recv().await {
-        Some(Heard::Welcome(welcome)) => Ok(welcome),
-        Some(other) => Err(ended(other)),
+        Some(SessionEvent::Welcome(welcome)) => Ok(welcome),
+        Some(other) => Err(end_of_life(other)),
         None => Err(session_gone()),
     }
 }
 
-/// Lives from a welcome on until the session, `terminated` or an error ends it. No VM is left then.
+/// Lives from a welcome until the session, `terminated` or an error ends it. No VM is left then.
 ///
 /// # Errors
-/// The coordinator does not keep the protocol, or the machines fail.
+///
+/// The coordinator violates the protocol, or the machines fail.
 pub async fn go_on(
     welcome: Welcome,
-    machines: impl Machines,
-    heard: &mut mpsc::UnboundedReceiver<Heard>,
+    machines: impl LifeMachines,
+    heard: &mut mpsc::UnboundedReceiver<SessionEvent>,
     terminated: impl Future<Output = ()>,
-) -> Result<End> {
-    let noop = welcome.noop.then(Noop::default);
-    let mut life = Life { noop, machines, welcome };
+) -> Result<LifeEnd> {
+    let noop = welcome.noop.then(NoopMachines::default);
+    let mut life = AgentLife { noop, machines, welcome };
     let end = life.go_on(heard, terminated).await;
     life.machines.clean_up().await;
     end
 }
 
-struct Life<M> {
+struct AgentLife<M> {
     welcome: Welcome,
     machines: M,
-    noop: Option<Noop>,
+    noop: Option<NoopMachines>,
 }
 
-impl<M: Machines> Life<M> {
+impl<M: LifeMachines> AgentLife<M> {
     async fn go_on(
         &mut self,
-        heard: &mut mpsc::UnboundedReceiver<Heard>,
+        heard: &mut mpsc::UnboundedReceiver<SessionEvent>,
         terminated: impl Future<Output = ()>,
-    ) -> Result<End> {
+    ) -> Result<LifeEnd> {
         let programs = self.welcome.programs.clone();
         if programs.len() > bounds::PROGRAMS {
             let what = format!("{} programs to measure", programs.len());
@@ -100,81 +102,82 @@ impl<M: Machines> Life<M> {
                 what: format!("its program is not one that a run has ({why})"),
             })?;
         }
-        let measuring = self.machines.measure(programs);
+        let measuring = self.machines.measure_programs(programs);
         tokio::pin!(measuring, terminated);
         let mut measured = self.noop.is_some();
         if measured {
             let real_repetition_us = vec![0; self.welcome.programs.len()];
-            self.machines.report(report(report::Report::Ready(Ready { real_repetition_us })));
+            self.machines
+                .send_report(make_report(report::Report::Ready(Ready { real_repetition_us })));
         }
         let mut count = tokio::time::interval(COUNT_EVERY);
         loop {
             tokio::select! {
                 biased;
-                () = &mut terminated => return Ok(End::Terminated),
-                () = self.machines.abandoned() => {
+                () = &mut terminated => return Ok(LifeEnd::Terminated),
+                () = self.machines.wait_abandoned() => {
                     // Never go on with VMs that nobody owns.
                     let what = "who supervises the VMs has ended".to_owned();
                     return Err(AgentError::Bug { what });
                 }
                 _ = count.tick(), if measured => {
-                    self.machines.check()?;
-                    if let Some(load) = self.machines.load() {
-                        self.machines.report(report(report::Report::HostLoad(load)));
+                    self.machines.check_host()?;
+                    if let Some(load) = self.machines.host_load() {
+                        self.machines.send_report(make_report(report::Report::HostLoad(load)));
                     }
                 }
                 found = &mut measuring, if !measured => {
                     measured = true;
                     let real_repetition_us = found?;
                     let ready = Ready { real_repetition_us };
-                    self.machines.report(report(report::Report::Ready(ready)));
+                    self.machines.send_report(make_report(report::Report::Ready(ready)));
                 }
                 said = heard.recv() => match said {
-                    Some(Heard::Commands(first, commands)) => {
+                    Some(SessionEvent::Commands(first, commands)) => {
                         // Without its folder all that it is told would fail, again and again: its
                         // work goes elsewhere once it has left.
-                        self.machines.check()?;
+                        self.machines.check_host()?;
                         for (number, command) in (first..).zip(commands) {
-                            self.obey(number, command)?;
+                            self.handle_command(number, command)?;
                         }
                     }
-                    Some(Heard::Welcome(again)) => {
+                    Some(SessionEvent::Welcome(again)) => {
                         if again.run != self.welcome.run {
                             let why = format!("the coordinator now runs {}", again.run);
-                            return Ok(End::Rejoin { why });
+                            return Ok(LifeEnd::Rejoin { why });
                         }
                     }
-                    Some(other) => return Ok(ended(other)),
+                    Some(other) => return Ok(end_of_life(other)),
                     None => return Ok(session_gone()),
                 }
             }
         }
     }
 
-    fn obey(&mut self, number: u64, command: Command) -> Result<()> {
+    fn handle_command(&mut self, number: u64, command: Command) -> Result<()> {
         let asked = CommandStamp::from_command(&command);
-        let command = match commands::known(number, command) {
+        let command = match commands::known_command(number, command) {
             Ok(command) => command,
             Err(unsupported) => {
-                self.machines.report(*unsupported);
+                self.machines.send_report(*unsupported);
                 return Ok(());
             }
         };
         let is_fault = matches!(command, command::Command::Fault(_));
         if let Some(noop) = self.noop.as_mut().filter(|_| !is_fault) {
-            noop.obey(command, |report| self.machines.report(report));
+            noop.execute_command(command, |report| self.machines.send_report(report));
             return Ok(());
         }
         match commands::read(number, command)? {
-            Reading::Create(create) => self.machines.create(create, asked),
-            Reading::Ask(vm, ask) => self.machines.ask(vm, ask, asked),
-            Reading::Fault(fault) => {
-                self.machines.fault(fault);
+            CommandReading::Create(create) => self.machines.create_vm(create, asked),
+            CommandReading::Ask(vm, ask) => self.machines.ask_vm(vm, ask, asked),
+            CommandReading::Fault(fault) => {
+                self.machines.carry_out_fault(fault);
                 Ok(())
             }
-            Reading::Refused(said) => {
+            CommandReading::Refused(said) => {
                 if let Some(said) = said {
-                    self.machines.report(*said);
+                    self.machines.send_report(*said);
                 }
                 Ok(())
             }
@@ -182,24 +185,24 @@ impl<M: Machines> Life<M> {
     }
 }
 
-/// The speed-up of a run; `None`: its clock stands still.
+/// Returns the speed-up of a run; `None`: its clock stands still.
 #[must_use]
 pub fn speedup_of(welcome: &Welcome) -> Option<Speedup> {
     Speedup::from_emulated_us_per_second(welcome.emulated_us_per_second)
 }
 
-fn ended(heard: Heard) -> End {
+fn end_of_life(heard: SessionEvent) -> LifeEnd {
     match heard {
-        Heard::Goodbye { why, over: true } => End::Over { why },
-        Heard::Goodbye { why, over: false } => End::Rejoin { why },
-        Heard::Refused { why } => End::Refused { why },
-        Heard::Lost { after, why } => End::Lost { after, why },
-        Heard::Welcome(_) | Heard::Commands(..) => {
-            End::Rejoin { why: "the session began with something else than a welcome".to_owned() }
-        }
+        SessionEvent::Goodbye { why, over: true } => LifeEnd::Over { why },
+        SessionEvent::Goodbye { why, over: false } => LifeEnd::Rejoin { why },
+        SessionEvent::Refused { why } => LifeEnd::Refused { why },
+        SessionEvent::Lost { after, why } => LifeEnd::Lost { after, why },
+        SessionEvent::Welcome(_) | SessionEvent::Commands(..) => LifeEnd::Rejoin {
+            why: "the session began with something else than a welcome".to_owned(),
+        },
     }
 }
 
-fn session_gone() -> End {
-    End::Lost { after: Duration::ZERO, why: "the session's thread has ended".to_owned() }
+fn session_gone() -> LifeEnd {
+    LifeEnd::Lost { after: Duration::ZERO, why: "the session's thread has ended".to_owned() }
 }

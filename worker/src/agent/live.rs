@@ -9,46 +9,46 @@ use tokio::{sync::mpsc, task::JoinHandle};
 use tonic::transport::Endpoint;
 
 use super::{
-    AgentError, NEWS, Prepared, Result,
-    faults::{self, Network},
-    host::{Host, limit},
-    life::{self, End, Machines, speedup_of},
-    load::Load,
+    AgentError, NEWS, PreparedWorker, Result,
+    faults::{self, WorkerNetwork},
+    host::{LifeHost, limit},
+    life::{self, LifeEnd, LifeMachines, speedup_of},
+    load::LoadMeter,
     measure, parent,
-    report::explain,
-    run::Signals,
-    session::{Credentials, Heard, Remote},
-    vm::{Ask, CommandStamp},
-    vms::{Vms, VmsMsg},
+    report::explain_error,
+    run::AgentSignals,
+    session::{GrpcTransport, SessionEvent, WorkerCredentials},
+    vm::{CommandStamp, VmCommand},
+    vms::{VmSupervisor, VmsMsg},
 };
 
-/// Whom the session has dialled.
+/// The coordinator to which a session belongs.
 #[derive(Debug)]
-pub(crate) struct Dialled {
+pub(crate) struct DialledCoordinator {
     pub(crate) address: String,
     pub(crate) endpoint: Endpoint,
-    pub(crate) network: Network,
-    pub(crate) credentials: Credentials,
-    /// With which it ends as long as nobody has welcomed it.
+    pub(crate) network: WorkerNetwork,
+    pub(crate) credentials: WorkerCredentials,
+    /// Process with which the worker ends until its first welcome.
     pub(crate) parent: Option<i32>,
 }
 
 /// Lives until the session, a signal or an error ends it. No VM is left then.
-pub(crate) async fn live(
-    prepared: &Arc<Prepared>,
-    dialled: &Dialled,
-    mut heard: mpsc::UnboundedReceiver<Heard>,
+pub(crate) async fn live_until_end(
+    prepared: &Arc<PreparedWorker>,
+    dialled: &DialledCoordinator,
+    mut heard: mpsc::UnboundedReceiver<SessionEvent>,
     reports: mpsc::UnboundedSender<Report>,
-    signals: &mut Signals,
-) -> Result<End> {
+    signals: &mut AgentSignals,
+) -> Result<LifeEnd> {
     let welcome = tokio::select! {
-        () = signals.come() => return Ok(End::Terminated),
-        ended = parent::ended(dialled.parent) => {
+        () = signals.wait_signal() => return Ok(LifeEnd::Terminated),
+        ended = parent::wait_parent_end(dialled.parent) => {
             let what = "the process that started it";
             ended.map_err(|source| AgentError::Runtime { what, source })?;
-            return Ok(End::Over { why: "it had not begun when its coordinator ended".to_owned() });
+            return Ok(LifeEnd::Over { why: "it had not begun when its coordinator ended".to_owned() });
         }
-        first = life::welcomed(&mut heard) => match first {
+        first = life::wait_welcome(&mut heard) => match first {
             Ok(welcome) => welcome,
             Err(end) => return Ok(end),
         },
@@ -61,79 +61,80 @@ pub(crate) async fn live(
         welcome.host
     );
     // For checkpoints, apart from the session's.
-    let coordinator = dialled.network.connect_lazy(&dialled.endpoint, dialled.credentials.tls()?);
+    let coordinator =
+        dialled.network.connect_lazy(&dialled.endpoint, dialled.credentials.tls_config()?);
     let speedup = speedup_of(&welcome);
     let what = || "a run whose clock has speed 0".to_owned();
     let speedup = speedup.ok_or_else(|| AgentError::Protocol { what: what() })?;
-    let host = Arc::new(Host::new(prepared, (&welcome, speedup), coordinator, reports));
+    let host = Arc::new(LifeHost::new(prepared, (&welcome, speedup), coordinator, reports));
     host.task_name(TaskId::new(0)).map_err(|e| AgentError::Protocol { what: e.to_string() })?;
-    let (vms, ended) = Actor::spawn(None, Vms, Arc::new(host.context()))
+    let (vms, ended) = Actor::spawn(None, VmSupervisor, Arc::new(host.owner_context()))
         .await
         .map_err(|error| AgentError::Bug { what: error.to_string() })?;
-    let load = Load::begin(&host);
+    let load = LoadMeter::begin_count(&host);
     let machines = HostMachines { host, network: dialled.network.clone(), vms, ended, load };
-    let remote = Remote {
+    let remote = GrpcTransport {
         endpoint: dialled.endpoint.clone(),
         network: dialled.network.clone(),
         credentials: dialled.credentials.clone(),
     };
     tokio::select! {
-        end = life::go_on(welcome, machines, &mut heard, signals.come()) => end,
+        end = life::go_on(welcome, machines, &mut heard, signals.wait_signal()) => end,
         never = remote.renew_in_time() => match never {},
     }
 }
 
-/// The VMs of a life on this host: the actors that own them.
+/// VMs of a life on this host: the actors that own them.
 struct HostMachines {
-    host: Arc<Host>,
-    network: Network,
+    host: Arc<LifeHost>,
+    network: WorkerNetwork,
     vms: ActorRef<VmsMsg>,
-    /// The join handle of the actor `vms`.
+    /// Join handle of the actor that supervises VMs.
     ended: JoinHandle<()>,
-    load: Load,
+    load: LoadMeter,
 }
 
 impl HostMachines {
-    fn tell(&self, message: VmsMsg) -> Result<()> {
+    fn tell_supervisor(&self, message: VmsMsg) -> Result<()> {
         self.vms.cast(message).map_err(|error| AgentError::Bug { what: error.to_string() })
     }
 }
 
-impl Machines for HostMachines {
-    fn measure(
+impl LifeMachines for HostMachines {
+    fn measure_programs(
         &self,
         programs: Vec<Program>,
     ) -> impl Future<Output = Result<Vec<u64>>> + Send + 'static {
-        measure::repetitions(Arc::clone(&self.host), programs)
+        measure::measure_repetitions(Arc::clone(&self.host), programs)
     }
 
-    fn load(&self) -> Option<HostLoad> {
-        self.load.report()
+    fn host_load(&self) -> Option<HostLoad> {
+        self.load.report_load()
     }
 
-    /// Whether the folder of the tasks is still there.
-    fn check(&self) -> Result<()> {
-        let path = self.host.workspace().tasks();
+    /// Checks that the folder of tasks still exists.
+    fn check_host(&self) -> Result<()> {
+        let path = self.host.workspace().tasks_directory();
         if path.is_dir() { Ok(()) } else { Err(AgentError::FolderGone { path }) }
     }
 
-    fn report(&self, report: Report) {
-        self.host.report(report);
+    fn send_report(&self, report: Report) {
+        self.host.send_report(report);
     }
 
-    fn create(&mut self, create: Box<CreateVm>, asked: CommandStamp) -> Result<()> {
-        self.tell(VmsMsg::Create(create, asked))
+    fn create_vm(&mut self, create: Box<CreateVm>, asked: CommandStamp) -> Result<()> {
+        self.tell_supervisor(VmsMsg::Create(create, asked))
     }
 
-    fn ask(&mut self, vm: u32, ask: Ask, asked: CommandStamp) -> Result<()> {
-        self.tell(VmsMsg::Ask(vm, ask, asked))
+    fn ask_vm(&mut self, vm: u32, ask: VmCommand, asked: CommandStamp) -> Result<()> {
+        self.tell_supervisor(VmsMsg::Ask(vm, ask, asked))
     }
 
-    fn fault(&mut self, fault: Fault) {
+    fn carry_out_fault(&mut self, fault: Fault) {
         faults::carry_out(&self.host, &self.network, fault);
     }
 
-    async fn abandoned(&mut self) {
+    async fn wait_abandoned(&mut self) {
         // Whether it panicked is logged where it did.
         let _ = (&mut self.ended).await;
     }
@@ -146,10 +147,10 @@ impl Machines for HostMachines {
             tracing::error!("VMs still exist after {} ms", patience.as_millis());
         }
         self.vms.stop(None);
-        self.host.deletions.done().await;
-        let checkpoints = self.host.workspace().checkpoints().join(&self.host.run);
+        self.host.deletions.wait_done().await;
+        let checkpoints = self.host.workspace().checkpoints_directory().join(&self.host.run);
         let host = Arc::clone(&self.host);
-        self.host.deletions.add(move || {
+        self.host.deletions.add_deletion(move || {
             match std::fs::remove_dir_all(&checkpoints) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                     tracing::warn!(%error, directory = %checkpoints.display(), "left behind");
@@ -157,9 +158,9 @@ impl Machines for HostMachines {
                 _ => {}
             }
             if let Err(error) = host.workspace().remove_run(&host.run) {
-                tracing::warn!(why = explain(&error), "directories of tasks are left behind");
+                tracing::warn!(why = explain_error(&error), "directories of tasks are left behind");
             }
         });
-        self.host.deletions.done().await;
+        self.host.deletions.wait_done().await;
     }
 }

@@ -8,68 +8,70 @@ use nix::{
     time::{ClockId, clock_gettime},
 };
 
-use super::host::Host;
+use super::host::LifeHost;
 
-/// The unit of times in `/proc/stat`, on every Linux that this runs on (time(7), USER_HZ).
+/// Unit of the times in `/proc/stat`, on every Linux that this runs on (time(7), USER_HZ).
 const TICKS_PER_SECOND: u64 = 100;
 
-/// Counts from its making on.
+/// Meter of the host's load since it was made.
 #[derive(Debug)]
-pub(crate) struct Load {
-    host: Arc<Host>,
+pub(crate) struct LoadMeter {
+    host: Arc<LifeHost>,
     since: Instant,
-    before: Counts,
+    before: CpuCounts,
 }
 
-/// CPU time in microseconds.
+/// CPU times in microseconds.
 #[derive(Clone, Copy, Debug, Default)]
-struct Counts {
-    idle: Idle,
+struct CpuCounts {
+    idle: IdleCores,
     ours: u64,
 }
 
-/// The number of cores, and for how long in all they had nothing to do, in microseconds.
+/// Number of cores, and their idle time in total, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Idle {
+struct IdleCores {
     cores: u64,
     us: u64,
 }
 
-impl Load {
-    /// From now on.
-    pub(crate) fn begin(host: &Arc<Host>) -> Self {
-        let before = counts(host).unwrap_or_default();
+impl LoadMeter {
+    /// Begins to measure.
+    pub(crate) fn begin_count(host: &Arc<LifeHost>) -> Self {
+        let before = read_counts(host).unwrap_or_default();
         Self { host: Arc::clone(host), since: Instant::now(), before }
     }
 
-    /// What was used since; `None` where the kernel does not say.
-    pub(crate) fn report(&self) -> Option<HostLoad> {
-        let now = counts(&self.host)?;
-        let elapsed_us = super::report::micros(self.since.elapsed());
+    /// Returns the load since then; `None` if the kernel doesn't tell it.
+    pub(crate) fn report_load(&self) -> Option<HostLoad> {
+        let now = read_counts(&self.host)?;
+        let elapsed_us = super::report::whole_micros(self.since.elapsed());
         let idle = now.idle.us.saturating_sub(self.before.idle.us);
         Some(HostLoad {
             real_elapsed_us: elapsed_us,
             millicores: u32::try_from(now.idle.cores).unwrap_or(0).saturating_mul(1000),
             real_busy_us: (elapsed_us * now.idle.cores).saturating_sub(idle),
             real_ours_us: now.ours.saturating_sub(self.before.ours),
-            machine: machine(),
+            machine: kernel_name(),
         })
     }
 }
 
-fn counts(host: &Host) -> Option<Counts> {
+fn read_counts(host: &LifeHost) -> Option<CpuCounts> {
     let stat = fs::read_to_string("/proc/stat").ok()?;
     let groups = host.prepared.tree.cpu_ns().ok()?;
     let own = clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID).ok()?;
     let own = u64::try_from(std::time::Duration::from(own).as_micros()).ok()?;
     let criu = host.prepared.criu_cpu_ns();
-    Some(Counts { idle: idle(&stat, host.cores.all()), ours: (groups + criu) / 1000 + own })
+    Some(CpuCounts {
+        idle: idle_time(&stat, host.cores.all_cores()),
+        ours: (groups + criu) / 1000 + own,
+    })
 }
 
-/// The time for which these cores had nothing to do, by `/proc/stat` (proc(5)): that the kernel measures,
-/// while what they did it samples when its clock ticks, and a quota that is used up at a tick
-/// counts as a whole tick of work.
-fn idle(stat: &str, cores: &CpuSet) -> Idle {
+/// Returns the idle time of these cores by `/proc/stat` (proc(5)). The kernel measures idle time, while it samples
+/// busy time at clock ticks, where a quota that is exhausted at a tick counts as a whole tick of work.
+fn idle_time(stat: &str, cores: &CpuSet) -> IdleCores {
     let (mut count, mut ticks) = (0, 0);
     for line in stat.lines() {
         let mut words = line.split_whitespace();
@@ -82,11 +84,11 @@ fn idle(stat: &str, cores: &CpuSet) -> Idle {
         ticks += all.iter().skip(3).take(2).sum::<u64>();
         count += 1;
     }
-    Idle { cores: count, us: ticks * 1_000_000 / TICKS_PER_SECOND }
+    IdleCores { cores: count, us: ticks * 1_000_000 / TICKS_PER_SECOND }
 }
 
-/// Names the running kernel.
-fn machine() -> String {
+/// Returns the name and boot id of the running kernel.
+fn kernel_name() -> String {
     let read: io::Result<String> = fs::read_to_string("/proc/sys/kernel/random/boot_id");
     read.map(|id| id.trim().to_owned()).unwrap_or_default()
 }
@@ -102,10 +104,10 @@ mod tests {
                     cpu1 1 0 0 0 0 0 0 0 0 0\nintr 5\ncpux 1\n";
         let mut cores = CpuSet::new();
         cores.set(0).unwrap();
-        assert_eq!(idle(stat, &cores), Idle { cores: 1, us: 1050 * 10_000 });
+        assert_eq!(idle_time(stat, &cores), IdleCores { cores: 1, us: 1050 * 10_000 });
         cores.set(1).unwrap();
-        assert_eq!(idle(stat, &cores), Idle { cores: 2, us: 1050 * 10_000 });
-        assert_eq!(idle("", &cores), Idle::default());
-        assert!(!machine().is_empty());
+        assert_eq!(idle_time(stat, &cores), IdleCores { cores: 2, us: 1050 * 10_000 });
+        assert_eq!(idle_time("", &cores), IdleCores::default());
+        assert!(!kernel_name().is_empty());
     }
 }

@@ -13,58 +13,61 @@ use tokio::task::spawn_blocking;
 
 use super::{
     AgentError, Result, available_millicores,
-    host::{Host, limit},
-    report::explain,
+    host::{LifeHost, limit},
+    report::explain_error,
 };
 use crate::{
-    cgroup::{self, Slot},
-    process::{self, Ended, Program},
+    cgroup::{self, TierSlot},
+    process::{self, ProcessEnd, ProgramCommand},
     workspace::{self, TaskName},
 };
 
-/// A number no VM of a run has: theirs are 32 bits wide.
+/// Number of a VM that no run has, as theirs are 32 bits wide.
 const VM: u64 = 1 << 32;
-/// Programs of which any amount fits: they have no repetition to complete.
+/// Programs without a smallest amount of work.
 const DIVISIBLE: [&str; 2] = ["vector", "noop"];
 
-/// Why one program was not measured.
+/// Reasons why a program wasn't measured.
 #[derive(Debug, thiserror::Error)]
-enum Error {
+enum MeasurementError {
     #[error("the control groups failed")]
-    Cgroup(#[from] cgroup::Error),
+    Cgroup(#[from] cgroup::CgroupError),
     #[error("the process failed")]
-    Process(#[from] process::Error),
+    Process(#[from] process::ProcessError),
     #[error("its directory failed")]
-    Workspace(#[from] workspace::Error),
+    Workspace(#[from] workspace::WorkspaceError),
     #[error("its result file is missing")]
     Result(#[from] dormouse_tasks::result::ResultError),
     #[error("it did not finish one repetition within {} s", .0.as_secs())]
     Late(Duration),
     #[error("it failed: {0}")]
-    Ended(Ended),
+    Ended(ProcessEnd),
     #[error("no thread can be started for it")]
     Thread(#[source] std::io::Error),
     #[error("the thread that ran it panicked")]
     Panicked,
 }
 
-/// CPU time of one repetition of each program, in microseconds, on a host whose cores are all
-/// busy with the same; zero for those that can do any amount of work.
-pub(crate) async fn repetitions(host: Arc<Host>, programs: Vec<Args>) -> Result<Vec<u64>> {
+/// Measures the CPU time of one repetition of each program, in microseconds, while all of the host's cores are busy
+/// with the same program; zero for those without a smallest amount of work.
+pub(crate) async fn measure_repetitions(
+    host: Arc<LifeHost>,
+    programs: Vec<Args>,
+) -> Result<Vec<u64>> {
     let found = spawn_blocking(move || measure_all(&host, &programs)).await;
     found.unwrap_or_else(|panic| {
-        Err(AgentError::Measure { program: "any".to_owned(), why: explain(&panic) })
+        Err(AgentError::Measure { program: "any".to_owned(), why: explain_error(&panic) })
     })
 }
 
-fn measure_all(host: &Host, programs: &[Args]) -> Result<Vec<u64>> {
+fn measure_all(host: &LifeHost, programs: &[Args]) -> Result<Vec<u64>> {
     let mut known: BTreeMap<Vec<&str>, u64> = BTreeMap::new();
     let mut found = Vec::new();
     for program in programs {
         let kind = without_id(&program.args);
         let us = match known.get(&kind) {
             Some(us) => *us,
-            None => measure(host, &program.args)?,
+            None => measure_program(host, &program.args)?,
         };
         known.insert(kind, us);
         found.push(us);
@@ -72,7 +75,7 @@ fn measure_all(host: &Host, programs: &[Args]) -> Result<Vec<u64>> {
     Ok(found)
 }
 
-/// The id of an ED task is one coefficient; it changes nothing in what is computed how often.
+/// Returns the arguments without the id of an ED task, which changes a coefficient but not the amount of work.
 fn without_id(args: &[String]) -> Vec<&str> {
     let mut rest = Vec::new();
     let mut args = args.iter();
@@ -86,59 +89,66 @@ fn without_id(args: &[String]) -> Vec<&str> {
     rest
 }
 
-fn measure(host: &Host, args: &[String]) -> Result<u64> {
+fn measure_program(host: &LifeHost, args: &[String]) -> Result<u64> {
     if args.first().is_some_and(|kind| DIVISIBLE.contains(&kind.as_str())) {
         return Ok(0);
     }
-    let fail = |error: Error| AgentError::Measure { program: args.join(" "), why: explain(&error) };
+    let fail = |error: MeasurementError| AgentError::Measure {
+        program: args.join(" "),
+        why: explain_error(&error),
+    };
     let cores = (available_millicores() / 1000).max(1);
-    let groups =
-        host.prepared.tree.create_vm(VM, cores, None).map_err(|e| fail(Error::Cgroup(e)))?;
+    let groups = host
+        .prepared
+        .tree
+        .create_vm(VM, cores, None)
+        .map_err(|e| fail(MeasurementError::Cgroup(e)))?;
     let times = thread::scope(|scope| {
         let copies: Vec<_> = (0..cores)
             .map(|cpu| {
                 let groups = &groups;
-                let copy = move || repetition(host, groups, cpu, args);
-                thread::Builder::new().spawn_scoped(scope, copy).map_err(Error::Thread)
+                let copy = move || run_repetition(host, groups, cpu, args);
+                thread::Builder::new().spawn_scoped(scope, copy).map_err(MeasurementError::Thread)
             })
             .collect();
-        let joined = copies.into_iter().map(|copy| copy?.join().unwrap_or(Err(Error::Panicked)));
-        joined.collect::<std::result::Result<Vec<u64>, Error>>()
+        let joined =
+            copies.into_iter().map(|copy| copy?.join().unwrap_or(Err(MeasurementError::Panicked)));
+        joined.collect::<std::result::Result<Vec<u64>, MeasurementError>>()
     });
     let swept = groups.kill_all(limit::KILL).and_then(|_| groups.remove(limit::KILL));
     let us = times.map_err(fail)?.into_iter().max().unwrap_or(0);
-    swept.map_err(|e| fail(Error::Cgroup(e)))?;
+    swept.map_err(|e| fail(MeasurementError::Cgroup(e)))?;
     tracing::info!(program = args.join(" "), us, "measured");
     Ok(us)
 }
 
-fn repetition(
-    host: &Host,
-    groups: &cgroup::Vm,
+fn run_repetition(
+    host: &LifeHost,
+    groups: &cgroup::VmGroups,
     cpu: u32,
     args: &[String],
-) -> std::result::Result<u64, Error> {
+) -> std::result::Result<u64, MeasurementError> {
     let name = TaskName::new(host.run.clone(), format!("measure-{cpu}"))?;
     let directory = host.workspace().create_task(&name)?;
     let result = directory.join("result.json");
-    let entry = groups.entry(cpu, Slot::A)?;
-    let task = Program::new(host.program(), &directory)
+    let entry = groups.slot_groups(cpu, TierSlot::A)?;
+    let task = ProgramCommand::new(host.task_program(), &directory)
         .args(args)
         .args(["--work", "1", "--result"])
         .arg(&result)
-        .start(&entry, limit::BIRTH)?;
+        .start_task(&entry, limit::BIRTH)?;
     let started = Instant::now();
     let ended = loop {
         let left = limit::MEASURE.saturating_sub(started.elapsed());
-        match task.wait(left)? {
+        match task.wait_end(left)? {
             Some(ended) => break ended,
-            None if left.is_zero() => return Err(Error::Late(limit::MEASURE)),
+            None if left.is_zero() => return Err(MeasurementError::Late(limit::MEASURE)),
             None => {}
         }
     };
     // 3: right as far as anybody knows.
-    if !matches!(ended, Ended::Exited(0 | 3)) {
-        return Err(Error::Ended(ended));
+    if !matches!(ended, ProcessEnd::Exited(0 | 3)) {
+        return Err(MeasurementError::Ended(ended));
     }
     let seconds = TaskResult::read(&result)?.cpu_seconds;
     host.workspace().remove_task(&name)?;

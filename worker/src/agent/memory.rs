@@ -2,14 +2,15 @@
 
 use std::fs;
 
-use crate::cgroup::{self, Hierarchy, own_memory_limit};
+use crate::cgroup::{self, CgroupHierarchy, own_memory_limit};
 
-/// Memory available to tasks, in bytes: what the kernel calls available (proc(5)), and zero where
-/// it does not say; but no more than the group of this process may have, as in a container.
+/// Returns the memory available to tasks, in bytes: what the kernel calls available (proc(5)), or zero if it doesn't
+/// tell, limited by the control group of this process, as in a container.
 ///
 /// # Errors
-/// Where that limit cannot be read.
-pub(crate) fn available_bytes(hierarchy: &Hierarchy) -> cgroup::Result<u64> {
+///
+/// That limit can't be read.
+pub(crate) fn available_bytes(hierarchy: &CgroupHierarchy) -> cgroup::Result<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok();
     let available = text.and_then(|text| available_in(&text)).unwrap_or(0);
     Ok(available.min(own_memory_limit(hierarchy)?.unwrap_or(u64::MAX)))
@@ -20,7 +21,8 @@ pub(crate) fn available_bytes(hierarchy: &Hierarchy) -> cgroup::Result<u64> {
 #[must_use]
 pub fn available_memory() -> Option<u64> {
     let available = available_in(&fs::read_to_string("/proc/meminfo").ok()?)?;
-    let limit = Hierarchy::detect().and_then(|hierarchy| own_memory_limit(&hierarchy));
+    let limit =
+        CgroupHierarchy::detect_version().and_then(|hierarchy| own_memory_limit(&hierarchy));
     Some(available.min(limit.ok().flatten().unwrap_or(u64::MAX)))
 }
 
@@ -38,7 +40,7 @@ mod tests {
     #[test]
     fn no_more_is_offered_than_the_workers_own_group_may_have() {
         let mount = tempfile::tempdir().unwrap();
-        let hierarchy = Hierarchy::V2(mount.path().to_owned());
+        let hierarchy = CgroupHierarchy::V2(mount.path().to_owned());
         assert!(available_bytes(&hierarchy).unwrap() > 4096);
         fs::write(mount.path().join("memory.max"), "4096\n").unwrap();
         assert_eq!(available_bytes(&hierarchy).unwrap(), 4096);

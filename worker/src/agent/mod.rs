@@ -22,7 +22,7 @@
 //!
 //! What a VM *should* do is decided by [`dormouse_vm::Model`]; here it is made so.
 
-/// The target of what a user is told while nothing is wrong.
+/// Tracing target of messages to the user about a worker that goes well.
 pub const NEWS: &str = "news";
 
 mod bounds;
@@ -60,13 +60,13 @@ mod vm;
 mod vms;
 mod watch;
 
-pub use config::{Config, available_millicores};
+pub use config::{AgentConfig, available_millicores};
 pub use error::{AgentError, Result};
 pub use memory::available_memory;
-pub use prepare::{Prepared, prepare_process, raise_priority};
-pub use run::{Ended, run};
+pub use prepare::{PreparedWorker, prepare_process, raise_priority};
+pub use run::{AgentEnd, run};
 pub use secret::{read_token, read_token_within};
 
 pub(crate) use host::limit;
 pub(crate) use launch::{PROGRESS, RESULT};
-pub(crate) use report::explain;
+pub(crate) use report::explain_error;

@@ -7,17 +7,17 @@ use dormouse_proto::v1::{
     Report, StopTask, TaskFinished, TaskStarted, TaskStopped, VmRef, command::Command, report,
 };
 
-use super::report::{report, took, vm_destroyed, vm_failed};
+use super::report::{make_report, vm_destroyed, vm_failed, vm_took};
 
-/// The VMs there are.
+/// VMs of a run without processes, in which only the dispatch of commands is measured.
 #[derive(Debug, Default)]
-pub(crate) struct Noop {
+pub(crate) struct NoopMachines {
     vms: BTreeSet<u32>,
 }
 
-impl Noop {
-    /// Obeys at once and reports at once.
-    pub(crate) fn obey(&mut self, command: Command, mut say: impl FnMut(Report)) {
+impl NoopMachines {
+    /// Executes a command at once, and reports at once.
+    pub(crate) fn execute_command(&mut self, command: Command, mut say: impl FnMut(Report)) {
         let zero = std::time::Duration::ZERO;
         match command {
             Command::CreateVm(create) if create.core_ppm.is_some() => {
@@ -25,14 +25,16 @@ impl Noop {
             }
             Command::CreateVm(create) => {
                 self.vms.insert(create.vm);
-                say(report(report::Report::VmCreated(VmRef { vm: create.vm })));
+                say(make_report(report::Report::VmCreated(VmRef { vm: create.vm })));
             }
             Command::DestroyVm(at) => {
                 self.vms.remove(&at.vm);
                 say(vm_destroyed(at.vm));
             }
-            Command::FreezeVm(at) => say(report(report::Report::VmFrozen(took(at.vm, zero)))),
-            Command::ThawVm(at) => say(report(report::Report::VmThawed(took(at.vm, zero)))),
+            Command::FreezeVm(at) => {
+                say(make_report(report::Report::VmFrozen(vm_took(at.vm, zero))))
+            }
+            Command::ThawVm(at) => say(make_report(report::Report::VmThawed(vm_took(at.vm, zero)))),
             Command::StartTask(start) => {
                 let task = start.task;
                 let vm = task.unwrap_or_default().vm;
@@ -41,13 +43,13 @@ impl Noop {
                 }
                 let done_ppm = start.from.map_or(0, |kept| kept.done_ppm);
                 let started = TaskStarted { task, done_ppm, real_took_us: 0, ..Default::default() };
-                say(report(report::Report::TaskStarted(started)));
+                say(make_report(report::Report::TaskStarted(started)));
                 let finished = TaskFinished { task, verified: true, ..TaskFinished::default() };
-                say(report(report::Report::TaskFinished(finished)));
+                say(make_report(report::Report::TaskFinished(finished)));
             }
             Command::StopTask(StopTask { task, .. }) => {
                 let stopped = TaskStopped { task, ..TaskStopped::default() };
-                say(report(report::Report::TaskStopped(stopped)));
+                say(make_report(report::Report::TaskStopped(stopped)));
             }
             // All have ended.
             Command::SetMode(_)
@@ -69,15 +71,15 @@ mod tests {
 
     #[test]
     fn a_started_task_is_finished_at_once_on_a_vm_that_exists() {
-        let mut noop = Noop::default();
+        let mut noop = NoopMachines::default();
         let task = Some(TaskRef { vm: 1, task: 7, attempt: 2 });
         let start = StartTask { task, ..StartTask::default() };
         let mut said = Vec::new();
-        noop.obey(Command::StartTask(start.clone()), |r| said.push(r.report.unwrap()));
+        noop.execute_command(Command::StartTask(start.clone()), |r| said.push(r.report.unwrap()));
         assert!(matches!(said.as_slice(), [report::Report::VmFailed(_)]), "{said:?}");
         said.clear();
-        noop.obey(Command::CreateVm(CreateVm { vm: 1, ..CreateVm::default() }), |_| {});
-        noop.obey(Command::StartTask(start), |r| said.push(r.report.unwrap()));
+        noop.execute_command(Command::CreateVm(CreateVm { vm: 1, ..CreateVm::default() }), |_| {});
+        noop.execute_command(Command::StartTask(start), |r| said.push(r.report.unwrap()));
         let [report::Report::TaskStarted(_), report::Report::TaskFinished(end)] = said.as_slice()
         else {
             panic!("{said:?}")

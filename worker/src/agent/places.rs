@@ -9,33 +9,32 @@ use dormouse_units::{Attempt, TaskId};
 
 use crate::workspace::{self, TaskName, Workspace};
 
-/// The newest attempt at each task on this worker. An attempt that was stopped on a frozen
-/// VM may still exist while the next one runs on another VM, and must not take the directory
-/// away from it.
+/// The newest attempt at each task on this worker, which owns the task's directory. An attempt that was stopped on a
+/// frozen VM may still exist while the next one runs on another VM, and must not remove the directory of that.
 ///
-/// Deleting takes as long as the disk likes. Who claims a place waits until its last owner's
-/// things are gone; nobody else does.
+/// Deleting files may take long. An attempt that claims a directory waits until its last owner's files are gone;
+/// nothing else does.
 #[derive(Debug, Default)]
-pub(crate) struct Places(Mutex<BTreeMap<TaskId, Place>>);
+pub(crate) struct AttemptPlaces(Mutex<BTreeMap<TaskId, Place>>);
 
-/// The attempt to which the directory of one task belongs, if any.
+/// Attempt that owns the directory of one task, if any does.
 type Place = Arc<Mutex<Option<Attempt>>>;
 
-impl Places {
-    fn place(&self, task: TaskId) -> Place {
+impl AttemptPlaces {
+    fn place_of(&self, task: TaskId) -> Place {
         let mut places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(places.entry(task).or_default())
     }
 
-    /// Gives the task's directory, emptied, to this attempt.
-    pub(crate) fn claim(
+    /// Gives a task's directory, emptied, to this attempt.
+    pub(crate) fn claim_directory(
         &self,
         workspace: &Workspace,
         name: &TaskName,
         task: TaskId,
         attempt: Attempt,
     ) -> workspace::Result<()> {
-        let place = self.place(task);
+        let place = self.place_of(task);
         let mut owner = place.lock().unwrap_or_else(PoisonError::into_inner);
         workspace.remove_task(name)?;
         workspace.create_task(name)?;
@@ -43,16 +42,16 @@ impl Places {
         Ok(())
     }
 
-    /// Removes the directory if it is still this attempt's, and does what else is to be done then,
-    /// before anybody else can claim the place.
-    pub(crate) fn release(
+    /// Removes a task's directory if it still belongs to this attempt, and calls `too` before another attempt can
+    /// claim it.
+    pub(crate) fn release_directory(
         &self,
         workspace: &Workspace,
         name: &TaskName,
         (task, attempt): (TaskId, Attempt),
         too: impl FnOnce(),
     ) {
-        let place = self.place(task);
+        let place = self.place_of(task);
         let mut owner = place.lock().unwrap_or_else(PoisonError::into_inner);
         if *owner != Some(attempt) {
             return;
@@ -76,19 +75,19 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let workspace = Workspace::in_place(dir.path()).unwrap();
         let name = TaskName::new("run", "t").unwrap();
-        let (places, task) = (Places::default(), TaskId::new(1));
-        places.claim(&workspace, &name, task, Attempt::new(1)).unwrap();
-        std::fs::write(workspace.task(&name).join("old"), "").unwrap();
-        places.claim(&workspace, &name, task, Attempt::new(2)).unwrap();
-        assert!(!workspace.task(&name).join("old").exists());
+        let (places, task) = (AttemptPlaces::default(), TaskId::new(1));
+        places.claim_directory(&workspace, &name, task, Attempt::new(1)).unwrap();
+        std::fs::write(workspace.task_directory(&name).join("old"), "").unwrap();
+        places.claim_directory(&workspace, &name, task, Attempt::new(2)).unwrap();
+        assert!(!workspace.task_directory(&name).join("old").exists());
         let release = |attempt| {
             let mut done = false;
             let key = (task, Attempt::new(attempt));
-            places.release(&workspace, &name, key, || done = true);
+            places.release_directory(&workspace, &name, key, || done = true);
             done
         };
-        assert!(!release(1) && workspace.task(&name).exists());
-        assert!(release(2) && !workspace.task(&name).exists());
+        assert!(!release(1) && workspace.task_directory(&name).exists());
+        assert!(release(2) && !workspace.task_directory(&name).exists());
         assert!(!release(2), "twice");
     }
 
@@ -96,11 +95,11 @@ mod tests {
     fn who_claims_a_place_waits_for_the_last_owners_things_and_nobody_else_does() {
         let dir = tempfile::tempdir().unwrap();
         let workspace = Workspace::in_place(dir.path()).unwrap();
-        let places = Places::default();
+        let places = AttemptPlaces::default();
         let key = |task, attempt| (TaskId::new(task), Attempt::new(attempt));
         let name = |task: u32| TaskName::new("run", task.to_string()).unwrap();
         let claim = |(task, attempt), name: &TaskName| {
-            places.claim(&workspace, name, task, attempt).unwrap();
+            places.claim_directory(&workspace, name, task, attempt).unwrap();
         };
         claim(key(1, 1), &name(1));
         let (deleting, begun) = std::sync::mpsc::channel();
@@ -108,7 +107,7 @@ mod tests {
         std::thread::scope(|scope| {
             let (places, workspace, name) = (&places, &workspace, &name);
             scope.spawn(move || {
-                places.release(workspace, &name(1), key(1, 1), || {
+                places.release_directory(workspace, &name(1), key(1, 1), || {
                     deleting.send(()).unwrap();
                     finished.recv().unwrap();
                 });
@@ -120,6 +119,6 @@ mod tests {
             finish.send(()).unwrap();
             next.join().unwrap();
         });
-        assert!(workspace.task(&name(1)).exists());
+        assert!(workspace.task_directory(&name(1)).exists());
     }
 }

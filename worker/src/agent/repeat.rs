@@ -7,44 +7,44 @@ use std::time::Duration;
 use tokio::time::sleep;
 use tonic::{Code, Status};
 
-use super::gate::{Pass, Revoked};
+use super::gate::{LaunchPass, RevokedLaunch};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-/// Whether nobody has answered: the coordinator was away, or went while it was asked.
+/// Returns whether a status means that the coordinator was away, or went away during the call.
 #[must_use]
 pub(super) fn is_unanswered(status: &Status) -> bool {
     // What the coordinator says itself has no cause here.
     status.code() == Code::Unavailable || status.source().is_some()
 }
 
-/// The pauses between one attempt and the next.
+/// Growing pauses between attempts at a call.
 #[derive(Debug)]
-pub(super) struct Pauses {
+pub(super) struct RetryPauses {
     next: Duration,
 }
 
-impl Default for Pauses {
+impl Default for RetryPauses {
     fn default() -> Self {
         Self { next: FIRST_PAUSE }
     }
 }
 
-impl Pauses {
-    /// The time to wait now: twice as long each time, up to some seconds.
+impl RetryPauses {
+    /// Returns the next pause: twice as long each time, up to some seconds.
     fn next_pause(&mut self) -> Duration {
         let pause = self.next;
         self.next = (2 * pause).min(LONGEST_PAUSE);
         pause
     }
 
-    /// Waits a while.
+    /// Waits for the next pause.
     ///
     /// # Errors
     ///
-    /// It is not wanted any more.
-    pub(super) async fn wait(&mut self, pass: &Pass) -> Result<(), Revoked> {
+    /// The launch was revoked.
+    pub(super) async fn wait_pause(&mut self, pass: &LaunchPass) -> Result<(), RevokedLaunch> {
         pass.unless_revoked(sleep(self.next_pause())).await
     }
 }

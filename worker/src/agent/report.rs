@@ -5,39 +5,39 @@ use std::time::Duration;
 use dormouse_proto::v1::{Report, TaskRef, VmFailed, VmRef, VmTook, report};
 use dormouse_units::{Attempt, TaskId};
 
-pub(crate) use crate::micros::micros;
+pub(crate) use crate::micros::whole_micros;
 
-pub(crate) fn report(body: report::Report) -> Report {
+pub(crate) fn make_report(body: report::Report) -> Report {
     Report { report: Some(body) }
 }
 
 pub(crate) fn vm_failed(vm: u32, why: impl Into<String>) -> Report {
-    report(report::Report::VmFailed(VmFailed { vm, why: why.into() }))
+    make_report(report::Report::VmFailed(VmFailed { vm, why: why.into() }))
 }
 
 pub(crate) fn vm_destroyed(vm: u32) -> Report {
-    report(report::Report::VmDestroyed(VmRef { vm }))
+    make_report(report::Report::VmDestroyed(VmRef { vm }))
 }
 
-pub(crate) fn took(vm: u32, took: Duration) -> VmTook {
-    VmTook { vm, real_took_us: micros(took) }
+pub(crate) fn vm_took(vm: u32, took: Duration) -> VmTook {
+    VmTook { vm, real_took_us: whole_micros(took) }
 }
 
-pub(crate) fn task(vm: u32, (task, attempt): Key) -> Option<TaskRef> {
+pub(crate) fn task_ref(vm: u32, (task, attempt): Key) -> Option<TaskRef> {
     Some(TaskRef { vm, task: task.get(), attempt: attempt.get() })
 }
 
-/// Names an attempt on a VM.
+/// An attempt on a VM, by its task and number.
 pub(crate) type Key = (TaskId, Attempt);
 
-/// The attempt that a command is about. One that does not say is about none there is.
-pub(crate) fn key(of: Option<TaskRef>) -> Key {
+/// Returns the attempt that a command is about. A command that doesn't say gets one that doesn't exist.
+pub(crate) fn attempt_key(of: Option<TaskRef>) -> Key {
     let TaskRef { task, attempt, .. } = of.unwrap_or_default();
     (TaskId::new(task), Attempt::new(attempt))
 }
 
-/// An error with its causes, for a report: the other side has only this text.
-pub(crate) fn explain(error: &dyn std::error::Error) -> String {
+/// Formats an error with its causes for a report, as the other side has only this text.
+pub(crate) fn explain_error(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
     while let Some(cause) = next {

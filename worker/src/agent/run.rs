@@ -21,45 +21,44 @@ use tokio_util::sync::CancellationToken;
 use tonic::transport::Endpoint;
 
 use super::{
-    AgentError, Config, Prepared, Result, bounds,
-    faults::Network,
-    life::End,
-    live::{self, Dialled},
+    AgentConfig, AgentError, PreparedWorker, Result, bounds,
+    faults::WorkerNetwork,
+    life::LifeEnd,
+    live::{self, DialledCoordinator},
     memory,
-    session::{self, Credentials, Dial, Remote},
+    session::{self, DialTarget, GrpcTransport, WorkerCredentials},
 };
 
-/// The time that everything may take to go away at the end.
+/// Time that everything may take to be removed at the end.
 const CLEAN_UP: Duration = Duration::from_secs(10);
-/// The time for which it stays away before it joins anew, the first time and, if it is sent away again and
-/// again, at last.
+/// Pause before the worker joins again, the first and the longest one.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-/// Threads for what blocks: births, CRIU, transfers, freezes.
+/// Number of threads for blocking work: starts, CRIU, transfers, freezes.
 const BLOCKING: usize = 64;
 
 /// How an agent ended in good order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum AgentEnd {
     /// The run is over.
     Over {
-        /// In the coordinator's words.
+        /// Reason given by the coordinator.
         why: String,
     },
-    /// By SIGTERM or SIGINT.
+    /// SIGTERM or SIGINT.
     Terminated,
 }
 
-/// Works for the coordinator until the run is over or a signal comes. Nothing is left then:
-/// no process, control group or task directory.
+/// Works for the coordinator until the run is over or a signal arrives. No process, control group or task directory
+/// is left then.
 ///
-/// Blocks; makes its own threads.
+/// Blocks; starts its own threads.
 ///
 /// # Errors
-/// The coordinator can't be reached or was lost; a program can't be measured; something can't
-/// be cleaned up.
-pub fn run(config: &Config, prepared: Prepared) -> Result<Ended> {
-    let endpoint = endpoint(&config.coordinator)?;
+///
+/// The coordinator can't be reached or was lost; a program can't be measured; something can't be cleaned up.
+pub fn run(config: &AgentConfig, prepared: PreparedWorker) -> Result<AgentEnd> {
+    let endpoint = parse_endpoint(&config.coordinator)?;
     if let Ok((limit, _)) = getrlimit(Resource::RLIMIT_NOFILE)
         && let Err(why) = bounds::check_descriptors(limit)
     {
@@ -73,7 +72,7 @@ pub fn run(config: &Config, prepared: Prepared) -> Result<Ended> {
         .build()
         .map_err(runtime_error("the agent's runtime"))?;
     let prepared = Arc::new(prepared);
-    let outcome = lives(config, &endpoint, &prepared, &runtime);
+    let outcome = live_repeatedly(config, &endpoint, &prepared, &runtime);
     // Threads that still wait for something wait for what is killed below.
     runtime.shutdown_background();
     let removed = prepared.tree.remove(CLEAN_UP);
@@ -84,20 +83,20 @@ pub fn run(config: &Config, prepared: Prepared) -> Result<Ended> {
     }
 }
 
-/// The pauses between one life of a worker and the next.
+/// Growing pauses between the lives of a worker.
 #[derive(Clone, Copy, Debug)]
-pub struct Absences {
+pub struct RejoinPauses {
     next: Duration,
 }
 
-impl Default for Absences {
+impl Default for RejoinPauses {
     fn default() -> Self {
         Self { next: FIRST_PAUSE }
     }
 }
 
-impl Absences {
-    /// The time to stay away after a life that lasted so long.
+impl RejoinPauses {
+    /// Returns the pause after a life of this length.
     pub fn next_pause(&mut self, lived: Duration) -> Duration {
         let pause = if lived > LONGEST_PAUSE { FIRST_PAUSE } else { self.next };
         self.next = (2 * pause).min(LONGEST_PAUSE);
@@ -105,20 +104,20 @@ impl Absences {
     }
 }
 
-/// One life after the other, until the end.
-fn lives(
-    config: &Config,
+/// Lives one life after the other until the end.
+fn live_repeatedly(
+    config: &AgentConfig,
     endpoint: &Endpoint,
-    prepared: &Arc<Prepared>,
+    prepared: &Arc<PreparedWorker>,
     runtime: &Runtime,
-) -> Result<Ended> {
+) -> Result<AgentEnd> {
     let mut signals = {
         let _inside = runtime.enter();
-        Signals::new()?
+        AgentSignals::new()?
     };
     // What is wrong with it outlasts a life.
-    let network = Network::default();
-    let mut absences = Absences::default();
+    let network = WorkerNetwork::default();
+    let mut absences = RejoinPauses::default();
     let mut parent = config.parent;
     let mut is_known = false;
     loop {
@@ -128,21 +127,22 @@ fn lives(
         let end = one_life(config, whom, prepared, runtime, &mut signals)?;
         is_known = true;
         match end {
-            End::Over { why } => return Ok(Ended::Over { why }),
-            End::Terminated => return Ok(Ended::Terminated),
-            End::Refused { why } => {
+            LifeEnd::Over { why } => return Ok(AgentEnd::Over { why }),
+            LifeEnd::Terminated => return Ok(AgentEnd::Terminated),
+            LifeEnd::Refused { why } => {
                 let address = config.coordinator.clone();
                 return Err(AgentError::Refused { address, why });
             }
-            End::Rejoin { why } => {
+            LifeEnd::Rejoin { why } => {
                 tracing::warn!(%why, "joining the run again");
                 let pause = absences.next_pause(born.elapsed());
-                let called = runtime.block_on(async { timeout(pause, signals.come()).await });
+                let called =
+                    runtime.block_on(async { timeout(pause, signals.wait_signal()).await });
                 if called.is_ok() {
-                    return Ok(Ended::Terminated);
+                    return Ok(AgentEnd::Terminated);
                 }
             }
-            End::Lost { after, why } => {
+            LifeEnd::Lost { after, why } => {
                 let address = config.coordinator.clone();
                 return Err(AgentError::Lost { address, after, why });
             }
@@ -151,27 +151,27 @@ fn lives(
 }
 
 fn one_life(
-    config: &Config,
-    (endpoint, network, parent, is_known): (&Endpoint, &Network, Option<i32>, bool),
-    prepared: &Arc<Prepared>,
+    config: &AgentConfig,
+    (endpoint, network, parent, is_known): (&Endpoint, &WorkerNetwork, Option<i32>, bool),
+    prepared: &Arc<PreparedWorker>,
     runtime: &Runtime,
-    signals: &mut Signals,
-) -> Result<End> {
+    signals: &mut AgentSignals,
+) -> Result<LifeEnd> {
     let (report, reports) = mpsc::unbounded_channel();
     let (hear, heard) = mpsc::unbounded_channel();
-    let credentials = Credentials::new(config.token.clone(), &config.root);
-    let dial = Dial {
-        transport: Remote {
+    let credentials = WorkerCredentials::new(config.token.clone(), &config.root);
+    let dial = DialTarget {
+        transport: GrpcTransport {
             endpoint: endpoint.clone(),
             network: network.clone(),
             credentials: credentials.clone(),
         },
-        hello: hello(config, prepared)?,
+        hello: make_hello(config, prepared)?,
         is_known,
         patience: config.patience,
         hold: config.hold,
     };
-    let dialled = Dialled {
+    let dialled = DialledCoordinator {
         address: config.coordinator.clone(),
         endpoint: endpoint.clone(),
         network: network.clone(),
@@ -187,23 +187,25 @@ fn one_life(
             .map_err(runtime_error("the session's runtime"))?;
         thread::Builder::new()
             .name("session".to_owned())
-            .spawn(move || own.block_on(session::keep(dial, reports, hear, stop)))
+            .spawn(move || own.block_on(session::keep_session(dial, reports, hear, stop)))
             .map_err(runtime_error("the session's thread"))?
     };
-    let end = runtime.block_on(live::live(prepared, &dialled, heard, report, signals));
+    let end = runtime.block_on(live::live_until_end(prepared, &dialled, heard, report, signals));
     stop.cancel();
     // It panics only by a bug, which has been printed.
     let _ = session.join();
     end
 }
 
-fn hello(config: &Config, prepared: &Prepared) -> Result<Hello> {
+fn make_hello(config: &AgentConfig, prepared: &PreparedWorker) -> Result<Hello> {
     let hierarchy = prepared.tree.hierarchy();
     let groups = if hierarchy.is_v2() { CGROUP_V2 } else { CGROUP_V1 };
     let criu = prepared.criu.iter().flat_map(|_| [CRIU, JOB_CHECKPOINTS]);
     let jail = match prepared.tree.jail() {
         None => Some(NO_JAIL),
-        Some(jail) if !jail.lacking().is_empty() || !hierarchy.counts_pids() => Some(PARTIAL_JAIL),
+        Some(jail) if !jail.lacking_parts().is_empty() || !hierarchy.counts_pids() => {
+            Some(PARTIAL_JAIL)
+        }
         Some(_) => None,
     };
     let all = [groups, TIERS, SUPPLY, FAULTS, JOB_MEMORY, JOB_CREDITS, METADATA, TRAILS];
@@ -220,7 +222,7 @@ fn hello(config: &Config, prepared: &Prepared) -> Result<Hello> {
     })
 }
 
-fn endpoint(address: &str) -> Result<Endpoint> {
+fn parse_endpoint(address: &str) -> Result<Endpoint> {
     let endpoint = Endpoint::from_shared(format!("http://{address}"))
         .map_err(|source| AgentError::Address { address: address.to_owned(), source })?;
     Ok(endpoint
@@ -236,13 +238,13 @@ fn runtime_error(what: &'static str) -> impl FnOnce(std::io::Error) -> AgentErro
     move |source| AgentError::Runtime { what, source }
 }
 
-/// What ends an agent from outside.
-pub(crate) struct Signals {
+/// Signals that end an agent.
+pub(crate) struct AgentSignals {
     terminate: Signal,
     interrupt: Signal,
 }
 
-impl Signals {
+impl AgentSignals {
     fn new() -> Result<Self> {
         let on = |kind| signal(kind).map_err(runtime_error("the signal handlers"));
         Ok(Self {
@@ -251,8 +253,8 @@ impl Signals {
         })
     }
 
-    /// The first of them.
-    pub(crate) async fn come(&mut self) {
+    /// Waits for the first of the signals.
+    pub(crate) async fn wait_signal(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}

@@ -9,20 +9,21 @@ use dormouse_identity::{Token, TokenError};
 
 use super::{AgentError, Result};
 
-/// More than any file of a token has.
+/// Largest file of a token, in bytes.
 const MAX_TOKEN_BYTES: u64 = 1024;
 
-/// Names the standard input.
+/// Path that stands for the standard input.
 const STDIN: &str = "-";
 
-/// Time between two looks whether the file is there.
+/// Interval at which it is checked whether the file is there.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Reads the token that a file holds, once it does: who starts a coordinator and its workers at once
-/// has no file to begin with. `look` is called each time that it is not there, and may end the wait.
+/// Reads the token in a file, and waits for the file if a coordinator and its workers are started at once. `look` is
+/// called whenever it isn't there, and may end the wait.
 ///
 /// # Errors
-/// The file is not there in time or can't be read, or it holds something else; or `look` says that it won't come.
+///
+/// The file isn't there in time, can't be read, or holds something else; or `look` says that it won't come.
 pub fn read_token_within<E: From<AgentError>>(
     path: &Path,
     patience: Duration,
@@ -45,9 +46,10 @@ pub fn read_token_within<E: From<AgentError>>(
     Ok(read_token(path)?)
 }
 
-/// Reads the token that a file holds; `-` is the standard input, whose first line it is.
+/// Reads the token in a file; `-` is the standard input, whose first line it is.
 ///
 /// # Errors
+///
 /// The file can't be read, or holds something else.
 pub fn read_token(path: &Path) -> Result<Token> {
     let wrong = |why: String| AgentError::Secret { path: path.to_owned(), why };

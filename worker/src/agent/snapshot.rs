@@ -8,73 +8,73 @@ use dormouse_units::{Attempt, Ppm};
 use tokio::time::Instant;
 
 use super::{
-    host::{Host, limit},
-    launch::{PROGRESS, Place},
+    host::{LifeHost, limit},
+    launch::{PROGRESS, TaskPlace},
     machine::{ProgressPage, TaskProcess},
-    report::explain,
+    report::explain_error,
 };
 use crate::{
-    checkpointer::{Begin, OnceStopped, Snapped},
+    checkpointer::{Begin, OnceStopped, SnappedTask},
     criu::AfterDump,
-    process::{Identity, cpu_ns, resume},
-    store::{Checkpoint, Progress},
+    process::{ProcessIdentity, cpu_ns, resume_process},
+    store::{SavedProgress, StoredCheckpoint},
     workspace::TaskName,
 };
 
-/// A checkpoint in the local store, of a task that stands still or has been killed.
+/// A checkpoint in the local store, of a task that stands still or was killed.
 #[derive(Debug)]
-pub(crate) struct Snapshot {
-    pub(crate) checkpoint: Checkpoint,
-    /// What of the work it holds.
+pub(crate) struct TaskSnapshot {
+    pub(crate) checkpoint: StoredCheckpoint,
+    /// Part of the work that it holds, in ppm.
     pub(crate) ppm: u32,
-    /// Since when the task stands still.
+    /// When the task was stopped.
     pub(crate) stopped_at: Instant,
-    /// The time that CRIU took from then until it let the task go.
+    /// Time from then until CRIU released the task.
     pub(crate) dump: Duration,
-    /// CPU time that CRIU's code in the task used, in nanoseconds.
+    /// CPU time of CRIU's code in the task, in nanoseconds.
     pub(crate) foreign_ns: u64,
 }
 
 /// Why there is no checkpoint. The task runs on, unless it may be damaged.
 #[derive(Debug)]
 pub struct SnapshotError {
-    /// The reason, in words.
+    /// Reason, in words.
     pub why: String,
-    /// The task may be damaged and must not go on.
+    /// True if the task may be damaged and must not run on.
     pub damaging: bool,
-    /// The task had ended before CRIU came to it: nothing is missing.
+    /// True if the task ended before CRIU got to it: nothing is missing.
     pub ended: bool,
-    /// The VM froze before CRIU came to the task, or is destroyed: nothing was done to it.
+    /// True if the VM froze or was destroyed before CRIU got to the task, which is unchanged.
     pub overtaken: bool,
 }
 
 impl SnapshotError {
-    /// There is no checkpoint, for a reason that has done nothing to the task.
+    /// Makes an error that doesn't affect the task.
     pub fn new(why: impl Into<String>) -> Self {
         Self { why: why.into(), damaging: false, ended: false, overtaken: false }
     }
 }
 
-/// Why CRIU may not take hold of a task.
+/// Error of a dump that the VM doesn't allow.
 #[derive(Debug, thiserror::Error)]
 #[error("its VM freezes")]
-struct Overtaken;
+struct OvertakenSnapshot;
 
-/// Takes a checkpoint: of a task of which a part is `due` to be in it, and of which, if it is a program of
-/// the user's own, a part is known to be done. Blocks for as long as that takes.
-pub(crate) fn take(
-    host: &Host,
-    place: &Place,
+/// Checkpoints a task; one part of its work is `due` to be in the checkpoint, and of a user's own program one part is
+/// known to be done. Blocks.
+pub(crate) fn take_checkpoint(
+    host: &LifeHost,
+    place: &TaskPlace,
     name: &TaskName,
     attempt: Attempt,
     (task, page): (&dyn TaskProcess, Option<&dyn ProgressPage>),
     (due, own_done): (Option<Ppm>, Option<Ppm>),
     after: AfterDump,
-) -> Result<Snapshot, SnapshotError> {
+) -> Result<TaskSnapshot, SnapshotError> {
     let Some(checkpointer) = &host.checkpointer else {
         return Err(SnapshotError::new("this worker has no working CRIU"));
     };
-    let path = host.workspace().task(name).join(PROGRESS);
+    let path = host.workspace().task_directory(name).join(PROGRESS);
     // A program of the user's own has no clock in its page, and what it has done is known here.
     let page = page.filter(|_| own_done.is_none());
     let foreign = page.and_then(|page| page.clock()).unwrap_or_default().foreign;
@@ -86,12 +86,12 @@ pub(crate) fn take(
     // Until CRIU is through: its code in a frozen task would not answer.
     let (mut inside, mut overtaken) = (None, false);
     let mut begin = || {
-        inside = place.gate.dump();
+        inside = place.gate.enter_dump();
         overtaken = inside.is_none();
-        if overtaken { Err(Overtaken.into()) } else { Ok(()) }
+        if overtaken { Err(OvertakenSnapshot.into()) } else { Ok(()) }
     };
     let mut stopped = |ns: u64| {
-        own = signed(ns) - foreign;
+        own = to_signed(ns) - foreign;
         // Part of the checkpoint: the clock goes on from there in another process.
         Ok(set(own, foreign)?)
     };
@@ -100,7 +100,7 @@ pub(crate) fn take(
         dump = Some(Instant::now());
         let said = u32::try_from(progress.ppm).unwrap_or(0);
         let done = own_done.map_or(said, Ppm::get);
-        Progress {
+        SavedProgress {
             attempt: attempt.get(),
             progress_ppm: due.map_or(done, |due| due.get().min(done)),
             cpu_ns: u64::try_from(progress.cpu.as_nanos()).unwrap_or(u64::MAX),
@@ -116,21 +116,25 @@ pub(crate) fn take(
         if !damaging {
             // One that has ended needs it no more.
             let _ = match own_done {
-                Some(_) => place.groups.let_go(place.cpu, place.slot).map_err(|e| explain(&e)),
-                None => resume(task.pid()).map_err(|e| explain(&e)),
+                Some(_) => {
+                    place.groups.let_go(place.cpu, place.slot).map_err(|e| explain_error(&e))
+                }
+                None => resume_process(task.pid()).map_err(|e| explain_error(&e)),
             };
         }
-        let ended = !Identity::of_process(task.pid()).is_ok_and(|process| process.is_alive());
+        let ended =
+            !ProcessIdentity::of_process(task.pid()).is_ok_and(|process| process.is_alive());
         SnapshotError { why, damaging, ended, overtaken }
     };
     match taken {
-        Ok(Snapped { checkpoint, stopped_at, foreign_ns, .. }) => {
+        Ok(SnappedTask { checkpoint, stopped_at, foreign_ns, .. }) => {
             let stopped_at = Instant::from_std(stopped_at);
             if after == AfterDump::Continue {
                 // What CRIU did in the task is no work of the task's.
-                set(own, foreign + signed(foreign_ns)).map_err(|e| failed(explain(&e), false))?;
+                set(own, foreign + to_signed(foreign_ns))
+                    .map_err(|e| failed(explain_error(&e), false))?;
             }
-            Ok(Snapshot {
+            Ok(TaskSnapshot {
                 ppm: checkpoint.manifest().progress.progress_ppm,
                 checkpoint,
                 stopped_at,
@@ -138,23 +142,23 @@ pub(crate) fn take(
                 foreign_ns,
             })
         }
-        Err(error) => Err(failed(explain(&error), error.may_have_damaged())),
+        Err(error) => Err(failed(explain_error(&error), error.may_have_damaged())),
     }
 }
 
-/// Has the clock of a task that was just restored, and stands still, go on where it stopped.
+/// Lets the clock of a just restored task, which stands still, continue where it stopped.
 pub(crate) fn go_on_with_clock(
-    host: &Host,
+    host: &LifeHost,
     name: &TaskName,
     page: &ProgressReader,
     pid: i32,
 ) -> Result<(), String> {
-    let own = page.clock().map_err(|e| explain(&e))?.own;
-    let foreign = signed(cpu_ns(pid).map_err(|e| explain(&e))?) - own;
-    let path = host.workspace().task(name).join(PROGRESS);
-    progress::set_clock(&path, Clock { own, foreign }).map_err(|e| explain(&e))
+    let own = page.clock().map_err(|e| explain_error(&e))?.own;
+    let foreign = to_signed(cpu_ns(pid).map_err(|e| explain_error(&e))?) - own;
+    let path = host.workspace().task_directory(name).join(PROGRESS);
+    progress::set_clock(&path, Clock { own, foreign }).map_err(|e| explain_error(&e))
 }
 
-fn signed(ns: u64) -> i64 {
+fn to_signed(ns: u64) -> i64 {
     i64::try_from(ns).unwrap_or(i64::MAX)
 }

@@ -11,9 +11,9 @@ use tokio::{
 };
 use tokio_util::task::TaskTracker;
 
-use super::report::explain;
+use super::report::explain_error;
 
-/// Why what is urgent was not done.
+/// Why urgent work wasn't done.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum UrgentError {
     #[error("the thread for urgent work can't be started")]
@@ -22,8 +22,8 @@ pub(crate) enum UrgentError {
     Panicked(#[from] oneshot::error::RecvError),
 }
 
-/// Does what must not wait.
-pub(crate) async fn urgent<T: Send + 'static>(
+/// Runs urgent work in a thread of its own.
+pub(crate) async fn run_urgent<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, UrgentError> {
     let (tell, told) = oneshot::channel();
@@ -34,30 +34,30 @@ pub(crate) async fn urgent<T: Send + 'static>(
     Ok(told.await?)
 }
 
-/// What comes of `work`; of a panic, too, whoever waits for it hears.
-pub(crate) async fn outcome<T: Send + 'static, E: From<String> + Send + 'static>(
+/// Waits for the result of `work`, where a panic is an error too.
+pub(crate) async fn await_outcome<T: Send + 'static, E: From<String> + Send + 'static>(
     work: impl Future<Output = Result<T, E>> + Send + 'static,
 ) -> Result<T, E> {
-    tokio::spawn(work).await.unwrap_or_else(|panic| Err(explain(&panic).into()))
+    tokio::spawn(work).await.unwrap_or_else(|panic| Err(explain_error(&panic).into()))
 }
 
-/// What is deleted at a time.
+/// Number of deletions at a time.
 const DELETIONS: usize = 2;
 
-/// Deletes what nobody needs any more, which takes as long as the disk likes.
+/// Deletes files in the background, as that may take long.
 #[derive(Debug)]
-pub(crate) struct Deletions {
+pub(crate) struct DeletionQueue {
     turns: Arc<Semaphore>,
     all: TaskTracker,
 }
 
-impl Deletions {
+impl DeletionQueue {
     pub(crate) fn new() -> Self {
         Self { turns: Arc::new(Semaphore::new(DELETIONS)), all: TaskTracker::new() }
     }
 
-    /// Does it when it is its turn.
-    pub(crate) fn add(&self, delete: impl FnOnce() + Send + 'static) {
+    /// Adds a deletion to the queue.
+    pub(crate) fn add_deletion(&self, delete: impl FnOnce() + Send + 'static) {
         let turns = Arc::clone(&self.turns);
         self.all.spawn(async move {
             // It is never closed.
@@ -71,8 +71,8 @@ impl Deletions {
         });
     }
 
-    /// Waits until all is done.
-    pub(crate) async fn done(&self) {
+    /// Waits until all deletions are done.
+    pub(crate) async fn wait_done(&self) {
         self.all.close();
         self.all.wait().await;
     }
@@ -91,27 +91,27 @@ mod tests {
         let (end, ended) = mpsc::channel::<()>();
         runtime.spawn_blocking(move || ended.recv());
         let (tell, told) = mpsc::channel();
-        runtime.spawn(async move { tell.send(urgent(|| 7).await.unwrap()).unwrap() });
+        runtime.spawn(async move { tell.send(run_urgent(|| 7).await.unwrap()).unwrap() });
         assert_eq!(told.recv_timeout(Duration::from_secs(10)).unwrap(), 7);
         drop(end);
     }
 
     #[tokio::test]
     async fn of_a_panic_is_heard() {
-        let why = outcome::<(), String>(async { panic!("a bug") }).await.unwrap_err();
+        let why = await_outcome::<(), String>(async { panic!("a bug") }).await.unwrap_err();
         assert!(why.contains("a bug"), "{why}");
-        assert!(urgent(|| panic!("a bug")).await.is_err());
+        assert!(run_urgent(|| panic!("a bug")).await.is_err());
     }
 
     #[tokio::test]
     async fn everything_is_deleted_at_the_end() {
-        let deletions = Deletions::new();
+        let deletions = DeletionQueue::new();
         let (tell, told) = mpsc::channel();
         for n in 0..10 {
             let tell = tell.clone();
-            deletions.add(move || tell.send(n).unwrap());
+            deletions.add_deletion(move || tell.send(n).unwrap());
         }
-        deletions.done().await;
+        deletions.wait_done().await;
         assert_eq!(told.try_iter().count(), 10);
     }
 }

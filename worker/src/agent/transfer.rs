@@ -23,7 +23,7 @@ use dormouse_proto::{
         coordinator_client::CoordinatorClient,
     },
 };
-use parcel::{ChunkReader, ChunkWriter, Parcel};
+use parcel::{ChunkMessage, ChunkReader, ChunkWriter};
 use tokio::{
     sync::{Mutex, OwnedSemaphorePermit, Semaphore, mpsc, watch},
     task::spawn_blocking,
@@ -34,32 +34,32 @@ use tonic::{Code, Request, Status, Streaming, metadata::MetadataValue, transport
 use tracing::{Instrument as _, debug_span};
 
 use super::{
-    gate::{Pass, Revoked},
-    repeat::{Pauses, is_unanswered},
-    report::explain,
+    gate::{LaunchPass, RevokedLaunch},
+    repeat::{RetryPauses, is_unanswered},
+    report::explain_error,
 };
 use crate::SPANS;
-use crate::store::{Arrival, Checkpoint, Expected, Store};
+use crate::store::{CheckpointArrival, ExpectedCheckpoint, LocalCheckpoints, StoredCheckpoint};
 
 mod contents;
 mod parcel;
 
 pub(crate) use contents::Open;
 
-/// Chunks on their way between the store and the wire.
+/// Number of chunks buffered between the store and the connection.
 const IN_FLIGHT: usize = 8;
-/// Transfers under way at once in either direction: a small part of the pool that births, dumps and
-/// restores need, too, and no more than the coordinator takes of one host.
+/// Most transfers at once in each direction: a small part of the thread pool that starts, dumps and restores need
+/// too, and no more than the coordinator accepts of one host.
 const AT_ONCE: usize = 8;
-/// How long a transfer may stand still. The coordinator gives one up after 30 s, and its reason is
-/// the better one.
+/// Time for which a transfer may stand still. The coordinator gives it up after 30 s, and its reason is the better
+/// one.
 const STILL: Duration = Duration::from_secs(60);
-/// How long a transfer may wait for its turn: what is under way gets on or is given up.
+/// Time for which a transfer may wait for its turn: those under way make progress or are given up.
 const TURN: Duration = Duration::from_secs(300);
 
-/// A transfer that does not get on.
+/// Errors of a transfer that makes no progress.
 #[derive(Debug, thiserror::Error)]
-pub enum Stuck {
+pub enum StuckTransfer {
     /// Nothing of it has moved for a while.
     #[error(
         "no data moved for {} ms between this worker's disk and the coordinator; check that both \
@@ -83,36 +83,36 @@ pub enum Stuck {
     },
 }
 
-/// Why a checkpoint did not come.
+/// Why a checkpoint wasn't fetched.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
-    /// The coordinator does not have it, or not whole.
+    /// The coordinator doesn't have it, or not completely.
     #[error("the coordinator has no undamaged copy: {0}")]
     Absent(String),
-    /// It could not be asked.
+    /// The call failed.
     #[error("the coordinator can't be asked for it: {0}")]
     Transport(String),
-    /// It is away, or went meanwhile.
+    /// The coordinator is away, or went away meanwhile.
     #[error("the coordinator can't be reached: {0}")]
     Unanswered(String),
     /// The coordinator is older than the call.
     #[error("the coordinator does not know the call")]
     Unknown,
-    /// It was given up.
+    /// The transfer made no progress.
     #[error("it was cancelled")]
-    Stuck(#[from] Stuck),
-    /// Nobody waits for it any more.
+    Stuck(#[from] StuckTransfer),
+    /// The launch that needs it was revoked.
     #[error(transparent)]
-    Revoked(#[from] Revoked),
+    Revoked(#[from] RevokedLaunch),
 }
 
-/// Why a checkpoint is not with the coordinator.
+/// Why a checkpoint wasn't sent.
 #[derive(Debug)]
 pub struct NotSent {
     why: String,
-    /// The coordinator was away, or went before it had answered.
+    /// True if the coordinator was away, or went away before it had answered.
     unanswered: bool,
-    /// It lacks a content that what was sent refers to.
+    /// True if the coordinator lacks a content that the checkpoint refers to.
     lacks: bool,
 }
 
@@ -130,14 +130,14 @@ impl From<Status> for NotSent {
     }
 }
 
-/// What is sent, as the wire takes it; it says how many bytes of it have moved.
+/// Stream of chunks to be sent, which publishes the number of bytes moved.
 #[derive(Debug)]
-struct Outgoing<M> {
+struct OutgoingChunks<M> {
     chunks: mpsc::Receiver<M>,
     moved: watch::Sender<u64>,
 }
 
-impl<M: Parcel> Stream for Outgoing<M> {
+impl<M: ChunkMessage> Stream for OutgoingChunks<M> {
     type Item = M;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<M>> {
@@ -149,10 +149,10 @@ impl<M: Parcel> Stream for Outgoing<M> {
     }
 }
 
-/// A writer that adds what passes to a count.
-struct Counted<'a, W>(&'a mut W, &'a AtomicU64);
+/// A writer that counts the bytes written.
+struct CountedWriter<'a, W>(&'a mut W, &'a AtomicU64);
 
-impl<W: Write> Write for Counted<'_, W> {
+impl<W: Write> Write for CountedWriter<'_, W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.0.write(bytes)?;
         self.1.fetch_add(written as u64, Ordering::Relaxed);
@@ -164,34 +164,35 @@ impl<W: Write> Write for Counted<'_, W> {
     }
 }
 
-/// What is stored of what is sent, in bytes.
+/// Future of the number of stored bytes.
 type Stored = Pin<Box<dyn Future<Output = Result<u64, Status>> + Send>>;
 
 /// A call that sends chunks.
-type Put<M> = Box<dyn FnOnce(Outgoing<M>) -> Stored + Send>;
+type Put<M> = Box<dyn FnOnce(OutgoingChunks<M>) -> Stored + Send>;
 
-/// What all transfers of a worker share.
+/// State that all transfers of a worker share.
 #[derive(Debug)]
-pub(crate) struct Transfers {
+pub(crate) struct WorkerTransfers {
     coordinator: CoordinatorClient<Channel>,
     contents: ContentStoreClient<Channel>,
     uploads: Arc<Semaphore>,
     fetches: Arc<Semaphore>,
-    /// Held by the one task that brings inputs here: those that begin with the same ones find them.
+    /// Locked while inputs are fetched, so that tasks with the same inputs share them.
     bringing: Mutex<()>,
     still: Duration,
-    /// How long one may take beside what its bytes take; else as the deadline has it.
+    /// Time limit of a transfer beside that of its bytes; `None`: as the deadline has it.
     within: Option<Duration>,
-    /// The coordinator takes packed chunks.
+    /// True if the coordinator accepts compressed chunks.
     packs: bool,
 }
 
-impl Transfers {
-    fn deadline(&self) -> Deadline {
+impl WorkerTransfers {
+    fn new_deadline(&self) -> Deadline {
         self.within.map_or_else(Deadline::begin, Deadline::within)
     }
 
-    /// By a connection of their own, apart from the session's, with a coordinator that takes packed chunks or does not.
+    /// Makes the state of transfers over a connection of their own; `packs` says whether the coordinator accepts
+    /// compressed chunks.
     pub(crate) fn new(coordinator: Channel, packs: bool) -> Self {
         let turns = || Arc::new(Semaphore::new(AT_ONCE));
         Self {
@@ -206,14 +207,14 @@ impl Transfers {
         }
     }
 
-    /// Sends a checkpoint, again and again while the coordinator is away and the VM is there, and the contents that
-    /// it lacks before; how many bytes have moved once the coordinator has it for good. `sent` says meanwhile how many
-    /// have left the disk.
-    pub(crate) async fn put(
+    /// Sends a checkpoint, after the contents that the coordinator lacks, and tries again while the coordinator is
+    /// away and the VM exists; returns the number of bytes moved once the coordinator has stored it. `sent` counts
+    /// the bytes read from the disk meanwhile.
+    pub(crate) async fn put_checkpoint(
         &self,
-        pass: &Pass,
+        pass: &LaunchPass,
         reference: CheckpointRef,
-        checkpoint: Checkpoint,
+        checkpoint: StoredCheckpoint,
         sent: Arc<AtomicU64>,
     ) -> Result<u64, String> {
         let CheckpointRef { task, checkpoint: number, .. } = reference;
@@ -229,13 +230,15 @@ impl Transfers {
     async fn send(
         &self,
         reference: CheckpointRef,
-        checkpoint: Checkpoint,
+        checkpoint: StoredCheckpoint,
         sent: Arc<AtomicU64>,
     ) -> Result<u64, NotSent> {
         let contents = checkpoint.manifest().large_contents();
-        let refers: Vec<_> = contents.iter().map(|(digest, _)| contents::wire(digest)).collect();
+        let refers: Vec<_> =
+            contents.iter().map(|(digest, _)| contents::digest_bytes(digest)).collect();
         let (kept, open) = (checkpoint.clone(), checkpoint.clone());
-        let open: Open = Arc::new(move |digest| open.open_content(digest).map_err(|e| explain(&e)));
+        let open: Open =
+            Arc::new(move |digest| open.open_content(digest).map_err(|e| explain_error(&e)));
         let of = (&*reference.run, reference.task, reference.attempt);
         let before = self.send_contents(of, contents, open).await?;
         sent.fetch_add(before, Ordering::Relaxed);
@@ -246,19 +249,19 @@ impl Transfers {
             })
         });
         let export = move |writer: &mut ChunkWriter<CheckpointChunk>| {
-            kept.export(&mut Counted(writer, &sent)).map_err(|e| explain(&e))
+            kept.export_checkpoint(&mut CountedWriter(writer, &sent)).map_err(|e| explain_error(&e))
         };
-        Ok(before + self.upload((reference, refers), export, put).await?)
+        Ok(before + self.upload_chunks((reference, refers), export, put).await?)
     }
 
-    /// Sends what `write` writes by the call `put`, which tells how many bytes are stored; so many bytes.
-    async fn upload<M: Parcel>(
+    /// Sends what `write` writes by the call `put`; returns the number of stored bytes.
+    async fn upload_chunks<M: ChunkMessage>(
         &self,
         of: M::Of,
         write: impl FnOnce(&mut ChunkWriter<M>) -> Result<u64, String> + Send + 'static,
         put: Put<M>,
     ) -> Result<u64, NotSent> {
-        let turn = turn(&self.uploads).await.map_err(|e| explain(&e))?;
+        let turn = take_turn(&self.uploads).await.map_err(|e| explain_error(&e))?;
         let (chunks, stream) = mpsc::channel(IN_FLIGHT);
         let packing = self.packs.then(Packing::begin);
         let reader = spawn_blocking(move || {
@@ -267,13 +270,14 @@ impl Transfers {
             written
         });
         let (tell, moved) = watch::channel(0);
-        let stream = Outgoing { chunks: stream, moved: tell };
-        let limits = (self.still, self.deadline());
+        let stream = OutgoingChunks { chunks: stream, moved: tell };
+        let limits = (self.still, self.new_deadline());
         let sent = unless_stuck(limits, moved, put(stream)).await;
-        let sent = sent.map_err(|e| explain(&e))?;
+        let sent = sent.map_err(|e| explain_error(&e))?;
         // With the stream it ends, unless the disk keeps it.
-        let written = timeout(self.still, reader).await.map_err(|_| explain(&self.stuck()))?;
-        let written = written.map_err(|e| explain(&e))?;
+        let written =
+            timeout(self.still, reader).await.map_err(|_| explain_error(&self.stuck_error()))?;
+        let written = written.map_err(|e| explain_error(&e))?;
         match (sent, written) {
             // Why the stream broke off is in the status, unless it was the store's doing.
             (Err(status), Err(why)) if status.code() == Code::Cancelled => Err(why.into()),
@@ -283,14 +287,14 @@ impl Transfers {
         }
     }
 
-    /// Fetches a checkpoint into the local store, again and again while the coordinator is away. What
-    /// came of one that is given up is removed.
-    pub(crate) async fn fetch(
+    /// Fetches a checkpoint into the local store, and tries again while the coordinator is away. What arrived of one
+    /// that is given up is removed.
+    pub(crate) async fn fetch_checkpoint(
         &self,
-        store: &Store,
-        pass: &Pass,
+        store: &LocalCheckpoints,
+        pass: &LaunchPass,
         reference: CheckpointRef,
-        expected: &Expected,
+        expected: &ExpectedCheckpoint,
     ) -> Result<(), FetchError> {
         let CheckpointRef { task, checkpoint, .. } = reference;
         fetch_until_answered(pass, || {
@@ -300,46 +304,51 @@ impl Transfers {
         .await
     }
 
-    /// Fetches a checkpoint, and then the contents of it that are not here.
+    /// Fetches a checkpoint, and then the contents of it that aren't here.
     async fn get_whole(
         &self,
-        store: &Store,
-        pass: &Pass,
-        (reference, expected): (CheckpointRef, &Expected),
+        store: &LocalCheckpoints,
+        pass: &LaunchPass,
+        (reference, expected): (CheckpointRef, &ExpectedCheckpoint),
     ) -> Result<(), FetchError> {
         let of = (reference.run.clone(), reference.task, reference.attempt);
         let arrival = self.get(store, pass, (reference, expected)).await?;
-        for &(digest, bytes) in arrival.missing() {
-            let incoming = arrival.receive(digest, bytes);
-            let incoming = incoming.map_err(|e| FetchError::Transport(explain(&e)))?;
+        for &(digest, bytes) in arrival.missing_contents() {
+            let incoming = arrival.receive_content(digest, bytes);
+            let incoming = incoming.map_err(|e| FetchError::Transport(explain_error(&e)))?;
             let of = (&*of.0, of.1, of.2);
-            self.get_content(pass, contents::reference(of, &digest, bytes), incoming).await?;
+            self.get_content(pass, contents::content_reference(of, &digest, bytes), incoming)
+                .await?;
         }
-        let completed = spawn_blocking(move || arrival.complete().map(drop)).await;
-        let completed = completed.map_err(|e| FetchError::Transport(explain(&e)))?;
-        completed.map_err(|e| FetchError::Absent(explain(&e)))
+        let completed = spawn_blocking(move || arrival.complete_arrival().map(drop)).await;
+        let completed = completed.map_err(|e| FetchError::Transport(explain_error(&e)))?;
+        completed.map_err(|e| FetchError::Absent(explain_error(&e)))
     }
 
     async fn get(
         &self,
-        store: &Store,
-        pass: &Pass,
-        (reference, expected): (CheckpointRef, &Expected),
-    ) -> Result<Arrival, FetchError> {
-        let turn = pass.unless_revoked(turn(&self.fetches)).await??;
+        store: &LocalCheckpoints,
+        pass: &LaunchPass,
+        (reference, expected): (CheckpointRef, &ExpectedCheckpoint),
+    ) -> Result<CheckpointArrival, FetchError> {
+        let turn = pass.unless_revoked(take_turn(&self.fetches)).await??;
         let mut coordinator = self.coordinator.clone();
         let asked = timeout(self.still, coordinator.get_checkpoint(takes_packed(reference)));
-        let response = pass.unless_revoked(asked).await?.map_err(|_| self.stuck())?;
+        let response = pass.unless_revoked(asked).await?.map_err(|_| self.stuck_error())?;
         let stream = response?.into_inner();
         let (store, expected) = (store.clone(), expected.clone());
-        let import = move |reader: &mut ChunkReader| store.receive(reader, &expected);
-        self.take(pass, turn, stream, import).await
+        let import = move |reader: &mut ChunkReader| store.receive_checkpoint(reader, &expected);
+        self.take_stream(pass, turn, stream, import).await
     }
 
-    /// Has `read` read, in a thread, what a stream brings.
-    async fn take<M: Parcel, T: Send + 'static, E: std::error::Error + Send + 'static>(
+    /// Reads a stream by `read` in a thread.
+    async fn take_stream<
+        M: ChunkMessage,
+        T: Send + 'static,
+        E: std::error::Error + Send + 'static,
+    >(
         &self,
-        pass: &Pass,
+        pass: &LaunchPass,
         turn: OwnedSemaphorePermit,
         stream: Streaming<M>,
         read: impl FnOnce(&mut ChunkReader) -> Result<T, E> + Send + 'static,
@@ -350,67 +359,71 @@ impl Transfers {
             drop(turn);
             taken
         });
-        let received = pass.unless_revoked(self.receive(stream, chunks)).await;
+        let received = pass.unless_revoked(self.pass_chunks(stream, chunks)).await;
         let received = received.unwrap_or_else(|revoked| Err(revoked.into()));
         // With the chunks it ends, unless the disk keeps it.
-        let taken = timeout(self.still, writer).await.map_err(|_| self.stuck())?;
-        let taken = taken.map_err(|e| FetchError::Transport(explain(&e)))?;
+        let taken = timeout(self.still, writer).await.map_err(|_| self.stuck_error())?;
+        let taken = taken.map_err(|e| FetchError::Transport(explain_error(&e)))?;
         match (taken, received) {
             (Ok(taken), _) => Ok(taken),
             (Err(_), Err(broken)) => Err(broken),
-            (Err(error), Ok(())) => Err(FetchError::Absent(explain(&error))),
+            (Err(error), Ok(())) => Err(FetchError::Absent(explain_error(&error))),
         }
     }
 
-    /// Passes chunks on until they end or nobody takes them.
-    async fn receive<M: Parcel>(
+    /// Passes chunks on until they end or the receiver is dropped.
+    async fn pass_chunks<M: ChunkMessage>(
         &self,
         mut stream: Streaming<M>,
         chunks: mpsc::Sender<Bytes>,
     ) -> Result<(), FetchError> {
-        let (deadline, mut bytes) = (self.deadline(), 0);
+        let (deadline, mut bytes) = (self.new_deadline(), 0);
         loop {
             let left = deadline.left(bytes);
             let next = timeout(self.still.min(left), stream.message()).await.map_err(|_| {
-                if left < self.still { Stuck::Slow(deadline.missed(bytes)) } else { self.stuck() }
+                if left < self.still {
+                    StuckTransfer::Slow(deadline.missed(bytes))
+                } else {
+                    self.stuck_error()
+                }
             })?;
             let Some(mut chunk) = next? else { return Ok(()) };
             bytes += chunk.data().len() as u64;
-            let data = unpack(&mut chunk).map_err(|e| FetchError::Absent(explain(&e)))?;
+            let data = unpack(&mut chunk).map_err(|e| FetchError::Absent(explain_error(&e)))?;
             let taken = timeout(self.still, chunks.send(data)).await;
             // The import has failed; it says why.
-            if taken.map_err(|_| self.stuck())?.is_err() {
+            if taken.map_err(|_| self.stuck_error())?.is_err() {
                 return Ok(());
             }
         }
     }
 
-    fn stuck(&self) -> Stuck {
-        Stuck::Still { after: self.still }
+    fn stuck_error(&self) -> StuckTransfer {
+        StuckTransfer::Still { after: self.still }
     }
 }
 
-/// A place among those under way in one direction, for as long as a thread is at work on it.
-async fn turn(turns: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Stuck> {
+/// Takes a turn for a transfer in one direction, for as long as a thread works on it.
+async fn take_turn(turns: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, StuckTransfer> {
     match timeout(TURN, Arc::clone(turns).acquire_owned()).await {
         Ok(Ok(turn)) => Ok(turn),
-        _ => Err(Stuck::NoTurn { after: TURN }),
+        _ => Err(StuckTransfer::NoTurn { after: TURN }),
     }
 }
 
-/// What comes of a transfer that says how many bytes of it have moved.
+/// Waits for a transfer that publishes its progress, unless it makes none for too long.
 async fn unless_stuck<T>(
     (still, deadline): (Duration, Deadline),
     mut moved: watch::Receiver<u64>,
     transfer: impl Future<Output = T>,
-) -> Result<T, Stuck> {
+) -> Result<T, StuckTransfer> {
     tokio::pin!(transfer);
-    let stuck = |_| Stuck::Still { after: still };
+    let stuck = |_| StuckTransfer::Still { after: still };
     loop {
         let bytes = *moved.borrow_and_update();
         let left = deadline.left(bytes);
         if left.is_zero() {
-            return Err(Stuck::Slow(deadline.missed(bytes)));
+            return Err(StuckTransfer::Slow(deadline.missed(bytes)));
         }
         tokio::select! {
             done = &mut transfer => return Ok(done),
@@ -426,7 +439,7 @@ async fn unless_stuck<T>(
     }
 }
 
-/// The request of a transfer whose chunks may be packed.
+/// Makes the request of a transfer that may have compressed chunks.
 fn takes_packed<T>(of: T) -> Request<T> {
     let mut request = Request::new(of);
     let (name, value) = TAKES_PACKED;
@@ -452,17 +465,17 @@ impl From<Status> for FetchError {
 /// # Errors
 /// In words, why it does not have it.
 pub async fn send_until_answered<F: Future<Output = Result<u64, NotSent>>>(
-    pass: &Pass,
+    pass: &LaunchPass,
     mut send: impl FnMut() -> F,
 ) -> Result<u64, String> {
-    let (mut pauses, mut has_lacked) = (Pauses::default(), false);
+    let (mut pauses, mut has_lacked) = (RetryPauses::default(), false);
     loop {
         match send().await {
             // What it had may have gone while the checkpoint was on its way.
             Err(NotSent { lacks: true, .. }) if !has_lacked => has_lacked = true,
             Err(NotSent { unanswered: true, why, .. }) => {
                 tracing::debug!(why, "a checkpoint is sent again");
-                pauses.wait(pass).await.map_err(|_| why)?;
+                pauses.wait_pause(pass).await.map_err(|_| why)?;
             }
             done => return done.map_err(|NotSent { why, .. }| why),
         }
@@ -474,13 +487,13 @@ pub async fn send_until_answered<F: Future<Output = Result<u64, NotSent>>>(
 /// # Errors
 /// It did not come.
 pub async fn fetch_until_answered<F: Future<Output = Result<(), FetchError>>>(
-    pass: &Pass,
+    pass: &LaunchPass,
     mut fetch: impl FnMut() -> F,
 ) -> Result<(), FetchError> {
-    let mut pauses = Pauses::default();
+    let mut pauses = RetryPauses::default();
     loop {
         match fetch().await {
-            Err(FetchError::Unanswered(_)) => pauses.wait(pass).await?,
+            Err(FetchError::Unanswered(_)) => pauses.wait_pause(pass).await?,
             done => return done,
         }
     }

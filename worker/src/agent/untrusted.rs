@@ -3,41 +3,42 @@
 //!
 //! Here so that fuzz targets reach what is read of a message before any VM is made.
 
-use dormouse_metadata::{Request, Service, Settings, UnixTime};
+use dormouse_metadata::{EndpointSettings, HttpRequest, MetadataService, UnixTime};
 use dormouse_proto::Inbox;
 use dormouse_proto::v1::{Command, ToWorker, Welcome, command, to_worker::Body};
 use dormouse_units::{Speedup, Time};
 
 use super::{
-    bounds::{self, Occupancy},
+    bounds::{self, OfferOccupancy},
     life::speedup_of,
     vm::CommandStamp,
 };
 use crate::{
-    directory::Input,
-    metadata::{Clock, Moment, announcement, facts},
+    directory::TaskInput,
+    metadata::{Clock, Moment, read_announcement, vm_facts},
     store::ImageKey,
     workspace::TaskName,
 };
 
 pub use crate::metadata::metadata_connection;
 
-/// A worker's offer, in thousandths of a core.
+/// Offer of a worker for these checks, in thousandths of a core.
 const MILLICORES: u32 = 2_000;
-/// A clock on which a VM's times are shown.
+/// Clock of the VMs' times for these checks.
 const CLOCK: Clock = Clock { speedup: Speedup::ONE, zero_unix_us: Some(1_600_000_000_000_000) };
 
-/// Reads a message of a session, with all its commands.
+/// Decodes and checks a message of a session with all its commands.
 ///
 /// # Errors
-/// Why it is not obeyed.
+///
+/// Why it is refused.
 pub fn coordinator_message(message: ToWorker) -> Result<(), String> {
     match message.body {
         Some(Body::Welcome(welcome)) => check_welcome(&welcome),
         Some(Body::Commands(commands)) => {
             let (first, all) = (commands.first, commands.commands);
             let all = Inbox::default().take(first, all).map_err(|gap| gap.to_string())?;
-            all.iter().try_fold(Occupancy::default(), check_command).map(drop)
+            all.iter().try_fold(OfferOccupancy::default(), check_command).map(drop)
         }
         Some(Body::Heartbeat(_) | Body::Goodbye(_)) | None => Ok(()),
     }
@@ -45,41 +46,42 @@ pub fn coordinator_message(message: ToWorker) -> Result<(), String> {
 
 fn check_welcome(welcome: &Welcome) -> Result<(), String> {
     let speedup = speedup_of(welcome).ok_or("a run whose clock has speed 0")?;
-    let _ = speedup.real(Time::from_micros(welcome.now_us).since(Time::ZERO));
+    let _ = speedup.to_real(Time::from_micros(welcome.now_us).since(Time::ZERO));
     ImageKey::new(&welcome.image_key).ok_or("no key")?;
     TaskName::new(welcome.run.as_str(), "t0").map_err(|error| error.to_string())?;
     welcome.programs.iter().try_for_each(bounds::check_program)
 }
 
-/// Judges a command on a worker that holds this much, and returns what it holds then.
-fn check_command(held: Occupancy, command: &Command) -> Result<Occupancy, String> {
+/// Checks a command on a worker whose VMs take `held` of its offer; returns what they take afterwards.
+fn check_command(held: OfferOccupancy, command: &Command) -> Result<OfferOccupancy, String> {
     let asked = CommandStamp::from_command(command);
     let Some(told) = &command.command else { return Ok(held) };
-    bounds::check(told)?;
+    bounds::check_command(told)?;
     let decided = Moment { unix_us: 1_700_000_000_000_000, run: asked.at };
     match told {
         command::Command::CreateVm(create) => {
-            let held = held.and(Occupancy::by(create));
-            held.fits(MILLICORES)?;
+            let held = held.plus_other(OfferOccupancy::taken_by(create));
+            held.check_fits(MILLICORES)?;
             if let Some(metadata) = &create.metadata {
-                let facts = facts("run", create, metadata, CLOCK, decided);
-                let key = dormouse_metadata::Key::new([7; 32]);
-                let mut service = Service::new(facts, Settings::default(), key);
+                let facts = vm_facts("run", create, metadata, CLOCK, decided);
+                let key = dormouse_metadata::TokenSecret::new([7; 32]);
+                let mut service = MetadataService::new(facts, EndpointSettings::default(), key);
                 let now = UnixTime::from_micros(decided.unix_us);
-                let root = Request::new(dormouse_metadata::Method::Get, "/latest/meta-data/");
-                drop(service.answer(&root, now));
+                let root =
+                    HttpRequest::new(dormouse_metadata::HttpMethod::Get, "/latest/meta-data/");
+                drop(service.answer_request(&root, now));
             }
             return Ok(held);
         }
         command::Command::StartTask(start) => {
             let _ = bounds::image_bytes(start);
             if let Some(own) = &start.own {
-                let inputs: Result<Vec<_>, _> = own.inputs.iter().map(Input::read).collect();
+                let inputs: Result<Vec<_>, _> = own.inputs.iter().map(TaskInput::read).collect();
                 inputs.map_err(|error| error.to_string())?;
             }
         }
         command::Command::Announce(said) => {
-            let _ = announcement(said, CLOCK, decided);
+            let _ = read_announcement(said, CLOCK, decided);
         }
         _ => {}
     }

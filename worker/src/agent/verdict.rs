@@ -9,58 +9,59 @@ use dormouse_tasks::{
 };
 use dormouse_units::Bytes;
 
-use super::{host::Host, launch::RESULT, report::explain};
-use crate::{cgroup, process::Ended, workspace::TaskName};
+use super::{host::LifeHost, launch::RESULT, report::explain_error};
+use crate::{cgroup, process::ProcessEnd, workspace::TaskName};
 
-/// How much of what a failed program wrote goes into a report, in bytes.
+/// Bytes of a failed program's output in a report.
 const LAST_WORDS: u64 = 400;
 
-/// The part of its work's CPU time that a program may lack at most.
+/// Largest fraction of its work's CPU time that a program may lack.
 const MAY_LACK: f64 = 0.5;
 
 /// CPU time of a task, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpuTime {
-    /// What the kernel counted.
+    /// CPU time charged by the kernel.
     pub charged: u64,
-    /// What its work takes.
+    /// CPU time of its work.
     pub due: u64,
 }
 
-/// Whether its answer is right, and the answer as JSON. When it began, so many processes of its VM had
-/// been killed for want of memory. A program that ended long before its work can have been done is not
-/// believed, whatever it says: `work`, where that is known.
+/// Judges whether the answer of an ended program is right; returns that and the answer as JSON. `killed_before`
+/// processes of its VM were killed for lack of memory before it began. A program that ended long before its work can
+/// have been done isn't believed, if `work` is known.
 ///
 /// # Errors
-/// Why there is none, with its last words.
-pub(crate) fn verdict(
-    host: &Host,
+///
+/// Why there is no answer, with the program's last output.
+pub(crate) fn judge_answer(
+    host: &LifeHost,
     name: &TaskName,
-    ended: Ended,
-    (groups, killed_before): (&cgroup::Vm, u64),
+    ended: ProcessEnd,
+    (groups, killed_before): (&cgroup::VmGroups, u64),
     work: Option<CpuTime>,
 ) -> Result<(bool, String), String> {
-    let directory = host.workspace().task(name);
+    let directory = host.workspace().task_directory(name);
     let how = match (ended, TaskResult::read(&directory.join(RESULT))) {
-        (Ended::Exited(0 | 1 | 3), Ok(mut result)) => {
-            if let Some(figure) = work.and_then(lacking) {
-                tracing::warn!(task = %name, "{}", words(&figure));
+        (ProcessEnd::Exited(0 | 1 | 3), Ok(mut result)) => {
+            if let Some(figure) = work.and_then(lacking_work) {
+                tracing::warn!(task = %name, "{}", describe_lacking(&figure));
                 result.verified = Some(false);
                 result.figures.push(figure);
             }
-            let verified = ended == Ended::Exited(0) && result.verified == Some(true);
+            let verified = ended == ProcessEnd::Exited(0) && result.verified == Some(true);
             return Ok((verified, serde_json::to_string(&result).unwrap_or_default()));
         }
-        (Ended::Exited(0), Err(error)) => {
-            return Err(format!("it left no result: {}", explain(&error)));
+        (ProcessEnd::Exited(0), Err(error)) => {
+            return Err(format!("it left no result: {}", explain_error(&error)));
         }
         // The parent of a job's processes lives on when one of them is killed.
-        (Ended::Exited(status), _) if status == i32::from(NO_TEAM) => {
+        (ProcessEnd::Exited(status), _) if status == i32::from(NO_TEAM) => {
             for_want_of_memory(groups, killed_before)
                 .unwrap_or_else(|| format!("it ended with status {status}"))
         }
-        (Ended::Exited(status), _) => format!("it ended with status {status}"),
-        (Ended::Killed(signal), _) => {
+        (ProcessEnd::Exited(status), _) => format!("it ended with status {status}"),
+        (ProcessEnd::Killed(signal), _) => {
             let memory = || for_want_of_memory(groups, killed_before);
             let memory = (signal == libc::SIGKILL).then(memory).flatten();
             memory.unwrap_or_else(|| format!("it was killed by signal {signal}"))
@@ -70,8 +71,8 @@ pub(crate) fn verdict(
     Err(format!("{how}: {}", String::from_utf8_lossy(&words).trim()))
 }
 
-/// The CPU time of a program that can't have done its work, beside what that takes.
-fn lacking(work: CpuTime) -> Option<Figure> {
+/// Compares the CPU time of a program with that of its work; `None` if it can have done its work.
+fn lacking_work(work: CpuTime) -> Option<Figure> {
     let seconds = |ns: u64| Duration::from_nanos(ns).as_secs_f64();
     let figure = Figure {
         name: "CPU time that the kernel counted, s".to_owned(),
@@ -82,7 +83,7 @@ fn lacking(work: CpuTime) -> Option<Figure> {
     (work.charged < work.due && figure.verified() == Some(false)).then_some(figure)
 }
 
-fn words(lacking: &Figure) -> String {
+fn describe_lacking(lacking: &Figure) -> String {
     let ms = |seconds: f64| format!("{:.0} ms", seconds * 1e3);
     let due = ms(lacking.reference.unwrap_or_default());
     format!(
@@ -92,10 +93,9 @@ fn words(lacking: &Figure) -> String {
     )
 }
 
-/// In words, that the kernel has killed a process of a VM for want of memory since it had killed so
-/// many of them, of which nobody was told yet. Where the kernel does not count such kills, what is seen
-/// of the process is all that is known.
-pub(crate) fn for_want_of_memory(groups: &cgroup::Vm, killed_before: u64) -> Option<String> {
+/// Describes that the kernel has killed a further process of a VM for lack of memory, beyond `killed_before`, which
+/// wasn't reported. If the kernel doesn't count such kills, the end of the process is all that is known.
+pub(crate) fn for_want_of_memory(groups: &cgroup::VmGroups, killed_before: u64) -> Option<String> {
     let lost = groups.has_lost_one_for_memory(killed_before).unwrap_or(false);
     lost.then(|| killed_for_memory(groups.memory_limit()))
 }
@@ -116,10 +116,10 @@ mod tests {
     #[test]
     fn a_program_that_ends_long_before_its_time_is_not_believed() {
         const MS: u64 = 1_000_000;
-        let of = |charged, due| lacking(CpuTime { charged: charged * MS, due: due * MS });
+        let of = |charged, due| lacking_work(CpuTime { charged: charged * MS, due: due * MS });
         let early = of(4, 2571);
         assert_eq!(early.as_ref().and_then(Figure::verified), Some(false));
-        let said = early.map(|figure| words(&figure)).unwrap_or_default();
+        let said = early.map(|figure| describe_lacking(&figure)).unwrap_or_default();
         assert!(said.contains("4 ms of CPU time, and its work takes 2571 ms"), "{said}");
         assert!(of(2400, 2571).is_none() && of(9000, 2571).is_none() && of(0, 0).is_none());
     }

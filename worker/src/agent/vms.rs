@@ -6,84 +6,86 @@ use dormouse_proto::v1::{CheckpointFailed, CreateVm, Report, TaskStopped, report
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 
 use super::{
-    bounds::Occupancy,
-    life::refused,
+    bounds::OfferOccupancy,
+    life::refuse_start,
     machine::LifeContext,
-    report::{report, vm_destroyed, vm_failed},
-    vm::{self, Ask, CommandStamp, Vm, VmArgs, VmResources},
+    report::{make_report, vm_destroyed, vm_failed},
+    vm::{self, CommandStamp, VmActor, VmArgs, VmCommand, VmResources},
 };
 
-/// Supervises the owners of all VMs. One that fails ends its VM, and nothing else.
+/// Actor that supervises the owners of all VMs. One that fails ends its VM, and nothing else.
 #[derive(Debug)]
-pub struct Vms;
+pub struct VmSupervisor;
 
-/// What the supervisor of all VMs is told.
+/// Messages to the supervisor of all VMs.
 #[derive(Debug)]
 pub enum VmsMsg {
-    /// Make a VM.
+    /// Create a VM.
     Create(Box<CreateVm>, CommandStamp),
-    /// Ask something of the VM of this number.
-    Ask(u32, Ask, CommandStamp),
-    /// Nothing runs any more on a VM whose owner failed, for this reason.
+    /// Hand a command to the VM of this number.
+    Ask(u32, VmCommand, CommandStamp),
+    /// Everything on a VM whose owner failed, for this reason, was killed.
     Killed(u32, String),
-    /// Nothing is left of it.
+    /// Nothing is left of a VM.
     Cleared(u32),
-    /// Destroy all there are. Answered once nothing is left of them.
+    /// Destroy all VMs. Answered once nothing is left of them.
     DestroyAll(RpcReplyPort<()>),
 }
 
 #[derive(Debug)]
 pub struct VmsState {
     context: Arc<LifeContext>,
-    vms: BTreeMap<u32, Place>,
-    /// Who waits until none is left.
+    vms: BTreeMap<u32, SupervisedVm>,
+    /// Waiting for the end of all VMs.
     waiting: Option<RpcReplyPort<()>>,
 }
 
-/// One VM: its owner, its remains, what it takes of the worker's offer, and its standing.
+/// One VM: its owner, its resources, its part of the worker's offer, and its owner's state.
 #[derive(Debug)]
-struct Place {
-    owner: ActorRef<vm::Message>,
+struct SupervisedVm {
+    owner: ActorRef<vm::OwnerMessage>,
     remains: Arc<VmResources>,
-    taken: Occupancy,
-    standing: Standing,
+    taken: OfferOccupancy,
+    standing: OwnerStanding,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Standing {
-    /// The VM's owner takes commands.
+enum OwnerStanding {
+    /// The owner accepts commands.
     Up,
-    /// The VM's owner is to destroy it.
+    /// The owner is destroying the VM.
     Ending,
-    /// The VM's owner has failed, and what is left of the VM is being removed.
+    /// The owner has failed, and the rest of the VM is being removed.
     Failed {
-        /// Whether it is to be said when nothing runs any more.
+        /// True if the coordinator wants a report once nothing runs any more.
         is_asked: bool,
     },
 }
 
-/// The answer to something that is asked of a VM that is not there.
-fn without_vm(id: u32, asked: Ask) -> Option<Report> {
+/// Makes the report that answers a command to a VM that doesn't exist.
+fn without_vm(id: u32, asked: VmCommand) -> Option<Report> {
     let why = format!("there is no VM {id} on this worker");
     Some(match asked {
-        Ask::Start(start) => refused(&start, why),
-        Ask::Stop(stop) => report(report::Report::TaskStopped(TaskStopped {
+        VmCommand::Start(start) => refuse_start(&start, why),
+        VmCommand::Stop(stop) => make_report(report::Report::TaskStopped(TaskStopped {
             task: stop.task,
             ..TaskStopped::default()
         })),
         // The answer to which nothing follows.
-        Ask::SetMode(_) | Ask::SetSupply(_) | Ask::Announce(_) => return None,
-        Ask::CheckpointNow(of) => {
+        VmCommand::SetMode(_) | VmCommand::SetSupply(_) | VmCommand::Announce(_) => return None,
+        VmCommand::CheckpointNow(of) => {
             let failed = CheckpointFailed { task: Some(of), why };
-            report(report::Report::CheckpointFailed(failed))
+            make_report(report::Report::CheckpointFailed(failed))
         }
-        Ask::Freeze | Ask::Thaw | Ask::Promote(_) | Ask::Move(_) => vm_failed(id, why),
-        Ask::Destroy => vm_destroyed(id),
+        VmCommand::Freeze | VmCommand::Thaw | VmCommand::Promote(_) | VmCommand::Move(_) => {
+            vm_failed(id, why)
+        }
+        VmCommand::Destroy => vm_destroyed(id),
     })
 }
 
 impl VmsState {
-    async fn create(
+    async fn create_vm(
         &mut self,
         myself: &ActorRef<VmsMsg>,
         create: Box<CreateVm>,
@@ -92,38 +94,41 @@ impl VmsState {
         let id = create.vm;
         if self.vms.contains_key(&id) {
             let why = "there is a VM of that number already";
-            return self.context.report(vm_failed(id, why));
+            return self.context.send_report(vm_failed(id, why));
         }
-        let taken = Occupancy::by(&create);
-        let all = self.vms.values().fold(taken, |all, place| all.and(place.taken));
-        if let Err(why) = all.fits(self.context.millicores) {
+        let taken = OfferOccupancy::taken_by(&create);
+        let all = self.vms.values().fold(taken, |all, place| all.plus_other(place.taken));
+        if let Err(why) = all.check_fits(self.context.millicores) {
             tracing::warn!(vm = id, why, "a VM is refused");
-            return self.context.report(vm_failed(id, why));
+            return self.context.send_report(vm_failed(id, why));
         }
         let remains = VmResources::new(id);
         let args = VmArgs { context: Arc::clone(&self.context), id, remains: Arc::clone(&remains) };
-        match Actor::spawn_linked(None, Vm, args, myself.get_cell()).await {
+        match Actor::spawn_linked(None, VmActor, args, myself.get_cell()).await {
             Ok((owner, _)) => {
-                let _ = owner.cast(vm::Message::Create(create, asked));
-                self.vms.insert(id, Place { owner, remains, taken, standing: Standing::Up });
+                let _ = owner.cast(vm::OwnerMessage::Create(create, asked));
+                self.vms.insert(
+                    id,
+                    SupervisedVm { owner, remains, taken, standing: OwnerStanding::Up },
+                );
             }
             Err(error) => {
                 let why = format!("it has no owner: {error}");
-                self.context.report(vm_failed(id, why));
+                self.context.send_report(vm_failed(id, why));
             }
         }
     }
 
-    fn ask(&mut self, id: u32, ask: Ask, asked: CommandStamp) {
+    fn ask_vm(&mut self, id: u32, ask: VmCommand, asked: CommandStamp) {
         let unasked = match self.vms.get_mut(&id) {
-            Some(place) => match place.ask(ask, asked) {
+            Some(place) => match place.ask_owner(ask, asked) {
                 None => return,
                 Some(ask) => ask,
             },
             None => ask,
         };
         if let Some(said) = without_vm(id, unasked) {
-            self.context.report(said);
+            self.context.send_report(said);
         }
     }
 
@@ -132,44 +137,45 @@ impl VmsState {
         vms.find(|(_, place)| place.owner.get_id() == owner.get_id()).map(|(id, _)| *id)
     }
 
-    /// An owner has ended: nothing is left of its VM, unless it should not have.
-    fn ended(&mut self, myself: &ActorRef<VmsMsg>, owner: &ActorCell) {
+    /// Handles the end of an owner: nothing is left of its VM, unless it ended too early.
+    fn owner_ended(&mut self, myself: &ActorRef<VmsMsg>, owner: &ActorCell) {
         let Some(id) = self.id_of(owner) else { return };
         match self.vms.get(&id).map(|place| place.standing) {
-            Some(Standing::Up) => self.failed(myself, owner, "it ended".to_owned()),
-            _ => self.cleared(id),
+            Some(OwnerStanding::Up) => self.owner_failed(myself, owner, "it ended".to_owned()),
+            _ => self.vm_cleared(id),
         }
     }
 
-    /// The owner of a VM is gone, for this reason.
-    fn failed(&mut self, myself: &ActorRef<VmsMsg>, owner: &ActorCell, why: String) {
+    /// Handles the failure of an owner, for this reason.
+    fn owner_failed(&mut self, myself: &ActorRef<VmsMsg>, owner: &ActorCell, why: String) {
         let Some(id) = self.id_of(owner) else { return };
         let Some(place) = self.vms.get_mut(&id) else { return };
         tracing::error!(vm = id, why, "the owner of a VM has failed");
-        place.standing = Standing::Failed { is_asked: place.standing == Standing::Ending };
+        place.standing =
+            OwnerStanding::Failed { is_asked: place.standing == OwnerStanding::Ending };
         let (context, remains) = (Arc::clone(&self.context), Arc::clone(&place.remains));
         let myself = myself.clone();
         tokio::spawn(async move {
-            remains.kill().await;
+            remains.kill_all().await;
             let _ = myself.cast(VmsMsg::Killed(id, why));
             remains.remove(&context).await;
             let _ = myself.cast(VmsMsg::Cleared(id));
         });
     }
 
-    fn killed(&mut self, id: u32, why: &str) {
+    fn vm_killed(&mut self, id: u32, why: &str) {
         let Some(place) = self.vms.get_mut(&id) else { return };
-        let Standing::Failed { is_asked } = &mut place.standing else { return };
-        self.context.report(match std::mem::take(is_asked) {
+        let OwnerStanding::Failed { is_asked } = &mut place.standing else { return };
+        self.context.send_report(match std::mem::take(is_asked) {
             true => vm_destroyed(id),
             false => vm_failed(id, format!("its owner in the worker has failed: {why}")),
         });
     }
 
-    fn cleared(&mut self, id: u32) {
+    fn vm_cleared(&mut self, id: u32) {
         let Some(place) = self.vms.remove(&id) else { return };
-        if place.standing == (Standing::Failed { is_asked: true }) {
-            self.context.report(vm_destroyed(id));
+        if place.standing == (OwnerStanding::Failed { is_asked: true }) {
+            self.context.send_report(vm_destroyed(id));
         }
         self.perhaps_answer();
     }
@@ -178,7 +184,7 @@ impl VmsState {
         self.waiting = Some(reply);
         for place in self.vms.values_mut() {
             // One that is gone, or going, needs nothing.
-            let _ = place.ask(Ask::Destroy, CommandStamp::now());
+            let _ = place.ask_owner(VmCommand::Destroy, CommandStamp::stamp_now());
         }
         self.perhaps_answer();
     }
@@ -192,29 +198,29 @@ impl VmsState {
     }
 }
 
-impl Place {
-    /// Has the owner do this; gives it back where there is none to do it.
-    fn ask(&mut self, ask: Ask, asked: CommandStamp) -> Option<Ask> {
+impl SupervisedVm {
+    /// Hands a command to the owner; returns it if there is no owner to take it.
+    fn ask_owner(&mut self, ask: VmCommand, asked: CommandStamp) -> Option<VmCommand> {
         match (&mut self.standing, ask) {
-            (Standing::Up, ask) => {
-                if matches!(ask, Ask::Destroy) {
-                    self.standing = Standing::Ending;
+            (OwnerStanding::Up, ask) => {
+                if matches!(ask, VmCommand::Destroy) {
+                    self.standing = OwnerStanding::Ending;
                 }
                 // Where it has just failed, of which is heard next, it was asked before that.
-                let _ = self.owner.cast(vm::Message::Ask(ask, asked));
+                let _ = self.owner.cast(vm::OwnerMessage::Ask(ask, asked));
                 None
             }
-            (Standing::Failed { is_asked }, Ask::Destroy) => {
+            (OwnerStanding::Failed { is_asked }, VmCommand::Destroy) => {
                 *is_asked = true;
                 None
             }
-            (Standing::Ending, Ask::Destroy) => None,
-            (Standing::Ending | Standing::Failed { .. }, ask) => Some(ask),
+            (OwnerStanding::Ending, VmCommand::Destroy) => None,
+            (OwnerStanding::Ending | OwnerStanding::Failed { .. }, ask) => Some(ask),
         }
     }
 }
 
-impl Actor for Vms {
+impl Actor for VmSupervisor {
     type Msg = VmsMsg;
     type State = VmsState;
     type Arguments = Arc<LifeContext>;
@@ -235,10 +241,10 @@ impl Actor for Vms {
     ) -> Result<(), ActorProcessingErr> {
         state.context.machine.running().await;
         match message {
-            VmsMsg::Create(create, asked) => state.create(&myself, create, asked).await,
-            VmsMsg::Ask(vm, ask, asked) => state.ask(vm, ask, asked),
-            VmsMsg::Killed(vm, why) => state.killed(vm, &why),
-            VmsMsg::Cleared(vm) => state.cleared(vm),
+            VmsMsg::Create(create, asked) => state.create_vm(&myself, create, asked).await,
+            VmsMsg::Ask(vm, ask, asked) => state.ask_vm(vm, ask, asked),
+            VmsMsg::Killed(vm, why) => state.vm_killed(vm, &why),
+            VmsMsg::Cleared(vm) => state.vm_cleared(vm),
             VmsMsg::DestroyAll(reply) => state.destroy_all(reply),
         }
         Ok(())
@@ -252,9 +258,9 @@ impl Actor for Vms {
     ) -> Result<(), ActorProcessingErr> {
         match event {
             SupervisionEvent::ActorFailed(owner, why) => {
-                state.failed(&myself, &owner, why.to_string());
+                state.owner_failed(&myself, &owner, why.to_string());
             }
-            SupervisionEvent::ActorTerminated(owner, ..) => state.ended(&myself, &owner),
+            SupervisionEvent::ActorTerminated(owner, ..) => state.owner_ended(&myself, &owner),
             _ => {}
         }
         Ok(())

@@ -1,39 +1,39 @@
 //! What the two tasks of a vCPU may use together, and how one of them is exempt for a while.
 
-use super::{CpuQuota, Slot};
+use super::{CpuQuota, TierSlot};
 
-/// What a vCPU should have, and how many keep each of its slots from being bound by it.
+/// Wanted bandwidth of a vCPU, and how many callers exempt each of its slots from a quota.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Bandwidth {
+pub(crate) struct VcpuBandwidth {
     pub(crate) quota: Option<CpuQuota>,
-    /// What each slot may have of it; not more than all.
+    /// Largest part of it for each slot.
     pub(crate) caps: [Option<CpuQuota>; 2],
     /// How many keep slot `a` and slot `b`, in this order, from being bound by a quota.
     lifted: [u32; 2],
-    /// What the vCPU's group was told, and each slot's.
-    pub(crate) told: Told,
-    pub(crate) slots_told: [Told; 2],
+    /// Quota written to the vCPU's group, and to each slot's.
+    pub(crate) told: ToldQuota,
+    pub(crate) slots_told: [ToldQuota; 2],
 }
 
-/// What a group was told: the kernel's word, where the rest is what should be.
+/// Quota that was last written to a group, as opposed to the wanted one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum ToldQuota {
     /// This quota or, as every new group has it, none.
     Quota(Option<CpuQuota>),
-    /// A write failed: it may have what it had, what it was to have, or none.
+    /// A write failed: the group has its old quota, the new one, or none.
     Unknown,
 }
 
-impl Default for Told {
+impl Default for ToldQuota {
     fn default() -> Self {
         Self::Quota(None)
     }
 }
 
-impl Told {
-    /// Whether it has a quota for certain, and one that is at most as much as `limit`.
+impl ToldQuota {
+    /// Returns whether the group has a quota for certain, of at most `limit`.
     pub(crate) fn is_within(self, limit: CpuQuota) -> bool {
-        matches!(self, Self::Quota(Some(quota)) if quota.le(limit))
+        matches!(self, Self::Quota(Some(quota)) if quota.is_at_most(limit))
     }
 }
 
@@ -46,27 +46,27 @@ pub(crate) struct InForce {
     pub(crate) slots: [Option<CpuQuota>; 2],
 }
 
-impl Bandwidth {
-    pub(crate) fn lift(&mut self, slot: Slot) {
+impl VcpuBandwidth {
+    pub(crate) fn lift_slot(&mut self, slot: TierSlot) {
         let [a, b] = &mut self.lifted;
-        let lifted = if slot == Slot::A { a } else { b };
+        let lifted = if slot == TierSlot::A { a } else { b };
         *lifted += 1;
     }
 
-    pub(crate) fn put_back(&mut self, slot: Slot) {
+    pub(crate) fn put_back(&mut self, slot: TierSlot) {
         let [a, b] = &mut self.lifted;
-        let lifted = if slot == Slot::A { a } else { b };
+        let lifted = if slot == TierSlot::A { a } else { b };
         *lifted = lifted.saturating_sub(1);
     }
 
-    /// The group of `slot` is a new one, which has no quota yet.
-    pub(crate) fn made_anew(&mut self, slot: Slot) {
+    /// Records that the group of `slot` was created anew, without a quota.
+    pub(crate) fn made_anew(&mut self, slot: TierSlot) {
         let [a, b] = &mut self.slots_told;
-        *(if slot == Slot::A { a } else { b }) = Told::default();
+        *(if slot == TierSlot::A { a } else { b }) = ToldQuota::default();
     }
 
-    /// While one slot is exempt the vCPU's group can have no quota, so the other slot gets it:
-    /// a neighbour that is being born or dumped is no reason to run faster.
+    /// Returns the quotas to be in force. While one slot is exempt, the vCPU's group can have no quota, so the other
+    /// slot gets it: a neighbour that is being started or dumped is no reason to run faster.
     pub(crate) fn in_force(&self) -> InForce {
         let lifted = self.lifted.map(|count| count > 0);
         match lifted {
@@ -87,30 +87,31 @@ mod tests {
     #[test]
     fn the_neighbour_of_an_exempt_slot_keeps_the_quota() {
         let quota = Some(CpuQuota::from_ppm(500_000, 20_000));
-        let mut bandwidth = Bandwidth { quota, ..Bandwidth::default() };
+        let mut bandwidth = VcpuBandwidth { quota, ..VcpuBandwidth::default() };
         let both = InForce { vcpu: quota, slots: [None, None] };
         assert_eq!(bandwidth.in_force(), both);
-        bandwidth.lift(Slot::A);
-        bandwidth.lift(Slot::A);
+        bandwidth.lift_slot(TierSlot::A);
+        bandwidth.lift_slot(TierSlot::A);
         assert_eq!(bandwidth.in_force(), InForce { vcpu: None, slots: [None, quota] });
-        bandwidth.lift(Slot::B);
+        bandwidth.lift_slot(TierSlot::B);
         assert_eq!(bandwidth.in_force(), InForce { vcpu: None, slots: [None, None] });
-        bandwidth.put_back(Slot::A);
-        bandwidth.put_back(Slot::A);
+        bandwidth.put_back(TierSlot::A);
+        bandwidth.put_back(TierSlot::A);
         assert_eq!(bandwidth.in_force(), InForce { vcpu: None, slots: [quota, None] });
-        bandwidth.put_back(Slot::B);
+        bandwidth.put_back(TierSlot::B);
         assert_eq!(bandwidth.in_force(), both);
     }
 
     #[test]
     fn a_slot_keeps_its_cap_while_the_other_is_exempt() {
         let [all, half] = [500_000, 250_000].map(|ppm| Some(CpuQuota::from_ppm(ppm, 20_000)));
-        let mut bandwidth = Bandwidth { quota: all, caps: [half, None], ..Bandwidth::default() };
+        let mut bandwidth =
+            VcpuBandwidth { quota: all, caps: [half, None], ..VcpuBandwidth::default() };
         assert_eq!(bandwidth.in_force(), InForce { vcpu: all, slots: [half, None] });
-        bandwidth.lift(Slot::B);
+        bandwidth.lift_slot(TierSlot::B);
         assert_eq!(bandwidth.in_force(), InForce { vcpu: None, slots: [half, None] });
-        bandwidth.lift(Slot::A);
-        bandwidth.put_back(Slot::B);
+        bandwidth.lift_slot(TierSlot::A);
+        bandwidth.put_back(TierSlot::B);
         assert_eq!(bandwidth.in_force(), InForce { vcpu: None, slots: [None, all] });
     }
 }

@@ -12,21 +12,21 @@ use std::{
 
 use nix::fcntl::{Flock, FlockArg};
 
-use super::{Error, Result};
+use super::{CgroupError, Result};
 
 /// The lock on a tree's group; dropping it gives the tree up.
 #[derive(Debug)]
-pub(crate) struct Claim {
+pub(crate) struct TreeClaim {
     _lock: Option<Flock<File>>,
 }
 
-impl Claim {
-    /// Makes the tree whose first group `create` makes at `path` this process's own. Waits for
-    /// a sweep that took the new group for an abandoned one, and makes it anew.
-    pub(crate) fn make(path: &Path, create: impl Fn() -> Result<()>) -> Result<Self> {
+impl TreeClaim {
+    /// Claims the tree whose first group `create` creates at `path`. Waits for a sweep that took the new group for an
+    /// abandoned one, and creates it again.
+    pub(crate) fn claim_tree(path: &Path, create: impl Fn() -> Result<()>) -> Result<Self> {
         loop {
             create()?;
-            let fail = |source| Error::Claim { path: path.to_owned(), source };
+            let fail = |source| CgroupError::Claim { path: path.to_owned(), source };
             let group = match File::open(path) {
                 Ok(group) => group,
                 Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
@@ -41,9 +41,9 @@ impl Claim {
         }
     }
 
-    /// Takes over the tree with its first group at `path`, if nobody owns it.
+    /// Claims the tree with its first group at `path`, if no process owns it.
     pub(crate) fn of_abandoned(path: &Path) -> Result<Option<Self>> {
-        let fail = |source| Error::Claim { path: path.to_owned(), source };
+        let fail = |source| CgroupError::Claim { path: path.to_owned(), source };
         let group = match File::open(path) {
             Ok(group) => group,
             // A tree is claimed by its first group before it has others: this is the rest of one.

@@ -4,14 +4,14 @@ use std::{path::Path, time::Duration};
 
 use cgroups_rs::cpu::CpuController;
 
-use super::{Error, Result, file};
+use super::{CgroupError, Result, file};
 
 const PPM: u64 = 1_000_000;
 /// The kernel refuses quotas and periods below one millisecond and periods above one second.
 const MIN_US: u64 = 1_000;
 const MAX_PERIOD_US: u64 = 1_000_000;
 
-/// CPU bandwidth: so many microseconds of one host core in each period.
+/// CPU bandwidth: a number of microseconds of one host core in each period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CpuQuota {
     /// Time that may be used per period, in microseconds; at least 1000.
@@ -21,14 +21,13 @@ pub struct CpuQuota {
 }
 
 impl CpuQuota {
-    /// The period used unless told otherwise: 20 ms.
+    /// Period by default: 20 ms.
     pub const DEFAULT_PERIOD_US: u64 = 20_000;
 
-    /// The quota that gives `ppm` millionths of one host core.
+    /// Makes the quota of `ppm` millionths of one host core.
     ///
-    /// Where that would be less than the kernel's least quota of 1 ms per period, the period is
-    /// lengthened so that the share stays right, up to the kernel's longest of 1 s: no
-    /// share below 1000 ppm exists.
+    /// If that would be less than the kernel's smallest quota of 1 ms per period, the period is lengthened so that
+    /// the share stays right, up to the kernel's longest of 1 s: there are no shares below 1000 ppm.
     #[must_use]
     pub fn from_ppm(ppm: u32, period_us: u64) -> Self {
         let ppm = u64::from(ppm).max(1);
@@ -38,21 +37,21 @@ impl CpuQuota {
         Self { quota_us, period_us }
     }
 
-    /// Whether it is at most as much of a core as `other`.
-    pub(crate) fn le(self, other: Self) -> bool {
+    /// Returns whether it is at most as large a share of a core as `other`.
+    pub(crate) fn is_at_most(self, other: Self) -> bool {
         self.quota_us * other.period_us <= other.quota_us * self.period_us
     }
 
-    /// What may be used per period.
+    /// Returns the time that may be used per period.
     #[must_use]
-    pub fn slice(self) -> Duration {
+    pub fn period_slice(self) -> Duration {
         Duration::from_micros(self.quota_us)
     }
 }
 
 /// The number of times that a group ran into its quota.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Throttling {
+pub struct CpuThrottling {
     /// Periods in which the group wanted to run.
     pub periods: u64,
     /// Periods in which it used up its quota.
@@ -89,7 +88,7 @@ pub(crate) fn set_quota(path: &Path, v2: bool, quota: Option<CpuQuota>) -> Resul
             })
         }
     };
-    result.map_err(|source| Error::Setting {
+    result.map_err(|source| CgroupError::Setting {
         path: path.to_owned(),
         setting: "the CPU quota",
         value: quota.map_or_else(
@@ -100,15 +99,15 @@ pub(crate) fn set_quota(path: &Path, v2: bool, quota: Option<CpuQuota>) -> Resul
     })
 }
 
-/// Whether a version 1 group has a quota.
+/// Returns whether a version 1 group has a quota.
 fn is_limited(path: &Path) -> bool {
     file::read(&path.join("cpu.cfs_quota_us")).is_ok_and(|quota| !quota.trim().starts_with('-'))
 }
 
 /// Gives the group the highest or the lowest priority among its siblings.
 ///
-/// `cpu.idle` where the kernel has it: an idle group runs only when nobody else wants to. On
-/// older kernels the extremes of shares or weight come as close as can be.
+/// It uses `cpu.idle` if the kernel has it: an idle group runs only when no other wants to. On older kernels the
+/// extreme shares or weights come as close as possible.
 pub(crate) fn set_foreground(path: &Path, v2: bool, foreground: bool) -> Result<()> {
     let idle = path.join("cpu.idle");
     if idle.exists() {
@@ -127,12 +126,12 @@ pub(crate) fn set_foreground(path: &Path, v2: bool, foreground: bool) -> Result<
     file::write(&path.join(weight), value)
 }
 
-/// Puts a worker's whole tree before what else runs on the host: sixteen times the weight of an
-/// ordinary process.
+/// Gives a worker's whole tree precedence over other processes of the host, with sixteen times the weight of an
+/// ordinary one.
 ///
-/// What its VMs may use is capped by their quotas, and below that cap is promised to them. It is
-/// not more, so that the worker itself, an ordinary process, is not kept waiting.
-pub(crate) fn favour(path: &Path, v2: bool) -> Result<()> {
+/// Its VMs are capped by their quotas, and promised what is below. The weight isn't larger, so that the worker
+/// itself, an ordinary process, isn't kept waiting.
+pub(crate) fn favour_group(path: &Path, v2: bool) -> Result<()> {
     let (weight, value) = if v2 { ("cpu.weight", "1600") } else { ("cpu.shares", "16384") };
     file::write(&path.join(weight), value)
 }
@@ -146,9 +145,9 @@ pub(crate) fn usage_ns(path: &Path, v2: bool) -> Result<u64> {
     }
 }
 
-pub(crate) fn throttling(path: &Path, v2: bool) -> Result<Throttling> {
+pub(crate) fn read_throttling(path: &Path, v2: bool) -> Result<CpuThrottling> {
     let stat = path.join("cpu.stat");
-    Ok(Throttling {
+    Ok(CpuThrottling {
         periods: file::read_key(&stat, "nr_periods")?,
         throttled_periods: file::read_key(&stat, "nr_throttled")?,
         throttled_ns: if v2 {
@@ -215,15 +214,15 @@ mod tests {
         fs::write(at("cpuacct.usage"), "123456789\n").unwrap();
         assert_eq!(usage_ns(dir.path(), false).unwrap(), 123_456_789);
         fs::write(at("cpu.stat"), "nr_periods 7\nnr_throttled 3\nthrottled_time 900\n").unwrap();
-        let seen = throttling(dir.path(), false).unwrap();
-        assert_eq!(seen, Throttling { periods: 7, throttled_periods: 3, throttled_ns: 900 });
+        let seen = read_throttling(dir.path(), false).unwrap();
+        assert_eq!(seen, CpuThrottling { periods: 7, throttled_periods: 3, throttled_ns: 900 });
         fs::write(
             at("cpu.stat"),
             "usage_usec 42\nuser_usec 40\nnr_periods 7\nnr_throttled 3\nthrottled_usec 9\n",
         )
         .unwrap();
         assert_eq!(usage_ns(dir.path(), true).unwrap(), 42_000);
-        assert_eq!(throttling(dir.path(), true).unwrap().throttled_ns, 9_000);
+        assert_eq!(read_throttling(dir.path(), true).unwrap().throttled_ns, 9_000);
         fs::write(at("cpu.stat"), "nonsense\n").unwrap();
         let error = usage_ns(dir.path(), true).unwrap_err().to_string();
         assert!(error.contains("usage_usec <number>") && error.contains("nonsense"), "{error}");

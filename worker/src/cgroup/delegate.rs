@@ -2,7 +2,7 @@
 
 use std::{fs, io, path::Path};
 
-use super::{Error, Result, file};
+use super::{CgroupError, Result, file};
 
 /// The leaf that takes the processes found in a delegated root. Its name starts like ours, but
 /// names no owner, so no sweep ever takes it for a worker's tree.
@@ -14,34 +14,34 @@ const LEAF: &str = "dormouse-init";
 /// no-internal-process rule). In a container with its own cgroup namespace the mount's root is
 /// an ordinary group with processes in it, which must step aside.
 pub(crate) fn prepare_subtree(group: &Path, controllers: &[&str]) -> Result<()> {
-    if missing(group, controllers)?.is_empty() {
+    if missing_controllers(group, controllers)?.is_empty() {
         return Ok(());
     }
     // Only the real root lacks this file.
     if group.join("cgroup.type").exists() {
         move_processes_to_leaf(group)?;
     }
-    enable(group, controllers)
+    enable_controllers(group, controllers)
 }
 
 /// Enables `controllers` for the children of `group` and verifies it by reading back.
-pub(crate) fn enable(group: &Path, controllers: &[&str]) -> Result<()> {
+pub(crate) fn enable_controllers(group: &Path, controllers: &[&str]) -> Result<()> {
     let control = group.join("cgroup.subtree_control");
-    for controller in missing(group, controllers)? {
+    for controller in missing_controllers(group, controllers)? {
         file::write(&control, &format!("+{controller}"))?;
     }
-    let still = missing(group, controllers)?;
+    let still = missing_controllers(group, controllers)?;
     if still.is_empty() {
         return Ok(());
     }
-    Err(Error::Unexpected {
+    Err(CgroupError::Unexpected {
         content: file::read(&control)?.trim().to_owned(),
         path: control,
         expected: format!("it to list {}", still.join(" and ")),
     })
 }
 
-fn missing<'a>(group: &Path, controllers: &[&'a str]) -> Result<Vec<&'a str>> {
+fn missing_controllers<'a>(group: &Path, controllers: &[&'a str]) -> Result<Vec<&'a str>> {
     let enabled = file::read(&group.join("cgroup.subtree_control"))?;
     let has = |c: &str| enabled.split_whitespace().any(|e| e == c);
     Ok(controllers.iter().copied().filter(|c| !has(c)).collect())
@@ -51,7 +51,7 @@ fn move_processes_to_leaf(group: &Path) -> Result<()> {
     let leaf = group.join(LEAF);
     match fs::create_dir(&leaf) {
         Err(source) if source.kind() != io::ErrorKind::AlreadyExists => {
-            return Err(Error::Write { path: leaf, value: "a new group".to_owned(), source });
+            return Err(CgroupError::Write { path: leaf, value: "a new group".to_owned(), source });
         }
         _ => {}
     }
@@ -59,7 +59,7 @@ fn move_processes_to_leaf(group: &Path) -> Result<()> {
     for pid in file::read(&group.join("cgroup.procs"))?.split_whitespace() {
         match file::write(&to, pid) {
             // Gone meanwhile, or a kernel thread, which may stay.
-            Err(Error::Write { source, .. })
+            Err(CgroupError::Write { source, .. })
                 if matches!(source.raw_os_error(), Some(libc::ESRCH | libc::EINVAL)) => {}
             other => other?,
         }

@@ -7,19 +7,22 @@ use std::{
     sync::Arc,
 };
 
-use super::{Error, Hierarchy, Result};
-use crate::{jail::Cell, process::Entry};
+use super::{CgroupError, CgroupHierarchy, Result};
+use crate::{jail::JailCell, process::ProcessGroups};
 
 /// The files by which a new process enters these groups, opened.
 pub(super) fn open(
-    hierarchy: &Hierarchy,
+    hierarchy: &CgroupHierarchy,
     groups: &[PathBuf],
-    cell: Option<Arc<Cell>>,
-) -> Result<Entry> {
-    let mut entry = Entry { files: Vec::new(), born_in: None, cell };
+    cell: Option<Arc<JailCell>>,
+) -> Result<ProcessGroups> {
+    let mut entry = ProcessGroups { files: Vec::new(), born_in: None, cell };
     for group in groups {
         let open = |path: PathBuf, options: &mut OpenOptions| {
-            options.open(&path).map(OwnedFd::from).map_err(|source| Error::Read { path, source })
+            options
+                .open(&path)
+                .map(OwnedFd::from)
+                .map_err(|source| CgroupError::Read { path, source })
         };
         if hierarchy.is_v2() {
             let directory =

@@ -3,12 +3,12 @@
 use std::{io, path::PathBuf, time::Duration};
 
 /// The result of a control group operation.
-pub type Result<T, E = Error> = std::result::Result<T, E>;
+pub type Result<T, E = CgroupError> = std::result::Result<T, E>;
 
 /// A control group operation that failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum CgroupError {
     /// A group's file could not be read.
     #[error("can't read {}", path.display())]
     Read {
@@ -107,7 +107,7 @@ pub enum Error {
     },
     /// The namespaces of a VM's tasks could not be made.
     #[error("a VM has no cell for its tasks")]
-    Jail(#[source] crate::jail::Error),
+    Jail(#[source] crate::jail::JailError),
     /// A processor number the VM does not have.
     #[error("VM group {} has {vcpus} vCPUs, but no vCPU {vcpu}", path.display())]
     NoSuchVcpu {

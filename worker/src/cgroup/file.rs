@@ -22,42 +22,46 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Error, Result};
+use super::{CgroupError, Result};
 
 pub(crate) fn read(path: &Path) -> Result<String> {
-    fs::read_to_string(path).map_err(|source| Error::Read { path: path.to_owned(), source })
+    fs::read_to_string(path).map_err(|source| CgroupError::Read { path: path.to_owned(), source })
 }
 
 pub(crate) fn read_u64(path: &Path) -> Result<u64> {
     let content = read(path)?;
-    content.trim().parse().map_err(|_| Error::Unexpected {
+    content.trim().parse().map_err(|_| CgroupError::Unexpected {
         path: path.to_owned(),
         content: content.trim().to_owned(),
         expected: "a number".to_owned(),
     })
 }
 
-/// One value of a flat-keyed file (`key value` per line).
+/// Reads one value of a flat-keyed file (`key value` per line).
 pub(crate) fn read_key(path: &Path, key: &str) -> Result<u64> {
     let content = read(path)?;
     content
         .lines()
         .find_map(|line| line.strip_prefix(key)?.strip_prefix(' ')?.trim().parse().ok())
-        .ok_or_else(|| Error::Unexpected {
+        .ok_or_else(|| CgroupError::Unexpected {
             path: path.to_owned(),
             content: content.trim().replace('\n', ", "),
             expected: format!("a line \"{key} <number>\""),
         })
 }
 
-/// Writes in one system call, as group files want it; never creates the file.
+/// Writes in one system call, as control group files require; never creates the file.
 pub(crate) fn write(path: &Path, value: &str) -> Result<()> {
     fs::OpenOptions::new()
         .write(true)
         .truncate(true)
         .open(path)
         .and_then(|mut file| file.write_all(value.as_bytes()))
-        .map_err(|source| Error::Write { path: path.to_owned(), value: value.to_owned(), source })
+        .map_err(|source| CgroupError::Write {
+            path: path.to_owned(),
+            value: value.to_owned(),
+            source,
+        })
 }
 
 /// Steps `attempt` until it yields, backing off from 100 us to 5 ms.
@@ -68,7 +72,7 @@ pub(crate) fn write(path: &Path, value: &str) -> Result<()> {
 pub(crate) fn wait_until<T, S>(
     deadline: Duration,
     mut attempt: impl FnMut() -> Result<std::result::Result<T, S>>,
-    late: impl FnOnce(S, Duration) -> Error,
+    late: impl FnOnce(S, Duration) -> CgroupError,
 ) -> Result<T> {
     let started = Instant::now();
     let mut pause = Duration::from_micros(100);
@@ -88,7 +92,7 @@ pub(crate) fn wait_until<T, S>(
 
 /// The directories directly below `path`; none if `path` does not exist.
 pub(crate) fn subdirectories(path: &Path) -> Result<Vec<PathBuf>> {
-    let fail = |source| Error::Read { path: path.to_owned(), source };
+    let fail = |source| CgroupError::Read { path: path.to_owned(), source };
     let entries = match fs::read_dir(path) {
         Ok(entries) => entries,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),

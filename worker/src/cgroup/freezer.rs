@@ -5,18 +5,18 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Error, Result, file};
+use super::{CgroupError, Result, file};
 
 /// The time at which something was asked for and when it took effect.
 #[derive(Debug, Clone, Copy)]
-pub struct Took {
+pub struct FreezeTimes {
     /// The time at which it was asked for.
     pub asked_at: Instant,
-    /// The time at which it was seen to be so.
+    /// When it was seen to have taken effect.
     pub took_effect_at: Instant,
 }
 
-impl Took {
+impl FreezeTimes {
     /// The time that it took.
     #[must_use]
     pub fn latency(&self) -> Duration {
@@ -24,13 +24,13 @@ impl Took {
     }
 }
 
-/// Whether every task of the group stands still now. (The wish alone, which version 2's
-/// `cgroup.freeze` and version 1's `FREEZING` tell, does not count.)
+/// Returns whether every task of the group stands still now. (A request alone, which version 2's `cgroup.freeze` and
+/// version 1's `FREEZING` show, doesn't count.)
 pub(crate) fn is_frozen(path: &Path, v2: bool) -> Result<bool> {
-    Ok(state(path, v2)?.0)
+    Ok(read_state(path, v2)?.0)
 }
 
-fn state(path: &Path, v2: bool) -> Result<(bool, String)> {
+fn read_state(path: &Path, v2: bool) -> Result<(bool, String)> {
     if v2 {
         let frozen = file::read_key(&path.join("cgroup.events"), "frozen")? == 1;
         return Ok((frozen, format!("frozen {}", u8::from(frozen))));
@@ -39,31 +39,36 @@ fn state(path: &Path, v2: bool) -> Result<(bool, String)> {
     Ok((state == "FROZEN", state))
 }
 
-pub(crate) fn set(path: &Path, v2: bool, frozen: bool, deadline: Duration) -> Result<Took> {
+pub(crate) fn set_frozen(
+    path: &Path,
+    v2: bool,
+    frozen: bool,
+    deadline: Duration,
+) -> Result<FreezeTimes> {
     let asked_at = Instant::now();
-    let watched = watched(path, v2);
+    let watched = watched_file(path, v2);
     file::wait_until(
         deadline,
         || {
             // Written again at each step: a task that forked at the wrong moment can leave a
             // version 1 group in FREEZING for good.
-            ask(path, v2, frozen)?;
-            let (is, state) = state(path, v2)?;
+            request_state(path, v2, frozen)?;
+            let (is, state) = read_state(path, v2)?;
             // A version 1 group thaws from FREEZING or FROZEN by way of nothing.
             Ok(if is == frozen { Ok(()) } else { Err(state) })
         },
-        |last, after| Error::Late {
+        |last, after| CgroupError::Late {
             path: watched,
             wanted: if frozen { "frozen" } else { "thawed" },
             last,
             after,
         },
     )?;
-    Ok(Took { asked_at, took_effect_at: Instant::now() })
+    Ok(FreezeTimes { asked_at, took_effect_at: Instant::now() })
 }
 
 /// Asks for the state and does not wait for it.
-pub(crate) fn ask(path: &Path, v2: bool, frozen: bool) -> Result<()> {
+pub(crate) fn request_state(path: &Path, v2: bool, frozen: bool) -> Result<()> {
     match (v2, frozen) {
         (true, true) => file::write(&path.join("cgroup.freeze"), "1"),
         (true, false) => file::write(&path.join("cgroup.freeze"), "0"),
@@ -72,7 +77,7 @@ pub(crate) fn ask(path: &Path, v2: bool, frozen: bool) -> Result<()> {
     }
 }
 
-fn watched(path: &Path, v2: bool) -> PathBuf {
+fn watched_file(path: &Path, v2: bool) -> PathBuf {
     path.join(if v2 { "cgroup.events" } else { "freezer.state" })
 }
 
@@ -88,7 +93,7 @@ mod tests {
         let at = |name: &str| dir.path().join(name);
         fs::write(at("cgroup.freeze"), "0").unwrap();
         fs::write(at("cgroup.events"), "populated 1\nfrozen 0\n").unwrap();
-        let error = set(dir.path(), true, true, Duration::from_millis(5)).unwrap_err();
+        let error = set_frozen(dir.path(), true, true, Duration::from_millis(5)).unwrap_err();
         assert!(error.to_string().contains("last state: frozen 0"), "{error}");
         // The kernel's part: once the wish is written, the fact follows.
         let (freeze, events) = (at("cgroup.freeze"), at("cgroup.events"));
@@ -102,7 +107,7 @@ mod tests {
             fs::write(&next, "populated 1\nfrozen 1\n").unwrap();
             fs::rename(next, events).unwrap();
         });
-        set(dir.path(), true, true, Duration::from_secs(10)).unwrap();
+        set_frozen(dir.path(), true, true, Duration::from_secs(10)).unwrap();
         kernel.join().unwrap();
         assert!(is_frozen(dir.path(), true).unwrap());
     }
@@ -111,9 +116,9 @@ mod tests {
     fn version_1_writes_and_reads_the_state() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("freezer.state"), "THAWED\n").unwrap();
-        set(dir.path(), false, true, Duration::from_secs(1)).unwrap();
+        set_frozen(dir.path(), false, true, Duration::from_secs(1)).unwrap();
         assert!(is_frozen(dir.path(), false).unwrap());
-        set(dir.path(), false, false, Duration::from_secs(1)).unwrap();
+        set_frozen(dir.path(), false, false, Duration::from_secs(1)).unwrap();
         assert!(!is_frozen(dir.path(), false).unwrap());
     }
 }

@@ -5,11 +5,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Error, Result, file};
+use super::{CgroupError, Result, file};
 
 /// A controller, by its version 1 name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Controller {
+pub enum CgroupController {
     /// Quotas and weights.
     Cpu,
     /// CPU time used; part of `cpu` in version 2.
@@ -22,7 +22,7 @@ pub enum Controller {
     Pids,
 }
 
-/// The place where the controllers of version 1 are mounted; co-mounted ones share a path.
+/// Mount points of version 1's controllers; co-mounted ones share a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct V1Mounts {
     /// The `cpu` controller.
@@ -33,35 +33,37 @@ pub struct V1Mounts {
     pub memory: PathBuf,
     /// The `freezer` controller.
     pub freezer: PathBuf,
-    /// The `pids` controller, where there is one.
+    /// The `pids` controller, if there is one.
     pub pids: Option<PathBuf>,
 }
 
-/// The control groups of a host: version 1 or version 2, with where they are mounted.
+/// Control groups of a host: version 1 or version 2, with their mount points.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Hierarchy {
+pub enum CgroupHierarchy {
     /// Version 1, each controller mounted by itself (or some together).
     V1(V1Mounts),
     /// Version 2, with the mount point of the unified tree.
     V2(PathBuf),
 }
 
-impl Hierarchy {
-    /// What this host has, from `/proc/self/mountinfo`.
+impl CgroupHierarchy {
+    /// Detects the control groups of this host from `/proc/self/mountinfo`.
     ///
     /// # Errors
-    /// Where neither version offers cpu, memory and freezing.
-    pub fn detect() -> Result<Self> {
+    ///
+    /// Neither version offers cpu, memory and freezing.
+    pub fn detect_version() -> Result<Self> {
         Self::from_mountinfo(&file::read(Path::new("/proc/self/mountinfo"))?)
     }
 
-    /// The same from the text of a `mountinfo` (proc(5)).
+    /// Detects the control groups from the text of a `mountinfo` (proc(5)).
     ///
-    /// A controller belongs to one version at a time; on hybrid hosts, where both are
-    /// mounted, the one that holds cpu, memory and freezer is taken.
+    /// A controller belongs to one version at a time; on hybrid hosts, where both are mounted, the version with cpu,
+    /// memory and freezer is taken.
     ///
     /// # Errors
-    /// Where neither version offers cpu, memory and freezing.
+    ///
+    /// Neither version offers cpu, memory and freezing.
     pub fn from_mountinfo(mountinfo: &str) -> Result<Self> {
         let mut v1: Vec<(String, PathBuf)> = Vec::new();
         let mut v2 = None;
@@ -90,7 +92,7 @@ impl Hierarchy {
             return Ok(Self::V1(V1Mounts { cpu, cpuacct, memory, freezer, pids }));
         }
         let Some(root) = v2 else {
-            return Err(Error::Missing {
+            return Err(CgroupError::Missing {
                 what: "no control groups with cpu, memory and freezer are mounted".to_owned(),
                 remedy: "mount cgroup2 at /sys/fs/cgroup (container engines do so themselves)",
             });
@@ -98,7 +100,7 @@ impl Hierarchy {
         let offered = file::read(&root.join("cgroup.controllers"))?;
         for needed in ["cpu", "memory"] {
             if !offered.split_whitespace().any(|c| c == needed) {
-                return Err(Error::Missing {
+                return Err(CgroupError::Missing {
                     what: format!(
                         "the control groups at {} offer no {needed} controller (only: {})",
                         root.display(),
@@ -111,13 +113,13 @@ impl Hierarchy {
         Ok(Self::V2(root))
     }
 
-    /// The controllers of version 2 that a worker's groups use, as far as they are offered: the number
-    /// of processes is bounded where it can be.
-    pub(crate) fn delegated(&self) -> &'static [&'static str] {
+    /// Returns the controllers of version 2 that a worker's groups use; the number of processes is only bounded if it
+    /// can be.
+    pub(crate) fn delegated_controllers(&self) -> &'static [&'static str] {
         if self.counts_pids() { &["cpu", "memory", "pids"] } else { &["cpu", "memory"] }
     }
 
-    /// Whether the number of processes can be bounded.
+    /// Returns whether the number of processes can be bounded.
     #[must_use]
     pub fn counts_pids(&self) -> bool {
         match self {
@@ -127,31 +129,32 @@ impl Hierarchy {
         }
     }
 
-    /// Whether this is version 2.
+    /// Returns whether this is version 2.
     #[must_use]
     pub fn is_v2(&self) -> bool {
         matches!(self, Self::V2(_))
     }
 
-    /// The place where `controller` is mounted; `None` only for an absent `pids`.
+    /// Returns the mount point of `controller`; `None` only if there is no `pids`.
     #[must_use]
-    pub fn mount(&self, controller: Controller) -> Option<&Path> {
+    pub fn mount_point(&self, controller: CgroupController) -> Option<&Path> {
         match self {
             Self::V2(root) => Some(root),
             Self::V1(mounts) => match controller {
-                Controller::Cpu => Some(&mounts.cpu),
-                Controller::Cpuacct => Some(&mounts.cpuacct),
-                Controller::Memory => Some(&mounts.memory),
-                Controller::Freezer => Some(&mounts.freezer),
-                Controller::Pids => mounts.pids.as_deref(),
+                CgroupController::Cpu => Some(&mounts.cpu),
+                CgroupController::Cpuacct => Some(&mounts.cpuacct),
+                CgroupController::Memory => Some(&mounts.memory),
+                CgroupController::Freezer => Some(&mounts.freezer),
+                CgroupController::Pids => mounts.pids.as_deref(),
             },
         }
     }
 
     /// The mount point of every controller that a worker uses, each path once.
-    pub(crate) fn mounts(&self) -> Vec<PathBuf> {
+    pub(crate) fn mount_points(&self) -> Vec<PathBuf> {
         let mut points: Vec<PathBuf> = Vec::new();
-        for point in super::tree::ALL.iter().filter_map(|controller| self.mount(*controller)) {
+        for point in super::tree::ALL.iter().filter_map(|controller| self.mount_point(*controller))
+        {
             if !points.iter().any(|known| known == point) {
                 points.push(point.to_owned());
             }
@@ -160,9 +163,13 @@ impl Hierarchy {
     }
 
     /// The group `relative` of each of `controllers`, each path once.
-    pub(crate) fn groups(&self, controllers: &[Controller], relative: &Path) -> Vec<PathBuf> {
+    pub(crate) fn group_paths(
+        &self,
+        controllers: &[CgroupController],
+        relative: &Path,
+    ) -> Vec<PathBuf> {
         let mut paths: Vec<PathBuf> = Vec::new();
-        for mount in controllers.iter().filter_map(|c| self.mount(*c)) {
+        for mount in controllers.iter().filter_map(|c| self.mount_point(*c)) {
             let path = mount.join(relative);
             if !paths.contains(&path) {
                 paths.push(path);
@@ -171,20 +178,22 @@ impl Hierarchy {
         paths
     }
 
-    /// The group `relative` of one of the controllers every hierarchy has.
-    pub(crate) fn group(&self, controller: Controller, relative: &Path) -> PathBuf {
+    /// Returns the group `relative` of a controller that every hierarchy has.
+    pub(crate) fn group_path(&self, controller: CgroupController, relative: &Path) -> PathBuf {
         match (self, controller) {
             (Self::V2(root), _) => root.join(relative),
-            (Self::V1(m), Controller::Cpu) => m.cpu.join(relative),
-            (Self::V1(m), Controller::Cpuacct) => m.cpuacct.join(relative),
-            (Self::V1(m), Controller::Memory) => m.memory.join(relative),
+            (Self::V1(m), CgroupController::Cpu) => m.cpu.join(relative),
+            (Self::V1(m), CgroupController::Cpuacct) => m.cpuacct.join(relative),
+            (Self::V1(m), CgroupController::Memory) => m.memory.join(relative),
             // Where there is no pids controller, the freezer lists the same processes.
-            (Self::V1(m), Controller::Freezer | Controller::Pids) => m.freezer.join(relative),
+            (Self::V1(m), CgroupController::Freezer | CgroupController::Pids) => {
+                m.freezer.join(relative)
+            }
         }
     }
 }
 
-impl fmt::Display for Hierarchy {
+impl fmt::Display for CgroupHierarchy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::V1(mounts) => write!(f, "version 1 (cpu at {})", mounts.cpu.display()),
@@ -209,7 +218,7 @@ mod tests {
 
     #[test]
     fn controllers_mounted_apart() {
-        let Hierarchy::V1(mounts) = Hierarchy::from_mountinfo(APART).unwrap() else {
+        let CgroupHierarchy::V1(mounts) = CgroupHierarchy::from_mountinfo(APART).unwrap() else {
             panic!("not version 1");
         };
         assert_eq!(mounts.cpuacct, Path::new("/sys/fs/cgroup/cpuacct"));
@@ -223,9 +232,11 @@ mod tests {
 2 0 0:2 / /cg/memory rw - cgroup cgroup rw,memory
 3 0 0:3 / /cg/freezer rw - cgroup cgroup rw,freezer
 ";
-        let hierarchy = Hierarchy::from_mountinfo(text).unwrap();
-        let groups = hierarchy
-            .groups(&[Controller::Cpu, Controller::Cpuacct, Controller::Pids], Path::new("x"));
+        let hierarchy = CgroupHierarchy::from_mountinfo(text).unwrap();
+        let groups = hierarchy.group_paths(
+            &[CgroupController::Cpu, CgroupController::Cpuacct, CgroupController::Pids],
+            Path::new("x"),
+        );
         assert_eq!(groups, [Path::new("/cg/cpu,cpuacct/x")]);
     }
 
@@ -234,10 +245,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let text = format!("1 0 0:1 / {} rw - cgroup2 cgroup2 rw", dir.path().display());
         std::fs::write(dir.path().join("cgroup.controllers"), "hugetlb\n").unwrap();
-        let error = Hierarchy::from_mountinfo(&text).unwrap_err().to_string();
+        let error = CgroupHierarchy::from_mountinfo(&text).unwrap_err().to_string();
         assert!(error.contains("no cpu controller (only: hugetlb)"), "{error}");
         std::fs::write(dir.path().join("cgroup.controllers"), "cpuset cpu memory pids\n").unwrap();
-        assert!(Hierarchy::from_mountinfo(&text).unwrap().is_v2());
-        assert!(Hierarchy::from_mountinfo("").is_err());
+        assert!(CgroupHierarchy::from_mountinfo(&text).unwrap().is_v2());
+        assert!(CgroupHierarchy::from_mountinfo("").is_err());
     }
 }

@@ -10,60 +10,64 @@
 
 use std::time::Duration;
 
-use super::{Controller, Result, Slot, Vm, file, freezer};
+use super::{CgroupController, Result, TierSlot, VmGroups, file, freezer};
 
-impl Vm {
-    /// Asks all that is in `slot` of vCPU `vcpu` to stand still, and does not wait for it: who is kept from running
-    /// by a quota stands still when it would run next.
+impl VmGroups {
+    /// Asks all processes in `slot` of vCPU `vcpu` to stand still, without waiting: a process that is throttled by a
+    /// quota stands still when it would run next.
     ///
     /// # Errors
+    ///
     /// No such vCPU, or the kernel refuses.
-    pub fn hold(&self, vcpu: u32, slot: Slot) -> Result<()> {
-        let group = self.slot_group(Controller::Freezer, vcpu, slot)?;
-        freezer::ask(&group, self.hierarchy.is_v2(), true)
+    pub fn hold_slot(&self, vcpu: u32, slot: TierSlot) -> Result<()> {
+        let group = self.slot_group(CgroupController::Freezer, vcpu, slot)?;
+        freezer::request_state(&group, self.hierarchy.is_v2(), true)
     }
 
-    /// Has all that is in `slot` of vCPU `vcpu` stand still, and waits until it does. Its quota is lifted meanwhile: what is
-    /// asked to stand still first does nothing of its own on its way there.
+    /// Stops all processes in `slot` of vCPU `vcpu`, and waits until they stand still. The quota is lifted meanwhile:
+    /// a process that is asked to stand still first does nothing of its own until then.
     ///
     /// # Errors
-    /// Where something runs on past the deadline; nothing is held then.
-    pub fn hold_at_once(&self, vcpu: u32, slot: Slot, deadline: Duration) -> Result<()> {
-        let group = self.slot_group(Controller::Freezer, vcpu, slot)?;
+    ///
+    /// A process runs on past the deadline; none is stopped then.
+    pub fn hold_at_once(&self, vcpu: u32, slot: TierSlot, deadline: Duration) -> Result<()> {
+        let group = self.slot_group(CgroupController::Freezer, vcpu, slot)?;
         let v2 = self.hierarchy.is_v2();
-        let held = freezer::ask(&group, v2, true).and_then(|()| {
+        let held = freezer::request_state(&group, v2, true).and_then(|()| {
             let _lifted = self.lift_quota(vcpu, slot)?;
-            freezer::set(&group, v2, true, deadline)
+            freezer::set_frozen(&group, v2, true, deadline)
         });
         if held.is_err() {
             // What matters is the first error.
-            let _ = freezer::ask(&group, v2, false);
+            let _ = freezer::request_state(&group, v2, false);
         }
         held.map(drop)
     }
 
-    /// Asks all that is in `slot` of vCPU `vcpu` to stand still but for these processes, which leave its freezer for that of the VM;
-    /// whether that can be: above the groups of slots those of version 2 hold no processes.
+    /// Asks all processes in `slot` of vCPU `vcpu` to stand still, except these, which are moved to the VM's freezer
+    /// group. False if that is impossible: in version 2, groups above those of slots hold no processes.
     ///
     /// # Errors
-    /// No such vCPU, or the kernel refuses; nothing is held then.
-    pub(crate) fn hold_all_but(&self, vcpu: u32, slot: Slot, apart: &[i32]) -> Result<bool> {
+    ///
+    /// No such vCPU, or the kernel refuses; none is stopped then.
+    pub(crate) fn hold_all_but(&self, vcpu: u32, slot: TierSlot, apart: &[i32]) -> Result<bool> {
         if self.hierarchy.is_v2() {
             return Ok(false);
         }
-        let above = self.group(Controller::Freezer).join("cgroup.procs");
+        let above = self.group_path(CgroupController::Freezer).join("cgroup.procs");
         for pid in apart {
             file::write(&above, &pid.to_string())?;
         }
-        self.hold(vcpu, slot).map(|()| true)
+        self.hold_slot(vcpu, slot).map(|()| true)
     }
 
-    /// Lets what is in `slot` of vCPU `vcpu` go on.
+    /// Lets the processes in `slot` of vCPU `vcpu` run on.
     ///
     /// # Errors
+    ///
     /// No such vCPU, or the kernel refuses.
-    pub fn let_go(&self, vcpu: u32, slot: Slot) -> Result<()> {
-        let group = self.slot_group(Controller::Freezer, vcpu, slot)?;
-        freezer::ask(&group, self.hierarchy.is_v2(), false)
+    pub fn let_go(&self, vcpu: u32, slot: TierSlot) -> Result<()> {
+        let group = self.slot_group(CgroupController::Freezer, vcpu, slot)?;
+        freezer::request_state(&group, self.hierarchy.is_v2(), false)
     }
 }

@@ -4,10 +4,10 @@ use std::{path::Path, sync::atomic::Ordering};
 
 use cgroups_rs::memory::MemController;
 
-use super::{Controller, Error, Result, Vm, file};
+use super::{CgroupController, CgroupError, Result, VmGroups, file};
 
-impl Vm {
-    /// Memory that its tasks may have together, in bytes, where that is limited.
+impl VmGroups {
+    /// Returns the memory limit of all tasks together, in bytes, if there is one.
     #[must_use]
     pub fn memory_limit(&self) -> Option<u64> {
         self.memory_limit
@@ -18,28 +18,29 @@ impl Vm {
     /// # Errors
     /// Where the counter cannot be read.
     pub fn memory_bytes(&self) -> Result<u64> {
-        file::read_u64(&self.group(Controller::Memory).join(if self.hierarchy.is_v2() {
+        file::read_u64(&self.group_path(CgroupController::Memory).join(if self.hierarchy.is_v2() {
             "memory.current"
         } else {
             "memory.usage_in_bytes"
         }))
     }
 
-    /// How many processes of the VM the kernel has killed for want of memory.
+    /// Returns how many processes of the VM the kernel has killed for lack of memory.
     ///
     /// # Errors
-    /// Where the kernel does not say.
+    ///
+    /// The kernel doesn't tell.
     pub fn kills_for_memory(&self) -> Result<u64> {
         let file = if self.hierarchy.is_v2() { "memory.events" } else { "memory.oom_control" };
-        file::read_key(&self.group(Controller::Memory).join(file), "oom_kill")
+        file::read_key(&self.group_path(CgroupController::Memory).join(file), "oom_kill")
     }
 
-    /// Whether there was such a kill since there were `before` of them, other than those for which
-    /// this has been said: of several processes of a job that were killed one is told, and those that
-    /// begin after them are not told of the others.
+    /// Returns whether such a kill happened beyond the first `before`, that wasn't returned yet: of several killed
+    /// processes of a job only one is returned, and tasks that begin after them aren't told of the others.
     ///
     /// # Errors
-    /// Where the kernel does not say.
+    ///
+    /// The kernel doesn't tell.
     pub fn has_lost_one_for_memory(&self, before: u64) -> Result<bool> {
         let kills = self.kills_for_memory()?;
         let one_more = |said: u64| {
@@ -51,13 +52,13 @@ impl Vm {
     }
 }
 
-/// Sets what the group at `path` may have, swapped out or not: a VM that swaps is slow in ways that
-/// no VM type has.
+/// Sets the memory limit of the group at `path`, which includes swap: a VM that swaps is slow in ways that no VM type
+/// has.
 pub(super) fn set_limit(path: &Path, v2: bool, bytes: u64) -> Result<()> {
     let limit = i64::try_from(bytes).unwrap_or(i64::MAX);
     let controller = MemController::new(path.to_owned(), v2);
     let fail = |setting| {
-        move |source| Error::Setting {
+        move |source| CgroupError::Setting {
             path: path.to_owned(),
             setting,
             value: format!("{bytes} bytes"),

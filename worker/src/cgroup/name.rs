@@ -2,24 +2,24 @@
 
 use std::{fmt, str::FromStr};
 
-use crate::process::Identity;
+use crate::process::ProcessIdentity;
 
 const PREFIX: &str = "dormouse-";
 
-/// Names a worker's tree by its owner, unlike any other's: `dormouse-<pidns>-<pid>-<start>`.
+/// Name of a worker's tree, unique by its owner: `dormouse-<pidns>-<pid>-<start>`.
 ///
-/// Whether the owner lives is not read from it but from the lock on the tree.
+/// Whether the owner lives is known by the lock on the tree, and not by the name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InstanceName {
     /// Inode of the owner's PID namespace.
     pub pid_namespace: u64,
     /// The process that owns the tree.
-    pub owner: Identity,
+    pub owner: ProcessIdentity,
 }
 
 impl fmt::Display for InstanceName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Identity { pid, start_ticks } = self.owner;
+        let ProcessIdentity { pid, start_ticks } = self.owner;
         write!(f, "{PREFIX}{}-{pid}-{start_ticks}", self.pid_namespace)
     }
 }
@@ -33,7 +33,7 @@ impl FromStr for InstanceName {
         let pid_namespace = number()?;
         let pid = i32::try_from(number()?).map_err(|_| ())?;
         let start_ticks = number()?;
-        Ok(Self { pid_namespace, owner: Identity { pid, start_ticks } })
+        Ok(Self { pid_namespace, owner: ProcessIdentity { pid, start_ticks } })
     }
 }
 
@@ -45,7 +45,7 @@ mod tests {
     fn a_name_reads_back() {
         let name = InstanceName {
             pid_namespace: 4_026_531_836,
-            owner: Identity { pid: 17, start_ticks: 991 },
+            owner: ProcessIdentity { pid: 17, start_ticks: 991 },
         };
         assert_eq!(name.to_string(), "dormouse-4026531836-17-991");
         assert_eq!(name.to_string().parse(), Ok(name));

@@ -8,16 +8,16 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use super::{Controller, Error, Hierarchy, Result, file};
+use super::{CgroupController, CgroupError, CgroupHierarchy, Result, file};
 
-/// The weight of a group that is less than a group's usual one.
+/// Weight of a group that is less than the usual one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LowWeight {
-    /// The file that says so.
+    /// The file with the weight.
     pub path: PathBuf,
     /// The weight that the group has.
     pub weight: u64,
-    /// The weight of a group that nobody has given one.
+    /// Usual weight of a group.
     pub usual: u64,
 }
 
@@ -28,30 +28,32 @@ impl fmt::Display for LowWeight {
     }
 }
 
-/// The least limit of memory, in bytes, of the group that this process is in and all above it that
-/// can be seen from here; `None` where there is none.
+/// Returns the smallest memory limit, in bytes, of this process's group and all visible ones above it; `None`: there
+/// is none.
 ///
 /// # Errors
-/// A file of the groups cannot be read, or holds something else.
-pub fn own_memory_limit(hierarchy: &Hierarchy) -> Result<Option<u64>> {
+///
+/// A file of the groups can't be read, or holds something else.
+pub fn own_memory_limit(hierarchy: &CgroupHierarchy) -> Result<Option<u64>> {
     memory_limit(hierarchy, &own_groups()?)
 }
 
-/// The least quota of processor time of these groups, in thousandths of a core; `None` where there is
-/// none.
+/// Returns the smallest CPU quota of these groups, in thousandths of a core; `None`: there is none.
 ///
 /// # Errors
-/// A file of the groups cannot be read, or holds something else.
-pub fn own_cpu_quota(hierarchy: &Hierarchy) -> Result<Option<u32>> {
+///
+/// A file of the groups can't be read, or holds something else.
+pub fn own_cpu_quota(hierarchy: &CgroupHierarchy) -> Result<Option<u32>> {
     cpu_quota(hierarchy, &own_groups()?)
 }
 
-/// The first of these groups, its own first, that has less weight than is usual: its neighbours have
-/// the processor before it, whatever its quota says.
+/// Returns the innermost of these groups with less than the usual weight: its neighbours get the processor first,
+/// whatever its quota is.
 ///
 /// # Errors
-/// A file of the groups cannot be read, or holds something else.
-pub fn own_low_weight(hierarchy: &Hierarchy) -> Result<Option<LowWeight>> {
+///
+/// A file of the groups can't be read, or holds something else.
+pub fn own_low_weight(hierarchy: &CgroupHierarchy) -> Result<Option<LowWeight>> {
     low_weight(hierarchy, &own_groups()?)
 }
 
@@ -60,30 +62,32 @@ fn own_groups() -> Result<String> {
     file::read(Path::new("/proc/self/cgroup"))
 }
 
-fn memory_limit(hierarchy: &Hierarchy, groups: &str) -> Result<Option<u64>> {
+fn memory_limit(hierarchy: &CgroupHierarchy, groups: &str) -> Result<Option<u64>> {
     let name = if hierarchy.is_v2() { "memory.max" } else { "memory.limit_in_bytes" };
     let mut least = None;
-    for (path, content) in contents(hierarchy, (Controller::Memory, "memory"), groups, name)? {
+    for (path, content) in
+        read_contents(hierarchy, (CgroupController::Memory, "memory"), groups, name)?
+    {
         if content != "max" {
-            let limit = number(&path, &content)?;
+            let limit = parse_number(&path, &content)?;
             least = Some(least.map_or(limit, |least: u64| least.min(limit)));
         }
     }
     Ok(least)
 }
 
-fn cpu_quota(hierarchy: &Hierarchy, groups: &str) -> Result<Option<u32>> {
+fn cpu_quota(hierarchy: &CgroupHierarchy, groups: &str) -> Result<Option<u32>> {
     let name = if hierarchy.is_v2() { "cpu.max" } else { "cpu.cfs_quota_us" };
     let mut least = None;
-    for (path, content) in contents(hierarchy, (Controller::Cpu, "cpu"), groups, name)? {
+    for (path, content) in read_contents(hierarchy, (CgroupController::Cpu, "cpu"), groups, name)? {
         let (quota, period) = match content.split_once(' ') {
-            Some((quota, period)) => (quota, number(&path, period)?),
+            Some((quota, period)) => (quota, parse_number(&path, period)?),
             None => (&*content, file::read_u64(&path.with_file_name("cpu.cfs_period_us"))?),
         };
         if quota == "max" || quota.starts_with('-') {
             continue;
         }
-        let millicores = number(&path, quota)?.saturating_mul(1000) / period.max(1);
+        let millicores = parse_number(&path, quota)?.saturating_mul(1000) / period.max(1);
         // One of less than a thousandth would be none at all.
         let millicores = u32::try_from(millicores).unwrap_or(u32::MAX).max(1);
         least = Some(least.map_or(millicores, |least: u32| least.min(millicores)));
@@ -91,11 +95,11 @@ fn cpu_quota(hierarchy: &Hierarchy, groups: &str) -> Result<Option<u32>> {
     Ok(least)
 }
 
-fn low_weight(hierarchy: &Hierarchy, groups: &str) -> Result<Option<LowWeight>> {
+fn low_weight(hierarchy: &CgroupHierarchy, groups: &str) -> Result<Option<LowWeight>> {
     let (name, usual) = if hierarchy.is_v2() { ("cpu.weight", 100) } else { ("cpu.shares", 1024) };
-    for (path, content) in contents(hierarchy, (Controller::Cpu, "cpu"), groups, name)? {
+    for (path, content) in read_contents(hierarchy, (CgroupController::Cpu, "cpu"), groups, name)? {
         // An idle group says 0.
-        let weight = number(&path, &content)?;
+        let weight = parse_number(&path, &content)?;
         if weight < usual {
             return Ok(Some(LowWeight { path, weight, usual }));
         }
@@ -103,30 +107,30 @@ fn low_weight(hierarchy: &Hierarchy, groups: &str) -> Result<Option<LowWeight>> 
     Ok(None)
 }
 
-/// What the file `name` says of the controller's group of a process and of each above it that can be
-/// seen from here, its own first. The root has some of these files and lacks others.
-fn contents(
-    hierarchy: &Hierarchy,
-    (controller, word): (Controller, &str),
+/// Reads the file `name` of the controller's group of a process and of each visible one above it, the innermost
+/// first. The root group lacks some of these files.
+fn read_contents(
+    hierarchy: &CgroupHierarchy,
+    (controller, word): (CgroupController, &str),
     groups: &str,
     name: &str,
 ) -> Result<Vec<(PathBuf, String)>> {
-    let Some(mount) = hierarchy.mount(controller) else { return Ok(Vec::new()) };
-    let group = visible(mount, group_in(groups, hierarchy.is_v2(), word).unwrap_or_default());
+    let Some(mount) = hierarchy.mount_point(controller) else { return Ok(Vec::new()) };
+    let group = visible_path(mount, group_in(groups, hierarchy.is_v2(), word).unwrap_or_default());
     let mut found = Vec::new();
     for group in group.ancestors().take_while(|group| group.starts_with(mount)) {
         let path = group.join(name);
         match file::read(&path) {
             Ok(content) => found.push((path, content.trim().to_owned())),
-            Err(Error::Read { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
+            Err(CgroupError::Read { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
     }
     Ok(found)
 }
 
-fn number(path: &Path, content: &str) -> Result<u64> {
-    content.parse().map_err(|_| Error::Unexpected {
+fn parse_number(path: &Path, content: &str) -> Result<u64> {
+    content.parse().map_err(|_| CgroupError::Unexpected {
         path: path.to_owned(),
         content: content.to_owned(),
         expected: "a number".to_owned(),
@@ -145,9 +149,9 @@ fn group_in<'a>(groups: &'a str, v2: bool, word: &str) -> Option<&'a str> {
     })
 }
 
-/// Where a group is below `mount`. In a container the mount may begin at the container's group, or
-/// above, and the path with the host's root: what is not there is left out from its beginning.
-fn visible(mount: &Path, path: &str) -> PathBuf {
+/// Returns the path of a group below `mount`. In a container the mount may begin at the container's group or above
+/// it, while the path begins at the host's root: leading parts that don't exist are dropped.
+fn visible_path(mount: &Path, path: &str) -> PathBuf {
     let names: Vec<_> = Path::new(path)
         .components()
         .filter(|component| matches!(component, Component::Normal(_)))
@@ -165,22 +169,22 @@ mod tests {
     use std::fs;
 
     /// Groups of a host of version 2, with a container's.
-    fn v2() -> (tempfile::TempDir, PathBuf, Hierarchy) {
+    fn v2() -> (tempfile::TempDir, PathBuf, CgroupHierarchy) {
         let dir = tempfile::tempdir().unwrap();
         let group = dir.path().join("system.slice/docker-1.scope");
         fs::create_dir_all(&group).unwrap();
-        let hierarchy = Hierarchy::V2(dir.path().to_owned());
+        let hierarchy = CgroupHierarchy::V2(dir.path().to_owned());
         (dir, group, hierarchy)
     }
 
     /// Groups of a container of version 1, whose mounts begin at its own.
-    fn v1() -> (tempfile::TempDir, Hierarchy) {
+    fn v1() -> (tempfile::TempDir, CgroupHierarchy) {
         let dir = tempfile::tempdir().unwrap();
         let mount = |name: &str| dir.path().join(name);
         for name in ["cpu/inner", "memory/inner"] {
             fs::create_dir_all(mount(name)).unwrap();
         }
-        let hierarchy = Hierarchy::V1(V1Mounts {
+        let hierarchy = CgroupHierarchy::V1(V1Mounts {
             cpu: mount("cpu"),
             cpuacct: mount("cpuacct"),
             memory: mount("memory"),

@@ -8,9 +8,9 @@ use crate::jail::{PIDS, PIDS_PER_VCPU};
 /// The file with the bound, in the group of whatever kind that counts processes.
 const MAX: &str = "pids.max";
 
-/// Bounds a VM of so many vCPUs. Where the kernel counts no processes there is no such file, which
-/// [`Hierarchy::counts_pids`](super::Hierarchy::counts_pids) has said.
-pub(super) fn bound(group: &Path, vcpus: u32) -> Result<()> {
+/// Bounds the processes of a VM with this number of vCPUs. If the kernel doesn't count processes there is no such
+/// file; see [`CgroupHierarchy::counts_pids`](super::CgroupHierarchy::counts_pids).
+pub(super) fn bound_processes(group: &Path, vcpus: u32) -> Result<()> {
     let path = group.join(MAX);
     if !path.exists() {
         return Ok(());

@@ -14,17 +14,17 @@ use nix::{
     unistd::Pid,
 };
 
-use super::{Error, Result, file, freezer};
+use super::{CgroupError, Result, file, freezer};
 
 /// The processes of `group` and of all groups below it.
-pub(crate) fn list(group: &Path) -> Result<BTreeSet<i32>> {
+pub(crate) fn list_processes(group: &Path) -> Result<BTreeSet<i32>> {
     let mut pids = BTreeSet::new();
     for group in with_descendants(group)? {
         let path = group.join("cgroup.procs");
         let content = match file::read(&path) {
             Ok(content) => content,
             // The group went away, or was never there.
-            Err(Error::Read { source, .. })
+            Err(CgroupError::Read { source, .. })
                 if matches!(source.raw_os_error(), Some(libc::ENOENT | libc::ENODEV)) =>
             {
                 continue;
@@ -42,7 +42,7 @@ pub(crate) fn list(group: &Path) -> Result<BTreeSet<i32>> {
 }
 
 /// The threads of `group` itself.
-pub(crate) fn threads(group: &Path, v2: bool) -> Result<Vec<i32>> {
+pub(crate) fn list_threads(group: &Path, v2: bool) -> Result<Vec<i32>> {
     let content = file::read(&group.join(if v2 { "cgroup.threads" } else { "tasks" }))?;
     // 0 is a thread of another PID namespace, out of reach.
     Ok(content.lines().filter_map(|line| line.parse().ok()).filter(|id| *id > 0).collect())
@@ -62,7 +62,7 @@ pub(crate) fn kill_all(
     file::wait_until(
         deadline,
         || {
-            let pids = list(group)?;
+            let pids = list_processes(group)?;
             if pids.is_empty() {
                 return Ok(Ok(()));
             }
@@ -78,7 +78,7 @@ pub(crate) fn kill_all(
             seen.extend(pids.iter().copied());
             Ok(Err(pids))
         },
-        |left, after| Error::Late {
+        |left, after| CgroupError::Late {
             path: group.to_owned(),
             wanted: "empty",
             last: {
@@ -92,7 +92,7 @@ pub(crate) fn kill_all(
 }
 
 /// Has all threads of `group` run on these host cores only.
-pub(crate) fn bind(group: &Path, v2: bool, cores: &CpuSet) -> Result<()> {
+pub(crate) fn bind_threads(group: &Path, v2: bool, cores: &CpuSet) -> Result<()> {
     let path = group.join(if v2 { "cgroup.threads" } else { "tasks" });
     let content = file::read(&path)?;
     // 0 is a thread of another PID namespace, out of reach, and here would be the caller.
@@ -101,7 +101,7 @@ pub(crate) fn bind(group: &Path, v2: bool, cores: &CpuSet) -> Result<()> {
             // It has ended.
             Ok(()) | Err(Errno::ESRCH) => {}
             Err(source) => {
-                return Err(Error::Bind { path, thread, source: source.into() });
+                return Err(CgroupError::Bind { path, thread, source: source.into() });
             }
         }
     }
@@ -111,7 +111,7 @@ pub(crate) fn bind(group: &Path, v2: bool, cores: &CpuSet) -> Result<()> {
 /// Thaws a group and all below it, as far as they exist.
 fn thaw_all(group: &Path, v2: bool) {
     for group in with_descendants(group).unwrap_or_default() {
-        let _ = freezer::ask(&group, v2, false);
+        let _ = freezer::request_state(&group, v2, false);
     }
 }
 
@@ -132,7 +132,7 @@ pub(crate) fn remove(group: &Path, deadline: Duration) -> Result<()> {
                     Err(e) => Err(e),
                 })
             },
-            |source, after| Error::Remove { path: group.clone(), after, source },
+            |source, after| CgroupError::Remove { path: group.clone(), after, source },
         )?;
     }
     Ok(())
@@ -162,8 +162,8 @@ mod tests {
         fs::write(dir.path().join("cgroup.procs"), "").unwrap();
         fs::write(dir.path().join("cpu0/cgroup.procs"), "0\n12\n").unwrap();
         fs::write(dir.path().join("cpu0/a/cgroup.procs"), "7\n12\n").unwrap();
-        assert_eq!(list(dir.path()).unwrap(), BTreeSet::from([7, 12]));
-        assert!(list(&dir.path().join("none")).unwrap().is_empty());
+        assert_eq!(list_processes(dir.path()).unwrap(), BTreeSet::from([7, 12]));
+        assert!(list_processes(&dir.path().join("none")).unwrap().is_empty());
     }
 
     #[test]
@@ -172,11 +172,11 @@ mod tests {
         let cores = nix::sched::sched_getaffinity(Pid::from_raw(0)).unwrap();
         // No thread has the greatest number there is.
         fs::write(dir.path().join("tasks"), "0\n2147483647\n").unwrap();
-        bind(dir.path(), false, &CpuSet::new()).unwrap();
+        bind_threads(dir.path(), false, &CpuSet::new()).unwrap();
         fs::write(dir.path().join("cgroup.threads"), format!("{}\n", nix::unistd::gettid()))
             .unwrap();
-        bind(dir.path(), true, &cores).unwrap();
-        let error = bind(dir.path(), true, &CpuSet::new()).unwrap_err().to_string();
+        bind_threads(dir.path(), true, &cores).unwrap();
+        let error = bind_threads(dir.path(), true, &CpuSet::new()).unwrap_err().to_string();
         assert!(error.starts_with("can't bind thread"), "{error}");
     }
 

@@ -7,12 +7,12 @@ use std::{
 };
 
 use super::{
-    Controller, CpuQuota, Result, Slot, Vm,
-    bandwidth::{Bandwidth, Told},
+    CgroupController, CpuQuota, Result, TierSlot, VmGroups,
+    bandwidth::{ToldQuota, VcpuBandwidth},
     cpu,
 };
 
-impl Vm {
+impl VmGroups {
     /// Exempts `slot` from the quota of vCPU `vcpu` until the returned value is dropped. The other
     /// slot may use the whole quota meanwhile, and no more.
     ///
@@ -21,15 +21,20 @@ impl Vm {
     ///
     /// # Errors
     /// No such vCPU, or the kernel refuses.
-    pub fn lift_quota(&self, vcpu: u32, slot: Slot) -> Result<LiftedQuota<&Self>> {
+    pub fn lift_quota(&self, vcpu: u32, slot: TierSlot) -> Result<LiftedQuota<&Self>> {
         LiftedQuota::new(self, vcpu, slot)
     }
 
-    /// [`Vm::lift_quota`] for as long as its owner likes.
+    /// Lifts a quota as [`VmGroups::lift_quota`] does, with shared ownership of the VM.
     ///
     /// # Errors
-    /// See there.
-    pub fn lift_quota_of(self: Arc<Self>, vcpu: u32, slot: Slot) -> Result<LiftedQuota<Arc<Self>>> {
+    ///
+    /// As there.
+    pub fn lift_quota_of(
+        self: Arc<Self>,
+        vcpu: u32,
+        slot: TierSlot,
+    ) -> Result<LiftedQuota<Arc<Self>>> {
         LiftedQuota::new(self, vcpu, slot)
     }
 
@@ -39,35 +44,35 @@ impl Vm {
     /// # Errors
     /// No such vCPU, or the kernel refuses the quota, as it does for a slot above its vCPU.
     pub fn set_quotas(&self, vcpu: u32, ppm: u32, slots: [Option<u32>; 2]) -> Result<()> {
-        let (quota, caps) = (self.quota(ppm), slots.map(|cap| cap.map(|ppm| self.quota(ppm))));
+        let (quota, caps) =
+            (self.core_quota(ppm), slots.map(|cap| cap.map(|ppm| self.core_quota(ppm))));
         self.change_bandwidth(vcpu, |b| (b.quota, b.caps) = (Some(quota), caps))
     }
 
-    /// Changes what a vCPU should have, and what it has accordingly.
+    /// Changes the wanted bandwidth of a vCPU, and writes it to the kernel.
     ///
-    /// Where the kernel refuses, what it should have is changed all the same, and what it has
-    /// follows with the next change.
+    /// If the kernel refuses, the wanted bandwidth is changed all the same, and the next change writes it.
     pub(super) fn change_bandwidth(
         &self,
         vcpu: u32,
-        change: impl FnOnce(&mut Bandwidth),
+        change: impl FnOnce(&mut VcpuBandwidth),
     ) -> Result<()> {
-        let group = self.vcpu_group(Controller::Cpu, vcpu)?;
+        let group = self.vcpu_group(CgroupController::Cpu, vcpu)?;
         let mut bandwidths = self.bandwidths.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(bandwidth) = bandwidths.get_mut(vcpu as usize) else {
             return Ok(());
         };
         change(bandwidth);
         let wanted = bandwidth.in_force();
-        let Bandwidth { told, slots_told, .. } = bandwidth;
+        let VcpuBandwidth { told, slots_told, .. } = bandwidth;
         let v2 = self.hierarchy.is_v2();
-        let slot_groups = Slot::BOTH.map(|slot| group.join(slot.name()));
+        let slot_groups = TierSlot::BOTH.map(|slot| group.join(slot.name()));
         // The vCPU's first where it begins to bind or gets more and last where it ends or gets
         // less, so that no slot is without quota in between, nor has one above the vCPU's, which
         // the kernel refuses.
         let first = wanted.vcpu.filter(|limit| match *told {
-            Told::Quota(before) => before.is_none_or(|before| before.le(*limit)),
-            Told::Unknown => true,
+            ToldQuota::Quota(before) => before.is_none_or(|before| before.is_at_most(*limit)),
+            ToldQuota::Unknown => true,
         });
         if let Some(limit) = first {
             // A slot may still have more than the vCPU is to have: what was lifted is put back
@@ -75,49 +80,49 @@ impl Vm {
             for ((group, told), wanted) in
                 slot_groups.iter().zip(&mut *slots_told).zip(wanted.slots)
             {
-                if *told != Told::default() && !told.is_within(limit) {
-                    tell(told, group, v2, wanted.or(Some(limit)))?;
+                if *told != ToldQuota::default() && !told.is_within(limit) {
+                    set_quota(told, group, v2, wanted.or(Some(limit)))?;
                 }
             }
-            tell(told, &group, v2, wanted.vcpu)?;
+            set_quota(told, &group, v2, wanted.vcpu)?;
         }
         for ((group, told), wanted) in slot_groups.iter().zip(slots_told).zip(wanted.slots) {
-            tell(told, group, v2, wanted)?;
+            set_quota(told, group, v2, wanted)?;
         }
-        tell(told, &group, v2, wanted.vcpu)
+        set_quota(told, &group, v2, wanted.vcpu)
     }
 }
 
-/// Has a group have this quota, if it may have another.
-fn tell(told: &mut Told, group: &Path, v2: bool, quota: Option<CpuQuota>) -> Result<()> {
-    if *told == Told::Quota(quota) {
+/// Writes a quota to a group, unless it is known to have it.
+fn set_quota(told: &mut ToldQuota, group: &Path, v2: bool, quota: Option<CpuQuota>) -> Result<()> {
+    if *told == ToldQuota::Quota(quota) {
         return Ok(());
     }
-    *told = Told::Unknown;
+    *told = ToldQuota::Unknown;
     cpu::set_quota(group, v2, quota)?;
-    *told = Told::Quota(quota);
+    *told = ToldQuota::Quota(quota);
     Ok(())
 }
 
-/// While it lives, one slot of a vCPU has no quota.
+/// Lifts the quota of one slot of a vCPU until dropped.
 #[derive(Debug)]
-pub struct LiftedQuota<V: Deref<Target = Vm>> {
+pub struct LiftedQuota<V: Deref<Target = VmGroups>> {
     vm: V,
     vcpu: u32,
-    slot: Slot,
+    slot: TierSlot,
 }
 
-impl<V: Deref<Target = Vm>> LiftedQuota<V> {
-    fn new(vm: V, vcpu: u32, slot: Slot) -> Result<Self> {
+impl<V: Deref<Target = VmGroups>> LiftedQuota<V> {
+    fn new(vm: V, vcpu: u32, slot: TierSlot) -> Result<Self> {
         vm.vcpu_relative(vcpu)?;
         // Dropped, and so counted down, also where lifting fails.
         let lifted = Self { vm, vcpu, slot };
-        lifted.vm.change_bandwidth(vcpu, |b| b.lift(slot))?;
+        lifted.vm.change_bandwidth(vcpu, |b| b.lift_slot(slot))?;
         Ok(lifted)
     }
 }
 
-impl<V: Deref<Target = Vm>> Drop for LiftedQuota<V> {
+impl<V: Deref<Target = VmGroups>> Drop for LiftedQuota<V> {
     fn drop(&mut self) {
         let put_back = self.vm.change_bandwidth(self.vcpu, |b| b.put_back(self.slot));
         if let Err(error) = put_back {

@@ -5,12 +5,14 @@ use std::{
     time::Duration,
 };
 
-use super::{Controller, Hierarchy, InstanceName, Result, claim::Claim, file, procs, tree};
+use super::{
+    CgroupController, CgroupHierarchy, InstanceName, Result, claim::TreeClaim, file, procs, tree,
+};
 use crate::process;
 
-/// What a sweep found and took away.
+/// What a sweep removed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Swept {
+pub struct SweptGroups {
     /// The trees removed.
     pub trees: Vec<String>,
     /// The number of processes that were killed in them.
@@ -22,11 +24,11 @@ pub struct Swept {
 /// # Errors
 /// Where the trees cannot be listed, or something of this PID namespace survives the deadline.
 /// Processes of another namespace may be out of reach: such a tree is left, with a warning.
-pub fn sweep_stale(hierarchy: &Hierarchy, deadline: Duration) -> Result<Swept> {
+pub fn sweep_stale(hierarchy: &CgroupHierarchy, deadline: Duration) -> Result<SweptGroups> {
     let here = process::pid_namespace().ok();
-    let mut swept = Swept::default();
-    for name in instances(hierarchy)? {
-        let Some(_claim) = Claim::of_abandoned(&tree::first_group(hierarchy, name))? else {
+    let mut swept = SweptGroups::default();
+    for name in list_instances(hierarchy)? {
+        let Some(_claim) = TreeClaim::of_abandoned(&tree::first_group(hierarchy, name))? else {
             continue;
         };
         match destroy_instance(hierarchy, name, deadline) {
@@ -49,26 +51,26 @@ pub fn sweep_stale(hierarchy: &Hierarchy, deadline: Duration) -> Result<Swept> {
 /// # Errors
 /// Where something survives the deadline.
 pub fn destroy_instance(
-    hierarchy: &Hierarchy,
+    hierarchy: &CgroupHierarchy,
     name: InstanceName,
     deadline: Duration,
 ) -> Result<usize> {
     let relative = PathBuf::from(name.to_string());
-    let freezer = hierarchy.group(Controller::Freezer, &relative);
+    let freezer = hierarchy.group_path(CgroupController::Freezer, &relative);
     let mut killed = 0;
     // Every hierarchy is asked: a worker may have died while attaching a process.
-    for group in hierarchy.groups(&tree::ALL, &relative) {
+    for group in hierarchy.group_paths(&tree::ALL, &relative) {
         killed += procs::kill_all(&group, &freezer, hierarchy.is_v2(), deadline)?;
     }
-    for group in hierarchy.groups(&tree::ALL, &relative) {
+    for group in hierarchy.group_paths(&tree::ALL, &relative) {
         procs::remove(&group, deadline)?;
     }
     Ok(killed)
 }
 
-fn instances(hierarchy: &Hierarchy) -> Result<Vec<InstanceName>> {
+fn list_instances(hierarchy: &CgroupHierarchy) -> Result<Vec<InstanceName>> {
     let mut names = Vec::new();
-    for mount in hierarchy.groups(&tree::ALL, Path::new("")) {
+    for mount in hierarchy.group_paths(&tree::ALL, Path::new("")) {
         for directory in file::subdirectories(&mount)? {
             let name = directory.file_name().and_then(|n| n.to_str()).unwrap_or_default();
             if let Ok(name) = name.parse()
@@ -85,14 +87,14 @@ fn instances(hierarchy: &Hierarchy) -> Result<Vec<InstanceName>> {
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
-    use crate::process::Identity;
+    use crate::process::ProcessIdentity;
     use std::fs;
 
     #[test]
     fn only_trees_that_nobody_owns_are_swept() {
         let dir = tempfile::tempdir().unwrap();
         let here = process::pid_namespace().unwrap();
-        let owner = Identity::current().unwrap();
+        let owner = ProcessIdentity::current_process().unwrap();
         let names = [here, here + 1, here + 2, here + 3]
             .map(|pid_namespace| InstanceName { pid_namespace, owner });
         let at = |name: InstanceName| dir.path().join(name.to_string());
@@ -100,8 +102,8 @@ mod tests {
             fs::create_dir_all(at(name).join("vm1/cpu0/a")).unwrap();
         }
         fs::create_dir(dir.path().join("dormouse-init")).unwrap();
-        let hierarchy = Hierarchy::V2(dir.path().to_owned());
-        let claims = [0, 1].map(|i| Claim::make(&at(names[i]), || Ok(())).unwrap());
+        let hierarchy = CgroupHierarchy::V2(dir.path().to_owned());
+        let claims = [0, 1].map(|i| TreeClaim::claim_tree(&at(names[i]), || Ok(())).unwrap());
         let swept = sweep_stale(&hierarchy, Duration::from_secs(1)).unwrap();
         assert_eq!(swept.trees, [names[2].to_string(), names[3].to_string()]);
         assert_eq!(names.map(|name| at(name).exists()), [true, true, false, false]);
@@ -117,21 +119,21 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let group = dir.path().join("dormouse-1-2-3");
         fs::create_dir(&group).unwrap();
-        let sweeper = Claim::of_abandoned(&group).unwrap().unwrap();
+        let sweeper = TreeClaim::of_abandoned(&group).unwrap().unwrap();
         std::thread::scope(|scope| {
             let maker = scope.spawn(|| {
                 let create = || match fs::create_dir_all(&group) {
                     Ok(()) => Ok(()),
                     Err(e) => panic!("{e}"),
                 };
-                Claim::make(&group, create).unwrap()
+                TreeClaim::claim_tree(&group, create).unwrap()
             });
             // The maker has the abandoned group or makes its own: either way it ends with one.
             fs::remove_dir(&group).unwrap();
             drop(sweeper);
             let claim = maker.join().unwrap();
             assert!(group.exists());
-            assert!(Claim::of_abandoned(&group).unwrap().is_none());
+            assert!(TreeClaim::of_abandoned(&group).unwrap().is_none());
             drop(claim);
         });
     }

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::{Controller, Result, Slot, Vm, cpu, procs, tree};
+use super::{CgroupController, Result, TierSlot, VmGroups, cpu, procs, tree};
 
-const CPU: [Controller; 2] = [Controller::Cpu, Controller::Cpuacct];
+const CPU: [CgroupController; 2] = [CgroupController::Cpu, CgroupController::Cpuacct];
 
-impl Vm {
+impl VmGroups {
     /// Puts `slot` of vCPU `vcpu` in the foreground for good, and its sibling, which must be
     /// empty, in the background.
     ///
@@ -20,26 +20,26 @@ impl Vm {
     ///
     /// # Errors
     /// No such vCPU, the sibling is not empty at the deadline, or the kernel refuses.
-    pub fn promote(&self, vcpu: u32, slot: Slot, deadline: Duration) -> Result<()> {
+    pub fn promote_slot(&self, vcpu: u32, slot: TierSlot, deadline: Duration) -> Result<()> {
         let v2 = self.hierarchy.is_v2();
-        cpu::set_foreground(&self.slot_group(Controller::Cpu, vcpu, slot)?, v2, true)?;
-        let sibling = self.vcpu_relative(vcpu)?.join(slot.other().name());
-        for group in self.hierarchy.groups(&CPU, &sibling) {
+        cpu::set_foreground(&self.slot_group(CgroupController::Cpu, vcpu, slot)?, v2, true)?;
+        let sibling = self.vcpu_relative(vcpu)?.join(slot.other_slot().name());
+        for group in self.hierarchy.group_paths(&CPU, &sibling) {
             procs::remove(&group, deadline)?;
         }
         tree::create_groups(&self.hierarchy, &CPU, &sibling)?;
-        self.change_bandwidth(vcpu, |b| b.made_anew(slot.other()))?;
-        let sibling = self.slot_group(Controller::Cpu, vcpu, slot.other())?;
+        self.change_bandwidth(vcpu, |b| b.made_anew(slot.other_slot()))?;
+        let sibling = self.slot_group(CgroupController::Cpu, vcpu, slot.other_slot())?;
         cpu::set_foreground(&sibling, v2, false)
     }
 
     /// Gives `slot` of vCPU `vcpu` the priority of a foreground, whatever its sibling has: for
-    /// tasks that must get on, such as those that die or are dumped. [`Vm::demote`] ends it.
+    /// tasks that must get on, such as those that die or are dumped. [`VmGroups::demote_slot`] ends it.
     ///
     /// # Errors
     /// No such vCPU, or the kernel refuses the priority.
-    pub fn boost(&self, vcpu: u32, slot: Slot) -> Result<()> {
-        let group = self.slot_group(Controller::Cpu, vcpu, slot)?;
+    pub fn boost_slot(&self, vcpu: u32, slot: TierSlot) -> Result<()> {
+        let group = self.slot_group(CgroupController::Cpu, vcpu, slot)?;
         cpu::set_foreground(&group, self.hierarchy.is_v2(), true)
     }
 
@@ -47,8 +47,8 @@ impl Vm {
     ///
     /// # Errors
     /// No such vCPU, or the kernel refuses the priority.
-    pub fn demote(&self, vcpu: u32, slot: Slot) -> Result<()> {
-        let group = self.slot_group(Controller::Cpu, vcpu, slot)?;
+    pub fn demote_slot(&self, vcpu: u32, slot: TierSlot) -> Result<()> {
+        let group = self.slot_group(CgroupController::Cpu, vcpu, slot)?;
         cpu::set_foreground(&group, self.hierarchy.is_v2(), false)
     }
 }

@@ -8,69 +8,76 @@ use std::{
 };
 
 use super::{
-    Controller, Error, Hierarchy, InstanceName, Result, Vm, claim::Claim, cpu, delegate, freezer,
-    sweep,
+    CgroupController, CgroupError, CgroupHierarchy, InstanceName, Result, VmGroups,
+    claim::TreeClaim, cpu, delegate, freezer, sweep,
 };
-use crate::jail::Jail;
+use crate::jail::TaskJail;
 
 /// Every controller a tree has groups in.
-pub(crate) const ALL: [Controller; 5] = [
-    Controller::Cpu,
-    Controller::Cpuacct,
-    Controller::Memory,
-    Controller::Freezer,
-    Controller::Pids,
+pub(crate) const ALL: [CgroupController; 5] = [
+    CgroupController::Cpu,
+    CgroupController::Cpuacct,
+    CgroupController::Memory,
+    CgroupController::Freezer,
+    CgroupController::Pids,
 ];
 
-/// The groups of one worker. Dropping it leaves them: `remove` takes them away, and
-/// where a worker dies before, its guardian or the next worker's sweep does.
+/// Control groups of one worker. Dropping it leaves them in place: `remove` removes them, and if a worker dies first,
+/// its guardian or the next worker's sweep does.
 #[derive(Debug)]
-pub struct Tree {
-    hierarchy: Hierarchy,
+pub struct GroupTree {
+    hierarchy: CgroupHierarchy,
     name: InstanceName,
     period_us: u64,
-    jail: Option<Arc<Jail>>,
-    _claim: Claim,
+    jail: Option<Arc<TaskJail>>,
+    _claim: TreeClaim,
 }
 
-impl Tree {
+impl GroupTree {
     /// Creates the tree called `name`, whose vCPUs get quotas with a period of `period_us`
     /// microseconds ([`CpuQuota::DEFAULT_PERIOD_US`](super::CpuQuota::DEFAULT_PERIOD_US)).
     ///
     /// # Errors
     /// Where groups cannot be created (no root, read-only `/sys/fs/cgroup`) or, under version
     /// 2, controllers cannot be delegated.
-    pub fn create(hierarchy: Hierarchy, name: InstanceName, period_us: u64) -> Result<Self> {
+    pub fn create_tree(
+        hierarchy: CgroupHierarchy,
+        name: InstanceName,
+        period_us: u64,
+    ) -> Result<Self> {
         let relative = PathBuf::from(name.to_string());
-        if let Hierarchy::V2(root) = &hierarchy {
-            delegate::prepare_subtree(root, hierarchy.delegated())?;
+        if let CgroupHierarchy::V2(root) = &hierarchy {
+            delegate::prepare_subtree(root, hierarchy.delegated_controllers())?;
         }
-        let claim = Claim::make(&first_group(&hierarchy, name), || {
+        let claim = TreeClaim::claim_tree(&first_group(&hierarchy, name), || {
             create_groups(&hierarchy, &ALL[..1], &relative)
         })?;
         create_groups(&hierarchy, &ALL[1..], &relative)?;
-        if let Hierarchy::V2(root) = &hierarchy {
-            delegate::enable(&root.join(&relative), hierarchy.delegated())?;
+        if let CgroupHierarchy::V2(root) = &hierarchy {
+            delegate::enable_controllers(&root.join(&relative), hierarchy.delegated_controllers())?;
         }
-        cpu::favour(&hierarchy.group(Controller::Cpu, &relative), hierarchy.is_v2())?;
+        cpu::favour_group(
+            &hierarchy.group_path(CgroupController::Cpu, &relative),
+            hierarchy.is_v2(),
+        )?;
         Ok(Self { hierarchy, name, period_us, jail: None, _claim: claim })
     }
 
-    /// The jail in which its VMs have cells, if there is one.
+    /// Returns the jail in which its VMs have cells, if there is one.
     #[must_use]
-    pub const fn jail(&self) -> Option<&Arc<Jail>> {
+    pub const fn jail(&self) -> Option<&Arc<TaskJail>> {
         self.jail.as_ref()
     }
 
-    /// The same tree, whose VMs have cells in this jail.
+    /// Sets the jail in which its VMs have cells.
     #[must_use]
-    pub fn with_jail(self, jail: Option<Arc<Jail>>) -> Self {
+    pub fn with_jail(self, jail: Option<Arc<TaskJail>>) -> Self {
         Self { jail, ..self }
     }
 
     /// The hierarchy of control groups in which the tree is.
     #[must_use]
-    pub fn hierarchy(&self) -> &Hierarchy {
+    pub fn hierarchy(&self) -> &CgroupHierarchy {
         &self.hierarchy
     }
 
@@ -85,59 +92,69 @@ impl Tree {
     ///
     /// # Errors
     /// Where a group or a namespace cannot be created or a limit is refused.
-    pub fn create_vm(&self, id: u64, vcpus: u32, memory_limit: Option<u64>) -> Result<Vm> {
+    pub fn create_vm(&self, id: u64, vcpus: u32, memory_limit: Option<u64>) -> Result<VmGroups> {
         let relative = PathBuf::from(self.name.to_string()).join(format!("vm{id}"));
         let cell = self
             .jail
             .as_ref()
-            .map(|jail| jail.cell(&format!("vm{id}")))
+            .map(|jail| jail.make_cell(&format!("vm{id}")))
             .transpose()
-            .map_err(Error::Jail)?;
-        Vm::create(self.hierarchy.clone(), relative, vcpus, memory_limit, self.period_us, cell)
+            .map_err(CgroupError::Jail)?;
+        VmGroups::create_groups(
+            self.hierarchy.clone(),
+            relative,
+            vcpus,
+            memory_limit,
+            self.period_us,
+            cell,
+        )
     }
 
-    /// CPU time used by all that ever was in the tree, in nanoseconds.
+    /// Returns the CPU time of everything that ever ran in the tree, in nanoseconds.
     ///
     /// # Errors
-    /// Where the counter cannot be read.
+    ///
+    /// The counter can't be read.
     pub fn cpu_ns(&self) -> Result<u64> {
         let relative = PathBuf::from(self.name.to_string());
-        let group = self.hierarchy.group(Controller::Cpuacct, &relative);
+        let group = self.hierarchy.group_path(CgroupController::Cpuacct, &relative);
         cpu::usage_ns(&group, self.hierarchy.is_v2())
     }
 
-    /// Freezes all that is in the tree, or thaws it; a VM that is frozen by itself stays so.
+    /// Freezes or thaws the whole tree; a VM that was frozen separately stays frozen.
     ///
     /// # Errors
-    /// Where it is not so by the deadline.
-    pub fn freeze(&self, frozen: bool, deadline: Duration) -> Result<()> {
+    ///
+    /// It isn't done by the deadline.
+    pub fn freeze_all(&self, frozen: bool, deadline: Duration) -> Result<()> {
         let relative = PathBuf::from(self.name.to_string());
-        let group = self.hierarchy.group(Controller::Freezer, &relative);
-        freezer::set(&group, self.hierarchy.is_v2(), frozen, deadline).map(drop)
+        let group = self.hierarchy.group_path(CgroupController::Freezer, &relative);
+        freezer::set_frozen(&group, self.hierarchy.is_v2(), frozen, deadline).map(drop)
     }
 
-    /// Kills whatever is left in the tree and removes it.
+    /// Kills what is left in the tree and removes it.
     ///
     /// # Errors
-    /// Where processes or groups survive the deadline.
+    ///
+    /// Processes or groups survive the deadline.
     pub fn remove(&self, deadline: Duration) -> Result<()> {
         sweep::destroy_instance(&self.hierarchy, self.name, deadline).map(drop)
     }
 }
 
 /// The group of a tree that is made first and that its owner holds a claim on.
-pub(crate) fn first_group(hierarchy: &Hierarchy, name: InstanceName) -> PathBuf {
-    hierarchy.group(ALL[0], Path::new(&name.to_string()))
+pub(crate) fn first_group(hierarchy: &CgroupHierarchy, name: InstanceName) -> PathBuf {
+    hierarchy.group_path(ALL[0], Path::new(&name.to_string()))
 }
 
 /// Creates the group `relative` in the hierarchies of `controllers`.
 pub(crate) fn create_groups(
-    hierarchy: &Hierarchy,
-    controllers: &[Controller],
+    hierarchy: &CgroupHierarchy,
+    controllers: &[CgroupController],
     relative: &Path,
 ) -> Result<()> {
-    for path in hierarchy.groups(controllers, relative) {
-        fs::create_dir_all(&path).map_err(|source| Error::Create { path, source })?;
+    for path in hierarchy.group_paths(controllers, relative) {
+        fs::create_dir_all(&path).map_err(|source| CgroupError::Create { path, source })?;
     }
     Ok(())
 }
@@ -151,11 +168,13 @@ mod tests {
     fn a_group_that_cannot_be_made_is_named() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().join("cgroup");
-        let hierarchy = Hierarchy::V2(root.clone());
+        let hierarchy = CgroupHierarchy::V2(root.clone());
         create_groups(&hierarchy, &ALL, Path::new("a/vm1")).unwrap();
         assert!(root.join("a/vm1").is_dir());
         fs::write(root.join("file"), "").unwrap();
         let error = create_groups(&hierarchy, &ALL, Path::new("file/vm1")).unwrap_err();
-        assert!(matches!(&error, Error::Create { path, .. } if *path == root.join("file/vm1")));
+        assert!(
+            matches!(&error, CgroupError::Create { path, .. } if *path == root.join("file/vm1"))
+        );
     }
 }

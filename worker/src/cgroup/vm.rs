@@ -7,56 +7,57 @@ use std::{
     time::{Duration, Instant},
 };
 
-pub use dormouse_vm::life::Slot;
+pub use dormouse_vm::life::TierSlot;
 use nix::sched::CpuSet;
 
 use super::{
-    Controller, CpuQuota, Error, Hierarchy, Result, Throttling, Took, bandwidth::Bandwidth, cpu,
-    delegate, entry, file, freezer, memory, pids, procs, tree,
+    CgroupController, CgroupError, CgroupHierarchy, CpuQuota, CpuThrottling, FreezeTimes, Result,
+    bandwidth::VcpuBandwidth, cpu, delegate, entry, file, freezer, memory, pids, procs, tree,
 };
-use crate::{jail::Cell, process::Entry};
+use crate::{jail::JailCell, process::ProcessGroups};
 
 /// The controllers that have a group for each slot.
-const BY_SLOT: [Controller; 3] = [Controller::Cpu, Controller::Cpuacct, Controller::Freezer];
+const BY_SLOT: [CgroupController; 3] =
+    [CgroupController::Cpu, CgroupController::Cpuacct, CgroupController::Freezer];
 
 /// The groups of one VM. All methods block, and may be called from any thread.
 ///
-/// Dropping it leaves the groups in place; see [`Vm::remove`].
+/// Dropping it leaves the groups in place; see [`VmGroups::remove`].
 #[derive(Debug)]
-pub struct Vm {
-    pub(super) hierarchy: Hierarchy,
+pub struct VmGroups {
+    pub(super) hierarchy: CgroupHierarchy,
     relative: PathBuf,
     vcpus: u32,
     period_us: u64,
     pub(super) memory_limit: Option<u64>,
-    /// Kills for want of memory of which somebody was told.
+    /// Number of kills for lack of memory that were returned.
     pub(super) oom_kills_said: AtomicU64,
-    /// The namespaces of its tasks, where they are jailed.
-    cell: Option<Arc<Cell>>,
+    /// Namespaces of its tasks, if they are jailed.
+    cell: Option<Arc<JailCell>>,
     /// The bandwidth of each vCPU; locked while it is written to the kernel.
-    pub(super) bandwidths: Mutex<Vec<Bandwidth>>,
+    pub(super) bandwidths: Mutex<Vec<VcpuBandwidth>>,
 }
 
-impl Vm {
-    /// The same VM with quotas of another period, in microseconds, from the next one set on.
+impl VmGroups {
+    /// Sets the period of its quotas, in microseconds, from the next one on.
     #[must_use]
     pub fn with_period(self, period_us: u64) -> Self {
         Self { period_us, ..self }
     }
 
-    /// What a vCPU of so many millionths of a host core is set to.
+    /// Returns the quota of a vCPU with this many millionths of a host core.
     #[must_use]
-    pub fn quota(&self, ppm: u32) -> CpuQuota {
+    pub fn core_quota(&self, ppm: u32) -> CpuQuota {
         CpuQuota::from_ppm(ppm, self.period_us)
     }
 
-    pub(crate) fn create(
-        hierarchy: Hierarchy,
+    pub(crate) fn create_groups(
+        hierarchy: CgroupHierarchy,
         relative: PathBuf,
         vcpus: u32,
         memory_limit: Option<u64>,
         period_us: u64,
-        cell: Option<Arc<Cell>>,
+        cell: Option<Arc<JailCell>>,
     ) -> Result<Self> {
         tree::create_groups(&hierarchy, &tree::ALL, &relative)?;
         let vm = Self {
@@ -67,41 +68,44 @@ impl Vm {
             memory_limit,
             cell,
             oom_kills_said: AtomicU64::new(0),
-            bandwidths: Mutex::new(vec![Bandwidth::default(); vcpus as usize]),
+            bandwidths: Mutex::new(vec![VcpuBandwidth::default(); vcpus as usize]),
         };
         let v2 = vm.hierarchy.is_v2();
         if let Some(bytes) = memory_limit {
-            memory::set_limit(&vm.group(Controller::Memory), v2, bytes)?;
+            memory::set_limit(&vm.group_path(CgroupController::Memory), v2, bytes)?;
         }
-        if let Some(mount) = vm.hierarchy.mount(Controller::Pids) {
-            pids::bound(&mount.join(&vm.relative), vcpus)?;
+        if let Some(mount) = vm.hierarchy.mount_point(CgroupController::Pids) {
+            pids::bound_processes(&mount.join(&vm.relative), vcpus)?;
         }
         if v2 {
-            delegate::enable(&vm.group(Controller::Cpu), &["cpu"])?;
+            delegate::enable_controllers(&vm.group_path(CgroupController::Cpu), &["cpu"])?;
         }
         for vcpu in 0..vcpus {
             let relative = vm.relative.join(format!("cpu{vcpu}"));
             tree::create_groups(&vm.hierarchy, &BY_SLOT, &relative)?;
             if v2 {
-                delegate::enable(&vm.hierarchy.group(Controller::Cpu, &relative), &["cpu"])?;
+                delegate::enable_controllers(
+                    &vm.hierarchy.group_path(CgroupController::Cpu, &relative),
+                    &["cpu"],
+                )?;
             }
-            for slot in Slot::BOTH {
+            for slot in TierSlot::BOTH {
                 tree::create_groups(&vm.hierarchy, &BY_SLOT, &relative.join(slot.name()))?;
             }
-            vm.set_foreground(vcpu, Slot::A)?;
+            vm.set_foreground(vcpu, TierSlot::A)?;
         }
         Ok(vm)
     }
 
     /// The number of vCPUs that it has.
     #[must_use]
-    pub fn vcpus(&self) -> u32 {
+    pub fn vcpu_count(&self) -> u32 {
         self.vcpus
     }
 
-    /// The namespaces of its tasks, where they are jailed.
+    /// Returns the namespaces of its tasks, if they are jailed.
     #[must_use]
-    pub fn cell(&self) -> Option<&Arc<Cell>> {
+    pub fn cell(&self) -> Option<&Arc<JailCell>> {
         self.cell.as_ref()
     }
 
@@ -110,36 +114,41 @@ impl Vm {
     /// # Errors
     /// No such vCPU, or the kernel refuses the quota.
     pub fn set_quota(&self, vcpu: u32, ppm: Option<u32>) -> Result<()> {
-        let quota = ppm.map(|ppm| self.quota(ppm));
+        let quota = ppm.map(|ppm| self.core_quota(ppm));
         self.change_bandwidth(vcpu, |b| b.quota = quota)
     }
 
     /// Puts `slot` of vCPU `vcpu` in the foreground and its sibling in the background.
     ///
     /// Each host core serves its own queue, so this means something only for tasks on the same
-    /// core: see [`Vm::bind`]. Measured on Linux 6.18 with both slots busy on one core, the
+    /// core: see [`VmGroups::bind_vcpu`]. Measured on Linux 6.18 with both slots busy on one core, the
     /// background then gets less than 0.3 % of what the vCPU gets, under any quota or none, as
-    /// long as `slot` is [`Slot::A`]. With `B` in the foreground it gets up to one scheduler tick
+    /// long as `slot` is [`TierSlot::A`]. With `B` in the foreground it gets up to one scheduler tick
     /// (4 ms) per quota period where the quota is more than that (40 % of 10 ms in 20 ms): at
     /// the end of a throttling the kernel forgets what the group that is older owes.
     ///
     /// # Errors
     /// No such vCPU, or the kernel refuses the priority.
-    pub fn set_foreground(&self, vcpu: u32, slot: Slot) -> Result<()> {
+    pub fn set_foreground(&self, vcpu: u32, slot: TierSlot) -> Result<()> {
         let v2 = self.hierarchy.is_v2();
-        cpu::set_foreground(&self.slot_group(Controller::Cpu, vcpu, slot)?, v2, true)?;
-        cpu::set_foreground(&self.slot_group(Controller::Cpu, vcpu, slot.other())?, v2, false)
+        cpu::set_foreground(&self.slot_group(CgroupController::Cpu, vcpu, slot)?, v2, true)?;
+        cpu::set_foreground(
+            &self.slot_group(CgroupController::Cpu, vcpu, slot.other_slot())?,
+            v2,
+            false,
+        )
     }
 
-    /// Has all tasks of vCPU `vcpu` run on these host cores only. Those that come later run where
-    /// their parent does, or CRIU did, until this is called again.
+    /// Binds all tasks of vCPU `vcpu` to these host cores. Later ones run where their parent does, or CRIU did, until
+    /// this is called again.
     ///
     /// # Errors
-    /// No such vCPU, or the kernel refuses, as it does where there are no such cores.
-    pub fn bind(&self, vcpu: u32, cores: &CpuSet) -> Result<()> {
-        for slot in Slot::BOTH {
-            procs::bind(
-                &self.slot_group(Controller::Cpu, vcpu, slot)?,
+    ///
+    /// No such vCPU, or the kernel refuses, such as for cores that don't exist.
+    pub fn bind_vcpu(&self, vcpu: u32, cores: &CpuSet) -> Result<()> {
+        for slot in TierSlot::BOTH {
+            procs::bind_threads(
+                &self.slot_group(CgroupController::Cpu, vcpu, slot)?,
                 self.hierarchy.is_v2(),
                 cores,
             )?;
@@ -153,18 +162,19 @@ impl Vm {
     ///
     /// # Errors
     /// No such vCPU or process.
-    pub fn attach(&self, vcpu: u32, slot: Slot, pid: i32) -> Result<()> {
+    pub fn attach_process(&self, vcpu: u32, slot: TierSlot, pid: i32) -> Result<()> {
         for group in self.member_groups(vcpu, slot)? {
             file::write(&group.join("cgroup.procs"), &pid.to_string())?;
         }
         Ok(())
     }
 
-    /// What a new process needs to be born in `slot` of vCPU `vcpu`; may be kept and used again.
+    /// Returns what a new process needs to be started in `slot` of vCPU `vcpu`; it can be used several times.
     ///
     /// # Errors
-    /// No such vCPU, or its files cannot be opened.
-    pub fn entry(&self, vcpu: u32, slot: Slot) -> Result<Entry> {
+    ///
+    /// No such vCPU, or its files can't be opened.
+    pub fn slot_groups(&self, vcpu: u32, slot: TierSlot) -> Result<ProcessGroups> {
         entry::open(&self.hierarchy, &self.member_groups(vcpu, slot)?, self.cell.clone())
     }
 
@@ -178,38 +188,40 @@ impl Vm {
     ///
     /// # Errors
     /// Where the tasks do not stand still before the deadline.
-    pub fn freeze(&self, deadline: Duration) -> Result<Took> {
+    pub fn freeze_vm(&self, deadline: Duration) -> Result<FreezeTimes> {
         let asked_at = Instant::now();
         let v2 = self.hierarchy.is_v2();
-        let group = self.group(Controller::Freezer);
-        let frozen = freezer::ask(&group, v2, true).and_then(|()| {
-            let slots = (0..self.vcpus).flat_map(|vcpu| Slot::BOTH.map(|slot| (vcpu, slot)));
+        let group = self.group_path(CgroupController::Freezer);
+        let frozen = freezer::request_state(&group, v2, true).and_then(|()| {
+            let slots = (0..self.vcpus).flat_map(|vcpu| TierSlot::BOTH.map(|slot| (vcpu, slot)));
             let lifted = slots.map(|(vcpu, slot)| self.lift_quota(vcpu, slot));
             let _lifted = lifted.collect::<Result<Vec<_>>>()?;
-            freezer::set(&group, v2, true, deadline)
+            freezer::set_frozen(&group, v2, true, deadline)
         });
         if frozen.is_err() {
             // What matters is the first error; a VM half frozen would be worse than a thawed one.
-            let _ = freezer::ask(&group, v2, false);
+            let _ = freezer::request_state(&group, v2, false);
         }
-        Ok(Took { asked_at, ..frozen? })
+        Ok(FreezeTimes { asked_at, ..frozen? })
     }
 
     /// Lets the tasks of a frozen VM run on.
     ///
     /// # Errors
-    /// Where the group does not report itself thawed before the deadline.
-    pub fn thaw(&self, deadline: Duration) -> Result<Took> {
-        let group = self.group(Controller::Freezer);
-        freezer::set(&group, self.hierarchy.is_v2(), false, deadline)
+    ///
+    /// The group doesn't report itself thawed before the deadline.
+    pub fn thaw_vm(&self, deadline: Duration) -> Result<FreezeTimes> {
+        let group = self.group_path(CgroupController::Freezer);
+        freezer::set_frozen(&group, self.hierarchy.is_v2(), false, deadline)
     }
 
-    /// Whether every task of the VM stands still.
+    /// Returns whether every task of the VM stands still.
     ///
     /// # Errors
-    /// Where the freezer cannot be read.
+    ///
+    /// The freezer can't be read.
     pub fn is_frozen(&self) -> Result<bool> {
-        freezer::is_frozen(&self.group(Controller::Freezer), self.hierarchy.is_v2())
+        freezer::is_frozen(&self.group_path(CgroupController::Freezer), self.hierarchy.is_v2())
     }
 
     /// CPU time used by all the VM's tasks since it was created, in nanoseconds.
@@ -217,7 +229,7 @@ impl Vm {
     /// # Errors
     /// Where the counter cannot be read.
     pub fn cpu_ns(&self) -> Result<u64> {
-        cpu::usage_ns(&self.group(Controller::Cpuacct), self.hierarchy.is_v2())
+        cpu::usage_ns(&self.group_path(CgroupController::Cpuacct), self.hierarchy.is_v2())
     }
 
     /// CPU time used on one vCPU, in nanoseconds.
@@ -225,7 +237,7 @@ impl Vm {
     /// # Errors
     /// No such vCPU, or the counter cannot be read.
     pub fn vcpu_cpu_ns(&self, vcpu: u32) -> Result<u64> {
-        let group = self.vcpu_group(Controller::Cpuacct, vcpu)?;
+        let group = self.vcpu_group(CgroupController::Cpuacct, vcpu)?;
         cpu::usage_ns(&group, self.hierarchy.is_v2())
     }
 
@@ -233,8 +245,8 @@ impl Vm {
     ///
     /// # Errors
     /// No such vCPU, or the counter cannot be read.
-    pub fn slot_cpu_ns(&self, vcpu: u32, slot: Slot) -> Result<u64> {
-        let group = self.slot_group(Controller::Cpuacct, vcpu, slot)?;
+    pub fn slot_cpu_ns(&self, vcpu: u32, slot: TierSlot) -> Result<u64> {
+        let group = self.slot_group(CgroupController::Cpuacct, vcpu, slot)?;
         cpu::usage_ns(&group, self.hierarchy.is_v2())
     }
 
@@ -242,34 +254,35 @@ impl Vm {
     ///
     /// # Errors
     /// No such vCPU, or the statistics cannot be read.
-    pub fn throttling(&self, vcpu: u32) -> Result<Throttling> {
-        let group = self.vcpu_group(Controller::Cpu, vcpu)?;
-        cpu::throttling(&group, self.hierarchy.is_v2())
+    pub fn read_throttling(&self, vcpu: u32) -> Result<CpuThrottling> {
+        let group = self.vcpu_group(CgroupController::Cpu, vcpu)?;
+        cpu::read_throttling(&group, self.hierarchy.is_v2())
     }
 
     /// The processes of the VM, as PIDs of the caller's PID namespace.
     ///
     /// # Errors
     /// Where the list cannot be read.
-    pub fn pids(&self) -> Result<BTreeSet<i32>> {
-        procs::list(&self.group(Controller::Freezer))
+    pub fn list_pids(&self) -> Result<BTreeSet<i32>> {
+        procs::list_processes(&self.group_path(CgroupController::Freezer))
     }
 
     /// The processes in one slot of one vCPU, as PIDs of the caller's PID namespace.
     ///
     /// # Errors
     /// No such vCPU, or the list cannot be read.
-    pub fn slot_pids(&self, vcpu: u32, slot: Slot) -> Result<BTreeSet<i32>> {
-        procs::list(&self.slot_group(Controller::Cpu, vcpu, slot)?)
+    pub fn slot_pids(&self, vcpu: u32, slot: TierSlot) -> Result<BTreeSet<i32>> {
+        procs::list_processes(&self.slot_group(CgroupController::Cpu, vcpu, slot)?)
     }
 
-    /// The threads in one slot of one vCPU, likewise.
+    /// Returns the threads in one slot of one vCPU, as in [`Self::slot_pids`].
     ///
     /// # Errors
-    /// No such vCPU, or the list cannot be read.
-    pub fn slot_threads(&self, vcpu: u32, slot: Slot) -> Result<Vec<i32>> {
-        let group = self.slot_group(Controller::Cpu, vcpu, slot)?;
-        procs::threads(&group, self.hierarchy.is_v2())
+    ///
+    /// No such vCPU, or the list can't be read.
+    pub fn slot_threads(&self, vcpu: u32, slot: TierSlot) -> Result<Vec<i32>> {
+        let group = self.slot_group(CgroupController::Cpu, vcpu, slot)?;
+        procs::list_threads(&group, self.hierarchy.is_v2())
     }
 
     /// Kills every process of the VM, frozen or not, and waits until none is left. Lifts the
@@ -281,29 +294,29 @@ impl Vm {
         for vcpu in 0..self.vcpus {
             self.set_quota(vcpu, None)?;
         }
-        let group = self.group(Controller::Freezer);
+        let group = self.group_path(CgroupController::Freezer);
         procs::kill_all(&group, &group, self.hierarchy.is_v2(), deadline)
     }
 
-    /// Removes the VM's groups, which must be empty ([`Vm::kill_all`]).
+    /// Removes the VM's groups, which must be empty ([`VmGroups::kill_all`]).
     ///
     /// # Errors
     /// Where a group stays busy until the deadline.
     pub fn remove(&self, deadline: Duration) -> Result<()> {
-        for group in self.hierarchy.groups(&tree::ALL, &self.relative) {
+        for group in self.hierarchy.group_paths(&tree::ALL, &self.relative) {
             procs::remove(&group, deadline)?;
         }
         Ok(())
     }
 
-    pub(super) fn group(&self, controller: Controller) -> PathBuf {
-        self.hierarchy.group(controller, &self.relative)
+    pub(super) fn group_path(&self, controller: CgroupController) -> PathBuf {
+        self.hierarchy.group_path(controller, &self.relative)
     }
 
     pub(super) fn vcpu_relative(&self, vcpu: u32) -> Result<PathBuf> {
         if vcpu >= self.vcpus {
-            return Err(Error::NoSuchVcpu {
-                path: self.group(Controller::Cpu),
+            return Err(CgroupError::NoSuchVcpu {
+                path: self.group_path(CgroupController::Cpu),
                 vcpu,
                 vcpus: self.vcpus,
             });
@@ -311,26 +324,26 @@ impl Vm {
         Ok(self.relative.join(format!("cpu{vcpu}")))
     }
 
-    pub(super) fn vcpu_group(&self, controller: Controller, vcpu: u32) -> Result<PathBuf> {
-        Ok(self.hierarchy.group(controller, &self.vcpu_relative(vcpu)?))
+    pub(super) fn vcpu_group(&self, controller: CgroupController, vcpu: u32) -> Result<PathBuf> {
+        Ok(self.hierarchy.group_path(controller, &self.vcpu_relative(vcpu)?))
     }
 
     pub(super) fn slot_group(
         &self,
-        controller: Controller,
+        controller: CgroupController,
         vcpu: u32,
-        slot: Slot,
+        slot: TierSlot,
     ) -> Result<PathBuf> {
         Ok(self.vcpu_group(controller, vcpu)?.join(slot.name()))
     }
 
     /// The groups a process on `slot` of `vcpu` belongs to.
-    fn member_groups(&self, vcpu: u32, slot: Slot) -> Result<Vec<PathBuf>> {
+    fn member_groups(&self, vcpu: u32, slot: TierSlot) -> Result<Vec<PathBuf>> {
         let deep = self.vcpu_relative(vcpu)?.join(slot.name());
-        let mut groups = self.hierarchy.groups(&BY_SLOT, &deep);
+        let mut groups = self.hierarchy.group_paths(&BY_SLOT, &deep);
         if !self.hierarchy.is_v2() {
-            let shallow = [Controller::Memory, Controller::Pids];
-            groups.extend(self.hierarchy.groups(&shallow, &self.relative));
+            let shallow = [CgroupController::Memory, CgroupController::Pids];
+            groups.extend(self.hierarchy.group_paths(&shallow, &self.relative));
         }
         Ok(groups)
     }
@@ -341,20 +354,20 @@ impl Vm {
 mod tests {
     use super::*;
     use crate::{
-        cgroup::{InstanceName, Tree, V1Mounts},
-        process::Identity,
+        cgroup::{GroupTree, InstanceName, V1Mounts},
+        process::ProcessIdentity,
     };
     use std::{fs, path::Path};
 
     const NAME: InstanceName =
-        InstanceName { pid_namespace: 1, owner: Identity { pid: 2, start_ticks: 3 } };
+        InstanceName { pid_namespace: 1, owner: ProcessIdentity { pid: 2, start_ticks: 3 } };
 
     fn text(path: impl AsRef<Path>) -> String {
         fs::read_to_string(path).unwrap()
     }
 
     /// The files the kernel would make, as far as they are written without being created.
-    fn v1_fixture(root: &Path) -> Hierarchy {
+    fn v1_fixture(root: &Path) -> CgroupHierarchy {
         let mounts = V1Mounts {
             cpu: root.join("cpu"),
             cpuacct: root.join("cpuacct"),
@@ -380,14 +393,14 @@ mod tests {
                 fs::write(group.join(name), "").unwrap();
             }
         }
-        Hierarchy::V1(mounts)
+        CgroupHierarchy::V1(mounts)
     }
 
     #[test]
     fn a_version_1_vm() {
         let dir = tempfile::tempdir().unwrap();
         let at = |path: &str| dir.path().join(path);
-        let tree = Tree::create(v1_fixture(dir.path()), NAME, 20_000).unwrap();
+        let tree = GroupTree::create_tree(v1_fixture(dir.path()), NAME, 20_000).unwrap();
         let vm = tree.create_vm(7, 1, Some(64 << 20)).unwrap();
         assert_eq!(text(at("memory/dormouse-1-2-3/vm7/memory.limit_in_bytes")), "67108864");
         assert_eq!(text(at("cpu/dormouse-1-2-3/cpu.shares")), "16384");
@@ -396,11 +409,11 @@ mod tests {
 
         vm.set_quota(0, Some(250_000)).unwrap();
         assert_eq!(text(at("cpu/dormouse-1-2-3/vm7/cpu0/cpu.cfs_quota_us")), "5000");
-        vm.set_foreground(0, Slot::B).unwrap();
+        vm.set_foreground(0, TierSlot::B).unwrap();
         assert_eq!(text(at("cpu/dormouse-1-2-3/vm7/cpu0/a/cpu.idle")), "1");
         assert_eq!(text(at("cpu/dormouse-1-2-3/vm7/cpu0/b/cpu.idle")), "0");
 
-        vm.attach(0, Slot::B, 4711).unwrap();
+        vm.attach_process(0, TierSlot::B, 4711).unwrap();
         for group in [
             "cpu/dormouse-1-2-3/vm7/cpu0/b",
             "cpuacct/dormouse-1-2-3/vm7/cpu0/b",
@@ -409,8 +422,8 @@ mod tests {
         ] {
             assert_eq!(text(at(group).join("cgroup.procs")), "4711", "{group}");
         }
-        assert_eq!(vm.pids().unwrap(), BTreeSet::from([4711]));
-        assert_eq!(vm.entry(0, Slot::A).unwrap().files.len(), 4);
+        assert_eq!(vm.list_pids().unwrap(), BTreeSet::from([4711]));
+        assert_eq!(vm.slot_groups(0, TierSlot::A).unwrap().files.len(), 4);
 
         let oom = at("memory/dormouse-1-2-3/vm7/memory.oom_control");
         fs::write(&oom, "oom_kill_disable 0\nunder_oom 0\noom_kill 0\n").unwrap();
@@ -424,7 +437,7 @@ mod tests {
         assert_eq!(lost, [true, true, false]);
         kill_is_told_of_who_was_there(&vm, 2, kills);
 
-        vm.freeze(Duration::from_secs(1)).unwrap();
+        vm.freeze_vm(Duration::from_secs(1)).unwrap();
         assert!(vm.is_frozen().unwrap());
         assert_eq!(text(at("cpu/dormouse-1-2-3/vm7/cpu0/cpu.cfs_quota_us")), "5000");
 
@@ -434,7 +447,7 @@ mod tests {
 
     /// Three processes of one job are killed, of which one is told: whoever begins after that is told of
     /// none of them, and of each that is killed in its own life.
-    fn kill_is_told_of_who_was_there(vm: &Vm, told: u64, kills: impl Fn(u64)) {
+    fn kill_is_told_of_who_was_there(vm: &VmGroups, told: u64, kills: impl Fn(u64)) {
         let lost = |before| vm.has_lost_one_for_memory(before).unwrap();
         kills(told + 3);
         assert!(lost(told));
@@ -454,7 +467,7 @@ mod tests {
     #[test]
     fn a_quota_that_was_refused_is_written_again() {
         let dir = tempfile::tempdir().unwrap();
-        let tree = Tree::create(v1_fixture(dir.path()), NAME, 20_000).unwrap();
+        let tree = GroupTree::create_tree(v1_fixture(dir.path()), NAME, 20_000).unwrap();
         let vm = tree.create_vm(7, 1, None).unwrap();
         let quota = dir.path().join("cpu/dormouse-1-2-3/vm7/cpu0/cpu.cfs_quota_us");
         vm.set_quota(0, Some(250_000)).unwrap();
@@ -468,20 +481,20 @@ mod tests {
     #[test]
     fn an_exemption_that_was_refused_is_none() {
         let dir = tempfile::tempdir().unwrap();
-        let tree = Tree::create(v1_fixture(dir.path()), NAME, 20_000).unwrap();
+        let tree = GroupTree::create_tree(v1_fixture(dir.path()), NAME, 20_000).unwrap();
         let vm = tree.create_vm(7, 1, None).unwrap();
         let cpu0 = dir.path().join("cpu/dormouse-1-2-3/vm7/cpu0");
         let [all, a, b] = ["", "a", "b"].map(|slot| cpu0.join(slot).join("cpu.cfs_quota_us"));
         vm.set_quota(0, Some(250_000)).unwrap();
         // The neighbour's is set before the vCPU's is lifted.
         refuse(&all);
-        vm.lift_quota(0, Slot::A).unwrap_err();
+        vm.lift_quota(0, TierSlot::A).unwrap_err();
         assert_eq!(text(&b), "5000");
         fs::remove_dir(&all).unwrap();
         vm.set_quota(0, Some(250_000)).unwrap();
         assert_eq!([text(&all), text(&b)], ["5000", "-1"]);
         // One that could not be ended is ended by the next change.
-        let lifted = vm.lift_quota(0, Slot::A).unwrap();
+        let lifted = vm.lift_quota(0, TierSlot::A).unwrap();
         assert_eq!([text(&all), text(&b)], ["-1", "5000"]);
         refuse(&all);
         drop(lifted);
@@ -512,8 +525,8 @@ mod tests {
         fs::write(vm_dir.join("cgroup.events"), "frozen 1").unwrap();
         fs::write(vm_dir.join("memory.current"), "4096\n").unwrap();
 
-        let hierarchy = Hierarchy::V2(dir.path().to_owned());
-        let tree = Tree::create(hierarchy, NAME, 20_000).unwrap();
+        let hierarchy = CgroupHierarchy::V2(dir.path().to_owned());
+        let tree = GroupTree::create_tree(hierarchy, NAME, 20_000).unwrap();
         let vm = tree.create_vm(7, 1, Some(64 << 20)).unwrap();
         assert_eq!(text(dir.path().join("dormouse-1-2-3/cpu.weight")), "1600");
         assert_eq!(text(vm_dir.join("memory.max")), "67108864");
@@ -521,7 +534,7 @@ mod tests {
         assert_eq!(text(vm_dir.join("cpu0/b/cpu.weight")), "1");
         vm.set_quota(0, Some(250_000)).unwrap();
         assert_eq!(text(vm_dir.join("cpu0/cpu.max")), "5000 20000");
-        let lifted = vm.lift_quota(0, Slot::A).unwrap();
+        let lifted = vm.lift_quota(0, TierSlot::A).unwrap();
         let max = |group: &str| text(vm_dir.join(group).join("cpu.max"));
         assert_eq!(
             [max("cpu0"), max("cpu0/a"), max("cpu0/b")],
@@ -532,10 +545,10 @@ mod tests {
             [max("cpu0"), max("cpu0/a"), max("cpu0/b")],
             ["5000 20000", "max 100000", "max 20000"]
         );
-        vm.attach(0, Slot::A, 4711).unwrap();
+        vm.attach_process(0, TierSlot::A, 4711).unwrap();
         assert_eq!(text(vm_dir.join("cpu0/a/cgroup.procs")), "4711");
-        assert!(vm.entry(0, Slot::A).unwrap().born_in.is_some());
-        vm.freeze(Duration::from_secs(1)).unwrap();
+        assert!(vm.slot_groups(0, TierSlot::A).unwrap().born_in.is_some());
+        vm.freeze_vm(Duration::from_secs(1)).unwrap();
         assert_eq!(text(vm_dir.join("cgroup.freeze")), "1");
         assert_eq!(text(vm_dir.join("cpu0/cpu.max")), "5000 20000");
         assert_eq!(vm.memory_bytes().unwrap(), 4096);

@@ -2,24 +2,24 @@
 
 use crate::{
     cgroup, criu, process,
-    store::{self, Damaged},
+    store::{self, DamagedCheckpoint},
     workspace::TaskName,
 };
 
 /// The result of a checkpoint or a restore.
-pub type Result<T, E = Error> = std::result::Result<T, E>;
+pub type Result<T, E = CheckpointerError> = std::result::Result<T, E>;
 
 /// A checkpoint or a restore that failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum CheckpointerError {
     /// A call of CRIU failed.
     #[error("the checkpoint of {task} failed in criu")]
     Criu {
         /// The task that was to be checkpointed.
         task: TaskName,
         /// The error of CRIU.
-        source: Box<criu::Error>,
+        source: Box<criu::CriuError>,
     },
     /// The checkpoint store failed.
     #[error("the checkpoint of {task} failed in the store")]
@@ -27,7 +27,7 @@ pub enum Error {
         /// The task that was to be checkpointed.
         task: TaskName,
         /// The store's error.
-        source: store::Error,
+        source: store::StoreError,
     },
     /// The control groups.
     #[error("the checkpoint of {task} failed: the quota of its vCPU can't be lifted")]
@@ -35,7 +35,7 @@ pub enum Error {
         /// The task that was to be checkpointed.
         task: TaskName,
         /// The control group's error.
-        source: Box<cgroup::Error>,
+        source: Box<cgroup::CgroupError>,
     },
     /// The task's process.
     #[error("the checkpoint of {task} failed: the size of its memory is not known")]
@@ -43,7 +43,7 @@ pub enum Error {
         /// The task whose memory was to be counted.
         task: TaskName,
         /// What the kernel said of its processes.
-        source: process::Error,
+        source: process::ProcessError,
     },
     /// The directory of the task is nobody's who may own a task.
     #[error("the checkpoint of {task} failed: the user of the task is not known")]
@@ -59,7 +59,7 @@ pub enum Error {
         /// The task that was to be restored.
         task: TaskName,
         /// Why it has not that user.
-        source: crate::workspace::Error,
+        source: crate::workspace::WorkspaceError,
     },
     /// There is nothing to restore from.
     #[error("{task} has no undamaged checkpoint ({} damaged)", damaged.len())]
@@ -67,11 +67,11 @@ pub enum Error {
         /// The task that was to be restored.
         task: TaskName,
         /// Those that are damaged, newest first.
-        damaged: Vec<Damaged>,
+        damaged: Vec<DamagedCheckpoint>,
     },
 }
 
-impl Error {
+impl CheckpointerError {
     /// Whether the task may be damaged and must not go on.
     #[must_use]
     pub fn may_have_damaged(&self) -> bool {

@@ -10,13 +10,13 @@ use std::{
 use crate::store;
 
 /// Does `work`, which has CRIU write `images`, and reads their pages meanwhile.
-pub(super) fn following<T>(
+pub(super) fn follow_images<T>(
     images: &Path,
     work: impl FnOnce() -> T,
 ) -> (T, BTreeMap<String, (u64, String)>) {
     /// Ends the follower on every way out: it would be waited for.
-    struct Done<'a>(&'a AtomicBool, &'a Thread);
-    impl Drop for Done<'_> {
+    struct FollowerEnd<'a>(&'a AtomicBool, &'a Thread);
+    impl Drop for FollowerEnd<'_> {
         fn drop(&mut self) {
             self.0.store(true, Ordering::Release);
             self.1.unpark();
@@ -30,7 +30,7 @@ pub(super) fn following<T>(
             return (work(), BTreeMap::new());
         };
         let worked = {
-            let _done = Done(&done, follower.thread());
+            let _done = FollowerEnd(&done, follower.thread());
             work()
         };
         (worked, follower.join().unwrap_or_default())
@@ -49,7 +49,7 @@ mod tests {
         let (tell, told) = mpsc::channel();
         thread::spawn(move || {
             let images = tempfile::tempdir().unwrap();
-            let end = panic::catch_unwind(|| following(images.path(), || panic!("a bug")));
+            let end = panic::catch_unwind(|| follow_images(images.path(), || panic!("a bug")));
             tell.send(end.is_err()).unwrap();
         });
         assert!(told.recv_timeout(Duration::from_secs(10)).unwrap());

@@ -7,53 +7,54 @@ use std::{
 
 use tracing::debug_span;
 
-use super::{BeforeRunning, Checkpointer, Error, Result, copying};
+use super::{BeforeRunning, Checkpointer, CheckpointerError, Result, copying_time};
 use crate::{
     SPANS,
-    cgroup::{Slot, Vm},
+    cgroup::{TierSlot, VmGroups},
     criu::{
         self, RestoreMoment,
         images::{self, ImageRules},
     },
-    jail::Occupant,
+    jail::ViewOccupant,
     picture,
-    process::Task,
-    store::{self, Checkpoint, Damaged},
+    process::ChildProcess,
+    store::{self, DamagedCheckpoint, StoredCheckpoint},
     workspace::{self, TaskName},
 };
 
-/// How long a restore waits for the user of its checkpoint, whom another task has that is about to end.
+/// Time for which a restore waits for the user of its checkpoint while another task that is about to end has it.
 const USER_WAIT: Duration = Duration::from_secs(5);
 
 /// A task restored.
 #[derive(Debug)]
-pub struct Restored {
+pub struct RestoredTask {
     /// The process, running.
-    pub task: Task,
-    /// What it was restored from.
-    pub checkpoint: Checkpoint,
+    pub task: ChildProcess,
+    /// Checkpoint from which it was restored.
+    pub checkpoint: StoredCheckpoint,
     /// Newer checkpoints that could not be used, newest first.
-    pub damaged: Vec<Damaged>,
-    /// What the kernel says of its processes otherwise than when the checkpoint began, a sentence each; `None`: nobody looked
-    /// then.
+    pub damaged: Vec<DamagedCheckpoint>,
+    /// Sentences on what the kernel reports about its processes differently than at the checkpoint; `None`: it wasn't
+    /// compared.
     pub changes: Option<Vec<String>>,
     /// How long it took, all in all.
     pub took: Duration,
 }
 
 impl Checkpointer {
-    /// [`Checkpointer::restore_with`] nothing to be done before the task runs.
+    /// Restores a task as [`Checkpointer::restore_with`] does, without an action before it runs.
     ///
     /// # Errors
-    /// See there.
-    pub fn restore(
+    ///
+    /// As there.
+    pub fn restore_task(
         &self,
         name: &TaskName,
-        vm: &Vm,
+        vm: &VmGroups,
         vcpu: u32,
-        slot: Slot,
+        slot: TierSlot,
         deadline: Duration,
-    ) -> Result<Restored> {
+    ) -> Result<RestoredTask> {
         self.restore_with(name, vm, vcpu, slot, deadline, &mut |_| Ok(()))
     }
 
@@ -70,85 +71,90 @@ impl Checkpointer {
     pub fn restore_with(
         &self,
         name: &TaskName,
-        vm: &Vm,
+        vm: &VmGroups,
         vcpu: u32,
-        slot: Slot,
+        slot: TierSlot,
         deadline: Duration,
         before_running: &mut BeforeRunning<'_>,
-    ) -> Result<Restored> {
+    ) -> Result<RestoredTask> {
         let started = Instant::now();
         let mut damaged = Vec::new();
-        let stored = |source| Error::Store { task: name.clone(), source };
-        let mut sequences = self.store.complete(name).map_err(stored)?;
+        let stored = |source| CheckpointerError::Store { task: name.clone(), source };
+        let mut sequences = self.store.complete_numbers(name).map_err(stored)?;
         while let Some(sequence) = sequences.pop() {
-            let loaded = self.store.load(name, sequence).and_then(|checkpoint| {
+            let loaded = self.store.load_checkpoint(name, sequence).and_then(|checkpoint| {
                 checkpoint.verify_all_but_pages()?;
                 Ok(checkpoint)
             });
             let checkpoint = match loaded {
                 Ok(checkpoint) => checkpoint,
                 Err(error) => {
-                    damaged.push(Damaged { sequence, error });
+                    damaged.push(DamagedCheckpoint { sequence, error });
                     continue;
                 }
             };
-            let directory = self.tasks.join(name.path());
+            let directory = self.tasks.join(name.relative_path());
             self.have_user_of(&checkpoint, name)?;
             checkpoint.restore_files(&directory).map_err(stored)?;
             if let Some(cell) = vm.cell() {
-                let rules = ImageRules::of(cell, self.user(name, vm)?);
-                let checked = rules.and_then(|rules| rules.check(&checkpoint.images()));
-                checked.map_err(|source| Error::Criu {
+                let rules = ImageRules::rules_for(cell, self.task_user(name, vm)?);
+                let checked =
+                    rules.and_then(|rules| rules.check_images(&checkpoint.images_directory()));
+                checked.map_err(|source| CheckpointerError::Criu {
                     task: name.clone(),
                     source: Box::new(source),
                 })?;
             }
-            let deadline = deadline + copying(checkpoint.manifest().bytes());
-            let occupant = Occupant { user: self.user(name, vm)?, directory: directory.clone() };
+            let deadline = deadline + copying_time(checkpoint.manifest().total_bytes());
+            let occupant =
+                ViewOccupant { user: self.task_user(name, vm)?, directory: directory.clone() };
             let place = (vm, vcpu, slot, &occupant);
             let mut changes = None;
             let mut at = |moment| {
                 if moment == RestoreMoment::Runs {
-                    changes = complete(&checkpoint, vm, (vcpu, slot));
+                    changes = complete_restore(&checkpoint, vm, (vcpu, slot));
                 }
                 before_running(moment)
             };
             match self.restore_verifying(&checkpoint, place, deadline, &mut at) {
-                (_, Err(error)) => damaged.push(Damaged { sequence, error }),
+                (_, Err(error)) => damaged.push(DamagedCheckpoint { sequence, error }),
                 (Ok(task), Ok(())) => {
                     let took = started.elapsed();
-                    return Ok(Restored { task, checkpoint, damaged, changes, took });
+                    return Ok(RestoredTask { task, checkpoint, damaged, changes, took });
                 }
                 (Err(source), Ok(())) => {
-                    return Err(Error::Criu { task: name.clone(), source: Box::new(source) });
+                    return Err(CheckpointerError::Criu {
+                        task: name.clone(),
+                        source: Box::new(source),
+                    });
                 }
             }
         }
-        Err(Error::NoCheckpoint { task: name.clone(), damaged })
+        Err(CheckpointerError::NoCheckpoint { task: name.clone(), damaged })
     }
 
     /// Gives a task the user that its checkpoint has, which no restore can change.
-    fn have_user_of(&self, checkpoint: &Checkpoint, name: &TaskName) -> Result<()> {
+    fn have_user_of(&self, checkpoint: &StoredCheckpoint, name: &TaskName) -> Result<()> {
         let Some(users) = &self.users else { return Ok(()) };
         // Of images that can't be read it is said later why they are refused.
-        let Some(user) = images::user_of(&checkpoint.images()) else { return Ok(()) };
+        let Some(user) = images::user_of(&checkpoint.images_directory()) else { return Ok(()) };
         let lent = users.lend_again(name, user, USER_WAIT);
-        lent.map_err(|source| workspace::Error::NoUser { task: name.clone(), source })
+        lent.map_err(|source| workspace::WorkspaceError::NoUser { task: name.clone(), source })
             .and_then(|lent| match lent {
-                Some(user) => workspace::give_to(&self.tasks.join(name.path()), user),
+                Some(user) => workspace::give_to(&self.tasks.join(name.relative_path()), user),
                 None => Ok(()),
             })
-            .map_err(|source| Error::UserTaken { task: name.clone(), source })
+            .map_err(|source| CheckpointerError::UserTaken { task: name.clone(), source })
     }
 
     /// CRIU and the verification of the pages side by side.
     fn restore_verifying(
         &self,
-        checkpoint: &Checkpoint,
-        (vm, vcpu, slot, occupant): (&Vm, u32, Slot, &Occupant),
+        checkpoint: &StoredCheckpoint,
+        (vm, vcpu, slot, occupant): (&VmGroups, u32, TierSlot, &ViewOccupant),
         deadline: Duration,
         before_running: &mut BeforeRunning<'_>,
-    ) -> (criu::Result<Task>, store::Result<()>) {
+    ) -> (criu::Result<ChildProcess>, store::Result<()>) {
         let _span = debug_span!(target: SPANS, "restore", %vcpu).entered();
         thread::scope(|scope| {
             let verify = || checkpoint.verify_pages();
@@ -164,13 +170,15 @@ impl Checkpointer {
             let mut join = |verified: &mut Option<store::Result<()>>| {
                 if let Some(verifier) = verifier.take() {
                     *verified = Some(verifier.join().unwrap_or_else(|_| {
-                        Err(store::Error::Stream { what: "its verification panicked".to_owned() })
+                        Err(store::StoreError::Stream {
+                            what: "its verification panicked".to_owned(),
+                        })
                     }));
                 }
                 matches!(verified, Some(Ok(())))
             };
-            let restored = self.criu.restore(
-                &checkpoint.images(),
+            let restored = self.criu.restore_process(
+                &checkpoint.images_directory(),
                 checkpoint.directory(),
                 vm,
                 vcpu,
@@ -194,9 +202,13 @@ impl Checkpointer {
     }
 }
 
-/// Puts back what CRIU has lost of a restored task that has not run yet, and says what of it is another all the same. It
-/// runs whatever that is.
-fn complete(checkpoint: &Checkpoint, vm: &Vm, (vcpu, slot): (u32, Slot)) -> Option<Vec<String>> {
+/// Restores what CRIU has lost of a restored task that hasn't run yet, and describes what still differs. The task
+/// runs in any case.
+fn complete_restore(
+    checkpoint: &StoredCheckpoint,
+    vm: &VmGroups,
+    (vcpu, slot): (u32, TierSlot),
+) -> Option<Vec<String>> {
     let manifest = checkpoint.manifest();
     let (keepsakes, before) = (manifest.keepsakes.as_ref(), manifest.picture.as_ref());
     if keepsakes.is_none() && before.is_none() {
@@ -212,5 +224,5 @@ fn complete(checkpoint: &Checkpoint, vm: &Vm, (vcpu, slot): (u32, Slot)) -> Opti
     for what in keepsakes.map(|it| it.put_back(&processes)).unwrap_or_default() {
         tracing::warn!(what, task = %manifest.task, "a restored task has lost this");
     }
-    before.and_then(|before| picture::mend(before, &processes))
+    before.and_then(|before| picture::mend_differences(before, &processes))
 }

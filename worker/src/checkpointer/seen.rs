@@ -7,19 +7,22 @@ use std::{
 };
 
 use crate::{
-    cgroup::{self, Slot, Vm},
-    jail::inside,
+    cgroup::{self, TierSlot, VmGroups},
+    jail::path_inside,
     store::OpenFile,
 };
 
 /// The processes in these slots.
-pub(super) fn processes(vm: &Vm, seats: &[(u32, Slot)]) -> cgroup::Result<BTreeSet<i32>> {
+pub(super) fn seen_processes(
+    vm: &VmGroups,
+    seats: &[(u32, TierSlot)],
+) -> cgroup::Result<BTreeSet<i32>> {
     let slots = seats.iter().map(|(vcpu, slot)| vm.slot_pids(*vcpu, *slot));
     Ok(slots.collect::<cgroup::Result<Vec<_>>>()?.into_iter().flatten().collect())
 }
 
-/// The kind of program that a process is: its first argument. A task that lies about it has a checkpoint
-/// that is not taken for its own.
+/// Returns the kind of program that a process is: its first argument. A task that changes it gets a checkpoint that
+/// isn't accepted as its own.
 pub(super) fn kind_of(pid: i32) -> String {
     const MAX_KIND_CHARS: usize = 64;
     let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -37,7 +40,7 @@ pub(super) fn open_files(pid: i32) -> Vec<OpenFile> {
             continue;
         };
         // What a task's view has for itself is made anew, or is in its directory.
-        let Some(path) = inside(&path) else { continue };
+        let Some(path) = path_inside(&path) else { continue };
         if metadata.is_file() && path.is_absolute() && path.exists() {
             found.insert(path, metadata.len());
         }

@@ -9,40 +9,40 @@ use dormouse_tasks::supervisor;
 use tracing::debug_span;
 
 use super::{
-    Begin, Checkpointer, Error, OnceStopped, Result, copying,
-    followed::following,
-    seen::{kind_of, open_files, processes},
+    Begin, Checkpointer, CheckpointerError, OnceStopped, Result, copying_time,
+    followed::follow_images,
+    seen::{kind_of, open_files, seen_processes},
 };
 use crate::{
     SPANS,
-    cgroup::{self, Slot, Vm},
-    criu::{self, AfterDump, DumpMoment, Keepsakes, Step},
+    cgroup::{self, TierSlot, VmGroups},
+    criu::{self, AfterDump, DumpMoment, Step, TaskKeepsakes},
     picture::{TaskPicture, stopped_processes},
-    process::{self, Inmate},
-    store::{Checkpoint, Progress},
+    process::{self, HelpedTask},
+    store::{SavedProgress, StoredCheckpoint},
     workspace::TaskName,
 };
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Has the tasks stand still, and calls what lifts their quotas when the dump begins.
+/// Stops the tasks, and calls its argument, which lifts their quotas, when the dump begins.
 type Halt<'a> = dyn FnMut(DumpMoment, &mut dyn FnMut() -> cgroup::Result<()>) -> Step + 'a;
 
 /// A checkpoint taken.
 #[derive(Debug)]
-pub struct Taken {
+pub struct DumpedTask {
     /// The checkpoint, complete.
-    pub checkpoint: Checkpoint,
+    pub checkpoint: StoredCheckpoint,
     /// How long it took, all in all.
     pub took: Duration,
 }
 
-/// A checkpoint taken of a task of one process, which stood still for it.
+/// A checkpoint of a task of one process, which stood still for it.
 #[derive(Debug)]
-pub struct Snapped {
+pub struct SnappedTask {
     /// The checkpoint, complete.
-    pub checkpoint: Checkpoint,
-    /// Since when the task stands still.
+    pub checkpoint: StoredCheckpoint,
+    /// When the task was stopped.
     pub stopped_at: Instant,
     /// CPU time that CRIU's code in the task used, which the task's clock counts too.
     pub foreign_ns: u64,
@@ -52,24 +52,25 @@ pub struct Snapped {
 
 /// The kind of program that is a job: its worker itself puts its processes on cores.
 const JOB: &str = "parallel";
-/// How often a task is dumped of which a process or thread has just ended when CRIU comes to it.
+/// Number of tries to dump a task of which a process or thread ends at that moment.
 const TRIES: u32 = 40;
 impl Checkpointer {
-    /// [`Checkpointer::take_with`] nothing to be done before the task is stopped.
+    /// Takes a checkpoint as [`Checkpointer::take_with`] does, without an action before the task is stopped.
     ///
     /// # Errors
-    /// See there.
+    ///
+    /// As there.
     #[expect(clippy::too_many_arguments, reason = "each says one thing about the checkpoint")]
-    pub fn take(
+    pub fn take_checkpoint(
         &self,
         name: &TaskName,
         pid: i32,
-        place: (&Vm, u32, Slot),
+        place: (&VmGroups, u32, TierSlot),
         after: AfterDump,
         deadline: Duration,
         stopped: &mut OnceStopped<'_>,
-        progress: impl FnOnce() -> Progress,
-    ) -> Result<Snapped> {
+        progress: impl FnOnce() -> SavedProgress,
+    ) -> Result<SnappedTask> {
         self.take_with(name, pid, place, after, deadline, (&mut || Ok(()), stopped), progress)
     }
 
@@ -81,7 +82,7 @@ impl Checkpointer {
     /// it isn't killed also when this returns ([`crate::process::resume`]). A program of the user's own notices
     /// nothing: no signal is sent to any of it, and CRIU finds it as it runs, with what its quota keeps it from until
     /// CRIU has stopped it. It runs in its images, and where it isn't killed its slot is held when this returns
-    /// ([`Vm::let_go`]). `begin` is called just before it is stopped: if it fails, nothing has been done to
+    /// ([`VmGroups::let_go`]). `begin` is called just before it is stopped: if it fails, nothing has been done to
     /// it. `stopped` is called once it stands still, and `progress` is asked when its memory is in the images. The VM must
     /// not be frozen from `begin` on.
     ///
@@ -93,12 +94,12 @@ impl Checkpointer {
         &self,
         name: &TaskName,
         pid: i32,
-        (vm, vcpu, slot): (&Vm, u32, Slot),
+        (vm, vcpu, slot): (&VmGroups, u32, TierSlot),
         after: AfterDump,
         deadline: Duration,
         (begin, stopped): (&mut Begin<'_>, &mut OnceStopped<'_>),
-        progress: impl FnOnce() -> Progress,
-    ) -> Result<Snapped> {
+        progress: impl FnOnce() -> SavedProgress,
+    ) -> Result<SnappedTask> {
         let mut before = None;
         // A program of the user's own is all that is in its slot.
         let is_tree = kind_of(pid) == supervisor::KIND;
@@ -127,13 +128,13 @@ impl Checkpointer {
                     vm.let_go(vcpu, slot)?;
                 }
                 (DumpMoment::Seized, true) => stands()?,
-                (DumpMoment::Dumped, true) => vm.hold(vcpu, slot)?,
+                (DumpMoment::Dumped, true) => vm.hold_slot(vcpu, slot)?,
                 (DumpMoment::Seized | DumpMoment::Dumped, false) => {}
             }
             Ok(())
         };
         let seats = [(vcpu, slot)];
-        let taken = self.dump(name, pid, (vm, &seats), after, deadline, &mut halt, progress);
+        let taken = self.dump_task(name, pid, (vm, &seats), after, deadline, &mut halt, progress);
         if is_tree && (after == AfterDump::Kill || taken.is_err()) {
             // What was killed dies only now, where groups are of version 1.
             let _ = vm.let_go(vcpu, slot);
@@ -142,8 +143,8 @@ impl Checkpointer {
         let (stopped_at, ns) = before.unwrap_or((Instant::now(), 0));
         // One that was killed can't be asked any more, and goes on nowhere where it would matter.
         let foreign_ns = counted().unwrap_or(ns).saturating_sub(ns);
-        let Taken { checkpoint, took } = taken;
-        Ok(Snapped { checkpoint, stopped_at, foreign_ns, took })
+        let DumpedTask { checkpoint, took } = taken;
+        Ok(SnappedTask { checkpoint, stopped_at, foreign_ns, took })
     }
 
     /// Takes a checkpoint of the task `name`, which is the process `pid` and its children, in
@@ -159,11 +160,11 @@ impl Checkpointer {
         &self,
         name: &TaskName,
         pid: i32,
-        seats: (&Vm, &[(u32, Slot)]),
+        seats: (&VmGroups, &[(u32, TierSlot)]),
         after: AfterDump,
         deadline: Duration,
-        progress: impl FnOnce() -> Progress,
-    ) -> Result<Taken> {
+        progress: impl FnOnce() -> SavedProgress,
+    ) -> Result<DumpedTask> {
         let (vm, slots) = seats;
         let mut halt = |moment, lift: &mut dyn FnMut() -> cgroup::Result<()>| {
             match moment {
@@ -171,35 +172,40 @@ impl Checkpointer {
                 DumpMoment::Seized => {}
                 // The first to run on could end the last before CRIU has let go of it.
                 DumpMoment::Dumped => {
-                    slots.iter().try_for_each(|(vcpu, slot)| vm.hold(*vcpu, *slot))?;
+                    slots.iter().try_for_each(|(vcpu, slot)| vm.hold_slot(*vcpu, *slot))?;
                 }
             }
             Ok(())
         };
-        let taken = self.dump(name, pid, seats, after, deadline, &mut halt, progress);
+        let taken = self.dump_task(name, pid, seats, after, deadline, &mut halt, progress);
         let let_go: cgroup::Result<Vec<_>> =
             slots.iter().map(|(vcpu, slot)| vm.let_go(*vcpu, *slot)).collect();
-        let_go.map_err(|e| Error::Cgroup { task: name.clone(), source: Box::new(e) })?;
+        let_go
+            .map_err(|e| CheckpointerError::Cgroup { task: name.clone(), source: Box::new(e) })?;
         taken
     }
 
     #[expect(clippy::too_many_arguments, reason = "each says one thing about the checkpoint")]
-    fn dump(
+    fn dump_task(
         &self,
         name: &TaskName,
         pid: i32,
-        (vm, seats): (&Vm, &[(u32, Slot)]),
+        (vm, seats): (&VmGroups, &[(u32, TierSlot)]),
         after: AfterDump,
         deadline: Duration,
         halt: &mut Halt<'_>,
-        progress: impl FnOnce() -> Progress,
-    ) -> Result<Taken> {
+        progress: impl FnOnce() -> SavedProgress,
+    ) -> Result<DumpedTask> {
         let mut progress = Some(progress);
         let mut tries = 1;
         loop {
             match self.dump_once(name, pid, (vm, seats), after, deadline, halt, &mut progress) {
                 // A program of many short processes is one that others follow.
-                Err(Error::Criu { source, .. }) if source.may_pass() && tries < TRIES => tries += 1,
+                Err(CheckpointerError::Criu { source, .. })
+                    if source.may_pass() && tries < TRIES =>
+                {
+                    tries += 1
+                }
                 done => return done,
             }
         }
@@ -210,26 +216,26 @@ impl Checkpointer {
         &self,
         name: &TaskName,
         pid: i32,
-        (vm, seats): (&Vm, &[(u32, Slot)]),
+        (vm, seats): (&VmGroups, &[(u32, TierSlot)]),
         after: AfterDump,
         deadline: Duration,
         halt: &mut Halt<'_>,
-        progress: &mut Option<impl FnOnce() -> Progress>,
-    ) -> Result<Taken> {
+        progress: &mut Option<impl FnOnce() -> SavedProgress>,
+    ) -> Result<DumpedTask> {
         let _span = debug_span!(target: SPANS, "dump", task = %name).entered();
         let started = Instant::now();
         let memory = process::resident_bytes(pid)
-            .map_err(|source| Error::Process { task: name.clone(), source })?;
-        let deadline = deadline + copying(memory);
-        let user = self.user(name, vm)?;
+            .map_err(|source| CheckpointerError::Process { task: name.clone(), source })?;
+        let deadline = deadline + copying_time(memory);
+        let user = self.task_user(name, vm)?;
         let kind = kind_of(pid);
-        let stored = |source| Error::Store { task: name.clone(), source };
+        let stored = |source| CheckpointerError::Store { task: name.clone(), source };
         // Only once CRIU is at the task: however late CRIU is, the task does no work without quota.
         let mut lifted = Vec::new();
-        let draft = self.store.begin(name).map_err(stored)?;
-        let images = draft.images();
+        let draft = self.store.begin_checkpoint(name).map_err(stored)?;
+        let images = draft.images_directory();
         let (mut noted, mut stopped, mut picture) = (None, BTreeSet::new(), None);
-        let (dumped, known) = following(&images, || {
+        let (dumped, known) = follow_images(&images, || {
             let mut lift = || {
                 for &(vcpu, slot) in seats {
                     lifted.push(vm.lift_quota(vcpu, slot)?);
@@ -239,21 +245,25 @@ impl Checkpointer {
             let mut at = |moment| {
                 if moment == DumpMoment::Dumped {
                     self.take_longer();
-                    let files = draft.save_files(&self.tasks.join(name.path()))?;
+                    let files = draft.save_files(&self.tasks.join(name.relative_path()))?;
                     let progress = progress.take().map(|ask| ask()).unwrap_or_default();
                     let keepsakes = match kind == JOB {
-                        true => Keepsakes::default(),
-                        false => Keepsakes::of_task(pid, &processes(vm, seats)?),
+                        true => TaskKeepsakes::default(),
+                        false => TaskKeepsakes::of_task(pid, &seen_processes(vm, seats)?),
                     };
                     noted = Some((progress, (files, open_files(pid)), Some(keepsakes)));
                 }
                 halt(moment, &mut lift)?;
                 match moment {
                     // Seized, they are all the same to the kernel.
-                    DumpMoment::Begins => stopped = stopped_processes(&processes(vm, seats)?),
+                    DumpMoment::Begins => stopped = stopped_processes(&seen_processes(vm, seats)?),
                     // Before any of CRIU's code is in them.
                     DumpMoment::Seized if kind != JOB => {
-                        picture = Some(TaskPicture::take(pid, &processes(vm, seats)?, &stopped));
+                        picture = Some(TaskPicture::take_picture(
+                            pid,
+                            &seen_processes(vm, seats)?,
+                            &stopped,
+                        ));
                     }
                     DumpMoment::Seized | DumpMoment::Dumped => {}
                 }
@@ -262,25 +272,28 @@ impl Checkpointer {
             let work = draft.directory();
             let inmate = match vm.cell() {
                 Some(cell) => {
-                    let view = cell.view_of(pid).map_err(criu::Error::View)?;
-                    Some(Inmate { cell, user, view })
+                    let view = cell.view_of(pid).map_err(criu::CriuError::View)?;
+                    Some(HelpedTask { cell, user, view })
                 }
                 None => None,
             };
-            self.criu.dump(pid, inmate, &images, work, after, deadline, &mut at)
+            self.criu.dump_process(pid, inmate, &images, work, after, deadline, &mut at)
         });
         drop(lifted);
-        dumped.map_err(|source| Error::Criu { task: name.clone(), source: Box::new(source) })?;
+        dumped.map_err(|source| CheckpointerError::Criu {
+            task: name.clone(),
+            source: Box::new(source),
+        })?;
         let (progress, files, keepsakes) = noted.unwrap_or_default();
         let checkpoint = draft
-            .keeping(keepsakes, picture)
-            .commit(kind, progress, files, self.version.to_string(), &known)
+            .with_keepsakes(keepsakes, picture)
+            .commit_checkpoint(kind, progress, files, self.version.to_string(), &known)
             .map_err(stored)?;
         // It exists, whatever becomes of older ones: the next one tries again.
         if let Err(error) = self.store.prune_aside(name) {
             let error: &dyn std::error::Error = &error;
             tracing::warn!(error, task = %name, "older checkpoints can't be removed");
         }
-        Ok(Taken { checkpoint, took: started.elapsed() })
+        Ok(DumpedTask { checkpoint, took: started.elapsed() })
     }
 }

@@ -10,54 +10,56 @@ use std::{
 
 use blake3::Hash;
 
-use super::{ContentError, Incoming};
+use super::{ContentDownload, ContentError};
 
 /// Most bytes of contents that a worker keeps.
 const MAX_BYTES: u64 = 4 << 30;
 
-/// The contents that this worker has, in a directory of its own.
+/// Contents of input files on this worker, in a directory of their own. The least recently used ones are removed.
 #[derive(Clone, Debug)]
-pub struct Cache {
+pub struct ContentCache {
     root: PathBuf,
     most: u64,
-    known: Arc<Mutex<Known>>,
+    known: Arc<Mutex<KnownContents>>,
 }
 
-/// What is known of the contents without looking at the disk.
+/// What is known about the contents without reading the disk.
 #[derive(Debug, Default)]
-struct Known {
-    contents: BTreeMap<[u8; 32], Content>,
-    /// Counts the uses, so that the one that was used longest ago is known.
+struct KnownContents {
+    contents: BTreeMap<[u8; 32], CachedContent>,
+    /// Counter of uses, by which the least recently used content is found.
     uses: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Content {
+struct CachedContent {
     bytes: u64,
-    /// Whether all of it has come.
+    /// True once all of it has arrived.
     whole: bool,
     /// The number of tasks that hold it.
     holders: u32,
     used: u64,
 }
 
-/// Contents that do not go while this lives.
+/// Contents that aren't removed until this is dropped.
 #[derive(Debug)]
-pub struct Held {
-    cache: Cache,
+pub struct HeldContents {
+    cache: ContentCache,
     digests: BTreeSet<[u8; 32]>,
 }
 
-impl Cache {
-    /// The contents in the directory `root`, which is made if need be. What a former life has left there is removed.
+impl ContentCache {
+    /// Opens the contents in the directory `root`, which is created if need be. Contents of an earlier life of the
+    /// worker are removed.
     ///
     /// # Errors
-    /// Where it cannot be made or emptied.
+    ///
+    /// It can't be created or emptied.
     pub fn open(root: &Path) -> io::Result<Self> {
-        Self::bounded(root, MAX_BYTES)
+        Self::with_bound(root, MAX_BYTES)
     }
 
-    fn bounded(root: &Path, most: u64) -> io::Result<Self> {
+    fn with_bound(root: &Path, most: u64) -> io::Result<Self> {
         fs::create_dir_all(root)?;
         for entry in fs::read_dir(root)? {
             fs::remove_file(entry?.path())?;
@@ -65,28 +67,33 @@ impl Cache {
         Ok(Self { root: root.to_owned(), most, known: Arc::default() })
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known_contents(&self) -> MutexGuard<'_, KnownContents> {
         // Every change of it is whole, whoever panicked with it.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn path(&self, digest: &[u8; 32]) -> PathBuf {
+    fn content_path(&self, digest: &[u8; 32]) -> PathBuf {
         self.root.join(Hash::from_bytes(*digest).to_hex().as_str())
     }
 
-    /// Makes room for these contents, each with its length in bytes, and holds them, be they there or not yet.
+    /// Makes room for these contents, each with its length in bytes, and holds them, whether they have arrived or
+    /// not.
     ///
     /// # Errors
-    /// All that is held is more than the worker keeps.
-    pub fn hold(&self, wanted: impl IntoIterator<Item = (Hash, u64)>) -> io::Result<Held> {
-        let mut held = Held { cache: self.clone(), digests: BTreeSet::new() };
-        let mut known = self.known();
+    ///
+    /// All held contents together are more than the worker keeps.
+    pub fn hold_contents(
+        &self,
+        wanted: impl IntoIterator<Item = (Hash, u64)>,
+    ) -> io::Result<HeldContents> {
+        let mut held = HeldContents { cache: self.clone(), digests: BTreeSet::new() };
+        let mut known = self.known_contents();
         for (digest, bytes) in wanted {
             let key = *digest.as_bytes();
             if held.digests.insert(key) {
                 known.uses += 1;
                 let used = known.uses;
-                let new = Content { bytes, whole: false, holders: 0, used };
+                let new = CachedContent { bytes, whole: false, holders: 0, used };
                 let content = known.contents.entry(key).or_insert(new);
                 (content.used, content.holders) = (used, content.holders + 1);
             }
@@ -100,27 +107,27 @@ impl Cache {
         };
         for digest in gone {
             // One that cannot be removed is replaced, or goes with the worker's next start.
-            let _ = fs::remove_file(self.path(&digest));
+            let _ = fs::remove_file(self.content_path(&digest));
         }
         Ok(held)
     }
 
-    /// The sum of the lengths of all contents, in bytes.
+    /// Returns the sum of the lengths of all contents, in bytes.
     #[must_use]
-    pub fn bytes(&self) -> u64 {
-        self.known().bytes()
+    pub fn total_bytes(&self) -> u64 {
+        self.known_contents().total_bytes()
     }
 }
 
-impl Known {
-    fn bytes(&self) -> u64 {
+impl KnownContents {
+    fn total_bytes(&self) -> u64 {
         self.contents.values().map(|content| content.bytes).fold(0, u64::saturating_add)
     }
 
-    /// Forgets what nobody holds, what was used longest ago first, until the rest is at most so many bytes. The
-    /// contents that are to be removed; `None` where what is held is more.
+    /// Forgets contents that aren't held, the least recently used first, until the rest is at most `most` bytes;
+    /// returns the contents to be removed, or `None` if the held ones are more.
     fn make_room(&mut self, most: u64) -> Option<Vec<[u8; 32]>> {
-        let mut bytes = self.bytes();
+        let mut bytes = self.total_bytes();
         let mut idle: Vec<_> = self.contents.iter().filter(|(_, it)| it.holders == 0).collect();
         idle.sort_by_key(|(_, content)| content.used);
         let mut gone = Vec::new();
@@ -138,27 +145,32 @@ impl Known {
     }
 }
 
-impl Held {
-    /// The contents that have not come yet.
+impl HeldContents {
+    /// Returns the contents that haven't arrived.
     #[must_use]
-    pub fn missing(&self) -> Vec<Hash> {
-        let known = self.cache.known();
+    pub fn missing_contents(&self) -> Vec<Hash> {
+        let known = self.cache.known_contents();
         let is_whole = |digest: &[u8; 32]| known.contents.get(digest).is_some_and(|it| it.whole);
         let missing = self.digests.iter().filter(|digest| !is_whole(digest));
         missing.map(|digest| Hash::from_bytes(*digest)).collect()
     }
 
-    /// Begins to receive one of the contents, which replaces what there is of it.
+    /// Begins to receive one of the contents, which replaces what exists of it.
     ///
     /// # Errors
-    /// The file can't be made.
-    pub fn receive(&self, digest: Hash, length: u64) -> Result<Incoming, ContentError> {
-        Incoming::begin(&self.cache.root, digest, length)
+    ///
+    /// The file can't be created.
+    pub fn receive_content(
+        &self,
+        digest: Hash,
+        length: u64,
+    ) -> Result<ContentDownload, ContentError> {
+        ContentDownload::begin_download(&self.cache.root, digest, length)
     }
 
-    /// A content has come.
-    pub fn came(&self, digest: &Hash) {
-        if let Some(content) = self.cache.known().contents.get_mut(digest.as_bytes()) {
+    /// Records that a content has arrived.
+    pub fn content_came(&self, digest: &Hash) {
+        if let Some(content) = self.cache.known_contents().contents.get_mut(digest.as_bytes()) {
             content.whole = true;
         }
     }
@@ -166,23 +178,24 @@ impl Held {
     /// Opens a content.
     ///
     /// # Errors
-    /// It has not come, or the disk fails.
+    ///
+    /// It hasn't arrived, or the disk fails.
     pub fn open(&self, digest: &Hash) -> io::Result<File> {
-        File::open(self.cache.path(digest.as_bytes()))
+        File::open(self.cache.content_path(digest.as_bytes()))
     }
 
-    /// A content is damaged: it is to be fetched again.
-    pub fn forget(&self, digest: &Hash) {
-        if let Some(content) = self.cache.known().contents.get_mut(digest.as_bytes()) {
+    /// Records that a content is damaged and must be fetched again.
+    pub fn forget_content(&self, digest: &Hash) {
+        if let Some(content) = self.cache.known_contents().contents.get_mut(digest.as_bytes()) {
             content.whole = false;
         }
-        let _ = fs::remove_file(self.cache.path(digest.as_bytes()));
+        let _ = fs::remove_file(self.cache.content_path(digest.as_bytes()));
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldContents {
     fn drop(&mut self) {
-        let mut known = self.cache.known();
+        let mut known = self.cache.known_contents();
         for digest in &self.digests {
             if let Some(content) = known.contents.get_mut(digest) {
                 content.holders = content.holders.saturating_sub(1);
@@ -203,53 +216,53 @@ mod tests {
         (blake3::hash(content), content.len() as u64)
     }
 
-    fn fetch(held: &Held, content: &[u8]) {
+    fn fetch(held: &HeldContents, content: &[u8]) {
         let (digest, length) = key(content);
-        let mut incoming = held.receive(digest, length).unwrap();
+        let mut incoming = held.receive_content(digest, length).unwrap();
         content.chunks(7).for_each(|chunk| incoming.write(chunk).unwrap());
-        incoming.finish().unwrap();
-        held.came(&digest);
+        incoming.finish_download().unwrap();
+        held.content_came(&digest);
     }
 
     #[test]
     fn what_nobody_holds_goes_for_what_is_wanted_and_the_one_used_last_stays() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("left"), "by a former life").unwrap();
-        let cache = Cache::bounded(dir.path(), 20).unwrap();
+        let cache = ContentCache::with_bound(dir.path(), 20).unwrap();
         let (one, two, three) = (b"0123456789", b"abcdefghij", b"ABCDEFGHIJ");
-        let first = cache.hold([key(one)]).unwrap();
-        assert_eq!(first.missing(), [key(one).0]);
+        let first = cache.hold_contents([key(one)]).unwrap();
+        assert_eq!(first.missing_contents(), [key(one).0]);
         fetch(&first, one);
-        assert!(first.missing().is_empty());
-        let second = cache.hold([key(two)]).unwrap();
+        assert!(first.missing_contents().is_empty());
+        let second = cache.hold_contents([key(two)]).unwrap();
         fetch(&second, two);
-        let refused = cache.hold([key(three)]).unwrap_err();
+        let refused = cache.hold_contents([key(three)]).unwrap_err();
         assert_eq!(refused.kind(), io::ErrorKind::StorageFull);
         drop((first, second));
         // Used again: the other one was used longer ago.
-        drop(cache.hold([key(one)]).unwrap());
-        let third = cache.hold([key(three)]).unwrap();
-        assert_eq!(cache.bytes(), 20);
+        drop(cache.hold_contents([key(one)]).unwrap());
+        let third = cache.hold_contents([key(three)]).unwrap();
+        assert_eq!(cache.total_bytes(), 20);
         assert!(third.open(&key(one).0).is_ok() && third.open(&key(two).0).is_err());
         // It never came: nothing of it is counted.
         drop(third);
-        assert_eq!(cache.bytes(), 10);
+        assert_eq!(cache.total_bytes(), 10);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
     }
 
     #[test]
     fn what_is_another_content_is_not_taken() {
         let dir = tempfile::tempdir().unwrap();
-        let cache = Cache::open(dir.path()).unwrap();
+        let cache = ContentCache::open(dir.path()).unwrap();
         let (digest, length) = key(b"what is wanted");
-        let held = cache.hold([(digest, length)]).unwrap();
+        let held = cache.hold_contents([(digest, length)]).unwrap();
         for other in ["what is Wanted", "what", "what is wanted and more"] {
-            let mut incoming = held.receive(digest, length).unwrap();
-            let error = incoming.write(other.as_bytes()).and_then(|()| incoming.finish());
+            let mut incoming = held.receive_content(digest, length).unwrap();
+            let error = incoming.write(other.as_bytes()).and_then(|()| incoming.finish_download());
             let said = error.unwrap_err().to_string();
             assert!(said.contains("is another"), "{said}");
         }
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
-        assert_eq!(held.missing(), [digest]);
+        assert_eq!(held.missing_contents(), [digest]);
     }
 }

@@ -8,12 +8,12 @@ use std::{
 
 use blake3::Hash;
 
-use crate::sparse::{SparseFile, create};
+use crate::sparse::{SparseFile, create_private};
 
-/// Keeps apart what is received at once: two tasks may wait for the same content.
+/// Counter that keeps contents received at once apart: two tasks may wait for the same content.
 static RECEIVED: AtomicU64 = AtomicU64::new(0);
 
-/// A content that did not come whole.
+/// Reasons why a content wasn't received.
 #[derive(Debug, thiserror::Error)]
 pub enum ContentError {
     /// The file of the content can't be written.
@@ -21,23 +21,23 @@ pub enum ContentError {
     File {
         /// BLAKE3 of the content, in hexadecimal.
         digest: Hash,
-        /// What the kernel said.
+        /// The system's error.
         source: io::Error,
     },
-    /// Something else came.
+    /// Another content arrived.
     #[error("what was received as the content {digest} is different: {what}")]
     Another {
         /// BLAKE3 of the content that was wanted, in hexadecimal.
         digest: Hash,
-        /// What is wrong with what came.
+        /// What is wrong with it.
         what: String,
     },
 }
 
-/// A content that is being received. Dropped before [`Incoming::finish`], it leaves nothing.
+/// A content that is being received. Dropped before [`ContentDownload::finish_download`], it leaves nothing.
 #[derive(Debug)]
-pub struct Incoming {
-    /// What is written until it is whole; `None` once nothing is to be written any more.
+pub struct ContentDownload {
+    /// File that is written until it is complete; `None` once it is.
     file: Option<SparseFile>,
     part: PathBuf,
     place: PathBuf,
@@ -45,23 +45,28 @@ pub struct Incoming {
     length: u64,
 }
 
-impl Incoming {
+impl ContentDownload {
     /// Begins to receive a content of this length into the directory `root`, under its digest.
     ///
     /// # Errors
     /// The file can't be made.
-    pub(crate) fn begin(root: &Path, digest: Hash, length: u64) -> Result<Self, ContentError> {
+    pub(crate) fn begin_download(
+        root: &Path,
+        digest: Hash,
+        length: u64,
+    ) -> Result<Self, ContentError> {
         let place = root.join(digest.to_hex().as_str());
         let number = RECEIVED.fetch_add(1, Ordering::Relaxed);
         let part = place.with_extension(format!("{number}.part"));
-        let file = create(&part).map_err(|source| ContentError::File { digest, source })?;
+        let file = create_private(&part).map_err(|source| ContentError::File { digest, source })?;
         Ok(Self { file: Some(SparseFile::new(file)), part, place, digest, length })
     }
 
-    /// Writes what comes next.
+    /// Writes the next bytes.
     ///
     /// # Errors
-    /// The disk is full, or more comes than there is to be.
+    ///
+    /// The disk is full, or there are more bytes than announced.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), ContentError> {
         let (digest, length) = (self.digest, self.length);
         let Some(file) = &mut self.file else { return Ok(()) };
@@ -72,16 +77,17 @@ impl Incoming {
         file.write(bytes).map_err(|source| ContentError::File { digest, source })
     }
 
-    /// Puts the content under its digest, if that is what came.
+    /// Stores the content under its digest, if it matches.
     ///
     /// # Errors
-    /// Something else came, or less of it.
-    pub fn finish(mut self) -> Result<(), ContentError> {
+    ///
+    /// Another content arrived, or too few bytes.
+    pub fn finish_download(mut self) -> Result<(), ContentError> {
         let (digest, length) = (self.digest, self.length);
         let Some(file) = self.file.take() else { return Ok(()) };
         let came = file.length();
         let failed = |source| ContentError::File { digest, source };
-        let (_, found) = file.finish().map_err(failed)?;
+        let (_, found) = file.finish_file().map_err(failed)?;
         if came != length {
             let what = format!("it has {came} bytes and not {length}");
             return Err(ContentError::Another { digest, what });
@@ -94,7 +100,7 @@ impl Incoming {
     }
 }
 
-impl Drop for Incoming {
+impl Drop for ContentDownload {
     fn drop(&mut self) {
         // After the rename there is nothing; what can't be removed now is with the worker's next start.
         let _ = fs::remove_file(&self.part);

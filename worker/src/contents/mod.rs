@@ -9,5 +9,5 @@
 mod cache;
 mod incoming;
 
-pub use cache::{Cache, Held};
-pub use incoming::{ContentError, Incoming};
+pub use cache::{ContentCache, HeldContents};
+pub use incoming::{ContentDownload, ContentError};

@@ -21,24 +21,24 @@ use nix::{
 };
 
 use super::{
-    Error, Probe, Result, Version,
-    inspection::Inspection,
+    CriuError, CriuProbe, CriuRelease, Result,
+    inspection::TaskInspection,
     probe::unless_late,
-    request::{LOG_LEVEL, asked_features, options, request},
+    request::{LOG_LEVEL, asked_features, make_request, shared_options},
     rpc::{CriuFeatures, CriuNotify, CriuOpts, CriuReq, CriuReqType, CriuResp},
-    scratch::Scratch,
-    session::{Session, Step, accepted, conclude, converse},
-    status::Status,
+    scratch::ScratchDirectory,
+    session::{CriuSession, Step, accept_response, answer_notifications, conclude_call},
+    status::ThreadStatus,
 };
 use crate::{
-    cgroup::{Slot, Vm},
-    jail::{Cell, Occupant, View},
-    process::{Entry, Inmate, Task, mount_processes},
+    cgroup::{TierSlot, VmGroups},
+    jail::{JailCell, MountView, ViewOccupant},
+    process::{ChildProcess, HelpedTask, ProcessGroups, mount_processes},
 };
 
-/// CRIU's notification once it has stopped all of a task, before it looks at anything.
+/// CRIU's notification that it has stopped all of a task, before it reads anything of it.
 const SEIZED: &str = "query-ext-files";
-/// CRIU's notification that all is restored and stands still.
+/// CRIU's notification that everything is restored and stands still.
 const PRE_RESUME: &str = "pre-resume";
 /// How long the remains of a failed restore may take to die.
 const CLEAN_UP: Duration = Duration::from_secs(5);
@@ -48,9 +48,9 @@ const CLEAN_UP: Duration = Duration::from_secs(5);
 pub enum DumpMoment {
     /// Just before CRIU stops the tasks: the moment to lift their quota.
     Begins,
-    /// All of the tasks stand still from here on, and none of CRIU's code is in them yet.
+    /// All tasks stand still from now on, without any of CRIU's code in them yet.
     Seized,
-    /// The images are complete, and the tasks still stand still: the moment to note down what belongs to the checkpoint.
+    /// The images are complete, and the tasks still stand still: the moment to record what belongs to the checkpoint.
     Dumped,
 }
 
@@ -59,28 +59,29 @@ pub enum DumpMoment {
 pub enum RestoreMoment {
     /// The processes exist, and still execute CRIU's code.
     Made,
-    /// All is restored and stands still just before its first instruction. CRIU lets it run whatever is answered.
+    /// Everything is restored and stands still just before its first instruction. CRIU lets it run whatever is
+    /// answered.
     Runs,
 }
 
-/// What becomes of the task after a dump.
+/// What happens to the task after a dump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AfterDump {
-    /// It goes on as it was when CRIU came: it runs, or stands still.
+    /// It continues as it was when CRIU came: it runs, or stands still.
     Continue,
-    /// It is killed; its parent still has to reap it.
+    /// It is killed; its parent must still reap it.
     Kill,
 }
 
 /// A CRIU program. Cheap to clone; calls may run at the same time.
 #[derive(Debug, Clone)]
-pub struct Criu {
+pub struct CriuProgram {
     program: PathBuf,
     /// CPU time of its processes outside any VM's groups, in nanoseconds.
     spent: Arc<AtomicU64>,
 }
 
-impl Criu {
+impl CriuProgram {
     /// The CRIU at `program`: a path, or a name looked up on `PATH`.
     pub fn new(program: impl Into<PathBuf>) -> Self {
         Self { program: program.into(), spent: Arc::default() }
@@ -92,21 +93,22 @@ impl Criu {
         &self.program
     }
 
-    /// What CRIU and this kernel can do together; never an error, but the finding. Its version and its check have until the
-    /// deadline, and are asked for again, twice at most and with twice the time of before, where CRIU is late: a busy
-    /// host says nothing of what it can do.
+    /// Finds out what CRIU and this kernel can do together. Its version and its check have until the deadline, and
+    /// are repeated up to twice with twice the time if CRIU is late, since a busy host proves nothing.
     #[must_use]
-    pub fn probe(&self, deadline: Duration) -> Probe {
-        let version = unless_late(deadline, |deadline| self.version(deadline));
-        let features = version.as_ref().ok().and_then(|_| self.features(deadline).ok());
+    pub fn probe_host(&self, deadline: Duration) -> CriuProbe {
+        let version = unless_late(deadline, |deadline| self.read_version(deadline));
+        let features = version.as_ref().ok().and_then(|_| self.read_features(deadline).ok());
         let (version, check) = match version {
             Err(e) => (None, Err(e)),
-            Ok(version) => (Some(version), unless_late(deadline, |deadline| self.check(deadline))),
+            Ok(version) => {
+                (Some(version), unless_late(deadline, |deadline| self.check_kernel(deadline)))
+            }
         };
         let has = |get: fn(&CriuFeatures) -> Option<bool>| {
             features.as_ref().and_then(get).unwrap_or(false)
         };
-        Probe {
+        CriuProbe {
             program: self.program.clone(),
             version,
             check,
@@ -116,33 +118,36 @@ impl Criu {
         }
     }
 
-    /// CRIU's version.
+    /// Returns CRIU's version.
     ///
     /// # Errors
-    /// See [`Error`].
-    pub fn version(&self, deadline: Duration) -> Result<Version> {
+    ///
+    /// See [`CriuError`].
+    pub fn read_version(&self, deadline: Duration) -> Result<CriuRelease> {
         let call = "version";
-        let response = self.ask(call, request(CriuReqType::Version), PathBuf::new(), deadline)?;
+        let response =
+            self.ask_once(call, make_request(CriuReqType::Version), PathBuf::new(), deadline)?;
         let number = |n: i32| u32::try_from(n).unwrap_or(0);
         match response.version {
-            Some(v) => Ok(Version {
+            Some(v) => Ok(CriuRelease {
                 major: number(v.major_number),
                 minor: number(v.minor_number),
                 sublevel: number(v.sublevel()),
             }),
-            None => Err(Error::Protocol { call, what: "no version".to_owned() }),
+            None => Err(CriuError::Protocol { call, what: "no version".to_owned() }),
         }
     }
 
-    /// Whether CRIU finds what it needs in this kernel (`criu check`).
+    /// Checks that CRIU finds what it needs in this kernel (`criu check`).
     ///
     /// # Errors
-    /// [`Error::Refused`] where it does not; others see [`Error`].
-    pub fn check(&self, deadline: Duration) -> Result<()> {
+    ///
+    /// [`CriuError::Refused`] if it doesn't; for others see [`CriuError`].
+    pub fn check_kernel(&self, deadline: Duration) -> Result<()> {
         // It reads its options even for this, and insists on a directory for its log.
-        let scratch = Scratch::create(&std::env::temp_dir())
-            .map_err(|(path, source)| Error::Directory { path, source })?;
-        let mut request = request(CriuReqType::Check);
+        let scratch = ScratchDirectory::create_in(&std::env::temp_dir())
+            .map_err(|(path, source)| CriuError::Directory { path, source })?;
+        let mut request = make_request(CriuReqType::Check);
         request.opts = Some(CriuOpts {
             images_dir_fd: scratch.directory().as_raw_fd(),
             log_file: Some("check.log".to_owned()),
@@ -150,32 +155,38 @@ impl Criu {
             ..CriuOpts::default()
         });
         let log = scratch.path().join("check.log");
-        self.ask("check", request, log, deadline).map(drop)
+        self.ask_once("check", request, log, deadline).map(drop)
     }
 
-    /// Has CRIU find out about the kernel from within a cell, and keep it there for later calls, which
-    /// are too little of root to find out.
+    /// Makes CRIU find out about the kernel from within a cell, and keep that there for later calls, which lack the
+    /// rights to find out.
     ///
     /// # Errors
-    /// See [`Error`].
-    pub fn settle_in(&self, cell: &Arc<Cell>, deadline: Duration) -> Result<()> {
-        self.features_in(Some(Inmate { cell, user: None, view: View::Common }), deadline).map(drop)
+    ///
+    /// See [`CriuError`].
+    pub fn settle_in(&self, cell: &Arc<JailCell>, deadline: Duration) -> Result<()> {
+        self.features_in(Some(HelpedTask { cell, user: None, view: MountView::Common }), deadline)
+            .map(drop)
     }
 
-    fn features(&self, deadline: Duration) -> Result<CriuFeatures> {
+    fn read_features(&self, deadline: Duration) -> Result<CriuFeatures> {
         self.features_in(None, deadline)
     }
 
-    fn features_in(&self, inmate: Option<Inmate<'_>>, deadline: Duration) -> Result<CriuFeatures> {
-        let mut request = request(CriuReqType::FeatureCheck);
+    fn features_in(
+        &self,
+        inmate: Option<HelpedTask<'_>>,
+        deadline: Duration,
+    ) -> Result<CriuFeatures> {
+        let mut request = make_request(CriuReqType::FeatureCheck);
         request.features = Some(asked_features());
         let call = "feature check";
         let response = self.ask_in(call, inmate, request, PathBuf::new(), deadline)?;
         Ok(response.features.unwrap_or_default())
     }
 
-    /// A call that is one question and one answer.
-    fn ask(
+    /// Makes a call of one question and one answer.
+    fn ask_once(
         &self,
         call: &'static str,
         request: CriuReq,
@@ -188,26 +199,27 @@ impl Criu {
     fn ask_in(
         &self,
         call: &'static str,
-        inmate: Option<Inmate<'_>>,
+        inmate: Option<HelpedTask<'_>>,
         request: CriuReq,
         log: PathBuf,
         deadline: Duration,
     ) -> Result<CriuResp> {
-        let mut session = Session::start(&self.program, call, None, inmate, log, deadline)?;
-        session.send(&request)?;
-        let response = session.receive()?;
-        let result = accepted(call, response, || session.log_tail());
-        self.finish(session);
+        let mut session =
+            CriuSession::start_criu(&self.program, call, None, inmate, log, deadline)?;
+        session.send_request(&request)?;
+        let response = session.receive_response()?;
+        let result = accept_response(call, response, || session.log_tail());
+        self.finish_session(session);
         result
     }
 
     /// Lets CRIU exit, which ran outside the VMs' groups.
-    fn finish(&self, session: Session) {
+    fn finish_session(&self, session: CriuSession) {
         self.spent.fetch_add(session.cpu_ns(), Ordering::Relaxed);
-        session.finish();
+        session.finish_call();
     }
 
-    /// CPU time that its dumps have used so far, in nanoseconds: that of a restore is the VM's.
+    /// Returns the CPU time of its dumps so far, in nanoseconds; that of restores is charged to the VMs.
     #[must_use]
     pub fn cpu_ns(&self) -> u64 {
         self.spent.load(Ordering::Relaxed)
@@ -219,13 +231,13 @@ impl Criu {
     /// `at` is called at each [`DumpMoment`]. If it fails, so does the dump, and the tasks run on.
     ///
     /// # Errors
-    /// See [`Error`], and [`Error::may_have_damaged`] for what it means for the task. One that is not
+    /// See [`CriuError`], and [`CriuError::may_have_damaged`] for what it means for the task. One that is not
     /// damaged goes on as it was.
     #[expect(clippy::too_many_arguments, reason = "each says one thing about the dump")]
-    pub fn dump(
+    pub fn dump_process(
         &self,
         pid: i32,
-        inmate: Option<Inmate<'_>>,
+        inmate: Option<HelpedTask<'_>>,
         images: &Path,
         work: &Path,
         after: AfterDump,
@@ -234,42 +246,44 @@ impl Criu {
     ) -> Result<()> {
         let call = "dump";
         let log = "dump.log";
-        let (images, work_dir) = (directory(images)?, directory(work)?);
-        let mut request = request(CriuReqType::Dump);
+        let (images, work_dir) = (open_directory(images)?, open_directory(work)?);
+        let mut request = make_request(CriuReqType::Dump);
         request.opts = Some(CriuOpts {
             pid: Some(pid),
             // CRIU kills and then detaches, which fails where the task is quick to die.
             leave_running: Some(true),
-            ..options(&images, &work_dir, log, deadline)
+            ..shared_options(&images, &work_dir, log, deadline)
         });
         let log_path = work.join(log);
-        let mut session = Session::start(&self.program, call, None, inmate, log_path, deadline)?;
-        session.send(&request)?;
+        let mut session =
+            CriuSession::start_criu(&self.program, call, None, inmate, log_path, deadline)?;
+        session.send_request(&request)?;
         let stop = after == AfterDump::Kill;
         // Dumped, so it is there, and only its parent reaps it: the number is its own.
         let signal = |signal| kill(Pid::from_raw(pid), signal);
         let mut is_in_task = false;
-        let response = converse(&mut session, &|| false, |notify| match notify.script() {
-            "pre-dump" => {
-                at(DumpMoment::Begins)?;
-                is_in_task = true;
-                Ok(())
-            }
-            SEIZED => at(DumpMoment::Seized),
-            "post-dump" => {
-                at(DumpMoment::Dumped)?;
-                // Acts when CRIU lets the task go.
-                if stop { Ok(signal(Signal::SIGSTOP)?) } else { Ok(()) }
-            }
-            _ => Ok(()),
-        });
+        let response =
+            answer_notifications(&mut session, &|| false, |notify| match notify.script() {
+                "pre-dump" => {
+                    at(DumpMoment::Begins)?;
+                    is_in_task = true;
+                    Ok(())
+                }
+                SEIZED => at(DumpMoment::Seized),
+                "post-dump" => {
+                    at(DumpMoment::Dumped)?;
+                    // Acts when CRIU lets the task go.
+                    if stop { Ok(signal(Signal::SIGSTOP)?) } else { Ok(()) }
+                }
+                _ => Ok(()),
+            });
         // Only its own answer, a refusal too, says that it has left the task as it was.
         let response = response.map_err(|source| match is_in_task {
-            true => Error::InTask { call, source: Box::new(source) },
+            true => CriuError::InTask { call, source: Box::new(source) },
             false => source,
         });
-        let result = conclude(call, response, || session.log_tail()).map(drop);
-        self.finish(session);
+        let result = conclude_call(call, response, || session.log_tail()).map(drop);
+        self.finish_session(session);
         // One that has ended needs neither.
         let _ = match &result {
             Ok(()) if stop => signal(Signal::SIGKILL),
@@ -293,22 +307,22 @@ impl Criu {
     /// without having run. The VM must not be frozen when this is called.
     ///
     /// # Errors
-    /// See [`Error`]. Nothing of the task is left then.
+    /// See [`CriuError`]. Nothing of the task is left then.
     #[expect(clippy::too_many_arguments, reason = "each says one thing about the restore")]
-    pub fn restore(
+    pub fn restore_process(
         &self,
         images: &Path,
         work: &Path,
-        vm: &Vm,
+        vm: &VmGroups,
         vcpu: u32,
-        slot: Slot,
-        occupant: &Occupant,
+        slot: TierSlot,
+        occupant: &ViewOccupant,
         deadline: Duration,
         at: &mut (dyn FnMut(RestoreMoment) -> Step + Send),
-    ) -> Result<Task> {
+    ) -> Result<ChildProcess> {
         let call = "restore";
-        let cgroup = |source| Error::Cgroup { call, source: Box::new(source) };
-        let entry = vm.entry(vcpu, slot).map_err(cgroup)?;
+        let cgroup = |source| CriuError::Cgroup { call, source: Box::new(source) };
+        let entry = vm.slot_groups(vcpu, slot).map_err(cgroup)?;
         let mut lifted = Some(vm.lift_quota(vcpu, slot).map_err(cgroup)?);
         let has_root = vm.cell().is_some_and(|cell| cell.has_root());
         let mut notified = |notify: &CriuNotify| {
@@ -347,54 +361,60 @@ impl Criu {
                 }
                 result
             });
-            let restorer = restorer.map_err(Error::Thread)?;
+            let restorer = restorer.map_err(CriuError::Thread)?;
             restorer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         })
     }
 
     fn restore_in(
         &self,
-        (entry, vm, (vcpu, slot), occupant): (&Entry, &Vm, (u32, Slot), &Occupant),
+        (entry, vm, (vcpu, slot), occupant): (
+            &ProcessGroups,
+            &VmGroups,
+            (u32, TierSlot),
+            &ViewOccupant,
+        ),
         images: &Path,
         work: &Path,
         deadline: Duration,
         notified: &mut dyn FnMut(&CriuNotify) -> Step,
         group: &mut Option<Pid>,
-    ) -> Result<Task> {
+    ) -> Result<ChildProcess> {
         let call = "restore";
         let log = "restore.log";
-        let (images, work_dir) = (directory(images)?, directory(work)?);
-        let mut request = request(CriuReqType::Restore);
+        let (images, work_dir) = (open_directory(images)?, open_directory(work)?);
+        let mut request = make_request(CriuReqType::Restore);
         request.opts = Some(CriuOpts {
             rst_sibling: Some(true),
-            ..options(&images, &work_dir, log, deadline)
+            ..shared_options(&images, &work_dir, log, deadline)
         });
         let log = work.join(log);
-        let started = |source| Error::Start { program: self.program.clone(), source };
+        let started = |source| CriuError::Start { program: self.program.clone(), source };
         let inmate = match &entry.cell {
             Some(cell) => {
                 let view = cell.new_view(occupant, false).map_err(started)?;
-                Some(Inmate { cell, user: occupant.user, view })
+                Some(HelpedTask { cell, user: occupant.user, view })
             }
             None => None,
         };
-        let mut session = Session::start(&self.program, call, Some(entry), inmate, log, deadline)?;
-        *group = session.group();
+        let mut session =
+            CriuSession::start_criu(&self.program, call, Some(entry), inmate, log, deadline)?;
+        *group = session.process_group();
         let inspection = match (&entry.cell, *group) {
             (Some(cell), Some(criu)) => {
-                Some(Inspection::begin(criu.as_raw(), cell, occupant.user)?)
+                Some(TaskInspection::begin_inspection(criu.as_raw(), cell, occupant.user)?)
             }
             _ => None,
         };
-        session.send(&request)?;
+        session.send_request(&request)?;
         // It stands still with the VM, whose groups it is in.
         let frozen = || vm.is_frozen().unwrap_or(false);
         let (mut looked, mut found, mut held) = (inspection.is_none(), None, false);
-        let response = converse(&mut session, &frozen, |notify| {
+        let response = answer_notifications(&mut session, &frozen, |notify| {
             if let (PRE_RESUME, Some(inspection)) = (notify.script(), &inspection) {
                 looked = true;
                 let slot = vm.slot_pids(vcpu, slot)?;
-                inspection.look(&slot).inspect_err(|what| found = Some(what.clone()))?;
+                inspection.look_at_made(&slot).inspect_err(|what| found = Some(what.clone()))?;
             }
             notified(notify)?;
             if notify.script() == PRE_RESUME {
@@ -404,38 +424,40 @@ impl Criu {
         });
         if held {
             // CRIU has let go of all of it, or it is to die.
-            vm.let_go(vcpu, slot).map_err(|e| Error::Cgroup { call, source: Box::new(e) })?;
+            vm.let_go(vcpu, slot).map_err(|e| CriuError::Cgroup { call, source: Box::new(e) })?;
         }
-        let mut result = conclude(call, response, || session.log_tail());
+        let mut result = conclude_call(call, response, || session.log_tail());
         if let Some(what) = found {
-            result = Err(Error::Foreign { call, what });
+            result = Err(CriuError::Foreign { call, what });
         } else if result.is_ok() && !looked {
             let what = format!("it did not ask before it let the task run ({PRE_RESUME})");
-            result = Err(Error::Protocol { call, what });
+            result = Err(CriuError::Protocol { call, what });
         }
-        session.finish();
+        session.finish_call();
         let pid = result?.restore.map(|restored| restored.pid).filter(|pid| *pid > 0).ok_or(
-            Error::Protocol { call, what: "an answer without the restored process".to_owned() },
+            CriuError::Protocol { call, what: "an answer without the restored process".to_owned() },
         )?;
-        Task::adopt(pid).map_err(|source| Error::Process { call, source: Box::new(source) })
+        ChildProcess::adopt_child(pid)
+            .map_err(|source| CriuError::Process { call, source: Box::new(source) })
     }
 }
 
-/// Holds what CRIU has made in a slot until CRIU has let go of all of it, if it is several processes: the first to run could end
-/// the last before that, and CRIU takes that for a failure. CRIU's own processes are not held; whether others are.
-fn hold_made(vm: &Vm, (vcpu, slot): (u32, Slot)) -> crate::cgroup::Result<bool> {
+/// Holds the processes that CRIU has restored in a slot until CRIU has let go of all of them, if there are several:
+/// the first to run could end the last before, which CRIU takes for a failure. Returns whether processes are held;
+/// CRIU's own aren't.
+fn hold_made(vm: &VmGroups, (vcpu, slot): (u32, TierSlot)) -> crate::cgroup::Result<bool> {
     // What is made is a PID namespace below CRIU's, which is the worker's.
-    let depth = Status::of_task("self").map_or(1, |own| own.numbers.len());
+    let depth = ThreadStatus::of_task("self").map_or(1, |own| own.numbers.len());
     let is_made = |pid: &i32| {
-        Status::of_task(&pid.to_string()).is_ok_and(|status| status.numbers.len() > depth)
+        ThreadStatus::of_task(&pid.to_string()).is_ok_and(|status| status.numbers.len() > depth)
     };
     let (made, apart): (Vec<i32>, Vec<i32>) =
         vm.slot_pids(vcpu, slot)?.into_iter().partition(is_made);
     if made.len() < 2 { Ok(false) } else { vm.hold_all_but(vcpu, slot, &apart) }
 }
 
-fn directory(path: &Path) -> Result<File> {
-    fs::File::open(path).map_err(|source| Error::Directory { path: path.to_owned(), source })
+fn open_directory(path: &Path) -> Result<File> {
+    fs::File::open(path).map_err(|source| CriuError::Directory { path: path.to_owned(), source })
 }
 
 /// Kills and reaps the children of this thread, each the init of a PID namespace, which goes
@@ -458,17 +480,17 @@ fn kill_children_of_this_thread(deadline: Duration) {
     }
 }
 
-/// Waits for the helpers CRIU had in its process group. They were killed with it, but are
-/// nobody's children any more, and CRIU does not answer for them.
-fn await_group(vm: &Vm, group: Option<Pid>, deadline: Duration) {
-    for pid in vm.pids().unwrap_or_default() {
+/// Waits for the helpers that CRIU had in its process group. They were killed with it, but have no parent any more
+/// that reaps them.
+fn await_group(vm: &VmGroups, group: Option<Pid>, deadline: Duration) {
+    for pid in vm.list_pids().unwrap_or_default() {
         if group.is_some()
             && getpgid(Some(Pid::from_raw(pid))).ok() == group
-            && let Ok(helper) = Task::adopt(pid)
+            && let Ok(helper) = ChildProcess::adopt_child(pid)
         {
             // Gone or late, there is nothing more to be done about it here.
-            let _ = helper.kill();
-            let _ = helper.wait(deadline);
+            let _ = helper.kill_all();
+            let _ = helper.wait_end(deadline);
         }
     }
 }
@@ -488,7 +510,7 @@ mod tests {
         ";
 
     /// What comes of a dump by a CRIU that does this.
-    fn dump(script: &str, before: Step) -> Error {
+    fn dump(script: &str, before: Step) -> CriuError {
         let dir = tempfile::tempdir().unwrap();
         let program = dir.path().join("criu");
         // Never open in this process, which could not execute it while another test forks.
@@ -499,8 +521,8 @@ mod tests {
         let (mut before, brief) = (Some(before), Duration::from_secs(2));
         let mut begin = |_| before.take().unwrap();
         let at = dir.path();
-        Criu::new(program)
-            .dump(i32::MAX, None, at, at, AfterDump::Continue, brief, &mut begin)
+        CriuProgram::new(program)
+            .dump_process(i32::MAX, None, at, at, AfterDump::Continue, brief, &mut begin)
             .unwrap_err()
     }
 
@@ -515,11 +537,11 @@ mod tests {
     #[test]
     fn a_criu_that_says_so_or_never_began_has_not() {
         let refused = dump(&format!("{BEGIN}printf '\\010\\001\\020\\000' >&3"), Ok(()));
-        assert!(matches!(refused, Error::Refused { .. }), "{refused:?}");
+        assert!(matches!(refused, CriuError::Refused { .. }), "{refused:?}");
         let silent = dump("dd bs=4096 count=1 <&3", Ok(()));
-        assert!(matches!(silent, Error::Silent { .. }), "{silent:?}");
+        assert!(matches!(silent, CriuError::Silent { .. }), "{silent:?}");
         let forbidden = dump(&format!("{BEGIN}exit 3"), Err("not now".into()));
-        assert!(matches!(forbidden, Error::Silent { .. }), "{forbidden:?}");
+        assert!(matches!(forbidden, CriuError::Silent { .. }), "{forbidden:?}");
         assert!([refused, silent, forbidden].iter().all(|error| !error.may_have_damaged()));
     }
 }

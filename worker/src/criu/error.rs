@@ -9,12 +9,12 @@ use std::{
 use crate::{cgroup, process};
 
 /// The result of a CRIU call.
-pub type Result<T, E = Error> = std::result::Result<T, E>;
+pub type Result<T, E = CriuError> = std::result::Result<T, E>;
 
 /// A CRIU call that failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum CriuError {
     /// The program could not be started.
     #[error("can't start {}; obtain a CRIU that works with scripts/get-criu", program.display())]
     Start {
@@ -51,7 +51,7 @@ pub enum Error {
         /// The end of its log.
         log: LogTail,
     },
-    /// CRIU had begun with the task when it failed without saying what became of it.
+    /// CRIU failed in the middle of a task without reporting the task's state.
     #[error("criu {call} failed in the middle of the task, which must not go on")]
     InTask {
         /// The request that broke off.
@@ -93,7 +93,7 @@ pub enum Error {
         /// What the kernel said.
         source: io::Error,
     },
-    /// What the caller does while the tasks stand still failed, and with it the call.
+    /// The caller's action while the tasks stand still failed, and with it the call.
     #[error("criu {call} was cancelled")]
     GivenUp {
         /// The request that was given up.
@@ -101,7 +101,7 @@ pub enum Error {
         /// The caller's own error.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// What was to be restored is no task of the cell: its images hold, or its processes would have had, more than a task has.
+    /// The images hold, or the restored processes would have, more than a task of the cell may have.
     #[error("the images given to criu {call} are not of a task of this worker: {what}")]
     Foreign {
         /// The request that would have brought it to life.
@@ -123,7 +123,7 @@ pub enum Error {
         /// The request that needed the control group.
         call: &'static str,
         /// The control group's error.
-        source: Box<cgroup::Error>,
+        source: Box<cgroup::CgroupError>,
     },
     /// The restored process could not be taken over.
     #[error("criu {call}: the process can't be taken over")]
@@ -131,21 +131,21 @@ pub enum Error {
         /// The request that made the process.
         call: &'static str,
         /// The process's error.
-        source: Box<process::Error>,
+        source: Box<process::ProcessError>,
     },
 }
 
-impl Error {
-    /// Whether CRIU met a process or thread that just ended, or a connection that was just being made: the next try finds
-    /// neither.
+impl CriuError {
+    /// Returns whether CRIU met a process or thread that just ended, or a connection that was just being made, so
+    /// that another try may succeed.
     #[must_use]
     pub fn may_pass(&self) -> bool {
         let Self::Refused { errno, reason, .. } = self else { return false };
         *errno == Some(libc::ESRCH) || reason.contains("In-flight connection")
     }
 
-    /// Whether CRIU may have left something of its own in the task, as it does in a dump that it does
-    /// not end itself: kill the task and restore an older checkpoint.
+    /// Returns whether CRIU may have left something of its own in the task, as in a dump that it doesn't end itself:
+    /// the task must be killed and restored from an older checkpoint.
     #[must_use]
     pub fn may_have_damaged(&self) -> bool {
         matches!(self, Self::InTask { .. })
@@ -155,7 +155,7 @@ impl Error {
 /// How CRIU begins to tell an error in its log.
 const ERROR: &str = "Error (";
 
-/// The last lines of a CRIU log and where all of it is. Empty where there is none.
+/// The last lines of a CRIU log, and its path; empty if there is no log.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LogTail {
     /// The path of the log.
@@ -164,11 +164,11 @@ pub struct LogTail {
     pub lines: Vec<String>,
 }
 
-/// CRIU says so in every call where it may not raise a limit that it does not need.
+/// Message in CRIU's log of every call in which it may not raise a limit that it doesn't need.
 const NOISE: &str = "RLIMIT_NOFILE";
 
 /// What CRIU says is wrong, without what it says always.
-pub(crate) fn told(message: &str) -> Option<&str> {
+pub(crate) fn criu_message(message: &str) -> Option<&str> {
     Some(message.trim()).filter(|message| !message.is_empty() && !message.contains(NOISE))
 }
 
@@ -193,7 +193,7 @@ impl LogTail {
             let skip = lines.len().saturating_sub(Self::LINES);
             lines.into_iter().skip(skip).map(str::to_owned).collect()
         };
-        let is_error = |line: &&str| line.contains(ERROR) && told(line).is_some();
+        let is_error = |line: &&str| line.contains(ERROR) && criu_message(line).is_some();
         let mut lines = tail(text.lines().filter(is_error).collect());
         if lines.is_empty() {
             lines = tail(text.lines().collect());

@@ -16,42 +16,44 @@ use nix::{
     unistd::Pid,
 };
 
-use super::{Error, Result, status::Status};
-use crate::jail::{CELL, Cell};
+use super::{CriuError, Result, status::ThreadStatus};
+use crate::jail::{CELL, JailCell};
 
 /// The namespaces that a task shares with the CRIU that restores it.
 const SHARED: [&str; 6] = ["mnt", "net", "ipc", "uts", "user", "cgroup"];
-/// Links of descriptors and mappings to what has no path: pipes, sockets, eventfds and the like.
+/// Links of descriptors and mappings to objects without a path: pipes, sockets, eventfds and the like.
 const PATHLESS: [&str; 3] = ["pipe:[", "socket:[", "anon_inode:"];
 /// Memory that is shared without a file, as `/proc` has it.
 const MEMORY: [&str; 4] = ["/memfd:", "/dev/zero", "/SYSV", "/anon_hugepage"];
 /// A filter of system calls is in force (linux/seccomp.h).
 const FILTERED: u32 = 2;
 
-/// A file by what the kernel knows it by: the device and the number on it.
+/// Identity of a file in the kernel: its device and its number there.
 type FileId = (u64, u64);
 
-/// What a restored task must be: what CRIU's own process was before it read any image, but for what the
-/// cell takes from tasks.
+/// Inspection of restored processes, which must be as CRIU's own process was before it read any image, without the
+/// rights that the cell takes from tasks.
 #[derive(Debug)]
-pub(super) struct Inspection {
+pub(super) struct TaskInspection {
     criu: i32,
     user: Option<u32>,
     namespaces: [Option<FileId>; SHARED.len()],
     pid_namespace: Option<FileId>,
-    /// The tasks' root, where they have one of their own.
+    /// The tasks' root, if they have their own.
     root: Option<FileId>,
     is_filtered: bool,
-    of_criu: Status,
+    of_criu: ThreadStatus,
 }
 
-impl Inspection {
-    /// Begins to inspect what a CRIU, which has read nothing yet, restores into this cell for tasks of this user.
+impl TaskInspection {
+    /// Begins to inspect the processes that a CRIU, which has read no image yet, restores into this cell for tasks of
+    /// this user.
     ///
     /// # Errors
-    /// [`Error::Inspect`] where CRIU's process can't be looked at.
-    pub(super) fn begin(criu: i32, cell: &Cell, user: Option<u32>) -> Result<Self> {
-        let failed = |source| Error::Inspect { call: "restore", source };
+    ///
+    /// [`CriuError::Inspect`] if CRIU's process can't be read.
+    pub(super) fn begin_inspection(criu: i32, cell: &JailCell, user: Option<u32>) -> Result<Self> {
+        let failed = |source| CriuError::Inspect { call: "restore", source };
         let root = match cell.has_root() {
             true => Some(file_id(&format!("/proc/{criu}/root{CELL}")).map_err(failed)?),
             false => None,
@@ -59,21 +61,23 @@ impl Inspection {
         Ok(Self {
             criu,
             user,
-            namespaces: SHARED.map(|name| namespace(criu, name)),
-            pid_namespace: namespace(criu, "pid"),
+            namespaces: SHARED.map(|name| namespace_of(criu, name)),
+            pid_namespace: namespace_of(criu, "pid"),
             root,
             is_filtered: cell.has_filter(),
-            of_criu: Status::of_task(&criu.to_string()).map_err(failed)?,
+            of_criu: ThreadStatus::of_task(&criu.to_string()).map_err(failed)?,
         })
     }
 
-    /// Looks at all that CRIU has made: the children of this thread but for CRIU itself, and theirs, and whatever else
-    /// of `slot`, the slot's processes, is in their PID namespace. If one has more than a task has, all are killed.
+    /// Inspects all processes that CRIU has restored: children of this thread other than CRIU itself, their
+    /// descendants, and all others of `slot` in their PID namespace. If one has more rights than a task may have, all
+    /// are killed.
     ///
     /// # Errors
-    /// What was found, in words.
-    pub(super) fn look(&self, slot: &BTreeSet<i32>) -> std::result::Result<(), String> {
-        let made = self.made();
+    ///
+    /// In words, what was found.
+    pub(super) fn look_at_made(&self, slot: &BTreeSet<i32>) -> std::result::Result<(), String> {
+        let made = self.made_processes();
         let looked = self.look_at_all(&made, slot);
         if looked.is_err() {
             // The first of them is their PID namespace's: with it goes all that is in there.
@@ -85,15 +89,17 @@ impl Inspection {
         looked
     }
 
-    /// The processes that CRIU has made, each after the one that it is a child of.
-    fn made(&self) -> Vec<i32> {
-        let mut made: Vec<_> =
-            children("thread-self/children").into_iter().filter(|pid| *pid != self.criu).collect();
+    /// Returns the processes that CRIU has restored, each after its parent.
+    fn made_processes(&self) -> Vec<i32> {
+        let mut made: Vec<_> = read_children("thread-self/children")
+            .into_iter()
+            .filter(|pid| *pid != self.criu)
+            .collect();
         let mut next = 0;
         while let Some(pid) = made.get(next).copied() {
             next += 1;
-            for thread in threads(pid) {
-                made.extend(children(&format!("{pid}/task/{thread}/children")));
+            for thread in thread_ids(pid) {
+                made.extend(read_children(&format!("{pid}/task/{thread}/children")));
             }
         }
         made
@@ -101,16 +107,16 @@ impl Inspection {
 
     fn look_at_all(&self, made: &[i32], slot: &BTreeSet<i32>) -> std::result::Result<(), String> {
         let first = *made.first().ok_or("there is no process")?;
-        let own = namespace(first, "pid");
+        let own = namespace_of(first, "pid");
         if own.is_none() || own == self.pid_namespace {
             return Err(format!("process {first} is in no PID namespace of its own"));
         }
-        let mounts = mounts(self.criu);
+        let mounts = mount_ids(self.criu);
         for &pid in made {
             self.look_at(pid, own, &mounts).map_err(|what| format!("process {pid} {what}"))?;
         }
         // What else is in the slot is in PID namespaces of its own: CRIU's helpers, and ranks of other jobs on this vCPU.
-        let is_loose = |pid: &i32| !made.contains(pid) && namespace(*pid, "pid") == own;
+        let is_loose = |pid: &i32| !made.contains(pid) && namespace_of(*pid, "pid") == own;
         match slot.iter().find(|pid| is_loose(pid)) {
             Some(other) => {
                 Err(format!("process {other} is in its PID namespace but not in its process tree"))
@@ -126,8 +132,8 @@ impl Inspection {
         mounts: &BTreeSet<u64>,
     ) -> std::result::Result<(), String> {
         let mut lives = false;
-        for thread in threads(pid) {
-            let status = Status::of_task(&format!("{pid}/task/{thread}"));
+        for thread in thread_ids(pid) {
+            let status = ThreadStatus::of_task(&format!("{pid}/task/{thread}"));
             let status = status.map_err(|e| e.to_string())?;
             if !status.is_dead() {
                 lives = true;
@@ -138,11 +144,11 @@ impl Inspection {
             return Ok(());
         }
         for (name, shared) in SHARED.iter().zip(self.namespaces) {
-            if namespace(pid, name) != shared {
+            if namespace_of(pid, name) != shared {
                 return Err(format!("is in another {name} namespace than the cell's"));
             }
         }
-        if namespace(pid, "pid") != own {
+        if namespace_of(pid, "pid") != own {
             return Err("is in a PID namespace of its own".to_owned());
         }
         let Some(root) = self.root else { return Ok(()) };
@@ -152,7 +158,7 @@ impl Inspection {
         look_at_files(pid, mounts)
     }
 
-    fn look_at_thread(&self, thread: &Status) -> std::result::Result<(), String> {
+    fn look_at_thread(&self, thread: &ThreadStatus) -> std::result::Result<(), String> {
         if thread.numbers.len() != self.of_criu.numbers.len() + 1 {
             return Err("is not one PID namespace below the worker's".to_owned());
         }
@@ -168,7 +174,7 @@ impl Inspection {
         Ok(())
     }
 
-    fn look_at_user(&self, thread: &Status, user: u32) -> std::result::Result<(), String> {
+    fn look_at_user(&self, thread: &ThreadStatus, user: u32) -> std::result::Result<(), String> {
         if let Some(other) = thread.users.iter().find(|other| **other != user) {
             return Err(format!("is user {other} instead of {user}"));
         }
@@ -189,8 +195,8 @@ impl Inspection {
     }
 }
 
-/// Looks at the directory, the program, the open files and the mapped files of a process: all of them are below the tasks' root, in
-/// one of these mounts, or have no path.
+/// Checks the directory, the program, the open files and the mapped files of a process: all must be below the tasks'
+/// root, in one of these mounts, or have no path.
 fn look_at_files(pid: i32, mounts: &BTreeSet<u64>) -> std::result::Result<(), String> {
     let unread = |error: std::io::Error| format!("has files that can't be looked at: {error}");
     for link in ["cwd", "exe"] {
@@ -233,23 +239,23 @@ fn file_id(path: &str) -> std::io::Result<FileId> {
     fs::metadata(path).map(|found| (found.dev(), found.ino()))
 }
 
-/// A namespace of a process; `None` where the kernel has none of this kind, or there is no such process.
-fn namespace(pid: i32, name: &str) -> Option<FileId> {
+/// Returns a namespace of a process; `None` if the kernel has none of this kind, or there is no such process.
+fn namespace_of(pid: i32, name: &str) -> Option<FileId> {
     file_id(&format!("/proc/{pid}/ns/{name}")).ok()
 }
 
-fn children(path: &str) -> Vec<i32> {
+fn read_children(path: &str) -> Vec<i32> {
     let text = fs::read_to_string(PathBuf::from("/proc").join(path)).unwrap_or_default();
     text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
 }
 
-fn threads(pid: i32) -> Vec<i32> {
+fn thread_ids(pid: i32) -> Vec<i32> {
     let entries = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
 /// The numbers of the mounts that a process sees.
-fn mounts(pid: i32) -> BTreeSet<u64> {
+fn mount_ids(pid: i32) -> BTreeSet<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/mountinfo")).unwrap_or_default();
     text.lines().filter_map(|line| line.split(' ').next()?.parse().ok()).collect()
 }

@@ -17,7 +17,7 @@ use nix::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::status::Status;
+use super::status::ThreadStatus;
 use crate::process::pidfd;
 
 /// The most threads, and the most timers, of a task that are noted, or put back.
@@ -25,11 +25,11 @@ const MOST: usize = 4096;
 /// The link of a descriptor of timerfd_create(2) in `/proc`.
 const TIMER: &str = "anon_inode:[timerfd]";
 
-/// What of a task is put back when CRIU has restored it. Numbers of processes and threads are those of the task's own PID
-/// namespace.
+/// State of a task that CRIU loses and that is set again after a restore. Processes and threads have the numbers of
+/// the task's own PID namespace.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Keepsakes {
+pub struct TaskKeepsakes {
     /// The threads that have bound themselves to some cores.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bound: Vec<BoundThread>,
@@ -62,9 +62,9 @@ pub struct ExpiredTimer {
     pub period_ns: u64,
 }
 
-impl Keepsakes {
-    /// Notes what CRIU loses of the task whose first process is `first` and which is among these processes, while all of it stands
-    /// still. What can't be read of one that has just ended is not noted.
+impl TaskKeepsakes {
+    /// Records what CRIU loses of the task whose first process is `first` and which is among these processes, while
+    /// it stands still. What can't be read of a process that has just ended is left out.
     #[must_use]
     pub fn of_task(first: i32, processes: &BTreeSet<i32>) -> Self {
         let common = sched_getaffinity(Pid::from_raw(first)).ok();
@@ -72,7 +72,7 @@ impl Keepsakes {
         let (mut bound, mut timers) = (Vec::new(), Vec::new());
         let own = |pid: &&i32| namespace.is_some() && pid_namespace(**pid) == namespace;
         for &pid in processes.iter().filter(own) {
-            for thread in threads(pid) {
+            for thread in thread_ids(pid) {
                 // The first process binds itself to nothing: what it has it was given.
                 let cores = sched_getaffinity(Pid::from_raw(thread)).ok();
                 if let Some(cores) = cores.filter(|cores| Some(*cores) != common)
@@ -89,34 +89,35 @@ impl Keepsakes {
         Self { bound, timers }
     }
 
-    /// Whether CRIU loses nothing of the task.
+    /// Returns whether CRIU loses nothing of the task.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.bound.is_empty() && self.timers.is_empty()
     }
 
-    /// Puts it back for a restored task that is among these processes and has not run yet; what could not be, in words.
+    /// Sets the state again for a restored task that is among these processes and hasn't run yet; returns in words
+    /// what failed.
     #[must_use]
     pub fn put_back(&self, processes: &BTreeSet<i32>) -> Vec<String> {
         if self.is_empty() {
             return Vec::new();
         }
         // CRIU's own processes are not a PID namespace below the worker's.
-        let depth = Status::of_task("self").map_or(1, |own| own.numbers.len());
-        let known = processes.iter().flat_map(|pid| threads(*pid)).filter_map(|thread| {
-            let numbers = Status::of_task(&thread.to_string()).ok()?.numbers;
+        let depth = ThreadStatus::of_task("self").map_or(1, |own| own.numbers.len());
+        let known = processes.iter().flat_map(|pid| thread_ids(*pid)).filter_map(|thread| {
+            let numbers = ThreadStatus::of_task(&thread.to_string()).ok()?.numbers;
             numbers.get(depth).map(|own| (*own, thread))
         });
         let known: BTreeMap<u32, i32> = known.collect();
         let here = |number: u32| known.get(&number).copied();
         let mut lost = Vec::new();
         for BoundThread { thread, cores } in self.bound.iter().take(MOST) {
-            if let Err(why) = here(*thread).map_or(Ok(()), |thread| bind(thread, cores)) {
+            if let Err(why) = here(*thread).map_or(Ok(()), |thread| bind_thread(thread, cores)) {
                 lost.push(format!("thread {thread} runs on any core and not on {cores:?}: {why}"));
             }
         }
         for timer in self.timers.iter().take(MOST) {
-            if let Err(why) = here(timer.process).map_or(Ok(()), |pid| timer.arm(pid)) {
+            if let Err(why) = here(timer.process).map_or(Ok(()), |pid| timer.arm_timer(pid)) {
                 let ExpiredTimer { process, fd, period_ns, .. } = timer;
                 lost.push(format!(
                     "the timer {fd} of process {process}, of {period_ns} ns, runs out no more: {why}"
@@ -128,7 +129,7 @@ impl Keepsakes {
 }
 
 impl ExpiredTimer {
-    /// Reads what `/proc/PID/fdinfo` says of a timer; `None` of one that has not run out or is not periodic.
+    /// Reads a timer from `/proc/PID/fdinfo`; `None` if it hasn't expired or isn't periodic.
     fn parse(process: u32, fd: i32, info: &str) -> Option<Self> {
         let of = |key: &str| info.lines().find_map(|line| line.strip_prefix(key));
         let time = |key: &str| -> Option<u64> {
@@ -143,7 +144,7 @@ impl ExpiredTimer {
 
     /// Has the timer of process `pid` run again, from now on, and be as often run out as it was.
     #[expect(unsafe_code, reason = "nix has no timers that are not its own, and not this ioctl")]
-    fn arm(self, pid: i32) -> io::Result<()> {
+    fn arm_timer(self, pid: i32) -> io::Result<()> {
         /// TFD_IOC_SET_TICKS (linux/timerfd.h), of kernels with checkpoint and restore.
         const SET_TICKS: libc::Ioctl = 0x4008_5400;
         let timer = pidfd::file_of(pidfd::open(pid)?.as_fd(), self.fd)?;
@@ -179,7 +180,7 @@ impl ExpiredTimer {
     }
 }
 
-fn bind(thread: i32, cores: &[u16]) -> nix::Result<()> {
+fn bind_thread(thread: i32, cores: &[u16]) -> nix::Result<()> {
     let mut set = CpuSet::new();
     // Cores beyond what a set can hold are none of this host's.
     let _ = cores.iter().filter(|core| set.set(usize::from(**core)).is_err()).count();
@@ -193,14 +194,14 @@ fn numbers_of(cores: &CpuSet) -> Vec<u16> {
 
 /// The number that a thread has in its innermost PID namespace.
 fn own_number(thread: i32) -> Option<u32> {
-    Status::of_task(&thread.to_string()).ok()?.numbers.last().copied()
+    ThreadStatus::of_task(&thread.to_string()).ok()?.numbers.last().copied()
 }
 
 fn pid_namespace(thread: i32) -> Option<PathBuf> {
     fs::read_link(format!("/proc/{thread}/ns/pid")).ok()
 }
 
-fn threads(pid: i32) -> Vec<i32> {
+fn thread_ids(pid: i32) -> Vec<i32> {
     let entries = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
@@ -243,15 +244,15 @@ mod tests {
 
     #[test]
     fn what_is_empty_says_nothing_and_reads_back() {
-        let none = Keepsakes::default();
+        let none = TaskKeepsakes::default();
         assert_eq!(serde_json::to_string(&none).unwrap(), "{}");
         assert_eq!(none.put_back(&BTreeSet::from([1])), Vec::<String>::new());
-        let some = Keepsakes {
+        let some = TaskKeepsakes {
             bound: vec![BoundThread { thread: 2, cores: vec![0, 3] }],
             timers: ExpiredTimer::parse(7, 4, EXPIRED).into_iter().collect(),
         };
         let json = serde_json::to_string(&some).unwrap();
-        assert_eq!(serde_json::from_str::<Keepsakes>(&json).unwrap(), some);
+        assert_eq!(serde_json::from_str::<TaskKeepsakes>(&json).unwrap(), some);
     }
 
     #[test]
@@ -259,9 +260,9 @@ mod tests {
         let mine = sched_getaffinity(Pid::from_raw(0)).unwrap();
         let numbers = numbers_of(&mine);
         assert!(!numbers.is_empty());
-        bind(0, &numbers).unwrap();
+        bind_thread(0, &numbers).unwrap();
         assert_eq!(sched_getaffinity(Pid::from_raw(0)).unwrap(), mine);
         // None of these is here.
-        bind(0, &[u16::MAX]).unwrap_err();
+        bind_thread(0, &[u16::MAX]).unwrap_err();
     }
 }

@@ -6,7 +6,7 @@
 //! Each call starts one `criu swrk` on a socket pair, so nothing is shared between calls.
 //! Every call has a deadline, at which CRIU and what it made is killed and reaped.
 //!
-//! Callers of [`Criu::dump`] lift the VM's CPU quota first
+//! Callers of [`CriuProgram::dump_process`] lift the VM's CPU quota first
 //! ([`Vm::lift_quota`](crate::cgroup::Vm::lift_quota)): CRIU runs code inside the task, and a
 //! throttled task makes it wait. They must not freeze the VM: CRIU stops the tasks itself.
 
@@ -33,9 +33,9 @@ mod scratch;
 mod session;
 mod status;
 
-pub use client::{AfterDump, Criu, DumpMoment, RestoreMoment};
-pub use error::{Error, Result};
-pub use keepsakes::{BoundThread, ExpiredTimer, Keepsakes};
+pub use client::{AfterDump, CriuProgram, DumpMoment, RestoreMoment};
+pub use error::{CriuError, Result};
+pub use keepsakes::{BoundThread, ExpiredTimer, TaskKeepsakes};
 pub use place::find_criu;
-pub use probe::{Probe, Version};
+pub use probe::{CriuProbe, CriuRelease};
 pub use session::Step;

@@ -9,16 +9,16 @@ const SYSTEM: &str = "/usr/local/lib/dormouse";
 /// Debian keeps CRIU out of an ordinary user's `PATH`.
 const ADMINISTRATOR: [&str; 2] = ["/usr/sbin/criu", "/usr/local/sbin/criu"];
 
-/// The CRIU that this process uses: `named` by an option, or the first that is there of `$DORMOUSE_CRIU`,
+/// Finds the CRIU that this process uses: the one `named` by an option, or the first that exists of `$DORMOUSE_CRIU`,
 /// `$DORMOUSE_HOME/criu/criu`, beside this program, `/usr/local/lib/dormouse/criu/criu`, `.dormouse/criu/criu` in a
-/// folder above this program or the current one, the `PATH`, `/usr/sbin`. What the option or `$DORMOUSE_CRIU` names
-/// is taken even where it is not there, so that what is said of it is said of this path.
+/// folder above this program or the current one, the `PATH`, `/usr/sbin`. The path of the option or of
+/// `$DORMOUSE_CRIU` is used even if nothing is there, so that errors are about this path.
 #[must_use]
 pub fn find_criu(named: Option<&Path>) -> Option<PathBuf> {
     SearchPlaces::of_process(named).first(Path::is_file)
 }
 
-/// What decides where CRIU is looked for.
+/// What the search for CRIU depends on.
 #[derive(Clone, Debug, Default)]
 struct SearchPlaces {
     /// The path that an option gives.
@@ -48,13 +48,13 @@ impl SearchPlaces {
         }
     }
 
-    /// The first place that has one.
+    /// Returns the first place that has one.
     fn first(self, is_there: impl Fn(&Path) -> bool) -> Option<PathBuf> {
         let by_name = self.named.clone().or_else(|| self.variable.clone().map(PathBuf::from));
         by_name.or_else(|| self.places().into_iter().find(|place| is_there(place)))
     }
 
-    /// The places beside what is named, in their order.
+    /// Returns the places beside the named ones, in order.
     fn places(&self) -> Vec<PathBuf> {
         let inside = |folder: PathBuf| folder.join("criu").join("criu");
         let mut all: Vec<PathBuf> = self.home.iter().map(|home| inside(home.into())).collect();

@@ -2,11 +2,11 @@
 
 use std::{fmt, path::PathBuf, time::Duration};
 
-use super::{Error, Result};
+use super::{CriuError, Result};
 
 /// A CRIU version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Version {
+pub struct CriuRelease {
     /// The first number of the version.
     pub major: u32,
     /// The second number of the version.
@@ -15,42 +15,42 @@ pub struct Version {
     pub sublevel: u32,
 }
 
-impl fmt::Display for Version {
+impl fmt::Display for CriuRelease {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}.{}", self.major, self.minor, self.sublevel)
     }
 }
 
-/// The finding of [`Criu::probe`](super::Criu::probe).
+/// The finding of [`Criu::probe_host`](super::Criu::probe_host).
 #[derive(Debug)]
-pub struct Probe {
+pub struct CriuProbe {
     /// The program probed.
     pub program: PathBuf,
     /// The program's version; `None` where it could not be started.
-    pub version: Option<Version>,
-    /// What `criu check` says, or why the program does not even start.
+    pub version: Option<CriuRelease>,
+    /// Result of `criu check`, or why the program doesn't even start.
     pub check: Result<()>,
-    /// Whether dumps relative to an earlier one are possible (`CONFIG_MEM_SOFT_DIRTY`).
+    /// True if dumps relative to an earlier one are possible (`CONFIG_MEM_SOFT_DIRTY`).
     pub mem_track: bool,
-    /// Whether pages can be restored on demand.
+    /// True if pages can be restored on demand.
     pub lazy_pages: bool,
-    /// Whether CRIU can hold on to processes by pidfds.
+    /// True if CRIU can identify processes by pidfds.
     pub pidfd_store: bool,
 }
 
-impl Probe {
-    /// Whether checkpoints can be taken.
+impl CriuProbe {
+    /// Returns whether checkpoints can be taken.
     #[must_use]
     pub fn usable(&self) -> bool {
         self.check.is_ok()
     }
 }
 
-/// The answer to a question about the host, which is asked again where CRIU is late.
+/// Asks CRIU a question about the host, again if it is late.
 pub(super) fn unless_late<T>(deadline: Duration, ask: impl Fn(Duration) -> Result<T>) -> Result<T> {
     for deadline in [deadline, 2 * deadline] {
         match ask(deadline) {
-            Err(Error::Late { .. }) => {}
+            Err(CriuError::Late { .. }) => {}
             answer => return answer,
         }
     }
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn a_late_criu_is_asked_again_and_one_that_fails_is_not() {
-        let late = |after| Err(Error::Late { call: "check", after, log: LogTail::default() });
+        let late = |after| Err(CriuError::Late { call: "check", after, log: LogTail::default() });
         let asked = |answer: &dyn Fn(usize, Duration) -> Result<()>| {
             let deadlines = RefCell::new(Vec::new());
             let got = unless_late(Duration::from_secs(1), |deadline| {
@@ -77,11 +77,17 @@ mod tests {
             (got, deadlines.into_inner())
         };
         let (got, deadlines) = asked(&|_, deadline| late(deadline));
-        assert!(matches!(got, Err(Error::Late { .. })) && deadlines == [1, 2, 4], "{deadlines:?}");
+        assert!(
+            matches!(got, Err(CriuError::Late { .. })) && deadlines == [1, 2, 4],
+            "{deadlines:?}"
+        );
         let (got, deadlines) = asked(&|times, after| if times == 2 { Ok(()) } else { late(after) });
         assert!(got.is_ok() && deadlines == [1, 2], "{got:?} {deadlines:?}");
-        let refuses = || Err(Error::Protocol { call: "check", what: "nonsense".to_owned() });
+        let refuses = || Err(CriuError::Protocol { call: "check", what: "nonsense".to_owned() });
         let (got, deadlines) = asked(&|_, _| refuses());
-        assert!(matches!(got, Err(Error::Protocol { .. })) && deadlines == [1], "{deadlines:?}");
+        assert!(
+            matches!(got, Err(CriuError::Protocol { .. })) && deadlines == [1],
+            "{deadlines:?}"
+        );
     }
 }

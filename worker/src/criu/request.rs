@@ -6,11 +6,11 @@ use super::rpc::{CriuCgMode, CriuFeatures, CriuNetworkLockMethod, CriuOpts, Criu
 
 /// Enough for CRIU to tell errors and warnings; more would slow it down.
 pub(super) const LOG_LEVEL: i32 = 2;
-/// The largest file without a name that is dumped, in bytes: CRIU's own limit is one million.
+/// Largest file without a name that is dumped, in bytes; CRIU's own limit is one million.
 const LARGEST_GHOST: u32 = 1 << 30;
 
 /// A request of this kind without options.
-pub(super) fn request(kind: CriuReqType) -> CriuReq {
+pub(super) fn make_request(kind: CriuReqType) -> CriuReq {
     CriuReq { r#type: kind.into(), ..CriuReq::default() }
 }
 
@@ -20,7 +20,12 @@ pub(super) fn asked_features() -> CriuFeatures {
 }
 
 /// The options that dumps and restores share.
-pub(super) fn options(images: &File, work: &File, log: &str, deadline: Duration) -> CriuOpts {
+pub(super) fn shared_options(
+    images: &File,
+    work: &File,
+    log: &str,
+    deadline: Duration,
+) -> CriuOpts {
     CriuOpts {
         images_dir_fd: images.as_raw_fd(),
         work_dir_fd: Some(work.as_raw_fd()),
@@ -59,11 +64,11 @@ mod tests {
             let bytes = request.encode_to_vec();
             bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>()
         };
-        assert_eq!(hex(&request(CriuReqType::Version)), "080a");
+        assert_eq!(hex(&make_request(CriuReqType::Version)), "080a");
         let features =
-            CriuReq { features: Some(asked_features()), ..request(CriuReqType::FeatureCheck) };
+            CriuReq { features: Some(asked_features()), ..make_request(CriuReqType::FeatureCheck) };
         assert_eq!(hex(&features), "08092a06080110011801");
-        let refusal = CriuReq { notify_success: Some(false), ..request(CriuReqType::Notify) };
+        let refusal = CriuReq { notify_success: Some(false), ..make_request(CriuReqType::Notify) };
         assert_eq!(hex(&refusal), "08061800");
         let folder = File::open("/").unwrap();
         let opts = CriuOpts {
@@ -71,10 +76,10 @@ mod tests {
             leave_running: Some(true),
             images_dir_fd: 7,
             work_dir_fd: Some(8),
-            ..options(&folder, &folder, "dump.log", Duration::from_secs(30))
+            ..shared_options(&folder, &folder, "dump.log", Duration::from_secs(30))
         };
         assert_eq!(
-            hex(&CriuReq { opts: Some(opts), ..request(CriuReqType::Dump) }),
+            hex(&CriuReq { opts: Some(opts), ..make_request(CriuReqType::Dump) }),
             "08011232080710ac021801280140014802520864756d702e6c6f676001880108900101c0010190020098028080\
              808004e8021e800403"
         );

@@ -10,23 +10,23 @@ use nix::fcntl::{Flock, FlockArg};
 /// What the names of such directories begin with.
 const PREFIX: &str = "dormouse-criu-check-";
 
-/// A directory for the log of a check, removed with its value. Its lock is held as long: whoever makes the next one
-/// removes those that nobody holds any more, as a killed process leaves them.
+/// A directory for the log of a check, removed when dropped. Its lock is held meanwhile: whoever creates the next one
+/// removes those without a lock, which a killed process has left.
 #[derive(Debug)]
-pub(super) struct Scratch {
+pub(super) struct ScratchDirectory {
     path: PathBuf,
     directory: Flock<File>,
 }
 
-impl Scratch {
-    /// A directory of its own within `parent`.
+impl ScratchDirectory {
+    /// Creates a directory within `parent`.
     ///
     /// # Errors
     ///
-    /// The path and why nothing can be made there.
-    pub(super) fn create(parent: &Path) -> Result<Self, (PathBuf, Error)> {
+    /// The path, and why nothing can be created there.
+    pub(super) fn create_in(parent: &Path) -> Result<Self, (PathBuf, Error)> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
-        sweep(parent);
+        sweep_unheld(parent);
         loop {
             let number = COUNT.fetch_add(1, Ordering::Relaxed);
             let path = parent.join(format!("{PREFIX}{}-{number}", std::process::id()));
@@ -61,15 +61,15 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchDirectory {
     fn drop(&mut self) {
         // A leftover in the folder for temporary files is no reason to fail a check.
         let _ = fs::remove_dir_all(&self.path);
     }
 }
 
-/// Removes the directories that nobody holds; one that can't be removed is another user's.
-fn sweep(parent: &Path) {
+/// Removes the directories without a lock; one that can't be removed is another user's.
+fn sweep_unheld(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let is_scratch = entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes());
         if !is_scratch || !entry.file_type().is_ok_and(|it| it.is_dir()) {
@@ -96,9 +96,9 @@ mod tests {
         let other = parent.path().join("of-somebody-else");
         fs::create_dir(&other).unwrap();
 
-        let first = Scratch::create(parent.path()).unwrap();
+        let first = ScratchDirectory::create_in(parent.path()).unwrap();
         assert!(!left.exists());
-        let second = Scratch::create(parent.path()).unwrap();
+        let second = ScratchDirectory::create_in(parent.path()).unwrap();
         assert!(first.path().is_dir() && second.path().is_dir() && other.is_dir());
         assert_ne!(first.path(), second.path());
 
@@ -106,7 +106,7 @@ mod tests {
         drop((first, second));
         assert!(!was_first.exists() && !was_second.exists() && other.is_dir());
         let nowhere = parent.path().join("nowhere");
-        let (at, _) = Scratch::create(&nowhere).unwrap_err();
+        let (at, _) = ScratchDirectory::create_in(&nowhere).unwrap_err();
         assert!(at.starts_with(&nowhere));
     }
 }

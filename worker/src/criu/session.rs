@@ -18,48 +18,50 @@ use nix::{
 use prost::Message as _;
 
 use super::{
-    Error, Result,
-    error::{LogTail, told},
-    request::request,
+    CriuError, Result,
+    error::{LogTail, criu_message},
+    request::make_request,
     rpc::{CriuNotify, CriuReq, CriuReqType, CriuResp},
 };
-use crate::process::{Ended, Entry, Inmate, Task, cpu_ns, helper, reap_later};
+use crate::process::{
+    ChildProcess, HelpedTask, ProcessEnd, ProcessGroups, cpu_ns, helper, reap_later,
+};
 
-/// CRIU's answers are small; its own limit for a request is far below this too.
+/// Largest message: CRIU's answers are small, and its own limit for a request is far below this too.
 const MESSAGE_LIMIT: usize = 64 * 1024;
 /// How long CRIU may take to exit after its last answer.
 const EXIT_GRACE: Duration = Duration::from_secs(2);
 
-/// What the caller does between two of CRIU's steps: done, or why CRIU must give up.
+/// Result of the caller's action between two of CRIU's steps; an error makes CRIU give up.
 pub type Step = std::result::Result<(), BoxError>;
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-pub(crate) struct Session {
+pub(crate) struct CriuSession {
     call: &'static str,
-    criu: Option<Task>,
+    criu: Option<ChildProcess>,
     socket: OwnedFd,
     started: Instant,
     deadline: Duration,
     log: PathBuf,
 }
 
-impl Session {
+impl CriuSession {
     /// Starts CRIU, in the groups of `entry` if there is one, in the cell of `inmate`. `log` is where it will have been told to
     /// write its log.
-    pub(crate) fn start(
+    pub(crate) fn start_criu(
         program: &Path,
         call: &'static str,
-        entry: Option<&Entry>,
-        inmate: Option<Inmate<'_>>,
+        entry: Option<&ProcessGroups>,
+        inmate: Option<HelpedTask<'_>>,
         log: PathBuf,
         deadline: Duration,
     ) -> Result<Self> {
-        let fail = |source: io::Error| Error::Start { program: program.to_owned(), source };
+        let fail = |source: io::Error| CriuError::Start { program: program.to_owned(), source };
         let (ours, theirs) =
             socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)
                 .map_err(|e| fail(e.into()))?;
         let socket = helper::SOCKET.to_string();
-        let inside = inmate.as_ref().and_then(|inmate| inmate.cell.criu());
+        let inside = inmate.as_ref().and_then(|inmate| inmate.cell.criu_inside());
         let lends = inmate.as_ref().is_some_and(|it| it.user.is_some() && it.cell.lends_user());
         let shell = lends.then(|| shell_of(program)).flatten();
         let path = inside.unwrap_or(program);
@@ -70,10 +72,10 @@ impl Session {
             None => (path, vec!["swrk", &socket]),
         };
         let started = Instant::now();
-        let criu = helper::start(program, &args, theirs.as_fd(), entry, inmate, deadline);
+        let criu = helper::start_helper(program, &args, theirs.as_fd(), entry, inmate, deadline);
         let criu = criu.map_err(|source| match source.kind() {
             io::ErrorKind::TimedOut => {
-                Error::Late { call, after: started.elapsed(), log: LogTail::default() }
+                CriuError::Late { call, after: started.elapsed(), log: LogTail::default() }
             }
             _ => fail(source),
         })?;
@@ -81,36 +83,36 @@ impl Session {
     }
 
     /// CRIU's process group, which it leads.
-    pub(crate) fn group(&self) -> Option<Pid> {
+    pub(crate) fn process_group(&self) -> Option<Pid> {
         self.criu.as_ref().map(|criu| Pid::from_raw(criu.pid()))
     }
 
-    pub(crate) fn send(&self, request: &CriuReq) -> Result<()> {
+    pub(crate) fn send_request(&self, request: &CriuReq) -> Result<()> {
         let bytes = request.encode_to_vec();
         // A vanished CRIU is an error to report and not a signal.
         match send(self.socket.as_raw_fd(), &bytes, MsgFlags::MSG_NOSIGNAL) {
             Ok(_) => Ok(()),
             // It ended: receive() tells how.
             Err(nix::Error::EPIPE | nix::Error::ECONNRESET) => Ok(()),
-            Err(e) => Err(Error::Socket { call: self.call, source: e.into() }),
+            Err(e) => Err(CriuError::Socket { call: self.call, source: e.into() }),
         }
     }
 
     /// The next message, or an error at the deadline or when CRIU has ended.
-    pub(crate) fn receive(&mut self) -> Result<CriuResp> {
+    pub(crate) fn receive_response(&mut self) -> Result<CriuResp> {
         self.receive_unless(&|| false)
     }
 
-    /// The same, where the deadline is put off for as long as CRIU is `frozen`.
+    /// Receives the next message, where the deadline is put off while CRIU is `frozen`.
     pub(crate) fn receive_unless(&mut self, frozen: &dyn Fn() -> bool) -> Result<CriuResp> {
-        let fail = |call, e: nix::Error| Error::Socket { call, source: e.into() };
+        let fail = |call, e: nix::Error| CriuError::Socket { call, source: e.into() };
         loop {
             let Some(left) = self.deadline.checked_sub(self.started.elapsed()) else {
                 if frozen() {
                     self.started = Instant::now();
                     continue;
                 }
-                return Err(self.late());
+                return Err(self.late_error());
             };
             let timeout = PollTimeout::try_from(left.as_millis() + 1).unwrap_or(PollTimeout::MAX);
             match poll(&mut [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN)], timeout) {
@@ -126,10 +128,10 @@ impl Session {
             Err(e) => return Err(fail(self.call, e)),
         };
         if length == 0 {
-            return Err(self.silent());
+            return Err(self.silent_error());
         }
         buffer.truncate(length);
-        read_reply(&buffer).map_err(|what| Error::Protocol { call: self.call, what })
+        read_reply(&buffer).map_err(|what| CriuError::Protocol { call: self.call, what })
     }
 
     /// The end of CRIU's log so far.
@@ -144,52 +146,56 @@ impl Session {
     }
 
     /// Lets CRIU exit and reaps it; kills it if it does not.
-    pub(crate) fn finish(mut self) {
+    pub(crate) fn finish_call(mut self) {
         let _ = self.await_exit(EXIT_GRACE);
     }
 
-    fn late(&mut self) -> Error {
+    fn late_error(&mut self) -> CriuError {
         let log = self.log_tail();
-        self.kill();
-        Error::Late { call: self.call, after: self.started.elapsed(), log }
+        self.kill_group();
+        CriuError::Late { call: self.call, after: self.started.elapsed(), log }
     }
 
-    fn silent(&mut self) -> Error {
+    fn silent_error(&mut self) -> CriuError {
         let ended = match self.await_exit(EXIT_GRACE) {
-            Some(Ended::Exited(status)) => format!("exited with status {status}"),
-            Some(Ended::Killed(signal)) => format!("was killed by signal {signal}"),
+            Some(ProcessEnd::Exited(status)) => format!("exited with status {status}"),
+            Some(ProcessEnd::Killed(signal)) => format!("was killed by signal {signal}"),
             None => "closed its socket and had to be killed".to_owned(),
         };
-        Error::Silent { call: self.call, ended, log: self.log_tail() }
+        CriuError::Silent { call: self.call, ended, log: self.log_tail() }
     }
 
     /// Waits for CRIU's exit; `None` where it had to be killed.
-    fn await_exit(&mut self, grace: Duration) -> Option<Ended> {
-        if let Ok(Some(ended)) = self.criu.as_ref()?.wait(grace) {
+    fn await_exit(&mut self, grace: Duration) -> Option<ProcessEnd> {
+        if let Ok(Some(ended)) = self.criu.as_ref()?.wait_end(grace) {
             self.criu = None;
             return Some(ended);
         }
-        self.kill();
+        self.kill_group();
         None
     }
 
     /// Kills CRIU's process group (it leads one) and reaps CRIU.
-    fn kill(&mut self) {
+    fn kill_group(&mut self) {
         if let Some(criu) = self.criu.take() {
             // Not reaped yet, so the number is still its own.
             let _ = killpg(Pid::from_raw(criu.pid()), Signal::SIGKILL);
-            let _ = criu.kill();
-            if !matches!(criu.wait(EXIT_GRACE), Ok(Some(_))) {
+            let _ = criu.kill_all();
+            if !matches!(criu.wait_end(EXIT_GRACE), Ok(Some(_))) {
                 reap_later(criu, ());
             }
         }
     }
 }
 
-/// Answers the notifications of a CRIU call until its final response, which it returns, or says why there is none. Where
-/// `notified` fails for one, CRIU is told to give up, and the reason is returned with the response.
-pub(super) fn converse(
-    session: &mut Session,
+/// Answers the notifications of a CRIU call until its final response, and returns that. If `notified` fails, CRIU is
+/// told to give up, and the reason is returned with the response.
+///
+/// # Errors
+///
+/// There is no final response.
+pub(super) fn answer_notifications(
+    session: &mut CriuSession,
     frozen: &dyn Fn() -> bool,
     mut notified: impl FnMut(&CriuNotify) -> Step,
 ) -> Result<(CriuResp, Option<BoxError>)> {
@@ -201,29 +207,29 @@ pub(super) fn converse(
         }
         let notify = response.notify.unwrap_or_default();
         let outcome = notified(&notify);
-        let mut answer = request(CriuReqType::Notify);
+        let mut answer = make_request(CriuReqType::Notify);
         answer.notify_success = Some(outcome.is_ok());
         if let Err(reason) = outcome {
             given_up.get_or_insert(reason);
         }
-        session.send(&answer)?;
+        session.send_request(&answer)?;
     }
 }
 
-/// The final response of a call that CRIU has accepted, and nobody has given up.
-pub(super) fn conclude(
+/// Returns the final response of a call that CRIU accepted and that wasn't given up.
+pub(super) fn conclude_call(
     call: &'static str,
     response: Result<(CriuResp, Option<BoxError>)>,
     log: impl FnOnce() -> LogTail,
 ) -> Result<CriuResp> {
     match response? {
-        (_, Some(source)) => Err(Error::GivenUp { call, source }),
-        (response, None) => accepted(call, response, log),
+        (_, Some(source)) => Err(CriuError::GivenUp { call, source }),
+        (response, None) => accept_response(call, response, log),
     }
 }
 
-/// The response, if it says that CRIU has done what was asked; else why it has not.
-pub(super) fn accepted(
+/// Returns the response if it says that CRIU has succeeded, or an error with the reason.
+pub(super) fn accept_response(
     call: &'static str,
     response: CriuResp,
     log: impl FnOnce() -> LogTail,
@@ -233,16 +239,16 @@ pub(super) fn accepted(
     }
     let errno = response.cr_errno.filter(|errno| *errno != 0);
     let log = log();
-    let said = response.cr_errmsg.as_deref().and_then(told).or_else(|| log.first_error());
+    let said = response.cr_errmsg.as_deref().and_then(criu_message).or_else(|| log.first_error());
     let reason = match (said, errno) {
         (Some(message), _) => message.to_owned(),
         (_, Some(errno)) => io::Error::from_raw_os_error(errno).to_string(),
         _ => "it gave no reason".to_owned(),
     };
-    Err(Error::Refused { call, errno, reason, log })
+    Err(CriuError::Refused { call, errno, reason, log })
 }
 
-/// What every reply has. The type of a whole reply does not tell a field that is missing from one that is zero.
+/// Fields of every reply, in which a missing field can be told from a zero one, unlike in the type of a whole reply.
 #[derive(Clone, PartialEq, prost::Message)]
 struct ReplyHead {
     #[prost(int32, optional, tag = "1")]
@@ -260,7 +266,7 @@ fn read_reply(bytes: &[u8]) -> std::result::Result<CriuResp, String> {
     CriuResp::decode(bytes).map_err(|e| e.to_string())
 }
 
-/// The shell that runs this program, where it is a script of one.
+/// Returns the shell that runs this program, if it is a shell script.
 fn shell_of(program: &Path) -> Option<PathBuf> {
     let mut head = [0; 64];
     let read = std::fs::File::open(program).and_then(|mut file| file.read(&mut head)).ok()?;
@@ -271,10 +277,10 @@ fn shell_of(program: &Path) -> Option<PathBuf> {
     (shell.ends_with("sh") && !is_other).then(|| PathBuf::from(shell))
 }
 
-impl Drop for Session {
+impl Drop for CriuSession {
     /// On every way out, error or panic: no CRIU and no zombie stays.
     fn drop(&mut self) {
-        self.kill();
+        self.kill_group();
     }
 }
 

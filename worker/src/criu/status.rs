@@ -4,14 +4,14 @@ use std::{fs, io};
 
 /// The users, capabilities and fences of a thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Status {
-    /// One letter: `R` and `t` live, `Z` and `X` are dead.
+pub(crate) struct ThreadStatus {
+    /// State of the thread in one letter: `R` and `t` live, `Z` and `X` are dead.
     pub(crate) state: String,
     /// Real, effective, saved and file system user, and the same of the group.
     pub(crate) users: Vec<u32>,
     pub(crate) groups: Vec<u32>,
     pub(crate) more_groups: Vec<u32>,
-    /// The thread's number in each PID namespace that it is in, the outermost first.
+    /// Number of the thread in each of its PID namespaces, the outermost first.
     pub(crate) numbers: Vec<u32>,
     pub(crate) inheritable: u64,
     pub(crate) permitted: u64,
@@ -19,22 +19,23 @@ pub(crate) struct Status {
     pub(crate) bounding: u64,
     pub(crate) ambient: u64,
     pub(crate) no_new_privs: bool,
-    /// The mode of its filter of system calls; 2 where it has filters.
+    /// Mode of its filter of system calls; 2 if it has filters.
     pub(crate) seccomp: u32,
 }
 
-impl Status {
-    /// Reads that of a thread, `task` being what it is called in `/proc`, such as `self` or `7/task/8`.
+impl ThreadStatus {
+    /// Reads the status of a thread; `task` is its name in `/proc`, such as `self` or `7/task/8`.
     ///
     /// # Errors
-    /// Where there is none, or the kernel says something else of it than is known.
+    ///
+    /// There is none, or the kernel reports something unknown.
     pub(crate) fn of_task(task: &str) -> io::Result<Self> {
         let text = fs::read_to_string(format!("/proc/{task}/status"))?;
         Self::parse(&text)
             .ok_or_else(|| io::Error::other(format!("/proc/{task}/status is not understood")))
     }
 
-    /// Whether it is dead and runs nothing any more.
+    /// Returns whether the thread is dead.
     pub(crate) fn is_dead(&self) -> bool {
         matches!(self.state.as_str(), "Z" | "X")
     }
@@ -72,12 +73,12 @@ mod tests {
 
     #[test]
     fn this_process_is_understood_and_half_a_status_is_not() {
-        let own = Status::of_task("self").unwrap();
+        let own = ThreadStatus::of_task("self").unwrap();
         assert_eq!((own.users.len(), own.groups.len(), own.is_dead()), (4, 4, false));
         assert_eq!(own.users[1], nix::unistd::geteuid().as_raw());
         assert_eq!(own.effective & !own.permitted, 0);
         let text = fs::read_to_string("/proc/self/status").unwrap();
         let half = text.split("CapBnd").next().unwrap();
-        assert_eq!((Status::parse(&text).is_some(), Status::parse(half)), (true, None));
+        assert_eq!((ThreadStatus::parse(&text).is_some(), ThreadStatus::parse(half)), (true, None));
     }
 }

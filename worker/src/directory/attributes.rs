@@ -2,19 +2,20 @@
 
 use std::{collections::BTreeMap, ffi::CString, io, os::fd::AsFd, os::fd::AsRawFd as _};
 
-/// The attributes that are kept begin with this: others are the system's, and no task may set them.
+/// Prefix of the attributes that are kept: others are the system's, and no task may set them.
 const USER: &str = "user.";
-/// The most that the attributes of all that is in a directory may come to, in bytes.
+/// Most bytes of all attributes in a directory.
 pub(super) const MAX_ATTRIBUTES: usize = 1 << 20;
 
-/// The attributes of an open file or directory by their names, each value in hexadecimal. None where the file system has
+/// Reads the attributes of an open file or directory by name, each value in hexadecimal; empty if the file system has
 /// none.
 ///
 /// # Errors
-/// The system refuses, or a name is no text.
+///
+/// The system refuses, or a name isn't text.
 pub(crate) fn read_attributes(of: impl AsFd) -> io::Result<BTreeMap<String, String>> {
     let mut found = BTreeMap::new();
-    let names = match list(&of) {
+    let names = match list_attributes(&of) {
         Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => return Ok(found),
         names => names?,
     };
@@ -39,12 +40,12 @@ pub(super) fn set_attributes(
 ) -> io::Result<()> {
     let wrong = || io::Error::from(io::ErrorKind::InvalidData);
     for (name, hex) in attributes {
-        set(&of, name, &bytes_of(hex).ok_or_else(wrong)?)?;
+        set_attribute(&of, name, &bytes_of(hex).ok_or_else(wrong)?)?;
     }
     Ok(())
 }
 
-/// Whether attributes that came from elsewhere are a user's.
+/// Returns whether attributes that came from elsewhere are a user's.
 pub(super) fn are_plain(attributes: &BTreeMap<String, String>) -> bool {
     attributes.iter().all(|(name, hex)| {
         name.starts_with(USER) && !name.contains('\0') && bytes_of(hex).is_some()
@@ -56,7 +57,7 @@ fn bytes_of(hex: &str) -> Option<Vec<u8>> {
     pairs.map(|pair| u8::from_str_radix(pair.filter(|pair| pair.len() == 2)?, 16).ok()).collect()
 }
 
-/// Reads by a call that tells the length of what there is, if it is given no room.
+/// Reads by a call that returns the length of its result if it is given no buffer.
 fn read_all(read: impl Fn(*mut libc::c_void, usize) -> libc::ssize_t) -> io::Result<Vec<u8>> {
     loop {
         let length = usize::try_from(read(std::ptr::null_mut(), 0));
@@ -74,7 +75,7 @@ fn read_all(read: impl Fn(*mut libc::c_void, usize) -> libc::ssize_t) -> io::Res
 }
 
 #[expect(unsafe_code, reason = "neither nix nor the standard library has attributes")]
-fn list(of: &impl AsFd) -> io::Result<Vec<u8>> {
+fn list_attributes(of: &impl AsFd) -> io::Result<Vec<u8>> {
     let fd = of.as_fd().as_raw_fd();
     // SAFETY: the kernel writes so many bytes at most, which are the caller's.
     read_all(|to, room| unsafe { libc::flistxattr(fd, to.cast(), room) })
@@ -88,7 +89,7 @@ fn get(of: &impl AsFd, name: &str) -> io::Result<Vec<u8>> {
 }
 
 #[expect(unsafe_code, reason = "neither nix nor the standard library has attributes")]
-fn set(of: &impl AsFd, name: &str, value: &[u8]) -> io::Result<()> {
+fn set_attribute(of: &impl AsFd, name: &str, value: &[u8]) -> io::Result<()> {
     let (fd, name) = (of.as_fd().as_raw_fd(), CString::new(name)?);
     // SAFETY: the kernel reads the name and so many bytes of the value.
     match unsafe { libc::fsetxattr(fd, name.as_ptr(), value.as_ptr().cast(), value.len(), 0) } {

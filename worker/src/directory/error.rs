@@ -8,12 +8,12 @@ use dormouse_units::one_line;
 const SHOWN: usize = 200;
 
 /// The result of an operation on a task's directory.
-pub type Result<T, E = Error> = std::result::Result<T, E>;
+pub type Result<T, E = DirectoryError> = std::result::Result<T, E>;
 
 /// An operation on a task's directory that failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum DirectoryError {
     /// The system refuses.
     #[error("can't {action} {} in the task's directory", one_line(&path.to_string_lossy(), SHOWN))]
     File {
@@ -48,8 +48,8 @@ pub enum Error {
     },
 }
 
-impl Error {
-    pub(crate) fn file(
+impl DirectoryError {
+    pub(crate) fn file_error(
         action: &'static str,
         path: impl Into<PathBuf>,
     ) -> impl FnOnce(io::Error) -> Self {
@@ -57,7 +57,7 @@ impl Error {
         move |source| Self::File { action, path, source }
     }
 
-    pub(crate) fn refused(path: &str, why: impl Into<String>) -> Self {
+    pub(crate) fn refused_path(path: &str, why: impl Into<String>) -> Self {
         Self::Refused { path: path.to_owned(), why: why.into() }
     }
 }

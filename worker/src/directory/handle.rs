@@ -22,29 +22,29 @@ const DIRECTORY: OFlag =
     OFlag::O_DIRECTORY.union(OFlag::O_NOFOLLOW).union(OFlag::O_CLOEXEC).union(OFlag::O_RDONLY);
 const PRIVATE: Mode = Mode::S_IRWXU;
 
-/// An open directory. What it is does not change, whoever renames what meanwhile.
+/// An open directory, which stays the same whatever is renamed meanwhile.
 #[derive(Debug)]
-pub(crate) struct Handle(OwnedFd);
+pub(crate) struct DirectoryHandle(OwnedFd);
 
-impl AsFd for Handle {
+impl AsFd for DirectoryHandle {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
 }
 
-impl Handle {
-    /// The directory at a path whose last part is no link.
+impl DirectoryHandle {
+    /// Opens the directory at a path whose last part must not be a link.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         Ok(Self(open(path, DIRECTORY, Mode::empty())?))
     }
 
     /// The directory of this name in it.
-    pub(crate) fn enter(&self, name: &OsStr) -> io::Result<Self> {
+    pub(crate) fn enter_directory(&self, name: &OsStr) -> io::Result<Self> {
         Ok(Self(openat(&self.0, name, DIRECTORY, Mode::empty())?))
     }
 
     /// The directory at a relative path in it, no part of which is a link.
-    pub(crate) fn reach(&self, path: &Path) -> io::Result<Self> {
+    pub(crate) fn reach_directory(&self, path: &Path) -> io::Result<Self> {
         let mut reached = Self(openat(&self.0, ".", DIRECTORY, Mode::empty())?);
         for part in path.components() {
             let Component::Normal(name) = part else {
@@ -53,13 +53,13 @@ impl Handle {
                     "it leads out of the directory",
                 ));
             };
-            reached = reached.enter(name)?;
+            reached = reached.enter_directory(name)?;
         }
         Ok(reached)
     }
 
-    /// The names in it, sorted; one more than `most` where there are more.
-    pub(crate) fn names(&self, most: usize) -> io::Result<Vec<OsString>> {
+    /// Returns the names in it, sorted; one more than `most` if there are more.
+    pub(crate) fn list_names(&self, most: usize) -> io::Result<Vec<OsString>> {
         let fresh = openat(&self.0, ".", DIRECTORY, Mode::empty())?;
         let mut names = Vec::new();
         for entry in &mut Dir::from_fd(fresh)?.iter() {
@@ -76,8 +76,8 @@ impl Handle {
         Ok(names)
     }
 
-    /// What is under a name, which may be a link.
-    pub(crate) fn look(&self, name: &OsStr) -> io::Result<FileStat> {
+    /// Returns the status of what has this name, which may be a link.
+    pub(crate) fn stat_name(&self, name: &OsStr) -> io::Result<FileStat> {
         Ok(fstatat(&self.0, name, AtFlags::AT_SYMLINK_NOFOLLOW)?)
     }
 
@@ -92,7 +92,7 @@ impl Handle {
     }
 
     /// Creates a file where there is nothing.
-    pub(crate) fn create(&self, name: &OsStr) -> io::Result<File> {
+    pub(crate) fn create_file(&self, name: &OsStr) -> io::Result<File> {
         let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW;
         let mode = Mode::S_IRUSR | Mode::S_IWUSR;
         Ok(openat(&self.0, name, flags | OFlag::O_CLOEXEC, mode)?.into())
@@ -101,43 +101,43 @@ impl Handle {
     /// Creates a directory where there is nothing.
     pub(crate) fn create_directory(&self, name: &OsStr) -> io::Result<Self> {
         mkdirat(&self.0, name, PRIVATE)?;
-        self.enter(name)
+        self.enter_directory(name)
     }
 
     /// The path that the link of this name leads to.
-    pub(crate) fn link(&self, name: &OsStr) -> io::Result<OsString> {
+    pub(crate) fn read_link(&self, name: &OsStr) -> io::Result<OsString> {
         Ok(readlinkat(&self.0, name)?)
     }
 
-    /// Who owns it.
-    pub(crate) fn owner(&self) -> io::Result<Owner> {
+    /// Returns its owner.
+    pub(crate) fn read_owner(&self) -> io::Result<FileOwner> {
         let stat = fstat(&self.0)?;
-        Ok(Owner { user: Uid::from_raw(stat.st_uid), group: Gid::from_raw(stat.st_gid) })
+        Ok(FileOwner { user: Uid::from_raw(stat.st_uid), group: Gid::from_raw(stat.st_gid) })
     }
 }
 
-/// A user and a group to whom files are given.
+/// A user and a group that own files.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Owner {
+pub(crate) struct FileOwner {
     pub(crate) user: Uid,
     pub(crate) group: Gid,
 }
 
-impl Owner {
+impl FileOwner {
     /// The user and the group of this process.
     pub(crate) fn this_process() -> Self {
         Self { user: Uid::effective(), group: Gid::effective() }
     }
 
     /// Gives an open file or directory to them.
-    pub(crate) fn take(self, file: impl AsFd) -> io::Result<()> {
+    pub(crate) fn take_file(self, file: impl AsFd) -> io::Result<()> {
         if self.is_this_process() {
             return Ok(());
         }
         Ok(fchown(file, Some(self.user), Some(self.group))?)
     }
 
-    /// Whether nothing need be given.
+    /// Returns whether files of this process already have this owner.
     pub(crate) fn is_this_process(self) -> bool {
         self.user == Uid::effective() && self.group == Gid::effective()
     }

@@ -3,11 +3,11 @@
 use blake3::Hash;
 use dormouse_proto::v1;
 
-use super::{Error, Result, node::is_plain};
+use super::{DirectoryError, Result, node::is_plain};
 
 /// A file that a task's directory holds when it begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Input {
+pub struct TaskInput {
     /// The path relative to the directory.
     pub path: String,
     /// BLAKE3 of the content.
@@ -18,7 +18,7 @@ pub struct Input {
     pub executable: bool,
 }
 
-impl Input {
+impl TaskInput {
     /// The input that the wire names.
     ///
     /// # Errors
@@ -26,10 +26,13 @@ impl Input {
     pub fn read(file: &v1::File) -> Result<Self> {
         let v1::File { path, digest, bytes, executable } = file;
         if !is_plain(path) {
-            return Err(Error::refused(path, "is not a plain path inside it"));
+            return Err(DirectoryError::refused_path(path, "is not a plain path inside it"));
         }
         let Ok(digest) = <[u8; 32]>::try_from(&digest[..]) else {
-            return Err(Error::refused(path, "has a digest that is not one of BLAKE3"));
+            return Err(DirectoryError::refused_path(
+                path,
+                "has a digest that is not one of BLAKE3",
+            ));
         };
         let digest = Hash::from_bytes(digest);
         Ok(Self { path: path.clone(), digest, bytes: *bytes, executable: *executable })

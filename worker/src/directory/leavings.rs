@@ -13,12 +13,12 @@ use glob::{MatchOptions, Pattern};
 
 use dormouse_tasks::limits::{LEFT_FILES, LEFT_PATHS_BYTES, NOT_KEPT, check_left_path, not_kept};
 
-use super::{Error, Found, Result, WORK, handle::Handle, walk_past};
-use crate::sparse::digest;
+use super::{DirectoryError, FoundNode, Result, WORK, handle::DirectoryHandle, walk_past};
+use crate::sparse::digest_file;
 
-/// What a task says: files beside its working directory.
+/// Files with a task's output, beside its working directory.
 const SAID: [&str; 2] = ["stdout", "stderr"];
-/// What stands before the path of an output.
+/// Prefix of the paths of outputs.
 const OUTPUTS: &str = "outputs";
 /// A `*` stands for any letters but slashes.
 const LETTERS: MatchOptions = MatchOptions {
@@ -29,8 +29,8 @@ const LETTERS: MatchOptions = MatchOptions {
 
 /// A file that a task leaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Leaving {
-    /// The name that it is kept under: `stdout`, `stderr`, or `outputs/` and the path in the working directory.
+pub(crate) struct LeftFile {
+    /// Name under which it is kept: `stdout`, `stderr`, or `outputs/` and its path in the working directory.
     pub(crate) path: String,
     /// BLAKE3 of the content.
     pub(crate) digest: Hash,
@@ -39,10 +39,10 @@ pub(crate) struct Leaving {
     pub(crate) executable: bool,
 }
 
-/// The files that a task leaves, and why others are not kept.
+/// Files that a task leaves, and why others aren't kept.
 #[derive(Debug, Default)]
-pub(crate) struct Leavings {
-    pub(crate) files: Vec<Leaving>,
+pub(crate) struct LeftFiles {
+    pub(crate) files: Vec<LeftFile>,
     pub(crate) not_kept: Vec<String>,
     /// Number of the files beyond these that are not kept.
     unsaid: usize,
@@ -50,45 +50,45 @@ pub(crate) struct Leavings {
     paths_bytes: usize,
 }
 
-/// Paths that match a pattern, each with what keeps it from being kept.
+/// Paths that match a pattern, each with the reason why it can't be kept, if there is one.
 type Matches = BTreeMap<String, Option<String>>;
-/// Paths of what could not be looked at, such as a directory that lies too deep, each with why.
+/// Paths that couldn't be read, such as a directory that lies too deep, each with the reason.
 type Unseen = Vec<(String, String)>;
 
-impl Leavings {
-    /// Reads the files in the folder of a task that has ended: what it said, and those in its working directory that
-    /// match one of the patterns. Together they may have so many bytes.
+impl LeftFiles {
+    /// Reads the files in the folder of a task that has ended: its output, and files in its working directory that
+    /// match one of the patterns, up to a total size.
     pub(crate) fn read(folder: &Path, outputs: &[String], most: u64) -> Self {
         let mut all = Self::default();
         let mut left = most;
         for name in SAID {
-            all.take(folder, name.to_owned(), Path::new(name), &mut left);
+            all.take_file(folder, name.to_owned(), Path::new(name), &mut left);
         }
-        let (matches, others) = all.look(&folder.join(WORK), outputs);
+        let (matches, others) = all.find_matching(&folder.join(WORK), outputs);
         for (path, flaw) in matches {
             match flaw {
                 None => {
                     let place = Path::new(WORK).join(&path);
-                    all.take(folder, format!("{OUTPUTS}/{path}"), &place, &mut left);
+                    all.take_file(folder, format!("{OUTPUTS}/{path}"), &place, &mut left);
                 }
-                Some(why) => all.miss(&path, &why),
+                Some(why) => all.note_missed(&path, &why),
             }
         }
-        others.iter().for_each(|(path, why)| all.miss(path, why));
+        others.iter().for_each(|(path, why)| all.note_missed(path, why));
         if all.unsaid > 0 {
             all.not_kept.push(format!("and {} more", all.unsaid));
         }
         all
     }
 
-    /// The paths in the working directory that match one of the patterns, with what keeps each from being kept; and
-    /// what else could not be looked at, and why. Says of a pattern that nothing matches it.
-    fn look(&mut self, work: &Path, outputs: &[String]) -> (Matches, Unseen) {
+    /// Returns the paths in the working directory that match one of the patterns, with what keeps each from being
+    /// kept, and those that couldn't be read. Patterns without a match are noted.
+    fn find_matching(&mut self, work: &Path, outputs: &[String]) -> (Matches, Unseen) {
         let mut patterns = Vec::new();
         for output in outputs {
             match Pattern::new(output) {
                 Ok(pattern) => patterns.push((pattern, false)),
-                Err(error) => self.miss(output, &format!("it is no pattern: {error}")),
+                Err(error) => self.note_missed(output, &format!("it is no pattern: {error}")),
             }
         }
         if patterns.is_empty() {
@@ -104,7 +104,7 @@ impl Leavings {
             is_any
         };
         let (mut found, mut unfit) = (Vec::new(), Vec::new());
-        let see = |it: &Found<'_>| {
+        let see = |it: &FoundNode<'_>| {
             found.push((it.path.to_owned(), kind(it).map(str::to_owned)));
             Ok(())
         };
@@ -116,25 +116,25 @@ impl Leavings {
         let (meant, others): (Unseen, Unseen) = unfit.into_iter().partition(|it| matched(&it.0));
         matches.extend(meant.into_iter().map(|(path, why)| (path, Some(why))));
         if let Err(error) = walked {
-            self.miss(WORK, &error.to_string());
+            self.note_missed(WORK, &error.to_string());
         }
         for (pattern, _) in patterns.iter().filter(|(_, has_matched)| !has_matched) {
-            self.miss(pattern.as_str(), "there is no such file");
+            self.note_missed(pattern.as_str(), "there is no such file");
         }
         (matches, others)
     }
 
-    /// Takes one file, which is at `place` in the folder, or says why it is not kept.
-    fn take(&mut self, folder: &Path, path: String, place: &Path, left: &mut u64) {
+    /// Adds the file at `place` in the folder, or notes why it isn't kept.
+    fn take_file(&mut self, folder: &Path, path: String, place: &Path, left: &mut u64) {
         if self.files.len() >= LEFT_FILES {
-            return self.miss(&path, &format!("a task leaves {LEFT_FILES} files at most"));
+            return self.note_missed(&path, &format!("a task leaves {LEFT_FILES} files at most"));
         }
         if let Err(why) = check_left_path(&path) {
-            return self.miss(&path, &why);
+            return self.note_missed(&path, &why);
         }
         if self.paths_bytes + path.len() > LEFT_PATHS_BYTES {
             let why = format!("with it the paths have more than {LEFT_PATHS_BYTES} bytes");
-            return self.miss(&path, &why);
+            return self.note_missed(&path, &why);
         }
         let read = open(folder, place).and_then(|mut file| {
             let metadata = file.metadata()?;
@@ -142,8 +142,8 @@ impl Leavings {
                 return Ok(None);
             }
             let executable = std::os::unix::fs::MetadataExt::mode(&metadata) & 0o111 != 0;
-            let (bytes, digest) = digest(&mut file, *left)?;
-            Ok(Some(Leaving { path: path.clone(), digest, bytes, executable }))
+            let (bytes, digest) = digest_file(&mut file, *left)?;
+            Ok(Some(LeftFile { path: path.clone(), digest, bytes, executable }))
         });
         match read {
             Ok(Some(leaving)) => {
@@ -152,13 +152,13 @@ impl Leavings {
                 self.files.push(leaving);
             }
             Ok(None) => {
-                self.miss(&path, "with it they have more bytes than its directory may hold");
+                self.note_missed(&path, "with it they have more bytes than its directory may hold");
             }
-            Err(error) => self.miss(&path, &error.to_string()),
+            Err(error) => self.note_missed(&path, &error.to_string()),
         }
     }
 
-    fn miss(&mut self, path: &str, why: &str) {
+    fn note_missed(&mut self, path: &str, why: &str) {
         if self.not_kept.len() >= NOT_KEPT - 1 {
             self.unsaid += 1;
             return;
@@ -167,36 +167,38 @@ impl Leavings {
     }
 }
 
-/// The paths of the regular files in a working directory that match one of these patterns and can be kept.
-pub(crate) fn matching(work: &Path, outputs: &[String]) -> Vec<String> {
-    let (matches, _) = Leavings::default().look(work, outputs);
+/// Returns the paths of regular files in a working directory that match one of these patterns and can be kept.
+pub(crate) fn matching_paths(work: &Path, outputs: &[String]) -> Vec<String> {
+    let (matches, _) = LeftFiles::default().find_matching(work, outputs);
     matches.into_iter().filter(|(_, flaw)| flaw.is_none()).map(|(path, _)| path).collect()
 }
 
-/// Whether there is a regular file at a path in a working directory.
+/// Returns whether there is a regular file at a path in a working directory.
 pub(crate) fn has_file(work: &Path, path: &str) -> bool {
     open(work, Path::new(path)).is_ok()
 }
 
-/// Opens a file that a task leaves, by the name that it is kept under.
+/// Opens a file that a task leaves, by the name under which it is kept.
 ///
 /// # Errors
-/// It is not there any more, or is no regular file.
+///
+/// It is gone, or isn't a regular file.
 pub(crate) fn open_leaving(folder: &Path, path: &str) -> Result<File> {
     let place = match path.strip_prefix(OUTPUTS).and_then(|rest| rest.strip_prefix('/')) {
         Some(output) => Path::new(WORK).join(output),
         None => PathBuf::from(path),
     };
-    open(folder, &place).map_err(Error::file("open", path))
+    open(folder, &place).map_err(DirectoryError::file_error("open", path))
 }
 
 fn open(folder: &Path, place: &Path) -> io::Result<File> {
-    let parent = Handle::open(folder)?.reach(place.parent().unwrap_or(Path::new("")))?;
+    let parent =
+        DirectoryHandle::open(folder)?.reach_directory(place.parent().unwrap_or(Path::new("")))?;
     parent.read(place.file_name().unwrap_or(OsStr::new("")))
 }
 
 /// Why something is not kept that is no regular file.
-fn kind(found: &Found<'_>) -> Option<&'static str> {
+fn kind(found: &FoundNode<'_>) -> Option<&'static str> {
     match found.kind() {
         libc::S_IFREG => None,
         libc::S_IFDIR => Some("it is a directory; name the files in it, as with /*"),
@@ -229,7 +231,7 @@ mod tests {
         symlink("/etc/shadow", at("work/secret")).unwrap();
         let wanted =
             patterns(&["results/*.csv", "results/a*", "secret", "none.txt", "results/deep", "["]);
-        let left = Leavings::read(folder.path(), &wanted, 1 << 20);
+        let left = LeftFiles::read(folder.path(), &wanted, 1 << 20);
         let names: Vec<_> = left.files.iter().map(|it| (&*it.path, it.bytes)).collect();
         assert_eq!(
             names,
@@ -273,7 +275,7 @@ mod tests {
             fs::write(folder.path().join(said), "").unwrap();
         }
         assert_eq!(long.len(), 1020);
-        let left = Leavings::read(folder.path(), &patterns(&["*.csv", "d*/**/x*"]), 1 << 20);
+        let left = LeftFiles::read(folder.path(), &patterns(&["*.csv", "d*/**/x*"]), 1 << 20);
         let names: Vec<_> = left.files.iter().map(|it| &*it.path).collect();
         assert_eq!(names, ["stdout", "stderr", "outputs/fine.csv", "outputs/zz.csv"]);
         let all = left.not_kept.join("\n");
@@ -282,7 +284,7 @@ mod tests {
         }
         let harmless = |said: &String| !said.contains(char::is_control) && said.len() <= 400;
         assert!(left.not_kept.len() == 5 && left.not_kept.iter().all(harmless), "{all:?}");
-        assert!(super::super::size(folder.path()).unwrap().get() > 1020);
+        assert!(super::super::directory_size(folder.path()).unwrap().get() > 1020);
     }
 
     #[test]
@@ -295,7 +297,7 @@ mod tests {
         for n in 0..40 {
             fs::write(at(&format!("work/{n:02}")), "123456").unwrap();
         }
-        let left = Leavings::read(folder.path(), &patterns(&["*"]), 20);
+        let left = LeftFiles::read(folder.path(), &patterns(&["*"]), 20);
         let names: Vec<_> = left.files.iter().map(|it| &*it.path).collect();
         assert_eq!(names, ["stdout", "stderr", "outputs/00", "outputs/01"]);
         assert_eq!(left.not_kept.len(), NOT_KEPT);

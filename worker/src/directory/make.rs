@@ -11,11 +11,11 @@ use blake3::Hash;
 use nix::sys::stat::{Mode, fchmod};
 
 use super::{
-    Error, Input, Result,
-    handle::{Handle, Owner},
-    restore::empty,
+    DirectoryError, Result, TaskInput,
+    handle::{DirectoryHandle, FileOwner},
+    restore::empty_directory,
 };
-use crate::{contents::Held, sparse::SparseFile};
+use crate::{contents::HeldContents, sparse::SparseFile};
 
 /// The name of the working directory of a program of the user's own in its task's folder.
 pub const WORK: &str = "work";
@@ -24,24 +24,24 @@ const PRIVATE: Mode = Mode::S_IRWXU;
 const OPEN: Mode = PRIVATE.union(Mode::from_bits_truncate(0o055));
 const READABLE: Mode = Mode::from_bits_truncate(0o644);
 
-/// To whom files belong, and what they are that may be executed and that may not.
+/// Owner and permissions of a directory's files.
 #[derive(Clone, Copy)]
-struct Grant {
-    owner: Owner,
+struct FileGrant {
+    owner: FileOwner,
     executable: Mode,
     plain: Mode,
 }
 
-impl Grant {
-    /// For a task that may do with its files what it likes.
-    fn to(owner: Owner) -> Self {
+impl FileGrant {
+    /// Makes the grant for a task that may change its files.
+    fn full_grant(owner: FileOwner) -> Self {
         Self { owner, executable: OPEN, plain: READABLE }
     }
 
-    /// For one that may only read them.
+    /// Makes the grant for a task that may only read its files.
     fn read_only() -> Self {
         let [executable, plain] = [0o555, 0o444].map(Mode::from_bits_truncate);
-        Self { owner: Owner::this_process(), executable, plain }
+        Self { owner: FileOwner::this_process(), executable, plain }
     }
 }
 
@@ -50,13 +50,18 @@ impl Grant {
 ///
 /// # Errors
 /// A content is damaged; something cannot be written; or the inputs are larger than the directory may be.
-pub fn make(folder: &Path, inputs: &[Input], contents: &Held) -> Result<PathBuf> {
-    let parent = Handle::open(folder).map_err(Error::file("open", folder))?;
-    empty(&parent, folder)?;
-    let owner = parent.owner().map_err(Error::file("look at", folder))?;
-    let root = directory(&parent, OsStr::new(WORK), owner, PRIVATE);
-    let root = root.map_err(Error::file("create", WORK))?;
-    put_inputs(&root, inputs, contents, Grant::to(owner))?;
+pub fn make_directory(
+    folder: &Path,
+    inputs: &[TaskInput],
+    contents: &HeldContents,
+) -> Result<PathBuf> {
+    let parent =
+        DirectoryHandle::open(folder).map_err(DirectoryError::file_error("open", folder))?;
+    empty_directory(&parent, folder)?;
+    let owner = parent.read_owner().map_err(DirectoryError::file_error("look at", folder))?;
+    let root = open_directory(&parent, OsStr::new(WORK), owner, PRIVATE);
+    let root = root.map_err(DirectoryError::file_error("create", WORK))?;
+    put_inputs(&root, inputs, contents, FileGrant::full_grant(owner))?;
     Ok(folder.join(WORK))
 }
 
@@ -68,89 +73,102 @@ pub fn make(folder: &Path, inputs: &[Input], contents: &Held) -> Result<PathBuf>
 /// A content is damaged, a file of `left` can't be read, or something can't be written.
 pub(crate) fn make_copy(
     folder: &Path,
-    (inputs, contents): (&[Input], &Held),
+    (inputs, contents): (&[TaskInput], &HeldContents),
     (left, paths): (&Path, &[String]),
 ) -> Result<()> {
-    make(folder, &[], contents)?;
-    let root = Handle::open(&folder.join(WORK)).map_err(Error::file("open", WORK))?;
-    put_inputs(&root, inputs, contents, Grant::read_only())?;
-    let left = Handle::open(left).map_err(Error::file("open", left))?;
-    let mut folders = FolderCursor::new(&root, Grant::read_only());
+    make_directory(folder, &[], contents)?;
+    let root = DirectoryHandle::open(&folder.join(WORK))
+        .map_err(DirectoryError::file_error("open", WORK))?;
+    put_inputs(&root, inputs, contents, FileGrant::read_only())?;
+    let left = DirectoryHandle::open(left).map_err(DirectoryError::file_error("open", left))?;
+    let mut folders = FolderCursor::new(&root, FileGrant::read_only());
     for path in paths {
-        let copied = copy(&mut folders, &left, path);
-        copied.map_err(Error::file("copy", path))?;
+        let copied = copy_file(&mut folders, &left, path);
+        copied.map_err(DirectoryError::file_error("copy", path))?;
     }
     Ok(())
 }
 
-fn put_inputs(root: &Handle, inputs: &[Input], contents: &Held, grant: Grant) -> Result<()> {
+fn put_inputs(
+    root: &DirectoryHandle,
+    inputs: &[TaskInput],
+    contents: &HeldContents,
+    grant: FileGrant,
+) -> Result<()> {
     let mut folders = FolderCursor::new(root, grant);
     for input in inputs {
-        let mut content = contents.open(&input.digest).map_err(Error::file("read", &input.path))?;
-        let put = put(&mut folders, input, &mut content);
-        let put = put.map_err(Error::file("write", &input.path));
+        let mut content = contents
+            .open(&input.digest)
+            .map_err(DirectoryError::file_error("read", &input.path))?;
+        let put = put_input(&mut folders, input, &mut content);
+        let put = put.map_err(DirectoryError::file_error("write", &input.path));
         if !put? {
-            contents.forget(&input.digest);
+            contents.forget_content(&input.digest);
             let digest = input.digest.to_hex().to_string();
             let what = format!("the input {:?} is not what it was", input.path);
-            return Err(Error::Damaged { digest, what });
+            return Err(DirectoryError::Damaged { digest, what });
         }
     }
     Ok(())
 }
 
-/// Copies an input to its place. Whether the content was what its digest says.
-fn put(folders: &mut FolderCursor<'_>, input: &Input, content: &mut File) -> io::Result<bool> {
-    let file = folders.create(&input.path)?;
+/// Copies an input to its place; returns whether the content matched its digest.
+fn put_input(
+    folders: &mut FolderCursor<'_>,
+    input: &TaskInput,
+    content: &mut File,
+) -> io::Result<bool> {
+    let file = folders.create_file(&input.path)?;
     let (length, digest) = write(file, content, (input.bytes, input.executable), folders.grant)?;
     Ok(digest == input.digest && length == input.bytes)
 }
 
 /// Copies a regular file from one directory to another.
-fn copy(folders: &mut FolderCursor<'_>, from: &Handle, path: &str) -> io::Result<()> {
+fn copy_file(folders: &mut FolderCursor<'_>, from: &DirectoryHandle, path: &str) -> io::Result<()> {
     let place = Path::new(path);
-    let parent = from.reach(place.parent().unwrap_or(Path::new("")))?;
+    let parent = from.reach_directory(place.parent().unwrap_or(Path::new("")))?;
     let mut content = parent.read(place.file_name().unwrap_or(OsStr::new("")))?;
     let about = content.metadata()?;
     let is_executable = std::os::unix::fs::MetadataExt::mode(&about) & 0o111 != 0;
-    let file = folders.create(path)?;
+    let file = folders.create_file(path)?;
     write(file, &mut content, (about.len(), is_executable), folders.grant).map(drop)
 }
 
-/// The folders of a directory that is being made. The last one stays open: inputs come folder by folder.
+/// Cursor over the folders of a directory that is being made. It keeps the last one open, as inputs come folder by
+/// folder.
 struct FolderCursor<'a> {
-    root: &'a Handle,
-    grant: Grant,
-    last: Option<(String, Handle)>,
+    root: &'a DirectoryHandle,
+    grant: FileGrant,
+    last: Option<(String, DirectoryHandle)>,
 }
 
 impl<'a> FolderCursor<'a> {
-    fn new(root: &'a Handle, grant: Grant) -> Self {
+    fn new(root: &'a DirectoryHandle, grant: FileGrant) -> Self {
         Self { root, grant, last: None }
     }
 
     /// Creates a file at this relative path, with the folders that it is in.
-    fn create(&mut self, path: &str) -> io::Result<File> {
+    fn create_file(&mut self, path: &str) -> io::Result<File> {
         let (parents, name) = path.rsplit_once('/').unwrap_or(("", path));
-        self.at(parents)?.create(OsStr::new(name))
+        self.folder_at(parents)?.create_file(OsStr::new(name))
     }
 
     /// The folder at this relative path, which is made if need be.
-    fn at(&mut self, path: &str) -> io::Result<&Handle> {
+    fn folder_at(&mut self, path: &str) -> io::Result<&DirectoryHandle> {
         let folder = match self.last.take() {
             Some((last, folder)) if last == path => folder,
-            _ => self.reach(path)?,
+            _ => self.reach_folder(path)?,
         };
         Ok(&self.last.insert((path.to_owned(), folder)).1)
     }
 
-    fn reach(&self, path: &str) -> io::Result<Handle> {
-        let mut folder = self.root.reach(Path::new(""))?;
+    fn reach_folder(&self, path: &str) -> io::Result<DirectoryHandle> {
+        let mut folder = self.root.reach_directory(Path::new(""))?;
         for part in path.split('/').filter(|part| !part.is_empty()) {
             let part = OsStr::new(part);
-            folder = match folder.enter(part) {
+            folder = match folder.enter_directory(part) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    directory(&folder, part, self.grant.owner, OPEN)?
+                    open_directory(&folder, part, self.grant.owner, OPEN)?
                 }
                 entered => entered?,
             };
@@ -159,25 +177,30 @@ impl<'a> FolderCursor<'a> {
     }
 }
 
-/// Writes a content of about so many bytes to an empty file; its length and digest.
+/// Writes a content of about this many bytes to an empty file; returns its length and digest.
 fn write(
     file: File,
     content: &mut File,
     (bytes, is_executable): (u64, bool),
-    grant: Grant,
+    grant: FileGrant,
 ) -> io::Result<(u64, Hash)> {
     let mut file = SparseFile::new(file);
-    file.fill(content, bytes.saturating_add(1))?;
+    file.fill_from(content, bytes.saturating_add(1))?;
     let length = file.length();
-    let (file, digest) = file.finish()?;
-    grant.owner.take(&file)?;
+    let (file, digest) = file.finish_file()?;
+    grant.owner.take_file(&file)?;
     fchmod(&file, if is_executable { grant.executable } else { grant.plain })?;
     Ok((length, digest))
 }
 
-fn directory(parent: &Handle, name: &OsStr, owner: Owner, mode: Mode) -> io::Result<Handle> {
+fn open_directory(
+    parent: &DirectoryHandle,
+    name: &OsStr,
+    owner: FileOwner,
+    mode: Mode,
+) -> io::Result<DirectoryHandle> {
     let made = parent.create_directory(name)?;
-    owner.take(&made)?;
+    owner.take_file(&made)?;
     fchmod(&made, mode)?;
     Ok(made)
 }
@@ -191,21 +214,22 @@ mod tests {
     };
 
     use super::*;
-    use crate::contents::Cache;
+    use crate::contents::ContentCache;
 
-    fn input(path: &str, content: &[u8], executable: bool) -> Input {
+    fn input(path: &str, content: &[u8], executable: bool) -> TaskInput {
         let (digest, bytes) = (blake3::hash(content), content.len() as u64);
-        Input { path: path.to_owned(), digest, bytes, executable }
+        TaskInput { path: path.to_owned(), digest, bytes, executable }
     }
 
-    fn held(cache: &Cache, inputs: &[Input], contents: &[&[u8]]) -> Held {
-        let held = cache.hold(inputs.iter().map(|input| (input.digest, input.bytes))).unwrap();
+    fn held(cache: &ContentCache, inputs: &[TaskInput], contents: &[&[u8]]) -> HeldContents {
+        let held =
+            cache.hold_contents(inputs.iter().map(|input| (input.digest, input.bytes))).unwrap();
         for content in contents {
             let digest = blake3::hash(content);
-            let mut incoming = held.receive(digest, content.len() as u64).unwrap();
+            let mut incoming = held.receive_content(digest, content.len() as u64).unwrap();
             incoming.write(content).unwrap();
-            incoming.finish().unwrap();
-            held.came(&digest);
+            incoming.finish_download().unwrap();
+            held.content_came(&digest);
         }
         held
     }
@@ -213,7 +237,7 @@ mod tests {
     #[test]
     fn it_has_its_inputs_and_nothing_of_a_failed_attempt() {
         let dir = tempfile::tempdir().unwrap();
-        let cache = Cache::open(&dir.path().join("contents")).unwrap();
+        let cache = ContentCache::open(&dir.path().join("contents")).unwrap();
         let (folder, victim) = (dir.path().join("task"), dir.path().join("victim"));
         fs::create_dir(&folder).unwrap();
         fs::create_dir(&victim).unwrap();
@@ -223,7 +247,7 @@ mod tests {
         fs::write(folder.join("stdout"), "of the failed one").unwrap();
         let inputs = [input("solve", b"#!/bin/sh", true), input("data/deep/a.csv", b"1,2", false)];
         let held = held(&cache, &inputs, &[b"#!/bin/sh", b"1,2"]);
-        let work = make(&folder, &inputs, &held).unwrap();
+        let work = make_directory(&folder, &inputs, &held).unwrap();
         assert_eq!(work, folder.join("work"));
         let mode = |path: &str| fs::symlink_metadata(work.join(path)).unwrap().mode() & 0o7777;
         assert_eq!([mode("."), mode("solve")], [0o700, 0o755]);
@@ -235,13 +259,13 @@ mod tests {
     #[test]
     fn a_copy_has_the_inputs_as_they_were_given_and_what_it_is_told_of() {
         let dir = tempfile::tempdir().unwrap();
-        let cache = Cache::open(&dir.path().join("contents")).unwrap();
+        let cache = ContentCache::open(&dir.path().join("contents")).unwrap();
         let [task, check] = ["task", "check"].map(|name| dir.path().join(name));
         fs::create_dir(&task).unwrap();
         fs::create_dir(&check).unwrap();
         let inputs = [input("check.sh", b"#!/bin/sh", true), input("data/a", b"1", false)];
         let held = held(&cache, &inputs, &[b"#!/bin/sh", b"1"]);
-        let work = make(&task, &inputs, &held).unwrap();
+        let work = make_directory(&task, &inputs, &held).unwrap();
         fs::write(work.join("check.sh"), "exit 0").unwrap();
         fs::create_dir(work.join("out")).unwrap();
         fs::write(work.join("out/answer"), "42").unwrap();
@@ -264,7 +288,7 @@ mod tests {
     #[test]
     fn a_damaged_content_is_found_and_forgotten() {
         let dir = tempfile::tempdir().unwrap();
-        let cache = Cache::open(&dir.path().join("contents")).unwrap();
+        let cache = ContentCache::open(&dir.path().join("contents")).unwrap();
         let folder = dir.path().join("task");
         fs::create_dir(&folder).unwrap();
         let inputs = [input("a", b"sound", false)];
@@ -272,9 +296,9 @@ mod tests {
         for damaged in ["sounD", "soun", "sound and more"] {
             let path = dir.path().join("contents").join(inputs[0].digest.to_hex().as_str());
             fs::write(path, damaged).unwrap();
-            let error = make(&folder, &inputs, &held).unwrap_err();
-            assert!(matches!(error, Error::Damaged { .. }), "{error}");
-            assert_eq!(held.missing(), [inputs[0].digest]);
+            let error = make_directory(&folder, &inputs, &held).unwrap_err();
+            assert!(matches!(error, DirectoryError::Damaged { .. }), "{error}");
+            assert_eq!(held.missing_contents(), [inputs[0].digest]);
         }
     }
 
@@ -286,11 +310,11 @@ mod tests {
             let (path, digest) = (path.to_owned(), digest.to_vec().into());
             File { path, digest, ..File::default() }
         };
-        assert!(Input::read(&file("a/b", &digest)).is_ok());
+        assert!(TaskInput::read(&file("a/b", &digest)).is_ok());
         for path in ["../a", "/a", "", "a/./b"] {
-            let said = Input::read(&file(path, &digest)).unwrap_err().to_string();
+            let said = TaskInput::read(&file(path, &digest)).unwrap_err().to_string();
             assert!(said.contains("not a plain path"), "{said}");
         }
-        assert!(Input::read(&file("a", &digest[1..])).is_err());
+        assert!(TaskInput::read(&file("a", &digest[1..])).is_err());
     }
 }

@@ -10,23 +10,23 @@ use serde::{Deserialize, Serialize};
 
 use super::attributes::are_plain;
 
-/// One thing in a task's directory.
+/// A file, directory or other object in a task's directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Node {
-    /// The path of it, relative to the directory.
+pub struct DirectoryNode {
+    /// Path relative to the directory.
     pub path: String,
-    /// What it is.
-    pub kind: Kind,
+    /// Kind of the object.
+    pub kind: NodeKind,
     /// The attributes that the program has given it (`user.*`), each value in hexadecimal.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub attributes: BTreeMap<String, String>,
 }
 
-/// What is at a path of a task's directory.
+/// Kind of an object at a path of a task's directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Kind {
+pub enum NodeKind {
     /// A directory, by its permissions.
     Directory {
         /// The permission bits.
@@ -60,70 +60,70 @@ pub enum Kind {
     },
 }
 
-impl Node {
+impl DirectoryNode {
     /// A thing at a path that has no attributes.
     #[must_use]
-    pub fn plain(path: impl Into<String>, kind: Kind) -> Self {
+    pub fn plain_node(path: impl Into<String>, kind: NodeKind) -> Self {
         Self { path: path.into(), kind, attributes: BTreeMap::new() }
     }
 
     /// The content of a regular file, and its length in bytes.
     #[must_use]
-    pub fn content(&self) -> Option<(&str, u64)> {
+    pub fn file_content(&self) -> Option<(&str, u64)> {
         match &self.kind {
-            Kind::File { size, blake3, .. } => Some((blake3, *size)),
+            NodeKind::File { size, blake3, .. } => Some((blake3, *size)),
             _ => None,
         }
     }
 }
 
-/// Why a list of nodes is that of no directory.
+/// Reasons why a list of nodes doesn't describe a directory.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Wrong {
+pub(crate) enum InvalidNode {
     /// A path that leads out, or is not in its place.
     Path(String),
-    /// A digest that is none, or one for contents of two lengths.
+    /// A digest that is invalid, or used for contents of two lengths.
     Digest(String),
 }
 
 /// Checks a list of nodes that came from elsewhere: plain paths, each of them once and after the directory that it
 /// is in, and proper digests.
-pub(crate) fn check(nodes: &[Node]) -> Result<(), Wrong> {
-    let mut kinds: BTreeMap<&str, &Kind> = BTreeMap::new();
+pub(crate) fn check_nodes(nodes: &[DirectoryNode]) -> Result<(), InvalidNode> {
+    let mut kinds: BTreeMap<&str, &NodeKind> = BTreeMap::new();
     let mut lengths: BTreeMap<&str, u64> = BTreeMap::new();
-    for Node { path, kind, attributes } in nodes {
-        let wrong = || Wrong::Path(path.clone());
+    for DirectoryNode { path, kind, attributes } in nodes {
+        let wrong = || InvalidNode::Path(path.clone());
         if !is_plain(path) || !are_plain(attributes) || kinds.contains_key(path.as_str()) {
             return Err(wrong());
         }
         let parent = path.rsplit_once('/').map(|(parent, _)| parent);
-        if parent.is_some_and(|at| !matches!(kinds.get(at), Some(Kind::Directory { .. }))) {
+        if parent.is_some_and(|at| !matches!(kinds.get(at), Some(NodeKind::Directory { .. }))) {
             return Err(wrong());
         }
         match kind {
-            Kind::File { size, blake3, .. } => {
-                let digest = || Wrong::Digest(blake3.clone());
+            NodeKind::File { size, blake3, .. } => {
+                let digest = || InvalidNode::Digest(blake3.clone());
                 Hash::from_hex(blake3).map_err(|_| digest())?;
                 if *lengths.entry(blake3).or_insert(*size) != *size {
                     return Err(digest());
                 }
             }
-            Kind::SameAs { path: first } => {
-                if !matches!(kinds.get(first.as_str()), Some(Kind::File { .. })) {
+            NodeKind::SameAs { path: first } => {
+                if !matches!(kinds.get(first.as_str()), Some(NodeKind::File { .. })) {
                     return Err(wrong());
                 }
             }
-            Kind::Link { target } if target.is_empty() || target.contains('\0') => {
+            NodeKind::Link { target } if target.is_empty() || target.contains('\0') => {
                 return Err(wrong());
             }
-            Kind::Directory { .. } | Kind::Link { .. } | Kind::Pipe { .. } => {}
+            NodeKind::Directory { .. } | NodeKind::Link { .. } | NodeKind::Pipe { .. } => {}
         }
         kinds.insert(path, kind);
     }
     Ok(())
 }
 
-/// Whether a path is relative, has no part that is `.` or `..`, and is written in the shortest way.
+/// Returns whether a path is relative, without `.` and `..`, and in its shortest form.
 pub(crate) fn is_plain(path: &str) -> bool {
     let parts = Path::new(path).components();
     let plain: Vec<_> = parts
@@ -139,41 +139,41 @@ pub(crate) fn is_plain(path: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn directory(path: &str) -> Node {
-        Node::plain(path, Kind::Directory { mode: 0o755 })
+    fn directory(path: &str) -> DirectoryNode {
+        DirectoryNode::plain_node(path, NodeKind::Directory { mode: 0o755 })
     }
 
-    fn file(path: &str, blake3: &str, size: u64) -> Node {
-        let kind = Kind::File { size, blake3: blake3.to_owned(), mode: 0o644, modified_ns: 0 };
-        Node::plain(path, kind)
+    fn file(path: &str, blake3: &str, size: u64) -> DirectoryNode {
+        let kind = NodeKind::File { size, blake3: blake3.to_owned(), mode: 0o644, modified_ns: 0 };
+        DirectoryNode::plain_node(path, kind)
     }
 
     #[test]
     fn only_what_can_be_a_directory_is_taken_for_one() {
         let digest = "a".repeat(64);
         let fine = [directory("a"), file("a/b", &digest, 1), file("c", &digest, 1)];
-        assert_eq!(check(&fine), Ok(()));
+        assert_eq!(check_nodes(&fine), Ok(()));
         for path in ["../x", "/x", "", "a/../x", "./x", "a//b", "a/", "nul\0"] {
             let list = [directory("a"), file(path, &digest, 1)];
-            assert_eq!(check(&list), Err(Wrong::Path(path.to_owned())), "{path:?}");
+            assert_eq!(check_nodes(&list), Err(InvalidNode::Path(path.to_owned())), "{path:?}");
         }
         let twice = [directory("a"), directory("a")];
         let orphan = [file("a/b", &digest, 1)];
         let below_a_file = [file("a", &digest, 1), file("a/b", &digest, 1)];
         for list in [&twice[..], &orphan, &below_a_file] {
-            assert!(matches!(check(list), Err(Wrong::Path(_))), "{list:?}");
+            assert!(matches!(check_nodes(list), Err(InvalidNode::Path(_))), "{list:?}");
         }
         let two_lengths = [file("a", &digest, 1), file("b", &digest, 2)];
-        assert!(matches!(check(&two_lengths), Err(Wrong::Digest(_))));
-        assert!(matches!(check(&[file("a", "../../etc", 1)]), Err(Wrong::Digest(_))));
+        assert!(matches!(check_nodes(&two_lengths), Err(InvalidNode::Digest(_))));
+        assert!(matches!(check_nodes(&[file("a", "../../etc", 1)]), Err(InvalidNode::Digest(_))));
         let same = |first: &str| {
-            let kind = Kind::SameAs { path: first.to_owned() };
-            [file("a", &digest, 1), Node::plain("b", kind)]
+            let kind = NodeKind::SameAs { path: first.to_owned() };
+            [file("a", &digest, 1), DirectoryNode::plain_node("b", kind)]
         };
-        assert_eq!(check(&same("a")), Ok(()));
-        assert!(matches!(check(&same("elsewhere")), Err(Wrong::Path(_))));
+        assert_eq!(check_nodes(&same("a")), Ok(()));
+        assert!(matches!(check_nodes(&same("elsewhere")), Err(InvalidNode::Path(_))));
         let mut powerful = file("a", &digest, 1);
         powerful.attributes.insert("security.capability".to_owned(), "01".to_owned());
-        assert!(matches!(check(&[powerful]), Err(Wrong::Path(_))));
+        assert!(matches!(check_nodes(&[powerful]), Err(InvalidNode::Path(_))));
     }
 }

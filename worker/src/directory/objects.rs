@@ -8,75 +8,77 @@ use std::{
 
 use blake3::Hash;
 
-use crate::sparse::{SparseFile, copy_whole, create, digest};
+use crate::sparse::{SparseFile, copy_whole, create_private, digest_file};
 
-/// Contents below this length are written before it is known whether they are there, in bytes.
+/// Length in bytes below which contents are written without checking first whether they exist.
 const SMALL: u64 = 64 << 10;
 
-/// A directory of contents, each in a file that has its digest as its name. A content that another such directory
-/// has already is not copied: both have the same file.
+/// A directory of contents, each in a file named by its digest. A content that an earlier such directory has isn't
+/// copied: both share the file.
 #[derive(Debug)]
-pub struct Objects {
+pub struct ContentObjects {
     root: PathBuf,
     /// Directories of earlier checkpoints, whose contents may be shared.
     earlier: Vec<PathBuf>,
 }
 
-impl Objects {
-    /// Contents in the directory `root`, which is there, that are shared with those in `earlier`.
+impl ContentObjects {
+    /// Makes the contents in the existing directory `root`, shared with those in `earlier`.
     #[must_use]
     pub fn new(root: PathBuf, earlier: Vec<PathBuf>) -> Self {
         Self { root, earlier }
     }
 
     /// The path of a content.
-    pub(crate) fn path(&self, digest: &Hash) -> PathBuf {
+    pub(crate) fn content_path(&self, digest: &Hash) -> PathBuf {
         self.root.join(digest.to_hex().as_str())
     }
 
-    /// Keeps the content of a file, of at most so many bytes, and tells its length and digest.
+    /// Stores the content of a file of at most `most` bytes; returns its length and digest.
     ///
     /// # Errors
-    /// The file cannot be read, or there is no room.
-    pub(crate) fn keep(&self, file: &mut File, most: u64) -> io::Result<(u64, Hash)> {
+    ///
+    /// The file can't be read, or there is no room.
+    pub(crate) fn keep_content(&self, file: &mut File, most: u64) -> io::Result<(u64, Hash)> {
         let (length, part) = (file.metadata()?.len(), self.root.join("part"));
         let (length, found) = if length > SMALL && !self.earlier.is_empty() {
-            let (length, found) = digest(file, most)?;
-            if self.path(&found).exists() || self.share(&found) {
+            let (length, found) = digest_file(file, most)?;
+            if self.content_path(&found).exists() || self.share_earlier(&found) {
                 return Ok((length, found));
             }
             file.rewind()?;
             // Its task stands still: the content is the same.
-            copy_whole(file, create(&part)?, length)?;
+            copy_whole(file, create_private(&part)?, length)?;
             (length, found)
         } else {
-            let mut copy = SparseFile::new(create(&part)?);
-            copy.fill(file, most)?;
-            (copy.length(), copy.finish()?.1)
+            let mut copy = SparseFile::new(create_private(&part)?);
+            copy.fill_from(file, most)?;
+            (copy.length(), copy.finish_file()?.1)
         };
-        fs::rename(&part, self.path(&found))?;
+        fs::rename(&part, self.content_path(&found))?;
         Ok((length, found))
     }
 
-    /// Takes the file of an earlier checkpoint with this content, if there is one.
-    fn share(&self, found: &Hash) -> bool {
-        let (name, to) = (found.to_hex(), self.path(found));
+    /// Shares the file of an earlier checkpoint with this content; false if there is none.
+    fn share_earlier(&self, found: &Hash) -> bool {
+        let (name, to) = (found.to_hex(), self.content_path(found));
         self.earlier.iter().any(|earlier| fs::hard_link(earlier.join(name.as_str()), &to).is_ok())
     }
 
-    /// Takes the file of an earlier checkpoint with this content, if there is one that is undamaged.
+    /// Shares the intact file of an earlier checkpoint with this content; false if there is none.
     pub(crate) fn share_sound(&self, found: &Hash, length: u64) -> bool {
-        let shared = self.path(found).exists() || self.share(found);
-        if shared && !is_sound(&self.path(found), (found, length)) {
-            let _ = fs::remove_file(self.path(found));
+        let shared = self.content_path(found).exists() || self.share_earlier(found);
+        if shared && !is_sound(&self.content_path(found), (found, length)) {
+            let _ = fs::remove_file(self.content_path(found));
             return false;
         }
         shared
     }
 }
 
-/// Whether a file has this content, of this length.
+/// Returns whether a file has this content and length.
 pub(super) fn is_sound(path: &Path, (expected, length): (&Hash, u64)) -> bool {
-    let read = File::open(path).and_then(|mut file| digest(&mut file, length.saturating_add(1)));
+    let read =
+        File::open(path).and_then(|mut file| digest_file(&mut file, length.saturating_add(1)));
     read.is_ok_and(|(found, hash)| found == length && hash == *expected)
 }

@@ -5,15 +5,15 @@ use std::{cell::RefCell, collections::BTreeSet, path::Path};
 use dormouse_units::Bytes;
 use nix::sys::statvfs::fstatvfs;
 
-use super::{Error, Found, Result, handle::Handle, walk_past};
+use super::{DirectoryError, FoundNode, Result, handle::DirectoryHandle, walk_past};
 
 /// The bytes of all files in a directory, holes included; a file of several names counts once.
 ///
 /// # Errors
 /// The directory cannot be read, or has too much in it.
-pub fn size(directory: &Path) -> Result<Bytes> {
+pub fn directory_size(directory: &Path) -> Result<Bytes> {
     let files = RefCell::new(Vec::new());
-    let see = |found: &Found<'_>| {
+    let see = |found: &FoundNode<'_>| {
         if found.is_file() {
             files.borrow_mut().push((found.stat, found.bytes()));
         }
@@ -30,12 +30,14 @@ pub fn size(directory: &Path) -> Result<Bytes> {
     Ok(Bytes::new(bytes))
 }
 
-/// Whether nothing more can be written in a directory: its quota is used up.
+/// Returns whether nothing more can be written in a directory, as its quota is used up.
 ///
 /// # Errors
-/// The directory cannot be opened.
+///
+/// The directory can't be opened.
 pub fn is_full(directory: &Path) -> Result<bool> {
-    let stat = Handle::open(directory).and_then(|handle| Ok(fstatvfs(handle)?));
-    let stat = stat.map_err(Error::file("ask for the size of the file system of", directory))?;
+    let stat = DirectoryHandle::open(directory).and_then(|handle| Ok(fstatvfs(handle)?));
+    let stat = stat
+        .map_err(DirectoryError::file_error("ask for the size of the file system of", directory))?;
     Ok(stat.blocks_available() == 0 || (stat.files() > 0 && stat.files_available() == 0))
 }

@@ -10,25 +10,25 @@ use nix::sys::stat::FileStat;
 
 use dormouse_tasks::limits::{DIRECTORY_ENTRIES, PATH_BYTES};
 
-use super::{Error, Result, handle::Handle};
+use super::{DirectoryError, Result, handle::DirectoryHandle};
 
 /// How deep they may lie.
 const DEEPEST: usize = 64;
 /// The longest that all of their paths together may be, in bytes.
 const PATHS: usize = 4 << 20;
 
-/// One thing in a directory, before it is opened.
+/// An object in a directory, before it is opened.
 #[derive(Debug)]
-pub(crate) struct Found<'a> {
+pub(crate) struct FoundNode<'a> {
     /// The directory that it is in.
-    pub(crate) parent: &'a Handle,
+    pub(crate) parent: &'a DirectoryHandle,
     pub(crate) name: &'a OsStr,
     /// The path relative to where the walk began.
     pub(crate) path: &'a str,
     pub(crate) stat: FileStat,
 }
 
-impl Found<'_> {
+impl FoundNode<'_> {
     pub(crate) fn is_directory(&self) -> bool {
         self.kind() == libc::S_IFDIR
     }
@@ -48,55 +48,61 @@ impl Found<'_> {
     }
 }
 
-/// A directory that is being walked through, its path and what of it is still to come.
-struct Level {
-    handle: Handle,
+/// A directory under way, with the names that are still to come.
+struct WalkLevel {
+    handle: DirectoryHandle,
     path: String,
     names: vec::IntoIter<OsString>,
 }
 
-/// Shows everything in a directory to `see`, each directory before what is in it, in the order of names.
+/// Calls `see` with every object in a directory, each directory before its contents, in the order of names.
 ///
 /// # Errors
-/// There is too much of it, or a name is no text; the system refuses; or what `see` says.
-pub(crate) fn walk(directory: &Path, see: impl FnMut(&Found<'_>) -> Result<()>) -> Result<()> {
+///
+/// There are too many objects, or a name isn't text; the system refuses; or an error of `see`.
+pub(crate) fn walk(directory: &Path, see: impl FnMut(&FoundNode<'_>) -> Result<()>) -> Result<()> {
     walk_past(directory, see, |_, error| Err(error))
 }
 
-/// The same past things that `see` is not to have, or that can't be entered: `unfit` hears of each, its path as text, and
-/// why. It is gone around where `unfit` says so.
+/// Walks as [`walk`] does past objects that `see` must not get or that can't be entered: `unfit` is called with the
+/// path and the reason, and decides whether to skip it.
 ///
 /// # Errors
-/// There is too much in the directory altogether; the system refuses; or what `see` and `unfit` say.
+///
+/// There are too many objects; the system refuses; or an error of `see` or `unfit`.
 pub(crate) fn walk_past(
     directory: &Path,
-    mut see: impl FnMut(&Found<'_>) -> Result<()>,
-    mut unfit: impl FnMut(&Found<'_>, Error) -> Result<()>,
+    mut see: impl FnMut(&FoundNode<'_>) -> Result<()>,
+    mut unfit: impl FnMut(&FoundNode<'_>, DirectoryError) -> Result<()>,
 ) -> Result<()> {
-    let handle = Handle::open(directory).map_err(Error::file("open", directory))?;
-    let names = handle.names(DIRECTORY_ENTRIES).map_err(Error::file("list", directory))?;
+    let handle =
+        DirectoryHandle::open(directory).map_err(DirectoryError::file_error("open", directory))?;
+    let names = handle
+        .list_names(DIRECTORY_ENTRIES)
+        .map_err(DirectoryError::file_error("list", directory))?;
     let (mut count, mut length) = (names.len(), 0);
-    let mut levels = vec![Level { handle, path: String::new(), names: names.into_iter() }];
+    let mut levels = vec![WalkLevel { handle, path: String::new(), names: names.into_iter() }];
     loop {
         let depth = levels.len();
         let Some(level) = levels.last_mut() else { return Ok(()) };
         if count > DIRECTORY_ENTRIES {
             let what =
                 format!("more than {DIRECTORY_ENTRIES} files and directories; pack or remove some");
-            return Err(Error::Beyond { what });
+            return Err(DirectoryError::Beyond { what });
         }
         let Some(name) = level.names.next() else {
             levels.pop();
             continue;
         };
-        let path = below(&level.path, &name.to_string_lossy());
+        let path = join_path(&level.path, &name.to_string_lossy());
         length += path.len();
         if length > PATHS {
             let what = format!("paths of more than {PATHS} bytes together; shorten them");
-            return Err(Error::Beyond { what });
+            return Err(DirectoryError::Beyond { what });
         }
-        let stat = level.handle.look(&name).map_err(Error::file("look at", &path))?;
-        let found = Found { parent: &level.handle, name: &name, path: &path, stat };
+        let stat =
+            level.handle.stat_name(&name).map_err(DirectoryError::file_error("look at", &path))?;
+        let found = FoundNode { parent: &level.handle, name: &name, path: &path, stat };
         let error = match is_fit(&name, &path) {
             Err(error) => error,
             Ok(()) => {
@@ -104,11 +110,11 @@ pub(crate) fn walk_past(
                 if !found.is_directory() {
                     continue;
                 }
-                match enter(level, &name, &path, depth) {
+                match enter_level(level, &name, &path, depth) {
                     Err(error) => error,
                     Ok((handle, names)) => {
                         count = count.saturating_add(names.len());
-                        levels.push(Level { handle, path, names: names.into_iter() });
+                        levels.push(WalkLevel { handle, path, names: names.into_iter() });
                         continue;
                     }
                 }
@@ -119,28 +125,35 @@ pub(crate) fn walk_past(
 }
 
 /// Opens a directory that lies `depth` deep.
-fn enter(level: &Level, name: &OsStr, path: &str, depth: usize) -> Result<(Handle, Vec<OsString>)> {
+fn enter_level(
+    level: &WalkLevel,
+    name: &OsStr,
+    path: &str,
+    depth: usize,
+) -> Result<(DirectoryHandle, Vec<OsString>)> {
     if depth >= DEEPEST {
         let what = format!("directories in directories, more than {DEEPEST} deep");
-        return Err(Error::Beyond { what });
+        return Err(DirectoryError::Beyond { what });
     }
-    let handle = level.handle.enter(name).map_err(Error::file("open", path))?;
-    let names = handle.names(DIRECTORY_ENTRIES).map_err(Error::file("list", path))?;
+    let handle =
+        level.handle.enter_directory(name).map_err(DirectoryError::file_error("open", path))?;
+    let names =
+        handle.list_names(DIRECTORY_ENTRIES).map_err(DirectoryError::file_error("list", path))?;
     Ok((handle, names))
 }
 
-/// Whether something of this name and path can be named in a checkpoint or a report.
+/// Checks that an object of this name and path can be named in a checkpoint or a report.
 fn is_fit(name: &OsStr, path: &str) -> Result<()> {
     if name.to_str().is_none() {
-        return Err(Error::refused(path, "has a name that is not UTF-8; rename it"));
+        return Err(DirectoryError::refused_path(path, "has a name that is not UTF-8; rename it"));
     }
     if path.len() > PATH_BYTES {
         let what = format!("a path of more than {PATH_BYTES} bytes; shorten it");
-        return Err(Error::Beyond { what });
+        return Err(DirectoryError::Beyond { what });
     }
     Ok(())
 }
 
-fn below(parent: &str, name: &str) -> String {
+fn join_path(parent: &str, name: &str) -> String {
     if parent.is_empty() { name.to_owned() } else { format!("{parent}/{name}") }
 }

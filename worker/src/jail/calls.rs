@@ -38,7 +38,7 @@ macro_rules! calls {
     };
 }
 
-/// Calls that tasks may make, whatever the arguments, by what they are for.
+/// System calls that tasks may make with any arguments, by purpose.
 pub(super) const ALLOWED: &[&[SystemCall]] = &[
     // Files by their names, and what is in folders.
     calls! {

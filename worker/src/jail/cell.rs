@@ -14,15 +14,16 @@ use std::{
 use nix::sched::{CloneFlags, unshare};
 
 use super::{
-    Bounds, CELL, Demand, Error, Layout, NewView, Occupant, Part, Result, Users, View,
+    CELL, JailDemand, JailError, JailLayout, JailPart, MountView, NewView, ProgramBounds, Result,
+    UserRange, ViewOccupant,
     filter::{self, FilterProgram},
     lo, root,
 };
 
-/// What the tasks of all VMs of a worker have in common.
+/// What the jails of all tasks of a worker share.
 #[derive(Debug)]
-pub struct Jail {
-    users: Option<Users>,
+pub struct TaskJail {
+    users: Option<UserRange>,
     mounts: Option<OwnedFd>,
     /// The place of CRIU in the mount namespace.
     criu: Option<PathBuf>,
@@ -31,34 +32,35 @@ pub struct Jail {
     has_ipc: bool,
     has_name: bool,
     has_network: bool,
-    /// Whether CRIU may read and set the limits of tasks only as their user.
+    /// True if CRIU can only read and set the limits of tasks as their user.
     lends_user: bool,
     filter: Option<FilterProgram>,
-    lacking: Vec<Error>,
+    lacking: Vec<JailError>,
 }
 
-/// What is asked of a jail.
+/// Requirements on a jail.
 #[derive(Clone, Debug, Default)]
-pub struct Request {
-    /// How much of it must be had.
-    pub demand: Demand,
+pub struct JailRequest {
+    /// How much of it is demanded.
+    pub demand: JailDemand,
     /// The users of tasks.
-    pub users: Users,
-    /// Whether tasks may use the worker's network.
+    pub users: UserRange,
+    /// True if tasks may use the worker's network.
     pub shares_network: bool,
     /// Folders of the worker's host that its tasks may read.
     pub mounts: Vec<PathBuf>,
 }
 
-impl Jail {
-    /// A jail of the parts that can be had here; `None` where none is demanded.
+impl TaskJail {
+    /// Builds a jail of the parts that are available here; `None` if no jail is demanded.
     ///
-    /// To be called before there are VMs; it starts threads, and all of them have ended when it returns.
+    /// Must be called before there are VMs; it starts threads, which have all ended when it returns.
     ///
     /// # Errors
-    /// The first part that is lacking, where all are demanded.
-    pub fn build(wanted: &Request, layout: &Layout) -> Result<Option<Arc<Self>>> {
-        if wanted.demand == Demand::None {
+    ///
+    /// The first missing part, if all are demanded.
+    pub fn build_jail(wanted: &JailRequest, layout: &JailLayout) -> Result<Option<Arc<Self>>> {
+        if wanted.demand == JailDemand::None {
             return Ok(None);
         }
         let mut lacking = Vec::new();
@@ -66,16 +68,19 @@ impl Jail {
         let users = have(can_be_others()).then_some(wanted.users);
         let mut mounts = None;
         have(
-            apart(|| root::make(layout, &wanted.mounts, wanted.shares_network), Part::Mounts)
-                .map(|made| mounts = Some(made)),
+            run_apart(
+                || root::make_root(layout, &wanted.mounts, wanted.shares_network),
+                JailPart::Mounts,
+            )
+            .map(|made| mounts = Some(made)),
         );
-        let has_ipc = have(ipc().map(drop));
+        let has_ipc = have(ipc_namespace().map(drop));
         let has_name = have(name("dormouse").map(drop));
-        let has_network = !wanted.shares_network && have(network().map(drop));
+        let has_network = !wanted.shares_network && have(network_namespace().map(drop));
         let mut made = None;
-        let compiled = filter::program().map(|program| made = Some(program));
-        have(compiled.map_err(Error::at(Part::Filter, "compiling it")));
-        if wanted.demand == Demand::Full && !lacking.is_empty() {
+        let compiled = filter::filter_program().map(|program| made = Some(program));
+        have(compiled.map_err(JailError::at_step(JailPart::Filter, "compiling it")));
+        if wanted.demand == JailDemand::Full && !lacking.is_empty() {
             return Err(lacking.swap_remove(0));
         }
         let criu = mounts.as_ref().and_then(|_| layout.criu_inside());
@@ -95,15 +100,15 @@ impl Jail {
         })))
     }
 
-    /// The parts that can't be had here, and why.
+    /// Returns the parts that aren't available here, and why.
     #[must_use]
-    pub fn lacking(&self) -> &[Error] {
+    pub fn lacking_parts(&self) -> &[JailError] {
         &self.lacking
     }
 
-    /// The users of tasks, where they have some of their own.
+    /// Returns the users of tasks, if they have their own.
     #[must_use]
-    pub fn users(&self) -> Option<Users> {
+    pub fn user_range(&self) -> Option<UserRange> {
         self.users
     }
 
@@ -111,20 +116,22 @@ impl Jail {
     ///
     /// # Errors
     /// A namespace that can't be made.
-    pub fn cell(self: &Arc<Self>, host: &str) -> Result<Arc<Cell>> {
-        let (ipc, network) =
-            (self.has_ipc.then(ipc).transpose()?, self.has_network.then(network).transpose()?);
+    pub fn make_cell(self: &Arc<Self>, host: &str) -> Result<Arc<JailCell>> {
+        let (ipc, network) = (
+            self.has_ipc.then(ipc_namespace).transpose()?,
+            self.has_network.then(network_namespace).transpose()?,
+        );
         let name = self.has_name.then(|| name(host)).transpose()?;
         let host = host.to_owned();
-        Ok(Arc::new(Cell { jail: Arc::clone(self), host, ipc, name, network }))
+        Ok(Arc::new(JailCell { jail: Arc::clone(self), host, ipc, name, network }))
     }
 }
 
-/// The namespaces of the tasks of a VM. They outlast every task, so that a restored one comes into the
-/// same again; they go with the last who holds them.
+/// Namespaces of the tasks of a VM. They outlive every task, so that a restored one gets the same; they end when the
+/// last reference is dropped.
 #[derive(Debug)]
-pub struct Cell {
-    jail: Arc<Jail>,
+pub struct JailCell {
+    jail: Arc<TaskJail>,
     /// The name of the VM.
     host: String,
     ipc: Option<OwnedFd>,
@@ -132,43 +139,44 @@ pub struct Cell {
     network: Option<OwnedFd>,
 }
 
-impl Cell {
-    /// The path of CRIU as it is seen from inside, where that is another than outside.
+impl JailCell {
+    /// Returns the path of CRIU inside, if it differs from that outside.
     #[must_use]
-    pub fn criu(&self) -> Option<&Path> {
+    pub fn criu_inside(&self) -> Option<&Path> {
         self.jail.criu.as_deref()
     }
 
-    /// Whether CRIU may read and set the limits of tasks only as their user.
+    /// Returns whether CRIU can only read and set the limits of tasks as their user.
     pub(crate) fn lends_user(&self) -> bool {
         self.jail.lends_user
     }
 
-    /// Whether tasks have a root of their own.
+    /// Returns whether tasks have a root of their own.
     #[must_use]
     pub fn has_root(&self) -> bool {
         self.jail.mounts.is_some()
     }
 
-    /// The mount namespace of tasks, where they have one.
-    pub(super) fn mounts(&self) -> Option<&OwnedFd> {
+    /// Returns the mount namespace of tasks, if they have one.
+    pub(super) fn mount_namespace(&self) -> Option<&OwnedFd> {
         self.jail.mounts.as_ref()
     }
 
-    /// The filter of system calls, where there is one.
-    pub(super) fn filter(&self) -> Option<&FilterProgram> {
+    /// Returns the filter of system calls, if there is one.
+    pub(super) fn call_filter(&self) -> Option<&FilterProgram> {
         self.jail.filter.as_ref()
     }
 
-    /// Whether tasks have a network of their own.
+    /// Returns whether tasks have a network of their own.
     pub(crate) fn has_network(&self) -> bool {
         self.network.is_some()
     }
 
-    /// Does something in the tasks' network, in a thread of its own.
+    /// Runs work in the tasks' network, in a thread of its own.
     ///
     /// # Errors
-    /// Where they have none of their own, or it can't be entered, and what the work says.
+    ///
+    /// They have no network of their own, it can't be entered, or an error of the work.
     pub(crate) fn in_network<T: Send>(
         &self,
         work: impl FnOnce() -> io::Result<T> + Send,
@@ -187,15 +195,16 @@ impl Cell {
         })
     }
 
-    /// The user of whoever owns this directory, where tasks have users of their own.
+    /// Returns the user that owns this directory, if tasks have users of their own.
     ///
     /// # Errors
-    /// Where the directory is nobody's who may own a task.
-    pub fn user(&self, directory: &Path) -> io::Result<Option<u32>> {
+    ///
+    /// The owner can't be the user of a task.
+    pub fn directory_user(&self, directory: &Path) -> io::Result<Option<u32>> {
         use std::os::unix::fs::MetadataExt as _;
         let Some(users) = self.jail.users else { return Ok(None) };
         let owner = std::fs::symlink_metadata(directory)?.uid();
-        if !users.contain(owner) {
+        if !users.contains_user(owner) {
             let why = format!("it is user {owner}'s, and tasks are those of {users}");
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
         }
@@ -206,30 +215,30 @@ impl Cell {
     ///
     /// # Errors
     /// The task's own folders can't be made.
-    pub(crate) fn new_view(&self, occupant: &Occupant, begins: bool) -> io::Result<View> {
+    pub(crate) fn new_view(&self, occupant: &ViewOccupant, begins: bool) -> io::Result<MountView> {
         if !self.has_root() {
-            return Ok(View::Common);
+            return Ok(MountView::Common);
         }
-        NewView::prepare(occupant, &self.jail.tasks, &self.host, begins).map(View::New)
+        NewView::prepare_view(occupant, &self.jail.tasks, &self.host, begins).map(MountView::New)
     }
 
     /// The view of files that this task has.
     ///
     /// # Errors
     /// The task is gone.
-    pub(crate) fn view_of(&self, pid: i32) -> io::Result<View> {
-        if self.has_root() { View::of_process(pid) } else { Ok(View::Common) }
+    pub(crate) fn view_of(&self, pid: i32) -> io::Result<MountView> {
+        if self.has_root() { MountView::of_process(pid) } else { Ok(MountView::Common) }
     }
 
-    /// Takes this process into the namespaces; into a view that is new [`View::make`] takes it.
+    /// Takes this process into the namespaces; into a view that is new [`MountView::make_view`] takes it.
     ///
     /// # Safety
     /// In a new process only.
     #[expect(unsafe_code, reason = "bare system calls are all that is allowed there")]
-    pub(crate) unsafe fn enter(&self, view: &View) -> bool {
+    pub(crate) unsafe fn enter_namespaces(&self, view: &MountView) -> bool {
         let own = match view {
-            View::Of(space) => Some(space),
-            View::Common | View::New(_) => self.jail.mounts.as_ref(),
+            MountView::Of(space) => Some(space),
+            MountView::Common | MountView::New(_) => self.jail.mounts.as_ref(),
         };
         let spaces = [self.ipc.as_ref(), self.name.as_ref(), self.network.as_ref(), own];
         spaces.into_iter().flatten().all(|space| {
@@ -255,8 +264,8 @@ impl Cell {
     /// # Safety
     /// In a new process only.
     #[expect(unsafe_code, reason = "bare system calls are all that is allowed there")]
-    pub(crate) unsafe fn limit(&self, bounds: Bounds) -> bool {
-        bounds.limits().iter().all(|(what, most)| {
+    pub(crate) unsafe fn set_limits(&self, bounds: ProgramBounds) -> bool {
+        bounds.resource_limits().iter().all(|(what, most)| {
             // SAFETY: reads and writes records that are this function's.
             unsafe {
                 let mut now: libc::rlimit = std::mem::zeroed();
@@ -331,11 +340,10 @@ impl Cell {
     }
 }
 
-/// A path of a jailed task as the task itself has it, of one that was read in `/proc` outside of its
-/// namespace: from there it begins with the tasks' root. `None` where no other task, and not the worker, has that
-/// file there.
+/// Converts a path that was read in `/proc` outside of a task's namespace, where it begins with the tasks' root, to
+/// the task's own path. `None` if the file is neither the worker's nor another task's there.
 #[must_use]
-pub fn inside(path: &Path) -> Option<PathBuf> {
+pub fn path_inside(path: &Path) -> Option<PathBuf> {
     // In the worker's own namespace there is nothing of that name.
     let Ok(rest) = path.strip_prefix(CELL) else { return Some(path.to_owned()) };
     let is_own = OWN_FOLDERS.iter().any(|folder| rest.starts_with(folder));
@@ -351,10 +359,13 @@ const SETGID: u32 = 6;
 const SETUID: u32 = 7;
 const SYS_RESOURCE: u32 = 24;
 
-/// Whether this process may become other users and give files to them.
+/// Checks that this process can become other users and give files to them.
 fn can_be_others() -> Result<()> {
-    let fail =
-        |source| Error { part: Part::User, step: "becoming another user".to_owned(), source };
+    let fail = |source| JailError {
+        part: JailPart::User,
+        step: "becoming another user".to_owned(),
+        source,
+    };
     for (bit, name) in [(CHOWN, "CHOWN"), (SETGID, "SETGID"), (SETUID, "SETUID")] {
         if !has_capability(bit).map_err(fail)? {
             let why = format!("CAP_{name} is lacking");
@@ -371,43 +382,44 @@ fn has_capability(bit: u32) -> io::Result<bool> {
     Ok(effective.unwrap_or(0) >> bit & 1 == 1)
 }
 
-fn ipc() -> Result<OwnedFd> {
-    apart(|| space(CloneFlags::CLONE_NEWIPC, "ipc", Part::Ipc), Part::Ipc)
+fn ipc_namespace() -> Result<OwnedFd> {
+    run_apart(|| new_namespace(CloneFlags::CLONE_NEWIPC, "ipc", JailPart::Ipc), JailPart::Ipc)
 }
 
 fn name(host: &str) -> Result<OwnedFd> {
     let make = || {
-        let made = space(CloneFlags::CLONE_NEWUTS, "uts", Part::Name)?;
+        let made = new_namespace(CloneFlags::CLONE_NEWUTS, "uts", JailPart::Name)?;
         let named = nix::unistd::sethostname(host);
-        named.map_err(|e| Error::at(Part::Name, "naming the host")(e.into()))?;
+        named.map_err(|e| JailError::at_step(JailPart::Name, "naming the host")(e.into()))?;
         Ok(made)
     };
-    apart(make, Part::Name)
+    run_apart(make, JailPart::Name)
 }
 
-fn network() -> Result<OwnedFd> {
+fn network_namespace() -> Result<OwnedFd> {
     let make = || {
-        let made = space(CloneFlags::CLONE_NEWNET, "net", Part::Network)?;
-        lo::switch_on().map_err(Error::at(Part::Network, "switching its loopback on"))?;
+        let made = new_namespace(CloneFlags::CLONE_NEWNET, "net", JailPart::Network)?;
+        lo::switch_on()
+            .map_err(JailError::at_step(JailPart::Network, "switching its loopback on"))?;
         Ok(made)
     };
-    apart(make, Part::Network)
+    run_apart(make, JailPart::Network)
 }
 
 /// A new namespace, in which this thread is then.
-fn space(flag: CloneFlags, name: &str, part: Part) -> Result<OwnedFd> {
-    unshare(flag).map_err(|e| Error::at(part, "making the namespace")(e.into()))?;
+fn new_namespace(flag: CloneFlags, name: &str, part: JailPart) -> Result<OwnedFd> {
+    unshare(flag).map_err(|e| JailError::at_step(part, "making the namespace")(e.into()))?;
     let opened = File::open(format!("/proc/thread-self/ns/{name}"));
-    opened.map(OwnedFd::from).map_err(Error::at(part, "opening the namespace"))
+    opened.map(OwnedFd::from).map_err(JailError::at_step(part, "opening the namespace"))
 }
 
-/// Does in a thread of its own what changes the thread.
-fn apart<T: Send>(make: impl FnOnce() -> Result<T> + Send, part: Part) -> Result<T> {
+/// Runs in a separate thread what changes the thread's namespaces.
+fn run_apart<T: Send>(make: impl FnOnce() -> Result<T> + Send, part: JailPart) -> Result<T> {
     thread::scope(|scope| {
         let made = thread::Builder::new().name("jail".to_owned()).spawn_scoped(scope, make);
-        let thread = made.map_err(Error::at(part, "starting a thread"))?;
+        let thread = made.map_err(JailError::at_step(part, "starting a thread"))?;
         thread.join().unwrap_or_else(|_| {
-            Err(Error::at(part, "making it")(io::Error::other("the thread panicked")))
+            Err(JailError::at_step(part, "making it")(io::Error::other("the thread panicked")))
         })
     })
 }

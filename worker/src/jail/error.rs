@@ -2,25 +2,25 @@
 
 use std::io;
 
-use super::Part;
+use super::JailPart;
 
 /// The result of an operation on a jail.
-pub type Result<T, E = Error> = std::result::Result<T, E>;
+pub type Result<T, E = JailError> = std::result::Result<T, E>;
 
 /// A part of a jail that can't be had.
 #[derive(Debug, thiserror::Error)]
-#[error("tasks can't have {}: {step} failed", part.words())]
-pub struct Error {
+#[error("tasks can't have {}: {step} failed", part.part_words())]
+pub struct JailError {
     /// The part of the jail.
-    pub part: Part,
+    pub part: JailPart,
     /// What was being done.
     pub step: String,
     /// What the kernel said.
     pub source: io::Error,
 }
 
-impl Error {
-    pub(super) fn at(part: Part, step: &str) -> impl FnOnce(io::Error) -> Self + use<> {
+impl JailError {
+    pub(super) fn at_step(part: JailPart, step: &str) -> impl FnOnce(io::Error) -> Self + use<> {
         let step = step.to_owned();
         move |source| Self { part, step, source }
     }

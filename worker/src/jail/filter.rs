@@ -17,7 +17,7 @@ enum CallAnswer {
     Refuse,
     /// "Function not implemented", as by a kernel that has no such call.
     Unknown,
-    /// Allowed where it makes no namespace.
+    /// Allowed unless it makes a namespace.
     SameNamespaces,
     /// Allowed for the families of [`FAMILIES`].
     UsualFamilies,
@@ -25,7 +25,7 @@ enum CallAnswer {
     NoPushes,
 }
 
-/// The calls whose arguments are looked at.
+/// Calls whose arguments are checked.
 const INSPECTED: [(libc::c_long, CallAnswer); 4] = [
     (libc::SYS_clone, CallAnswer::SameNamespaces),
     (libc::SYS_socket, CallAnswer::UsualFamilies),
@@ -65,29 +65,30 @@ const ARCH: u32 = 4;
 const FIRST: u32 = 16;
 const SECOND: u32 = 24;
 
-/// The program for the lists of [`calls`](super::calls): the number is looked for by halves. A call by the numbers of another
-/// architecture, as a program of 32 bits makes it, ends the task.
+/// Makes the filter program for the lists of [`calls`](super::calls), which searches the call's number by halves. A
+/// call by the numbers of another architecture, as of a 32-bit program, ends the task.
 ///
 /// # Errors
-/// Where there is no list for this kind of processor, or a call is in it twice.
-pub(super) fn program() -> io::Result<FilterProgram> {
+///
+/// There is no list for this kind of processor, or a call is in it twice.
+pub(super) fn filter_program() -> io::Result<FilterProgram> {
     let Some(architecture) = ARCHITECTURE else {
         let kind = std::env::consts::ARCH;
         return Err(io::Error::other(format!("no list of system calls for processors of {kind}")));
     };
-    let ranges = ranges(&answers()?);
+    let ranges = answer_ranges(&call_answers()?);
     let mut program = vec![
-        load(ARCH),
-        jump(libc::BPF_JEQ, architecture, 1, 0),
-        answer(libc::SECCOMP_RET_KILL_PROCESS),
-        load(NUMBER),
+        load_word(ARCH),
+        make_jump(libc::BPF_JEQ, architecture, 1, 0),
+        return_action(libc::SECCOMP_RET_KILL_PROCESS),
+        load_word(NUMBER),
     ];
-    program.extend(search(&ranges)?);
+    program.extend(search_ranges(&ranges)?);
     Ok(program)
 }
 
-/// The answer to each call that has one of its own.
-fn answers() -> io::Result<BTreeMap<u32, CallAnswer>> {
+/// Returns the answers of all listed calls.
+fn call_answers() -> io::Result<BTreeMap<u32, CallAnswer>> {
     let of = |lists: &'static [&'static [super::calls::SystemCall]], answer| {
         lists.iter().copied().flatten().map(move |call| (call.name, call.number, answer))
     };
@@ -104,8 +105,8 @@ fn answers() -> io::Result<BTreeMap<u32, CallAnswer>> {
     Ok(answers)
 }
 
-/// From which number on which answer is given; all numbers have one.
-fn ranges(answers: &BTreeMap<u32, CallAnswer>) -> Vec<(u32, CallAnswer)> {
+/// Returns the number from which on each answer is given; every number has one.
+fn answer_ranges(answers: &BTreeMap<u32, CallAnswer>) -> Vec<(u32, CallAnswer)> {
     let mut ranges = Vec::new();
     let mut next = 0;
     for (&number, &answer) in answers {
@@ -120,38 +121,38 @@ fn ranges(answers: &BTreeMap<u32, CallAnswer>) -> Vec<(u32, CallAnswer)> {
     ranges
 }
 
-/// A program that finds the range of the number that has been loaded, by halves, and answers.
-fn search(ranges: &[(u32, CallAnswer)]) -> io::Result<FilterProgram> {
+/// Makes a program that finds the range of the loaded number by halves, and answers.
+fn search_ranges(ranges: &[(u32, CallAnswer)]) -> io::Result<FilterProgram> {
     if let [(_, answer)] = ranges {
-        return Ok(look(*answer));
+        return Ok(look_and_answer(*answer));
     }
     let (lower, upper) = ranges.split_at(ranges.len() / 2);
     let middle = upper.first().map(|(from, _)| *from).unwrap_or_default();
-    let (lower, upper) = (search(lower)?, search(upper)?);
+    let (lower, upper) = (search_ranges(lower)?, search_ranges(upper)?);
     let past = u32::try_from(lower.len()).map_err(io::Error::other)?;
     let mut program = match u8::try_from(past) {
-        Ok(past) => vec![jump(libc::BPF_JGE, middle, past, 0)],
+        Ok(past) => vec![make_jump(libc::BPF_JGE, middle, past, 0)],
         // Past what a conditional jump can pass over.
-        Err(_) => vec![jump(libc::BPF_JGE, middle, 0, 1), jump(libc::BPF_JA, past, 0, 0)],
+        Err(_) => vec![make_jump(libc::BPF_JGE, middle, 0, 1), make_jump(libc::BPF_JA, past, 0, 0)],
     };
     program.extend(lower);
     program.extend(upper);
     Ok(program)
 }
 
-/// A program that gives an answer, after a look at the arguments where that is needed.
-fn look(what: CallAnswer) -> FilterProgram {
-    let allow = answer(libc::SECCOMP_RET_ALLOW);
-    let refuse = answer(libc::SECCOMP_RET_ERRNO | libc::EPERM.unsigned_abs());
+/// Makes a program that gives an answer, after checking the arguments if need be.
+fn look_and_answer(what: CallAnswer) -> FilterProgram {
+    let allow = return_action(libc::SECCOMP_RET_ALLOW);
+    let refuse = return_action(libc::SECCOMP_RET_ERRNO | libc::EPERM.unsigned_abs());
     match what {
         CallAnswer::Allow => vec![allow],
         CallAnswer::Refuse => vec![refuse],
         CallAnswer::Unknown => {
-            vec![answer(libc::SECCOMP_RET_ERRNO | libc::ENOSYS.unsigned_abs())]
+            vec![return_action(libc::SECCOMP_RET_ERRNO | libc::ENOSYS.unsigned_abs())]
         }
         CallAnswer::SameNamespaces => {
             let any = NAMESPACES.iter().fold(0, |all, flag| all | flag.cast_unsigned());
-            vec![load(FIRST), jump(libc::BPF_JSET, any, 0, 1), refuse, allow]
+            vec![load_word(FIRST), make_jump(libc::BPF_JSET, any, 0, 1), refuse, allow]
         }
         CallAnswer::UsualFamilies => {
             one_of(FIRST, &FAMILIES.map(i32::unsigned_abs), [allow, refuse])
@@ -164,30 +165,31 @@ fn look(what: CallAnswer) -> FilterProgram {
     }
 }
 
-/// A program that gives the first of two answers where the word at `from` is one of these, else the second.
+/// Makes a program that gives the first of two answers if the word at `from` is one of these, and the second
+/// otherwise.
 fn one_of(from: u32, these: &[u32], [one, none]: [sock_filter; 2]) -> FilterProgram {
     let tests = these.iter().zip((0..these.len()).rev()).map(|(value, left)| {
         // To the answer behind the tests that are left and the other answer.
         let past = u8::try_from(left + 1).unwrap_or(u8::MAX);
-        jump(libc::BPF_JEQ, *value, past, 0)
+        make_jump(libc::BPF_JEQ, *value, past, 0)
     });
-    std::iter::once(load(from)).chain(tests).chain([none, one]).collect()
+    std::iter::once(load_word(from)).chain(tests).chain([none, one]).collect()
 }
 
-fn statement(code: u32, k: u32) -> sock_filter {
+fn make_statement(code: u32, k: u32) -> sock_filter {
     sock_filter { code: u16::try_from(code).unwrap_or_default(), jt: 0, jf: 0, k }
 }
 
-fn load(from: u32) -> sock_filter {
-    statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, from)
+fn load_word(from: u32) -> sock_filter {
+    make_statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, from)
 }
 
-fn jump(how: u32, k: u32, jt: u8, jf: u8) -> sock_filter {
-    sock_filter { jt, jf, ..statement(libc::BPF_JMP | how | libc::BPF_K, k) }
+fn make_jump(how: u32, k: u32, jt: u8, jf: u8) -> sock_filter {
+    sock_filter { jt, jf, ..make_statement(libc::BPF_JMP | how | libc::BPF_K, k) }
 }
 
-fn answer(action: u32) -> sock_filter {
-    statement(libc::BPF_RET | libc::BPF_K, action)
+fn return_action(action: u32) -> sock_filter {
+    make_statement(libc::BPF_RET | libc::BPF_K, action)
 }
 
 #[cfg(test)]

@@ -8,15 +8,16 @@ use nix::{
     sys::stat::Mode,
 };
 
-use super::{CELL, Cell};
+use super::{CELL, JailCell};
 
-impl Cell {
-    /// Opens the tasks' root, to look at what is below it; `None` where tasks have none of their own.
+impl JailCell {
+    /// Opens the tasks' root, to read what is below it; `None`: tasks have none of their own.
     ///
     /// # Errors
-    /// Where the namespace can't be entered.
+    ///
+    /// The namespace can't be entered.
     pub(crate) fn open_root(&self) -> io::Result<Option<File>> {
-        let Some(mounts) = self.mounts() else { return Ok(None) };
+        let Some(mounts) = self.mount_namespace() else { return Ok(None) };
         let enter = || -> io::Result<File> {
             // A thread that shares its directories with others can't enter.
             unshare(CloneFlags::CLONE_FS)?;
@@ -32,14 +33,14 @@ impl Cell {
         .map(Some)
     }
 
-    /// Whether tasks may make the system calls of a list alone.
+    /// Returns whether tasks may only make the listed system calls.
     pub(crate) fn has_filter(&self) -> bool {
-        self.filter().is_some()
+        self.call_filter().is_some()
     }
 
     /// The filter of system calls as the kernel, and so CRIU, has it.
     pub(crate) fn filter_bytes(&self) -> Option<Vec<u8>> {
-        let lines = self.filter()?.iter();
+        let lines = self.call_filter()?.iter();
         let bytes = lines.flat_map(|line| {
             let [code_low, code_high] = line.code.to_ne_bytes();
             let [a, b, c, d] = line.k.to_ne_bytes();

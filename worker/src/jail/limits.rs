@@ -4,32 +4,31 @@
 pub const FILE_BYTES: u64 = 64 << 20;
 /// The number of files that a process of a task may have open.
 pub const OPEN_FILES: u64 = 1024;
-/// Processes and threads that the tasks of a VM may have together, beside those for each vCPU. CRIU is
-/// among them while it restores.
+/// Most processes and threads of a VM's tasks, beside those for each vCPU; they include CRIU while it restores.
 pub const PIDS: u64 = 64;
 /// Processes and threads for each vCPU of a VM.
 pub const PIDS_PER_VCPU: u64 = 64;
 
-/// What a program may have that differs from program to program.
+/// Limits of a program that differ from program to program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bounds {
-    /// The size that a file of it may grow to, in bytes.
+pub struct ProgramBounds {
+    /// Largest size of its files, in bytes.
     pub file_bytes: u64,
     /// Processes and threads that it may have at once; `None`: as many as its VM may.
     pub processes: Option<u64>,
 }
 
-impl Default for Bounds {
+impl Default for ProgramBounds {
     fn default() -> Self {
         Self { file_bytes: FILE_BYTES, processes: None }
     }
 }
 
-impl Bounds {
-    /// The limits of a task (getrlimit(2)): soft and hard are the same.
+impl ProgramBounds {
+    /// Returns the limits of a task (getrlimit(2)), soft and hard alike.
     ///
-    /// Only such as need no privilege to be set again by CRIU, which may have no CAP_SYS_RESOURCE.
-    pub(super) fn limits(self) -> [(libc::__rlimit_resource_t, u64); 6] {
+    /// They are limits that CRIU can set again without CAP_SYS_RESOURCE.
+    pub(super) fn resource_limits(self) -> [(libc::__rlimit_resource_t, u64); 6] {
         [
             (libc::RLIMIT_CORE, 0),
             (libc::RLIMIT_FSIZE, self.file_bytes),

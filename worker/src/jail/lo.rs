@@ -9,39 +9,39 @@ use std::{
 /// The loopback device is the first of every namespace.
 const INDEX: libc::c_int = 1;
 
-/// Switches the loopback device of this thread's network namespace on.
+/// Switches on the loopback device of this thread's network namespace.
 ///
 /// # Errors
-/// What the kernel says.
+///
+/// The kernel's error.
 pub fn switch_on() -> io::Result<()> {
-    let mut request = request(c"lo");
+    let mut request = device_request(c"lo");
     request.ifr_ifru.ifru_flags = libc::c_short::try_from(libc::IFF_UP).unwrap_or_default();
-    ask(libc::AF_INET, libc::SIOCSIFFLAGS, &request)
+    ask_kernel(libc::AF_INET, libc::SIOCSIFFLAGS, &request)
 }
 
-/// Gives the loopback device of this thread's network namespace one more address, by a label of its own
-/// such as `lo:1`.
+/// Adds an address to the loopback device of this thread's network namespace, under a label such as `lo:1`.
 pub(crate) fn take_address(label: &std::ffi::CStr, address: Ipv4Addr) -> io::Result<()> {
     for (call, address) in
         [(libc::SIOCSIFADDR, address), (libc::SIOCSIFNETMASK, Ipv4Addr::BROADCAST)]
     {
-        let mut request = request(label);
+        let mut request = device_request(label);
         request.ifr_ifru.ifru_addr = socket_address(address);
-        ask(libc::AF_INET, call, &request)?;
+        ask_kernel(libc::AF_INET, call, &request)?;
     }
     Ok(())
 }
 
-/// Gives the loopback device of this thread's network namespace one more address of version 6.
+/// Adds an IPv6 address to the loopback device of this thread's network namespace.
 pub(crate) fn take_address_v6(address: Ipv6Addr) -> io::Result<()> {
     let address = libc::in6_addr { s6_addr: address.octets() };
     let request = libc::in6_ifreq { ifr6_addr: address, ifr6_prefixlen: 128, ifr6_ifindex: INDEX };
-    ask(libc::AF_INET6, libc::SIOCSIFADDR, &request)
+    ask_kernel(libc::AF_INET6, libc::SIOCSIFADDR, &request)
 }
 
 /// A request about the device of this name.
 #[expect(unsafe_code, reason = "a record of the C library, all of whose bits may be zero")]
-fn request(name: &std::ffi::CStr) -> libc::ifreq {
+fn device_request(name: &std::ffi::CStr) -> libc::ifreq {
     // SAFETY: all-zero is a valid request.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     for (to, from) in request.ifr_name.iter_mut().zip(name.to_bytes()) {
@@ -62,7 +62,7 @@ fn socket_address(address: Ipv4Addr) -> libc::sockaddr {
 
 /// Asks the kernel something of the devices of this thread's network namespace.
 #[expect(unsafe_code, reason = "no library here sets a device's flags and addresses")]
-fn ask<T>(family: libc::c_int, call: libc::c_ulong, request: &T) -> io::Result<()> {
+fn ask_kernel<T>(family: libc::c_int, call: libc::c_ulong, request: &T) -> io::Result<()> {
     // SAFETY: takes numbers; a new descriptor that nobody else owns comes of it.
     let socket = unsafe {
         let fd = libc::socket(family, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0);

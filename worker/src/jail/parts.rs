@@ -2,9 +2,9 @@
 
 use std::{fmt, str::FromStr};
 
-/// A part of a jail, which may be lacking where the worker itself is confined.
+/// A part of a jail, which may be unavailable if the worker itself is confined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Part {
+pub enum JailPart {
     /// A user of its own, without capabilities.
     User,
     /// A mount namespace with a root of its own.
@@ -21,14 +21,14 @@ pub enum Part {
     Pids,
 }
 
-impl Part {
-    /// All parts, in the order in which a task comes into them.
+impl JailPart {
+    /// All parts, in the order in which a task enters them.
     pub const ALL: [Self; 7] =
         [Self::Mounts, Self::Network, Self::Ipc, Self::Name, Self::User, Self::Filter, Self::Pids];
 
-    /// The part in words, as it stands after "a task has".
+    /// Returns the part in words, as it stands after "a task has".
     #[must_use]
-    pub const fn words(self) -> &'static str {
+    pub const fn part_words(self) -> &'static str {
         match self {
             Self::User => "a user of its own",
             Self::Mounts => "a mount namespace of its own",
@@ -42,7 +42,7 @@ impl Part {
 
     /// Capabilities of the worker that the part takes, named without `CAP_`.
     #[must_use]
-    pub const fn capabilities(self) -> &'static [&'static str] {
+    pub const fn needed_capabilities(self) -> &'static [&'static str] {
         match self {
             Self::User => &["SETUID", "SETGID", "CHOWN"],
             Self::Mounts => &["SYS_ADMIN", "SYS_CHROOT"],
@@ -55,11 +55,11 @@ impl Part {
 
 /// How much of a jail tasks must have for a worker to start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Demand {
+pub enum JailDemand {
     /// All parts, or the worker does not start.
     #[default]
     Full,
-    /// The parts that can be had here; the worker says which are lacking.
+    /// The parts that are available here; the worker logs which are missing.
     Partial,
     /// No jail: tasks run as the worker's user, as they did before there was a jail.
     None,
@@ -70,7 +70,7 @@ pub enum Demand {
 #[error("{0}: no such jail; give full, partial or none")]
 pub struct DemandError(String);
 
-impl FromStr for Demand {
+impl FromStr for JailDemand {
     type Err = DemandError;
 
     fn from_str(text: &str) -> Result<Self, DemandError> {
@@ -83,7 +83,7 @@ impl FromStr for Demand {
     }
 }
 
-impl fmt::Display for Demand {
+impl fmt::Display for JailDemand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Full => "full",

@@ -16,20 +16,20 @@ use nix::{
     unistd::pivot_root,
 };
 
-use super::{Error, Part, Result};
+use super::{JailError, JailPart, Result};
 
 /// The directory of the namespace that is the root of tasks.
 pub const CELL: &str = "/cell";
-/// A directory of the namespace where something is mounted for a moment, on its way to its place.
+/// Directory of the namespace where something is mounted for a moment on its way to its place.
 pub(super) const HOLD: &str = "/hold";
-/// The place where a task finds the files of `/etc` that are made for it: those there are links to them.
+/// Directory with the files of `/etc` that are made for a task; `/etc` has links to them.
 pub(super) const MADE: &str = "/run/made";
 /// The place of CRIU's directory in the namespace.
 const CRIU: &str = "run/criu";
-/// What programs and libraries are in, where a host has it.
+/// Directories of programs and libraries, if a host has them.
 const SYSTEM: [&str; 7] = ["usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32"];
-/// What programs look for in `/etc` that says nothing of the host's users and secrets: where libraries and
-/// programs really are, and settings of programs of the system. A name with a star is any that begins so.
+/// Files that programs look for in `/etc` and that reveal nothing about the host's users and secrets: where libraries
+/// and programs really are, and settings of the system's programs. A star stands for any ending.
 const SETTINGS: [&str; 20] = [
     "ld.so.cache",
     "alternatives",
@@ -52,12 +52,12 @@ const SETTINGS: [&str; 20] = [
     "ssl/openssl.cnf",
     "timezone",
 ];
-/// How many of these settings, from the first, CRIU needs: it is a program like others.
+/// Number of these settings, from the first on, that CRIU needs.
 const SETTINGS_OF_CRIU: usize = 2;
 /// The files of `/etc` that are made for each task.
 const MADE_FILES: [&str; 4] = ["passwd", "group", "hosts", "hostname"];
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
-/// What stands in `/dev` for what a process has open, and for new terminals.
+/// Links in `/dev` to a process's open files, and to new terminals.
 const DEVICE_LINKS: [(&str, &str); 5] = [
     ("fd", "/proc/self/fd"),
     ("stdin", "/proc/self/fd/0"),
@@ -65,7 +65,7 @@ const DEVICE_LINKS: [(&str, &str); 5] = [
     ("stderr", "/proc/self/fd/2"),
     ("ptmx", "pts/ptmx"),
 ];
-/// What of `/sys` programs have, as files of their own: how many processors there are, and how large pages are.
+/// Parts of `/sys` that programs get as files of their own: the number of processors, and the sizes of pages.
 const OF_SYS: [&str; 6] = [
     "devices/system/cpu/online",
     "devices/system/cpu/possible",
@@ -78,28 +78,28 @@ const OF_SYS: [&str; 6] = [
 const FOLDER_LINKS: [(&str, &str); 4] =
     [("var/run", "/run"), ("var/lock", "/run/lock"), ("var/tmp", "/tmp"), ("run/lock", "/tmp")];
 
-/// What of the worker's is to be seen in a jail.
+/// Paths of the worker that are visible in a jail.
 #[derive(Clone, Debug)]
-pub struct Layout {
+pub struct JailLayout {
     /// A directory of the worker's to make the root in; it stays empty.
     pub mount_point: PathBuf,
-    /// The directories of tasks, at the path where tasks find them.
+    /// Directories of tasks, at the path where tasks find them.
     pub tasks: PathBuf,
-    /// The programs of tasks, at the path where tasks find them.
+    /// Programs of tasks, at the path where tasks find them.
     pub programs: PathBuf,
-    /// CRIU, where there is one.
+    /// CRIU, if there is one.
     pub criu: Option<PathBuf>,
 }
 
-impl Layout {
+impl JailLayout {
     /// The path of CRIU in the namespace.
     pub(super) fn criu_inside(&self) -> Option<PathBuf> {
-        let name = canonical(self.criu.as_deref()?).ok()?.file_name()?.to_owned();
+        let name = canonical_program(self.criu.as_deref()?).ok()?.file_name()?.to_owned();
         Some(Path::new("/").join(CRIU).join(name))
     }
 }
 
-fn canonical(program: &Path) -> io::Result<PathBuf> {
+fn canonical_program(program: &Path) -> io::Result<PathBuf> {
     if program.components().count() > 1 {
         return fs::canonicalize(program);
     }
@@ -108,75 +108,87 @@ fn canonical(program: &Path) -> io::Result<PathBuf> {
     fs::canonicalize(found.ok_or(io::ErrorKind::NotFound)?)
 }
 
-/// Makes the namespace, for tasks that use the worker's network or have one of their own. This thread is in it afterwards, and good for nothing else.
-pub(super) fn make(layout: &Layout, lent: &[PathBuf], shares_network: bool) -> Result<OwnedFd> {
-    let at = |step: &str| Error::at(Part::Mounts, step);
+/// Makes the namespace, for tasks that use the worker's network or have their own. This thread is in it afterwards,
+/// and can't be used for anything else.
+pub(super) fn make_root(
+    layout: &JailLayout,
+    lent: &[PathBuf],
+    shares_network: bool,
+) -> Result<OwnedFd> {
+    let at = |step: &str| JailError::at_step(JailPart::Mounts, step);
     unshare(CloneFlags::CLONE_NEWNS).map_err(|e| at("making the namespace")(e.into()))?;
     // Nothing of it is seen outside. What is laid over a task's directory later is seen here: its quota.
-    mount(none(), "/", none(), MsFlags::MS_REC | MsFlags::MS_SLAVE, none())
+    mount(no_text(), "/", no_text(), MsFlags::MS_REC | MsFlags::MS_SLAVE, no_text())
         .map_err(|e| at("making the mounts its own")(e.into()))?;
     let root = &layout.mount_point;
-    build(root, (layout, lent), shares_network).map_err(|(step, source)| at(&step)(source))?;
-    enter(root).map_err(at("changing the root"))?;
+    build_root(root, (layout, lent), shares_network).map_err(|(step, source)| at(&step)(source))?;
+    enter_root(root).map_err(at("changing the root"))?;
     File::open("/proc/thread-self/ns/mnt").map(OwnedFd::from).map_err(at("opening the namespace"))
 }
 
-/// What was done when it failed, and why.
+/// Result of a step: an error has what was done, and why it failed.
 type Step<T = ()> = std::result::Result<T, (String, io::Error)>;
 
-fn build(root: &Path, (layout, lent): (&Layout, &[PathBuf]), shares_network: bool) -> Step {
-    create(root, 0o755)?;
-    tmpfs(root, "mode=755,size=16m")?;
+fn build_root(
+    root: &Path,
+    (layout, lent): (&JailLayout, &[PathBuf]),
+    shares_network: bool,
+) -> Step {
+    create_directory(root, 0o755)?;
+    mount_tmpfs(root, "mode=755,size=16m")?;
     let criu = match &layout.criu {
-        Some(program) => Some(canonical(program).map_err(|e| (say("find", program), e))?),
+        Some(program) => {
+            Some(canonical_program(program).map_err(|e| (describe_action("find", program), e))?)
+        }
         None => None,
     };
     let cell = root.join(CELL.trim_start_matches('/'));
     for (place, settings) in [(root, &SETTINGS[..SETTINGS_OF_CRIU]), (&cell, &SETTINGS[..])] {
-        system(place)?;
+        bind_system(place)?;
         copy_settings(place, settings)?;
-        devices(place)?;
+        bind_devices(place)?;
     }
     for directory in ["proc", "run", "tmp", HOLD.trim_start_matches('/')] {
-        create(&root.join(directory), 0o755)?;
+        create_directory(&root.join(directory), 0o755)?;
     }
     let nothing = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
     // CRIU tells the terminals of tasks from those of its own.
     let terminals = root.join("dev/pts");
-    create(&terminals, 0o755)?;
+    create_directory(&terminals, 0o755)?;
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NOEXEC;
     mount(Some("devpts"), &terminals, Some("devpts"), flags, Some("newinstance,mode=620"))
-        .map_err(|e| (say("mount", &terminals), e.into()))?;
+        .map_err(|e| (describe_action("mount", &terminals), e.into()))?;
     let proc = root.join("proc");
-    mount(Some("proc"), &proc, Some("proc"), nothing, none())
-        .map_err(|e| (say("mount", &proc), e.into()))?;
+    mount(Some("proc"), &proc, Some("proc"), nothing, no_text())
+        .map_err(|e| (describe_action("mount", &proc), e.into()))?;
     // CRIU keeps in /run what it finds out about the kernel, and tries mounts in /tmp.
-    tmpfs(&root.join("run"), "mode=755,size=4m")?;
-    tmpfs(&root.join("tmp"), "mode=700,size=4m")?;
+    mount_tmpfs(&root.join("run"), "mode=755,size=4m")?;
+    mount_tmpfs(&root.join("tmp"), "mode=700,size=4m")?;
     if let Some(directory) = criu.as_deref().and_then(Path::parent) {
-        bind(directory, &root.join(CRIU), MsFlags::MS_NOSUID)?;
+        bind_path(directory, &root.join(CRIU), MsFlags::MS_NOSUID)?;
     }
     small_system(&cell, shares_network)?;
     let inside = |path: &Path| cell.join(path.strip_prefix("/").unwrap_or(path));
     let read_only = MsFlags::MS_RDONLY | MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
     for folder in lent {
-        bind(folder, &inside(folder), read_only)?;
+        bind_path(folder, &inside(folder), read_only)?;
     }
-    bind(&layout.programs, &inside(&layout.programs), read_only)?;
-    bind(&layout.tasks, &inside(&layout.tasks), nothing)
+    bind_path(&layout.programs, &inside(&layout.programs), read_only)?;
+    bind_path(&layout.tasks, &inside(&layout.tasks), nothing)
 }
 
 /// The directories that programs and libraries are in, read-only.
-fn system(place: &Path) -> Step {
+fn bind_system(place: &Path) -> Step {
     for name in SYSTEM {
         let (from, to) = (Path::new("/").join(name), place.join(name));
         match fs::symlink_metadata(&from) {
             Ok(found) if found.is_symlink() => {
-                let target = fs::read_link(&from).map_err(|e| (say("read", &from), e))?;
-                symlink(target, &to).map_err(|e| (say("link", &to), e))?;
+                let target =
+                    fs::read_link(&from).map_err(|e| (describe_action("read", &from), e))?;
+                symlink(target, &to).map_err(|e| (describe_action("link", &to), e))?;
             }
             Ok(found) if found.is_dir() => {
-                bind(&from, &to, MsFlags::MS_RDONLY | MsFlags::MS_NOSUID | MsFlags::MS_NODEV)?;
+                bind_path(&from, &to, MsFlags::MS_RDONLY | MsFlags::MS_NOSUID | MsFlags::MS_NODEV)?;
             }
             _ => {}
         }
@@ -184,7 +196,8 @@ fn system(place: &Path) -> Step {
     Ok(())
 }
 
-/// What a task's root has beside programs and devices, and places for what is each task's own ([`super::view`]).
+/// Makes what a task's root has beside programs and devices, and mount points for each task's own files
+/// ([`super::view`]).
 fn small_system(cell: &Path, shares_network: bool) -> Step {
     let folders = [
         "dev/pts",
@@ -198,9 +211,10 @@ fn small_system(cell: &Path, shares_network: bool) -> Step {
         "var/log",
     ];
     for folder in folders.into_iter().chain(["sys", MADE.trim_start_matches('/')]) {
-        create(&cell.join(folder), 0o755)?;
+        create_directory(&cell.join(folder), 0o755)?;
     }
-    let link = |target: &str, at: &Path| symlink(target, at).map_err(|e| (say("link", at), e));
+    let link =
+        |target: &str, at: &Path| symlink(target, at).map_err(|e| (describe_action("link", at), e));
     for (name, target) in FOLDER_LINKS {
         link(target, &cell.join(name))?;
     }
@@ -220,27 +234,27 @@ fn small_system(cell: &Path, shares_network: bool) -> Step {
         // Without it programs do with less.
         if let Ok(text) = fs::read_to_string(Path::new("/sys").join(path)) {
             let (folder, _) = path.rsplit_once('/').unwrap_or(("", path));
-            create(&cell.join("sys").join(folder), 0o755)?;
+            create_directory(&cell.join("sys").join(folder), 0o755)?;
             write(&cell.join("sys").join(path), &text)?;
         }
     }
     Ok(())
 }
 
-/// Where programs look names up, and the servers that they ask: none, in a network of their own.
+/// Returns how programs look up names, and which servers they ask: none, in a network of their own.
 fn name_service(shares_network: bool) -> (String, String) {
     let hosts = if shares_network { "files dns" } else { "files" };
     let databases = ["passwd", "group", "shadow", "networks", "protocols", "services", "rpc"];
     let files: String = databases.iter().map(|name| format!("{name}: files\n")).collect();
     let servers = match shares_network {
-        true => servers(&fs::read_to_string("/etc/resolv.conf").unwrap_or_default()),
+        true => server_lines(&fs::read_to_string("/etc/resolv.conf").unwrap_or_default()),
         false => "# None: a task's network has nothing but itself.\n".to_owned(),
     };
     (format!("{files}hosts: {hosts}\n"), servers)
 }
 
-/// The lines of the host's `resolv.conf` that say which servers are asked, and how.
-fn servers(resolver: &str) -> String {
+/// Returns the lines of the host's `resolv.conf` about which servers are asked, and how.
+fn server_lines(resolver: &str) -> String {
     let says = |line: &&str| {
         matches!(line.split_whitespace().next(), Some("nameserver" | "search" | "options"))
     };
@@ -250,7 +264,7 @@ fn servers(resolver: &str) -> String {
 /// Copies settings of the host into a root, of which everybody may read them.
 fn copy_settings(place: &Path, settings: &[&str]) -> Step {
     let etc = place.join("etc");
-    create(&etc, 0o755)?;
+    create_directory(&etc, 0o755)?;
     for setting in settings {
         let (folder, name) = setting.rsplit_once('/').unwrap_or(("", setting));
         let from = Path::new("/etc").join(folder);
@@ -258,7 +272,7 @@ fn copy_settings(place: &Path, settings: &[&str]) -> Step {
             let found = entry.file_name();
             let found = found.to_string_lossy();
             if found == name || name.strip_suffix('*').is_some_and(|it| found.starts_with(it)) {
-                create(&etc.join(folder), 0o755)?;
+                create_directory(&etc.join(folder), 0o755)?;
                 copy_readable(&entry.path(), &etc.join(folder).join(entry.file_name()))?;
             }
         }
@@ -266,20 +280,20 @@ fn copy_settings(place: &Path, settings: &[&str]) -> Step {
     Ok(())
 }
 
-/// Copies a file, a link, or a folder with what is in it; not what only some may read, nor what is none of these.
+/// Copies a file, a link, or a folder with its contents, without files that only some may read or special files.
 fn copy_readable(from: &Path, to: &Path) -> Step {
-    let read = |e| (say("read", from), e);
+    let read = |e| (describe_action("read", from), e);
     let found = fs::symlink_metadata(from).map_err(read)?;
     let may = |bits: u32| found.permissions().mode() & bits == bits;
     if found.is_symlink() {
         let target = fs::read_link(from).map_err(read)?;
-        return symlink(target, to).map_err(|e| (say("link", to), e));
+        return symlink(target, to).map_err(|e| (describe_action("link", to), e));
     }
     if found.is_file() && may(0o004) {
-        return fs::copy(from, to).map(drop).map_err(|e| (say("copy", to), e));
+        return fs::copy(from, to).map(drop).map_err(|e| (describe_action("copy", to), e));
     }
     if found.is_dir() && may(0o005) {
-        create(to, 0o755)?;
+        create_directory(to, 0o755)?;
         for entry in fs::read_dir(from).map_err(read)? {
             let entry = entry.map_err(read)?;
             copy_readable(&entry.path(), &to.join(entry.file_name()))?;
@@ -291,63 +305,63 @@ fn copy_readable(from: &Path, to: &Path) -> Step {
 fn write(path: &Path, text: &str) -> Step {
     fs::write(path, text)
         .and_then(|()| fs::set_permissions(path, fs::Permissions::from_mode(0o644)))
-        .map_err(|e| (say("write", path), e))
+        .map_err(|e| (describe_action("write", path), e))
 }
 
-fn devices(place: &Path) -> Step {
+fn bind_devices(place: &Path) -> Step {
     let directory = place.join("dev");
-    create(&directory, 0o755)?;
+    create_directory(&directory, 0o755)?;
     for name in DEVICES {
         let (from, to) = (Path::new("/dev").join(name), directory.join(name));
-        File::create(&to).map_err(|e| (say("create", &to), e))?;
-        mount(Some(&from), &to, none(), MsFlags::MS_BIND, none())
-            .map_err(|e| (say("bind", &to), e.into()))?;
+        File::create(&to).map_err(|e| (describe_action("create", &to), e))?;
+        mount(Some(&from), &to, no_text(), MsFlags::MS_BIND, no_text())
+            .map_err(|e| (describe_action("bind", &to), e.into()))?;
     }
     Ok(())
 }
 
 /// Makes `root` the root of this thread's namespace, read-only, and leaves all else behind.
-fn enter(root: &Path) -> io::Result<()> {
+fn enter_root(root: &Path) -> io::Result<()> {
     std::env::set_current_dir(root)?;
     pivot_root(".", ".")?;
     umount2(".", MntFlags::MNT_DETACH)?;
     std::env::set_current_dir("/")?;
     let again = MsFlags::MS_REMOUNT | MsFlags::MS_BIND | MsFlags::MS_RDONLY;
-    mount(none(), "/", none(), again | MsFlags::MS_NOSUID, none())?;
+    mount(no_text(), "/", no_text(), again | MsFlags::MS_NOSUID, no_text())?;
     Ok(())
 }
 
-fn bind(from: &Path, to: &Path, flags: MsFlags) -> Step {
-    create(to, 0o755)?;
-    let failed = |e: nix::Error| (say("bind", to), io::Error::from(e));
-    mount(Some(from), to, none(), MsFlags::MS_BIND, none()).map_err(failed)?;
+fn bind_path(from: &Path, to: &Path, flags: MsFlags) -> Step {
+    create_directory(to, 0o755)?;
+    let failed = |e: nix::Error| (describe_action("bind", to), io::Error::from(e));
+    mount(Some(from), to, no_text(), MsFlags::MS_BIND, no_text()).map_err(failed)?;
     let again = MsFlags::MS_REMOUNT | MsFlags::MS_BIND | flags;
-    mount(none(), to, none(), again, none()).map_err(failed)
+    mount(no_text(), to, no_text(), again, no_text()).map_err(failed)
 }
 
-fn tmpfs(at: &Path, options: &str) -> Step {
+fn mount_tmpfs(at: &Path, options: &str) -> Step {
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
     mount(Some("dormouse-jail"), at, Some("tmpfs"), flags, Some(options))
-        .map_err(|e| (say("mount", at), e.into()))
+        .map_err(|e| (describe_action("mount", at), e.into()))
 }
 
-/// Makes a directory, and those above it, whatever the umask.
-fn create(path: &Path, mode: u32) -> Step {
+/// Makes a directory, and those above it, whatever the umask is.
+fn create_directory(path: &Path, mode: u32) -> Step {
     let missing = path.ancestors().take_while(|path| !path.exists()).collect::<Vec<_>>();
     for path in missing.into_iter().rev() {
         DirBuilder::new()
             .mode(mode)
             .create(path)
             .and_then(|()| fs::set_permissions(path, fs::Permissions::from_mode(mode)))
-            .map_err(|e| (say("create", path), e))?;
+            .map_err(|e| (describe_action("create", path), e))?;
     }
     Ok(())
 }
 
-fn say(action: &str, path: &Path) -> String {
+fn describe_action(action: &str, path: &Path) -> String {
     format!("{action} {}", path.display())
 }
 
-fn none() -> Option<&'static str> {
+fn no_text() -> Option<&'static str> {
     None
 }

@@ -13,8 +13,8 @@ use nix::sched::CloneFlags;
 
 /// A step of a process that shares all memory with the worker: everything it needs is made before.
 #[derive(Debug)]
-pub(super) enum Step {
-    /// Leaves the mount namespace for a copy of it.
+pub(super) enum JailStep {
+    /// Leave the mount namespace for a copy of it.
     Unshare,
     Mount {
         source: Option<CString>,
@@ -22,10 +22,10 @@ pub(super) enum Step {
         kind: Option<CString>,
         flags: MsFlags,
         data: Option<CString>,
-        /// Whether a source or target that is not there is no failure.
+        /// True if a missing source or target is no failure.
         may_lack: bool,
     },
-    /// Takes away what is mounted there.
+    /// Unmount what is mounted there.
     Unmount(CString),
     Directory {
         path: CString,
@@ -37,13 +37,13 @@ pub(super) enum Step {
     },
 }
 
-impl Step {
+impl JailStep {
     /// Takes the step; whether that went well. The error is `errno`.
     ///
     /// # Safety
     /// In a new process only, which has a mount namespace of its own from the first step on.
     #[expect(unsafe_code, reason = "bare system calls are all that is allowed there")]
-    pub(super) unsafe fn take(&self) -> bool {
+    pub(super) unsafe fn take_step(&self) -> bool {
         let pointer = |text: &Option<CString>| text.as_deref().map_or(ptr::null(), CStr::as_ptr);
         // SAFETY: strings that live as long as this, and numbers.
         unsafe {
@@ -69,8 +69,8 @@ impl Step {
         }
     }
 
-    /// The step in words, for a process that failed at it.
-    pub(super) fn words(&self) -> String {
+    /// Returns the step in words, for a process that failed at it.
+    pub(super) fn step_words(&self) -> String {
         let name = |path: &CString| path.to_string_lossy().into_owned();
         match self {
             Self::Unshare => "making a mount namespace of its own".to_owned(),
@@ -99,12 +99,12 @@ unsafe fn write(path: &CStr, content: &[u8]) -> bool {
     }
 }
 
-/// Steps, one after the other.
+/// Steps that are taken one after the other.
 #[derive(Debug, Default)]
-pub(super) struct Steps(pub(super) Vec<Step>);
+pub(super) struct JailSteps(pub(super) Vec<JailStep>);
 
-impl Steps {
-    pub(super) fn mount(
+impl JailSteps {
+    pub(super) fn add_mount(
         &mut self,
         source: &Path,
         target: &Path,
@@ -113,9 +113,9 @@ impl Steps {
         data: &str,
     ) -> io::Result<()> {
         let text = |text: &str| CString::new(text).map_err(io::Error::other);
-        self.0.push(Step::Mount {
-            source: Some(c(source)?),
-            target: c(target)?,
+        self.0.push(JailStep::Mount {
+            source: Some(c_path(source)?),
+            target: c_path(target)?,
             kind: kind.map(text).transpose()?,
             flags,
             data: Some(text(data)?),
@@ -124,65 +124,72 @@ impl Steps {
         Ok(())
     }
 
-    pub(super) fn bind(&mut self, from: &Path, to: &Path) -> io::Result<()> {
-        self.mount(from, to, None, MsFlags::MS_BIND, "")
+    pub(super) fn add_bind(&mut self, from: &Path, to: &Path) -> io::Result<()> {
+        self.add_mount(from, to, None, MsFlags::MS_BIND, "")
     }
 
-    /// Lays what is at `from` over `to`, if both are there.
-    pub(super) fn cover(&mut self, from: &Path, to: &Path) -> io::Result<()> {
+    /// Mounts `from` over `to`, if both exist.
+    pub(super) fn add_cover(&mut self, from: &Path, to: &Path) -> io::Result<()> {
         self.if_there(from, to, MsFlags::MS_BIND)
     }
 
-    /// Lets nobody write through `path`, if it is there.
-    pub(super) fn protect(&mut self, path: &Path) -> io::Result<()> {
+    /// Makes `path` read-only, if it exists.
+    pub(super) fn add_protection(&mut self, path: &Path) -> io::Result<()> {
         self.if_there(path, path, MsFlags::MS_BIND)?;
         self.if_there(path, path, read_only())
     }
 
     fn if_there(&mut self, from: &Path, to: &Path, flags: MsFlags) -> io::Result<()> {
-        let (source, target) = (Some(c(from)?), c(to)?);
-        self.0.push(Step::Mount { source, target, kind: None, flags, data: None, may_lack: true });
+        let (source, target) = (Some(c_path(from)?), c_path(to)?);
+        self.0.push(JailStep::Mount {
+            source,
+            target,
+            kind: None,
+            flags,
+            data: None,
+            may_lack: true,
+        });
         Ok(())
     }
 
-    pub(super) fn unmount(&mut self, at: &Path) -> io::Result<()> {
-        self.0.push(Step::Unmount(c(at)?));
+    pub(super) fn add_unmount(&mut self, at: &Path) -> io::Result<()> {
+        self.0.push(JailStep::Unmount(c_path(at)?));
         Ok(())
     }
 
-    pub(super) fn directory(&mut self, path: &Path, mode: libc::mode_t) -> io::Result<()> {
-        self.0.push(Step::Directory { path: c(path)?, mode });
+    pub(super) fn add_directory(&mut self, path: &Path, mode: libc::mode_t) -> io::Result<()> {
+        self.0.push(JailStep::Directory { path: c_path(path)?, mode });
         Ok(())
     }
 
-    pub(super) fn file(&mut self, path: &Path, content: impl Into<Vec<u8>>) -> io::Result<()> {
-        self.0.push(Step::File { path: c(path)?, content: content.into() });
+    pub(super) fn add_file(&mut self, path: &Path, content: impl Into<Vec<u8>>) -> io::Result<()> {
+        self.0.push(JailStep::File { path: c_path(path)?, content: content.into() });
         Ok(())
     }
 
     /// Takes all of them; the number of the one that failed.
     ///
     /// # Safety
-    /// In a new process only, and the first of them has to be [`Step::Unshare`], or the process be in a
+    /// In a new process only, and the first of them has to be [`JailStep::Unshare`], or the process be in a
     /// namespace that is only a task's.
     #[expect(unsafe_code, reason = "bare system calls are all that is allowed there")]
-    pub(super) unsafe fn take(&self) -> Result<(), u32> {
+    pub(super) unsafe fn take_all(&self) -> Result<(), u32> {
         for (number, step) in (0..).zip(&self.0) {
             // SAFETY: as promised by the caller.
-            if !unsafe { step.take() } {
+            if !unsafe { step.take_step() } {
                 return Err(number);
             }
         }
         Ok(())
     }
 
-    /// All of them in words.
-    pub(super) fn words(&self) -> Vec<String> {
-        self.0.iter().map(Step::words).collect()
+    /// Returns all steps in words.
+    pub(super) fn all_words(&self) -> Vec<String> {
+        self.0.iter().map(JailStep::step_words).collect()
     }
 }
 
-/// What makes a bind mount one that nobody can write through.
+/// Flags that make a bind mount read-only.
 fn read_only() -> MsFlags {
     MsFlags::MS_REMOUNT
         | MsFlags::MS_BIND
@@ -191,6 +198,6 @@ fn read_only() -> MsFlags {
         | MsFlags::MS_NODEV
 }
 
-fn c(path: &Path) -> io::Result<CString> {
+fn c_path(path: &Path) -> io::Result<CString> {
     CString::new(path.as_os_str().as_bytes()).map_err(io::Error::other)
 }

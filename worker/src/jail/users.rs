@@ -5,19 +5,19 @@ use std::{fmt, str::FromStr};
 /// One of so many users is for checks, at the end of the range.
 const OF_CHECKS: u32 = 10;
 
-/// A range of user IDs, of which each task has one that no other task on its host has. The group of the same number is the task's group.
+/// A range of user IDs, of which each task has one that no other task on its host has. The group of the same number
+/// is the task's group.
 ///
-/// A checkpoint holds the user of its task, so the workers of a run need the same range. A tenth of it is for those who check what
-/// a task made, which no checkpoint holds: none of them is any task's user.
+/// A checkpoint holds the user of its task, so the workers of a run need the same range. A tenth of it is for checks
+/// of what tasks made, which are never checkpointed: none of these is any task's user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Users {
+pub struct UserRange {
     first: u32,
     last: u32,
 }
 
-impl Default for Users {
-    /// Numbers that neither Debian nor systemd gives to anybody, and that a container with 65,536
-    /// users of its own has, too.
+impl Default for UserRange {
+    /// Returns a range that neither Debian nor systemd assigns, and that exists in a container with 65,536 users too.
     fn default() -> Self {
         Self { first: 60_600, last: 61_099 }
     }
@@ -30,11 +30,11 @@ impl Default for Users {
 )]
 pub struct UsersError(String);
 
-impl Users {
-    /// The users that a task may have, the first that is free: those of tasks, from one on that its run and its number make, so that
-    /// it is the same on every worker as long as nobody has it.
+impl UserRange {
+    /// Returns the users that a task may have, of which it gets the first free one. They begin with one computed from
+    /// its run and its number, so that it is usually the same on every worker.
     pub(crate) fn of_task(&self, run: &str, task: &str) -> impl Iterator<Item = u32> + use<> {
-        let count = u64::from(self.count() - self.checks());
+        let count = u64::from(self.user_count() - self.check_count());
         let hash = |text: &str| {
             let digest = blake3::hash(text.as_bytes());
             digest.as_bytes().iter().take(8).fold(0, |n, byte| n << 8 | u64::from(*byte))
@@ -46,37 +46,38 @@ impl Users {
         })
     }
 
-    /// The users that a check may have, the first that is free: none that a task can have, but where there is one user in all.
+    /// Returns the users that a check may have, of which it gets the first free one: none that a task can have,
+    /// unless there is a single user.
     pub(crate) fn of_checks(&self) -> impl Iterator<Item = u32> + use<> {
-        self.last.saturating_sub(self.checks().saturating_sub(1))..=self.last
+        self.last.saturating_sub(self.check_count().saturating_sub(1))..=self.last
     }
 
-    /// Whether a user is one that tasks can have.
+    /// Returns whether a user is one that tasks can have.
     pub(crate) fn are_of_tasks(&self, user: u32) -> bool {
-        (self.first..=self.last - self.checks()).contains(&user)
+        (self.first..=self.last - self.check_count()).contains(&user)
     }
 
-    /// The number of all; a range of all numbers that can be has one less than can be counted.
-    fn count(&self) -> u32 {
+    /// Returns the number of users; of a range of all possible numbers, one less, as that can't be counted.
+    fn user_count(&self) -> u32 {
         (self.last - self.first).saturating_add(1)
     }
 
-    /// The number of those for checks: none where there is one user in all.
-    fn checks(&self) -> u32 {
-        match self.count() {
+    /// Returns the number of users for checks: none if there is a single user.
+    fn check_count(&self) -> u32 {
+        match self.user_count() {
             1 => 0,
             count => (count / OF_CHECKS).max(1),
         }
     }
 
-    /// Whether a user is one of these.
+    /// Returns whether a user is in the range.
     #[must_use]
-    pub fn contain(&self, user: u32) -> bool {
+    pub fn contains_user(&self, user: u32) -> bool {
         (self.first..=self.last).contains(&user)
     }
 }
 
-impl FromStr for Users {
+impl FromStr for UserRange {
     type Err = UsersError;
 
     fn from_str(text: &str) -> Result<Self, UsersError> {
@@ -93,7 +94,7 @@ impl FromStr for Users {
     }
 }
 
-impl fmt::Display for Users {
+impl fmt::Display for UserRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}-{}", self.first, self.last)
     }
@@ -106,13 +107,13 @@ mod tests {
 
     use super::*;
 
-    fn first(users: Users, run: &str, task: &str) -> u32 {
+    fn first(users: UserRange, run: &str, task: &str) -> u32 {
         users.of_task(run, task).next().unwrap()
     }
 
     #[test]
     fn a_task_begins_with_the_same_user_everywhere_and_may_have_each() {
-        let users: Users = "100-109".parse().unwrap();
+        let users: UserRange = "100-109".parse().unwrap();
         // The tenth is for checks.
         let all: Vec<u32> = users.of_task("run", "0").collect();
         assert_eq!(all.len(), 9);
@@ -120,29 +121,29 @@ mod tests {
         assert_eq!([first(users, "run", "1"), first(users, "run", "10")], [all[1]; 2]);
         let runs: BTreeSet<_> = (0..99).map(|run| first(users, &run.to_string(), "0")).collect();
         assert_eq!(runs.len(), 9, "tasks of different runs begin with different ones");
-        assert!(users.are_of_tasks(first(users, "run", "noop")) && !users.contain(110));
-        let most: Users = "1-4294967294".parse().unwrap();
+        assert!(users.are_of_tasks(first(users, "run", "noop")) && !users.contains_user(110));
+        let most: UserRange = "1-4294967294".parse().unwrap();
         assert!(most.are_of_tasks(first(most, "run", "18446744073709551615")));
     }
 
     #[test]
     fn no_check_has_the_user_of_a_task() {
-        let users: Users = "100-139".parse().unwrap();
+        let users: UserRange = "100-139".parse().unwrap();
         let of_tasks: BTreeSet<_> = users.of_task("run", "7").collect();
         assert_eq!(of_tasks, (100..=135).collect());
         assert_eq!(users.of_checks().collect::<Vec<_>>(), [136, 137, 138, 139]);
         assert!(users.are_of_tasks(135) && !users.are_of_tasks(136) && !users.are_of_tasks(99));
-        let two: Users = "7-8".parse().unwrap();
+        let two: UserRange = "7-8".parse().unwrap();
         assert_eq!((first(two, "run", "1"), two.of_checks().next()), (7, Some(8)));
-        let one: Users = "7-7".parse().unwrap();
+        let one: UserRange = "7-7".parse().unwrap();
         assert_eq!((first(one, "run", "1"), one.of_checks().next()), (7, Some(7)));
     }
 
     #[test]
     fn root_is_never_one_of_them() {
         for wrong in ["0-10", "10-9", "7", "a-b", "", "1-4294967295"] {
-            assert_eq!(wrong.parse::<Users>(), Err(UsersError(wrong.to_owned())));
+            assert_eq!(wrong.parse::<UserRange>(), Err(UsersError(wrong.to_owned())));
         }
-        assert_eq!(Users::default().to_string().parse(), Ok(Users::default()));
+        assert_eq!(UserRange::default().to_string().parse(), Ok(UserRange::default()));
     }
 }

@@ -15,18 +15,18 @@ use nix::mount::MsFlags;
 use super::{
     CELL,
     root::{HOLD, MADE},
-    step::{Step, Steps},
+    step::{JailStep, JailSteps},
 };
 
-/// The folders in a task's directory that are its `/tmp` and its `/dev/shm`: what is in them goes along with a
-/// checkpoint, and counts for what the directory may hold.
+/// Folders in a task's directory for its `/tmp` and its `/dev/shm`: they are part of its checkpoints, and count for
+/// the size of the directory.
 const FOLDERS: [(&str, &str); 2] = [("tmp", "tmp"), ("shm", "dev/shm")];
 /// The mode of both, as every system has it.
 const FOR_ALL: u32 = 0o1777;
 
-/// Parts of `/proc` that nobody can write to through the tasks'.
+/// Parts of `/proc` that are read-only in the tasks' view.
 const READ_ONLY: [&str; 5] = ["bus", "fs", "irq", "sys", "sysrq-trigger"];
-/// Files of `/proc` that say of the host, or do to it, what is none of a task's business: they are empty.
+/// Files of `/proc` about the host that are none of a task's business: they are empty.
 const HIDDEN_FILES: [&str; 13] = [
     "buddyinfo",
     "cmdline",
@@ -47,8 +47,8 @@ const HIDDEN_FOLDERS: [&str; 6] = ["acpi", "asound", "driver", "dynamic_debug", 
 
 /// The task that a view of files is made for.
 #[derive(Clone, Debug)]
-pub struct Occupant {
-    /// The user of the task, where it has one of its own.
+pub struct ViewOccupant {
+    /// User of the task, if it has its own.
     pub user: Option<u32>,
     /// The directory of the task, as the worker has it.
     pub directory: PathBuf,
@@ -56,16 +56,16 @@ pub struct Occupant {
 
 /// The mount namespace that a process works in.
 #[derive(Debug)]
-pub enum View {
+pub enum MountView {
     /// The mount namespace from which the tasks' own are made: no task is in it.
     Common,
     /// The mount namespace of a task that runs, as an open file.
     Of(OwnedFd),
-    /// One that is made for a task.
+    /// A view that is made for a task.
     New(NewView),
 }
 
-impl View {
+impl MountView {
     /// The view of the task that is this process.
     ///
     /// # Errors
@@ -74,10 +74,10 @@ impl View {
         File::open(format!("/proc/{pid}/ns/mnt")).map(|space| Self::Of(space.into()))
     }
 
-    /// What a process does to make it, in words.
-    pub(crate) fn words(&self) -> Vec<String> {
+    /// Returns the steps of making the view, in words.
+    pub(crate) fn step_words(&self) -> Vec<String> {
         match self {
-            Self::New(new) => new.0.words(),
+            Self::New(new) => new.0.all_words(),
             Self::Common | Self::Of(_) => Vec::new(),
         }
     }
@@ -87,10 +87,10 @@ impl View {
     /// # Safety
     /// In a new process only.
     #[expect(unsafe_code, reason = "bare system calls are all that is allowed there")]
-    pub(crate) unsafe fn make(&self) -> Result<(), u32> {
+    pub(crate) unsafe fn make_view(&self) -> Result<(), u32> {
         match self {
             // SAFETY: its first step is the namespace of its own.
-            Self::New(new) => unsafe { new.0.take() },
+            Self::New(new) => unsafe { new.0.take_all() },
             Self::Common | Self::Of(_) => Ok(()),
         }
     }
@@ -98,41 +98,42 @@ impl View {
 
 /// The steps that make a task's view.
 #[derive(Debug)]
-pub struct NewView(Steps);
+pub struct NewView(JailSteps);
 
 impl NewView {
-    /// Prepares the view of a task that begins, or is restored, in a VM that is called `host`; `with_processes` is for one that
-    /// begins: who makes the view must be in the task's PID namespace then. `tasks` is where all tasks' directories are.
+    /// Prepares the view of a task that begins or is restored in a VM called `host`; `with_processes` is for one that
+    /// begins, where the view must be made in the task's PID namespace. `tasks` has all tasks' directories.
     ///
     /// # Errors
-    /// The task's folders can't be made, or its directory is not one of `tasks`.
-    pub(super) fn prepare(
-        occupant: &Occupant,
+    ///
+    /// The task's folders can't be made, or its directory isn't one of `tasks`.
+    pub(super) fn prepare_view(
+        occupant: &ViewOccupant,
         tasks: &Path,
         host: &str,
         with_processes: bool,
     ) -> io::Result<Self> {
-        let Occupant { user, directory } = occupant;
+        let ViewOccupant { user, directory } = occupant;
         provide_folders(directory, *user)?;
-        let mut steps = Steps(vec![Step::Unshare]);
+        let mut steps = JailSteps(vec![JailStep::Unshare]);
         let none = Path::new("");
-        steps.mount(none, Path::new("/"), None, MsFlags::MS_REC | MsFlags::MS_PRIVATE, "")?;
+        steps.add_mount(none, Path::new("/"), None, MsFlags::MS_REC | MsFlags::MS_PRIVATE, "")?;
         only_its_directory(&mut steps, directory, tasks)?;
         for (folder, place) in FOLDERS {
-            steps.bind(&inside(&directory.join(folder)), &Path::new(CELL).join(place))?;
+            steps.add_bind(&path_inside(&directory.join(folder)), &Path::new(CELL).join(place))?;
         }
         let terminals = MsFlags::MS_NOSUID | MsFlags::MS_NOEXEC;
         let options = "newinstance,ptmxmode=0666,mode=620";
-        steps.mount(
+        steps.add_mount(
             Path::new("devpts"),
-            &inside(Path::new("/dev/pts")),
+            &path_inside(Path::new("/dev/pts")),
             Some("devpts"),
             terminals,
             options,
         )?;
         made_files(&mut steps, *user, directory, host)?;
         if with_processes {
-            steps.0.extend(processes()?.0);
+            steps.0.extend(processes_steps()?.0);
         }
         Ok(Self(steps))
     }
@@ -143,7 +144,7 @@ impl NewView {
 /// # Errors
 /// None of these paths holds a NUL byte.
 pub(crate) fn processes_view() -> io::Result<NewView> {
-    processes().map(NewView)
+    processes_steps().map(NewView)
 }
 
 impl NewView {
@@ -152,45 +153,45 @@ impl NewView {
     /// # Safety
     /// In a new process only.
     #[expect(unsafe_code, reason = "bare system calls are all that is allowed there")]
-    pub(crate) unsafe fn take(&self) -> Result<(), u32> {
+    pub(crate) unsafe fn take_steps(&self) -> Result<(), u32> {
         // SAFETY: as promised by the caller.
-        unsafe { self.0.take() }
+        unsafe { self.0.take_all() }
     }
 
-    /// The steps in words.
-    pub(crate) fn words(&self) -> Vec<String> {
-        self.0.words()
+    /// Returns the steps in words.
+    pub(crate) fn step_words(&self) -> Vec<String> {
+        self.0.all_words()
     }
 }
 
-fn processes() -> io::Result<Steps> {
-    let mut steps = Steps::default();
+fn processes_steps() -> io::Result<JailSteps> {
+    let mut steps = JailSteps::default();
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
-    let proc = inside(Path::new("/proc"));
-    steps.mount(Path::new("proc"), &proc, Some("proc"), flags, "")?;
+    let proc = path_inside(Path::new("/proc"));
+    steps.add_mount(Path::new("proc"), &proc, Some("proc"), flags, "")?;
     for name in READ_ONLY {
-        steps.protect(&proc.join(name))?;
+        steps.add_protection(&proc.join(name))?;
     }
     for name in HIDDEN_FILES {
-        steps.cover(&inside(Path::new("/dev/null")), &proc.join(name))?;
+        steps.add_cover(&path_inside(Path::new("/dev/null")), &proc.join(name))?;
     }
     for name in HIDDEN_FOLDERS {
-        steps.cover(&inside(Path::new("/var/empty")), &proc.join(name))?;
+        steps.add_cover(&path_inside(Path::new("/var/empty")), &proc.join(name))?;
     }
     Ok(steps)
 }
 
-/// Leaves of all tasks' directories only one.
-fn only_its_directory(steps: &mut Steps, directory: &Path, tasks: &Path) -> io::Result<()> {
+/// Hides all tasks' directories but one.
+fn only_its_directory(steps: &mut JailSteps, directory: &Path, tasks: &Path) -> io::Result<()> {
     let Ok(relative) = directory.strip_prefix(tasks) else {
         let why = format!("{} is not in {}", directory.display(), tasks.display());
         return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
     };
-    let (tasks, hold) = (inside(tasks), Path::new(HOLD));
-    steps.bind(&inside(directory), hold)?;
-    steps.unmount(&tasks)?;
+    let (tasks, hold) = (path_inside(tasks), Path::new(HOLD));
+    steps.add_bind(&path_inside(directory), hold)?;
+    steps.add_unmount(&tasks)?;
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
-    steps.mount(
+    steps.add_mount(
         Path::new("tasks"),
         &tasks,
         Some("tmpfs"),
@@ -200,21 +201,21 @@ fn only_its_directory(steps: &mut Steps, directory: &Path, tasks: &Path) -> io::
     let mut path = tasks;
     for part in relative.components() {
         path.push(part);
-        steps.directory(&path, 0o711)?;
+        steps.add_directory(&path, 0o711)?;
     }
-    steps.mount(hold, &path, None, MsFlags::MS_MOVE, "")
+    steps.add_mount(hold, &path, None, MsFlags::MS_MOVE, "")
 }
 
-/// The files of `/etc` that are a task's own: who it is, and what its VM is called.
+/// Makes the files of `/etc` that are a task's own: its user, and its VM's name.
 fn made_files(
-    steps: &mut Steps,
+    steps: &mut JailSteps,
     user: Option<u32>,
     directory: &Path,
     host: &str,
 ) -> io::Result<()> {
-    let made = inside(Path::new(MADE));
+    let made = path_inside(Path::new(MADE));
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
-    steps.mount(
+    steps.add_mount(
         Path::new("made"),
         &made,
         Some("tmpfs"),
@@ -229,24 +230,27 @@ fn made_files(
     }
     let root = format!("root:x:0:0:root:/:{SHELL}\n");
     let nobody = "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n";
-    steps.file(&made.join("passwd"), format!("{root}{users}{nobody}"))?;
-    steps.file(&made.join("group"), format!("root:x:0:\ntty:x:5:\n{groups}nogroup:x:65534:\n"))?;
-    steps.file(&made.join("hostname"), format!("{host}\n"))?;
+    steps.add_file(&made.join("passwd"), format!("{root}{users}{nobody}"))?;
+    steps.add_file(
+        &made.join("group"),
+        format!("root:x:0:\ntty:x:5:\n{groups}nogroup:x:65534:\n"),
+    )?;
+    steps.add_file(&made.join("hostname"), format!("{host}\n"))?;
     let hosts = format!(
         "127.0.0.1 localhost\n127.0.1.1 {host}\n::1 localhost ip6-localhost ip6-loopback\n"
     );
-    steps.file(&made.join("hosts"), hosts)
+    steps.add_file(&made.join("hosts"), hosts)
 }
 
 /// The name of every task's user.
 pub const NAME: &str = "task";
-/// Open MPI copies messages within a host by a call that the filter refuses, as containers' filters do; so told, it
-/// copies them twice.
+/// Setting of Open MPI, which copies messages within a host by a call that the filter refuses, as containers' filters
+/// do; with it, messages are copied twice.
 pub const ONE_COPY: (&str, &str) = ("OMPI_MCA_btl_vader_single_copy_mechanism", "none");
 /// The shell of every task's user.
 pub const SHELL: &str = "/bin/sh";
 
-/// Makes the folders of a task that nobody uses, as far as they are not there, and gives them to the task.
+/// Makes the missing folders of a task that is not running, and gives them to the task.
 fn provide_folders(directory: &Path, user: Option<u32>) -> io::Result<()> {
     for (folder, _) in FOLDERS {
         let path = directory.join(folder);
@@ -261,9 +265,10 @@ fn provide_folders(directory: &Path, user: Option<u32>) -> io::Result<()> {
     Ok(())
 }
 
-/// Empties what is a task's `/tmp` and `/dev/shm`, in the directory of a task that nobody uses.
+/// Empties a task's `/tmp` and `/dev/shm`, in the directory of a task that is not running.
 ///
 /// # Errors
+///
 /// Something in them can't be removed.
 pub fn empty_folders(directory: &Path) -> io::Result<()> {
     for (folder, _) in FOLDERS {
@@ -291,8 +296,8 @@ fn make_folder(path: &Path, user: Option<u32>) -> io::Result<()> {
     }
 }
 
-/// The path in the mount namespace of what a task has at this one.
-fn inside(path: &Path) -> PathBuf {
+/// Returns the path in the mount namespace of what a task has at this path.
+fn path_inside(path: &Path) -> PathBuf {
     Path::new(CELL).join(path.strip_prefix("/").unwrap_or(path))
 }
 
@@ -309,13 +314,13 @@ mod tests {
         let directory = tasks.path().join("run/7");
         fs::create_dir_all(&directory).unwrap();
         symlink("/", directory.join("tmp")).unwrap();
-        let occupant = Occupant { user: None, directory: directory.clone() };
-        let view = NewView::prepare(&occupant, tasks.path(), "vm7", true).unwrap();
+        let occupant = ViewOccupant { user: None, directory: directory.clone() };
+        let view = NewView::prepare_view(&occupant, tasks.path(), "vm7", true).unwrap();
         for folder in ["tmp", "shm"] {
             let found = fs::symlink_metadata(directory.join(folder)).unwrap();
             assert!(found.is_dir() && found.permissions().mode() & 0o7777 == 0o1777, "{folder}");
         }
-        let words = view.words();
+        let words = view.step_words();
         assert_eq!(words.first().unwrap(), "making a mount namespace of its own");
         let after = |what: &str| words.iter().position(|it| it == what).unwrap();
         let first = words.iter().position(|it| it.starts_with("unmounting")).unwrap();
@@ -329,8 +334,8 @@ mod tests {
     #[test]
     fn a_directory_that_is_not_among_the_tasks_is_refused() {
         let (tasks, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let occupant = Occupant { user: None, directory: other.path().to_owned() };
-        let refused = NewView::prepare(&occupant, tasks.path(), "vm7", true).unwrap_err();
+        let occupant = ViewOccupant { user: None, directory: other.path().to_owned() };
+        let refused = NewView::prepare_view(&occupant, tasks.path(), "vm7", true).unwrap_err();
         assert_eq!(refused.kind(), io::ErrorKind::InvalidInput);
     }
 }

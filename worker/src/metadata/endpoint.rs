@@ -7,7 +7,10 @@ use std::{
     time::Duration,
 };
 
-use dormouse_metadata::{Announcement, Answer, Key, Request, Response, Service, UnixTime};
+use dormouse_metadata::{
+    HttpRequest, HttpResponse, MetadataService, ServiceAnswer, TokenSecret, UnixTime,
+    VmAnnouncement,
+};
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::{Semaphore, watch},
@@ -19,15 +22,14 @@ use super::{
     http,
     listen::{ADDRESS, PORT, listen_in_vm},
 };
-use crate::jail::Cell;
+use crate::jail::JailCell;
 
 /// Connections that are answered at a time; further ones wait in the kernel.
 const CONNECTIONS: usize = 64;
-/// The time for which it pauses where the kernel has no descriptor for one more.
+/// Pause after the kernel had no descriptor for another connection.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The metadata endpoint of one VM, or of none that is there: who answers for it, and at which address. It ends with
-/// this value.
+/// Metadata endpoint of one VM: its service, and the address at which it is found. It is closed when dropped.
 #[derive(Debug)]
 pub struct Endpoint {
     state: Arc<State>,
@@ -36,26 +38,27 @@ pub struct Endpoint {
     serving: Vec<AbortHandle>,
 }
 
-/// What all connections share.
+/// State that all connections share.
 #[derive(Debug)]
 pub(super) struct State {
-    service: Mutex<Service>,
+    service: Mutex<MetadataService>,
     /// Changes whenever something is announced.
     changed: watch::Sender<()>,
-    /// Changes whenever all connections are to be closed.
+    /// Changes when all connections must be closed.
     hung_up: watch::Sender<()>,
     hop_limit: Option<u32>,
 }
 
 impl Endpoint {
-    /// Listens in the network of a VM's tasks, or on a port of its own where they share the worker's. To be called
+    /// Listens in the network of a VM's tasks, or on a port of its own if they share the worker's. Must be called
     /// within a runtime; it blocks for as long as a thread takes to start.
     ///
     /// # Errors
-    /// What the kernel says.
+    ///
+    /// The kernel's error.
     pub(crate) fn open(
-        cell: Option<&Cell>,
-        service: Service,
+        cell: Option<&JailCell>,
+        service: MetadataService,
         own: Ipv4Addr,
         hop_limit: Option<u32>,
     ) -> io::Result<Self> {
@@ -67,17 +70,18 @@ impl Endpoint {
         Self::answer_at(listeners, service, hop_limit)
     }
 
-    /// Answers, as the endpoint of a VM does, whoever finds this address. To be called within a runtime.
+    /// Answers at this address as the endpoint of a VM does. Must be called within a runtime.
     ///
     /// # Errors
-    /// What the kernel says, such as that somebody else listens there.
-    pub fn listen_at(address: SocketAddr, service: Service) -> io::Result<Self> {
+    ///
+    /// The kernel's error, such as that another program listens there.
+    pub fn listen_at(address: SocketAddr, service: MetadataService) -> io::Result<Self> {
         Self::answer_at(vec![StdListener::bind(address)?], service, None)
     }
 
     fn answer_at(
         listeners: Vec<StdListener>,
-        service: Service,
+        service: MetadataService,
         hop_limit: Option<u32>,
     ) -> io::Result<Self> {
         let first = listeners.first().map(StdListener::local_addr).transpose()?;
@@ -88,19 +92,20 @@ impl Endpoint {
         for listener in listeners {
             listener.set_nonblocking(true)?;
             let listener = TcpListener::from_std(listener)?;
-            let serving = serve(listener, Arc::clone(&turns), Arc::clone(&endpoint.state));
+            let serving =
+                serve_connections(listener, Arc::clone(&turns), Arc::clone(&endpoint.state));
             endpoint.serving.push(tokio::spawn(serving).abort_handle());
         }
         Ok(endpoint)
     }
 
-    /// The address at which it is found.
+    /// Returns the address at which it is found.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What programs on the VM have in their environment, so that libraries find it: EC2's, and Google's.
+    /// Returns environment variables by which libraries in programs on the VM find it: EC2's and Google's.
     pub(crate) fn own_env(&self) -> Vec<(String, String)> {
         let host = match self.address.port() {
             PORT => self.address.ip().to_string(),
@@ -115,37 +120,38 @@ impl Endpoint {
         names.map(|(name, value)| (name.to_owned(), value.clone())).to_vec()
     }
 
-    /// Has the VM hear what the provider announces.
-    pub fn announce(&self, what: Announcement) {
-        self.state.service().announce(what);
+    /// Publishes an announcement of the provider to the VM.
+    pub fn announce_event(&self, what: VmAnnouncement) {
+        self.state.locked_service().announce_event(what);
         self.state.changed.send_replace(());
     }
 
-    /// Closes all connections: a program that is about to be dumped with one finds it closed wherever it goes on, and
-    /// does not wait for ever for the end that stayed here.
+    /// Closes all connections: a program that is about to be dumped with one finds it closed wherever it continues,
+    /// and doesn't wait for ever for the end that stayed here.
     pub(crate) fn hang_up(&self) {
         self.state.hung_up.send_replace(());
     }
 
-    /// The notice that is announced, as programs read it in EC2's dialect, with the time until which they may save their
-    /// work, if there is one; `None`: there is no notice.
-    pub(crate) fn notice(&self, save_by: Option<UnixTime>) -> Option<String> {
-        let interruption = self.state.service().interruption()?;
+    /// Returns the announced notice as programs read it in EC2's dialect, with the time until which they may save
+    /// their work, if there is one; `None`: there is no notice.
+    pub(crate) fn announced_notice(&self, save_by: Option<UnixTime>) -> Option<String> {
+        let interruption = self.state.locked_service().announced_interruption()?;
         Some(match save_by {
-            Some(save_by) => Service::notice_to_save(interruption, save_by),
-            None => Service::notice(interruption),
+            Some(save_by) => MetadataService::notice_to_save(interruption, save_by),
+            None => MetadataService::interruption_json(interruption),
         })
     }
 }
 
-/// A key for the tokens of one VM, which nobody can guess.
+/// Makes a random key for the tokens of one VM.
 ///
 /// # Errors
+///
 /// The system has no random numbers.
-pub fn random_key() -> io::Result<Key> {
+pub fn random_key() -> io::Result<TokenSecret> {
     let mut key = [0; 32];
     getrandom::fill(&mut key).map_err(io::Error::from)?;
-    Ok(Key::new(key))
+    Ok(TokenSecret::new(key))
 }
 
 impl Drop for Endpoint {
@@ -156,7 +162,7 @@ impl Drop for Endpoint {
     }
 }
 
-async fn serve(listener: TcpListener, turns: Arc<Semaphore>, state: Arc<State>) {
+async fn serve_connections(listener: TcpListener, turns: Arc<Semaphore>, state: Arc<State>) {
     let mut connections = JoinSet::new();
     loop {
         while connections.try_join_next().is_some() {}
@@ -168,7 +174,7 @@ async fn serve(listener: TcpListener, turns: Arc<Semaphore>, state: Arc<State>) 
         let state = Arc::clone(&state);
         let mut hung_up = state.hung_up.subscribe();
         connections.spawn(async move {
-            state.prepare(&stream);
+            state.prepare_stream(&stream);
             tokio::select! {
                 () = http::answer_one(stream, &state) => {}
                 _ = hung_up.changed() => {}
@@ -180,18 +186,18 @@ async fn serve(listener: TcpListener, turns: Arc<Semaphore>, state: Arc<State>) 
 
 impl State {
     /// The state of an endpoint that has no connection yet.
-    pub(super) fn new(service: Service, hop_limit: Option<u32>) -> Self {
+    pub(super) fn new(service: MetadataService, hop_limit: Option<u32>) -> Self {
         let (changed, _) = watch::channel(());
         let (hung_up, _) = watch::channel(());
         Self { service: Mutex::new(service), changed, hung_up, hop_limit }
     }
 
-    fn service(&self) -> MutexGuard<'_, Service> {
+    fn locked_service(&self) -> MutexGuard<'_, MetadataService> {
         // Nothing is left half done under this lock.
         self.service.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn prepare(&self, stream: &TcpStream) {
+    fn prepare_stream(&self, stream: &TcpStream) {
         if let Some(hops) = self.hop_limit
             && let Err(error) = stream.set_ttl(hops)
         {
@@ -199,21 +205,21 @@ impl State {
         }
     }
 
-    /// What a request is answered, once there is an answer.
-    pub(super) async fn answer(&self, mut request: Request) -> Response {
+    /// Answers a request, once there is an answer.
+    pub(super) async fn answer_request(&self, mut request: HttpRequest) -> HttpResponse {
         let mut changes = self.changed.subscribe();
         let mut until = None;
         loop {
             changes.mark_unchanged();
             let now = unix_now();
-            let said = self.service().answer(&request, now);
+            let said = self.locked_service().answer_request(&request, now);
             let (etag, within) = match said {
-                Answer::Now(response) => return response,
-                Answer::Later { etag, within } => (etag, within),
+                ServiceAnswer::Now(response) => return response,
+                ServiceAnswer::Later { etag, within } => (etag, within),
             };
             let begun = tokio::time::Instant::now();
             let until = *until.get_or_insert_with(|| within.and_then(|it| begun.checked_add(it)));
-            request = request.since(etag);
+            request = request.changed_since(etag);
             let is_over = async {
                 match until {
                     Some(until) => tokio::time::sleep_until(until).await,

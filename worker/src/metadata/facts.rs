@@ -3,14 +3,15 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use dormouse_metadata::{
-    Announcement, Facts, Interruption, Market, Place, Taking, UnixTime, address_of_vm,
+    InterruptionNotice, TakingAction, UnixTime, VmAnnouncement, VmFacts, VmMarket, VmPlace,
+    address_of_vm,
 };
 use dormouse_proto::v1::{Announce, CreateVm, Metadata, announce::What};
 use dormouse_units::{Speedup, Time};
 
-use crate::micros::micros;
+use crate::micros::whole_micros;
 
-/// The zone of a VM of which nobody says where it is.
+/// Zone of a VM without a zone.
 const ZONE: &str = "us-east-1a";
 
 /// The clock on which the times of a VM's metadata are.
@@ -18,8 +19,8 @@ const ZONE: &str = "us-east-1a";
 pub(crate) struct Clock {
     /// How much faster than the wall clock the run's goes.
     pub(crate) speedup: Speedup,
-    /// The time at which the run's clock showed zero, in microseconds since 1970, where times are
-    /// as that clock has them.
+    /// When the run's clock showed zero, in microseconds since 1970, if the endpoint shows times of the run's clock;
+    /// `None`: it shows those of the host.
     pub(crate) zero_unix_us: Option<u64>,
 }
 
@@ -33,9 +34,9 @@ pub(crate) struct Moment {
 }
 
 impl Moment {
-    /// The instant so long ago, which was this on the run's clock.
-    pub(crate) fn ago(since: std::time::Duration, run: Option<Time>) -> Self {
-        Self { unix_us: unix_us().saturating_sub(micros(since)), run }
+    /// Makes the instant `since` ago, at which the run's clock showed `run`.
+    pub(crate) fn moment_ago(since: std::time::Duration, run: Option<Time>) -> Self {
+        Self { unix_us: unix_us().saturating_sub(whole_micros(since)), run }
     }
 }
 
@@ -47,19 +48,22 @@ pub fn unix_now() -> UnixTime {
 
 /// Microseconds since 1970, by the wall clock.
 fn unix_us() -> u64 {
-    micros(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
+    whole_micros(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
 }
 
 impl Clock {
-    /// What the metadata say for an instant of the run, seen from another; for none, that other.
-    pub(crate) fn shown(self, at: Option<Time>, seen: Moment) -> UnixTime {
+    /// Returns the time that the metadata show for an instant of the run, seen from another; without an instant, that
+    /// of the other.
+    pub(crate) fn shown_time(self, at: Option<Time>, seen: Moment) -> UnixTime {
         let at = at.or(seen.run);
         let us = match (self.zero_unix_us, at, seen.run) {
             (Some(zero), Some(at), _) => zero.saturating_add(at.as_micros()),
             (_, Some(at), Some(run)) => {
                 let (ahead, behind) = (at.since(run), run.since(at));
-                let ahead = micros(self.speedup.real(ahead));
-                seen.unix_us.saturating_add(ahead).saturating_sub(micros(self.speedup.real(behind)))
+                let ahead = whole_micros(self.speedup.to_real(ahead));
+                seen.unix_us
+                    .saturating_add(ahead)
+                    .saturating_sub(whole_micros(self.speedup.to_real(behind)))
             }
             _ => seen.unix_us,
         };
@@ -67,39 +71,43 @@ impl Clock {
     }
 }
 
-/// What a VM is that was made at this moment.
-pub(crate) fn facts(
+/// Makes the facts of a VM that was created at this moment.
+pub(crate) fn vm_facts(
     run: &str,
     create: &CreateVm,
     of: &Metadata,
     clock: Clock,
     made: Moment,
-) -> Facts {
+) -> VmFacts {
     let (kind, zone) = create.kind.split_once('@').unwrap_or((&create.kind, &of.zone));
     let zone = if zone.is_empty() { ZONE } else { zone };
-    Facts {
+    VmFacts {
         identity: format!("{run}/{}", create.vm),
         kind: kind.to_owned(),
-        place: Place::of_zone(zone),
-        market: if of.spot { Market::Spot } else { Market::OnDemand },
-        launched: clock.shown(None, made),
+        place: VmPlace::of_zone(zone),
+        market: if of.spot { VmMarket::Spot } else { VmMarket::OnDemand },
+        launched: clock.shown_time(None, made),
         address: address_of_vm(create.vm),
         tags: of.tags.iter().map(|tag| (tag.name.clone(), tag.value.clone())).collect(),
         user_data: of.user_data.clone(),
     }
 }
 
-/// What is announced to a VM, by a command that was decided on at this moment; `None`: nothing that this version knows.
-pub(crate) fn announcement(said: &Announce, clock: Clock, decided: Moment) -> Option<Announcement> {
+/// Converts an announcement of a command that was decided at this moment; `None`: this version doesn't know it.
+pub(crate) fn read_announcement(
+    said: &Announce,
+    clock: Clock,
+    decided: Moment,
+) -> Option<VmAnnouncement> {
     let interruption = |taking, at| {
-        let at = clock.shown(Some(Time::from_micros(at)), decided);
-        Announcement::Interruption(Interruption { taking, at })
+        let at = clock.shown_time(Some(Time::from_micros(at)), decided);
+        VmAnnouncement::Interruption(InterruptionNotice { taking, at })
     };
     Some(match said.what? {
-        What::TerminateAtUs(at) => interruption(Taking::Terminate, at),
-        What::StopAtUs(at) => interruption(Taking::Stop, at),
-        What::HibernateAtUs(at) => interruption(Taking::Hibernate, at),
-        What::Rebalance(_) => Announcement::Rebalance(clock.shown(None, decided)),
+        What::TerminateAtUs(at) => interruption(TakingAction::Terminate, at),
+        What::StopAtUs(at) => interruption(TakingAction::Stop, at),
+        What::HibernateAtUs(at) => interruption(TakingAction::Hibernate, at),
+        What::Rebalance(_) => VmAnnouncement::Rebalance(clock.shown_time(None, decided)),
     })
 }
 
@@ -113,26 +121,29 @@ mod tests {
 
     const S: u64 = 1_000_000;
 
-    fn at(clock: Clock) -> Option<Announcement> {
+    fn at(clock: Clock) -> Option<VmAnnouncement> {
         let said = Announce { vm: 1, what: Some(What::TerminateAtUs(220 * S)) };
         let decided = Moment { unix_us: 1_000 * S, run: Some(Time::from_secs(100)) };
-        announcement(&said, clock, decided)
+        read_announcement(&said, clock, decided)
     }
 
-    fn terminates(at: u64) -> Option<Announcement> {
+    fn terminates(at: u64) -> Option<VmAnnouncement> {
         let at = UnixTime::from_micros(at);
-        Some(Announcement::Interruption(Interruption { taking: Taking::Terminate, at }))
+        Some(VmAnnouncement::Interruption(InterruptionNotice {
+            taking: TakingAction::Terminate,
+            at,
+        }))
     }
 
     #[test]
     fn times_are_those_at_which_it_will_really_happen() {
-        let clock = Clock { speedup: Speedup::times(60), zero_unix_us: None };
+        let clock = Clock { speedup: Speedup::times_real(60), zero_unix_us: None };
         assert_eq!(at(clock), terminates(1_002 * S));
     }
 
     #[test]
     fn times_of_the_runs_clock_are_counted_from_its_beginning() {
-        let clock = Clock { speedup: Speedup::times(60), zero_unix_us: Some(900 * S) };
+        let clock = Clock { speedup: Speedup::times_real(60), zero_unix_us: Some(900 * S) };
         assert_eq!(at(clock), terminates(1_120 * S));
     }
 
@@ -144,9 +155,9 @@ mod tests {
         let tags = vec![Tag { name: "team".to_owned(), value: "weather".to_owned() }];
         let of = Metadata { spot: true, tags, ..Metadata::default() };
         let made = Moment { unix_us: 5, run: None };
-        let facts = facts("run", &create, &of, clock, made);
+        let facts = vm_facts("run", &create, &of, clock, made);
         assert_eq!((facts.kind.as_str(), facts.place.region.as_str()), ("c3.large", "eu-west-1"));
-        assert_eq!((facts.address, facts.market), (Ipv4Addr::new(10, 0, 0, 11), Market::Spot));
+        assert_eq!((facts.address, facts.market), (Ipv4Addr::new(10, 0, 0, 11), VmMarket::Spot));
         assert_eq!(facts.launched.as_micros(), 5);
         assert_eq!((facts.tags["team"].as_str(), facts.user_data), ("weather", None));
     }

@@ -4,7 +4,7 @@
 use std::{convert::Infallible, time::Duration};
 
 use bytes::Bytes;
-use dormouse_metadata::{Method, Request, Response};
+use dormouse_metadata::{HttpMethod, HttpRequest, HttpResponse};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::{body::Incoming, header, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -21,16 +21,16 @@ const HEADERS: usize = 64;
 /// The most bytes of a body.
 const BODY_BYTES: usize = 16 << 10;
 
-/// Answers the one request of a connection.
+/// Answers the only request of a connection.
 pub(super) async fn answer_one(stream: impl AsyncRead + AsyncWrite + Unpin, state: &State) {
     let answer = service_fn(|request| async {
         let response = match read(request).await {
             Ok(request) => {
-                let is_head = request.method == Method::Head;
-                let response = written(state.answer(request).await);
+                let is_head = request.method == HttpMethod::Head;
+                let response = write_response(state.answer_request(request).await);
                 if is_head { response.map(|_| Full::default()) } else { response }
             }
-            Err(status) => bare(status),
+            Err(status) => bare_response(status),
         };
         Ok::<_, Infallible>(response)
     });
@@ -42,18 +42,18 @@ pub(super) async fn answer_one(stream: impl AsyncRead + AsyncWrite + Unpin, stat
     }
 }
 
-/// A request in the service's words; the status with which it is refused.
-async fn read(request: hyper::Request<Incoming>) -> Result<Request, hyper::StatusCode> {
+/// Reads a request; as an error, the status with which it is refused.
+async fn read(request: hyper::Request<Incoming>) -> Result<HttpRequest, hyper::StatusCode> {
     let (head, body) = request.into_parts();
     let method = match head.method {
-        hyper::Method::GET => Method::Get,
-        hyper::Method::HEAD => Method::Head,
-        hyper::Method::PUT => Method::Put,
-        hyper::Method::POST => Method::Post,
-        _ => Method::Other,
+        hyper::Method::GET => HttpMethod::Get,
+        hyper::Method::HEAD => HttpMethod::Head,
+        hyper::Method::PUT => HttpMethod::Put,
+        hyper::Method::POST => HttpMethod::Post,
+        _ => HttpMethod::Other,
     };
     let target = head.uri.path_and_query().map_or("/", |target| target.as_str());
-    let mut read = Request::new(method, target);
+    let mut read = HttpRequest::new(method, target);
     for (name, value) in &head.headers {
         if let Ok(value) = value.to_str() {
             read = read.with_header(name.as_str(), value);
@@ -61,14 +61,14 @@ async fn read(request: hyper::Request<Incoming>) -> Result<Request, hyper::Statu
     }
     let body = tokio::time::timeout(PATIENCE, Limited::new(body, BODY_BYTES).collect()).await;
     match body {
-        Ok(Ok(body)) => Ok(Request { body: body.to_bytes().to_vec(), ..read }),
+        Ok(Ok(body)) => Ok(HttpRequest { body: body.to_bytes().to_vec(), ..read }),
         Ok(Err(_)) => Err(hyper::StatusCode::PAYLOAD_TOO_LARGE),
         Err(_) => Err(hyper::StatusCode::REQUEST_TIMEOUT),
     }
 }
 
-fn written(said: Response) -> hyper::Response<Full<Bytes>> {
-    let Response { status, content_type, headers, body } = said;
+fn write_response(said: HttpResponse) -> hyper::Response<Full<Bytes>> {
+    let HttpResponse { status, content_type, headers, body } = said;
     let mut response = hyper::Response::builder()
         .status(status)
         .header(header::CONTENT_TYPE, content_type)
@@ -77,10 +77,10 @@ fn written(said: Response) -> hyper::Response<Full<Bytes>> {
         response = response.header(name, value);
     }
     let response = response.body(Full::new(Bytes::from(body)));
-    response.unwrap_or_else(|_| bare(hyper::StatusCode::INTERNAL_SERVER_ERROR))
+    response.unwrap_or_else(|_| bare_response(hyper::StatusCode::INTERNAL_SERVER_ERROR))
 }
 
-fn bare(status: hyper::StatusCode) -> hyper::Response<Full<Bytes>> {
+fn bare_response(status: hyper::StatusCode) -> hyper::Response<Full<Bytes>> {
     let mut response = hyper::Response::new(Full::default());
     *response.status_mut() = status;
     response

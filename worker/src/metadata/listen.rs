@@ -18,14 +18,15 @@ pub(super) const PORT: u16 = 80;
 
 /// The longest time that the kernel may take with a new address of version 6: it needs a fifth of a second at most.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The time between two looks at such an address.
+/// Interval at which a new address is checked.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// Listens where clouds answer, in this thread's network, which also has the VM's own address from here on. Version 6
-/// is left out where the kernel has none.
+/// Listens at the clouds' addresses in this thread's network, which also gets the VM's own address. IPv6 is left out
+/// if the kernel has none.
 ///
 /// # Errors
-/// What the kernel says of the address of version 4.
+///
+/// The kernel's error for the IPv4 address.
 pub fn listen_in_vm(own: Ipv4Addr) -> io::Result<Vec<TcpListener>> {
     take_address(c"lo:1", ADDRESS)?;
     take_address(c"lo:2", own)?;
@@ -41,8 +42,8 @@ pub fn listen_in_vm(own: Ipv4Addr) -> io::Result<Vec<TcpListener>> {
     Ok(listeners)
 }
 
-/// Waits until a new address of version 6 can be used. Until the kernel has looked for others that have it, which it does later
-/// and on a loopback device, too, nobody can listen there, and no way leads there.
+/// Waits until a new IPv6 address can be used. The kernel first checks, even on a loopback device, that no other host
+/// has it; until then nobody can listen there.
 fn await_address(address: Ipv6Addr) -> io::Result<()> {
     let until = Instant::now() + PATIENCE;
     loop {
@@ -54,12 +55,12 @@ fn await_address(address: Ipv6Addr) -> io::Result<()> {
     }
 }
 
-/// Whether this thread's network has the address, and a way to it. Nothing is sent for that.
+/// Checks that this thread's network has the address and a route to it. Nothing is sent for that.
 fn is_usable(address: IpAddr) -> io::Result<()> {
     UdpSocket::bind(SocketAddr::new(address, 0))?.connect(SocketAddr::new(address, PORT))
 }
 
-/// Whether that is said of an address which is too new.
+/// Returns whether an error means that an address is too new.
 fn is_early(error: &io::Error) -> bool {
     use io::ErrorKind::{AddrNotAvailable, HostUnreachable, NetworkUnreachable};
     matches!(error.kind(), AddrNotAvailable | HostUnreachable | NetworkUnreachable)

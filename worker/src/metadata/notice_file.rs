@@ -12,11 +12,12 @@ use nix::{
     sys::stat::Mode,
 };
 
-/// Writes a notice to a file in a directory, which is then its owner's. A file of that name is written over; nothing
+/// Writes a notice to a file in a directory, whose owner gets the file. A file of that name is overwritten; nothing
 /// outside of the directory is, whatever links the program has made.
 ///
 /// # Errors
-/// What the kernel says, such as that the path leads through a link.
+///
+/// The kernel's error, such as that the path leads through a link.
 pub(crate) fn leave_notice(directory: &Path, file: &str, notice: &str) -> io::Result<()> {
     let directory = File::open(directory)?;
     let flags =

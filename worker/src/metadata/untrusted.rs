@@ -2,12 +2,15 @@
 //!
 //! Here so that fuzz targets reach what is read of a request before the service hears of it.
 
-use dormouse_metadata::Service;
+use dormouse_metadata::MetadataService;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::{endpoint::State, http};
 
 /// Answers the one request of a connection, as the endpoint of a VM does.
-pub async fn metadata_connection<S: AsyncRead + AsyncWrite + Unpin>(stream: S, service: Service) {
+pub async fn metadata_connection<S: AsyncRead + AsyncWrite + Unpin>(
+    stream: S,
+    service: MetadataService,
+) {
     http::answer_one(stream, &State::new(service, None)).await;
 }

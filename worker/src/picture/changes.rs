@@ -4,18 +4,18 @@ use std::fmt;
 
 use super::process::{IO_PRIORITY, STOP_TOLD, TIMER_SLACK};
 
-/// A fact of a process that is another after a restore.
+/// A fact about a process that differs after a restore.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PictureChange {
     /// The number of the process in its task's PID namespace.
     pub process: u32,
     /// The name of the process.
     pub name: String,
-    /// What the fact is about.
+    /// What the fact is about, such as a descriptor.
     pub about: String,
-    /// What was so when the checkpoint began; `None`: there was no such thing.
+    /// The fact when the checkpoint began; `None`: there was no such thing.
     pub before: Option<String>,
-    /// What is so after the restore; `None`: there is no such thing.
+    /// The fact after the restore; `None`: there is no such thing.
     pub after: Option<String>,
 }
 
@@ -38,11 +38,11 @@ impl PictureChange {
     }
 
     /// A process that was there, and is not after a restore.
-    pub(super) fn gone(process: u32, name: &str) -> Self {
+    pub(super) fn process_gone(process: u32, name: &str) -> Self {
         Self::new((process, name), GONE, (Some(name), None))
     }
 
-    /// What a program does about it.
+    /// Returns what a program can do about it.
     fn remedy(&self) -> &'static str {
         let about = self.about.rsplit(": ").next().unwrap_or(&self.about);
         let is_of_descriptor = self.about.starts_with("descriptor ");

@@ -7,24 +7,24 @@ use std::{
     path::Path,
 };
 
-use super::{process::digest, socket};
-use crate::{directory::read_attributes, jail::inside, process::pidfd};
+use super::{process::short_digest, socket};
+use crate::{directory::read_attributes, jail::path_inside, process::pidfd};
 
-/// The fields of `/proc/PID/fdinfo` that say what a program can see; others are numbers of this kernel.
+/// Fields of `/proc/PID/fdinfo` that a program can observe; others are numbers of this kernel.
 const FIELDS: [&str; 7] =
     ["pos", "flags", "eventfd-count", "eventfd-semaphore", "sigmask", "clockid", "it_interval"];
-/// What the name of a file ends with that has none any more.
+/// Ending of the name of a deleted file.
 const DELETED: &str = " (deleted)";
 
-/// What has no name but a number of the kernel's, such as a pipe, by the order in which it is met: two descriptors of the same one
-/// are to be of the same one after a restore.
+/// Objects with a number of the kernel's instead of a name, such as pipes, numbered in the order in which they are
+/// met: two descriptors of the same object must be of the same one after a restore.
 #[derive(Debug, Default)]
 pub(super) struct SharedObjects {
     met: BTreeMap<String, usize>,
 }
 
 impl SharedObjects {
-    /// What `pipe:[812]` is called here: `pipe 3`.
+    /// Returns the name of an object: that of `pipe:[812]` is `pipe 3`.
     fn name(&mut self, link: &str) -> Option<String> {
         let (kind, number) = link.split_once(":[")?;
         if !number.ends_with(']') || !matches!(kind, "pipe" | "socket") {
@@ -35,7 +35,7 @@ impl SharedObjects {
     }
 }
 
-/// The facts of all descriptors of a process, each with what it is about.
+/// Returns the facts of all descriptors of a process, each with what it is about.
 pub(super) fn all_of(pid: i32, shared: &mut SharedObjects) -> Vec<(String, String)> {
     let entries = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
     let mut numbers: Vec<i32> =
@@ -49,20 +49,20 @@ pub(super) fn all_of(pid: i32, shared: &mut SharedObjects) -> Vec<(String, Strin
         let about = format!("descriptor {number}");
         let link_text = link.to_string_lossy();
         let is_socket = link_text.starts_with("socket:");
-        let name = shared
-            .name(&link_text)
-            .unwrap_or_else(|| named(&inside(&link).as_deref().unwrap_or(&link).to_string_lossy()));
+        let name = shared.name(&link_text).unwrap_or_else(|| {
+            file_name(&path_inside(&link).as_deref().unwrap_or(&link).to_string_lossy())
+        });
         for (what, fact) in in_info(&info) {
             facts.push((format!("{about}: {what}"), fact));
         }
         let open = || pidfd::file_of(process.as_ref()?.as_fd(), number).ok();
         if is_socket && let Some(socket) = open() {
-            let of_socket = socket::facts(&socket).into_iter();
+            let of_socket = socket::socket_facts(&socket).into_iter();
             facts.extend(of_socket.map(|(what, fact)| (format!("{about}: {what}"), fact)));
         }
         // Not opened by its name, which would break a lease that the program has on it.
         if may_have_attributes(&link)
-            && let Some(attributes) = open().as_ref().and_then(attributes)
+            && let Some(attributes) = open().as_ref().and_then(user_attributes)
         {
             facts.push((format!("{about}: extended attributes"), attributes));
         }
@@ -71,15 +71,15 @@ pub(super) fn all_of(pid: i32, shared: &mut SharedObjects) -> Vec<(String, Strin
     facts
 }
 
-/// A file's name; one whose file has none any more is only that: CRIU gives it another before it takes it away.
-pub(super) fn named(path: &str) -> String {
+/// Returns a file's name. A deleted file is only called that: CRIU gives it another name before it deletes it again.
+pub(super) fn file_name(path: &str) -> String {
     match path.strip_suffix(DELETED) {
         Some(_) if path.starts_with('/') => "a file without a name".to_owned(),
         _ => path.to_owned(),
     }
 }
 
-/// What `/proc/PID/fdinfo` says of a descriptor, each with what it is about.
+/// Reads facts from a descriptor's `/proc/PID/fdinfo`, each with what it is about.
 fn in_info(info: &str) -> Vec<(String, String)> {
     let lines = || info.lines().filter_map(|line| line.split_once(':'));
     let mut facts: Vec<_> = lines()
@@ -98,15 +98,16 @@ fn in_info(info: &str) -> Vec<(String, String)> {
     let list = |what: &str, found: Vec<String>| {
         (!found.is_empty()).then(|| (what.to_owned(), found.join("; ")))
     };
-    facts.extend(list("locks", info.lines().filter_map(lock).collect()));
+    facts.extend(list("locks", info.lines().filter_map(lock_words).collect()));
     // The kernel lists them by the places of their files in its memory.
-    let mut watches: Vec<String> = info.lines().filter_map(watch).collect();
+    let mut watches: Vec<String> = info.lines().filter_map(watch_words).collect();
     watches.sort_unstable();
     facts.extend(list("watches", watches));
     facts
 }
 
-/// The flags of a descriptor that do something once it is open: others, as O_DIRECTORY and O_LARGEFILE, were for open(2) alone.
+/// Returns the flags of a descriptor that matter once it is open: others, such as O_DIRECTORY and O_LARGEFILE, are
+/// for open(2) alone.
 fn flags_of(octal: &str) -> String {
     const NAMED: [(libc::c_int, &str); 9] = [
         (libc::O_APPEND, "append"),
@@ -129,7 +130,7 @@ fn flags_of(octal: &str) -> String {
     std::iter::once(access).chain(set).collect::<Vec<_>>().join(", ")
 }
 
-/// What a field of `/proc/PID/fdinfo` is called here.
+/// Returns the name of a field of `/proc/PID/fdinfo` in words.
 fn words_of(key: &str) -> &str {
     match key {
         "pos" => "position",
@@ -141,15 +142,15 @@ fn words_of(key: &str) -> &str {
 }
 
 /// The kind and range of a lock, without the process and the file, which are numbers of this kernel.
-fn lock(line: &str) -> Option<String> {
+fn lock_words(line: &str) -> Option<String> {
     let mut words = line.strip_prefix("lock:")?.split_whitespace().skip(1);
     let kind: Vec<_> = words.by_ref().take(3).collect();
     let range: Vec<_> = words.skip(2).collect();
     Some(format!("{} {}", kind.join(" "), range.join(" ")))
 }
 
-/// What a descriptor of inotify(7) or epoll(7) watches for, without numbers of files.
-fn watch(line: &str) -> Option<String> {
+/// Describes what a descriptor of inotify(7) or epoll(7) watches, without numbers of files.
+fn watch_words(line: &str) -> Option<String> {
     let kept: &[&str] = match line.split_whitespace().next()? {
         "inotify" => &["wd:", "mask:"],
         "tfd:" => &["tfd:", "events:", "data:"],
@@ -164,15 +165,16 @@ fn watch(line: &str) -> Option<String> {
     Some(words.join(" "))
 }
 
-/// Whether a link of `/proc/PID/fd` is to what may have attributes that a program can set.
+/// Returns whether a link of `/proc/PID/fd` leads to something that may have user attributes.
 fn may_have_attributes(link: &Path) -> bool {
     link.is_absolute() && !["/dev", "/proc", "/sys", "/usr"].iter().any(|at| link.starts_with(at))
 }
 
-/// The user's attributes of an open file or directory; `None` where it has none.
-fn attributes(file: &OwnedFd) -> Option<String> {
+/// Returns the user attributes of an open file or directory; `None`: it has none.
+fn user_attributes(file: &OwnedFd) -> Option<String> {
     let found = read_attributes(file).ok().filter(|found| !found.is_empty())?;
-    let told = found.iter().map(|(name, value)| format!("{name} ({})", digest(value.as_bytes())));
+    let told =
+        found.iter().map(|(name, value)| format!("{name} ({})", short_digest(value.as_bytes())));
     Some(told.collect::<Vec<_>>().join(", "))
 }
 
@@ -188,9 +190,9 @@ mod tests {
             ["pipe:[8]", "socket:[9]", "pipe:[8]", "pipe:[10]"].map(|it| shared.name(it).unwrap());
         assert_eq!(names, ["pipe 1", "socket 2", "pipe 1", "pipe 3"]);
         assert_eq!(shared.name("anon_inode:[eventfd]"), None);
-        assert_eq!(named("/a/x (deleted)"), "a file without a name");
-        assert_eq!(named("/memfd:x (deleted)"), "a file without a name");
-        assert_eq!(named("/a/x"), "/a/x");
+        assert_eq!(file_name("/a/x (deleted)"), "a file without a name");
+        assert_eq!(file_name("/memfd:x (deleted)"), "a file without a name");
+        assert_eq!(file_name("/a/x"), "/a/x");
     }
 
     #[test]

@@ -17,12 +17,12 @@ use super::{
 };
 use crate::process::pidfd;
 
-/// Sets again what can be of what differs between a picture and that of the restored task among these processes, and says
-/// in sentences what differs all the same; `None`: the task can't be looked at.
+/// Corrects what differs between a picture and that of the restored task among these processes, as far as that is
+/// possible, and describes the other differences; `None`: the task can't be read.
 #[must_use]
-pub fn mend(before: &TaskPicture, processes: &BTreeSet<i32>) -> Option<Vec<String>> {
+pub fn mend_differences(before: &TaskPicture, processes: &BTreeSet<i32>) -> Option<Vec<String>> {
     let after = TaskPicture::take_restored(processes)?;
-    let changes = before.changes(&after);
+    let changes = before.list_changes(&after);
     let known = known_threads(processes);
     let tried = changes.iter().filter(|change| match mend_one(change, &known) {
         Some(Ok(())) => true,
@@ -33,19 +33,19 @@ pub fn mend(before: &TaskPicture, processes: &BTreeSet<i32>) -> Option<Vec<Strin
         None => false,
     });
     match tried.count() {
-        0 => Some(before.sentences(&after)),
+        0 => Some(before.change_sentences(&after)),
         // Whatever a call has said: what counts is what is so now.
-        _ => TaskPicture::take_restored(processes).map(|after| before.sentences(&after)),
+        _ => TaskPicture::take_restored(processes).map(|after| before.change_sentences(&after)),
     }
 }
 
-/// The numbers here of threads of a task, by those that they have in its PID namespace.
+/// Returns the host's numbers of a task's threads, by their numbers in its PID namespace.
 fn known_threads(processes: &BTreeSet<i32>) -> BTreeMap<u32, i32> {
-    let threads = processes.iter().flat_map(|pid| process::threads(*pid));
+    let threads = processes.iter().flat_map(|pid| process::thread_numbers(*pid));
     threads.filter_map(|thread| Some((process::own_number(thread)?, thread))).collect()
 }
 
-/// Sets one fact again; `None`: there is no way to.
+/// Corrects one fact; `None`: it can't be corrected.
 fn mend_one(change: &PictureChange, known: &BTreeMap<u32, i32>) -> Option<io::Result<()>> {
     let before = change.before.as_deref()?;
     let (of, what) = change.about.rsplit_once(": ").unwrap_or(("", &change.about));
@@ -53,7 +53,7 @@ fn mend_one(change: &PictureChange, known: &BTreeMap<u32, i32>) -> Option<io::Re
         let (pid, number) = (*known.get(&change.process)?, number.parse().ok()?);
         let numbers =
             before.split(' ').map(|number| number.parse().ok()).collect::<Option<Vec<_>>>()?;
-        let set = socket::setter(what, &numbers)?;
+        let set = socket::option_setter(what, &numbers)?;
         return Some(pidfd::open(pid).and_then(|pid| set(&pidfd::file_of(pid.as_fd(), number)?)));
     }
     let thread = match of.strip_prefix("thread ") {
@@ -84,7 +84,7 @@ mod tests {
     fn what_can_be_set_from_outside_is_set() {
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
         let pid = i32::try_from(child.id()).unwrap();
-        let take = || TaskPicture::take(pid, &BTreeSet::from([pid]), &BTreeSet::new());
+        let take = || TaskPicture::take_picture(pid, &BTreeSet::from([pid]), &BTreeSet::new());
         let number = process::own_number(pid).unwrap();
         let fact = |about: &str| take().processes[&number].facts[about].clone();
         let known = known_threads(&BTreeSet::from([pid]));

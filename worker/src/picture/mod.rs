@@ -13,6 +13,6 @@ mod socket;
 mod task;
 
 pub use changes::PictureChange;
-pub use mend::mend;
+pub use mend::mend_differences;
 pub use process::ProcessPicture;
 pub use task::{TaskPicture, stopped_processes};

@@ -14,23 +14,23 @@ use nix::{
 use serde::{Deserialize, Serialize};
 
 use super::descriptor::{self, SharedObjects};
-use crate::jail::inside;
+use crate::jail::path_inside;
 
-/// What the kernel says of a process and its threads.
+/// What the kernel reports about a process and its threads.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProcessPicture {
     /// The name of the process, as `ps` has it.
     pub name: String,
-    /// Each fact by what it is about, such as `descriptor 5` or `thread 12: nice`.
+    /// Facts by what they are about, such as `descriptor 5` or `thread 12: nice`.
     pub facts: BTreeMap<String, String>,
 }
 
-/// A fact that can't be told in a moment like this, and is no difference.
+/// A fact that can't be found out at such a moment, and counts as no difference.
 pub(super) const UNKNOWN: &str = "not known";
 /// The longest text of a fact, in bytes.
 const FACT_BYTES: usize = 300;
-/// What `/proc/PID/status` says of a process, and what it is called here.
+/// Fields of `/proc/PID/status`, and their names in pictures.
 const STATUS: [(&str, &str); 11] = [
     ("Umask", "umask"),
     ("Uid", "users"),
@@ -48,7 +48,7 @@ const STATUS: [(&str, &str); 11] = [
 pub(super) const DUMP_FILTER: &str = "filter of core dumps";
 /// About how late timers of a process may be, in nanoseconds.
 pub(super) const TIMER_SLACK: &str = "timer slack, ns";
-/// About when a thread's reads and writes come before others'.
+/// Name of the fact about the priority of a thread's reads and writes.
 pub(super) const IO_PRIORITY: &str = "input/output priority";
 /// Files of `/proc/PID` that hold one setting.
 const SETTINGS: [(&str, &str); 4] = [
@@ -57,14 +57,16 @@ const SETTINGS: [(&str, &str); 4] = [
     ("personality", "personality"),
     ("timerslack_ns", TIMER_SLACK),
 ];
-/// SIGSTOP, SIGTSTP, SIGTTIN and SIGTTOU in a set of signals: CRIU sends the first to what it restores stopped.
+/// SIGSTOP, SIGTSTP, SIGTTIN and SIGTTOU in a set of signals: CRIU sends the first to a process that it restores
+/// stopped.
 const STOPS: u64 = 1 << 18 | 1 << 19 | 1 << 20 | 1 << 21;
 /// SIGCONT in a set of signals.
 const CONTINUE: u64 = 1 << 17;
-/// About whether the parent of a stopped process has been told of that.
+/// Name of the fact whether the parent of a stopped process knows of the stop.
 pub(super) const STOP_TOLD: &str = "stop that its parent has been told of";
 
-/// Looks at a process of the task whose first process is `first`; `is_stopped`: a signal had stopped it.
+/// Makes the picture of a process of the task whose first process is `first`; `is_stopped` says whether a signal had
+/// stopped it.
 pub(super) fn look_at(
     pid: i32,
     first: i32,
@@ -78,10 +80,10 @@ pub(super) fn look_at(
         facts.insert(about.to_owned(), one_line(&fact, FACT_BYTES).into_owned());
     };
     for (key, about) in STATUS {
-        let said = field(&status, key).map(|value| match key {
-            "SigIgn" | "SigCgt" => signals(value, 0),
-            "ShdPnd" => signals(value, STOPS | CONTINUE),
-            _ => words(value),
+        let said = status_field(&status, key).map(|value| match key {
+            "SigIgn" | "SigCgt" => signal_words(value, 0),
+            "ShdPnd" => signal_words(value, STOPS | CONTINUE),
+            _ => join_words(value),
         });
         if let Some(said) = said {
             put(about, said);
@@ -91,27 +93,27 @@ pub(super) fn look_at(
         // The last is the number in the innermost namespace.
         put(
             about,
-            field(&status, key)
+            status_field(&status, key)
                 .and_then(|it| it.split_whitespace().last())
                 .unwrap_or_default()
                 .to_owned(),
         );
     }
     for (file, about) in SETTINGS {
-        put(about, words(&read(file)));
+        put(about, join_words(&read(file)));
     }
     for (link, about) in
         [("cwd", "working directory"), ("root", "root directory"), ("exe", "program")]
     {
         let to = fs::read_link(format!("/proc/{pid}/{link}")).ok();
-        let to = to.map(|to| inside(&to).unwrap_or(to));
-        put(about, to.map(|to| descriptor::named(&to.to_string_lossy())).unwrap_or_default());
+        let to = to.map(|to| path_inside(&to).unwrap_or(to));
+        put(about, to.map(|to| descriptor::file_name(&to.to_string_lossy())).unwrap_or_default());
     }
     for (file, about) in [("cmdline", "command line"), ("environ", "environment")] {
-        put(about, digest(&fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default()));
+        put(about, short_digest(&fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default()));
     }
     put("controlling terminal", stat_field(&stat, 7).unwrap_or_default());
-    for (name, limit) in limits(&read("limits")) {
+    for (name, limit) in read_limits(&read("limits")) {
         put(&format!("limit: {name}"), limit);
     }
     for (id, timer) in posix_timers(&read("timers")) {
@@ -121,19 +123,19 @@ pub(super) fn look_at(
         put(STOP_TOLD, told.to_owned());
     }
     for (about, fact) in
-        threads(pid).into_iter().flat_map(|thread| thread_facts(pid, thread, first))
+        thread_numbers(pid).into_iter().flat_map(|thread| thread_facts(pid, thread, first))
     {
         put(&about, fact);
     }
     for (about, fact) in descriptor::all_of(pid, shared) {
         put(&about, fact);
     }
-    let name = one_line(field(&status, "Name").unwrap_or_default(), 64).into_owned();
+    let name = one_line(status_field(&status, "Name").unwrap_or_default(), 64).into_owned();
     ProcessPicture { name, facts }
 }
 
 /// The value of a line of a file such as `/proc/PID/status`.
-pub(super) fn field<'a>(text: &'a str, key: &str) -> Option<&'a str> {
+pub(super) fn status_field<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':')).map(str::trim)
 }
 
@@ -142,14 +144,14 @@ pub(super) fn own_number(pid: i32) -> Option<u32> {
     numbers_of(&pid.to_string()).last().copied()
 }
 
-/// The numbers that a process has in each PID namespace that it is in, the outermost first; none of one that has ended.
+/// Returns the numbers of a process in each of its PID namespaces, the outermost first; empty if it has ended.
 pub(super) fn numbers_of(process: &str) -> Vec<u32> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
-    let numbers = field(&status, "NSpid").unwrap_or_default().split_whitespace();
+    let numbers = status_field(&status, "NSpid").unwrap_or_default().split_whitespace();
     numbers.filter_map(|number| number.parse().ok()).collect()
 }
 
-/// The facts of a thread, each with what it is about.
+/// Returns the facts of a thread, each with what it is about.
 fn thread_facts(pid: i32, thread: i32, first: i32) -> Vec<(String, String)> {
     let read = |file: &str| {
         fs::read_to_string(format!("/proc/{pid}/task/{thread}/{file}")).unwrap_or_default()
@@ -161,13 +163,14 @@ fn thread_facts(pid: i32, thread: i32, first: i32) -> Vec<(String, String)> {
         true => what.to_owned(),
         false => format!("thread {number}: {what}"),
     };
-    let mut facts = vec![(of("name"), field(&status, "Name").unwrap_or_default().to_owned())];
+    let mut facts =
+        vec![(of("name"), status_field(&status, "Name").unwrap_or_default().to_owned())];
     for (field, what) in [(19, "nice"), (40, "real-time priority"), (41, "scheduling policy")] {
         facts.push((of(what), stat_field(&stat, field).unwrap_or_default()));
     }
     facts.push((of(IO_PRIORITY), io_priority(thread)));
-    if let Some(pending) = field(&status, "SigPnd") {
-        facts.push((of("pending signals of its own"), signals(pending, STOPS | CONTINUE)));
+    if let Some(pending) = status_field(&status, "SigPnd") {
+        facts.push((of("pending signals of its own"), signal_words(pending, STOPS | CONTINUE)));
     }
     facts.push((of("blocked signals"), blocked_signals(pid, thread, &status)));
     let cores = sched_getaffinity(Pid::from_raw(thread)).ok();
@@ -187,10 +190,11 @@ fn core_numbers(cores: &CpuSet) -> String {
     numbers.collect::<Vec<_>>().join(" ")
 }
 
-/// The signals that a thread blocks. Restored and just before its first instruction it is in rt_sigreturn(2), which sets
-/// them from the frame on its stack.
+/// Returns the signals that a thread blocks. A restored thread before its first instruction is in rt_sigreturn(2),
+/// which sets them from the frame on its stack.
 fn blocked_signals(pid: i32, thread: i32, status: &str) -> String {
-    let said = field(status, "SigBlk").map_or_else(|| UNKNOWN.to_owned(), |set| signals(set, 0));
+    let said = status_field(status, "SigBlk")
+        .map_or_else(|| UNKNOWN.to_owned(), |set| signal_words(set, 0));
     let call = fs::read_to_string(format!("/proc/{pid}/task/{thread}/syscall")).unwrap_or_default();
     let mut words = call.split_whitespace();
     let number: Option<libc::c_long> = words.next().and_then(|word| word.parse().ok());
@@ -206,10 +210,10 @@ fn blocked_signals(pid: i32, thread: i32, status: &str) -> String {
         memory.read_exact(&mut mask).ok()?;
         Some(u64::from_ne_bytes(mask))
     });
-    mask.map_or_else(|| UNKNOWN.to_owned(), |mask| signals(&format!("{mask:x}"), 0))
+    mask.map_or_else(|| UNKNOWN.to_owned(), |mask| signal_words(&format!("{mask:x}"), 0))
 }
 
-/// Where the blocked signals are in the frame that rt_sigreturn(2) finds at the stack pointer.
+/// Offset of the blocked signals in the frame that rt_sigreturn(2) finds at the stack pointer.
 const MASK_IN_FRAME: Option<u64> = match () {
     // The flags, link, stack and registers of a `ucontext`.
     () if cfg!(target_arch = "x86_64") => Some(8 + 8 + 24 + 256),
@@ -218,8 +222,9 @@ const MASK_IN_FRAME: Option<u64> = match () {
     () => None,
 };
 
-/// What a set of signals is in words, without those of the set `but`: CRIU sends what stops a process to one that stood still.
-fn signals(hex: &str, but: u64) -> String {
+/// Returns a set of signals in words, without the set `but`: CRIU sends a stopping signal to a process that stood
+/// still.
+fn signal_words(hex: &str, but: u64) -> String {
     let Ok(set) = u64::from_str_radix(hex, 16) else { return UNKNOWN.to_owned() };
     let set = set & !but;
     let named = (0..64_i32).filter(|n| set >> n & 1 == 1).map(|n| {
@@ -232,13 +237,13 @@ fn signals(hex: &str, but: u64) -> String {
     }
 }
 
-/// Whether the parent of a stopped process has been told of it by waitpid(2); `None` for one that is not stopped, or whose parent is
-/// not of the task.
+/// Returns whether the parent of a stopped process learned of the stop by waitpid(2); `None`: it isn't stopped, or
+/// its parent doesn't belong to the task.
 fn stop_told(status: &str, stat: &str, is_stopped: bool) -> Option<&'static str> {
-    let pending = ["SigPnd", "ShdPnd"].into_iter().filter_map(|key| field(status, key));
+    let pending = ["SigPnd", "ShdPnd"].into_iter().filter_map(|key| status_field(status, key));
     let stops =
         pending.filter_map(|hex| u64::from_str_radix(hex, 16).ok()).any(|set| set & STOPS != 0);
-    if field(status, "NSpid").is_some_and(|it| it.split_whitespace().last() == Some("1")) {
+    if status_field(status, "NSpid").is_some_and(|it| it.split_whitespace().last() == Some("1")) {
         return None;
     }
     match (is_stopped, stops) {
@@ -258,7 +263,7 @@ fn stat_field(stat: &str, number: usize) -> Option<String> {
 }
 
 /// The limits of `/proc/PID/limits`, each by its name.
-fn limits(text: &str) -> Vec<(String, String)> {
+fn read_limits(text: &str) -> Vec<(String, String)> {
     let of_line = |line: &str| {
         let (name, rest) = line.strip_prefix("Max ")?.split_at_checked(22)?;
         let mut values = rest.split_whitespace();
@@ -286,7 +291,7 @@ fn posix_timers(text: &str) -> Vec<(String, String)> {
     timers.into_iter().map(|(id, said)| (id, said.trim().to_owned())).collect()
 }
 
-/// The number of the kernel for priorities of one process: IOPRIO_WHO_PROCESS of linux/ioprio.h.
+/// Number of the kernel for priorities of one process: IOPRIO_WHO_PROCESS of linux/ioprio.h.
 const OF_PROCESS: libc::c_int = 1;
 /// The classes of input and output that every process may give itself: none, best effort, and idle.
 const UNPRIVILEGED: [libc::c_int; 3] = [0, 2, 3];
@@ -306,7 +311,7 @@ fn io_priority(thread: i32) -> String {
     }
 }
 
-/// Gives a thread the class and the level that [`io_priority`] has said; `None` for a class that takes a privilege.
+/// Gives a thread the class and the level that [`io_priority`] returned; `None` for a class that needs a privilege.
 #[expect(unsafe_code, reason = "neither nix nor the standard library has this call")]
 pub(super) fn set_io_priority(thread: i32, said: &str) -> Option<io::Result<()>> {
     let (class, level) = said.strip_prefix("class ")?.split_once(", level ")?;
@@ -320,18 +325,18 @@ pub(super) fn set_io_priority(thread: i32, said: &str) -> Option<io::Result<()>>
     Some(if set == 0 { Ok(()) } else { Err(io::Error::last_os_error()) })
 }
 
-fn words(text: &str) -> String {
+fn join_words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What tells one content from another.
-pub(super) fn digest(bytes: &[u8]) -> String {
+/// Returns a short digest that tells contents apart.
+pub(super) fn short_digest(bytes: &[u8]) -> String {
     let hash = blake3::hash(bytes).to_hex();
     format!("{} bytes, BLAKE3 {}", bytes.len(), hash.get(..16).unwrap_or_default())
 }
 
 /// The threads of a process, by their numbers here.
-pub(super) fn threads(pid: i32) -> BTreeSet<i32> {
+pub(super) fn thread_numbers(pid: i32) -> BTreeSet<i32> {
     let entries = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
@@ -342,12 +347,12 @@ mod tests {
 
     #[test]
     fn signals_are_named_but_for_those_by_which_criu_stops() {
-        assert_eq!(signals("0000000000000000", 0), "none");
-        assert_eq!(signals("0000000000004203", 0), "SIGHUP SIGINT SIGUSR1 SIGTERM");
-        assert_eq!(signals("00000000003e0000", STOPS | CONTINUE), "none");
-        assert_eq!(signals("00000000003e0000", CONTINUE), "SIGSTOP SIGTSTP SIGTTIN SIGTTOU");
-        assert_eq!(signals("8000000000000000", 0), "64");
-        assert_eq!(signals("what", 0), UNKNOWN);
+        assert_eq!(signal_words("0000000000000000", 0), "none");
+        assert_eq!(signal_words("0000000000004203", 0), "SIGHUP SIGINT SIGUSR1 SIGTERM");
+        assert_eq!(signal_words("00000000003e0000", STOPS | CONTINUE), "none");
+        assert_eq!(signal_words("00000000003e0000", CONTINUE), "SIGSTOP SIGTSTP SIGTTIN SIGTTOU");
+        assert_eq!(signal_words("8000000000000000", 0), "64");
+        assert_eq!(signal_words("what", 0), UNKNOWN);
     }
 
     #[test]
@@ -358,7 +363,7 @@ mod tests {
         assert_eq!(stat_field(stat, 90), None);
         let text = "Limit                     Soft Limit           Hard Limit           Units     \n\
                     Max open files            1024                 4096                 files     \n";
-        assert_eq!(limits(text), [("open files".to_owned(), "1024 of 4096".to_owned())]);
+        assert_eq!(read_limits(text), [("open files".to_owned(), "1024 of 4096".to_owned())]);
         let timers = "ID: 1\nsignal: 34/00000000\nnotify: signal/pid.812\nClockID: 1\n";
         assert_eq!(
             posix_timers(timers),

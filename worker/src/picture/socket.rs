@@ -52,7 +52,7 @@ const OPTIONS: [(libc::c_int, libc::c_int, &str); 37] = [
     (libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, "IPV6_V6ONLY"),
     (libc::IPPROTO_IPV6, libc::IPV6_TCLASS, "IPV6_TCLASS"),
 ];
-/// Options that every program may set on its own sockets, and that are set again where CRIU has not.
+/// Options that every program may set on its own sockets, and that are set again if CRIU hasn't done so.
 const MENDED: [&str; 18] = [
     "SO_REUSEADDR",
     "SO_REUSEPORT",
@@ -73,15 +73,15 @@ const MENDED: [&str; 18] = [
     "IP_MTU_DISCOVER",
     "IP_TTL",
 ];
-/// The longest address of a socket that is told, in bytes.
+/// Longest address of a socket in a picture, in bytes.
 const ADDRESS_BYTES: usize = 160;
 
-/// The facts of a socket, each with what it is about. An option that it has not is no fact.
-pub(super) fn facts(socket: &OwnedFd) -> Vec<(String, String)> {
+/// Returns the facts of a socket, each with what it is about. Options that it doesn't have are left out.
+pub(super) fn socket_facts(socket: &OwnedFd) -> Vec<(String, String)> {
     let mut facts: Vec<_> = OPTIONS
         .iter()
         .filter_map(|(level, number, name)| {
-            let value = option(socket, *level, *number)?;
+            let value = read_option(socket, *level, *number)?;
             Some(((*name).to_owned(), value))
         })
         .collect();
@@ -123,7 +123,7 @@ fn address_text(
     Some(one_line(&text, ADDRESS_BYTES).into_owned())
 }
 
-/// Whether nothing more comes from the other end of a socket, as poll(2) says it.
+/// Returns whether nothing more comes from the other end of a socket, by poll(2).
 #[expect(unsafe_code, reason = "nix does not know POLLRDHUP")]
 fn is_hung_up(socket: &OwnedFd) -> bool {
     let ends = libc::POLLHUP | libc::POLLRDHUP;
@@ -133,8 +133,8 @@ fn is_hung_up(socket: &OwnedFd) -> bool {
     found > 0 && asked.revents & ends != 0
 }
 
-/// What sets an option, which has this name, of a socket to these numbers; `None` where that is not done.
-pub(super) fn setter(
+/// Returns a function that sets the option of this name to these numbers; `None`: it isn't set again.
+pub(super) fn option_setter(
     name: &str,
     numbers: &[i32],
 ) -> Option<impl FnOnce(&OwnedFd) -> io::Result<()>> {
@@ -166,7 +166,7 @@ fn set_option(
     unsafe_code,
     reason = "nix has a type for each option, and none for the numbers of options"
 )]
-fn option(socket: &OwnedFd, level: libc::c_int, number: libc::c_int) -> Option<String> {
+fn read_option(socket: &OwnedFd, level: libc::c_int, number: libc::c_int) -> Option<String> {
     let mut value = [0_u8; 64];
     let mut length = libc::socklen_t::try_from(value.len()).ok()?;
     // SAFETY: the kernel writes so many bytes at most, which are this call's.
@@ -201,7 +201,7 @@ mod tests {
         let (one, other) = std::os::unix::net::UnixStream::pair().unwrap();
         let one = one.into();
         assert!(!is_hung_up(&one));
-        let of_peer = |about: &str| facts(&one).into_iter().any(|(name, _)| name == about);
+        let of_peer = |about: &str| socket_facts(&one).into_iter().any(|(name, _)| name == about);
         assert!(of_peer("its other end") && !of_peer("address of its peer"));
         drop(other);
         assert!(is_hung_up(&one));
@@ -211,7 +211,7 @@ mod tests {
     fn a_socket_says_what_it_is_and_what_was_set() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        let before = facts(&listener.try_clone().unwrap().into());
+        let before = socket_facts(&listener.try_clone().unwrap().into());
         let of = |facts: &[(String, String)], about: &str| {
             facts.iter().find(|(name, _)| name == about).map(|(_, fact)| fact.clone())
         };
@@ -221,18 +221,18 @@ mod tests {
         assert!(of(&before, "TCP_CONGESTION").is_some_and(|name| !name.is_empty()));
         listener.set_ttl(9).unwrap();
         let listener = listener.into();
-        let after = facts(&listener);
+        let after = socket_facts(&listener);
         let differ: Vec<_> = before.iter().zip(&after).filter(|(a, b)| a != b).collect();
         assert_eq!(
             differ,
             [(&("IP_TTL".to_owned(), "64".to_owned()), &("IP_TTL".to_owned(), "9".to_owned()))]
         );
-        setter("IP_TTL", &[64]).unwrap()(&listener).unwrap();
-        assert_eq!(facts(&listener), before);
-        assert!(setter("IP_TTL", &[]).unwrap()(&listener).is_err());
+        option_setter("IP_TTL", &[64]).unwrap()(&listener).unwrap();
+        assert_eq!(socket_facts(&listener), before);
+        assert!(option_setter("IP_TTL", &[]).unwrap()(&listener).is_err());
         // A privilege, nothing that is set, and nothing at all.
         for other in ["SO_MARK", "SO_PRIORITY", "family", "what"] {
-            assert!(setter(other, &[1]).is_none(), "{other}");
+            assert!(option_setter(other, &[1]).is_none(), "{other}");
         }
     }
 }

@@ -15,29 +15,30 @@ use super::{
     process::{self, ProcessPicture},
 };
 
-/// The most processes of a task that are in its picture: the picture is part of what a checkpoint says of itself.
+/// Most processes in a task's picture, which is stored in its checkpoint.
 const MOST_PROCESSES: usize = 128;
 /// The most facts in a picture: a manifest that lists as many files as a task may have has room for it.
 const MOST_FACTS: usize = 6_000;
-/// The most differences that are told of a restore: how many more there are is a sentence, too.
+/// Most differences that are listed after a restore; the number of further ones is a sentence too.
 const MOST_CHANGES: usize = CHANGES - 1;
 
-/// What the kernel says of the processes of a task while all of it stands still.
+/// What the kernel reports about the processes of a task while it stands still.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TaskPicture {
     /// The processes, by their numbers in the task's PID namespace.
     pub processes: BTreeMap<u32, ProcessPicture>,
-    /// Whether something was left out as it was too much, so that what is missing means nothing.
+    /// True if something was left out as it was too much, so that missing facts mean nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_cut: bool,
 }
 
 impl TaskPicture {
-    /// Takes the picture of the task whose first process is `first` and which is among these processes, while all of it stands
-    /// still. `stopped` are those that a signal had stopped before. What can't be read of one that has just ended is left out.
+    /// Takes the picture of the task whose first process is `first` and which is among these processes, while it
+    /// stands still. `stopped` are processes that a signal had stopped before. What can't be read of a process that
+    /// has just ended is left out.
     #[must_use]
-    pub fn take(first: i32, processes: &BTreeSet<i32>, stopped: &BTreeSet<i32>) -> Self {
+    pub fn take_picture(first: i32, processes: &BTreeSet<i32>, stopped: &BTreeSet<i32>) -> Self {
         let namespace = pid_namespace(first);
         let own = |pid: &i32| namespace.is_some() && pid_namespace(*pid) == namespace;
         let mut all: Vec<_> = processes.iter().copied().filter(own).collect();
@@ -57,8 +58,8 @@ impl TaskPicture {
         picture
     }
 
-    /// Takes the picture of the restored task that is among these processes, CRIU's being others, and has not run yet; `None`: which
-    /// of them are the task's can't be told, as it has no PID namespace of its own.
+    /// Takes the picture of the restored task that is among these processes, besides CRIU's, and hasn't run yet;
+    /// `None`: the task's processes can't be told from others, as it has no PID namespace of its own.
     #[must_use]
     pub fn take_restored(processes: &BTreeSet<i32>) -> Option<Self> {
         let depth = process::numbers_of("self").len();
@@ -67,16 +68,16 @@ impl TaskPicture {
             process::numbers_of(&pid.to_string()).get(depth..).is_some_and(|own| *own == [1])
         };
         let first = processes.iter().find(is_first);
-        first.map(|first| Self::take(*first, processes, &BTreeSet::new()))
+        first.map(|first| Self::take_picture(*first, processes, &BTreeSet::new()))
     }
 
-    /// What differs in a picture taken `after` a restore, the most telling first, in words.
+    /// Returns what differs in a picture taken `after` a restore, in words, the most important first.
     #[must_use]
-    pub fn changes(&self, after: &Self) -> Vec<PictureChange> {
+    pub fn list_changes(&self, after: &Self) -> Vec<PictureChange> {
         let mut changes = Vec::new();
         for (number, before) in &self.processes {
             let Some(after) = after.processes.get(number) else {
-                changes.push(PictureChange::gone(*number, &before.name));
+                changes.push(PictureChange::process_gone(*number, &before.name));
                 continue;
             };
             let about: BTreeSet<_> = before.facts.keys().chain(after.facts.keys()).collect();
@@ -97,10 +98,10 @@ impl TaskPicture {
         changes
     }
 
-    /// The sentences on what differs in a picture taken `after` a restore, at most as many as are told.
+    /// Returns sentences on what differs in a picture taken `after` a restore, up to the limit.
     #[must_use]
-    pub fn sentences(&self, after: &Self) -> Vec<String> {
-        let changes = self.changes(after);
+    pub fn change_sentences(&self, after: &Self) -> Vec<String> {
+        let changes = self.list_changes(after);
         let mut said: Vec<_> = changes.iter().take(MOST_CHANGES).map(ToString::to_string).collect();
         if let Some(more @ 1..) = changes.len().checked_sub(MOST_CHANGES) {
             said.push(format!("{more} more differences are not listed"));
@@ -109,12 +110,13 @@ impl TaskPicture {
     }
 }
 
-/// Those of these processes that a signal has stopped: the kernel no longer says so once a debugger, as CRIU, has seized them.
+/// Returns those of these processes that a signal has stopped: the kernel doesn't tell any more once a debugger such
+/// as CRIU has seized them.
 #[must_use]
 pub fn stopped_processes(processes: &BTreeSet<i32>) -> BTreeSet<i32> {
     let is_stopped = |pid: &&i32| {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-        process::field(&status, "State").is_some_and(|state| state.starts_with('T'))
+        process::status_field(&status, "State").is_some_and(|state| state.starts_with('T'))
     };
     processes.iter().filter(is_stopped).copied().collect()
 }
@@ -138,9 +140,9 @@ mod tests {
     fn pictures_of_one_that_stands_still_are_the_same() {
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
         let pid = i32::try_from(child.id()).unwrap();
-        let take = || TaskPicture::take(pid, &BTreeSet::from([pid]), &BTreeSet::new());
+        let take = || TaskPicture::take_picture(pid, &BTreeSet::from([pid]), &BTreeSet::new());
         let (one, two) = (take(), take());
-        assert_eq!(one.changes(&two), []);
+        assert_eq!(one.list_changes(&two), []);
         let facts = &one.processes.values().next().unwrap().facts;
         for about in ["nice", "umask", "descriptor 0", "working directory", "limit: open files"] {
             assert!(facts.contains_key(about), "{about}: {facts:?}");
@@ -149,14 +151,14 @@ mod tests {
         let mut other = std::process::Command::new("sleep");
         let mut other = other.arg("60").current_dir("/tmp").spawn().unwrap();
         let pid = i32::try_from(other.id()).unwrap();
-        let mut three = TaskPicture::take(pid, &BTreeSet::from([pid]), &BTreeSet::new());
+        let mut three = TaskPicture::take_picture(pid, &BTreeSet::from([pid]), &BTreeSet::new());
         three.processes = three
             .processes
             .into_values()
             .zip(one.processes.keys())
             .map(|(it, n)| (*n, it))
             .collect();
-        let said = one.sentences(&three);
+        let said = one.change_sentences(&three);
         assert!(said.iter().any(|it| it.contains("working directory")), "{said:?}");
         for child in [&mut child, &mut other] {
             child.kill().unwrap();
@@ -178,21 +180,21 @@ mod tests {
         let before = of(&[("nice", "5"), ("blocked signals", process::UNKNOWN)]);
         let after = of(&[("nice", "0"), ("blocked signals", "0"), ("umask", "0022")]);
         let about = |before: &TaskPicture| {
-            before.changes(&after).into_iter().map(|it| it.about).collect::<Vec<_>>()
+            before.list_changes(&after).into_iter().map(|it| it.about).collect::<Vec<_>>()
         };
         assert_eq!(about(&before), ["nice", "umask"]);
         let cut = TaskPicture { is_cut: true, ..before };
         assert_eq!(about(&cut), ["nice"]);
         let none = TaskPicture::default();
-        assert_eq!(cut.changes(&none).len(), 1);
-        assert!(cut.sentences(&none)[0].contains("is not there any more"));
+        assert_eq!(cut.list_changes(&none).len(), 1);
+        assert!(cut.change_sentences(&none)[0].contains("is not there any more"));
     }
 
     #[test]
     fn no_more_is_told_than_somebody_reads() {
         let facts: Vec<_> = (0..100).map(|n| format!("descriptor {n}")).collect();
         let facts: Vec<_> = facts.iter().map(|about| (about.as_str(), "a pipe")).collect();
-        let said = of(&facts).sentences(&of(&[]));
+        let said = of(&facts).change_sentences(&of(&[]));
         assert_eq!(said.len(), MOST_CHANGES + 1);
         assert!(said.last().unwrap().starts_with("76 more"), "{said:?}");
     }

@@ -15,32 +15,32 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::Entry;
+use super::ProcessGroups;
 use super::{
-    Task,
+    ChildProcess,
     exec::{BlockedSignals, born_in},
     reaper,
-    stack::Stack,
+    stack::GuardedStack,
 };
 
-/// What the new process runs. It must not return, allocate, lock or unwind: it shares all memory
-/// with this process, whose other threads run on, and the thread-local data of the calling thread.
+/// Function that the new process runs. It must not return, allocate, lock or unwind: it shares all memory with this
+/// process, whose other threads run on, and the thread-local data of the calling thread.
 pub(crate) type Child = extern "C" fn(*const c_void) -> !;
 
-/// What the new process uses of this one's memory.
-struct Ground<T> {
-    stack: Stack,
-    /// Until the new process executes a program or ends: then the kernel makes it zero, and wakes
-    /// who waits for that (`CLONE_CHILD_CLEARTID`).
+/// Memory of this process that the new process uses.
+struct CloneMemory<T> {
+    stack: GuardedStack,
+    /// Nonzero until the new process executes a program or ends: then the kernel sets it to zero, and wakes waiters
+    /// (`CLONE_CHILD_CLEARTID`).
     in_use: AtomicU32,
     arg: T,
 }
 
 /// The fate of a new process.
-pub(super) enum Cloned<T> {
-    /// The process has executed a program or ended, and no longer uses what it was given.
-    Past(Task, T),
-    /// The process had done neither by the deadline. It has been killed, and is reaped when it is dead.
+pub(super) enum CloneOutcome<T> {
+    /// The process has executed a program or ended, and no longer uses the memory.
+    Past(ChildProcess, T),
+    /// The process had done neither by the deadline. It was killed, and is reaped when it is dead.
     Late,
 }
 
@@ -53,14 +53,15 @@ pub(super) enum Cloned<T> {
 #[expect(unsafe_code, reason = "a system call after which two processes go on")]
 pub(super) unsafe fn clone_and_wait<T: Send + 'static>(
     flags: i32,
-    entry: Option<&Entry>,
+    entry: Option<&ProcessGroups>,
     child: Child,
     arg: T,
     deadline: Duration,
-) -> io::Result<Cloned<T>> {
+) -> io::Result<CloneOutcome<T>> {
     let begun = Instant::now();
     let mut pidfd: RawFd = -1;
-    let ground = Box::new(Ground { stack: Stack::new()?, in_use: AtomicU32::new(1), arg });
+    let ground =
+        Box::new(CloneMemory { stack: GuardedStack::new()?, in_use: AtomicU32::new(1), arg });
     // SAFETY: all-zero is a valid clone_args: no stack, no TLS, no flags.
     let mut args: libc::clone_args = unsafe { std::mem::zeroed() };
     if let Some(entry) = entry {
@@ -71,33 +72,33 @@ pub(super) unsafe fn clone_and_wait<T: Send + 'static>(
     args.pidfd = &raw mut pidfd as u64;
     args.child_tid = ground.in_use.as_ptr() as u64;
     args.exit_signal = u64::from(libc::SIGCHLD.unsigned_abs());
-    (args.stack, args.stack_size) = ground.stack.range();
-    let _blocked = BlockedSignals::all()?;
+    (args.stack, args.stack_size) = ground.stack.address_range();
+    let _blocked = BlockedSignals::block_all()?;
     // SAFETY: as promised by the caller; the ground stays until the new process uses it no more.
     let result = unsafe { clone3(&args, child, ptr::from_ref(&ground.arg).cast()) };
     let task = match i32::try_from(result) {
         // SAFETY: the kernel stored a new descriptor here, which nobody else owns.
-        Ok(pid @ 1..) => Task::new(pid, unsafe { OwnedFd::from_raw_fd(pidfd) }),
+        Ok(pid @ 1..) => ChildProcess::new(pid, unsafe { OwnedFd::from_raw_fd(pidfd) }),
         Ok(error) => return Err(io::Error::from_raw_os_error(-error)),
         Err(_) => return Err(io::Error::from(io::ErrorKind::InvalidData)),
     };
     if is_released(&ground.in_use, begun, deadline) {
-        let Ground { arg, .. } = *ground;
-        return Ok(Cloned::Past(task, arg));
+        let CloneMemory { arg, .. } = *ground;
+        return Ok(CloneOutcome::Past(task, arg));
     }
     // Whatever it waits for, it executes nothing of its own any more. It may have ended by itself.
-    let _ = task.kill();
+    let _ = task.kill_all();
     reaper::reap_later(task, ground);
-    Ok(Cloned::Late)
+    Ok(CloneOutcome::Late)
 }
 
 /// Every handler is reset in the new process (linux/sched.h); the libc crate has it as a signed,
 /// shortened number.
 const CLONE_CLEAR_SIGHAND: u64 = 0x1_0000_0000;
 
-/// Waits until the kernel has made `in_use` zero; whether it has by the deadline.
+/// Waits until the kernel has set `in_use` to zero; returns whether it has by the deadline.
 ///
-/// No error is looked at: the new process has the same errno.
+/// It checks no error, as the new process shares `errno`.
 #[expect(unsafe_code, reason = "no library waits for what the kernel clears")]
 fn is_released(in_use: &AtomicU32, begun: Instant, deadline: Duration) -> bool {
     while in_use.load(Ordering::Acquire) != 0 {
@@ -115,8 +116,7 @@ fn is_released(in_use: &AtomicU32, begun: Instant, deadline: Duration) -> bool {
     true
 }
 
-/// The bare call. The new process begins on its own stack and goes straight to `child`; it never
-/// comes back here.
+/// Makes the bare call. The new process begins on its own stack at `child`, and never returns here.
 #[cfg(target_arch = "x86_64")]
 #[expect(unsafe_code, reason = "the new process has another stack, which no function survives")]
 unsafe fn clone3(args: &libc::clone_args, child: Child, arg: *const c_void) -> i64 {
@@ -144,8 +144,7 @@ unsafe fn clone3(args: &libc::clone_args, child: Child, arg: *const c_void) -> i
     result
 }
 
-/// The bare call. The new process begins on its own stack and goes straight to `child`; it never
-/// comes back here.
+/// Makes the bare call. The new process begins on its own stack at `child`, and never returns here.
 #[cfg(target_arch = "aarch64")]
 #[expect(unsafe_code, reason = "the new process has another stack, which no function survives")]
 unsafe fn clone3(args: &libc::clone_args, child: Child, arg: *const c_void) -> i64 {
@@ -186,15 +185,15 @@ mod tests {
     use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 
     use super::*;
-    use crate::process::{Ended, exec::Image, stack};
+    use crate::process::{ProcessEnd, exec::ExecImage, stack};
 
     const SOON: Duration = Duration::from_secs(10);
 
-    fn run<T: Send + 'static>(child: Child, arg: T) -> Option<Ended> {
+    fn run<T: Send + 'static>(child: Child, arg: T) -> Option<ProcessEnd> {
         // SAFETY: the tests' children make system calls only.
         match unsafe { clone_and_wait(0, None, child, arg, SOON) }.unwrap() {
-            Cloned::Past(task, _) => task.wait(SOON).unwrap(),
-            Cloned::Late => None,
+            CloneOutcome::Past(task, _) => task.wait_end(SOON).unwrap(),
+            CloneOutcome::Late => None,
         }
     }
 
@@ -208,7 +207,7 @@ mod tests {
         // SAFETY: system calls only; `image` is the test's.
         unsafe {
             libc::kill(libc::getpid(), libc::SIGUSR1);
-            (*image.cast::<Image>()).execute();
+            (*image.cast::<ExecImage>()).execute_program();
             libc::_exit(1)
         }
     }
@@ -218,9 +217,9 @@ mod tests {
         let action = SigAction::new(SigHandler::Handler(handle), SaFlags::empty(), SigSet::empty());
         // SAFETY: the handler stores to an atomic only.
         unsafe { sigaction(Signal::SIGUSR1, &action) }.unwrap();
-        let image = Image::new("true".as_ref(), [], []).unwrap();
+        let image = ExecImage::new("true".as_ref(), [], []).unwrap();
         // It waits for the mask to be lifted, and then does what it does by default.
-        assert_eq!(run(signal_itself, image), Some(Ended::Killed(libc::SIGUSR1)));
+        assert_eq!(run(signal_itself, image), Some(ProcessEnd::Killed(libc::SIGUSR1)));
         assert!(!HANDLED.load(Ordering::SeqCst));
     }
 
@@ -236,7 +235,7 @@ mod tests {
 
     #[test]
     fn below_the_stack_there_is_nothing() {
-        assert_eq!(run(read_below_the_stack, ()), Some(Ended::Killed(libc::SIGSEGV)));
+        assert_eq!(run(read_below_the_stack, ()), Some(ProcessEnd::Killed(libc::SIGSEGV)));
     }
 
     extern "C" fn wait_for_ever(_: *const c_void) -> ! {
@@ -252,7 +251,7 @@ mod tests {
         let brief = Duration::from_millis(20);
         // SAFETY: it makes one system call.
         let cloned = unsafe { clone_and_wait(0, None, wait_for_ever, (), brief) }.unwrap();
-        assert!(matches!(cloned, Cloned::Late));
+        assert!(matches!(cloned, CloneOutcome::Late));
         assert!(begun.elapsed() >= brief);
         while !fs::read_to_string("/proc/thread-self/children").unwrap().is_empty() {
             assert!(begun.elapsed() < SOON, "it is not reaped");

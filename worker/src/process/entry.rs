@@ -2,18 +2,18 @@
 
 use std::{os::fd::OwnedFd, sync::Arc};
 
-use crate::jail::Cell;
+use crate::jail::JailCell;
 
 /// How a new process is put into its groups before it runs its program.
 #[derive(Debug)]
-pub struct Entry {
+pub struct ProcessGroups {
     /// Files to which the new (single-threaded) process writes `0`, meaning itself.
     ///
     /// Version 1 gets `tasks` and not `cgroup.procs`: a thread that moves only itself takes no
     /// lock against all the forks and exits of the machine.
     pub(crate) files: Vec<OwnedFd>,
-    /// Version 2: the group to be born in (`CLONE_INTO_CGROUP`).
+    /// Version 2: group in which the process is started (`CLONE_INTO_CGROUP`).
     pub(crate) born_in: Option<OwnedFd>,
-    /// The namespaces and the confinement of the tasks of a VM, where it has such.
-    pub(crate) cell: Option<Arc<Cell>>,
+    /// Namespaces and confinement of the tasks of a VM, if it has them.
+    pub(crate) cell: Option<Arc<JailCell>>,
 }

@@ -3,12 +3,12 @@
 use std::{io, path::PathBuf, time::Duration};
 
 /// The result of an operation on processes.
-pub type Result<T, E = Error> = std::result::Result<T, E>;
+pub type Result<T, E = ProcessError> = std::result::Result<T, E>;
 
 /// An operation on a process that failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum ProcessError {
     /// A program did not start.
     #[error("can't start {}: {step} failed", program.display())]
     Spawn {

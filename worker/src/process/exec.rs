@@ -14,22 +14,22 @@ use std::{
 
 use nix::sys::signal::{SigSet, SigmaskHow};
 
-use super::Entry;
+use super::ProcessGroups;
 
 /// A program's path, arguments and environment as the kernel takes them.
-pub(super) struct Image {
+pub(super) struct ExecImage {
     path: *const libc::c_char,
     argv: Vec<*const libc::c_char>,
     envp: Vec<*const libc::c_char>,
-    /// What the pointers point to.
+    /// Strings to which the pointers point.
     _strings: (Vec<CString>, Vec<CString>),
 }
 
 // SAFETY: the pointers are to strings of its own, which stay where they are.
 #[expect(unsafe_code, reason = "pointers to strings that go with it")]
-unsafe impl Send for Image {}
+unsafe impl Send for ExecImage {}
 
-impl Image {
+impl ExecImage {
     /// Or which of the strings holds a NUL byte.
     pub(super) fn new<'a>(
         path: &'a OsStr,
@@ -59,7 +59,7 @@ impl Image {
     /// # Safety
     /// In a new process only.
     #[expect(unsafe_code, reason = "bare system calls are all that is allowed here")]
-    pub(super) unsafe fn execute(&self) {
+    pub(super) unsafe fn execute_program(&self) {
         // SAFETY: async-signal-safe, on strings that live in the memory of the waiting thread.
         unsafe {
             // Rust ignores SIGPIPE, which exec would hand on.
@@ -73,10 +73,10 @@ impl Image {
     }
 }
 
-/// The files by which a new process enters the groups of `entry`: none where it is born there.
+/// Returns the files by which a new process enters the groups of `entry`: none if it is started there.
 ///
 /// They need not be kept open: a new process has descriptors of its own.
-pub(super) fn doors(entry: &Entry) -> Vec<RawFd> {
+pub(super) fn group_files(entry: &ProcessGroups) -> Vec<RawFd> {
     match entry.born_in {
         Some(_) => Vec::new(),
         None => entry.files.iter().map(AsRawFd::as_raw_fd).collect(),
@@ -88,14 +88,13 @@ pub(super) fn doors(entry: &Entry) -> Vec<RawFd> {
 /// # Safety
 /// In a new process only.
 #[expect(unsafe_code, reason = "bare system calls are all that is allowed here")]
-pub(super) unsafe fn enter(doors: &[RawFd]) -> bool {
+pub(super) unsafe fn enter_groups(doors: &[RawFd]) -> bool {
     // SAFETY: one byte to descriptors that are this process's own.
     doors.iter().all(|door| unsafe { libc::write(*door, c"0".as_ptr().cast(), 1) == 1 })
 }
 
-/// Adds to the arguments of a clone that the process is born in the group of `entry`, where the
-/// kernel can do that.
-pub(super) fn born_in(entry: &Entry, args: &mut libc::clone_args) {
+/// Adds to the arguments of a clone that the process is started in the group of `entry`, if the kernel can do that.
+pub(super) fn born_in(entry: &ProcessGroups, args: &mut libc::clone_args) {
     if let Some(group) = &entry.born_in {
         args.cgroup = u64::from(group.as_raw_fd().unsigned_abs());
         args.flags |= CLONE_INTO_CGROUP;
@@ -105,17 +104,17 @@ pub(super) fn born_in(entry: &Entry, args: &mut libc::clone_args) {
 /// `CLONE_INTO_CGROUP` (linux/sched.h); the libc crate has it as a signed, shortened number.
 const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
 
-/// The place where a new process notes the step that failed.
+/// Memory in which a new process records the step that failed.
 #[derive(Default)]
-pub(super) struct Failure(AtomicU64);
+pub(super) struct FailedStep(AtomicU64);
 
-impl Failure {
+impl FailedStep {
     /// Ends the new process.
     ///
     /// # Safety
     /// In a new process only.
     #[expect(unsafe_code, reason = "bare system calls are all that is allowed here")]
-    pub(super) unsafe fn at(&self, step: u32) -> ! {
+    pub(super) unsafe fn fail_at(&self, step: u32) -> ! {
         // SAFETY: the waiting thread's errno is this process's, too, and ending at once is safe.
         unsafe {
             let errno = (*libc::__errno_location()).unsigned_abs();
@@ -125,7 +124,7 @@ impl Failure {
     }
 
     /// The step at which the new process ended, and why.
-    pub(super) fn noted<'a>(&self, steps: &[&'a str]) -> Option<(&'a str, io::Error)> {
+    pub(super) fn failed_step<'a>(&self, steps: &[&'a str]) -> Option<(&'a str, io::Error)> {
         let failed = self.0.load(Ordering::Acquire);
         let step = usize::try_from(failed >> 32).ok()?.checked_sub(1)?;
         let errno = i32::try_from(failed & u64::from(u32::MAX)).unwrap_or(0);
@@ -134,12 +133,12 @@ impl Failure {
     }
 }
 
-/// All signals blocked in this thread, until dropped: no handler may run in a thread whose
-/// thread-local data a new process uses.
+/// Blocks all signals in this thread until dropped: no handler may run in a thread whose thread-local data a new
+/// process uses.
 pub(super) struct BlockedSignals(SigSet);
 
 impl BlockedSignals {
-    pub(super) fn all() -> io::Result<Self> {
+    pub(super) fn block_all() -> io::Result<Self> {
         Ok(Self(SigSet::all().thread_swap_mask(SigmaskHow::SIG_SETMASK)?))
     }
 }

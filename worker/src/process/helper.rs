@@ -11,16 +11,16 @@ use std::{
 };
 
 use super::{
-    Entry, Task,
-    clone::{Cloned, clone_and_wait},
-    exec::{Failure, Image, doors, enter},
+    ChildProcess, ProcessGroups,
+    clone::{CloneOutcome, clone_and_wait},
+    exec::{ExecImage, FailedStep, enter_groups, group_files},
 };
-use crate::jail::{Cell, View};
+use crate::jail::{JailCell, MountView};
 
 /// The descriptor at which a helper finds its socket.
 pub(crate) const SOCKET: RawFd = 3;
 
-/// What the new process does before its program, by the number it notes.
+/// Steps of the new process before its program, by the number that it records.
 const STEPS: [&str; 7] = [
     "leading a process group",
     "entering the control groups",
@@ -33,28 +33,28 @@ const STEPS: [&str; 7] = [
 
 /// The task that a helper works on.
 #[derive(Debug)]
-pub struct Inmate<'a> {
+pub struct HelpedTask<'a> {
     /// The namespaces that the helper enters.
-    pub cell: &'a Arc<Cell>,
-    /// The user of the task, where it has one of its own.
+    pub cell: &'a Arc<JailCell>,
+    /// User of the task, if it has its own.
     pub user: Option<u32>,
     /// The files that the helper sees: the task's.
-    pub view: View,
+    pub view: MountView,
 }
 
 /// The number of the first step of its view.
 const AFTER_STEPS: u32 = 7;
 const _: () = assert!(STEPS.len() == AFTER_STEPS as usize);
 
-struct Birth {
-    image: Image,
+struct HelperBirth {
+    image: ExecImage,
     doors: Vec<RawFd>,
-    cell: Option<Arc<Cell>>,
-    view: View,
+    cell: Option<Arc<JailCell>>,
+    view: MountView,
     user: Option<u32>,
     null: File,
     socket: RawFd,
-    failed: Failure,
+    failed: FailedStep,
 }
 
 /// Starts `program`, a path or a name on `PATH`, as a child of this thread that leads a process
@@ -66,46 +66,46 @@ struct Birth {
 /// Which step failed, and why; of the kind [`io::ErrorKind::TimedOut`] where it did not get as far as
 /// its program before `deadline`.
 #[expect(unsafe_code, reason = "posix_spawn knows no groups and no death signal")]
-pub(crate) fn start(
+pub(crate) fn start_helper(
     program: &Path,
     args: &[&str],
     socket: BorrowedFd<'_>,
-    entry: Option<&Entry>,
-    inmate: Option<Inmate<'_>>,
+    entry: Option<&ProcessGroups>,
+    inmate: Option<HelpedTask<'_>>,
     deadline: Duration,
-) -> io::Result<Task> {
+) -> io::Result<ChildProcess> {
     let env: Vec<(OsString, OsString)> = std::env::vars_os().collect();
     let env = env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
-    let image = Image::new(program.as_os_str(), args.iter().map(OsStr::new), env)
+    let image = ExecImage::new(program.as_os_str(), args.iter().map(OsStr::new), env)
         .map_err(|what| io::Error::other(format!("{what} holds a NUL byte")))?;
     let null = OpenOptions::new().read(true).write(true).open("/dev/null")?;
-    let doors = entry.map(doors).unwrap_or_default();
+    let doors = entry.map(group_files).unwrap_or_default();
     let (cell, user, view) = match inmate {
-        Some(Inmate { cell, user, view }) => {
+        Some(HelpedTask { cell, user, view }) => {
             (Some(Arc::clone(cell)), user.filter(|_| cell.lends_user()), view)
         }
-        None => (None, None, View::Common),
+        None => (None, None, MountView::Common),
     };
-    let (socket, failed) = (socket.as_raw_fd(), Failure::default());
-    let birth = Birth { image, doors, cell, view, user, null, socket, failed };
+    let (socket, failed) = (socket.as_raw_fd(), FailedStep::default());
+    let birth = HelperBirth { image, doors, cell, view, user, null, socket, failed };
     // SAFETY: `run` makes only system calls, on what was prepared before, and never returns.
-    match unsafe { clone_and_wait(0, entry, Birth::run, birth, deadline) }? {
-        Cloned::Past(task, birth) => {
-            let words = birth.view.words();
+    match unsafe { clone_and_wait(0, entry, HelperBirth::run, birth, deadline) }? {
+        CloneOutcome::Past(task, birth) => {
+            let words = birth.view.step_words();
             let steps = STEPS.into_iter().chain(words.iter().map(String::as_str));
-            match birth.failed.noted(&steps.collect::<Vec<_>>()) {
+            match birth.failed.failed_step(&steps.collect::<Vec<_>>()) {
                 None => Ok(task),
                 Some((step, source)) => {
-                    task.reap();
+                    task.reap_ended();
                     Err(io::Error::new(source.kind(), format!("{step} failed: {source}")))
                 }
             }
         }
-        Cloned::Late => Err(io::ErrorKind::TimedOut.into()),
+        CloneOutcome::Late => Err(io::ErrorKind::TimedOut.into()),
     }
 }
 
-impl Birth {
+impl HelperBirth {
     /// The new process up to its program; notes the step that failed.
     #[expect(unsafe_code, reason = "bare system calls are all that is allowed here")]
     extern "C" fn run(birth: *const c_void) -> ! {
@@ -115,26 +115,26 @@ impl Birth {
         // SAFETY: async-signal-safe system calls on descriptors and strings prepared before.
         unsafe {
             if libc::setpgid(0, 0) < 0 {
-                failed.at(0);
+                failed.fail_at(0);
             }
-            if !enter(doors) {
-                failed.at(1);
+            if !enter_groups(doors) {
+                failed.fail_at(1);
             }
-            if !cell.as_ref().is_none_or(|cell| cell.enter(view)) {
-                failed.at(2);
+            if !cell.as_ref().is_none_or(|cell| cell.enter_namespaces(view)) {
+                failed.fail_at(2);
             }
-            if let Err(step) = view.make() {
-                failed.at(AFTER_STEPS + step);
+            if let Err(step) = view.make_view() {
+                failed.fail_at(AFTER_STEPS + step);
             }
-            if !user.is_none_or(|user| Cell::become_root_for(user)) {
-                failed.at(3);
+            if !user.is_none_or(|user| JailCell::become_root_for(user)) {
+                failed.fail_at(3);
             }
             if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) < 0 {
-                failed.at(4);
+                failed.fail_at(4);
             }
             for target in 0..SOCKET {
                 if libc::dup2(null.as_raw_fd(), target) < 0 {
-                    failed.at(5);
+                    failed.fail_at(5);
                 }
             }
             // All of the worker's are closed at exec; the copy is not.
@@ -147,10 +147,10 @@ impl Birth {
             let closed =
                 libc::syscall(libc::SYS_close_range, above, u32::MAX, libc::CLOSE_RANGE_CLOEXEC);
             if kept < 0 || closed < 0 {
-                failed.at(5);
+                failed.fail_at(5);
             }
-            image.execute();
-            failed.at(6)
+            image.execute_program();
+            failed.fail_at(6)
         }
     }
 }
@@ -161,7 +161,7 @@ mod tests {
     use std::{fs, io::Read as _, os::fd::AsFd as _, os::unix::net::UnixStream};
 
     use super::*;
-    use crate::process::Ended;
+    use crate::process::ProcessEnd;
 
     const SOON: Duration = Duration::from_secs(10);
 
@@ -171,14 +171,14 @@ mod tests {
         // The fifth descriptor is the folder that is being read.
         let script =
             "cut -d' ' -f5 /proc/$$/stat >&3; set -- /proc/$$/fd/*; echo $$ $# >&3; exit 7";
-        let task =
-            start(Path::new("sh"), &["-c", script], theirs.as_fd(), None, None, SOON).unwrap();
+        let task = start_helper(Path::new("sh"), &["-c", script], theirs.as_fd(), None, None, SOON)
+            .unwrap();
         drop(theirs);
         let mut said = String::new();
         ours.read_to_string(&mut said).unwrap();
         let words: Vec<i32> = said.split_whitespace().map(|word| word.parse().unwrap()).collect();
         assert_eq!(words, [task.pid(), task.pid(), 5]);
-        assert_eq!(task.wait(SOON).unwrap(), Some(Ended::Exited(7)));
+        assert_eq!(task.wait_end(SOON).unwrap(), Some(ProcessEnd::Exited(7)));
     }
 
     #[test]
@@ -187,7 +187,7 @@ mod tests {
         // Whoever looks whether it has ended may look too soon.
         for _ in 0..200 {
             let started =
-                start(Path::new("/no/such/program"), &[], theirs.as_fd(), None, None, SOON);
+                start_helper(Path::new("/no/such/program"), &[], theirs.as_fd(), None, None, SOON);
             let error = started.unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::NotFound);
             assert!(error.to_string().starts_with("executing it failed"), "{error}");

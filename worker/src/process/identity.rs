@@ -2,33 +2,35 @@
 
 use std::{fs, io, os::unix::fs::MetadataExt, path::PathBuf};
 
-use super::{Error, Result};
+use super::{ProcessError, Result};
 
 /// A process for good: PIDs are used again, start times are not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Identity {
+pub struct ProcessIdentity {
     /// The PID of the process.
     pub pid: i32,
     /// The time at which it started, in clock ticks since boot (field 22 of `/proc/<pid>/stat`).
     pub start_ticks: u64,
 }
 
-impl Identity {
-    /// This process.
+impl ProcessIdentity {
+    /// Returns the identity of this process.
     ///
     /// # Errors
-    /// Where `/proc` is not mounted.
-    pub fn current() -> Result<Self> {
+    ///
+    /// `/proc` isn't mounted.
+    pub fn current_process() -> Result<Self> {
         Self::of_process(nix::unistd::getpid().as_raw())
     }
 
-    /// The process that has `pid` now.
+    /// Returns the identity of the process that has `pid` now.
     ///
     /// # Errors
-    /// Where there is none.
+    ///
+    /// There is none.
     pub fn of_process(pid: i32) -> Result<Self> {
         let path = PathBuf::from(format!("/proc/{pid}/stat"));
-        let fail = |source| Error::Proc { path: path.clone(), source };
+        let fail = |source| ProcessError::Proc { path: path.clone(), source };
         let stat = fs::read_to_string(&path).map_err(fail)?;
         let start_ticks = start_of(&stat).ok_or_else(|| {
             fail(io::Error::new(io::ErrorKind::InvalidData, "it has no start time"))
@@ -36,34 +38,35 @@ impl Identity {
         Ok(Self { pid, start_ticks })
     }
 
-    /// Whether it still runs. A zombie does not.
+    /// Returns whether the process still runs. A zombie doesn't.
     #[must_use]
     pub fn is_alive(&self) -> bool {
         fs::read_to_string(format!("/proc/{}/stat", self.pid)).is_ok_and(|stat| {
             start_of(&stat) == Some(self.start_ticks)
-                && !matches!(field(&stat, 3), None | Some("Z" | "X"))
+                && !matches!(stat_field(&stat, 3), None | Some("Z" | "X"))
         })
     }
 }
 
-/// A field of proc(5)'s `stat` after the command, which may hold blanks and brackets.
-fn field(stat: &str, number: usize) -> Option<&str> {
+/// Returns a field of `/proc/PID/stat` (proc(5)) that follows the command, which may hold blanks and brackets.
+fn stat_field(stat: &str, number: usize) -> Option<&str> {
     stat.rsplit_once(") ")?.1.split(' ').nth(number.checked_sub(3)?)
 }
 
 fn start_of(stat: &str) -> Option<u64> {
-    field(stat, 22)?.parse().ok()
+    stat_field(stat, 22)?.parse().ok()
 }
 
-/// The inode that names this process's PID namespace.
+/// Returns the inode that identifies the PID namespace of this process.
 ///
 /// # Errors
-/// Where `/proc` is not mounted.
+///
+/// `/proc` isn't mounted.
 pub fn pid_namespace() -> Result<u64> {
     let path = PathBuf::from("/proc/self/ns/pid");
     match fs::metadata(&path) {
         Ok(metadata) => Ok(metadata.ino()),
-        Err(source) => Err(Error::Proc { path, source }),
+        Err(source) => Err(ProcessError::Proc { path, source }),
     }
 }
 
@@ -76,14 +79,14 @@ mod tests {
     fn commands_with_brackets_do_not_confuse() {
         let stat = "7 (a) b (c)) S 1 7 7 0 -1 4 0 0 0 0 0 0 0 0 20 0 1 0 991 5 6";
         assert_eq!(start_of(stat), Some(991));
-        assert_eq!(field(stat, 3), Some("S"));
+        assert_eq!(stat_field(stat, 3), Some("S"));
         assert_eq!(start_of("nonsense"), None);
     }
 
     #[test]
     fn this_process_is_alive_and_its_namesake_is_not() {
-        let me = Identity::current().unwrap();
+        let me = ProcessIdentity::current_process().unwrap();
         assert!(me.is_alive());
-        assert!(!Identity { start_ticks: me.start_ticks + 1, ..me }.is_alive());
+        assert!(!ProcessIdentity { start_ticks: me.start_ticks + 1, ..me }.is_alive());
     }
 }

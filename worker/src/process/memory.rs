@@ -4,15 +4,17 @@ use std::{fs, io, path::PathBuf};
 
 use nix::unistd::{SysconfVar, sysconf};
 
-use super::{Error, Result};
+use super::{ProcessError, Result};
 
-/// What a process and all its descendants have in memory, in bytes; what they share counts for each.
+/// Returns the resident memory of a process and all its descendants, in bytes. Memory that they share counts once for
+/// each.
 ///
 /// # Errors
-/// Where there is no such process.
+///
+/// There is no such process.
 pub fn resident_bytes(pid: i32) -> Result<u64> {
     let path = PathBuf::from(format!("/proc/{pid}/statm"));
-    let fail = |source| Error::Proc { path: path.clone(), source };
+    let fail = |source| ProcessError::Proc { path: path.clone(), source };
     let statm = fs::read_to_string(&path).map_err(fail)?;
     let strange =
         || fail(io::Error::new(io::ErrorKind::InvalidData, "it has no number of resident pages"));
@@ -20,17 +22,17 @@ pub fn resident_bytes(pid: i32) -> Result<u64> {
     let page = sysconf(SysconfVar::PAGE_SIZE).map_err(|e| fail(e.into()))?;
     let own = pages * page.and_then(|size| u64::try_from(size).ok()).unwrap_or(4096);
     // Of one that ends meanwhile there is nothing.
-    let others = children(pid).into_iter().filter_map(|child| resident_bytes(child).ok());
+    let others = child_pids(pid).into_iter().filter_map(|child| resident_bytes(child).ok());
     Ok(own + others.sum::<u64>())
 }
 
-/// The second number of proc(5)'s `statm`.
+/// Returns the second number of `/proc/PID/statm` (proc(5)): resident pages.
 fn resident_pages(statm: &str) -> Option<u64> {
     statm.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// The children of all its threads.
-fn children(pid: i32) -> Vec<i32> {
+/// Returns the children of all threads of a process.
+fn child_pids(pid: i32) -> Vec<i32> {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let lists =
         threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
@@ -57,7 +59,7 @@ mod tests {
         // By then there are both.
         parent.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
         let pid = i32::try_from(parent.id()).unwrap();
-        let below = children(pid);
+        let below = child_pids(pid);
         assert_eq!(below.len(), 2);
         let of = |pid| resident_bytes(pid).unwrap();
         assert!(of(pid) > of(below[0]) + of(below[1]));
@@ -66,6 +68,6 @@ mod tests {
                 .unwrap();
         }
         parent.wait().unwrap();
-        assert!(matches!(resident_bytes(pid), Err(Error::Proc { .. })));
+        assert!(matches!(resident_bytes(pid), Err(ProcessError::Proc { .. })));
     }
 }

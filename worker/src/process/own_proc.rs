@@ -12,32 +12,33 @@ use std::{
 use nix::sched::{CloneFlags, setns};
 
 use super::{
-    Ended,
-    clone::{Cloned, clone_and_wait},
-    exec::Failure,
+    ProcessEnd,
+    clone::{CloneOutcome, clone_and_wait},
+    exec::FailedStep,
 };
 use crate::jail::{NewView, processes_view};
 
-struct Birth {
+struct OwnProcBirth {
     mounts: OwnedFd,
     view: NewView,
-    failed: Failure,
+    failed: FailedStep,
 }
 
-/// Mounts the `/proc` of the PID namespace and in the mount namespace of this process, which is the first of its PID
-/// namespace, and does nothing yet.
+/// Mounts a `/proc` for the PID namespace of process `pid`, in its mount namespace. The process is the first of its
+/// PID namespace, and does nothing yet.
 ///
 /// # Errors
-/// What was refused.
+///
+/// The kernel refuses a step.
 pub(crate) fn mount_processes(pid: i32, deadline: Duration) -> io::Result<()> {
     let open = |space: &str| File::open(format!("/proc/{pid}/ns/{space}")).map(OwnedFd::from);
     let (pids, mounts) = (open("pid")?, open("mnt")?);
-    let birth = Birth { mounts, view: processes_view()?, failed: Failure::default() };
+    let birth = OwnProcBirth { mounts, view: processes_view()?, failed: FailedStep::default() };
     // Only the children of a thread that has entered a PID namespace are in it.
     thread::scope(|scope| {
         let enter = move || {
             setns(&pids, CloneFlags::CLONE_NEWPID)?;
-            mount(birth, deadline)
+            mount_proc(birth, deadline)
         };
         let thread = thread::Builder::new().name("processes".to_owned());
         let thread = thread.spawn_scoped(scope, enter)?;
@@ -46,29 +47,29 @@ pub(crate) fn mount_processes(pid: i32, deadline: Duration) -> io::Result<()> {
 }
 
 #[expect(unsafe_code, reason = "a process that makes system calls")]
-fn mount(birth: Birth, deadline: Duration) -> io::Result<()> {
+fn mount_proc(birth: OwnProcBirth, deadline: Duration) -> io::Result<()> {
     // SAFETY: `run` makes only system calls, on what was prepared before, and never returns.
-    match unsafe { clone_and_wait(0, None, Birth::run, birth, deadline) }? {
-        Cloned::Past(task, birth) => {
+    match unsafe { clone_and_wait(0, None, OwnProcBirth::run, birth, deadline) }? {
+        CloneOutcome::Past(task, birth) => {
             // The number that it has in the namespace must be free again for CRIU.
-            let ended = task.wait(deadline).map_err(io::Error::other)?;
-            let words = birth.view.words();
+            let ended = task.wait_end(deadline).map_err(io::Error::other)?;
+            let words = birth.view.step_words();
             let steps = STEPS.into_iter().chain(words.iter().map(String::as_str));
-            match birth.failed.noted(&steps.collect::<Vec<_>>()) {
+            match birth.failed.failed_step(&steps.collect::<Vec<_>>()) {
                 Some((step, source)) => {
                     Err(io::Error::new(source.kind(), format!("{step} failed: {source}")))
                 }
-                None if ended == Some(Ended::Exited(0)) => Ok(()),
+                None if ended == Some(ProcessEnd::Exited(0)) => Ok(()),
                 None => Err(io::ErrorKind::TimedOut.into()),
             }
         }
-        Cloned::Late => Err(io::ErrorKind::TimedOut.into()),
+        CloneOutcome::Late => Err(io::ErrorKind::TimedOut.into()),
     }
 }
 
 const STEPS: [&str; 1] = ["entering the mounts of the task"];
 
-impl Birth {
+impl OwnProcBirth {
     #[expect(unsafe_code, reason = "bare system calls are all that is allowed here")]
     extern "C" fn run(birth: *const c_void) -> ! {
         // SAFETY: it is the `Birth` that was given to the clone.
@@ -76,10 +77,10 @@ impl Birth {
         // SAFETY: system calls on a descriptor and strings prepared before.
         unsafe {
             if libc::setns(mounts.as_raw_fd(), libc::CLONE_NEWNS) < 0 {
-                failed.at(0);
+                failed.fail_at(0);
             }
-            if let Err(step) = view.take() {
-                failed.at(1 + step);
+            if let Err(step) = view.take_steps() {
+                failed.fail_at(1 + step);
             }
             libc::_exit(0)
         }

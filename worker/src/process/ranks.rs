@@ -2,25 +2,27 @@
 
 use std::{fs, path::PathBuf};
 
-use super::{Error, Result};
+use super::{ProcessError, Result};
 
-/// The PIDs, in this process's namespace, of the children of `parent` that are called `inside`
-/// in their own; in that order. A rank that has ended is left out.
+/// Returns the PIDs, in this process's PID namespace, of those children of `parent` whose PIDs in their own namespace
+/// are `inside`; in the order of `inside`. A rank that has ended is left out.
 ///
-/// A restored job has other PIDs here and the same inside, which is why it names its ranks by
-/// those (`dormouse_tasks::progress`).
+/// After a restore the PIDs here are others, and those inside the same. So a parallel job reports its ranks by their
+/// PIDs inside (`dormouse_tasks::progress`).
 ///
 /// # Errors
-/// Where `parent` is gone or the kernel does not list children.
-pub fn ranks(parent: i32, inside: &[i32]) -> Result<Vec<i32>> {
+///
+/// `parent` has ended, or the kernel doesn't list children.
+pub fn rank_pids(parent: i32, inside: &[i32]) -> Result<Vec<i32>> {
     of_thread(parent, parent, inside)
 }
 
-/// The child of the calling thread that is the first process of a PID namespace; where there are
-/// several, any of them.
+/// Returns the child of the calling thread that is the first process of a PID namespace; any of them if there are
+/// several.
 ///
 /// # Errors
-/// Where the kernel does not list children.
+///
+/// The kernel doesn't list children.
 pub(crate) fn init_among_children() -> Result<Option<i32>> {
     let (process, thread) = (nix::unistd::getpid(), nix::unistd::gettid());
     Ok(of_thread(process.as_raw(), thread.as_raw(), &[1])?.first().copied())
@@ -28,23 +30,23 @@ pub(crate) fn init_among_children() -> Result<Option<i32>> {
 
 fn of_thread(parent: i32, thread: i32, inside: &[i32]) -> Result<Vec<i32>> {
     let path = PathBuf::from(format!("/proc/{parent}/task/{thread}/children"));
-    let children =
-        fs::read_to_string(&path).map_err(|source| Error::Proc { path: path.clone(), source })?;
+    let children = fs::read_to_string(&path)
+        .map_err(|source| ProcessError::Proc { path: path.clone(), source })?;
     let children: Vec<(i32, i32)> = children
         .split_whitespace()
         .filter_map(|pid| pid.parse().ok())
         // One that is gone by now has no name any more.
-        .filter_map(|pid| Some((name_inside(&fs::read_to_string(status(pid)).ok()?)?, pid)))
+        .filter_map(|pid| Some((name_inside(&fs::read_to_string(read_status(pid)).ok()?)?, pid)))
         .collect();
     let child = |name: &i32| children.iter().find(|(inside, _)| inside == name);
     Ok(inside.iter().filter_map(child).map(|(_, pid)| *pid).collect())
 }
 
-fn status(pid: i32) -> String {
+fn read_status(pid: i32) -> String {
     format!("/proc/{pid}/status")
 }
 
-/// The last of the PIDs in `NSpid`: that in the process's own namespace (proc(5)).
+/// Returns the last PID in `NSpid` (proc(5)), which is the PID in the process's own namespace.
 fn name_inside(status: &str) -> Option<i32> {
     let ids = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
     ids.split_whitespace().next_back()?.parse().ok()
@@ -77,6 +79,6 @@ mod tests {
             child.wait().unwrap();
         }
         assert_eq!(found.unwrap(), [here[1], here[0]]);
-        assert!(ranks(i32::MAX, &[1]).is_err());
+        assert!(rank_pids(i32::MAX, &[1]).is_err());
     }
 }

@@ -2,14 +2,14 @@
 
 use std::{mem::ManuallyDrop, thread};
 
-use super::Task;
+use super::ChildProcess;
 
-/// Reaps a process that was killed, in a thread of its own: frozen or throttled, it may take its
-/// time. What it may use until then is dropped only then.
-pub(crate) fn reap_later<T: Send + 'static>(task: Task, used: T) {
+/// Reaps a killed process in a thread of its own: if it is frozen or throttled, its death takes long. `used`, which
+/// the process may use until then, is dropped afterwards.
+pub(crate) fn reap_later<T: Send + 'static>(task: ChildProcess, used: T) {
     let used = ManuallyDrop::new(used);
     let reaping = thread::Builder::new().name("reaper".to_owned()).spawn(move || {
-        task.reap();
+        task.reap_ended();
         drop(ManuallyDrop::into_inner(used));
     });
     if let Err(error) = reaping {

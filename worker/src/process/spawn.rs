@@ -9,30 +9,30 @@ use std::{
 };
 
 use super::{
-    Entry, Error, Result, Task,
-    clone::{Cloned, clone_and_wait},
-    exec::{Failure, Image, doors, enter},
+    ChildProcess, ProcessError, ProcessGroups, Result,
+    clone::{CloneOutcome, clone_and_wait},
+    exec::{ExecImage, FailedStep, enter_groups, group_files},
 };
-use crate::jail::{Bounds, Cell, Occupant, View};
+use crate::jail::{JailCell, MountView, ProgramBounds, ViewOccupant};
 
-/// A program to start as a task.
+/// Program to start as a task.
 #[derive(Debug, Clone)]
-pub struct Program {
+pub struct ProgramCommand {
     path: PathBuf,
     args: Vec<OsString>,
     env: Vec<(OsString, OsString)>,
     directory: PathBuf,
     stdout: PathBuf,
     stderr: PathBuf,
-    bounds: Bounds,
+    bounds: ProgramBounds,
 }
 
-impl Program {
-    /// The program at `path`, to be run in `directory`, its output going to the files
-    /// `stdout` and `stderr` there. It gets an empty environment.
+impl ProgramCommand {
+    /// Makes a program whose file is `path`, and which is run in `directory`. Its output goes to the files `stdout`
+    /// and `stderr` there. Its environment is empty.
     ///
-    /// For a checkpoint to be restorable on another worker, both paths must be
-    /// the same there: see [`workspace`](crate::workspace).
+    /// Another worker can restore its checkpoint only if both paths are the same there: see
+    /// [`workspace`](crate::workspace).
     pub fn new(path: impl Into<PathBuf>, directory: impl Into<PathBuf>) -> Self {
         let directory = directory.into();
         Self {
@@ -42,18 +42,18 @@ impl Program {
             stdout: directory.join("stdout"),
             stderr: directory.join("stderr"),
             directory,
-            bounds: Bounds::default(),
+            bounds: ProgramBounds::default(),
         }
     }
 
-    /// Bounds what it may have in a jail.
+    /// Limits what the program may use in a jail.
     #[must_use]
-    pub fn bounds(mut self, bounds: Bounds) -> Self {
+    pub fn bounds(mut self, bounds: ProgramBounds) -> Self {
         self.bounds = bounds;
         self
     }
 
-    /// Adds an argument.
+    /// Adds one argument.
     #[must_use]
     pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
         self.args.push(arg.as_ref().to_owned());
@@ -67,77 +67,80 @@ impl Program {
         self
     }
 
-    /// Sets a variable of the environment.
+    /// Sets one variable of the environment.
     #[must_use]
     pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
         self.env.push((name.as_ref().to_owned(), value.as_ref().to_owned()));
         self
     }
 
-    /// Starts it in the groups of `entry` and in a new PID namespace: it is there before its first
-    /// instruction. Returns when the program runs. Where the entry has a cell, the program is jailed there,
-    /// and runs as the owner of its directory.
+    /// Starts the program in the groups of `entry`, which it enters before its first instruction, and in a new PID
+    /// namespace. Returns when the program runs. If `entry` has a cell, the program is jailed there and runs as the
+    /// owner of its directory.
     ///
-    /// The caller sees to it that the VM is not frozen, or the new process stops there.
+    /// The caller ensures that the VM isn't frozen; otherwise the new process stops in its group.
     ///
     /// # Errors
-    /// Which step failed in the new process, and why; or that it did not get as far as its program
-    /// before `deadline`. It is killed then, and gone once its VM lets it die.
+    ///
+    /// A step fails in the new process: the error says which one and why. Or the process doesn't reach its program
+    /// before `deadline`: it is killed, and is gone once its VM lets it die.
     #[expect(unsafe_code, reason = "posix_spawn knows no namespaces")]
-    pub fn start(&self, entry: &Entry, deadline: Duration) -> Result<Task> {
+    pub fn start_task(&self, entry: &ProcessGroups, deadline: Duration) -> Result<ChildProcess> {
         let begun = Instant::now();
-        let fail = |step: String, source| Error::Spawn { program: self.path.clone(), step, source };
-        let birth = self.prepare(entry)?;
+        let fail =
+            |step: String, source| ProcessError::Spawn { program: self.path.clone(), step, source };
+        let birth = self.prepare_birth(entry)?;
         // SAFETY: `run` makes only system calls, on what was prepared before, and never returns.
-        let cloned =
-            unsafe { clone_and_wait(libc::CLONE_NEWPID, Some(entry), Birth::run, birth, deadline) };
+        let cloned = unsafe {
+            clone_and_wait(libc::CLONE_NEWPID, Some(entry), SpawnBirth::run, birth, deadline)
+        };
         match cloned.map_err(|source| fail("making the process".to_owned(), source))? {
-            Cloned::Past(task, birth) => match birth.failed() {
+            CloneOutcome::Past(task, birth) => match birth.failed_step() {
                 None => Ok(task),
                 Some((step, source)) => {
-                    task.reap();
+                    task.reap_ended();
                     Err(fail(step, source))
                 }
             },
-            Cloned::Late => {
-                Err(Error::SpawnLate { program: self.path.clone(), after: begun.elapsed() })
+            CloneOutcome::Late => {
+                Err(ProcessError::SpawnLate { program: self.path.clone(), after: begun.elapsed() })
             }
         }
     }
 
-    /// Everything that allocates or may fail, done before the new process exists.
-    fn prepare(&self, entry: &Entry) -> Result<Birth> {
-        let image = Image::new(
+    /// Does everything that allocates or may fail, before the new process exists.
+    fn prepare_birth(&self, entry: &ProcessGroups) -> Result<SpawnBirth> {
+        let image = ExecImage::new(
             self.path.as_os_str(),
             self.args.iter().map(OsString::as_os_str),
             self.env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str())),
         )
-        .map_err(|what| Error::Nul { program: self.path.clone(), what })?;
+        .map_err(|what| ProcessError::Nul { program: self.path.clone(), what })?;
         let c = |path: &Path, what| {
             CString::new(path.as_os_str().as_bytes())
-                .map_err(|_| Error::Nul { program: self.path.clone(), what })
+                .map_err(|_| ProcessError::Nul { program: self.path.clone(), what })
         };
         let user = match &entry.cell {
             Some(cell) => cell
-                .user(&self.directory)
-                .map_err(|source| Error::Open { path: self.directory.clone(), source })?,
+                .directory_user(&self.directory)
+                .map_err(|source| ProcessError::Open { path: self.directory.clone(), source })?,
             None => None,
         };
-        let occupant = Occupant { user, directory: self.directory.clone() };
+        let occupant = ViewOccupant { user, directory: self.directory.clone() };
         let view = match &entry.cell {
             Some(cell) => cell
                 .new_view(&occupant, true)
-                .map_err(|source| Error::Open { path: self.directory.clone(), source })?,
-            None => View::Common,
+                .map_err(|source| ProcessError::Open { path: self.directory.clone(), source })?,
+            None => MountView::Common,
         };
-        Ok(Birth {
+        Ok(SpawnBirth {
             view,
             image,
-            doors: doors(entry),
+            doors: group_files(entry),
             cell: entry.cell.clone(),
             user,
             bounds: self.bounds,
-            failed: Failure::default(),
+            failed: FailedStep::default(),
             directory: c(&self.directory, "its directory")?,
             stdout: c(&self.stdout, "its output")?,
             stderr: c(&self.stderr, "its output")?,
@@ -145,7 +148,7 @@ impl Program {
     }
 }
 
-/// What the new process does before its program, by the number it notes.
+/// Steps of the new process before its program, by the number that it records.
 const STEPS: [&str; 9] = [
     "setsid",
     "entering the control groups",
@@ -158,33 +161,33 @@ const STEPS: [&str; 9] = [
     "executing it",
 ];
 
-/// The number of the first step of its view.
+/// Number of the first step of making the view of files.
 const AFTER_STEPS: u32 = 9;
 const _: () = assert!(STEPS.len() == AFTER_STEPS as usize);
 
-/// What the new process needs; it uses this one's memory until its program runs.
-struct Birth {
-    image: Image,
+/// Data that the new process needs. It uses the memory of this process until its program runs.
+struct SpawnBirth {
+    image: ExecImage,
     doors: Vec<RawFd>,
-    cell: Option<Arc<Cell>>,
-    view: View,
+    cell: Option<Arc<JailCell>>,
+    view: MountView,
     user: Option<u32>,
-    bounds: Bounds,
+    bounds: ProgramBounds,
     directory: CString,
     stdout: CString,
     stderr: CString,
-    failed: Failure,
+    failed: FailedStep,
 }
 
-impl Birth {
-    /// The step at which the new process ended, and why.
-    fn failed(&self) -> Option<(String, std::io::Error)> {
-        let words = self.view.words();
+impl SpawnBirth {
+    /// Returns the step at which the new process ended, and the error.
+    fn failed_step(&self) -> Option<(String, std::io::Error)> {
+        let words = self.view.step_words();
         let steps = STEPS.into_iter().chain(words.iter().map(String::as_str)).collect::<Vec<_>>();
-        self.failed.noted(&steps).map(|(step, source)| (step.to_owned(), source))
+        self.failed.failed_step(&steps).map(|(step, source)| (step.to_owned(), source))
     }
 
-    /// The new process up to its program; notes the step that failed.
+    /// Code of the new process up to its program. Records the step that failed.
     #[expect(unsafe_code, reason = "bare system calls are all that is allowed here")]
     extern "C" fn run(birth: *const c_void) -> ! {
         // SAFETY: it is the `Birth` that was given to the clone.
@@ -193,18 +196,18 @@ impl Birth {
         // SAFETY: async-signal-safe system calls on descriptors and strings prepared before.
         unsafe {
             if libc::setsid() < 0 {
-                failed.at(0);
+                failed.fail_at(0);
             }
-            if !enter(doors) {
-                failed.at(1);
+            if !enter_groups(doors) {
+                failed.fail_at(1);
             }
             if let Some(cell) = cell {
-                confine(cell, view, *user, *bounds, failed);
+                confine_process(cell, view, *user, *bounds, failed);
             }
             // By their paths, so that they are the cell's own; and as the task's user, to whom the
             // files belong then.
             if libc::chdir(directory.as_ptr()) < 0 {
-                failed.at(6);
+                failed.fail_at(6);
             }
             let output = libc::O_WRONLY | libc::O_CREAT | libc::O_APPEND | libc::O_NOFOLLOW;
             let files: [(&CStr, i32); 3] =
@@ -213,43 +216,50 @@ impl Birth {
                 let file = libc::open(path.as_ptr(), flags | libc::O_CLOEXEC, 0o644);
                 // The worker has its own 0, 1 and 2, so this is above and dup2 clears CLOEXEC.
                 if file < 0 || libc::dup2(file, target) < 0 {
-                    failed.at(7);
+                    failed.fail_at(7);
                 }
             }
             if libc::syscall(libc::SYS_close_range, 3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) < 0 {
-                failed.at(7);
+                failed.fail_at(7);
             }
             if !cell.as_ref().is_none_or(|cell| cell.refuse_calls()) {
-                failed.at(5);
+                failed.fail_at(5);
             }
-            image.execute();
-            failed.at(8)
+            image.execute_program();
+            failed.fail_at(8)
         }
     }
 }
 
-/// Takes the new process into a cell as one of the tasks there.
+/// Confines the new process to a cell, as one of the tasks there.
 ///
 /// # Safety
-/// In a new process only.
+///
+/// Only a new process may call this.
 #[expect(unsafe_code, reason = "bare system calls are all that is allowed here")]
-unsafe fn confine(cell: &Cell, view: &View, user: Option<u32>, bounds: Bounds, failed: &Failure) {
+unsafe fn confine_process(
+    cell: &JailCell,
+    view: &MountView,
+    user: Option<u32>,
+    bounds: ProgramBounds,
+    failed: &FailedStep,
+) {
     // SAFETY: as promised by the caller.
     unsafe {
-        if !cell.enter(view) {
-            failed.at(2);
+        if !cell.enter_namespaces(view) {
+            failed.fail_at(2);
         }
-        if let Err(step) = view.make() {
-            failed.at(AFTER_STEPS + step);
+        if let Err(step) = view.make_view() {
+            failed.fail_at(AFTER_STEPS + step);
         }
         if !cell.take_root() {
-            failed.at(3);
+            failed.fail_at(3);
         }
-        if !cell.limit(bounds) {
-            failed.at(4);
+        if !cell.set_limits(bounds) {
+            failed.fail_at(4);
         }
-        if !Cell::become_user(user) {
-            failed.at(5);
+        if !JailCell::become_user(user) {
+            failed.fail_at(5);
         }
     }
 }

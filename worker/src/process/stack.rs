@@ -4,17 +4,17 @@ use std::{io, ptr};
 
 use nix::unistd::{SysconfVar, sysconf};
 
-/// For a few nested system calls; nothing recurses.
+/// Size in bytes: enough for a few nested system calls, as nothing recurses.
 pub(super) const SIZE: usize = 32 << 10;
 
-/// A stack with a page below it that nobody may touch: what grows beyond it dies, and overwrites
-/// nothing of the worker's.
-pub(super) struct Stack {
+/// Stack with a guard page below it. A process that grows its stack into that page dies, and overwrites none of the
+/// worker's memory.
+pub(super) struct GuardedStack {
     mapping: usize,
     guard: usize,
 }
 
-impl Stack {
+impl GuardedStack {
     #[expect(unsafe_code, reason = "no library maps memory here")]
     pub(super) fn new() -> io::Result<Self> {
         let page = sysconf(SysconfVar::PAGE_SIZE)?.and_then(|size| usize::try_from(size).ok());
@@ -35,13 +35,13 @@ impl Stack {
         Ok(stack)
     }
 
-    /// The address of the stack's lowest byte and its size in bytes.
-    pub(super) fn range(&self) -> (u64, u64) {
+    /// Returns the address of the lowest byte of the stack, and its size in bytes.
+    pub(super) fn address_range(&self) -> (u64, u64) {
         ((self.mapping + self.guard) as u64, SIZE as u64)
     }
 }
 
-impl Drop for Stack {
+impl Drop for GuardedStack {
     #[expect(unsafe_code, reason = "no library maps memory here")]
     fn drop(&mut self) {
         // SAFETY: mapped by `new` and used by nobody any more. Unmapping a whole mapping can't fail.

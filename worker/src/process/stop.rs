@@ -20,95 +20,103 @@ use nix::{
     unistd::Pid,
 };
 
-use super::{Error, Result};
+use super::{ProcessError, Result};
 
-/// Time between two looks whether a process stands still yet.
+/// Time between two checks whether a process is stopped.
 const LOOK: Duration = Duration::from_micros(100);
 
-/// Asks a child to stand still. One that has ended is no error, nor is one that does.
+/// Sends a child the signal to stop. It is no error if the child has ended, or is stopped already.
 ///
 /// # Errors
-/// Where the worker may not.
+///
+/// The worker may not signal it.
 pub fn ask_to_stop(pid: i32) -> Result<()> {
     // A second signal would wait in it, and interrupt CRIU's code there.
-    if state(pid).is_ok_and(|state| state == 'T') {
+    if read_state(pid).is_ok_and(|state| state == 'T') {
         return Ok(());
     }
-    send(pid, Signal::SIGSTOP, "stop")
+    send_signal(pid, Signal::SIGSTOP, "stop")
 }
 
-/// Lets a child go on that stands still. One that has ended is no error.
+/// Resumes a stopped child. It is no error if the child has ended.
 ///
 /// # Errors
-/// Where the worker may not.
-pub fn resume(pid: i32) -> Result<()> {
-    send(pid, Signal::SIGCONT, "resume")
+///
+/// The worker may not signal it.
+pub fn resume_process(pid: i32) -> Result<()> {
+    send_signal(pid, Signal::SIGCONT, "resume")
 }
 
-/// Waits until a child that was asked to stop stands still, or has ended.
+/// Waits until a child that was told to stop is stopped, or has ended.
 ///
 /// # Errors
-/// Where it does neither before the deadline.
+///
+/// It has done neither by the deadline.
 pub fn await_stop(pid: i32, deadline: Duration) -> Result<()> {
     let begun = Instant::now();
     loop {
-        let state = state(pid)?;
+        let state = read_state(pid)?;
         if matches!(state, 'T' | 't' | 'Z' | 'X') {
             return Ok(());
         }
         if begun.elapsed() >= deadline {
             let why = format!("it was still in state {state} after {} ms", deadline.as_millis());
             let source = io::Error::new(io::ErrorKind::TimedOut, why);
-            return Err(Error::Process { action: "stop", pid, source });
+            return Err(ProcessError::Process { action: "stop", pid, source });
         }
         thread::sleep(LOOK);
     }
 }
 
-/// Lets processes go on that stand still, all that are tried though one fails.
+/// Resumes stopped processes. Tries all of them, even if one fails.
 ///
 /// # Errors
-/// The first that the worker may not resume.
+///
+/// The first error, if the worker may not resume one.
 pub fn resume_all(pids: impl IntoIterator<Item = i32>) -> Result<()> {
-    let results: Vec<_> = pids.into_iter().map(resume).collect();
+    let results: Vec<_> = pids.into_iter().map(resume_process).collect();
     results.into_iter().collect()
 }
 
-/// CPU time that the first thread of a process has had, in nanoseconds: of one that stands still
-/// exactly what its own clock says.
+/// Returns the CPU time that the first thread of a process has used, in nanoseconds. If the thread is stopped, this
+/// is exactly the time on its own CPU clock.
 ///
 /// # Errors
-/// Where there is no such process.
+///
+/// There is no such process.
 pub fn cpu_ns(pid: i32) -> Result<u64> {
     let (path, text) = read(pid, "schedstat")?;
-    text.split_whitespace().next().and_then(|word| word.parse().ok()).ok_or_else(|| strange(path))
+    text.split_whitespace()
+        .next()
+        .and_then(|word| word.parse().ok())
+        .ok_or_else(|| strange_file(path))
 }
 
-fn send(pid: i32, signal: Signal, action: &'static str) -> Result<()> {
+fn send_signal(pid: i32, signal: Signal, action: &'static str) -> Result<()> {
     match kill(Pid::from_raw(pid), signal) {
         Ok(()) | Err(nix::Error::ESRCH) => Ok(()),
-        Err(source) => Err(Error::Process { action, pid, source: source.into() }),
+        Err(source) => Err(ProcessError::Process { action, pid, source: source.into() }),
     }
 }
 
-/// The letter of proc(5).
-fn state(pid: i32) -> Result<char> {
+/// Returns the letter of the state of a process (proc(5)).
+fn read_state(pid: i32) -> Result<char> {
     let (path, text) = read(pid, "stat")?;
     // The name before it may hold anything, brackets and blanks included.
     let after = text.rsplit_once(')').map_or("", |(_, after)| after);
-    after.trim_start().chars().next().ok_or_else(|| strange(path))
+    after.trim_start().chars().next().ok_or_else(|| strange_file(path))
 }
 
 fn read(pid: i32, what: &str) -> Result<(PathBuf, String)> {
     let path = PathBuf::from(format!("/proc/{pid}/{what}"));
     match fs::read_to_string(&path) {
         Ok(text) => Ok((path, text)),
-        Err(source) => Err(Error::Proc { path, source }),
+        Err(source) => Err(ProcessError::Proc { path, source }),
     }
 }
 
-fn strange(path: PathBuf) -> Error {
-    Error::Proc { path, source: io::ErrorKind::InvalidData.into() }
+fn strange_file(path: PathBuf) -> ProcessError {
+    ProcessError::Proc { path, source: io::ErrorKind::InvalidData.into() }
 }
 
 #[cfg(test)]
@@ -127,7 +135,7 @@ mod tests {
         await_stop(pid, SOON).unwrap();
         let before = cpu_ns(pid).unwrap();
         assert_eq!(cpu_ns(pid).unwrap(), before);
-        resume(pid).unwrap();
+        resume_process(pid).unwrap();
         let begun = Instant::now();
         while cpu_ns(pid).unwrap() == before {
             assert!(begun.elapsed() < SOON, "it does not go on");
@@ -140,7 +148,7 @@ mod tests {
         await_stop(pid, SOON).unwrap();
         ask_to_stop(pid).unwrap();
         child.wait().unwrap();
-        resume(pid).unwrap();
+        resume_process(pid).unwrap();
         assert!(cpu_ns(pid).is_err());
     }
 }

@@ -11,18 +11,18 @@ use nix::{
     sys::wait::{Id, WaitPidFlag, WaitStatus, waitid},
 };
 
-use super::{Error, Result, pidfd};
+use super::{ProcessError, Result, pidfd};
 
-/// How a task ended.
+/// Way in which a task ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum ProcessEnd {
     /// The program returned this status.
     Exited(i32),
-    /// This signal killed it.
+    /// This signal killed the program.
     Killed(i32),
 }
 
-impl fmt::Display for Ended {
+impl fmt::Display for ProcessEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Exited(status) => write!(f, "it returned status {status}"),
@@ -31,24 +31,25 @@ impl fmt::Display for Ended {
     }
 }
 
-/// A child process of the worker, held by its pidfd. Dropping it neither kills nor reaps.
+/// Child process of the worker, held by its pidfd. Dropping this neither kills nor reaps the process.
 #[derive(Debug)]
-pub struct Task {
+pub struct ChildProcess {
     pid: i32,
     pidfd: OwnedFd,
 }
 
-impl Task {
+impl ChildProcess {
     pub(crate) fn new(pid: i32, pidfd: OwnedFd) -> Self {
         Self { pid, pidfd }
     }
 
-    /// Takes charge of a child that something else made, such as CRIU.
+    /// Takes over a child that other code made, such as CRIU.
     ///
     /// # Errors
-    /// Where there is no such process.
-    pub fn adopt(pid: i32) -> Result<Self> {
-        let pidfd = pidfd::open(pid).map_err(|source| Error::Process {
+    ///
+    /// There is no such process.
+    pub fn adopt_child(pid: i32) -> Result<Self> {
+        let pidfd = pidfd::open(pid).map_err(|source| ProcessError::Process {
             action: "open a handle of",
             pid,
             source,
@@ -56,18 +57,19 @@ impl Task {
         Ok(Self { pid, pidfd })
     }
 
-    /// The task's PID in the worker's namespace.
+    /// Returns the PID of the task in the worker's PID namespace.
     #[must_use]
     pub fn pid(&self) -> i32 {
         self.pid
     }
 
-    /// Waits for its end and reaps it: `None` where it still runs after `deadline`.
+    /// Waits for the end of the process and reaps it. Returns `None` if it still runs after `deadline`.
     ///
     /// # Errors
-    /// Where it is no child of this process or was reaped already.
-    pub fn wait(&self, deadline: Duration) -> Result<Option<Ended>> {
-        let fail = |source: nix::Error| Error::Process {
+    ///
+    /// The process is no child of this process, or was reaped already.
+    pub fn wait_end(&self, deadline: Duration) -> Result<Option<ProcessEnd>> {
+        let fail = |source: nix::Error| ProcessError::Process {
             action: "wait for",
             pid: self.pid,
             source: io::Error::from(source),
@@ -89,47 +91,51 @@ impl Task {
         self.try_wait()
     }
 
-    /// The same without waiting.
+    /// Reaps the process if it has ended, without waiting.
     ///
     /// # Errors
-    /// Where it is no child of this process or was reaped already.
-    pub fn try_wait(&self) -> Result<Option<Ended>> {
+    ///
+    /// The process is no child of this process, or was reaped already.
+    pub fn try_wait(&self) -> Result<Option<ProcessEnd>> {
         let id = Id::PIDFd(self.pidfd.as_fd());
         match waitid(id, WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG) {
-            Ok(WaitStatus::Exited(_, status)) => Ok(Some(Ended::Exited(status))),
-            Ok(WaitStatus::Signaled(_, signal, _)) => Ok(Some(Ended::Killed(signal as i32))),
+            Ok(WaitStatus::Exited(_, status)) => Ok(Some(ProcessEnd::Exited(status))),
+            Ok(WaitStatus::Signaled(_, signal, _)) => Ok(Some(ProcessEnd::Killed(signal as i32))),
             Ok(_) => Ok(None),
-            Err(source) => {
-                Err(Error::Process { action: "wait for", pid: self.pid, source: source.into() })
-            }
+            Err(source) => Err(ProcessError::Process {
+                action: "wait for",
+                pid: self.pid,
+                source: source.into(),
+            }),
         }
     }
 
-    /// Waits for the end of one that must end, and reaps it, unless somebody else does.
-    pub(super) fn reap(&self) {
+    /// Waits for the end of a process that is sure to end, and reaps it, unless other code does.
+    pub(super) fn reap_ended(&self) {
         let id = || Id::PIDFd(self.pidfd.as_fd());
         while waitid(id(), WaitPidFlag::WEXITED) == Err(nix::Error::EINTR) {}
     }
 
-    /// Kills it, and with it all of its PID namespace. A process that has ended is no error.
+    /// Kills the process, and with it all processes of its PID namespace. It is no error if the process has ended.
     ///
-    /// In a frozen version 1 group the signal waits for the thaw: use
+    /// In a frozen group of version 1 the signal waits until the group is thawed. Use
     /// [`Vm::kill_all`](crate::cgroup::Vm::kill_all) there.
     ///
     /// # Errors
-    /// Where the worker may not.
-    pub fn kill(&self) -> Result<()> {
+    ///
+    /// The worker may not signal it.
+    pub fn kill_all(&self) -> Result<()> {
         match pidfd::send_signal(self.pidfd.as_fd(), libc::SIGKILL) {
             Err(source) if source.raw_os_error() != Some(libc::ESRCH) => {
-                Err(Error::Process { action: "kill", pid: self.pid, source })
+                Err(ProcessError::Process { action: "kill", pid: self.pid, source })
             }
             _ => Ok(()),
         }
     }
 }
 
-/// The pidfd, which becomes readable when the task has ended: for an event loop.
-impl AsFd for Task {
+/// Gives the pidfd, which becomes readable when the task has ended: an event loop can wait for it.
+impl AsFd for ChildProcess {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.pidfd.as_fd()
     }
@@ -176,11 +182,11 @@ mod tests {
         // SAFETY: the handler adds to an atomic only.
         unsafe { sigaction(Signal::SIGUSR2, &action) }.unwrap();
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();
-        let task = Task::adopt(i32::try_from(child.id()).unwrap()).unwrap();
+        let task = ChildProcess::adopt_child(i32::try_from(child.id()).unwrap()).unwrap();
         let (say, said) = mpsc::channel();
         let waiter = thread::spawn(move || {
             say.send(nix::unistd::gettid()).unwrap();
-            task.wait(SOON)
+            task.wait_end(SOON)
         });
         let stat = format!("/proc/self/task/{}/stat", said.recv().unwrap());
         wait_until("it does not wait", || fs::read_to_string(&stat).unwrap().contains(") S "));
@@ -188,7 +194,7 @@ mod tests {
         assert_eq!(unsafe { libc::pthread_kill(waiter.as_pthread_t(), libc::SIGUSR2) }, 0);
         wait_until("the signal does not come", || HANDLED.load(Ordering::SeqCst) == 1);
         child.kill().unwrap();
-        assert_eq!(waiter.join().unwrap().unwrap(), Some(Ended::Killed(9)));
+        assert_eq!(waiter.join().unwrap().unwrap(), Some(ProcessEnd::Killed(9)));
         assert!(child.wait().is_err(), "it has been reaped");
     }
 }

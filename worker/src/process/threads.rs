@@ -2,14 +2,15 @@
 
 use std::{fs, io, path::Path};
 
-/// The place where the kernel lists them.
+/// Directory in which the kernel lists the threads of this process.
 pub(crate) const LIST: &str = "/proc/self/task";
 
-/// How many there are.
+/// Returns the number of threads.
 ///
 /// # Errors
-/// Where `/proc` is not mounted: that nobody can count them does not make them one.
-pub(crate) fn count() -> io::Result<usize> {
+///
+/// `/proc` isn't mounted. Threads that can't be counted are never taken for a single one.
+pub(crate) fn count_threads() -> io::Result<usize> {
     count_in(Path::new(LIST))
 }
 
@@ -25,7 +26,7 @@ mod tests {
     #[test]
     fn threads_that_cannot_be_counted_are_an_error() {
         // The harness has one beside that of the test.
-        assert!(count().unwrap() > 1);
+        assert!(count_threads().unwrap() > 1);
         let nowhere = count_in(Path::new("/nowhere/task")).unwrap_err();
         assert_eq!(nowhere.kind(), io::ErrorKind::NotFound);
     }

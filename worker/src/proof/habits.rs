@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use super::{
-    Proof, What,
-    subject::{Room, Subject},
+    ProofStepKind, WorkerProof,
+    subject::{ProofRoom, ProofSubject},
 };
 use crate::checkpointer::Checkpointer;
 
@@ -12,17 +12,24 @@ use crate::checkpointer::Checkpointer;
 const ROUGHLY: Duration = Duration::from_millis(20);
 
 /// Proves that programs with each of these habits can be dumped and go on.
-pub(super) fn prove(proof: &mut Proof, room: Room<'_>, checkpointer: &Checkpointer) {
+pub(super) fn prove_habits(
+    proof: &mut WorkerProof,
+    room: ProofRoom<'_>,
+    checkpointer: &Checkpointer,
+) {
     let has_root = room.vm.cell().is_some_and(|cell| cell.has_root());
     let all = [
-        (What::Threads, "threads"),
-        (What::Tcp, "tcp"),
-        (What::Clock, "clock"),
+        (ProofStepKind::Threads, "threads"),
+        (ProofStepKind::Tcp, "tcp"),
+        (ProofStepKind::Clock, "clock"),
         // Elsewhere they would be files of the host.
-        (What::Files, "files"),
+        (ProofStepKind::Files, "files"),
     ];
-    for (what, habit) in all.into_iter().filter(|(what, _)| *what != What::Files || has_root) {
-        let went = proof.step(what, || goes_on(room, checkpointer, habit).map(|said| ((), said)));
+    for (what, habit) in
+        all.into_iter().filter(|(what, _)| *what != ProofStepKind::Files || has_root)
+    {
+        let went =
+            proof.take_step(what, || goes_on(room, checkpointer, habit).map(|said| ((), said)));
         if went.is_none() {
             // What is left of it must not be in the next one's way.
             let _ = room.vm.kill_all(crate::agent::limit::KILL);
@@ -31,17 +38,21 @@ pub(super) fn prove(proof: &mut Proof, room: Room<'_>, checkpointer: &Checkpoint
 }
 
 /// Dumps and restores a probe; what was seen of it.
-fn goes_on(room: Room<'_>, checkpointer: &Checkpointer, habit: &str) -> Result<String, String> {
-    let subject = Subject::launch(room, habit, (&["probe", habit], &[]))?;
+fn goes_on(
+    room: ProofRoom<'_>,
+    checkpointer: &Checkpointer,
+    habit: &str,
+) -> Result<String, String> {
+    let subject = ProofSubject::launch_task(room, habit, (&["probe", habit], &[]))?;
     let begun = Instant::now();
-    let before = subject.dump(checkpointer)?;
+    let before = subject.dump_task(checkpointer)?;
     let dump = begun.elapsed();
-    let (subject, after) = subject.restore(checkpointer, before)?;
+    let (subject, after) = subject.restore_task(checkpointer, before)?;
     let (restore, passed) = (begun.elapsed() - dump, begun.elapsed());
-    let changes = subject.changes();
+    let changes = subject.describe_changes();
     // It goes on, and not only once.
     subject.await_beat(after.heartbeat)?;
-    subject.kill()?;
+    subject.kill_task()?;
     let (dump, restore) = (dump.as_millis(), restore.as_millis());
     let mut said = format!("dumped in {dump} ms, restored in {restore} ms; {changes}");
     if habit == "clock" {

@@ -1,12 +1,12 @@
 //! The proof that live runs work here: real tasks that are launched, frozen, dumped and restored in
 //! real groups, by the code that does it in runs.
 //!
-//! To be had in a process of its own, which becomes a worker for it ([`prove`]).
+//! To be had in a process of its own, which becomes a worker for it ([`prove_worker`]).
 
 mod habits;
 mod prove;
 mod step;
 mod subject;
 
-pub use prove::prove;
-pub use step::{Proof, Step, What};
+pub use prove::prove_worker;
+pub use step::{ProofStep, ProofStepKind, WorkerProof};

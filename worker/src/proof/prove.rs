@@ -5,12 +5,12 @@ use std::time::Duration;
 use dormouse_tasks::result::TaskResult;
 
 use super::{
-    Proof, What, habits,
-    subject::{Room, Subject},
+    ProofStepKind, WorkerProof, habits,
+    subject::{ProofRoom, ProofSubject},
 };
 use crate::{
-    agent::{Config, Prepared, explain, limit, prepare_process},
-    cgroup::Vm,
+    agent::{AgentConfig, PreparedWorker, explain_error, limit, prepare_process},
+    cgroup::VmGroups,
 };
 
 /// The number of the only VM.
@@ -28,61 +28,64 @@ const TASK_TAKES: Duration = Duration::from_secs(10);
 ///
 /// To be called before any thread is started, in a process that does nothing else.
 #[must_use]
-pub fn prove(config: &Config) -> Proof {
-    let mut proof = Proof::default();
-    let made = proof.step(What::Groups, || {
-        let prepared = prepare_process(config).map_err(|e| explain(&e))?;
-        let vm = prepared.tree.create_vm(VM, 1, None).map_err(|e| explain(&e))?;
-        vm.set_quota(0, Some(QUOTA_PPM)).map_err(|e| explain(&e))?;
+pub fn prove_worker(config: &AgentConfig) -> WorkerProof {
+    let mut proof = WorkerProof::default();
+    let made = proof.take_step(ProofStepKind::Groups, || {
+        let prepared = prepare_process(config).map_err(|e| explain_error(&e))?;
+        let vm = prepared.tree.create_vm(VM, 1, None).map_err(|e| explain_error(&e))?;
+        vm.set_quota(0, Some(QUOTA_PPM)).map_err(|e| explain_error(&e))?;
         Ok(((prepared, vm), "a VM of a tenth of a core".to_owned()))
     });
     let Some((prepared, vm)) = made else { return proof };
-    let room = Room { prepared: &prepared, vm: &vm };
-    if task(&mut proof, room).is_some()
-        && let Some(checkpointer) = prepared.checkpointer(&prepared.store)
+    let room = ProofRoom { prepared: &prepared, vm: &vm };
+    if prove_task(&mut proof, room).is_some()
+        && let Some(checkpointer) = prepared.make_checkpointer(&prepared.store)
     {
-        habits::prove(&mut proof, room, &checkpointer);
+        habits::prove_habits(&mut proof, room, &checkpointer);
     }
-    proof.step(What::CleanUp, || {
+    proof.take_step(ProofStepKind::CleanUp, || {
         clean_up(&prepared, &vm).map(|()| ((), "nothing is left".to_owned()))
     });
     proof
 }
 
 /// A task from its launch to its answer; `None` where a step fails.
-fn task(proof: &mut Proof, room: Room<'_>) -> Option<()> {
-    let checkpointer = room.prepared.checkpointer(&room.prepared.store);
-    let subject = proof.step(What::Launch, || {
+fn prove_task(proof: &mut WorkerProof, room: ProofRoom<'_>) -> Option<()> {
+    let checkpointer = room.prepared.make_checkpointer(&room.prepared.store);
+    let subject = proof.take_step(ProofStepKind::Launch, || {
         let result = ["--result", crate::agent::RESULT];
-        let subject = Subject::launch(room, "task", (&TASK, &result))?;
+        let subject = ProofSubject::launch_task(room, "task", (&TASK, &result))?;
         Ok((subject, "a task runs in its groups".to_owned()))
     })?;
-    proof.step(What::Jail, || subject.confinement().map(|said| ((), said)))?;
-    let frozen = proof.step(What::Freeze, || {
-        let took = room.vm.freeze(limit::FREEZE).map_err(|e| explain(&e))?;
-        let beat = subject.page()?.heartbeat;
+    proof.take_step(ProofStepKind::Jail, || subject.check_confinement().map(|said| ((), said)))?;
+    let frozen = proof.take_step(ProofStepKind::Freeze, || {
+        let took = room.vm.freeze_vm(limit::FREEZE).map_err(|e| explain_error(&e))?;
+        let beat = subject.read_page()?.heartbeat;
         Ok((beat, format!("stood still after {} us", took.latency().as_micros())))
     })?;
-    proof.step(What::Thaw, || {
-        room.vm.thaw(limit::FREEZE).map_err(|e| explain(&e))?;
+    proof.take_step(ProofStepKind::Thaw, || {
+        room.vm.thaw_vm(limit::FREEZE).map_err(|e| explain_error(&e))?;
         subject.await_beat(frozen)?;
         Ok(((), "it goes on".to_owned()))
     })?;
     let Some(checkpointer) = checkpointer else { return Some(()) };
-    let dumped = proof.step(What::Dump, || {
-        let page = subject.dump(&checkpointer)?;
+    let dumped = proof.take_step(ProofStepKind::Dump, || {
+        let page = subject.dump_task(&checkpointer)?;
         Ok((page, "a checkpoint is complete".to_owned()))
     })?;
-    let subject = proof.step(What::Restore, || {
-        let (subject, _) = subject.restore(&checkpointer, dumped)?;
-        subject.confinement()?;
-        let said =
-            format!("it goes on from its checkpoint, in the same jail; {}", subject.changes());
+    let subject = proof.take_step(ProofStepKind::Restore, || {
+        let (subject, _) = subject.restore_task(&checkpointer, dumped)?;
+        subject.check_confinement()?;
+        let said = format!(
+            "it goes on from its checkpoint, in the same jail; {}",
+            subject.describe_changes()
+        );
         Ok((subject, said))
     })?;
-    proof.step(What::Answer, || {
-        room.vm.set_quota(0, None).map_err(|e| explain(&e))?;
-        let result = TaskResult::read(&subject.end(TASK_TAKES)?).map_err(|e| explain(&e))?;
+    proof.take_step(ProofStepKind::Answer, || {
+        room.vm.set_quota(0, None).map_err(|e| explain_error(&e))?;
+        let result =
+            TaskResult::read(&subject.wait_end(TASK_TAKES)?).map_err(|e| explain_error(&e))?;
         match result.verified {
             Some(true) => {
                 Ok(((), format!("right, after {:.0} ms of CPU time", result.cpu_seconds * 1e3)))
@@ -92,8 +95,8 @@ fn task(proof: &mut Proof, room: Room<'_>) -> Option<()> {
     })
 }
 
-fn clean_up(prepared: &Prepared, vm: &Vm) -> Result<(), String> {
-    vm.kill_all(limit::KILL).map_err(|e| explain(&e))?;
-    vm.remove(limit::KILL).map_err(|e| explain(&e))?;
-    prepared.tree.remove(limit::KILL).map_err(|e| explain(&e))
+fn clean_up(prepared: &PreparedWorker, vm: &VmGroups) -> Result<(), String> {
+    vm.kill_all(limit::KILL).map_err(|e| explain_error(&e))?;
+    vm.remove(limit::KILL).map_err(|e| explain_error(&e))?;
+    prepared.tree.remove(limit::KILL).map_err(|e| explain_error(&e))
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 /// A step of a proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum ProofStepKind {
     /// The process becomes a worker and makes a VM's groups.
     Groups,
     /// A task is started in them, and works.
@@ -33,10 +33,10 @@ pub enum What {
     CleanUp,
 }
 
-impl What {
+impl ProofStepKind {
     /// The step in words.
     #[must_use]
-    pub const fn words(self) -> &'static str {
+    pub const fn step_words(self) -> &'static str {
         match self {
             Self::Groups => "proof: groups",
             Self::Launch => "proof: launch",
@@ -72,9 +72,9 @@ impl What {
 
 /// The outcome of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct ProofStep {
     /// The step that was gone.
-    pub what: What,
+    pub what: ProofStepKind,
     /// The time that it took.
     pub took: Duration,
     /// What was seen, in words; or why it failed.
@@ -83,16 +83,16 @@ pub struct Step {
 
 /// The steps that were gone, in their order. Those after one that failed and that need it are not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Proof {
+pub struct WorkerProof {
     /// The outcome of each.
-    pub steps: Vec<Step>,
+    pub steps: Vec<ProofStep>,
 }
 
-impl Proof {
+impl WorkerProof {
     /// Goes a step; `None` where it fails.
-    pub(super) fn step<T>(
+    pub(super) fn take_step<T>(
         &mut self,
-        what: What,
+        what: ProofStepKind,
         step: impl FnOnce() -> Result<(T, String), String>,
     ) -> Option<T> {
         let begun = Instant::now();
@@ -100,7 +100,7 @@ impl Proof {
             Ok((value, words)) => (Some(value), Ok(words)),
             Err(why) => (None, Err(why)),
         };
-        self.steps.push(Step { what, took: begun.elapsed(), came });
+        self.steps.push(ProofStep { what, took: begun.elapsed(), came });
         value
     }
 }
@@ -111,9 +111,10 @@ mod tests {
 
     #[test]
     fn what_fails_is_kept_with_its_reason() {
-        let mut proof = Proof::default();
-        let went = proof.step(What::Launch, || Ok((7, "it works".to_owned())));
-        let failed = proof.step(What::Freeze, || Err::<((), String), _>("too late".to_owned()));
+        let mut proof = WorkerProof::default();
+        let went = proof.take_step(ProofStepKind::Launch, || Ok((7, "it works".to_owned())));
+        let failed = proof
+            .take_step(ProofStepKind::Freeze, || Err::<((), String), _>("too late".to_owned()));
         assert_eq!((went, failed), (Some(7), None));
         let came: Vec<_> = proof.steps.into_iter().map(|step| step.came).collect();
         assert_eq!(came, [Ok("it works".to_owned()), Err("too late".to_owned())]);

@@ -11,77 +11,78 @@ use dormouse_tasks::progress::{self, Clock, Progress as Page, ProgressReader};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::{
-    agent::{PROGRESS, Prepared, RESULT, explain, limit},
-    cgroup::{Slot, Vm},
+    agent::{PROGRESS, PreparedWorker, RESULT, explain_error, limit},
+    cgroup::{TierSlot, VmGroups},
     checkpointer::Checkpointer,
     criu::AfterDump,
-    process::{Ended, Program, Task, await_stop, cpu_ns, resume},
-    store::Progress,
+    process::{ChildProcess, ProcessEnd, ProgramCommand, await_stop, cpu_ns, resume_process},
+    store::SavedProgress,
     workspace::TaskName,
 };
 
 /// The seat of the only task.
 const VCPU: u32 = 0;
-const SLOT: Slot = Slot::A;
+const SLOT: TierSlot = TierSlot::A;
 
 /// The place where tasks are started.
 #[derive(Clone, Copy)]
-pub(super) struct Room<'a> {
-    pub(super) prepared: &'a Prepared,
-    pub(super) vm: &'a Vm,
+pub(super) struct ProofRoom<'a> {
+    pub(super) prepared: &'a PreparedWorker,
+    pub(super) vm: &'a VmGroups,
 }
 
 /// A task, running or dumped.
-pub(super) struct Subject<'a> {
-    room: Room<'a>,
+pub(super) struct ProofSubject<'a> {
+    room: ProofRoom<'a>,
     name: TaskName,
-    task: Task,
+    task: ChildProcess,
     page: ProgressReader,
     /// What the kernel says of it otherwise since it was restored, a sentence each; `None`: it was not.
     changes: Option<Vec<String>>,
 }
 
-impl<'a> Subject<'a> {
+impl<'a> ProofSubject<'a> {
     /// Starts the program of tasks with these arguments before the path of its page, and others after
     /// it; waits for its first own instruction.
-    pub(super) fn launch(
-        room: Room<'a>,
+    pub(super) fn launch_task(
+        room: ProofRoom<'a>,
         name: &str,
         (before, after): (&[&str], &[&str]),
     ) -> Result<Self, String> {
-        let name = TaskName::new("doctor", name).map_err(|e| explain(&e))?;
-        let directory = room.prepared.workspace.create_task(&name).map_err(|e| explain(&e))?;
+        let name = TaskName::new("doctor", name).map_err(|e| explain_error(&e))?;
+        let directory =
+            room.prepared.workspace.create_task(&name).map_err(|e| explain_error(&e))?;
         let progress = directory.join(PROGRESS);
-        progress::create_held(&progress).map_err(|e| explain(&e))?;
-        let page = ProgressReader::open(&progress).map_err(|e| explain(&e))?;
-        let entry = room.vm.entry(VCPU, SLOT).map_err(|e| explain(&e))?;
-        let task = Program::new(&room.prepared.program, &directory)
+        progress::create_held(&progress).map_err(|e| explain_error(&e))?;
+        let page = ProgressReader::open(&progress).map_err(|e| explain_error(&e))?;
+        let entry = room.vm.slot_groups(VCPU, SLOT).map_err(|e| explain_error(&e))?;
+        let task = ProgramCommand::new(&room.prepared.program, &directory)
             .args(before)
             .arg(&progress)
             .args(after)
-            .start(&entry, limit::BIRTH)
-            .map_err(|e| explain(&e))?;
-        progress::let_go(&progress).map_err(|e| explain(&e))?;
+            .start_task(&entry, limit::BIRTH)
+            .map_err(|e| explain_error(&e))?;
+        progress::let_go(&progress).map_err(|e| explain_error(&e))?;
         let subject = Self { room, name, task, page, changes: None };
         subject.await_beat(0)?;
         Ok(subject)
     }
 
-    fn directory(&self) -> PathBuf {
-        self.room.prepared.workspace.task(&self.name)
+    fn task_directory(&self) -> PathBuf {
+        self.room.prepared.workspace.task_directory(&self.name)
     }
 
     /// What its page says.
-    pub(super) fn page(&self) -> Result<Page, String> {
-        self.page.read().map_err(|e| explain(&e))
+    pub(super) fn read_page(&self) -> Result<Page, String> {
+        self.page.read().map_err(|e| explain_error(&e))
     }
 
     /// What confines it, by what the kernel says of it; where it has less than its jail should have, that.
-    pub(super) fn confinement(&self) -> Result<String, String> {
+    pub(super) fn check_confinement(&self) -> Result<String, String> {
         let Some(cell) = self.room.vm.cell() else {
             return Ok("there is none: --jail none".to_owned());
         };
-        let user = cell.user(&self.directory()).map_err(|e| explain(&e))?;
+        let user = cell.directory_user(&self.task_directory()).map_err(|e| explain_error(&e))?;
         let read = |pid: &str, what: &str| {
             let path = format!("/proc/{pid}/{what}");
             fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))
@@ -117,13 +118,13 @@ impl<'a> Subject<'a> {
     pub(super) fn await_beat(&self, before: u64) -> Result<Page, String> {
         let begun = Instant::now();
         loop {
-            let page = self.page()?;
+            let page = self.read_page()?;
             if page.heartbeat > before {
                 return Ok(page);
             }
             let mut end = [PollFd::new(self.task.as_fd(), PollFlags::POLLIN)];
             if matches!(poll(&mut end, PollTimeout::from(1_u8)), Ok(1..)) {
-                return match self.page()? {
+                return match self.read_page()? {
                     page if page.heartbeat > before => Ok(page),
                     _ => Err(format!("it ended without doing anything: {}", self.last_words())),
                 };
@@ -135,13 +136,13 @@ impl<'a> Subject<'a> {
     }
 
     fn last_words(&self) -> String {
-        let words = fs::read_to_string(self.directory().join("stderr")).unwrap_or_default();
+        let words = fs::read_to_string(self.task_directory().join("stderr")).unwrap_or_default();
         words.lines().last().unwrap_or("it said nothing").to_owned()
     }
 
     /// Dumps it, which ends it; what its page said then.
-    pub(super) fn dump(&self, checkpointer: &Checkpointer) -> Result<Page, String> {
-        let progress = self.directory().join(PROGRESS);
+    pub(super) fn dump_task(&self, checkpointer: &Checkpointer) -> Result<Page, String> {
+        let progress = self.task_directory().join(PROGRESS);
         let mut last = Page::default();
         // Its clock goes on from there in another process.
         let mut stopped = |ns: u64| {
@@ -150,7 +151,7 @@ impl<'a> Subject<'a> {
         };
         let place = (self.room.vm, VCPU, SLOT);
         checkpointer
-            .take(
+            .take_checkpoint(
                 &self.name,
                 self.task.pid(),
                 place,
@@ -159,47 +160,47 @@ impl<'a> Subject<'a> {
                 &mut stopped,
                 || {
                     last = self.page.read().unwrap_or_default();
-                    Progress::default()
+                    SavedProgress::default()
                 },
             )
             .map_err(|e| match self.task.try_wait() {
                 Ok(Some(ended)) => {
-                    format!("{}; the task: {ended}, {}", explain(&e), self.last_words())
+                    format!("{}; the task: {ended}, {}", explain_error(&e), self.last_words())
                 }
-                _ => explain(&e),
+                _ => explain_error(&e),
             })?;
-        match self.task.wait(limit::KILL).map_err(|e| explain(&e))? {
-            Some(Ended::Killed(libc::SIGKILL)) => Ok(last),
+        match self.task.wait_end(limit::KILL).map_err(|e| explain_error(&e))? {
+            Some(ProcessEnd::Killed(libc::SIGKILL)) => Ok(last),
             Some(ended) => Err(format!("it was dumped, and then {ended}")),
             None => Err("it was dumped and killed, but does not end".to_owned()),
         }
     }
 
     /// Restores it, and waits until it goes on.
-    pub(super) fn restore(
+    pub(super) fn restore_task(
         self,
         checkpointer: &Checkpointer,
         dumped: Page,
     ) -> Result<(Self, Page), String> {
         let restored = checkpointer
-            .restore(&self.name, self.room.vm, VCPU, SLOT, limit::RESTORE)
-            .map_err(|e| explain(&e))?;
+            .restore_task(&self.name, self.room.vm, VCPU, SLOT, limit::RESTORE)
+            .map_err(|e| explain_error(&e))?;
         let pid = restored.task.pid();
-        await_stop(pid, limit::BIRTH).map_err(|e| explain(&e))?;
-        let progress = self.directory().join(PROGRESS);
-        let page = ProgressReader::open(&progress).map_err(|e| explain(&e))?;
-        let own = page.clock().map_err(|e| explain(&e))?.own;
-        let ns = cpu_ns(pid).map_err(|e| explain(&e))?;
+        await_stop(pid, limit::BIRTH).map_err(|e| explain_error(&e))?;
+        let progress = self.task_directory().join(PROGRESS);
+        let page = ProgressReader::open(&progress).map_err(|e| explain_error(&e))?;
+        let own = page.clock().map_err(|e| explain_error(&e))?.own;
+        let ns = cpu_ns(pid).map_err(|e| explain_error(&e))?;
         let foreign = i64::try_from(ns).unwrap_or(i64::MAX) - own;
-        progress::set_clock(&progress, Clock { own, foreign }).map_err(|e| explain(&e))?;
-        resume(pid).map_err(|e| explain(&e))?;
+        progress::set_clock(&progress, Clock { own, foreign }).map_err(|e| explain_error(&e))?;
+        resume_process(pid).map_err(|e| explain_error(&e))?;
         let subject = Self { task: restored.task, page, changes: restored.changes, ..self };
         let page = subject.await_beat(dumped.heartbeat)?;
         Ok((subject, page))
     }
 
     /// What the kernel says of the proved task otherwise than before its restore, in words.
-    pub(super) fn changes(&self) -> String {
+    pub(super) fn describe_changes(&self) -> String {
         match self.changes.as_deref() {
             None => "nobody looked whether it has changed".to_owned(),
             Some([]) => "the kernel says the same of it as before".to_owned(),
@@ -208,17 +209,17 @@ impl<'a> Subject<'a> {
     }
 
     /// Waits for its end, which has to be a good one, and says where its result is.
-    pub(super) fn end(self, within: Duration) -> Result<PathBuf, String> {
-        match self.task.wait(within).map_err(|e| explain(&e))? {
-            Some(Ended::Exited(0)) => Ok(self.directory().join(RESULT)),
+    pub(super) fn wait_end(self, within: Duration) -> Result<PathBuf, String> {
+        match self.task.wait_end(within).map_err(|e| explain_error(&e))? {
+            Some(ProcessEnd::Exited(0)) => Ok(self.task_directory().join(RESULT)),
             Some(ended) => Err(format!("{ended}: {}", self.last_words())),
             None => Err(format!("it does not end within {} s", within.as_secs())),
         }
     }
 
     /// Ends the task that is still running.
-    pub(super) fn kill(self) -> Result<(), String> {
-        self.task.kill().map_err(|e| explain(&e))?;
-        self.task.wait(limit::KILL).map(drop).map_err(|e| explain(&e))
+    pub(super) fn kill_task(self) -> Result<(), String> {
+        self.task.kill_all().map_err(|e| explain_error(&e))?;
+        self.task.wait_end(limit::KILL).map(drop).map_err(|e| explain_error(&e))
     }
 }

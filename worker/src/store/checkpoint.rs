@@ -9,110 +9,113 @@ use std::{
 use blake3::Hash;
 
 use super::{
-    Error, FileEntry, Manifest, Result, checksum,
+    CheckpointFile, CheckpointManifest, Result, StoreError, checksum,
     draft::{FILES, IMAGES},
-    sound::Sound,
+    sound::SoundFiles,
 };
-use crate::directory::{self, Objects};
+use crate::directory::{self, ContentObjects};
 
-/// A complete checkpoint in the store.
+/// Complete checkpoint in the store.
 #[derive(Debug, Clone)]
-pub struct Checkpoint {
+pub struct StoredCheckpoint {
     directory: PathBuf,
-    manifest: Box<Manifest>,
-    /// The manifest as it was sealed, and its seal.
+    manifest: Box<CheckpointManifest>,
+    /// Manifest as it was sealed, and its seal.
     sealed: (Vec<u8>, Hash),
-    /// Pages that need not be read again.
-    sound: Sound,
+    /// Records of files of pages that needn't be read again.
+    sound: SoundFiles,
 }
 
-impl Checkpoint {
+impl StoredCheckpoint {
     pub(crate) fn new(
         directory: PathBuf,
-        manifest: Manifest,
+        manifest: CheckpointManifest,
         sealed: (Vec<u8>, Hash),
-        sound: Sound,
+        sound: SoundFiles,
     ) -> Self {
         Self { directory, manifest: Box::new(manifest), sealed, sound }
     }
 
-    /// The manifest as it was sealed, and its seal.
-    pub(super) fn sealed(&self) -> (&[u8], &[u8; 32]) {
+    /// Returns the manifest as it was sealed, and its seal.
+    pub(super) fn sealed_manifest(&self) -> (&[u8], &[u8; 32]) {
         (&self.sealed.0, self.sealed.1.as_bytes())
     }
 
-    /// The checkpoint's description, as it is stored beside its images.
+    /// Returns the manifest of the checkpoint, as it is stored beside its images.
     #[must_use]
-    pub fn manifest(&self) -> &Manifest {
+    pub fn manifest(&self) -> &CheckpointManifest {
         &self.manifest
     }
 
-    /// The checkpoint's directory.
+    /// Returns the directory of the checkpoint.
     #[must_use]
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// The directory of CRIU's files.
+    /// Returns the directory of CRIU's files.
     #[must_use]
-    pub fn images(&self) -> PathBuf {
+    pub fn images_directory(&self) -> PathBuf {
         self.directory.join(IMAGES)
     }
 
-    pub(crate) fn files(&self) -> PathBuf {
+    pub(crate) fn files_directory(&self) -> PathBuf {
         self.directory.join(FILES)
     }
 
-    /// Reads every file and compares it with its checksum, but for pages that are known to be as they were.
+    /// Reads every file and compares it with its checksum, except pages that are known to be unchanged.
     ///
     /// # Errors
-    /// [`Error::Damaged`] at the first that differs.
-    pub fn verify(&self) -> Result<()> {
+    ///
+    /// [`StoreError::Damaged`] for the first file that differs.
+    pub fn verify_files(&self) -> Result<()> {
         self.verify_all_but_pages()?;
         self.verify_pages()
     }
 
-    /// Everything CRIU or the task interprets, and the sizes of the rest.
+    /// Verifies every file that CRIU or the task interprets, and the sizes of the others.
     pub(crate) fn verify_all_but_pages(&self) -> Result<()> {
         for entry in &self.manifest.images {
             if checksum::is_pages(&entry.name) {
-                checksum::verify_size(&self.images(), entry)?;
+                checksum::verify_size(&self.images_directory(), entry)?;
             } else {
-                checksum::verify(&self.images(), entry)?;
+                checksum::verify_file(&self.images_directory(), entry)?;
             }
         }
-        let contents = self.manifest.contents().into_iter();
-        let mut entries = contents.map(|(digest, size)| FileEntry::content(digest, size));
-        entries.try_for_each(|entry| checksum::verify(&self.files(), &entry))
+        let contents = self.manifest.file_contents().into_iter();
+        let mut entries = contents.map(|(digest, size)| CheckpointFile::content_file(digest, size));
+        entries.try_for_each(|entry| checksum::verify_file(&self.files_directory(), &entry))
     }
 
-    /// The contents of the task's memory, as far as they are not known to be as they were when they were digested.
+    /// Verifies the files with the task's memory, except those known to be unchanged since they were digested.
     pub(crate) fn verify_pages(&self) -> Result<()> {
-        let images = self.images();
+        let images = self.images_directory();
         let pages = self.manifest.images.iter().filter(|e| checksum::is_pages(&e.name));
-        let mut unknown = pages.filter(|e| !self.sound.has(&images.join(&e.name), &e.blake3));
-        unknown.try_for_each(|entry| checksum::verify(&images, entry))
+        let mut unknown =
+            pages.filter(|e| !self.sound.has_digest(&images.join(&e.name), &e.blake3));
+        unknown.try_for_each(|entry| checksum::verify_file(&images, entry))
     }
 
-    /// Makes the task's directory what it was, all of it that of whoever owns it, and checks that the other
-    /// files it had open still are. The directory must be one that nobody uses.
+    /// Restores the contents of the task's directory, and gives them to the owner of that directory. Checks that the
+    /// other files that the task had open are unchanged. Nothing else may use the directory.
     ///
     /// # Errors
-    /// Where a file cannot be written, or one outside the directory has changed.
+    ///
+    /// A file can't be written, or one outside the directory has changed.
     pub fn restore_files(&self, task_directory: &Path) -> Result<()> {
         // As the worker makes it for a task that begins.
         let mut make = DirBuilder::new();
         let made = make.recursive(true).mode(0o700).create(task_directory);
-        made.map_err(Error::file("create", task_directory))?;
-        let objects = Objects::new(self.files(), Vec::new());
-        directory::restore(task_directory, &self.manifest.files, &objects)?;
+        made.map_err(StoreError::file_error("create", task_directory))?;
+        let objects = ContentObjects::new(self.files_directory(), Vec::new());
+        directory::restore_directory(task_directory, &self.manifest.files, &objects)?;
         for file in &self.manifest.open_files {
             if file.path.starts_with(task_directory) {
                 continue;
             }
             let found = fs::metadata(&file.path).map(|m| m.len());
             if !found.as_ref().is_ok_and(|found| *found == file.size) {
-                return Err(Error::OutsideFile {
+                return Err(StoreError::OutsideFile {
                     path: file.path.clone(),
                     expected: file.size,
                     found: found.map_or_else(|_| "none".to_owned(), |n| n.to_string()),

@@ -12,21 +12,21 @@ use std::{
 
 use blake3::Hasher;
 
-use super::{Error, FileEntry, Result};
+use super::{CheckpointFile, Result, StoreError};
 use crate::sparse;
 
-/// Large enough for the wide SIMD paths of BLAKE3, small enough for the second-level cache.
+/// Bytes that are read at once: enough for the wide SIMD code of BLAKE3, and few enough for the second-level cache.
 const CHUNK: usize = 256 * 1024;
-/// How long the follower pauses when CRIU has written nothing new.
+/// Pause of the follower when CRIU has written nothing new.
 const PAUSE: Duration = Duration::from_micros(300);
 
-/// Memory pages: the large files, which CRIU only appends to.
+/// Returns whether a file has memory pages. Those files are large, and CRIU only appends to them.
 pub(crate) fn is_pages(name: &str) -> bool {
     name.starts_with("pages-")
 }
 
-/// Reads what is left of `file` into the hasher. Returns how many bytes that was.
-fn feed(hasher: &mut Hasher, file: &mut File, buffer: &mut [u8]) -> io::Result<u64> {
+/// Reads the rest of `file` into the hasher. Returns the number of bytes read.
+fn feed_file(hasher: &mut Hasher, file: &mut File, buffer: &mut [u8]) -> io::Result<u64> {
     let mut total = 0;
     loop {
         match file.read(buffer) {
@@ -41,66 +41,66 @@ fn feed(hasher: &mut Hasher, file: &mut File, buffer: &mut [u8]) -> io::Result<u
     }
 }
 
-/// Size and digest of one file.
-pub(crate) fn digest(path: &Path) -> Result<(u64, String)> {
+/// Returns the size and digest of one file.
+pub(crate) fn digest_file(path: &Path) -> Result<(u64, String)> {
     let (size, found) = File::open(path)
-        .and_then(|mut file| sparse::digest(&mut file, u64::MAX))
-        .map_err(Error::file("read", path))?;
+        .and_then(|mut file| sparse::digest_file(&mut file, u64::MAX))
+        .map_err(StoreError::file_error("read", path))?;
     Ok((size, found.to_hex().to_string()))
 }
 
-/// Whether the file in `directory` is what `entry` says.
-pub(crate) fn verify(directory: &Path, entry: &FileEntry) -> Result<()> {
+/// Checks that the file in `directory` has the size and digest of `entry`.
+pub(crate) fn verify_file(directory: &Path, entry: &CheckpointFile) -> Result<()> {
     let path = directory.join(&entry.name);
     verify_size(directory, entry)?;
-    let (_, blake3) = digest(&path)?;
+    let (_, blake3) = digest_file(&path)?;
     if blake3 != entry.blake3 {
-        return Err(Error::Damaged { path, what: "does not match its checksum".to_owned() });
+        return Err(StoreError::Damaged { path, what: "does not match its checksum".to_owned() });
     }
     Ok(())
 }
 
-/// Whether the file has the size `entry` says, without reading it.
-pub(crate) fn verify_size(directory: &Path, entry: &FileEntry) -> Result<()> {
+/// Checks that the file has the size of `entry`, without reading it.
+pub(crate) fn verify_size(directory: &Path, entry: &CheckpointFile) -> Result<()> {
     let path = directory.join(&entry.name);
     match fs::metadata(&path) {
         Ok(metadata) if metadata.is_file() && metadata.len() == entry.size => Ok(()),
-        Ok(metadata) => Err(Error::Damaged {
+        Ok(metadata) => Err(StoreError::Damaged {
             path,
             what: format!("has {} bytes instead of {}", metadata.len(), entry.size),
         }),
-        Err(e) => Err(Error::Damaged { path, what: format!("can't be read ({e})") }),
+        Err(e) => Err(StoreError::Damaged { path, what: format!("can't be read ({e})") }),
     }
 }
 
-/// All regular files below `directory`, with size and digest, sorted by name. What is in
-/// `known` (by name) is not read again.
-pub(crate) fn list(
+/// Lists all regular files below `directory`, with size and digest, sorted by name. Files in `known` (by name) aren't
+/// read again.
+pub(crate) fn list_files(
     directory: &Path,
     known: &BTreeMap<String, (u64, String)>,
-) -> Result<Vec<FileEntry>> {
+) -> Result<Vec<CheckpointFile>> {
     let mut entries = Vec::new();
     for name in regular_files(directory)? {
         let path = directory.join(&name);
-        let size = fs::metadata(&path).map_err(Error::file("read", &path))?.len();
+        let size = fs::metadata(&path).map_err(StoreError::file_error("read", &path))?.len();
         let (size, blake3) = match known.get(&name) {
             Some(known) if known.0 == size => known.clone(),
-            _ => digest(&path)?,
+            _ => digest_file(&path)?,
         };
-        entries.push(FileEntry { name, size, blake3 });
+        entries.push(CheckpointFile { name, size, blake3 });
     }
     Ok(entries)
 }
 
-/// The names of all regular files below `directory`, sorted. Others (links, devices, names that
-/// are not UTF-8) are no part of a checkpoint.
+/// Returns the names of all regular files below `directory`, sorted. Other files (links, devices, and those whose
+/// names aren't UTF-8) aren't part of a checkpoint.
 pub(crate) fn regular_files(directory: &Path) -> Result<Vec<String>> {
     let mut names = Vec::new();
     let mut directories = vec![PathBuf::new()];
     while let Some(relative) = directories.pop() {
         let path = directory.join(&relative);
-        for entry in fs::read_dir(&path).map_err(Error::file("list", &path))? {
-            let entry = entry.map_err(Error::file("list", &path))?;
+        for entry in fs::read_dir(&path).map_err(StoreError::file_error("list", &path))? {
+            let entry = entry.map_err(StoreError::file_error("list", &path))?;
             let relative = relative.join(entry.file_name());
             match entry.file_type() {
                 Ok(kind) if kind.is_dir() => directories.push(relative),
@@ -113,11 +113,11 @@ pub(crate) fn regular_files(directory: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Digests the pages files in `directory` while CRIU writes them, until `done`: on another
-/// core, so that the checksums of a dump cost next to no time of their own.
+/// Digests the files of pages in `directory` while CRIU writes them, until `done`. As this runs on another core, the
+/// checksums add hardly any time to a dump.
 ///
-/// What it read of a file that was not appended to but rewritten is wrong; the first restore
-/// would notice. Errors are none of its business: what is missing here is read afterwards.
+/// The digest of a file that was rewritten, and not appended to, is wrong; the first restore would find that. Errors
+/// are ignored: files without a digest are read afterwards.
 pub(crate) fn follow_pages(directory: &Path, done: &AtomicBool) -> BTreeMap<String, (u64, String)> {
     let mut followed: BTreeMap<String, (File, Hasher, u64)> = BTreeMap::new();
     let mut buffer = vec![0; CHUNK];
@@ -137,7 +137,7 @@ pub(crate) fn follow_pages(directory: &Path, done: &AtomicBool) -> BTreeMap<Stri
         }
         let mut news = 0;
         followed.retain(|_, (file, hasher, size)| {
-            feed(hasher, file, &mut buffer).is_ok_and(|n| {
+            feed_file(hasher, file, &mut buffer).is_ok_and(|n| {
                 *size += n;
                 news += n;
                 true
@@ -179,7 +179,7 @@ mod tests {
             follower.join().unwrap()
         });
         assert_eq!(found.len(), 1);
-        assert_eq!(found["pages-1.img"], digest(&path).unwrap());
+        assert_eq!(found["pages-1.img"], digest_file(&path).unwrap());
         assert_eq!(found["pages-1.img"].0, 640_000);
     }
 
@@ -187,15 +187,15 @@ mod tests {
     fn damage_is_told_from_absence() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("a"), "hello").unwrap();
-        let [entry] = list(dir.path(), &BTreeMap::new()).unwrap().try_into().unwrap();
-        verify(dir.path(), &entry).unwrap();
+        let [entry] = list_files(dir.path(), &BTreeMap::new()).unwrap().try_into().unwrap();
+        verify_file(dir.path(), &entry).unwrap();
         fs::write(dir.path().join("a"), "hellO").unwrap();
-        let said = verify(dir.path(), &entry).unwrap_err().to_string();
+        let said = verify_file(dir.path(), &entry).unwrap_err().to_string();
         assert!(said.ends_with("does not match its checksum"), "{said}");
         fs::write(dir.path().join("a"), "hell").unwrap();
-        let said = verify(dir.path(), &entry).unwrap_err().to_string();
+        let said = verify_file(dir.path(), &entry).unwrap_err().to_string();
         assert!(said.ends_with("has 4 bytes instead of 5"), "{said}");
         fs::remove_file(dir.path().join("a")).unwrap();
-        assert!(verify(dir.path(), &entry).unwrap_err().to_string().contains("can't be read"));
+        assert!(verify_file(dir.path(), &entry).unwrap_err().to_string().contains("can't be read"));
     }
 }

@@ -9,59 +9,59 @@ use std::{
 use blake3::Hash;
 
 use super::{
-    Checkpoint, Draft, Error, HeldFull, ImageKey, Manifest, Result,
+    CheckpointDraft, CheckpointManifest, HeldFull, ImageKey, Result, StoreError, StoredCheckpoint,
     draft::{FILES, IMAGES, MANIFEST, SEAL},
-    full::Full,
+    full::FullStore,
     seal::draw_key,
-    sound::Sound,
+    sound::SoundFiles,
 };
 use crate::workspace::TaskName;
 
-/// How many complete checkpoints a task keeps.
+/// Number of complete checkpoints that are kept of each task.
 const KEPT: usize = 3;
 
-/// A directory of checkpoints. One process uses it at a time; calls for different
-/// tasks may run at the same time.
+/// Directory of checkpoints. One process uses it at a time; calls for different tasks may run at the same time.
 #[derive(Debug, Clone)]
-pub struct Store {
+pub struct LocalCheckpoints {
     root: PathBuf,
-    full: Full,
+    full: FullStore,
     key: ImageKey,
-    sound: Sound,
+    sound: SoundFiles,
 }
 
-/// A checkpoint that cannot be used.
+/// Checkpoint that can't be used.
 #[derive(Debug)]
-pub struct Damaged {
-    /// The checkpoint's number.
+pub struct DamagedCheckpoint {
+    /// Number of the checkpoint.
     pub sequence: u64,
-    /// What is wrong with it.
-    pub error: Error,
+    /// Fault of the checkpoint.
+    pub error: StoreError,
 }
 
-/// The newest checkpoint that can be used, and the newer ones that cannot.
+/// Newest usable checkpoint of a task, and the newer ones that aren't usable.
 #[derive(Debug, Default)]
-pub struct Latest {
-    /// The newest undamaged one.
-    pub checkpoint: Option<Checkpoint>,
-    /// Newer ones that are damaged, newest first.
-    pub damaged: Vec<Damaged>,
+pub struct LatestCheckpoint {
+    /// Newest undamaged checkpoint.
+    pub checkpoint: Option<StoredCheckpoint>,
+    /// Newer, damaged checkpoints, the newest first.
+    pub damaged: Vec<DamagedCheckpoint>,
 }
 
-impl Store {
-    /// The store in the directory `root`, which is made if need be. Its checkpoints are sealed by a key
-    /// that nobody else has, until [`Store::with_key`].
+impl LocalCheckpoints {
+    /// Opens the store in the directory `root`, and makes the directory if it doesn't exist. Seals checkpoints by a
+    /// key of its own, until [`LocalCheckpoints::with_key`] gives another.
     ///
     /// # Errors
-    /// Where it cannot be made.
+    ///
+    /// The directory can't be made.
     pub fn open(root: impl Into<PathBuf>) -> Result<Self> {
         let root = root.into();
-        fs::create_dir_all(&root).map_err(Error::file("create", &root))?;
-        let key = draw_key().map_err(Error::file("draw a key for", &root))?;
-        Ok(Self { root, full: Full::default(), key, sound: Sound::default() })
+        fs::create_dir_all(&root).map_err(StoreError::file_error("create", &root))?;
+        let key = draw_key().map_err(StoreError::file_error("draw a key for", &root))?;
+        Ok(Self { root, full: FullStore::default(), key, sound: SoundFiles::default() })
     }
 
-    /// The same store, whose checkpoints are sealed by this key, here and wherever they come from.
+    /// Makes the same store with another key, by which all checkpoints are sealed, those from other workers too.
     #[must_use]
     pub fn with_key(&self, key: ImageKey) -> Self {
         Self { key, ..self.clone() }
@@ -71,103 +71,115 @@ impl Store {
         &self.key
     }
 
-    /// Leaves no room for new checkpoints until what this returns is dropped, as a full disk would; those
-    /// that are there stay.
-    pub fn fill(&self) -> HeldFull {
-        self.full.hold()
+    /// Makes the store behave like a full disk until the returned value is dropped: there is no room for new
+    /// checkpoints, and older ones stay.
+    pub fn fill_disk(&self) -> HeldFull {
+        self.full.hold_full()
     }
 
-    fn task(&self, task: &TaskName) -> PathBuf {
-        self.root.join(task.path())
+    fn task_directory(&self, task: &TaskName) -> PathBuf {
+        self.root.join(task.relative_path())
     }
 
-    fn place(&self, task: &TaskName, sequence: u64) -> PathBuf {
-        self.task(task).join(format!("{sequence:08}"))
+    fn checkpoint_place(&self, task: &TaskName, sequence: u64) -> PathBuf {
+        self.task_directory(task).join(format!("{sequence:08}"))
     }
 
     /// Begins the next checkpoint of a task.
     ///
     /// # Errors
-    /// Where its directory cannot be made.
-    pub fn begin(&self, task: &TaskName) -> Result<Draft> {
-        let sequence = self.sequences(task)?.last().map_or(1, |last| last + 1);
-        self.draft(task, sequence)
+    ///
+    /// Its directory can't be made.
+    pub fn begin_checkpoint(&self, task: &TaskName) -> Result<CheckpointDraft> {
+        let sequence = self.list_sequences(task)?.last().map_or(1, |last| last + 1);
+        self.begin_draft(task, sequence)
     }
 
-    /// Makes room for a checkpoint that comes from elsewhere and keeps its number.
-    pub(crate) fn begin_as(&self, task: &TaskName, sequence: u64) -> Result<Draft> {
-        self.remove(&self.place(task, sequence))?;
-        self.draft(task, sequence)
+    /// Begins a checkpoint that comes from another worker and keeps its number.
+    pub(crate) fn begin_as(&self, task: &TaskName, sequence: u64) -> Result<CheckpointDraft> {
+        self.remove(&self.checkpoint_place(task, sequence))?;
+        self.begin_draft(task, sequence)
     }
 
-    fn draft(&self, task: &TaskName, sequence: u64) -> Result<Draft> {
-        let place = self.place(task, sequence);
-        let complete = self.complete(task)?.into_iter().rev();
-        let earlier = complete.map(|number| self.place(task, number)).collect();
+    fn begin_draft(&self, task: &TaskName, sequence: u64) -> Result<CheckpointDraft> {
+        let place = self.checkpoint_place(task, sequence);
+        let complete = self.complete_numbers(task)?.into_iter().rev();
+        let earlier = complete.map(|number| self.checkpoint_place(task, number)).collect();
         let shared = (self.full.is_held(), self.key.clone(), self.sound.clone());
-        Draft::create(place, task.clone(), sequence, shared, earlier)
+        CheckpointDraft::create_draft(place, task.clone(), sequence, shared, earlier)
     }
 
-    /// Removes all complete checkpoints of a task but the three newest.
+    /// Removes all complete checkpoints of a task except the three newest.
     ///
     /// # Errors
-    /// Where one cannot be removed.
-    pub fn prune(&self, task: &TaskName) -> Result<()> {
-        self.surplus(task)?.iter().try_for_each(|place| self.remove(place))
+    ///
+    /// One can't be removed.
+    pub fn prune_task(&self, task: &TaskName) -> Result<()> {
+        self.surplus_checkpoints(task)?.iter().try_for_each(|place| self.remove(place))
     }
 
-    /// Does [`Store::prune`] aside, which takes long where there is much to remove. What can't be removed stays
-    /// until the next time.
+    /// Does [`LocalCheckpoints::prune_task`] in a thread of its own, as it takes long if there is much to remove.
+    /// What can't be removed stays until the next time.
     ///
     /// # Errors
-    /// Where the task's directory cannot be listed, or there is no thread to be had.
+    ///
+    /// The directory of the task can't be listed, or no thread can be started.
     pub(crate) fn prune_aside(&self, task: &TaskName) -> Result<()> {
-        if self.surplus(task)?.is_empty() {
+        if self.surplus_checkpoints(task)?.is_empty() {
             return Ok(());
         }
         let (store, name) = (self.clone(), task.clone());
         let prune = move || {
-            if let Err(error) = store.prune(&name) {
+            if let Err(error) = store.prune_task(&name) {
                 let error: &dyn std::error::Error = &error;
                 tracing::warn!(error, task = %name, "older checkpoints can't be removed");
             }
         };
         let thread = thread::Builder::new().name("prune".to_owned()).spawn(prune);
-        thread.map(drop).map_err(Error::file("remove old checkpoints of", self.task(task)))
+        thread
+            .map(drop)
+            .map_err(StoreError::file_error("remove old checkpoints of", self.task_directory(task)))
     }
 
-    /// The directories of all complete checkpoints of a task but the three newest.
-    fn surplus(&self, task: &TaskName) -> Result<Vec<PathBuf>> {
-        let complete = self.complete(task)?;
+    /// Returns the directories of all complete checkpoints of a task except the three newest.
+    fn surplus_checkpoints(&self, task: &TaskName) -> Result<Vec<PathBuf>> {
+        let complete = self.complete_numbers(task)?;
         let surplus = complete.len().saturating_sub(KEPT);
-        Ok(complete.into_iter().take(surplus).map(|number| self.place(task, number)).collect())
+        Ok(complete
+            .into_iter()
+            .take(surplus)
+            .map(|number| self.checkpoint_place(task, number))
+            .collect())
     }
 
     fn remove(&self, path: &Path) -> Result<()> {
-        self.sound.forget(path);
+        self.sound.forget_directory(path);
         match fs::remove_dir_all(path) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(Error::file("remove", path)(e)),
+            Err(e) if e.kind() != io::ErrorKind::NotFound => {
+                Err(StoreError::file_error("remove", path)(e))
+            }
             _ => Ok(()),
         }
     }
 
-    /// The newest checkpoint whose checksums are all right, having read all of it.
+    /// Returns the newest checkpoint whose checksums are right, after reading all its files.
     ///
     /// # Errors
-    /// Where the task's directory cannot be listed; damage is no error.
-    pub fn latest_valid(&self, task: &TaskName) -> Result<Latest> {
-        self.latest(task, |checkpoint| checkpoint.verify())
+    ///
+    /// The directory of the task can't be listed. Damage is no error.
+    pub fn latest_valid(&self, task: &TaskName) -> Result<LatestCheckpoint> {
+        self.latest_accepted(task, |checkpoint| checkpoint.verify_files())
     }
 
-    /// The newest checkpoint that `accept` accepts.
-    pub(crate) fn latest(
+    /// Returns the newest checkpoint that `accept` accepts.
+    pub(crate) fn latest_accepted(
         &self,
         task: &TaskName,
-        mut accept: impl FnMut(&Checkpoint) -> Result<()>,
-    ) -> Result<Latest> {
-        let mut latest = Latest::default();
-        for sequence in self.complete(task)?.into_iter().rev() {
-            let found = self.load(task, sequence).and_then(|checkpoint| {
+        mut accept: impl FnMut(&StoredCheckpoint) -> Result<()>,
+    ) -> Result<LatestCheckpoint> {
+        let mut latest = LatestCheckpoint::default();
+        for sequence in self.complete_numbers(task)?.into_iter().rev() {
+            let found = self.load_checkpoint(task, sequence).and_then(|checkpoint| {
                 accept(&checkpoint)?;
                 Ok(checkpoint)
             });
@@ -176,66 +188,70 @@ impl Store {
                     latest.checkpoint = Some(checkpoint);
                     break;
                 }
-                Err(error) => latest.damaged.push(Damaged { sequence, error }),
+                Err(error) => latest.damaged.push(DamagedCheckpoint { sequence, error }),
             }
         }
         Ok(latest)
     }
 
-    /// The numbers of a task's complete checkpoints, oldest first.
+    /// Returns the numbers of a task's complete checkpoints, the oldest first.
     ///
     /// # Errors
-    /// Where the task's directory cannot be listed.
-    pub fn complete(&self, task: &TaskName) -> Result<Vec<u64>> {
-        let mut sequences = self.sequences(task)?;
-        sequences.retain(|sequence| self.place(task, *sequence).join(MANIFEST).exists());
+    ///
+    /// The directory of the task can't be listed.
+    pub fn complete_numbers(&self, task: &TaskName) -> Result<Vec<u64>> {
+        let mut sequences = self.list_sequences(task)?;
+        sequences.retain(|sequence| self.checkpoint_place(task, *sequence).join(MANIFEST).exists());
         Ok(sequences)
     }
 
-    /// How many bytes there are of checkpoints of a task that are not complete: what has been written of the one that
-    /// is just being taken.
+    /// Returns the size in bytes of a task's incomplete checkpoints, that is of what has been written of the one
+    /// being taken.
     #[must_use]
     pub fn unfinished_bytes(&self, task: &TaskName) -> u64 {
-        let sequences = self.sequences(task).unwrap_or_default().into_iter();
-        let places = sequences.map(|sequence| self.place(task, sequence));
+        let sequences = self.list_sequences(task).unwrap_or_default().into_iter();
+        let places = sequences.map(|sequence| self.checkpoint_place(task, sequence));
         let unfinished = places.filter(|place| !place.join(MANIFEST).exists());
         let folders = unfinished.flat_map(|place| [place.join(IMAGES), place.join(FILES)]);
         let files = folders.flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
         files.filter_map(|file| file.metadata().ok()).map(|file| file.len()).sum()
     }
 
-    /// One complete checkpoint, its files unread.
+    /// Returns one complete checkpoint, without reading its files.
     ///
     /// # Errors
-    /// Where there is none with that number or its manifest is damaged.
-    pub fn load(&self, task: &TaskName, sequence: u64) -> Result<Checkpoint> {
-        let directory = self.place(task, sequence);
+    ///
+    /// No checkpoint has that number, or its manifest is damaged.
+    pub fn load_checkpoint(&self, task: &TaskName, sequence: u64) -> Result<StoredCheckpoint> {
+        let directory = self.checkpoint_place(task, sequence);
         let path = directory.join(MANIFEST);
-        let json = fs::read(&path).map_err(Error::file("read", &path))?;
+        let json = fs::read(&path).map_err(StoreError::file_error("read", &path))?;
         let sealed = directory.join(SEAL);
-        let seal = fs::read_to_string(&sealed).map_err(Error::file("read", &sealed))?;
-        let seal = Hash::from_hex(seal.trim()).map_err(|_| Error::Seal { path: path.clone() })?;
+        let seal = fs::read_to_string(&sealed).map_err(StoreError::file_error("read", &sealed))?;
+        let seal =
+            Hash::from_hex(seal.trim()).map_err(|_| StoreError::Seal { path: path.clone() })?;
         if !self.key.fits(&json, seal.as_bytes()) {
-            return Err(Error::Seal { path });
+            return Err(StoreError::Seal { path });
         }
-        let manifest = Manifest::parse(&json, &path)?;
+        let manifest = CheckpointManifest::parse(&json, &path)?;
         if manifest.task != *task || manifest.sequence != sequence {
-            return Err(Error::Damaged {
+            return Err(StoreError::Damaged {
                 path,
                 what: format!("is of {}, number {}", manifest.task, manifest.sequence),
             });
         }
-        Ok(Checkpoint::new(directory, manifest, (json, seal), self.sound.clone()))
+        Ok(StoredCheckpoint::new(directory, manifest, (json, seal), self.sound.clone()))
     }
 
-    /// Removes all checkpoints of a task, which is done or will never be continued here.
+    /// Removes all checkpoints of a task that is done, or will never be continued here.
     ///
     /// # Errors
-    /// Where something cannot be removed.
+    ///
+    /// A file can't be removed.
     pub fn remove_task(&self, task: &TaskName) -> Result<()> {
-        self.remove(&self.task(task))?;
+        self.remove(&self.task_directory(task))?;
         // The run's directory goes with its last task.
-        if let Some(run) = self.task(task).parent() {
+        if let Some(run) = self.task_directory(task).parent() {
             let _ = fs::remove_dir(run);
         }
         Ok(())
@@ -244,26 +260,29 @@ impl Store {
     /// Removes the checkpoints of a task whose number is above `newest`.
     ///
     /// # Errors
-    /// Where one cannot be removed.
+    ///
+    /// One can't be removed.
     pub fn remove_newer(&self, task: &TaskName, newest: u64) -> Result<()> {
-        let mut newer = self.sequences(task)?.into_iter().filter(|sequence| *sequence > newest);
-        newer.try_for_each(|sequence| self.remove(&self.place(task, sequence)))
+        let mut newer =
+            self.list_sequences(task)?.into_iter().filter(|sequence| *sequence > newest);
+        newer.try_for_each(|sequence| self.remove(&self.checkpoint_place(task, sequence)))
     }
 
-    /// Removes all checkpoints of all runs, half-made ones too. Only while nobody uses them.
+    /// Removes all checkpoints of all runs, incomplete ones too. Nothing may use them.
     ///
     /// Returns the directories of the runs.
     ///
     /// # Errors
-    /// Where the store cannot be listed or something cannot be removed.
+    ///
+    /// The store can't be listed, or a file can't be removed.
     pub fn remove_all(&self) -> Result<Vec<PathBuf>> {
-        let runs = directories(&self.root)?;
+        let runs = list_directories(&self.root)?;
         runs.iter().try_for_each(|run| self.remove(run))?;
         Ok(runs)
     }
 
-    fn sequences(&self, task: &TaskName) -> Result<Vec<u64>> {
-        let mut sequences: Vec<u64> = directories(&self.task(task))?
+    fn list_sequences(&self, task: &TaskName) -> Result<Vec<u64>> {
+        let mut sequences: Vec<u64> = list_directories(&self.task_directory(task))?
             .iter()
             .filter_map(|path| path.file_name()?.to_str()?.parse().ok())
             .collect();
@@ -272,15 +291,15 @@ impl Store {
     }
 }
 
-fn directories(path: &Path) -> Result<Vec<PathBuf>> {
+fn list_directories(path: &Path) -> Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(path) {
         Ok(entries) => entries,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(e) => return Err(Error::file("list", path)(e)),
+        Err(e) => return Err(StoreError::file_error("list", path)(e)),
     };
     let mut found = Vec::new();
     for entry in entries {
-        let entry = entry.map_err(Error::file("list", path))?;
+        let entry = entry.map_err(StoreError::file_error("list", path))?;
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             found.push(entry.path());
         }
@@ -292,42 +311,42 @@ fn directories(path: &Path) -> Result<Vec<PathBuf>> {
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
-    use crate::store::Progress;
+    use crate::store::SavedProgress;
     use std::collections::BTreeMap;
 
     fn name() -> TaskName {
         TaskName::new("run", "t1").unwrap()
     }
 
-    fn take(store: &Store, content: &str) -> Checkpoint {
-        let draft = store.begin(&name()).unwrap();
-        fs::write(draft.images().join("pages-1.img"), content).unwrap();
-        fs::write(draft.images().join("core-1.img"), "core").unwrap();
+    fn take(store: &LocalCheckpoints, content: &str) -> StoredCheckpoint {
+        let draft = store.begin_checkpoint(&name()).unwrap();
+        fs::write(draft.images_directory().join("pages-1.img"), content).unwrap();
+        fs::write(draft.images_directory().join("core-1.img"), "core").unwrap();
         let checkpoint = draft
-            .commit(
+            .commit_checkpoint(
                 String::new(),
-                Progress::default(),
+                SavedProgress::default(),
                 (vec![], vec![]),
                 "4.1.1".to_owned(),
                 &BTreeMap::new(),
             )
             .unwrap();
-        store.prune(&name()).unwrap();
+        store.prune_task(&name()).unwrap();
         checkpoint
     }
 
     #[test]
     fn what_is_pruned_aside_is_gone_soon() {
         let dir = tempfile::tempdir().unwrap();
-        let store = Store::open(dir.path()).unwrap();
+        let store = LocalCheckpoints::open(dir.path()).unwrap();
         for n in 1..=4 {
-            std::mem::forget(store.begin(&name()).unwrap());
-            fs::write(store.place(&name(), n).join(MANIFEST), "{}").unwrap();
+            std::mem::forget(store.begin_checkpoint(&name()).unwrap());
+            fs::write(store.checkpoint_place(&name(), n).join(MANIFEST), "{}").unwrap();
         }
         store.prune_aside(&name()).unwrap();
         let began = std::time::Instant::now();
-        while store.complete(&name()).unwrap() != [2, 3, 4] {
-            assert!(began.elapsed().as_secs() < 10, "{:?}", store.complete(&name()));
+        while store.complete_numbers(&name()).unwrap() != [2, 3, 4] {
+            assert!(began.elapsed().as_secs() < 10, "{:?}", store.complete_numbers(&name()));
             thread::yield_now();
         }
     }
@@ -335,12 +354,12 @@ mod tests {
     #[test]
     fn the_three_newest_are_kept() {
         let dir = tempfile::tempdir().unwrap();
-        let store = Store::open(dir.path()).unwrap();
+        let store = LocalCheckpoints::open(dir.path()).unwrap();
         assert!(store.latest_valid(&name()).unwrap().checkpoint.is_none());
         for n in 1..=5 {
             assert_eq!(take(&store, "x").manifest().sequence, n);
         }
-        assert_eq!(store.complete(&name()).unwrap(), [3, 4, 5]);
+        assert_eq!(store.complete_numbers(&name()).unwrap(), [3, 4, 5]);
         store.remove_task(&name()).unwrap();
         assert!(!dir.path().join("run").exists());
     }
@@ -348,31 +367,31 @@ mod tests {
     #[test]
     fn a_damaged_one_gives_way_to_the_one_before() {
         let dir = tempfile::tempdir().unwrap();
-        let store = Store::open(dir.path()).unwrap();
+        let store = LocalCheckpoints::open(dir.path()).unwrap();
         for content in ["one", "two", "three"] {
             take(&store, content);
         }
-        let at = |n: u64, file: &str| store.place(&name(), n).join(file);
+        let at = |n: u64, file: &str| store.checkpoint_place(&name(), n).join(file);
         fs::write(at(3, "images/pages-1.img"), "thrEe").unwrap();
         fs::write(at(2, MANIFEST), "{").unwrap();
         let latest = store.latest_valid(&name()).unwrap();
         assert_eq!(latest.checkpoint.unwrap().manifest().sequence, 1);
         let damaged: Vec<u64> = latest.damaged.iter().map(|d| d.sequence).collect();
         assert_eq!(damaged, [3, 2]);
-        assert!(matches!(latest.damaged[0].error, Error::Damaged { .. }));
-        assert!(matches!(latest.damaged[1].error, Error::Seal { .. }));
+        assert!(matches!(latest.damaged[0].error, StoreError::Damaged { .. }));
+        assert!(matches!(latest.damaged[1].error, StoreError::Seal { .. }));
     }
 
     #[test]
     fn one_that_was_forged_with_all_its_checksums_right_gives_way_to_the_one_before() {
         let dir = tempfile::tempdir().unwrap();
-        let store = Store::open(dir.path()).unwrap();
+        let store = LocalCheckpoints::open(dir.path()).unwrap();
         take(&store, "one");
         let forged = take(&store, "two");
         let at = |file: &str| forged.directory().join(file);
         fs::write(at("images/core-1.img"), "evil").unwrap();
         let mut manifest = forged.manifest().clone();
-        let (size, blake3) = super::super::checksum::digest(&at("images/core-1.img")).unwrap();
+        let (size, blake3) = super::super::checksum::digest_file(&at("images/core-1.img")).unwrap();
         let entry = manifest.images.iter_mut().find(|entry| entry.name == "core-1.img").unwrap();
         (entry.size, entry.blake3) = (size, blake3);
         fs::write(at(MANIFEST), serde_json::to_vec(&manifest).unwrap()).unwrap();
@@ -381,22 +400,22 @@ mod tests {
         fs::write(at(SEAL), seal.to_hex().as_str()).unwrap();
         let latest = store.latest_valid(&name()).unwrap();
         assert_eq!(latest.checkpoint.unwrap().manifest().sequence, 1);
-        assert!(matches!(latest.damaged[0].error, Error::Seal { .. }));
+        assert!(matches!(latest.damaged[0].error, StoreError::Seal { .. }));
     }
 
     #[test]
     fn drafts_vanish_unless_committed_and_what_a_crash_leaves_is_removed() {
         let dir = tempfile::tempdir().unwrap();
-        let store = Store::open(dir.path()).unwrap();
+        let store = LocalCheckpoints::open(dir.path()).unwrap();
         take(&store, "x");
-        let draft = store.begin(&name()).unwrap();
+        let draft = store.begin_checkpoint(&name()).unwrap();
         let place = draft.directory().to_owned();
         drop(draft);
         assert!(!place.exists());
         // A crash runs no destructors.
-        std::mem::forget(store.begin(&name()).unwrap());
+        std::mem::forget(store.begin_checkpoint(&name()).unwrap());
         assert!(place.exists());
-        assert_eq!(store.complete(&name()).unwrap(), [1]);
+        assert_eq!(store.complete_numbers(&name()).unwrap(), [1]);
         assert_eq!(store.remove_all().unwrap(), [dir.path().join("run")]);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     }

@@ -8,53 +8,55 @@ use std::{
 };
 
 use super::{
-    Checkpoint, Error, FileEntry, ImageKey, Manifest, OpenFile, Progress, Result, checksum,
+    CheckpointFile, CheckpointManifest, ImageKey, OpenFile, Result, SavedProgress, StoreError,
+    StoredCheckpoint, checksum,
     full::{NoRoom, no_space},
-    sound::Sound,
+    sound::SoundFiles,
 };
 use crate::{
-    criu::Keepsakes,
-    directory::{self, Node, Objects},
+    criu::TaskKeepsakes,
+    directory::{self, ContentObjects, DirectoryNode},
     picture::TaskPicture,
     workspace::TaskName,
 };
 
 pub(crate) const MANIFEST: &str = "manifest.json";
-/// The seal of the manifest, in hexadecimal.
+/// File name of the manifest's seal, which is in hexadecimal.
 pub(crate) const SEAL: &str = "manifest.seal";
 pub(crate) const IMAGES: &str = "images";
 pub(crate) const FILES: &str = "files";
 
-/// A checkpoint in the making; dropped without [`Draft::commit`], it is removed.
+/// Checkpoint that isn't complete yet. Removed if it is dropped without [`CheckpointDraft::commit_checkpoint`].
 #[derive(Debug)]
-pub struct Draft {
+pub struct CheckpointDraft {
     directory: PathBuf,
     task: TaskName,
     sequence: u64,
     committed: bool,
     key: ImageKey,
-    sound: Sound,
-    /// Directories of earlier checkpoints of the task, newest first.
+    sound: SoundFiles,
+    /// Directories of earlier checkpoints of the task, the newest first.
     earlier: Vec<PathBuf>,
-    /// Laid over its images, where the store is full.
+    /// File system without room that is mounted over its images, if the store is full.
     no_room: Option<NoRoom>,
-    /// What CRIU loses of the task.
-    keepsakes: Option<Keepsakes>,
+    /// Facts about the task that CRIU doesn't save.
+    keepsakes: Option<TaskKeepsakes>,
     picture: Option<TaskPicture>,
 }
 
-impl Draft {
-    pub(crate) fn create(
+impl CheckpointDraft {
+    pub(crate) fn create_draft(
         directory: PathBuf,
         task: TaskName,
         sequence: u64,
-        (is_full, key, sound): (bool, ImageKey, Sound),
+        (is_full, key, sound): (bool, ImageKey, SoundFiles),
         earlier: Vec<PathBuf>,
     ) -> Result<Self> {
         for path in [directory.join(IMAGES), directory.join(FILES)] {
-            fs::create_dir_all(&path).map_err(Error::file("create", &path))?;
+            fs::create_dir_all(&path).map_err(StoreError::file_error("create", &path))?;
         }
-        let no_room = is_full.then(|| NoRoom::over(&directory.join(IMAGES))).transpose()?;
+        let no_room =
+            is_full.then(|| NoRoom::over_directory(&directory.join(IMAGES))).transpose()?;
         let (committed, keepsakes, picture) = (false, None, None);
         Ok(Self {
             directory,
@@ -70,59 +72,61 @@ impl Draft {
         })
     }
 
-    /// The checkpoint's directory, for logs.
+    /// Returns the directory of the checkpoint, for logs.
     #[must_use]
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// Where CRIU puts its files.
+    /// Returns the directory into which CRIU writes its files.
     #[must_use]
-    pub fn images(&self) -> PathBuf {
+    pub fn images_directory(&self) -> PathBuf {
         self.directory.join(IMAGES)
     }
 
-    pub(crate) fn files(&self) -> PathBuf {
+    pub(crate) fn files_directory(&self) -> PathBuf {
         self.directory.join(FILES)
     }
 
-    /// The contents of the task's files, shared with earlier checkpoints where they have not changed.
-    pub(super) fn objects(&self) -> Objects {
+    /// Returns the contents of the task's files, which are shared with earlier checkpoints if they are unchanged.
+    pub(super) fn content_objects(&self) -> ContentObjects {
         let earlier = self.earlier.iter().map(|directory| directory.join(FILES)).collect();
-        Objects::new(self.files(), earlier)
+        ContentObjects::new(self.files_directory(), earlier)
     }
 
-    /// Saves the directory of the task, which must stand still: what is in it, for [`Draft::commit`].
+    /// Saves the contents of the task's directory, for [`CheckpointDraft::commit_checkpoint`]. The task must be
+    /// stopped.
     ///
     /// # Errors
-    /// Where it has something that cannot be saved, or a file cannot be read or written.
-    pub fn save_files(&self, task_directory: &Path) -> Result<Vec<Node>> {
-        Ok(directory::snapshot(task_directory, &self.objects())?)
+    ///
+    /// A file in it can't be saved, or not be read or written.
+    pub fn save_files(&self, task_directory: &Path) -> Result<Vec<DirectoryNode>> {
+        Ok(directory::snapshot_directory(task_directory, &self.content_objects())?)
     }
 
-    /// The same, with what CRIU loses of the task, and what the kernel said of it.
+    /// Saves the same, with the facts that CRIU doesn't save, and the kernel's description of the task.
     #[must_use]
-    pub(crate) fn keeping(
+    pub(crate) fn with_keepsakes(
         mut self,
-        keepsakes: Option<Keepsakes>,
+        keepsakes: Option<TaskKeepsakes>,
         picture: Option<TaskPicture>,
     ) -> Self {
         (self.keepsakes, self.picture) = (keepsakes, picture);
         self
     }
 
-    /// Completes the checkpoint, with the task's files as they were saved. `known` holds digests of images that need
-    /// not be read again.
-    pub(crate) fn commit(
+    /// Completes the checkpoint, with the task's files as they were saved. `known` has digests of images that needn't
+    /// be read again.
+    pub(crate) fn commit_checkpoint(
         mut self,
         program: String,
-        progress: Progress,
-        (files, open_files): (Vec<Node>, Vec<OpenFile>),
+        progress: SavedProgress,
+        (files, open_files): (Vec<DirectoryNode>, Vec<OpenFile>),
         criu: String,
         known: &BTreeMap<String, (u64, String)>,
-    ) -> Result<Checkpoint> {
-        let manifest = Manifest {
-            format: Manifest::FORMAT,
+    ) -> Result<StoredCheckpoint> {
+        let manifest = CheckpointManifest {
+            format: CheckpointManifest::FORMAT,
             task: self.task.clone(),
             sequence: self.sequence,
             program,
@@ -136,46 +140,55 @@ impl Draft {
                 .unwrap_or_default(),
             open_files,
             files,
-            images: checksum::list(&self.images(), known)?,
+            images: checksum::list_files(&self.images_directory(), known)?,
             keepsakes: self.keepsakes.take(),
             picture: self.picture.take(),
         };
         manifest.images.iter().for_each(|entry| self.note_sound(entry));
         let json = serde_json::to_vec_pretty(&manifest)
-            .map_err(|source| Error::Manifest { path: self.directory.clone(), source })?;
-        self.seal(manifest, json)
+            .map_err(|source| StoreError::Manifest { path: self.directory.clone(), source })?;
+        self.seal_manifest(manifest, json)
     }
 
-    /// Notes that the digest of an image was computed from what is in it, so that pages are not read again here.
-    pub(super) fn note_sound(&self, entry: &FileEntry) {
+    /// Records that the digest of an image was computed from its contents, so that pages aren't read again here.
+    pub(super) fn note_sound(&self, entry: &CheckpointFile) {
         if checksum::is_pages(&entry.name) {
-            self.sound.note(&self.images().join(&entry.name), entry.size, &entry.blake3);
+            self.sound.note_digest(
+                &self.images_directory().join(&entry.name),
+                entry.size,
+                &entry.blake3,
+            );
         }
     }
 
-    /// Renames the manifest, which is `json`, into place: from here on the checkpoint exists.
-    pub(crate) fn seal(mut self, manifest: Manifest, json: Vec<u8>) -> Result<Checkpoint> {
+    /// Renames the manifest `json` into place. From then on the checkpoint is complete.
+    pub(crate) fn seal_manifest(
+        mut self,
+        manifest: CheckpointManifest,
+        json: Vec<u8>,
+    ) -> Result<StoredCheckpoint> {
         let path = self.directory.join(MANIFEST);
         if self.no_room.is_some() {
-            return Err(Error::file("write", &path)(no_space()));
+            return Err(StoreError::file_error("write", &path)(no_space()));
         }
         let seal = self.key.seal(&json);
         let sealed = self.directory.join(SEAL);
-        fs::write(&sealed, seal.to_hex().as_str()).map_err(Error::file("write", &sealed))?;
+        fs::write(&sealed, seal.to_hex().as_str())
+            .map_err(StoreError::file_error("write", &sealed))?;
         let partial = path.with_extension("partial");
-        fs::write(&partial, &json).map_err(Error::file("write", &partial))?;
-        fs::rename(&partial, &path).map_err(Error::file("create", &path))?;
+        fs::write(&partial, &json).map_err(StoreError::file_error("write", &partial))?;
+        fs::rename(&partial, &path).map_err(StoreError::file_error("create", &path))?;
         self.committed = true;
         let directory = std::mem::take(&mut self.directory);
-        Ok(Checkpoint::new(directory, manifest, (json, seal), self.sound.clone()))
+        Ok(StoredCheckpoint::new(directory, manifest, (json, seal), self.sound.clone()))
     }
 }
 
-impl Drop for Draft {
+impl Drop for CheckpointDraft {
     fn drop(&mut self) {
         drop(self.no_room.take());
         if !self.committed {
-            self.sound.forget(&self.directory);
+            self.sound.forget_directory(&self.directory);
             // What cannot be removed now is swept at the next start.
             let _ = fs::remove_dir_all(&self.directory);
         }

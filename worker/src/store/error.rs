@@ -5,12 +5,12 @@ use std::{io, path::PathBuf};
 use crate::{contents::ContentError, directory};
 
 /// The result of an operation on the checkpoint store.
-pub type Result<T, E = Error> = std::result::Result<T, E>;
+pub type Result<T, E = StoreError> = std::result::Result<T, E>;
 
 /// An operation on the checkpoint store that failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum StoreError {
     /// A file or directory of the store.
     #[error("can't {action} {}", path.display())]
     File {
@@ -23,7 +23,7 @@ pub enum Error {
     },
     /// The directory of the task.
     #[error(transparent)]
-    Directory(#[from] directory::Error),
+    Directory(#[from] directory::DirectoryError),
     /// A content that came is not the one that was asked for, or did not come whole.
     #[error(transparent)]
     Content(#[from] ContentError),
@@ -107,8 +107,8 @@ pub enum Error {
     },
 }
 
-impl Error {
-    pub(crate) fn file(
+impl StoreError {
+    pub(crate) fn file_error(
         action: &'static str,
         path: impl Into<PathBuf>,
     ) -> impl FnOnce(io::Error) -> Self {

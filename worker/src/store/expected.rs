@@ -2,32 +2,33 @@
 
 use std::ops::RangeInclusive;
 
-use super::{Error, Manifest, Result};
+use super::{CheckpointManifest, Result, StoreError};
 use crate::workspace::TaskName;
 
-/// What a checkpoint from elsewhere must be, whatever its manifest says that it is.
+/// Properties that a checkpoint from another worker must have, whatever its manifest says.
 #[derive(Clone, Debug)]
-pub struct Expected {
-    /// The task, and the run.
+pub struct ExpectedCheckpoint {
+    /// Task and its run.
     pub task: TaskName,
-    /// The number of the checkpoint.
+    /// Number of the checkpoint.
     pub sequence: u64,
-    /// The attempts of which one took it.
+    /// Range of attempts, one of which took the checkpoint.
     pub attempts: RangeInclusive<u32>,
-    /// The kind of program that the task is.
+    /// Kind of program of the task.
     pub program: String,
-    /// How many bytes it may have.
+    /// Largest permitted size in bytes.
     pub bytes: u64,
 }
 
-impl Expected {
-    /// Whether a manifest is that of this checkpoint.
+impl ExpectedCheckpoint {
+    /// Checks that a manifest is that of this checkpoint.
     ///
     /// # Errors
-    /// [`Error::Another`] with what it is instead.
-    pub fn check(&self, manifest: &Manifest) -> Result<()> {
+    ///
+    /// [`StoreError::Another`], which says what it is instead.
+    pub fn check_manifest(&self, manifest: &CheckpointManifest) -> Result<()> {
         let Self { task, sequence, attempts, program, bytes } = self;
-        let found = manifest.bytes();
+        let found = manifest.total_bytes();
         let what = if manifest.task != *task {
             format!("of {} and not of {task}", manifest.task)
         } else if manifest.sequence != *sequence {
@@ -42,6 +43,6 @@ impl Expected {
         } else {
             return Ok(());
         };
-        Err(Error::Another { what })
+        Err(StoreError::Another { what })
     }
 }

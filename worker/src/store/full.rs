@@ -11,23 +11,23 @@ use std::{
 
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 
-use super::{Error, Result};
+use super::{Result, StoreError};
 
-/// How many hold that the store is full; it is while any does.
+/// Number of values that make the store behave like a full disk; it does while there is any.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Full(Arc<AtomicU32>);
+pub(super) struct FullStore(Arc<AtomicU32>);
 
-/// Holds that a store is full, until it is dropped.
+/// Makes a store behave like a full disk until this is dropped.
 #[derive(Debug)]
 #[must_use]
-pub struct HeldFull(Full);
+pub struct HeldFull(FullStore);
 
-/// A file system without room, over a directory, until it is dropped.
+/// File system without room, mounted over a directory until this is dropped.
 #[derive(Debug)]
 pub(super) struct NoRoom(PathBuf);
 
-impl Full {
-    pub(super) fn hold(&self) -> HeldFull {
+impl FullStore {
+    pub(super) fn hold_full(&self) -> HeldFull {
         self.0.fetch_add(1, Ordering::Relaxed);
         HeldFull(self.clone())
     }
@@ -44,18 +44,20 @@ impl Drop for HeldFull {
 }
 
 impl NoRoom {
-    /// Lays one over `directory`: whoever writes there hears from the kernel that no space is left.
+    /// Mounts one over `directory`. Every write there fails, as the kernel finds no space left.
     ///
     /// # Errors
+    ///
     /// The kernel refuses the mount.
-    pub(super) fn over(directory: &Path) -> Result<Self> {
+    pub(super) fn over_directory(directory: &Path) -> Result<Self> {
         // The least that a tmpfs can have: one page, which its one file takes.
         let (flags, options) = (MsFlags::MS_NOSUID | MsFlags::MS_NODEV, "size=4k,nr_inodes=64");
-        mount(Some("full"), directory, Some("tmpfs"), flags, Some(options))
-            .map_err(|e| Error::file("lay a full file system over", directory)(e.into()))?;
+        mount(Some("full"), directory, Some("tmpfs"), flags, Some(options)).map_err(|e| {
+            StoreError::file_error("lay a full file system over", directory)(e.into())
+        })?;
         let laid = Self(directory.to_owned());
         let filler = directory.join("full");
-        std::fs::write(&filler, [0; 4096]).map_err(Error::file("fill", &filler))?;
+        std::fs::write(&filler, [0; 4096]).map_err(StoreError::file_error("fill", &filler))?;
         Ok(laid)
     }
 }
@@ -69,7 +71,7 @@ impl Drop for NoRoom {
     }
 }
 
-/// The error of whoever finds no room.
+/// Makes the error of a write for which there is no space.
 pub(super) fn no_space() -> io::Error {
     io::Error::from_raw_os_error(libc::ENOSPC)
 }
@@ -83,8 +85,8 @@ mod tests {
 
     #[test]
     fn a_store_is_full_while_anybody_holds_it_so() {
-        let full = Full::default();
-        let (one, two) = (full.hold(), full.hold());
+        let full = FullStore::default();
+        let (one, two) = (full.hold_full(), full.hold_full());
         drop(one);
         assert!(full.is_held());
         drop(two);
@@ -100,7 +102,7 @@ mod tests {
             return;
         }
         let directory = tempfile::tempdir().unwrap();
-        let laid = NoRoom::over(directory.path()).unwrap();
+        let laid = NoRoom::over_directory(directory.path()).unwrap();
         let error = fs::write(directory.path().join("pages-1.img"), "x").unwrap_err();
         assert_eq!(error.raw_os_error(), Some(libc::ENOSPC));
         drop(laid);

@@ -7,110 +7,111 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{Error, Result};
+use super::{Result, StoreError};
 use crate::{
-    criu::Keepsakes,
-    directory::{self, Node, Wrong},
+    criu::TaskKeepsakes,
+    directory::{self, DirectoryNode, InvalidNode},
     picture::TaskPicture,
     workspace::TaskName,
 };
 
-/// How far a task had come.
+/// Progress of a task.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Progress {
-    /// The number of this attempt at the task; the first is 1.
+pub struct SavedProgress {
+    /// Number of this attempt at the task; the first is 1.
     pub attempt: u32,
-    /// What counts of its work, in millionths: what was due to be kept. It may hold more.
+    /// Part of its work that counts as done and kept, in millionths. The checkpoint may contain more.
     pub progress_ppm: u32,
-    /// CPU time spent on it so far, over all VMs, in nanoseconds.
+    /// CPU time used for it so far, on all VMs, in nanoseconds.
     pub cpu_ns: u64,
 }
 
-/// A regular file the task had open.
+/// Regular file that the task had open.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenFile {
-    /// The file's absolute path.
+    /// Absolute path of the file.
     pub path: PathBuf,
-    /// The file's size, in bytes. CRIU refuses to restore a task whose file has another.
+    /// Size of the file in bytes. CRIU refuses to restore the task if the size has changed.
     pub size: u64,
 }
 
-/// A file of the checkpoint.
+/// File of the checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FileEntry {
-    /// The file's path, relative to `images/`.
+pub struct CheckpointFile {
+    /// Path of the file, relative to `images/`.
     pub name: String,
-    /// The file's size, in bytes.
+    /// Size of the file in bytes.
     pub size: u64,
-    /// The BLAKE3 digest of its contents, in hexadecimal.
+    /// BLAKE3 digest of its contents, in hexadecimal.
     pub blake3: String,
 }
 
-impl FileEntry {
-    /// The file of a content in `files/`, where it has its digest as its name.
-    pub(super) fn content(digest: String, size: u64) -> Self {
+impl CheckpointFile {
+    /// Makes the entry of a content in `files/`, where its digest is its file name.
+    pub(super) fn content_file(digest: String, size: u64) -> Self {
         Self { name: digest.clone(), size, blake3: digest }
     }
 }
 
-/// Description of a checkpoint with the digests of all its files. It is written last: a checkpoint is whole once its
-/// manifest is there and every digest fits.
+/// Description of a checkpoint, written when it is complete.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Manifest {
-    /// The version of this format.
+pub struct CheckpointManifest {
+    /// Version of this format.
     pub format: u32,
-    /// The task that was checkpointed.
+    /// Task that was checkpointed.
     pub task: TaskName,
-    /// The checkpoint's number, counted per task.
+    /// Number of the checkpoint, counted per task.
     pub sequence: u64,
-    /// The kind of program that the task is.
+    /// Kind of program of the task.
     pub program: String,
-    /// How far the task had come.
-    pub progress: Progress,
-    /// When it was taken, in milliseconds since 1970.
+    /// Progress of the task.
+    pub progress: SavedProgress,
+    /// Time at which it was taken, in milliseconds since 1970.
     pub taken_unix_ms: u64,
-    /// The CRIU that took it.
+    /// Version of the CRIU that took it.
     pub criu: String,
-    /// The kernel it ran on.
+    /// Version of the kernel on which it was taken.
     pub kernel: String,
-    /// The task's open regular files.
+    /// Open regular files of the task.
     pub open_files: Vec<OpenFile>,
-    /// The task's directory, whose contents are in `files/`.
-    pub files: Vec<Node>,
-    /// The files that CRIU wrote.
-    pub images: Vec<FileEntry>,
-    /// What CRIU loses of the task. `None`: its directory alone is kept, or it was taken by a version that stopped all
-    /// processes of a program by a signal, as they still are in its images.
+    /// Nodes of the task's directory, whose contents are in `files/`.
+    pub files: Vec<DirectoryNode>,
+    /// Files that CRIU wrote.
+    pub images: Vec<CheckpointFile>,
+    /// Facts about the task that CRIU doesn't save. `None`: only its directory is kept; or an older version took the
+    /// checkpoint, which stopped all processes of a program by a signal, so that they are stopped in its images too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub keepsakes: Option<Keepsakes>,
-    /// What the kernel said of the task's processes just before the dump, to be compared after a restore. `None`: its
-    /// directory alone is kept, it is a parallel job, or it was taken by a version that did not look.
+    pub keepsakes: Option<TaskKeepsakes>,
+    /// Kernel's description of the task's processes just before the dump, to be compared with that after a restore.
+    /// `None`: only its directory is kept, it is a parallel job, or an older version took the checkpoint, which
+    /// didn't record this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub picture: Option<TaskPicture>,
 }
 
-impl Manifest {
-    /// The version of the format written and read here.
+impl CheckpointManifest {
+    /// Version of the format that is written and read here.
     pub const FORMAT: u32 = 3;
 
-    /// Reads a manifest that came from `origin`, and checks what does not need the files.
+    /// Reads a manifest from `origin`, and checks everything that can be checked without the files.
     ///
     /// # Errors
-    /// Where it is no manifest, of another format, or names files that cannot be.
+    ///
+    /// It is no manifest, has another format, or names impossible files.
     pub fn parse(json: &[u8], origin: &Path) -> Result<Self> {
         let manifest: Self = serde_json::from_slice(json)
-            .map_err(|source| Error::Manifest { path: origin.to_owned(), source })?;
+            .map_err(|source| StoreError::Manifest { path: origin.to_owned(), source })?;
         if manifest.format != Self::FORMAT {
-            return Err(Error::Format {
+            return Err(StoreError::Format {
                 path: origin.to_owned(),
                 found: manifest.format,
                 expected: Self::FORMAT,
             });
         }
-        directory::check(&manifest.files).map_err(|wrong| match wrong {
-            Wrong::Path(name) => Error::Path { name },
-            Wrong::Digest(digest) => Error::Damaged {
+        directory::check_nodes(&manifest.files).map_err(|wrong| match wrong {
+            InvalidNode::Path(name) => StoreError::Path { name },
+            InvalidNode::Digest(digest) => StoreError::Damaged {
                 path: origin.to_owned(),
                 what: format!("names the content {digest:?}, which is not a digest"),
             },
@@ -119,22 +120,24 @@ impl Manifest {
             let mut components = Path::new(&entry.name).components();
             let plain = components.all(|c| matches!(c, Component::Normal(_)));
             if entry.name.is_empty() || !plain {
-                return Err(Error::Path { name: entry.name.clone() });
+                return Err(StoreError::Path { name: entry.name.clone() });
             }
         }
         Ok(manifest)
     }
 
-    /// Size of all files, in bytes.
+    /// Returns the size of all files in bytes.
     #[must_use]
-    pub fn bytes(&self) -> u64 {
-        let files = self.files.iter().filter_map(Node::content).map(|(_, bytes)| bytes);
+    pub fn total_bytes(&self) -> u64 {
+        let files =
+            self.files.iter().filter_map(DirectoryNode::file_content).map(|(_, bytes)| bytes);
         files.chain(self.images.iter().map(|f| f.size)).fold(0, u64::saturating_add)
     }
 
-    /// The contents of the task's files and their sizes in bytes, each of them once, in the order of their digests.
-    pub(crate) fn contents(&self) -> BTreeMap<String, u64> {
-        let contents = self.files.iter().filter_map(Node::content);
+    /// Returns the contents of the task's files with their sizes in bytes, each content once, in the order of their
+    /// digests.
+    pub(crate) fn file_contents(&self) -> BTreeMap<String, u64> {
+        let contents = self.files.iter().filter_map(DirectoryNode::file_content);
         contents.map(|(digest, bytes)| (digest.to_owned(), bytes)).collect()
     }
 }
@@ -143,21 +146,21 @@ impl Manifest {
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
-    use crate::directory::Kind;
+    use crate::directory::NodeKind;
 
-    fn manifest() -> Manifest {
-        Manifest {
-            format: Manifest::FORMAT,
+    fn manifest() -> CheckpointManifest {
+        CheckpointManifest {
+            format: CheckpointManifest::FORMAT,
             task: TaskName::new("r", "t").unwrap(),
             sequence: 3,
             program: "vector".to_owned(),
-            progress: Progress::default(),
+            progress: SavedProgress::default(),
             taken_unix_ms: 1,
             criu: "4.1.1".to_owned(),
             kernel: "6.18".to_owned(),
             open_files: vec![],
-            files: vec![Node::plain("a", Kind::Directory { mode: 0o700 })],
-            images: vec![FileEntry { name: "a/b".to_owned(), size: 1, blake3: String::new() }],
+            files: vec![DirectoryNode::plain_node("a", NodeKind::Directory { mode: 0o700 })],
+            images: vec![CheckpointFile { name: "a/b".to_owned(), size: 1, blake3: String::new() }],
             keepsakes: None,
             picture: None,
         }
@@ -166,7 +169,7 @@ mod tests {
     #[test]
     fn a_manifest_reads_back() {
         let json = serde_json::to_vec(&manifest()).unwrap();
-        assert_eq!(Manifest::parse(&json, Path::new("m")).unwrap(), manifest());
+        assert_eq!(CheckpointManifest::parse(&json, Path::new("m")).unwrap(), manifest());
     }
 
     #[test]
@@ -178,8 +181,8 @@ mod tests {
             name.clone_into(&mut other.files[0].path);
             for wrong in [manifest, other] {
                 let json = serde_json::to_vec(&wrong).unwrap();
-                let error = Manifest::parse(&json, Path::new("m")).unwrap_err();
-                assert!(matches!(error, Error::Path { .. }), "{name}: {error}");
+                let error = CheckpointManifest::parse(&json, Path::new("m")).unwrap_err();
+                assert!(matches!(error, StoreError::Path { .. }), "{name}: {error}");
             }
         }
     }
@@ -190,12 +193,12 @@ mod tests {
         other.format = 1;
         let json = serde_json::to_vec(&other).unwrap();
         assert!(matches!(
-            Manifest::parse(&json, Path::new("m")),
-            Err(Error::Format { found: 1, .. })
+            CheckpointManifest::parse(&json, Path::new("m")),
+            Err(StoreError::Format { found: 1, .. })
         ));
         assert!(matches!(
-            Manifest::parse(&json[..40], Path::new("m")),
-            Err(Error::Manifest { .. })
+            CheckpointManifest::parse(&json[..40], Path::new("m")),
+            Err(StoreError::Manifest { .. })
         ));
     }
 }

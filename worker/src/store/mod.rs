@@ -18,7 +18,7 @@
 //! after a power cut the checksums tell, and the checkpoint before is used. Each task keeps its three newest.
 //! All go with the worker's life, and what a killed one leaves with the next one's start.
 //!
-//! The functions of [`Store`] and [`Checkpoint`] that touch the directory are few, so that
+//! The functions of [`LocalCheckpoints`] and [`StoredCheckpoint`] that touch the directory are few, so that
 //! an object store can take its place behind the same ones.
 
 mod checkpoint;
@@ -34,14 +34,14 @@ mod sound;
 mod transfer;
 mod unaided;
 
-pub use checkpoint::Checkpoint;
+pub use checkpoint::StoredCheckpoint;
 pub(crate) use checksum::follow_pages;
-pub use directory::{Damaged, Latest, Store};
+pub use directory::{DamagedCheckpoint, LatestCheckpoint, LocalCheckpoints};
 pub use dormouse_identity::ImageKey;
-pub use draft::Draft;
-pub use error::{Error, Result};
-pub use expected::Expected;
+pub use draft::CheckpointDraft;
+pub use error::{Result, StoreError};
+pub use expected::ExpectedCheckpoint;
 pub use full::HeldFull;
-pub use manifest::{FileEntry, Manifest, OpenFile, Progress};
-pub use transfer::Arrival;
+pub use manifest::{CheckpointFile, CheckpointManifest, OpenFile, SavedProgress};
+pub use transfer::CheckpointArrival;
 pub use unaided::DIRECTORY;

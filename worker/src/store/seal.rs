@@ -2,10 +2,11 @@
 
 use dormouse_identity::ImageKey;
 
-/// A key that nobody else has, for a store whose checkpoints don't travel.
+/// Makes a random key for a store whose checkpoints aren't sent to other workers.
 ///
 /// # Errors
-/// Where the kernel gives out no chance.
+///
+/// The kernel gives no random bytes.
 pub(super) fn draw_key() -> std::io::Result<ImageKey> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes)?;

@@ -9,18 +9,17 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// Files whose digests were computed in the life of this process, from what was then written or read. Clones share
-/// them.
+/// Files whose digests this process computed, from what was then written or read. Clones share them.
 ///
-/// Reading the memory of a large task once more before each restore takes as long as the restore itself. A file that has
-/// neither been written, replaced nor given other attributes since is as it was; what a disk does to it meanwhile the
-/// kernel would not say even if it were read, as long as it is in its cache.
+/// To read the memory of a large task once more before each restore takes as long as the restore. A file that was
+/// neither written, nor replaced, nor given other attributes since then is unchanged. If a disk damages it meanwhile,
+/// reading it wouldn't show that either as long as it is in the kernel's cache.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Sound(Arc<Mutex<BTreeMap<PathBuf, (Stamp, String)>>>);
+pub(crate) struct SoundFiles(Arc<Mutex<BTreeMap<PathBuf, (FileStamp, String)>>>);
 
-/// What the kernel changes of a file with every change of the file.
+/// Attributes of a file that the kernel changes with every change of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stamp {
+struct FileStamp {
     device: u64,
     inode: u64,
     size: u64,
@@ -28,7 +27,7 @@ struct Stamp {
     changed: (i64, i64),
 }
 
-impl Stamp {
+impl FileStamp {
     fn read(path: &Path) -> Option<Self> {
         fs::symlink_metadata(path).ok().filter(Metadata::is_file).map(|it| Self {
             device: it.dev(),
@@ -40,28 +39,29 @@ impl Stamp {
     }
 }
 
-impl Sound {
-    fn files(&self) -> MutexGuard<'_, BTreeMap<PathBuf, (Stamp, String)>> {
+impl SoundFiles {
+    fn known_files(&self) -> MutexGuard<'_, BTreeMap<PathBuf, (FileStamp, String)>> {
         // Every change of it is whole, whoever panicked with it.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that a file has this digest, all of it having been digested.
-    pub(crate) fn note(&self, path: &Path, size: u64, blake3: &str) {
-        if let Some(stamp) = Stamp::read(path).filter(|stamp| stamp.size == size) {
-            self.files().insert(path.to_owned(), (stamp, blake3.to_owned()));
+    /// Records the digest of a file, all of which was digested.
+    pub(crate) fn note_digest(&self, path: &Path, size: u64, blake3: &str) {
+        if let Some(stamp) = FileStamp::read(path).filter(|stamp| stamp.size == size) {
+            self.known_files().insert(path.to_owned(), (stamp, blake3.to_owned()));
         }
     }
 
-    /// Whether a file is known to have this digest, and is as it was when that was noted.
-    pub(crate) fn has(&self, path: &Path, blake3: &str) -> bool {
-        let noted = self.files().get(path).filter(|(_, digest)| digest == blake3).map(|it| it.0);
-        noted.is_some() && noted == Stamp::read(path)
+    /// Returns whether the digest of a file is known to be this one, and the file is unchanged since it was recorded.
+    pub(crate) fn has_digest(&self, path: &Path, blake3: &str) -> bool {
+        let noted =
+            self.known_files().get(path).filter(|(_, digest)| digest == blake3).map(|it| it.0);
+        noted.is_some() && noted == FileStamp::read(path)
     }
 
-    /// Forgets the files below a directory, which are about to go.
-    pub(crate) fn forget(&self, directory: &Path) {
-        let mut files = self.files();
+    /// Forgets the files below a directory, which are about to be removed.
+    pub(crate) fn forget_directory(&self, directory: &Path) {
+        let mut files = self.known_files();
         let from = (Bound::Included(directory), Bound::Unbounded);
         let below = files.range::<Path, _>(from).map(|(path, _)| path);
         let below: Vec<_> = below.take_while(|path| path.starts_with(directory)).cloned().collect();
@@ -80,27 +80,29 @@ mod tests {
     fn a_file_is_known_until_it_is_touched() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
-        let sound = Sound::default();
+        let sound = SoundFiles::default();
         for name in ["a/x", "a/y", "ab"] {
             fs::create_dir_all(at(name).parent().unwrap()).unwrap();
             fs::write(at(name), name).unwrap();
-            sound.note(&at(name), name.len() as u64, "digest");
-            assert!(sound.has(&at(name), "digest") && !sound.has(&at(name), "another"));
+            sound.note_digest(&at(name), name.len() as u64, "digest");
+            assert!(
+                sound.has_digest(&at(name), "digest") && !sound.has_digest(&at(name), "another")
+            );
         }
         // Another file in its place, with the same content and length.
         fs::write(at("other"), "a/x").unwrap();
         fs::rename(at("other"), at("a/x")).unwrap();
-        assert!(!sound.has(&at("a/x"), "digest"));
+        assert!(!sound.has_digest(&at("a/x"), "digest"));
         // The same file, written again.
         std::thread::sleep(std::time::Duration::from_millis(20));
         fs::write(at("a/y"), "a/Y").unwrap();
-        assert!(!sound.has(&at("a/y"), "digest"));
-        sound.note(&at("a/y"), 3, "digest");
-        sound.forget(&at("a"));
-        assert!(!sound.has(&at("a/y"), "digest") && sound.has(&at("ab"), "digest"));
-        sound.note(&at("ab"), 7, "digest of another length");
-        assert!(!sound.has(&at("ab"), "digest of another length"));
+        assert!(!sound.has_digest(&at("a/y"), "digest"));
+        sound.note_digest(&at("a/y"), 3, "digest");
+        sound.forget_directory(&at("a"));
+        assert!(!sound.has_digest(&at("a/y"), "digest") && sound.has_digest(&at("ab"), "digest"));
+        sound.note_digest(&at("ab"), 7, "digest of another length");
+        assert!(!sound.has_digest(&at("ab"), "digest of another length"));
         fs::remove_file(at("ab")).unwrap();
-        assert!(!sound.has(&at("ab"), "digest"));
+        assert!(!sound.has_digest(&at("ab"), "digest"));
     }
 }

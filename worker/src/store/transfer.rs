@@ -14,46 +14,53 @@ use std::{
 use blake3::Hash;
 use dormouse_identity::CheckpointHead;
 
-use super::{Checkpoint, Draft, Error, Expected, FileEntry, Manifest, Result, Store};
-use crate::contents::Incoming;
+use super::{
+    CheckpointDraft, CheckpointFile, CheckpointManifest, ExpectedCheckpoint, LocalCheckpoints,
+    Result, StoreError, StoredCheckpoint,
+};
+use crate::contents::ContentDownload;
 
 const CHUNK: usize = 256 * 1024;
-/// The length from which on a content goes by itself, in bytes: what asking for it costs is little beside it then.
+/// Size in bytes from which on a content is sent separately: compared with it, the request for it is cheap.
 const LARGE: u64 = 64 << 10;
 
-impl Manifest {
-    /// The larger contents of the task's files, which are in no stream, each with its length in bytes.
+impl CheckpointManifest {
+    /// Returns the larger contents of the task's files, which are in no stream, each with its length in bytes.
     pub(crate) fn large_contents(&self) -> Vec<(Hash, u64)> {
-        let large = self.contents().into_iter().filter(|&(_, bytes)| bytes >= LARGE);
+        let large = self.file_contents().into_iter().filter(|&(_, bytes)| bytes >= LARGE);
         large.filter_map(|(hex, bytes)| Some((Hash::from_hex(hex).ok()?, bytes))).collect()
     }
 
-    /// The files that are in a stream, in their order: contents in the directory `files`, images in `images`.
-    fn parts(&self, files: &Path, images: &Path) -> Vec<(PathBuf, FileEntry)> {
-        let small = self.contents().into_iter().filter(|&(_, bytes)| bytes < LARGE);
-        let contents = small.map(|(hex, bytes)| (files.join(&hex), FileEntry::content(hex, bytes)));
+    /// Returns the files in a stream, in their order: contents in the directory `files`, images in `images`.
+    fn stream_parts(&self, files: &Path, images: &Path) -> Vec<(PathBuf, CheckpointFile)> {
+        let small = self.file_contents().into_iter().filter(|&(_, bytes)| bytes < LARGE);
+        let contents =
+            small.map(|(hex, bytes)| (files.join(&hex), CheckpointFile::content_file(hex, bytes)));
         let images = self.images.iter().map(|entry| (images.join(&entry.name), entry.clone()));
         contents.chain(images).collect()
     }
 }
 
-impl Checkpoint {
-    /// Writes the checkpoint as a stream of bytes, all but its larger contents. Returns how many.
+impl StoredCheckpoint {
+    /// Writes the checkpoint as a stream of bytes, without its larger contents. Returns the number of bytes.
     ///
     /// # Errors
-    /// Where a file cannot be read, has changed in size, or the stream fails. Contents are not
-    /// verified here but where they arrive.
-    pub fn export(&self, to: &mut impl Write) -> Result<u64> {
-        let (json, seal) = self.sealed();
-        let sending = |source| Error::Transfer { action: "sending it", source };
+    ///
+    /// A file can't be read or has changed in size, or the stream fails. Contents are verified by the receiver, and
+    /// not here.
+    pub fn export_checkpoint(&self, to: &mut impl Write) -> Result<u64> {
+        let (json, seal) = self.sealed_manifest();
+        let sending = |source| StoreError::Transfer { action: "sending it", source };
         let head = CheckpointHead { manifest: json.to_vec(), seal: *seal }.to_bytes();
         to.write_all(&head).map_err(sending)?;
         let mut total = head.len() as u64;
-        for (path, entry) in self.manifest().parts(&self.files(), &self.images()) {
-            let mut file = File::open(&path).map_err(Error::file("read", &path))?;
+        for (path, entry) in
+            self.manifest().stream_parts(&self.files_directory(), &self.images_directory())
+        {
+            let mut file = File::open(&path).map_err(StoreError::file_error("read", &path))?;
             let sent = io::copy(&mut (&mut file).take(entry.size), to).map_err(sending)?;
             if sent != entry.size {
-                return Err(Error::Damaged {
+                return Err(StoreError::Damaged {
                     path,
                     what: format!("has {sent} bytes instead of {}", entry.size),
                 });
@@ -67,121 +74,143 @@ impl Checkpoint {
     /// Opens a content of the task's files.
     ///
     /// # Errors
-    /// Where there is none with this digest.
+    ///
+    /// No content has this digest.
     pub(crate) fn open_content(&self, digest: &Hash) -> Result<File> {
-        let path = self.files().join(digest.to_hex().as_str());
-        File::open(&path).map_err(Error::file("read", path))
+        let path = self.files_directory().join(digest.to_hex().as_str());
+        File::open(&path).map_err(StoreError::file_error("read", path))
     }
 }
 
-/// A checkpoint from elsewhere, whose larger contents have still to come. Dropped before
-/// [`Arrival::complete`], it leaves nothing.
+/// Checkpoint from another worker whose larger contents are still to be received. If it is dropped before
+/// [`CheckpointArrival::complete_arrival`], nothing of it is left.
 #[derive(Debug)]
-pub struct Arrival {
-    draft: Draft,
-    manifest: Manifest,
+pub struct CheckpointArrival {
+    draft: CheckpointDraft,
+    manifest: CheckpointManifest,
     json: Vec<u8>,
     missing: Vec<(Hash, u64)>,
-    store: Store,
+    store: LocalCheckpoints,
 }
 
-impl Arrival {
-    /// The contents that have to come, each with its length in bytes: all that no checkpoint of the task has here.
+impl CheckpointArrival {
+    /// Returns the contents to receive, each with its length in bytes: all that are in no checkpoint of the task
+    /// here.
     #[must_use]
-    pub fn missing(&self) -> &[(Hash, u64)] {
+    pub fn missing_contents(&self) -> &[(Hash, u64)] {
         &self.missing
     }
 
     /// Begins to receive one of the contents.
     ///
     /// # Errors
-    /// Where its file cannot be made.
-    pub fn receive(&self, digest: Hash, bytes: u64) -> Result<Incoming> {
-        Ok(Incoming::begin(&self.draft.files(), digest, bytes)?)
+    ///
+    /// Its file can't be made.
+    pub fn receive_content(&self, digest: Hash, bytes: u64) -> Result<ContentDownload> {
+        Ok(ContentDownload::begin_download(&self.draft.files_directory(), digest, bytes)?)
     }
 
-    /// Puts the checkpoint into the store, all of it having come.
+    /// Puts the checkpoint into the store once all of it was received.
     ///
     /// # Errors
-    /// [`Error::Missing`] where a content has not come; or the disk is full.
-    pub fn complete(self) -> Result<Checkpoint> {
+    ///
+    /// [`StoreError::Missing`] if a content is missing; or the disk is full.
+    pub fn complete_arrival(self) -> Result<StoredCheckpoint> {
         let Self { draft, manifest, json, missing, store } = self;
         for (digest, _) in missing {
-            if !draft.objects().path(&digest).exists() {
-                return Err(Error::Missing { digest: digest.to_hex().to_string() });
+            if !draft.content_objects().content_path(&digest).exists() {
+                return Err(StoreError::Missing { digest: digest.to_hex().to_string() });
             }
         }
-        let checkpoint = draft.seal(manifest, json)?;
-        store.prune(&checkpoint.manifest().task)?;
+        let checkpoint = draft.seal_manifest(manifest, json)?;
+        store.prune_task(&checkpoint.manifest().task)?;
         Ok(checkpoint)
     }
 }
 
-impl Store {
-    /// Reads a checkpoint from a stream of bytes, whose larger contents no stream has, and puts it into the store.
+impl LocalCheckpoints {
+    /// Reads a checkpoint without larger contents from a stream of bytes, and puts it into the store.
     ///
     /// # Errors
-    /// As [`Store::receive`] and [`Arrival::complete`] have it.
-    pub fn import(&self, from: &mut impl Read, expected: &Expected) -> Result<Checkpoint> {
-        self.receive(from, expected)?.complete()
+    ///
+    /// Those of [`LocalCheckpoints::receive`] and [`CheckpointArrival::complete_arrival`].
+    pub fn import_checkpoint(
+        &self,
+        from: &mut impl Read,
+        expected: &ExpectedCheckpoint,
+    ) -> Result<StoredCheckpoint> {
+        self.receive_checkpoint(from, expected)?.complete_arrival()
     }
 
-    /// Reads a checkpoint from a stream of bytes, to be put into the store under the task and
-    /// number it had, having compared its seal and every checksum. Nothing is left of one that fails.
+    /// Reads a checkpoint from a stream of bytes, for the store, under the task and number that it had. Compares its
+    /// seal and every checksum. If this fails, nothing of the checkpoint is left.
     ///
     /// # Errors
-    /// Where the stream breaks off, is no checkpoint, a damaged one or not the one that is expected, or
-    /// the disk is full.
-    pub fn receive(&self, from: &mut impl Read, expected: &Expected) -> Result<Arrival> {
+    ///
+    /// The stream breaks off, is no checkpoint, a damaged one or not the expected one, or the disk is full.
+    pub fn receive_checkpoint(
+        &self,
+        from: &mut impl Read,
+        expected: &ExpectedCheckpoint,
+    ) -> Result<CheckpointArrival> {
         let head = CheckpointHead::read(from).map_err(|source| match source.kind() {
-            io::ErrorKind::InvalidData => Error::Stream { what: source.to_string() },
-            _ => Error::Transfer { action: "receiving it", source },
+            io::ErrorKind::InvalidData => StoreError::Stream { what: source.to_string() },
+            _ => StoreError::Transfer { action: "receiving it", source },
         })?;
         let origin = Path::new("in the stream");
         if !head.is_of(self.key()) {
-            return Err(Error::Seal { path: origin.to_owned() });
+            return Err(StoreError::Seal { path: origin.to_owned() });
         }
         let json = head.manifest;
-        let manifest = Manifest::parse(&json, origin)?;
-        expected.check(&manifest)?;
+        let manifest = CheckpointManifest::parse(&json, origin)?;
+        expected.check_manifest(&manifest)?;
         let draft = self.begin_as(&manifest.task, manifest.sequence)?;
         receive_parts(from, &draft, &manifest)?;
-        let (mut missing, objects) = (manifest.large_contents(), draft.objects());
+        let (mut missing, objects) = (manifest.large_contents(), draft.content_objects());
         missing.retain(|(digest, bytes)| !objects.share_sound(digest, *bytes));
-        Ok(Arrival { draft, manifest, json, missing, store: self.clone() })
+        Ok(CheckpointArrival { draft, manifest, json, missing, store: self.clone() })
     }
 }
 
-fn receive_parts(from: &mut impl Read, draft: &Draft, manifest: &Manifest) -> Result<()> {
+fn receive_parts(
+    from: &mut impl Read,
+    draft: &CheckpointDraft,
+    manifest: &CheckpointManifest,
+) -> Result<()> {
     let mut buffer = vec![0; CHUNK];
-    for (path, entry) in manifest.parts(&draft.files(), &draft.images()) {
+    for (path, entry) in manifest.stream_parts(&draft.files_directory(), &draft.images_directory())
+    {
         if let Some(parent) = path.parent() {
-            std::fs::create_dir_all(parent).map_err(Error::file("create", parent))?;
+            std::fs::create_dir_all(parent).map_err(StoreError::file_error("create", parent))?;
         }
-        let mut file = File::create(&path).map_err(Error::file("create", &path))?;
+        let mut file = File::create(&path).map_err(StoreError::file_error("create", &path))?;
         let mut hasher = blake3::Hasher::new();
         let mut left = entry.size;
         while left > 0 {
             let wanted = usize::try_from(left).unwrap_or(CHUNK).min(CHUNK);
             let chunk = buffer.get_mut(..wanted).unwrap_or_default();
-            receive(from, chunk)?;
+            receive_bytes(from, chunk)?;
             hasher.update(chunk);
-            file.write_all(chunk).map_err(Error::file("write", &path))?;
+            file.write_all(chunk).map_err(StoreError::file_error("write", &path))?;
             left -= wanted as u64;
         }
         if hasher.finalize().to_hex().as_str() != entry.blake3 {
-            return Err(Error::Damaged { path, what: "does not match its checksum".to_owned() });
+            return Err(StoreError::Damaged {
+                path,
+                what: "does not match its checksum".to_owned(),
+            });
         }
         drop(file);
-        if path == draft.images().join(&entry.name) {
+        if path == draft.images_directory().join(&entry.name) {
             draft.note_sound(&entry);
         }
     }
     Ok(())
 }
 
-fn receive(from: &mut impl Read, buffer: &mut [u8]) -> Result<()> {
-    from.read_exact(buffer).map_err(|source| Error::Transfer { action: "receiving it", source })
+fn receive_bytes(from: &mut impl Read, buffer: &mut [u8]) -> Result<()> {
+    from.read_exact(buffer)
+        .map_err(|source| StoreError::Transfer { action: "receiving it", source })
 }
 
 #[cfg(test)]
@@ -189,17 +218,17 @@ fn receive(from: &mut impl Read, buffer: &mut [u8]) -> Result<()> {
 mod tests {
     use super::*;
     use crate::{
-        store::{ImageKey, Progress},
+        store::{ImageKey, SavedProgress},
         workspace::TaskName,
     };
     use std::{collections::BTreeMap, fs};
 
-    fn store(dir: &Path) -> Store {
-        Store::open(dir).unwrap().with_key(ImageKey::new(&[5; 32]).unwrap())
+    fn store(dir: &Path) -> LocalCheckpoints {
+        LocalCheckpoints::open(dir).unwrap().with_key(ImageKey::new(&[5; 32]).unwrap())
     }
 
-    fn expected() -> Expected {
-        Expected {
+    fn expected() -> ExpectedCheckpoint {
+        ExpectedCheckpoint {
             task: TaskName::new("run", "t1").unwrap(),
             sequence: 1,
             attempts: 2..=2,
@@ -210,16 +239,16 @@ mod tests {
 
     fn exported(dir: &Path) -> (TaskName, Vec<u8>) {
         let name = TaskName::new("run", "t1").unwrap();
-        let draft = store(dir).begin(&name).unwrap();
-        fs::write(draft.images().join("pages-1.img"), vec![7; 600_000]).unwrap();
+        let draft = store(dir).begin_checkpoint(&name).unwrap();
+        fs::write(draft.images_directory().join("pages-1.img"), vec![7; 600_000]).unwrap();
         let task = tempfile::tempdir().unwrap();
         fs::create_dir(task.path().join("sub")).unwrap();
         fs::write(task.path().join("sub/out"), "text").unwrap();
         fs::write(task.path().join("empty"), "").unwrap();
         let files = draft.save_files(task.path()).unwrap();
-        let progress = Progress { attempt: 2, progress_ppm: 500_000, cpu_ns: 77 };
+        let progress = SavedProgress { attempt: 2, progress_ppm: 500_000, cpu_ns: 77 };
         let checkpoint = draft
-            .commit(
+            .commit_checkpoint(
                 "vector".to_owned(),
                 progress,
                 (files, vec![]),
@@ -228,7 +257,7 @@ mod tests {
             )
             .unwrap();
         let mut bytes = Vec::new();
-        assert_eq!(checkpoint.export(&mut bytes).unwrap(), bytes.len() as u64);
+        assert_eq!(checkpoint.export_checkpoint(&mut bytes).unwrap(), bytes.len() as u64);
         (name, bytes)
     }
 
@@ -237,14 +266,14 @@ mod tests {
         let (a, b) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let (name, bytes) = exported(a.path());
         let store = store(b.path());
-        let arrived = store.import(&mut bytes.as_slice(), &expected()).unwrap();
+        let arrived = store.import_checkpoint(&mut bytes.as_slice(), &expected()).unwrap();
         assert_eq!(arrived.manifest().progress.cpu_ns, 77);
         let latest = store.latest_valid(&name).unwrap();
         assert_eq!(latest.checkpoint.unwrap().manifest(), arrived.manifest());
         // Twice is the same as once, and for who takes it of an earlier attempt, too.
-        let of_any = Expected { attempts: 1..=5, ..expected() };
-        store.import(&mut bytes.as_slice(), &of_any).unwrap();
-        assert_eq!(store.complete(&name).unwrap(), [1]);
+        let of_any = ExpectedCheckpoint { attempts: 1..=5, ..expected() };
+        store.import_checkpoint(&mut bytes.as_slice(), &of_any).unwrap();
+        assert_eq!(store.complete_numbers(&name).unwrap(), [1]);
     }
 
     #[test]
@@ -254,20 +283,20 @@ mod tests {
         let store = store(b.path());
         let other = TaskName::new("other", "t1").unwrap();
         for wrong in [
-            Expected { task: other, ..expected() },
-            Expected { sequence: 2, ..expected() },
-            Expected { attempts: 1..=1, ..expected() },
-            Expected { attempts: 3..=7, ..expected() },
-            Expected { program: "ep".to_owned(), ..expected() },
-            Expected { bytes: 600_003, ..expected() },
+            ExpectedCheckpoint { task: other, ..expected() },
+            ExpectedCheckpoint { sequence: 2, ..expected() },
+            ExpectedCheckpoint { attempts: 1..=1, ..expected() },
+            ExpectedCheckpoint { attempts: 3..=7, ..expected() },
+            ExpectedCheckpoint { program: "ep".to_owned(), ..expected() },
+            ExpectedCheckpoint { bytes: 600_003, ..expected() },
         ] {
-            let error = store.import(&mut bytes.as_slice(), &wrong).unwrap_err();
-            assert!(matches!(error, Error::Another { .. }), "{error}");
+            let error = store.import_checkpoint(&mut bytes.as_slice(), &wrong).unwrap_err();
+            assert!(matches!(error, StoreError::Another { .. }), "{error}");
         }
         // A worker of another run, or nobody's: all is right but the key.
         let strange = store.with_key(ImageKey::new(&[6; 32]).unwrap());
-        let error = strange.import(&mut bytes.as_slice(), &expected()).unwrap_err();
-        assert!(matches!(error, Error::Seal { .. }), "{error}");
+        let error = strange.import_checkpoint(&mut bytes.as_slice(), &expected()).unwrap_err();
+        assert!(matches!(error, StoreError::Seal { .. }), "{error}");
         assert_eq!(fs::read_dir(b.path()).unwrap().count(), 0);
     }
 
@@ -277,27 +306,27 @@ mod tests {
         let (name, bytes) = exported(a.path());
         let store = store(b.path());
         for cut in [0, 5, 11, 100, bytes.len() / 2, bytes.len() - 1] {
-            let error = store.import(&mut &bytes[..cut], &expected()).unwrap_err();
-            assert!(matches!(error, Error::Transfer { .. }), "{cut}: {error}");
+            let error = store.import_checkpoint(&mut &bytes[..cut], &expected()).unwrap_err();
+            assert!(matches!(error, StoreError::Transfer { .. }), "{cut}: {error}");
         }
         let mut flipped = bytes.clone();
         *flipped.last_mut().unwrap() ^= 1;
         assert!(matches!(
-            store.import(&mut flipped.as_slice(), &expected()),
-            Err(Error::Damaged { .. })
+            store.import_checkpoint(&mut flipped.as_slice(), &expected()),
+            Err(StoreError::Damaged { .. })
         ));
         let nonsense = [0; 64];
         assert!(matches!(
-            store.import(&mut nonsense.as_slice(), &expected()),
-            Err(Error::Stream { .. })
+            store.import_checkpoint(&mut nonsense.as_slice(), &expected()),
+            Err(StoreError::Stream { .. })
         ));
         let mut huge = CheckpointHead::MAGIC.to_vec();
         huge.extend([0xff; 4]);
         assert!(matches!(
-            store.import(&mut huge.as_slice(), &expected()),
-            Err(Error::Stream { .. })
+            store.import_checkpoint(&mut huge.as_slice(), &expected()),
+            Err(StoreError::Stream { .. })
         ));
-        assert!(store.complete(&name).unwrap().is_empty());
+        assert!(store.complete_numbers(&name).unwrap().is_empty());
         assert_eq!(fs::read_dir(b.path().join("run/t1")).unwrap().count(), 0);
     }
 }

@@ -7,12 +7,12 @@ use dormouse_folders::FolderError;
 use super::{LeaseError, TaskName};
 
 /// The result of an operation on a worker's directory.
-pub type Result<T, E = Error> = std::result::Result<T, E>;
+pub type Result<T, E = WorkspaceError> = std::result::Result<T, E>;
 
 /// An operation on a worker's directory that failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum WorkspaceError {
     /// A mount did not work.
     #[error("can't {action} {}; {}", path.display(), crate::place::Place::detect().to_mount())]
     Mount {
@@ -93,14 +93,14 @@ pub enum Error {
     },
 }
 
-impl From<Error> for io::Error {
+impl From<WorkspaceError> for io::Error {
     /// What the kernel said, for who says in their own words what was tried.
-    fn from(error: Error) -> Self {
+    fn from(error: WorkspaceError) -> Self {
         match error {
-            Error::Mount { source, .. }
-            | Error::ReadOnly { source, .. }
-            | Error::File { source, .. } => source,
-            Error::Folder(error) => error.into(),
+            WorkspaceError::Mount { source, .. }
+            | WorkspaceError::ReadOnly { source, .. }
+            | WorkspaceError::File { source, .. } => source,
+            WorkspaceError::Folder(error) => error.into(),
             other => Self::other(other),
         }
     }

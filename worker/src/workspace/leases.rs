@@ -20,29 +20,29 @@ use std::{
 };
 
 use super::TaskName;
-use crate::jail::Users;
+use crate::jail::UserRange;
 
-/// The folder of a host in which the locks are.
+/// Directory of a host that has the locks.
 const FOLDER: &str = "/run/dormouse-users";
-/// How often it is looked whether a user has been given back.
+/// Time between two checks whether a user was given back.
 const LOOK: Duration = Duration::from_millis(50);
-/// More than the longest text of a lease.
+/// Size in bytes that is larger than the longest text of a lease.
 const LONGEST: u64 = 1 << 10;
 
-/// The folder of the locks, opened before a worker's mounts hide it.
+/// Directory of the locks, opened before a worker's mounts hide it.
 #[derive(Debug)]
 pub(super) struct LeaseFolder {
     folder: File,
 }
 
 impl LeaseFolder {
-    /// The folder that all workers of this host have.
+    /// Opens the directory that all workers of this host share.
     pub(super) fn of_host() -> io::Result<Self> {
-        Self::at(Path::new(FOLDER))
+        Self::open_at(Path::new(FOLDER))
     }
 
-    /// A folder that is made if need be. It has to be this user's own.
-    pub(super) fn at(path: &Path) -> io::Result<Self> {
+    /// Opens a directory, and makes it if it doesn't exist. It must belong to this user.
+    pub(super) fn open_at(path: &Path) -> io::Result<Self> {
         match DirBuilder::new().mode(0o700).create(path) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
             _ => {}
@@ -57,15 +57,15 @@ impl LeaseFolder {
         Ok(Self { folder })
     }
 
-    fn path(&self, user: u32) -> PathBuf {
+    fn lease_path(&self, user: u32) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}/{user}", self.folder.as_raw_fd()))
     }
 
-    /// Tries to have a user for a task: `None` where another task has it.
+    /// Tries to lend a user to a task. Returns `None` if another task has that user.
     fn try_lend(&self, user: u32, task: &TaskName) -> io::Result<Option<LentUser>> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false).mode(0o600);
-        let mut file = options.custom_flags(libc::O_NOFOLLOW).open(self.path(user))?;
+        let mut file = options.custom_flags(libc::O_NOFOLLOW).open(self.lease_path(user))?;
         match file.try_lock() {
             Ok(()) => {
                 // Nobody's: it says from now on whose it is.
@@ -86,7 +86,7 @@ impl LeaseFolder {
     }
 }
 
-/// A user that a task has; given back when it is dropped.
+/// User that is lent to a task, and given back when this is dropped.
 #[derive(Debug)]
 struct LentUser {
     user: u32,
@@ -94,7 +94,7 @@ struct LentUser {
 }
 
 impl LentUser {
-    /// The task that it is lent to.
+    /// Returns the task to which the user is lent.
     fn holder(&self) -> io::Result<String> {
         let (mut file, mut text) = (&self.file, String::new());
         file.rewind()?;
@@ -112,51 +112,51 @@ impl Drop for LentUser {
     }
 }
 
-/// Why a task has no user of its own.
+/// Reason why a task gets no user of its own.
 #[derive(Debug, thiserror::Error)]
 pub enum LeaseError {
-    /// Every user that tasks of this host may have is lent to a task.
+    /// Other tasks have every user for tasks of this host.
     #[error("all users of {0} are taken by other tasks on this host: give more --task-users")]
-    AllTaken(Users),
-    /// Other checks have all of them.
+    AllTaken(UserRange),
+    /// Other checks have every user for checks.
     #[error("all users for checks are taken: give more --task-users than {0}")]
-    NoChecker(Users),
-    /// The user that a task's checkpoint has is another task's here.
+    NoChecker(UserRange),
+    /// Another task has the user that is in the task's checkpoint.
     #[error(
         "user {user} of its checkpoint is taken by another task on this host: give more \
          --task-users than {users}"
     )]
     Taken {
-        /// The user of the checkpoint.
+        /// User in the checkpoint.
         user: u32,
-        /// All users of tasks.
-        users: Users,
+        /// All users for tasks.
+        users: UserRange,
     },
     /// The system refuses.
     #[error("users for tasks can't be reserved")]
     System(#[from] io::Error),
 }
 
-/// The users of a worker's tasks.
+/// Users that are lent to a worker's tasks.
 pub struct UserLeases {
-    users: Users,
+    users: UserRange,
     folder: LeaseFolder,
     lent: Mutex<BTreeMap<TaskName, LentUser>>,
 }
 
 impl fmt::Debug for UserLeases {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lent = self.lent();
+        let lent = self.lent_users();
         f.debug_struct("UserLeases").field("users", &self.users).field("lent", &lent).finish()
     }
 }
 
 impl UserLeases {
-    pub(super) const fn new(users: Users, folder: LeaseFolder) -> Self {
+    pub(super) const fn new(users: UserRange, folder: LeaseFolder) -> Self {
         Self { users, folder, lent: Mutex::new(BTreeMap::new()) }
     }
 
-    fn lent(&self) -> MutexGuard<'_, BTreeMap<TaskName, LentUser>> {
+    fn lent_users(&self) -> MutexGuard<'_, BTreeMap<TaskName, LentUser>> {
         // Every change of it is whole, whoever panicked with it.
         self.lent.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -164,16 +164,18 @@ impl UserLeases {
     /// Lends a user to a task, unless it has one.
     ///
     /// # Errors
-    /// All are taken, or the system refuses.
-    pub(super) fn lend(&self, task: &TaskName) -> Result<u32, LeaseError> {
+    ///
+    /// Other tasks have all users, or the system refuses.
+    pub(super) fn lend_user(&self, task: &TaskName) -> Result<u32, LeaseError> {
         let candidates = self.users.of_task(task.run(), task.task());
         self.lend_first(task, candidates)?.ok_or(LeaseError::AllTaken(self.users))
     }
 
-    /// Lends a user to a check, unless it has one: none that a task can have.
+    /// Lends a user to a check, unless it has one. Tasks can't get that user.
     ///
     /// # Errors
-    /// All are taken, or the system refuses.
+    ///
+    /// Other checks have all users, or the system refuses.
     pub(super) fn lend_to_check(&self, check: &TaskName) -> Result<u32, LeaseError> {
         let candidates = self.users.of_checks();
         self.lend_first(check, candidates)?.ok_or(LeaseError::NoChecker(self.users))
@@ -184,7 +186,7 @@ impl UserLeases {
         task: &TaskName,
         candidates: impl Iterator<Item = u32>,
     ) -> Result<Option<u32>, LeaseError> {
-        let mut lent = self.lent();
+        let mut lent = self.lent_users();
         if let Some(has) = lent.get(task) {
             return Ok(Some(has.user));
         }
@@ -201,11 +203,13 @@ impl UserLeases {
         Ok(None)
     }
 
-    /// Lends a task the user that its checkpoint has, in the place of the one that it has; waits so long for one that is another
-    /// task's. `None`: that is no user of tasks, which those find who look at images.
+    /// Lends a task the user that is in its checkpoint, in place of its present one. If another task has that user,
+    /// waits for it that long. Returns `None` if it isn't a user for tasks: programs that inspect images will find
+    /// that out.
     ///
     /// # Errors
-    /// It is another task's still, or the system refuses.
+    ///
+    /// Another task still has it, or the system refuses.
     pub(crate) fn lend_again(
         &self,
         task: &TaskName,
@@ -217,11 +221,11 @@ impl UserLeases {
         }
         let begun = Instant::now();
         loop {
-            if self.lent().get(task).is_some_and(|has| has.user == user) {
+            if self.lent_users().get(task).is_some_and(|has| has.user == user) {
                 return Ok(Some(user));
             }
             if let Some(lease) = self.folder.try_lend(user, task)? {
-                self.lent().insert(task.clone(), lease);
+                self.lent_users().insert(task.clone(), lease);
                 return Ok(Some(user));
             }
             if begun.elapsed() >= wait {
@@ -233,16 +237,17 @@ impl UserLeases {
 
     /// Gives back the user of a task.
     pub(super) fn give_back(&self, task: &TaskName) {
-        self.lent().remove(task);
+        self.lent_users().remove(task);
     }
 
     /// Gives back the users of all tasks of a run.
     pub(super) fn give_back_all(&self, run: &str) {
-        self.lent().retain(|task, _| task.run() != run);
+        self.lent_users().retain(|task, _| task.run() != run);
     }
 }
 
-/// Whether no process of a user is on this host, as far as this worker sees; of one that this task has on another worker there may be.
+/// Returns whether no process of a user runs on this host, as far as this worker can see. There may be one if this
+/// task runs on another worker too.
 fn is_free(lease: &LentUser, task: &TaskName) -> io::Result<bool> {
     if lease.holder()? != task.to_string() {
         return Ok(false);
@@ -272,7 +277,8 @@ mod tests {
     fn workers(range: &str, count: usize) -> (Vec<UserLeases>, tempfile::TempDir) {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("users");
-        let worker = || UserLeases::new(range.parse().unwrap(), LeaseFolder::at(&folder).unwrap());
+        let worker =
+            || UserLeases::new(range.parse().unwrap(), LeaseFolder::open_at(&folder).unwrap());
         ((0..count).map(|_| worker()).collect(), dir)
     }
 
@@ -288,25 +294,28 @@ mod tests {
         for number in 0..18_u32 {
             // The same numbers of two runs, and numbers that come to the same by the length of the range.
             let (worker, run) = (&workers[number as usize % 2], ["a", "b"][number as usize / 9]);
-            assert!(users.insert(worker.lend(&name(run, number % 9 * 18)).unwrap()), "{number}");
+            assert!(
+                users.insert(worker.lend_user(&name(run, number % 9 * 18)).unwrap()),
+                "{number}"
+            );
         }
         assert_eq!(users, (900_100..=900_117).collect());
         for worker in &workers {
-            let no = worker.lend(&name("c", 1)).unwrap_err().to_string();
+            let no = worker.lend_user(&name("c", 1)).unwrap_err().to_string();
             assert!(no.contains("all users of 900100-900119 are taken by other tasks on this host: give more --task-users"), "{no}");
         }
         // Whoever has one keeps it, and what is given back is another's.
-        let has = workers[0].lend(&name("a", 0)).unwrap();
-        assert_eq!(workers[0].lend(&name("a", 0)).unwrap(), has);
+        let has = workers[0].lend_user(&name("a", 0)).unwrap();
+        assert_eq!(workers[0].lend_user(&name("a", 0)).unwrap(), has);
         workers[0].give_back(&name("a", 0));
-        assert_eq!(workers[1].lend(&name("c", 1)).unwrap(), has);
+        assert_eq!(workers[1].lend_user(&name("c", 1)).unwrap(), has);
         workers[1].give_back_all("a");
-        assert!(workers[0].lend(&name("d", 1)).is_ok());
+        assert!(workers[0].lend_user(&name("d", 1)).is_ok());
         // A worker that dies gives all back.
         let [first, second] = <[UserLeases; 2]>::try_from(workers).unwrap();
         drop(second);
         for task in 0..3 {
-            first.lend(&name("e", task)).unwrap();
+            first.lend_user(&name("e", task)).unwrap();
         }
     }
 
@@ -315,10 +324,10 @@ mod tests {
         let (workers, _dir) = workers("900200-900219", 2);
         let (one, other) = (&workers[0], &workers[1]);
         let task = name("a", 3);
-        let user = one.lend(&task).unwrap();
+        let user = one.lend_user(&task).unwrap();
         let wait = Duration::ZERO;
         other.lend_again(&task, user, wait).unwrap();
-        assert_eq!(other.lend(&task).unwrap(), user);
+        assert_eq!(other.lend_user(&task).unwrap(), user);
         // Of another task it is not to be had before both have given it back.
         let no = |worker: &UserLeases| worker.lend_again(&name("b", 3), user, wait).unwrap_err();
         assert!(
@@ -334,11 +343,11 @@ mod tests {
             other.give_back(&task);
             patient.join().unwrap().unwrap();
         });
-        assert_eq!(one.lend(&name("b", 3)).unwrap(), user);
+        assert_eq!(one.lend_user(&name("b", 3)).unwrap(), user);
         // What is no task's user is nobody's to lend: of root, and of a check.
         for not_lent in [0, 900_219] {
             assert_eq!(one.lend_again(&name("b", 4), not_lent, wait).unwrap(), None);
-            assert_ne!(one.lend(&name("b", 4)).unwrap(), not_lent);
+            assert_ne!(one.lend_user(&name("b", 4)).unwrap(), not_lent);
         }
     }
 
@@ -354,7 +363,7 @@ mod tests {
         assert!(no.contains("give more --task-users than 900300-900319"), "{no}");
     }
 
-    /// It needs root, to start a process of another user.
+    /// This needs root, to start a process of another user.
     #[test]
     fn a_user_of_whom_a_process_is_left_is_lent_to_nobody() {
         use std::os::unix::process::CommandExt as _;
@@ -368,12 +377,12 @@ mod tests {
         let first = workers[0].users.of_task("a", "3").next().unwrap();
         let mut left = std::process::Command::new("/bin/sleep");
         let mut left = left.arg("1000").uid(first).gid(first).spawn().unwrap();
-        let lent = workers[0].lend(&task);
+        let lent = workers[0].lend_user(&task);
         left.kill().unwrap();
         left.wait().unwrap();
         assert_ne!(lent.unwrap(), first);
         workers[0].give_back(&task);
-        assert_eq!(workers[0].lend(&task).unwrap(), first);
+        assert_eq!(workers[0].lend_user(&task).unwrap(), first);
     }
 
     #[test]
@@ -383,9 +392,9 @@ mod tests {
         let open = dir.path().join("open");
         fs::create_dir(&open).unwrap();
         fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
-        assert!(LeaseFolder::at(&open).is_err());
+        assert!(LeaseFolder::open_at(&open).is_err());
         let link = dir.path().join("link");
         std::os::unix::fs::symlink(dir.path(), &link).unwrap();
-        assert!(LeaseFolder::at(&link).is_err());
+        assert!(LeaseFolder::open_at(&link).is_err());
     }
 }

@@ -21,7 +21,7 @@ mod name;
 mod site;
 mod writable;
 
-pub use error::{Error, Result};
+pub use error::{Result, WorkspaceError};
 pub use leases::{LeaseError, UserLeases};
 pub use mounts::private_run_tmpfs;
 pub use name::TaskName;

@@ -13,23 +13,22 @@ use nix::{
     sched::{CloneFlags, unshare},
 };
 
-use super::{Error, Result};
+use super::{Result, WorkspaceError};
 use crate::process::threads;
 
 const RUN: &str = "/run";
 
-/// Enters a new mount namespace in which `/run` is an empty tmpfs, and binds the directory
-/// `root` to `at`, a path below `/run`.
+/// Enters a new mount namespace in which `/run` is an empty tmpfs, and binds the directory `root` to `at`, a path
+/// below `/run`.
 ///
-/// Nothing of it is seen outside, and all of it goes with the last process in the namespace.
-/// The directory of the resolver's configuration is kept, where it lies in `/run`:
-/// the worker still looks up host names.
+/// The mounts aren't visible outside, and disappear with the last process of the namespace. The directory of the
+/// resolver's configuration is kept if it is in `/run`, as the worker still looks up host names.
 ///
-/// To be called once, before any thread is started: threads started before would
-/// stay behind in the old namespace.
+/// Call this once, before any thread is started: earlier threads would stay in the old namespace.
 ///
 /// # Errors
-/// Without root, with threads, or where a mount is refused.
+///
+/// The process isn't root or has threads, or a mount is refused.
 pub fn private_run_tmpfs(root: &Path, at: &Path) -> Result<()> {
     enter_namespace()?;
     // Opened in the new namespace, before the tmpfs hides what lies in /run.
@@ -46,35 +45,36 @@ pub fn private_run_tmpfs(root: &Path, at: &Path) -> Result<()> {
         MsFlags::MS_NOSUID | MsFlags::MS_NODEV,
         Some("mode=755"),
     )
-    .map_err(failed("mount a tmpfs on", RUN))?;
-    bind(&root_fd, at)?;
+    .map_err(mount_failed("mount a tmpfs on", RUN))?;
+    bind_directory(&root_fd, at)?;
     if let Some((dir, fd)) = resolver {
-        bind(&fd, &dir)?;
+        bind_directory(&fd, &dir)?;
     }
     Ok(())
 }
 
-/// Puts the directories of tasks into memory: on a disk nothing would keep a task from filling it. What is mounted
-/// in it later is seen in the namespaces that are made from this one, too.
+/// Puts the directories of tasks into memory, as nothing would keep a task from filling a disk. Later mounts in it
+/// are visible in the namespaces made from this one too.
 pub(super) fn tmpfs_for_tasks(at: &Path, bytes: u64) -> Result<()> {
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
     let options = format!("mode=711,size={bytes},nr_inodes={DIRECTORY_ENTRIES}");
     mount(Some("dormouse-tasks"), at, Some("tmpfs"), flags, Some(options.as_str()))
-        .map_err(failed("mount a tmpfs on", at))?;
-    mount(none(), at, none(), MsFlags::MS_SHARED, none()).map_err(failed("share the mounts in", at))
+        .map_err(mount_failed("mount a tmpfs on", at))?;
+    mount(no_text(), at, no_text(), MsFlags::MS_SHARED, no_text())
+        .map_err(mount_failed("share the mounts in", at))
 }
 
-/// Lays memory of so many bytes over the directory of one task, as what it may hold, with this owner. Programs in it
-/// can be run.
+/// Mounts a tmpfs of so many bytes, with this owner, over the directory of one task, which limits what the directory
+/// may hold. Programs in it can be run.
 pub(super) fn tmpfs_for_task(at: &Path, bytes: u64, (user, group): (u32, u32)) -> Result<()> {
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
     let options =
         format!("mode=700,uid={user},gid={group},size={bytes},nr_inodes={DIRECTORY_ENTRIES}");
     mount(Some("dormouse-task"), at, Some("tmpfs"), flags, Some(options.as_str()))
-        .map_err(failed("mount a tmpfs on", at))
+        .map_err(mount_failed("mount a tmpfs on", at))
 }
 
-/// Takes away what is laid over a directory, if anything is; whoever still uses it keeps it.
+/// Unmounts what is mounted over a directory, if anything is. Processes that still use it keep it.
 pub(super) fn take_away(at: &Path) -> Result<()> {
     use nix::errno::Errno;
     loop {
@@ -84,50 +84,58 @@ pub(super) fn take_away(at: &Path) -> Result<()> {
             Err(Errno::EINVAL | Errno::ENOENT) => return Ok(()),
             // Whoever may not unmount has mounted nothing.
             Err(Errno::EPERM) => return Ok(()),
-            Err(error) => return Err(failed("unmount", at)(error)),
+            Err(error) => return Err(mount_failed("unmount", at)(error)),
         }
     }
 }
 
-/// Enters a new mount namespace, of which nothing is seen outside.
+/// Enters a new mount namespace whose mounts aren't visible outside.
 ///
 /// # Errors
-/// Without root, with threads, or where it is refused.
+///
+/// The process isn't root or has threads, or the kernel refuses.
 pub(super) fn enter_namespace() -> Result<()> {
-    let threads = threads::count().map_err(|source| Error::File {
+    let threads = threads::count_threads().map_err(|source| WorkspaceError::File {
         action: "read",
         path: threads::LIST.into(),
         source,
     })?;
     if threads != 1 {
-        return Err(Error::TooLate { threads });
+        return Err(WorkspaceError::TooLate { threads });
     }
     unshare(CloneFlags::CLONE_NEWNS)
-        .map_err(failed("enter a mount namespace of its own for", RUN))?;
-    mount(none(), "/", none(), MsFlags::MS_REC | MsFlags::MS_PRIVATE, none())
-        .map_err(failed("make the mounts private below", "/"))
+        .map_err(mount_failed("enter a mount namespace of its own for", RUN))?;
+    mount(no_text(), "/", no_text(), MsFlags::MS_REC | MsFlags::MS_PRIVATE, no_text())
+        .map_err(mount_failed("make the mounts private below", "/"))
 }
 
-fn bind(from: &File, at: &Path) -> Result<()> {
-    fs::create_dir_all(at).map_err(|source| Error::File {
+fn bind_directory(from: &File, at: &Path) -> Result<()> {
+    fs::create_dir_all(at).map_err(|source| WorkspaceError::File {
         action: "create the directory",
         path: at.to_owned(),
         source,
     })?;
     let from = PathBuf::from(format!("/proc/self/fd/{}", from.as_raw_fd()));
-    mount(Some(&from), at, none(), MsFlags::MS_BIND, none())
-        .map_err(failed("bind a directory to", at))
+    mount(Some(&from), at, no_text(), MsFlags::MS_BIND, no_text())
+        .map_err(mount_failed("bind a directory to", at))
 }
 
 fn open(path: &Path) -> Result<File> {
-    File::open(path).map_err(|source| Error::File { action: "open", path: path.to_owned(), source })
+    File::open(path).map_err(|source| WorkspaceError::File {
+        action: "open",
+        path: path.to_owned(),
+        source,
+    })
 }
 
-fn none() -> Option<&'static str> {
+fn no_text() -> Option<&'static str> {
     None
 }
 
-fn failed(action: &'static str, path: impl AsRef<Path>) -> impl Fn(nix::Error) -> Error {
+fn mount_failed(
+    action: &'static str,
+    path: impl AsRef<Path>,
+) -> impl Fn(nix::Error) -> WorkspaceError {
     let path = path.as_ref().to_owned();
-    move |e| Error::Mount { action, path: path.clone(), source: io::Error::from(e) }
+    move |e| WorkspaceError::Mount { action, path: path.clone(), source: io::Error::from(e) }
 }

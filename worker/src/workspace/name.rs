@@ -4,53 +4,54 @@ use std::{fmt, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Error, Result};
+use super::{Result, WorkspaceError};
 
-/// A task of a run. Both names come over the network, so they are checked.
+/// Name of a task and of its run. Both come over the network, so they are checked.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "Unchecked")]
+#[serde(try_from = "UncheckedName")]
 pub struct TaskName {
     run: String,
     task: String,
 }
 
 #[derive(Deserialize)]
-struct Unchecked {
+struct UncheckedName {
     run: String,
     task: String,
 }
 
 impl TaskName {
-    /// The task `task` of the run `run`.
+    /// Makes the name of the task `task` of the run `run`.
     ///
     /// # Errors
-    /// Where one of them would not do as the name of a directory.
+    ///
+    /// One of them can't be the name of a directory.
     pub fn new(run: impl Into<String>, task: impl Into<String>) -> Result<Self> {
-        Ok(Self { run: checked("run", run.into())?, task: checked("task", task.into())? })
+        Ok(Self { run: check_name("run", run.into())?, task: check_name("task", task.into())? })
     }
 
-    /// The run's name.
+    /// Returns the name of the run.
     #[must_use]
     pub fn run(&self) -> &str {
         &self.run
     }
 
-    /// The task's name.
+    /// Returns the name of the task.
     #[must_use]
     pub fn task(&self) -> &str {
         &self.task
     }
 
-    /// The relative path `<run>/<task>`.
-    pub(crate) fn path(&self) -> PathBuf {
+    /// Returns the relative path `<run>/<task>`.
+    pub(crate) fn relative_path(&self) -> PathBuf {
         PathBuf::from(&self.run).join(&self.task)
     }
 }
 
-impl TryFrom<Unchecked> for TaskName {
-    type Error = Error;
+impl TryFrom<UncheckedName> for TaskName {
+    type Error = WorkspaceError;
 
-    fn try_from(unchecked: Unchecked) -> Result<Self> {
+    fn try_from(unchecked: UncheckedName) -> Result<Self> {
         Self::new(unchecked.run, unchecked.task)
     }
 }
@@ -61,12 +62,12 @@ impl fmt::Display for TaskName {
     }
 }
 
-fn checked(what: &'static str, name: String) -> Result<String> {
+fn check_name(what: &'static str, name: String) -> Result<String> {
     let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     if (1..=100).contains(&name.len()) && !name.starts_with('.') && name.chars().all(fine) {
         Ok(name)
     } else {
-        Err(Error::Name { what, name })
+        Err(WorkspaceError::Name { what, name })
     }
 }
 

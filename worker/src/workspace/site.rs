@@ -10,45 +10,49 @@ use std::{
 
 use dormouse_folders::{LOCK, Lock, Tried, try_lock_in};
 
-use super::{Error, LeaseError, Result, TaskName, UserLeases, leases::LeaseFolder, mounts};
-use crate::jail::{Layout, Users};
+use super::{
+    LeaseError, Result, TaskName, UserLeases, WorkspaceError, leases::LeaseFolder, mounts,
+};
+use crate::jail::{JailLayout, UserRange};
 
-/// For its owner alone.
+/// Mode of a directory that only its owner can use.
 const OWN: u32 = 0o700;
-/// For whoever knows what is in it.
+/// Mode of a directory that only its owner can list. Others can use names in it that they know.
 const LISTED_BY_NOBODY: u32 = 0o711;
-/// What the files of all tasks of a worker may take, in bytes.
+/// Largest total size of the files of all tasks of a worker, in bytes.
 const TASK_FILES_BYTES: u64 = 512 << 20;
-/// The least that a task's directory can hold, in bytes: a page.
+/// Smallest size limit of a task's directory, in bytes: a page.
 const LEAST_TASK_BYTES: u64 = 4096;
 
-/// The place where every worker sees its own directory.
+/// Path at which every worker sees its own directory.
 pub const ROOT: &str = "/run/dormouse";
 
-/// A worker's directory. The worker that has it open is the only one.
+/// Directory of a worker. Only one worker at a time can have it open.
 #[derive(Debug)]
 pub struct Workspace {
     root: PathBuf,
-    /// To whom the directories of tasks belong, where that is not the worker's user.
+    /// Users that own the directories of tasks, if the worker's user doesn't.
     users: Option<Arc<UserLeases>>,
-    /// Where this host's workers lend users to tasks; `None`: nobody else's tasks are known here.
+    /// Directory by which the workers of this host lend users to tasks. `None`: other workers' tasks aren't known
+    /// here.
     leases: Option<LeaseFolder>,
-    /// Held as long as the workspace is: its end, however it comes, unlocks.
+    /// Lock held as long as the workspace is. The end of the process, however it comes, unlocks it.
     _lock: Lock,
 }
 
 impl Workspace {
-    /// Creates the directory if need be, locks it, and enters the mount namespace in which it
-    /// is [`ROOT`]. To be called once, before any thread is started.
+    /// Creates the directory if it doesn't exist, locks it, and enters the mount namespace in which its path is
+    /// [`ROOT`]. Call this once, before any thread is started.
     ///
-    /// The directories of tasks are in memory: what a task writes counts as its VM's memory, and is gone
-    /// with the worker.
+    /// The directories of tasks are in memory: what a task writes counts as memory of its VM, and is gone when the
+    /// worker ends.
     ///
     /// # Errors
-    /// Where the directory cannot be made, is somebody else's or a link, another worker uses it, or
-    /// mounts do not work.
-    pub fn enter(directory: &Path) -> Result<Self> {
-        let lock = lock(directory)?;
+    ///
+    /// The directory can't be made, belongs to another user or is a link, another worker uses it, or mounts don't
+    /// work.
+    pub fn enter_workspace(directory: &Path) -> Result<Self> {
+        let lock = lock_directory(directory)?;
         let leases = LeaseFolder::of_host().inspect_err(|error| {
             tracing::warn!(%error, "users of tasks can't be coordinated with other workers on this host");
         });
@@ -56,52 +60,58 @@ impl Workspace {
         let workspace = Self::laid_out(PathBuf::from(ROOT), lock)?;
         // Those of a worker from before they were in memory.
         workspace.remove_all_tasks()?;
-        mounts::tmpfs_for_tasks(&workspace.tasks(), TASK_FILES_BYTES)?;
+        mounts::tmpfs_for_tasks(&workspace.tasks_directory(), TASK_FILES_BYTES)?;
         Ok(Self { leases: leases.ok(), ..workspace })
     }
 
-    /// The same, whose directories of tasks belong to these users.
+    /// Makes the same workspace, in which these users own the directories of tasks.
     ///
     /// # Errors
-    /// Where nobody can look after them.
-    pub fn with_users(self, users: Option<Users>) -> Result<Self> {
+    ///
+    /// The users can't be lent on this host.
+    pub fn with_users(self, users: Option<UserRange>) -> Result<Self> {
         let Some(users) = users else { return Ok(self) };
         let folder = match self.leases {
             Some(folder) => folder,
             None => {
                 let path = self.root.join("users");
-                let opened = LeaseFolder::at(&path);
-                opened.map_err(|source| Error::File { action: "lend users in", path, source })?
+                let opened = LeaseFolder::open_at(&path);
+                opened.map_err(|source| WorkspaceError::File {
+                    action: "lend users in",
+                    path,
+                    source,
+                })?
             }
         };
         let users = Some(Arc::new(UserLeases::new(users, folder)));
         Ok(Self { users, leases: None, ..self })
     }
 
-    /// Who lends users to tasks, where tasks have users of their own.
+    /// Returns what lends users to tasks, if tasks have users of their own.
     #[must_use]
-    pub const fn users(&self) -> Option<&Arc<UserLeases>> {
+    pub const fn user_leases(&self) -> Option<&Arc<UserLeases>> {
         self.users.as_ref()
     }
 
-    /// What of it a jail shows to tasks.
+    /// Returns which parts of the workspace a jail shows to tasks.
     #[must_use]
-    pub fn jail_layout(&self, criu: Option<&Path>) -> Layout {
-        Layout {
+    pub fn jail_layout(&self, criu: Option<&Path>) -> JailLayout {
+        JailLayout {
             mount_point: self.root.join("jail"),
-            tasks: self.tasks(),
+            tasks: self.tasks_directory(),
             programs: self.root.join("programs"),
             criu: criu.map(Path::to_owned),
         }
     }
 
-    /// Uses the directory where it is, without a mount namespace: for tests, and for
-    /// what needs no checkpoints to travel.
+    /// Uses the directory where it is, without a mount namespace: for tests, and for workers whose checkpoints aren't
+    /// sent to others.
     ///
     /// # Errors
-    /// Where the directory cannot be made or another worker uses it.
+    ///
+    /// The directory can't be made, or another worker uses it.
     pub fn in_place(directory: &Path) -> Result<Self> {
-        let lock = lock(directory)?;
+        let lock = lock_directory(directory)?;
         Self::laid_out(directory.to_owned(), lock)
     }
 
@@ -115,44 +125,45 @@ impl Workspace {
             ("contents", OWN),
         ] {
             let path = workspace.root.join(directory);
-            create(&path)?;
-            allow(&path, mode)?;
+            create_directory(&path)?;
+            allow_mode(&path, mode)?;
         }
         Ok(workspace)
     }
 
-    /// The directory of a task; see [`Workspace::create_task`].
+    /// Returns the directory of a task; see [`Workspace::create_task`].
     #[must_use]
-    pub fn task(&self, name: &TaskName) -> PathBuf {
-        self.tasks().join(name.path())
+    pub fn task_directory(&self, name: &TaskName) -> PathBuf {
+        self.tasks_directory().join(name.relative_path())
     }
 
-    /// The place where all task directories are.
+    /// Returns the directory of all task directories.
     #[must_use]
-    pub fn tasks(&self) -> PathBuf {
+    pub fn tasks_directory(&self) -> PathBuf {
         self.root.join("tasks")
     }
 
-    /// The place where the checkpoints are.
+    /// Returns the directory of checkpoints.
     #[must_use]
-    pub fn checkpoints(&self) -> PathBuf {
+    pub fn checkpoints_directory(&self) -> PathBuf {
         self.root.join("checkpoints")
     }
 
-    /// The place where the contents are with which tasks begin.
+    /// Returns the directory of the contents with which tasks begin.
     #[must_use]
-    pub fn contents(&self) -> PathBuf {
+    pub fn contents_directory(&self) -> PathBuf {
         self.root.join("contents")
     }
 
-    /// Gives the directory of a task, which is there, memory of its own, so that it can hold so many bytes and no
-    /// more; what it held is hidden. The programs that it holds can be run.
+    /// Mounts memory of so many bytes over the existing directory of a task, which can't hold more then. Its earlier
+    /// files are hidden. Programs in it can be run.
     ///
     /// # Errors
-    /// Where the mount is refused.
+    ///
+    /// The mount is refused.
     pub fn bound_task(&self, name: &TaskName, bytes: u64) -> Result<()> {
-        let path = self.task(name);
-        let owner = fs::symlink_metadata(&path).map_err(|source| Error::File {
+        let path = self.task_directory(name);
+        let owner = fs::symlink_metadata(&path).map_err(|source| WorkspaceError::File {
             action: "look at",
             path: path.clone(),
             source,
@@ -162,18 +173,21 @@ impl Workspace {
         mounts::tmpfs_for_task(&path, bytes.max(LEAST_TASK_BYTES), (owner.uid(), owner.gid()))
     }
 
-    /// Makes the directory of a task, if need be, and gives it to a user whom no other task on this host has.
+    /// Makes the directory of a task if it doesn't exist, and gives it to a user that no other task of this host has.
     ///
     /// # Errors
-    /// Where it cannot be made, or other tasks have all users.
+    ///
+    /// The directory can't be made, or other tasks have all users.
     pub fn create_task(&self, name: &TaskName) -> Result<PathBuf> {
-        self.create_for(name, |users| users.lend(name))
+        self.create_for(name, |users| users.lend_user(name))
     }
 
-    /// Makes the directory of a check of what a task made, and gives it to a user whom no task has, and no other check.
+    /// Makes the directory for a check of a task's results, and gives it to a user that no task and no other check
+    /// has.
     ///
     /// # Errors
-    /// Where it cannot be made, or all users for checks are taken.
+    ///
+    /// The directory can't be made, or other checks have all users for checks.
     pub fn create_check(&self, name: &TaskName) -> Result<PathBuf> {
         self.create_for(name, |users| users.lend_to_check(name))
     }
@@ -183,25 +197,26 @@ impl Workspace {
         name: &TaskName,
         lend: impl FnOnce(&UserLeases) -> Result<u32, LeaseError>,
     ) -> Result<PathBuf> {
-        let path = self.task(name);
-        create(&path)?;
+        let path = self.task_directory(name);
+        create_directory(&path)?;
         if let Some(run) = path.parent() {
-            allow(run, LISTED_BY_NOBODY)?;
+            allow_mode(run, LISTED_BY_NOBODY)?;
         }
         if let Some(users) = &self.users {
-            let user =
-                lend(users).map_err(|source| Error::NoUser { task: name.clone(), source })?;
+            let user = lend(users)
+                .map_err(|source| WorkspaceError::NoUser { task: name.clone(), source })?;
             give_to(&path, user)?;
         }
         Ok(path)
     }
 
-    /// Removes the directory of a task and what is in it.
+    /// Removes the directory of a task with its contents.
     ///
     /// # Errors
-    /// Where something in it cannot be removed.
+    ///
+    /// A file in it can't be removed.
     pub fn remove_task(&self, name: &TaskName) -> Result<()> {
-        let path = self.task(name);
+        let path = self.task_directory(name);
         mounts::take_away(&path)?;
         remove(&path)?;
         if let Some(users) = &self.users {
@@ -210,19 +225,21 @@ impl Workspace {
         Ok(())
     }
 
-    /// Removes the directories of all tasks of a run, which is over here.
+    /// Removes the directories of all tasks of a run that is over here.
     ///
     /// # Errors
-    /// Where something in them cannot be removed.
+    ///
+    /// A file in them can't be removed.
     pub fn remove_run(&self, run: &str) -> Result<()> {
         // Any name of a task is good to have its run's checked.
-        let path = self.task(&TaskName::new(run, "0")?);
+        let path = self.task_directory(&TaskName::new(run, "0")?);
         let Some(folder) = path.parent() else { return Ok(()) };
         let tasks = match fs::read_dir(folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             tasks => tasks,
         };
-        let fail = |source| Error::File { action: "list", path: folder.to_owned(), source };
+        let fail =
+            |source| WorkspaceError::File { action: "list", path: folder.to_owned(), source };
         for task in tasks.map_err(fail)? {
             mounts::take_away(&task.map_err(fail)?.path())?;
         }
@@ -233,29 +250,31 @@ impl Workspace {
         Ok(())
     }
 
-    /// Removes the directories of all tasks: at a worker's start none of them runs.
+    /// Removes the directories of all tasks: when a worker starts, none of them runs.
     ///
     /// # Errors
-    /// Where something cannot be removed.
+    ///
+    /// A file can't be removed.
     pub fn remove_all_tasks(&self) -> Result<()> {
         // What is in it and not itself, which may be a mount.
-        let tasks = self.tasks();
-        let fail = |source| Error::File { action: "list", path: tasks.clone(), source };
+        let tasks = self.tasks_directory();
+        let fail = |source| WorkspaceError::File { action: "list", path: tasks.clone(), source };
         for run in fs::read_dir(&tasks).map_err(fail)? {
             remove(&run.map_err(fail)?.path())?;
         }
         Ok(())
     }
 
-    /// Copies a program in and returns the path to start it by, which is the same on every
-    /// worker that has the same program.
+    /// Copies a program into the workspace. Returns the path by which to start it, which is the same on all workers
+    /// that have the same program.
     ///
     /// # Errors
-    /// Where it cannot be read or copied.
+    ///
+    /// It can't be read or copied.
     pub fn install_program(&self, program: &Path) -> Result<PathBuf> {
         let file = |action, path: &Path| {
             let path = path.to_owned();
-            move |source| Error::File { action, path, source }
+            move |source| WorkspaceError::File { action, path, source }
         };
         let contents = fs::read(program).map_err(file("read the program", program))?;
         let digest = blake3::hash(&contents).to_hex();
@@ -265,8 +284,8 @@ impl Workspace {
         if fs::read(&installed).is_ok_and(|there| there == contents) {
             return Ok(installed);
         }
-        create(&directory)?;
-        allow(&directory, 0o755)?;
+        create_directory(&directory)?;
+        allow_mode(&directory, 0o755)?;
         // Never half a program under its name, and never "text file busy" for one being run.
         let partial = directory.join(format!(".{}.partial", std::process::id()));
         fs::write(&partial, &contents).map_err(file("write", &partial))?;
@@ -277,88 +296,90 @@ impl Workspace {
     }
 }
 
-/// Gives a task's directory to a user, whose it may be already.
+/// Gives the directory of a task to a user, who may own it already.
 pub(crate) fn give_to(path: &Path, user: u32) -> Result<()> {
     let fail = |action| {
         let path = path.to_owned();
-        move |source| Error::File { action, path, source }
+        move |source| WorkspaceError::File { action, path, source }
     };
     let owner = fs::symlink_metadata(path).map_err(fail("look at"))?.uid();
     if owner != user {
         // Another user's mode is right already, and not to be changed without CAP_FOWNER.
         if owner == nix::unistd::geteuid().as_raw() {
-            allow(path, OWN)?;
+            allow_mode(path, OWN)?;
         }
         chown(path, Some(user), Some(user)).map_err(fail("give its user"))?;
     }
     Ok(())
 }
 
-/// Makes the directory, if need be, this process's.
-fn lock(directory: &Path) -> Result<Lock> {
+/// Makes the directory if it doesn't exist, ensures that it belongs to this process's user, and locks it.
+fn lock_directory(directory: &Path) -> Result<Lock> {
     loop {
-        create(directory)?;
+        create_directory(directory)?;
         make_own(directory)?;
         match try_lock_in(directory)? {
             Tried::Ours(lock) => return Ok(lock),
-            Tried::SomebodyElses => return Err(Error::InUse { path: directory.to_owned() }),
+            Tried::SomebodyElses => {
+                return Err(WorkspaceError::InUse { path: directory.to_owned() });
+            }
             // It has just been removed as an abandoned one.
             Tried::Nothing => {}
         }
     }
 }
 
-/// Refuses a directory that is a link or another user's, and closes one that others may look into: it
-/// holds checkpoints, which are the memory of tasks.
+/// Refuses a directory that is a link or belongs to another user, and closes one that is open to others: it holds
+/// checkpoints, which contain the memory of tasks.
 fn make_own(directory: &Path) -> Result<()> {
-    let fail = |action| move |source| Error::File { action, path: directory.to_owned(), source };
+    let fail =
+        |action| move |source| WorkspaceError::File { action, path: directory.to_owned(), source };
     let found = fs::symlink_metadata(directory).map_err(fail("look at"))?;
     let owner = found.uid();
     if found.is_symlink() || !found.is_dir() {
-        return Err(Error::NotOwn { path: directory.to_owned(), what: "it is a link".to_owned() });
+        return Err(WorkspaceError::NotOwn {
+            path: directory.to_owned(),
+            what: "it is a link".to_owned(),
+        });
     }
     if owner != nix::unistd::geteuid().as_raw() {
         let what = format!("it belongs to user {owner}");
-        return Err(Error::NotOwn { path: directory.to_owned(), what });
+        return Err(WorkspaceError::NotOwn { path: directory.to_owned(), what });
     }
     refuse_others_files(directory)?;
     if found.mode() & 0o077 != 0 {
-        allow(directory, OWN)?;
+        allow_mode(directory, OWN)?;
     }
     Ok(())
 }
 
-/// Refuses a directory that holds something and has never been a worker's: a worker removes what it finds.
+/// Refuses a directory that has files and was never a worker's, because a worker removes the files that it finds.
 fn refuse_others_files(directory: &Path) -> Result<()> {
-    let fail = |source| Error::File { action: "list", path: directory.to_owned(), source };
+    let fail = |source| WorkspaceError::File { action: "list", path: directory.to_owned(), source };
     let is_empty = fs::read_dir(directory).map_err(fail)?.next().is_none();
     if is_empty || directory.join(LOCK).symlink_metadata().is_ok() {
         return Ok(());
     }
     let what = "it holds files that are no worker's".to_owned();
-    Err(Error::NotOwn { path: directory.to_owned(), what })
+    Err(WorkspaceError::NotOwn { path: directory.to_owned(), what })
 }
 
-fn allow(path: &Path, mode: u32) -> Result<()> {
-    fs::set_permissions(path, fs::Permissions::from_mode(mode)).map_err(|source| Error::File {
-        action: "set the permissions of",
-        path: path.to_owned(),
-        source,
+fn allow_mode(path: &Path, mode: u32) -> Result<()> {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).map_err(|source| {
+        WorkspaceError::File { action: "set the permissions of", path: path.to_owned(), source }
     })
 }
 
-fn create(path: &Path) -> Result<()> {
-    DirBuilder::new().recursive(true).mode(OWN).create(path).map_err(|source| Error::File {
-        action: "create the directory",
-        path: path.to_owned(),
-        source,
+fn create_directory(path: &Path) -> Result<()> {
+    DirBuilder::new().recursive(true).mode(OWN).create(path).map_err(|source| {
+        WorkspaceError::File { action: "create the directory", path: path.to_owned(), source }
     })
 }
 
 fn remove(path: &Path) -> Result<()> {
     match fs::remove_dir_all(path) {
         Err(source) if source.kind() != io::ErrorKind::NotFound => {
-            Err(Error::File { action: "remove", path: path.to_owned(), source })
+            Err(WorkspaceError::File { action: "remove", path: path.to_owned(), source })
         }
         _ => Ok(()),
     }
@@ -375,10 +396,10 @@ mod tests {
         fs::create_dir(dir.path().join("tasks")).unwrap();
         fs::write(dir.path().join("tasks/source"), "of a user").unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().mode();
-        allow(dir.path(), 0o755).unwrap();
+        allow_mode(dir.path(), 0o755).unwrap();
         let before = mode(dir.path());
         let refused = Workspace::in_place(dir.path()).unwrap_err();
-        assert!(matches!(refused, Error::NotOwn { .. }), "{refused}");
+        assert!(matches!(refused, WorkspaceError::NotOwn { .. }), "{refused}");
         assert!(dir.path().join("tasks/source").exists());
         assert_eq!(mode(dir.path()), before);
         // One that was a worker's is taken again, whatever the worker before left in it.
@@ -392,7 +413,7 @@ mod tests {
     fn a_directory_serves_one_worker_at_a_time() {
         let dir = tempfile::tempdir().unwrap();
         let first = Workspace::in_place(dir.path()).unwrap();
-        assert!(matches!(Workspace::in_place(dir.path()), Err(Error::InUse { .. })));
+        assert!(matches!(Workspace::in_place(dir.path()), Err(WorkspaceError::InUse { .. })));
         drop(first);
         Workspace::in_place(dir.path()).unwrap();
     }
@@ -404,15 +425,15 @@ mod tests {
         fs::create_dir(&precious).unwrap();
         let link = dir.path().join("link");
         std::os::unix::fs::symlink(&precious, &link).unwrap();
-        assert!(matches!(Workspace::in_place(&link), Err(Error::NotOwn { .. })));
+        assert!(matches!(Workspace::in_place(&link), Err(WorkspaceError::NotOwn { .. })));
         assert_eq!(fs::read_dir(&precious).unwrap().count(), 0, "nothing was written there");
         let open = dir.path().join("open");
         fs::create_dir(&open).unwrap();
-        allow(&open, 0o755).unwrap();
+        allow_mode(&open, 0o755).unwrap();
         let workspace = Workspace::in_place(&open).unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
         assert_eq!(mode(&open), 0o700);
-        assert_eq!(mode(&workspace.checkpoints()), 0o700);
+        assert_eq!(mode(&workspace.checkpoints_directory()), 0o700);
         assert_eq!(mode(&open.join(LOCK)), 0o600);
         if nix::unistd::geteuid().is_root() {
             let theirs = dir.path().join("theirs");
@@ -470,7 +491,7 @@ mod tests {
             assert_eq!(fs::read_dir(&task).unwrap().count(), 0, "round {round}");
             let solve = task.join("solve");
             fs::write(&solve, "#!/bin/sh\nexit 7\n").unwrap();
-            allow(&solve, 0o755).unwrap();
+            allow_mode(&solve, 0o755).unwrap();
             let status = std::process::Command::new(&solve).status().unwrap();
             assert_eq!(status.code(), Some(7));
             assert!(!crate::directory::is_full(&task).unwrap());

@@ -10,56 +10,57 @@ use nix::{
     sys::statvfs::{FsFlags, statvfs},
 };
 
-use super::{Error, Result, mounts};
-use crate::{cgroup::Hierarchy, place::Place};
+use super::{Result, WorkspaceError, mounts};
+use crate::{cgroup::CgroupHierarchy, place::ProcessPlace};
 
-/// CRIU writes `kernel/ns_last_pid` here.
+/// Directory of the file `kernel/ns_last_pid`, which CRIU writes.
 const SETTINGS: &str = "/proc/sys";
 
-/// Makes this process see its control groups and `/proc/sys` writable, which Docker, Podman and
-/// Kubernetes mount read-only in their containers. Where one is read-only the process enters a mount
-/// namespace of its own first: nobody outside it sees a change, and the groups are still those of the
-/// container, below its limits.
+/// Makes the control groups and `/proc/sys` writable for this process. Docker, Podman and Kubernetes mount them
+/// read-only in their containers. If one is read-only, the process first enters a mount namespace of its own: no
+/// process outside it sees a change, and the groups are still those of the container, below its limits.
 ///
-/// To be called before any thread is started, and before the guardian is, which removes groups.
+/// Call this before any thread is started, and before the guardian is started, which removes groups.
 ///
 /// # Errors
-/// Where there are threads already, or a mount is refused: the error says what to add where.
-pub fn make_kernel_files_writable(hierarchy: &Hierarchy) -> Result<()> {
+///
+/// There are threads already, or a mount is refused: the error says what to add and where.
+pub fn make_kernel_files_writable(hierarchy: &CgroupHierarchy) -> Result<()> {
     let read_only: Vec<_> =
         mounts_of(hierarchy).into_iter().filter(|at| is_read_only(at)).collect();
     if read_only.is_empty() {
         return Ok(());
     }
-    let refused = |path: &Path, source: io::Error| Error::ReadOnly {
+    let refused = |path: &Path, source: io::Error| WorkspaceError::ReadOnly {
         path: path.to_owned(),
-        remedy: Place::detect().to_mount(),
+        remedy: ProcessPlace::detect_place().to_mount(),
         source,
     };
     mounts::enter_namespace().map_err(|error| match error {
-        Error::Mount { source, .. } => refused(&read_only[0], source),
+        WorkspaceError::Mount { source, .. } => refused(&read_only[0], source),
         other => other,
     })?;
     for path in &read_only {
-        remount(path).map_err(|source| refused(path, source))?;
+        remount_writable(path).map_err(|source| refused(path, source))?;
     }
     Ok(())
 }
 
-fn mounts_of(hierarchy: &Hierarchy) -> Vec<PathBuf> {
-    let mut all = hierarchy.mounts();
+fn mounts_of(hierarchy: &CgroupHierarchy) -> Vec<PathBuf> {
+    let mut all = hierarchy.mount_points();
     all.push(SETTINGS.into());
     all
 }
 
-/// Whether the file system or its mount is read-only; of one that does not say, writing will.
+/// Returns whether the file system or its mount is read-only. If that isn't known, returns false: a write will show
+/// it.
 fn is_read_only(path: &Path) -> bool {
     statvfs(path).is_ok_and(|fs| fs.flags().contains(FsFlags::ST_RDONLY))
 }
 
-fn remount(path: &Path) -> io::Result<()> {
+fn remount_writable(path: &Path) -> io::Result<()> {
     // A remount drops the flags that it does not name.
-    let kept = kept(statvfs(path)?.flags());
+    let kept = kept_flags(statvfs(path)?.flags());
     let nothing = None::<&str>;
     let again = |flags| mount(nothing, path, nothing, flags | kept, nothing);
     again(MsFlags::MS_REMOUNT | MsFlags::MS_BIND)?;
@@ -70,8 +71,8 @@ fn remount(path: &Path) -> io::Result<()> {
     if is_read_only(path) { Err(io::ErrorKind::ReadOnlyFilesystem.into()) } else { Ok(()) }
 }
 
-/// The flags of a mount that stay.
-fn kept(flags: FsFlags) -> MsFlags {
+/// Returns the flags of a mount that stay when it is mounted again.
+fn kept_flags(flags: FsFlags) -> MsFlags {
     let pairs = [
         (FsFlags::ST_NOSUID, MsFlags::MS_NOSUID),
         (FsFlags::ST_NODEV, MsFlags::MS_NODEV),
@@ -93,13 +94,13 @@ mod tests {
     #[test]
     fn a_remount_keeps_all_but_read_only() {
         let flags = FsFlags::ST_RDONLY | FsFlags::ST_NOSUID | FsFlags::ST_NOEXEC;
-        assert_eq!(kept(flags), MsFlags::MS_NOSUID | MsFlags::MS_NOEXEC);
-        assert_eq!(kept(FsFlags::ST_RDONLY), MsFlags::empty());
+        assert_eq!(kept_flags(flags), MsFlags::MS_NOSUID | MsFlags::MS_NOEXEC);
+        assert_eq!(kept_flags(FsFlags::ST_RDONLY), MsFlags::empty());
     }
 
     #[test]
     fn every_mount_is_looked_at_once() {
-        let v2 = Hierarchy::V2("/sys/fs/cgroup".into());
+        let v2 = CgroupHierarchy::V2("/sys/fs/cgroup".into());
         let expected = ["/sys/fs/cgroup", SETTINGS].map(PathBuf::from);
         assert_eq!(mounts_of(&v2), expected);
         assert!(!is_read_only(&std::env::temp_dir()));

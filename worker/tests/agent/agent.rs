@@ -11,7 +11,7 @@ use std::{
 
 use crate::coordinator::token;
 use dormouse_identity::Token;
-use dormouse_worker::agent::{self, Config};
+use dormouse_worker::agent::{self, AgentConfig};
 use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
@@ -24,7 +24,7 @@ const TOKEN: &str = "DORMOUSE_TEST_TOKEN";
 pub(crate) fn main(address: &str, name: &str, root: &str) -> ExitCode {
     let config = config(address, name, root);
     let criu = env::var_os("DORMOUSE_TEST_CRIU").map(PathBuf::from).or(config.criu);
-    let config = Config { patience: Duration::from_secs(5), criu, ..config };
+    let config = AgentConfig { patience: Duration::from_secs(5), criu, ..config };
     let ended = agent::prepare_process(&config).and_then(|ready| agent::run(&config, ready));
     match ended {
         Ok(ended) => {
@@ -38,10 +38,16 @@ pub(crate) fn main(address: &str, name: &str, root: &str) -> ExitCode {
     }
 }
 
-fn config(address: &str, name: &str, root: &str) -> Config {
+fn config(address: &str, name: &str, root: &str) -> AgentConfig {
     let line = env::var(TOKEN).ok();
     let token = line.map_or_else(Token::of_nobody, |line| line.parse().unwrap());
-    Config::new(address, token, name, root, PathBuf::from(env::var_os("DORMOUSE_TASK").unwrap()))
+    AgentConfig::new(
+        address,
+        token,
+        name,
+        root,
+        PathBuf::from(env::var_os("DORMOUSE_TASK").unwrap()),
+    )
 }
 
 /// A worker process, killed when dropped.

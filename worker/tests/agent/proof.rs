@@ -3,21 +3,21 @@
 use std::{fs, path::Path};
 
 use dormouse_worker::{
-    agent::Config,
-    proof::{Proof, Step, What, prove},
+    agent::AgentConfig,
+    proof::{ProofStep, ProofStepKind, WorkerProof, prove_worker},
 };
 
 use crate::{agent::task_program, harness::criu_program};
 
 /// What the proof of a worker with this program of tasks comes to.
-fn proof(program: &Path, criu: Option<&Path>) -> Proof {
+fn proof(program: &Path, criu: Option<&Path>) -> WorkerProof {
     let root = tempfile::tempdir().unwrap();
-    let mut config = Config::of_nobody("doctor", root.path(), program);
+    let mut config = AgentConfig::of_nobody("doctor", root.path(), program);
     config.criu = criu.map(Path::to_owned);
-    prove(&config)
+    prove_worker(&config)
 }
 
-fn failed(proof: &Proof) -> Vec<&Step> {
+fn failed(proof: &WorkerProof) -> Vec<&ProofStep> {
     proof.steps.iter().filter(|step| step.came.is_err()).collect()
 }
 
@@ -37,11 +37,11 @@ pub(crate) fn a_host_is_proved() {
     let proof = proof(&task_program(), Some(&criu_program()));
     for step in failed(&proof) {
         // An older CRIU can't, on a newer kernel.
-        assert_eq!(step.what, What::Tcp, "{step:?}");
+        assert_eq!(step.what, ProofStepKind::Tcp, "{step:?}");
     }
     let gone: Vec<_> = proof.steps.iter().map(|step| step.what).collect();
-    use What::{Answer, CleanUp, Clock, Dump, Files, Freeze, Groups, Jail, Launch};
-    use What::{Restore, Tcp, Thaw, Threads};
+    use ProofStepKind::{Answer, CleanUp, Clock, Dump, Files, Freeze, Groups, Jail, Launch};
+    use ProofStepKind::{Restore, Tcp, Thaw, Threads};
     let all = [
         Groups, Launch, Jail, Freeze, Thaw, Dump, Restore, Answer, Threads, Tcp, Clock, Files,
         CleanUp,
@@ -63,7 +63,7 @@ pub(crate) fn a_program_that_does_nothing_is_no_proof() {
     fs::write(&program, "#!/bin/sh\necho not today >&2\n").unwrap();
     let proof = proof(&program, None);
     let failed = failed(&proof);
-    assert!(matches!(&failed[..], [step] if step.what == What::Launch), "{proof:?}");
+    assert!(matches!(&failed[..], [step] if step.what == ProofStepKind::Launch), "{proof:?}");
     let why = failed[0].came.as_ref().unwrap_err();
     assert!(why.contains("not today"), "{why}");
     nothing_is_left();

@@ -8,11 +8,11 @@ use std::{
 
 use dormouse_samples::Samples;
 use dormouse_worker::{
-    cgroup::{Slot, Vm},
+    cgroup::{TierSlot, VmGroups},
     criu::AfterDump,
-    jail::Demand,
-    process::{ask_to_stop, await_stop, cpu_ns, resume},
-    store::Progress,
+    jail::JailDemand,
+    process::{ask_to_stop, await_stop, cpu_ns, resume_process},
+    store::SavedProgress,
 };
 
 use crate::harness;
@@ -62,11 +62,11 @@ fn spawn() {
             for vm in &vms {
                 let worker = &worker;
                 scope.spawn(move || {
-                    let entry = vm.entry(0, Slot::A).unwrap();
+                    let entry = vm.slot_groups(0, TierSlot::A).unwrap();
                     let program = worker.program(&name("noop"), &["noop"]);
                     for _ in 0..N / 2 {
-                        let task = program.start(&entry, SOON).unwrap();
-                        task.wait(SOON).unwrap().unwrap();
+                        let task = program.start_task(&entry, SOON).unwrap();
+                        task.wait_end(SOON).unwrap().unwrap();
                     }
                 });
             }
@@ -83,7 +83,7 @@ fn spawn() {
 }
 
 /// What leads a task there, in words and in deeds.
-type Order<'a> = (&'a str, &'a dyn Fn(&Vm));
+type Order<'a> = (&'a str, &'a dyn Fn(&VmGroups));
 
 /// How long a task under a quota takes to stand still, and what CPU time it has meanwhile, in
 /// several orders of what leads there.
@@ -97,14 +97,14 @@ fn stop() {
     let still = || await_stop(pid, SOON).unwrap();
     let orders: [Order<'_>; 5] = [
         ("a lifted quota, 5 ms, the signal", &|vm| {
-            let _lifted = vm.lift_quota(0, Slot::A).unwrap();
+            let _lifted = vm.lift_quota(0, TierSlot::A).unwrap();
             std::thread::sleep(Duration::from_millis(5));
             signal();
             still();
         }),
         ("the signal, a lifted quota", &|vm| {
             signal();
-            let _lifted = vm.lift_quota(0, Slot::A).unwrap();
+            let _lifted = vm.lift_quota(0, TierSlot::A).unwrap();
             still();
         }),
         ("the signal, a quota of 3 ms in 20", &|vm| {
@@ -117,7 +117,7 @@ fn stop() {
             still();
         }),
         ("the freezer, a lifted quota", &|vm| {
-            vm.freeze(SOON).unwrap();
+            vm.freeze_vm(SOON).unwrap();
         }),
     ];
     for ppm in [20_000, 50_000, 100_000, 500_000] {
@@ -134,9 +134,9 @@ fn stop() {
                 took.push(began.elapsed());
                 cpu.push(Duration::from_nanos(cpu_ns(pid).unwrap() - before));
                 if vm.is_frozen().unwrap() {
-                    vm.thaw(SOON).unwrap();
+                    vm.thaw_vm(SOON).unwrap();
                 }
-                resume(pid).unwrap();
+                resume_process(pid).unwrap();
             }
             let median_and_worst = |times: &mut Vec<Duration>| {
                 times.sort();
@@ -152,7 +152,7 @@ fn stop() {
         }
     }
     vm.kill_all(SOON).unwrap();
-    task.wait(SOON).unwrap().unwrap();
+    task.wait_end(SOON).unwrap().unwrap();
     drop(directory);
 }
 
@@ -170,7 +170,7 @@ fn criu(sizes: &[(&str, u32)]) {
         let mut task = task;
         for round in 0..rounds {
             // By hand.
-            let images = worker.workspace.checkpoints().join("bare");
+            let images = worker.workspace.checkpoints_directory().join("bare");
             fs::create_dir_all(&images).unwrap();
             let run = |args: &[&str]| {
                 let start = Instant::now();
@@ -185,7 +185,7 @@ fn criu(sizes: &[(&str, u32)]) {
             let mut dump = vec!["dump", "-o", "dump.log", "-t", &pid];
             dump.extend(options);
             let dumped = run(&dump);
-            task.wait(SOON).unwrap().unwrap();
+            task.wait_end(SOON).unwrap().unwrap();
             let pidfile = images.join("pid");
             let _ = fs::remove_file(&pidfile);
             let mut restore = vec!["restore", "-o", "restore.log", "-d", "--pidfile"];
@@ -194,22 +194,22 @@ fn criu(sizes: &[(&str, u32)]) {
             let restored = run(&restore);
             let pid: i32 = fs::read_to_string(&pidfile).unwrap().trim().parse().unwrap();
             fs::remove_dir_all(&images).unwrap();
-            vm.attach(0, Slot::A, pid).unwrap();
+            vm.attach_process(0, TierSlot::A, pid).unwrap();
             // Through the worker, of the process just restored.
             let taken = checkpointer
-                .take(
+                .take_checkpoint(
                     &name,
                     pid,
-                    (&vm, 0, Slot::A),
+                    (&vm, 0, TierSlot::A),
                     AfterDump::Kill,
                     SOON,
                     &mut |_| Ok(()),
-                    Progress::default,
+                    SavedProgress::default,
                 )
                 .unwrap();
-            let again = checkpointer.restore(&name, &vm, 0, Slot::A, SOON).unwrap();
+            let again = checkpointer.restore_task(&name, &vm, 0, TierSlot::A, SOON).unwrap();
             task = again.task;
-            resume(task.pid()).unwrap();
+            resume_process(task.pid()).unwrap();
             if round >= 2 {
                 bare.0.push(dumped);
                 bare.1.push(restored);
@@ -235,7 +235,7 @@ fn criu(sizes: &[(&str, u32)]) {
             or / br
         );
         vm.kill_all(SOON).unwrap();
-        task.wait(SOON).unwrap().unwrap();
+        task.wait_end(SOON).unwrap().unwrap();
         worker.store.remove_task(&name).unwrap();
     }
     drop(directory);
@@ -245,21 +245,29 @@ fn criu(sizes: &[(&str, u32)]) {
 /// them; to be held against those of `small`, which are in none.
 fn jailed() {
     let directory = tempfile::tempdir().unwrap();
-    let mut worker = Worker::start_jailed(directory.path(), Demand::Full);
+    let mut worker = Worker::start_jailed(directory.path(), JailDemand::Full);
     let checkpointer = worker.checkpointer();
     let (vm, name) = (worker.vm(1), name("jailed"));
     let mut task = worker.start_task(&name, &vm, &["count", "1", "1000000000"]);
     worker.await_step(&name, 1);
     let mut times = Vec::new();
     for round in 0..41 {
-        let place = (&vm, 0, Slot::A);
-        let noted = Progress::default;
+        let place = (&vm, 0, TierSlot::A);
+        let noted = SavedProgress::default;
         checkpointer
-            .take(&name, task.pid(), place, AfterDump::Kill, SOON, &mut |_| Ok(()), noted)
+            .take_checkpoint(
+                &name,
+                task.pid(),
+                place,
+                AfterDump::Kill,
+                SOON,
+                &mut |_| Ok(()),
+                noted,
+            )
             .unwrap();
-        let again = checkpointer.restore(&name, &vm, 0, Slot::A, SOON).unwrap();
+        let again = checkpointer.restore_task(&name, &vm, 0, TierSlot::A, SOON).unwrap();
         task = again.task;
-        resume(task.pid()).unwrap();
+        resume_process(task.pid()).unwrap();
         if round >= 2 {
             times.push(again.took);
         }
@@ -268,6 +276,6 @@ fn jailed() {
     let ms = |time: Duration| time.as_secs_f64() * 1e3;
     println!("1 MiB in the jail: restored in {:.1} ms in the median", ms(times[times.len() / 2]));
     vm.kill_all(SOON).unwrap();
-    task.wait(SOON).unwrap().unwrap();
+    task.wait_end(SOON).unwrap().unwrap();
     drop(directory);
 }

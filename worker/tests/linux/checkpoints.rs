@@ -9,12 +9,12 @@ use std::{
 };
 
 use dormouse_worker::{
-    cgroup::Slot,
+    cgroup::TierSlot,
     checkpointer,
     criu::{self, AfterDump},
-    jail::{Demand, Occupant},
-    process::{Ended, await_stop, resume},
-    store::Progress,
+    jail::{JailDemand, ViewOccupant},
+    process::{ProcessEnd, await_stop, resume_process},
+    store::SavedProgress,
 };
 use nix::{
     sys::signal::{Signal, kill},
@@ -32,12 +32,12 @@ const STEPS: &str = "4000";
 fn reference(worker: &mut Worker, mib: &str, steps: &str) -> (String, String) {
     let vm = worker.vm(1);
     let task = worker.start_task(&name("reference"), &vm, &["count", mib, steps]);
-    assert_eq!(task.wait(SOON).unwrap(), Some(Ended::Exited(0)));
+    assert_eq!(task.wait_end(SOON).unwrap(), Some(ProcessEnd::Exited(0)));
     outcome(worker, "reference")
 }
 
 fn outcome(worker: &Worker, task: &str) -> (String, String) {
-    let directory = worker.workspace.task(&name(task));
+    let directory = worker.workspace.task_directory(&name(task));
     let read = |file| fs::read_to_string(directory.join(file)).unwrap();
     (read("stdout"), read("result"))
 }
@@ -58,40 +58,40 @@ pub(crate) fn dump_and_stop_then_restore() {
     worker.await_step(&name("t"), 1200);
     let checkpointer = worker.checkpointer();
     let taken = checkpointer
-        .take(
+        .take_checkpoint(
             &name("t"),
             task.pid(),
-            (&one, 0, Slot::A),
+            (&one, 0, TierSlot::A),
             AfterDump::Kill,
             SOON,
             &mut |_| Ok(()),
-            || Progress { attempt: 1, progress_ppm: 300_000, cpu_ns: one.cpu_ns().unwrap() },
+            || SavedProgress { attempt: 1, progress_ppm: 300_000, cpu_ns: one.cpu_ns().unwrap() },
         )
         .unwrap();
-    assert_eq!(task.wait(SOON).unwrap(), Some(Ended::Killed(9)));
+    assert_eq!(task.wait_end(SOON).unwrap(), Some(ProcessEnd::Killed(9)));
     let manifest = taken.checkpoint.manifest();
     let open: Vec<_> =
         manifest.open_files.iter().filter_map(|f| f.path.file_name()?.to_str()).collect();
     assert_eq!(open, ["progress", "stderr", "stdout"]);
-    assert!(manifest.bytes() > 8 << 20);
+    assert!(manifest.total_bytes() > 8 << 20);
     let step = worker.step(&name("t"));
     // Without it each call would examine the kernel again, for 25 ms.
     assert!(Path::new("/run/criu.kdat").exists(), "CRIU keeps what it knows of the kernel");
 
     two.set_quota(1, Some(50_000)).unwrap();
-    let restored = checkpointer.restore(&name("t"), &two, 1, Slot::B, SOON).unwrap();
+    let restored = checkpointer.restore_task(&name("t"), &two, 1, TierSlot::B, SOON).unwrap();
     assert!(restored.damaged.is_empty());
     let pid = restored.task.pid();
-    assert_eq!(two.pids().unwrap().into_iter().collect::<Vec<_>>(), [pid]);
-    assert_eq!(two.slot_cpu_ns(0, Slot::A).unwrap(), 0);
+    assert_eq!(two.list_pids().unwrap().into_iter().collect::<Vec<_>>(), [pid]);
+    assert_eq!(two.slot_cpu_ns(0, TierSlot::A).unwrap(), 0);
     // Pages were charged to the new VM as they were restored.
     assert!(two.memory_bytes().unwrap() > 8 << 20);
-    resume(pid).unwrap();
+    resume_process(pid).unwrap();
     assert!(worker.step(&name("t")) >= step);
     two.set_quota(1, None).unwrap();
     worker.let_go(&name("t"));
-    assert_eq!(restored.task.wait(SOON).unwrap(), Some(Ended::Exited(0)));
-    assert!(two.slot_cpu_ns(1, Slot::B).unwrap() > 0);
+    assert_eq!(restored.task.wait_end(SOON).unwrap(), Some(ProcessEnd::Exited(0)));
+    assert!(two.slot_cpu_ns(1, TierSlot::B).unwrap() > 0);
     assert_eq!(outcome(&worker, "t"), expected);
     no_criu_left();
 }
@@ -99,7 +99,7 @@ pub(crate) fn dump_and_stop_then_restore() {
 /// The directory of the task is memory of its own, laid over in the worker's namespace and seen in the jail's.
 pub(crate) fn a_task_of_a_quota_moves() {
     let directory = tempfile::tempdir().unwrap();
-    let mut worker = Worker::start_jailed(directory.path(), Demand::Full);
+    let mut worker = Worker::start_jailed(directory.path(), JailDemand::Full);
     let expected = reference(&mut worker, "4", STEPS);
     let (one, two) = (worker.vm(1), worker.vm(1));
     let name = name("7");
@@ -110,24 +110,24 @@ pub(crate) fn a_task_of_a_quota_moves() {
     lay_over();
     let task = worker.start_held(&name, &one, "4", STEPS);
     worker.await_step(&name, 1200);
-    let work = worker.workspace.task(&name).join("work");
+    let work = worker.workspace.task_directory(&name).join("work");
     fs::create_dir(&work).unwrap();
     fs::write(work.join("half"), "done").unwrap();
-    let (checkpointer, at) = (worker.checkpointer(), (&one, 0, Slot::A));
+    let (checkpointer, at) = (worker.checkpointer(), (&one, 0, TierSlot::A));
     let mut nothing = |_| Ok(());
-    let progress = || Progress { attempt: 1, ..Progress::default() };
+    let progress = || SavedProgress { attempt: 1, ..SavedProgress::default() };
     checkpointer
-        .take(&name, task.pid(), at, AfterDump::Kill, SOON, &mut nothing, progress)
+        .take_checkpoint(&name, task.pid(), at, AfterDump::Kill, SOON, &mut nothing, progress)
         .unwrap();
-    assert_eq!(task.wait(SOON).unwrap(), Some(Ended::Killed(9)));
+    assert_eq!(task.wait_end(SOON).unwrap(), Some(ProcessEnd::Killed(9)));
     worker.workspace.remove_task(&name).unwrap();
     lay_over();
-    let restored = checkpointer.restore(&name, &two, 0, Slot::A, SOON).unwrap();
+    let restored = checkpointer.restore_task(&name, &two, 0, TierSlot::A, SOON).unwrap();
     assert!(restored.damaged.is_empty());
     assert_eq!(fs::read_to_string(work.join("half")).unwrap(), "done");
-    resume(restored.task.pid()).unwrap();
+    resume_process(restored.task.pid()).unwrap();
     worker.let_go(&name);
-    assert_eq!(restored.task.wait(SOON).unwrap(), Some(Ended::Exited(0)));
+    assert_eq!(restored.task.wait_end(SOON).unwrap(), Some(ProcessEnd::Exited(0)));
     assert_eq!(outcome(&worker, "7"), expected);
     worker.workspace.remove_task(&name).unwrap();
     no_criu_left();
@@ -142,30 +142,30 @@ pub(crate) fn roll_back() {
     let checkpointer = worker.checkpointer();
     let take = || {
         checkpointer
-            .take(
+            .take_checkpoint(
                 &name("t"),
                 task.pid(),
-                (&vm, 0, Slot::A),
+                (&vm, 0, TierSlot::A),
                 AfterDump::Continue,
                 SOON,
                 &mut |_| Ok(()),
-                Progress::default,
+                SavedProgress::default,
             )
             .unwrap();
-        resume(task.pid()).unwrap();
+        resume_process(task.pid()).unwrap();
     };
     take();
     // It runs on, and its output grows beyond what the checkpoint knows.
     worker.await_step(&name("t"), 2100);
     take();
     worker.let_go(&name("t"));
-    assert_eq!(task.wait(SOON).unwrap(), Some(Ended::Exited(0)));
+    assert_eq!(task.wait_end(SOON).unwrap(), Some(ProcessEnd::Exited(0)));
     assert_eq!(outcome(&worker, "t"), expected);
-    let restored = checkpointer.restore(&name("t"), &vm, 0, Slot::A, SOON).unwrap();
+    let restored = checkpointer.restore_task(&name("t"), &vm, 0, TierSlot::A, SOON).unwrap();
     assert_eq!(restored.checkpoint.manifest().sequence, 2);
-    resume(restored.task.pid()).unwrap();
+    resume_process(restored.task.pid()).unwrap();
     worker.let_go(&name("t"));
-    assert_eq!(restored.task.wait(SOON).unwrap(), Some(Ended::Exited(0)));
+    assert_eq!(restored.task.wait_end(SOON).unwrap(), Some(ProcessEnd::Exited(0)));
     assert_eq!(outcome(&worker, "t"), expected);
 }
 
@@ -181,45 +181,47 @@ pub(crate) fn damaged_images_fall_back() {
         let after = if step == 1500 { AfterDump::Kill } else { AfterDump::Continue };
         taken.push(
             checkpointer
-                .take(
+                .take_checkpoint(
                     &name("t"),
                     task.pid(),
-                    (&vm, 0, Slot::A),
+                    (&vm, 0, TierSlot::A),
                     after,
                     SOON,
                     &mut |_| Ok(()),
-                    Progress::default,
+                    SavedProgress::default,
                 )
                 .unwrap(),
         );
-        resume(task.pid()).unwrap();
+        resume_process(task.pid()).unwrap();
     }
-    assert_eq!(task.wait(SOON).unwrap(), Some(Ended::Killed(9)));
+    assert_eq!(task.wait_end(SOON).unwrap(), Some(ProcessEnd::Killed(9)));
     // One bit of the newest's memory, and the end of a small file of the one before.
-    let pages = taken[2].checkpoint.images().join("pages-1.img");
+    let pages = taken[2].checkpoint.images_directory().join("pages-1.img");
     let mut bytes = fs::read(&pages).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 4;
     fs::write(&pages, bytes).unwrap();
-    let core = taken[1].checkpoint.images().join("core-1.img");
+    let core = taken[1].checkpoint.images_directory().join("core-1.img");
     let bytes = fs::read(&core).unwrap();
     fs::write(&core, &bytes[..bytes.len() - 1]).unwrap();
 
-    let restored = checkpointer.restore(&name("t"), &vm, 0, Slot::A, SOON).unwrap();
+    let restored = checkpointer.restore_task(&name("t"), &vm, 0, TierSlot::A, SOON).unwrap();
     let damaged: Vec<u64> = restored.damaged.iter().map(|d| d.sequence).collect();
     assert_eq!(damaged, [3, 2]);
     let said = restored.damaged[0].error.to_string();
     assert!(said.contains("pages-1.img does not match its checksum"), "{said}");
     assert_eq!(restored.checkpoint.manifest().sequence, 1);
-    resume(restored.task.pid()).unwrap();
-    assert_eq!(vm.pids().unwrap().len(), 1, "nothing of the damaged one is left");
+    resume_process(restored.task.pid()).unwrap();
+    assert_eq!(vm.list_pids().unwrap().len(), 1, "nothing of the damaged one is left");
     worker.let_go(&name("t"));
-    assert_eq!(restored.task.wait(SOON).unwrap(), Some(Ended::Exited(0)));
+    assert_eq!(restored.task.wait_end(SOON).unwrap(), Some(ProcessEnd::Exited(0)));
     assert_eq!(outcome(&worker, "t"), expected);
 
-    fs::remove_dir_all(taken[0].checkpoint.images()).unwrap();
-    let error = checkpointer.restore(&name("t"), &vm, 0, Slot::A, SOON).unwrap_err();
-    let checkpointer::Error::NoCheckpoint { damaged, .. } = error else { panic!("{error}") };
+    fs::remove_dir_all(taken[0].checkpoint.images_directory()).unwrap();
+    let error = checkpointer.restore_task(&name("t"), &vm, 0, TierSlot::A, SOON).unwrap_err();
+    let checkpointer::CheckpointerError::NoCheckpoint { damaged, .. } = error else {
+        panic!("{error}")
+    };
     assert_eq!(damaged.len(), 3);
 }
 
@@ -230,28 +232,29 @@ pub(crate) fn a_refused_restore() {
     worker.await_step(&name("t"), 10);
     let checkpointer = worker.checkpointer();
     let taken = checkpointer
-        .take(
+        .take_checkpoint(
             &name("t"),
             task.pid(),
-            (&vm, 0, Slot::A),
+            (&vm, 0, TierSlot::A),
             AfterDump::Kill,
             SOON,
             &mut |_| Ok(()),
-            Progress::default,
+            SavedProgress::default,
         )
         .unwrap();
-    task.wait(SOON).unwrap().unwrap();
+    task.wait_end(SOON).unwrap().unwrap();
     // Straight to CRIU, past what would have put this right.
-    fs::write(worker.workspace.task(&name("t")).join("progress"), "shorter").unwrap();
+    fs::write(worker.workspace.task_directory(&name("t")).join("progress"), "shorter").unwrap();
     let checkpoint = &taken.checkpoint;
-    let occupant = Occupant { user: None, directory: worker.workspace.task(&name("t")) };
-    let restore = |criu: criu::Criu, deadline| {
-        criu.restore(
-            &checkpoint.images(),
+    let occupant =
+        ViewOccupant { user: None, directory: worker.workspace.task_directory(&name("t")) };
+    let restore = |criu: criu::CriuProgram, deadline| {
+        criu.restore_process(
+            &checkpoint.images_directory(),
             checkpoint.directory(),
             &vm,
             0,
-            Slot::A,
+            TierSlot::A,
             &occupant,
             deadline,
             &mut |_| Ok(()),
@@ -259,11 +262,11 @@ pub(crate) fn a_refused_restore() {
     };
     let error = restore(harness::criu(), SOON).unwrap_err().to_string();
     assert!(error.contains("bad size 7 (expect 20)") && error.contains("restore.log"), "{error}");
-    let error = restore(criu::Criu::new("/nowhere/criu"), SOON).unwrap_err().to_string();
+    let error = restore(criu::CriuProgram::new("/nowhere/criu"), SOON).unwrap_err().to_string();
     assert!(error.contains("can't start /nowhere/criu"), "{error}");
-    let error = restore(criu::Criu::new("/bin/true"), SOON).unwrap_err().to_string();
+    let error = restore(criu::CriuProgram::new("/bin/true"), SOON).unwrap_err().to_string();
     assert!(error.contains("restore ended without an answer (it exited with status 0)"), "{error}");
-    assert!(vm.pids().unwrap().is_empty());
+    assert!(vm.list_pids().unwrap().is_empty());
     // No group is left for any of them.
     vm.remove(SOON).unwrap();
     no_criu_left();
@@ -276,43 +279,44 @@ pub(crate) fn deadline() {
     worker.await_step(&name("t"), 1);
     let checkpointer = worker.checkpointer();
     let taken = checkpointer
-        .take(
+        .take_checkpoint(
             &name("t"),
             task.pid(),
-            (&vm, 0, Slot::A),
+            (&vm, 0, TierSlot::A),
             AfterDump::Kill,
             SOON,
             &mut |_| Ok(()),
-            Progress::default,
+            SavedProgress::default,
         )
         .unwrap();
-    task.wait(SOON).unwrap().unwrap();
-    let occupant = Occupant { user: None, directory: worker.workspace.task(&name("t")) };
+    task.wait_end(SOON).unwrap().unwrap();
+    let occupant =
+        ViewOccupant { user: None, directory: worker.workspace.task_directory(&name("t")) };
     for millis in [1, 3, 5, 8, 10, 12, 15, 20, 25, 30, 35, 40] {
-        let result = harness::criu().restore(
-            &taken.checkpoint.images(),
+        let result = harness::criu().restore_process(
+            &taken.checkpoint.images_directory(),
             taken.checkpoint.directory(),
             &vm,
             0,
-            Slot::A,
+            TierSlot::A,
             &occupant,
             Duration::from_millis(millis),
             &mut |_| Ok(()),
         );
         match result {
-            Err(criu::Error::Late { .. }) => assert!(vm.pids().unwrap().is_empty()),
+            Err(criu::CriuError::Late { .. }) => assert!(vm.list_pids().unwrap().is_empty()),
             // A fast machine may make it in the longer times.
             Ok(task) if millis >= 10 => {
-                task.kill().unwrap();
-                task.wait(SOON).unwrap().unwrap();
+                task.kill_all().unwrap();
+                task.wait_end(SOON).unwrap().unwrap();
             }
             other => panic!("{millis} ms: {other:?}"),
         }
         no_criu_left();
     }
-    let restored = checkpointer.restore(&name("t"), &vm, 0, Slot::A, SOON).unwrap();
-    restored.task.kill().unwrap();
-    assert_eq!(restored.task.wait(SOON).unwrap(), Some(Ended::Killed(9)));
+    let restored = checkpointer.restore_task(&name("t"), &vm, 0, TierSlot::A, SOON).unwrap();
+    restored.task.kill_all().unwrap();
+    assert_eq!(restored.task.wait_end(SOON).unwrap(), Some(ProcessEnd::Killed(9)));
 }
 
 /// What there is to copy is no reason to give a task up.
@@ -323,18 +327,18 @@ pub(crate) fn memory_has_its_time() {
     let task = worker.start_task(&name("t"), &vm, &["count", "160", "1000000000"]);
     worker.await_step(&name("t"), 1);
     let checkpointer = worker.checkpointer();
-    let (brief, seats) = (Duration::from_millis(1), (&vm, &[(0, Slot::A)][..]));
+    let (brief, seats) = (Duration::from_millis(1), (&vm, &[(0, TierSlot::A)][..]));
     let take = |after| {
-        checkpointer.take_tree(&name("t"), task.pid(), seats, after, brief, Progress::default)
+        checkpointer.take_tree(&name("t"), task.pid(), seats, after, brief, SavedProgress::default)
     };
     take(AfterDump::Continue).unwrap();
     take(AfterDump::Kill).unwrap();
-    assert_eq!(task.wait(SOON).unwrap(), Some(Ended::Killed(9)));
-    let restored = checkpointer.restore(&name("t"), &vm, 0, Slot::A, brief).unwrap();
-    restored.task.kill().unwrap();
-    assert_eq!(restored.task.wait(SOON).unwrap(), Some(Ended::Killed(9)));
+    assert_eq!(task.wait_end(SOON).unwrap(), Some(ProcessEnd::Killed(9)));
+    let restored = checkpointer.restore_task(&name("t"), &vm, 0, TierSlot::A, brief).unwrap();
+    restored.task.kill_all().unwrap();
+    assert_eq!(restored.task.wait_end(SOON).unwrap(), Some(ProcessEnd::Killed(9)));
     let error = take(AfterDump::Kill).unwrap_err();
-    assert!(matches!(error, checkpointer::Error::Process { .. }), "{error:?}");
+    assert!(matches!(error, checkpointer::CheckpointerError::Process { .. }), "{error:?}");
 }
 
 /// A CRIU that dies with its code in the task has spoilt it, which then stands still.
@@ -350,14 +354,14 @@ pub(crate) fn a_criu_that_dies() {
         let criu: Vec<i32> = criu.filter(|pid| !ours.contains(pid)).collect();
         assert_eq!(criu.len(), 1, "{criu:?}");
         kill(Pid::from_raw(criu[0]), Signal::SIGKILL).unwrap();
-        Progress::default()
+        SavedProgress::default()
     };
     let spoilt = worker
         .checkpointer()
-        .take(
+        .take_checkpoint(
             &name("t"),
             task.pid(),
-            (&vm, 0, Slot::A),
+            (&vm, 0, TierSlot::A),
             AfterDump::Continue,
             SOON,
             &mut |_| Ok(()),
@@ -366,10 +370,10 @@ pub(crate) fn a_criu_that_dies() {
         .unwrap_err();
     assert!(spoilt.may_have_damaged(), "{spoilt:?}");
     await_stop(task.pid(), SOON).unwrap();
-    assert!(worker.store.complete(&name("t")).unwrap().is_empty());
+    assert!(worker.store.complete_numbers(&name("t")).unwrap().is_empty());
     no_criu_left();
-    task.kill().unwrap();
-    assert_eq!(task.wait(SOON).unwrap(), Some(Ended::Killed(9)));
+    task.kill_all().unwrap();
+    assert_eq!(task.wait_end(SOON).unwrap(), Some(ProcessEnd::Killed(9)));
 }
 
 pub(crate) fn at_the_same_time() {
@@ -386,22 +390,26 @@ pub(crate) fn at_the_same_time() {
                     let before = worker.step(&name);
                     worker.await_step(&name, before + 20);
                     checkpointer
-                        .take(
+                        .take_checkpoint(
                             &name,
                             task.pid(),
-                            (vm, 0, Slot::A),
+                            (vm, 0, TierSlot::A),
                             AfterDump::Kill,
                             SOON,
                             &mut |_| Ok(()),
-                            Progress::default,
+                            SavedProgress::default,
                         )
                         .unwrap();
-                    assert_eq!(task.wait(SOON).unwrap(), Some(Ended::Killed(9)), "{round}");
-                    task = checkpointer.restore(&name, vm, 0, Slot::B, SOON).unwrap().task;
-                    resume(task.pid()).unwrap();
+                    assert_eq!(
+                        task.wait_end(SOON).unwrap(),
+                        Some(ProcessEnd::Killed(9)),
+                        "{round}"
+                    );
+                    task = checkpointer.restore_task(&name, vm, 0, TierSlot::B, SOON).unwrap().task;
+                    resume_process(task.pid()).unwrap();
                 }
-                task.kill().unwrap();
-                task.wait(SOON).unwrap().unwrap();
+                task.kill_all().unwrap();
+                task.wait_end(SOON).unwrap().unwrap();
             });
         }
     });

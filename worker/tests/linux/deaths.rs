@@ -9,8 +9,8 @@ use std::{
 };
 
 use dormouse_worker::{
-    cgroup::{Controller, Hierarchy},
-    process::Identity,
+    cgroup::{CgroupController, CgroupHierarchy},
+    process::ProcessIdentity,
 };
 use nix::{
     sys::signal::{Signal, kill},
@@ -24,15 +24,15 @@ fn within(span: Duration) -> Duration {
     if is_emulated() { 10 * span } else { span }
 }
 
-fn identities(pids: &[i32]) -> Vec<Identity> {
-    pids.iter().map(|pid| Identity::of_process(*pid).unwrap()).collect()
+fn identities(pids: &[i32]) -> Vec<ProcessIdentity> {
+    pids.iter().map(|pid| ProcessIdentity::of_process(*pid).unwrap()).collect()
 }
 
 fn trees_of(pid: u32) -> Vec<String> {
-    let hierarchy = Hierarchy::detect().unwrap();
+    let hierarchy = CgroupHierarchy::detect_version().unwrap();
     let mut found = Vec::new();
-    for controller in [Controller::Cpu, Controller::Freezer, Controller::Memory] {
-        for entry in fs::read_dir(hierarchy.mount(controller).unwrap()).unwrap() {
+    for controller in [CgroupController::Cpu, CgroupController::Freezer, CgroupController::Memory] {
+        for entry in fs::read_dir(hierarchy.mount_point(controller).unwrap()).unwrap() {
             let name = entry.unwrap().file_name().to_string_lossy().into_owned();
             if name.starts_with("dormouse-") && name.contains(&format!("-{pid}-")) {
                 found.push(name);
@@ -47,7 +47,7 @@ pub(crate) fn kill_9_leaves_nothing() {
     let (mut child, pids) = worker::lingering(directory.path());
     assert_eq!(pids.len(), 4, "{pids:?}");
     let everybody = identities(&pids);
-    assert!(everybody.iter().all(Identity::is_alive));
+    assert!(everybody.iter().all(ProcessIdentity::is_alive));
     child.kill().unwrap();
     let start = Instant::now();
     assert_eq!(child.wait().unwrap().signal(), Some(9));
@@ -82,7 +82,7 @@ pub(crate) fn the_next_worker_sweeps() {
     assert!(checkpoints.join("test/restored/00000001/manifest.json").exists());
     fs::create_dir_all(checkpoints.join("test/restored/00000007/images")).unwrap();
     fs::create_dir_all(checkpoints.join("former/1/00000001/images")).unwrap();
-    assert!(everybody[..3].iter().all(Identity::is_alive));
+    assert!(everybody[..3].iter().all(ProcessIdentity::is_alive));
 
     let mut worker = Worker::start(directory.path());
     assert_eq!(worker.cleaned.groups.processes, 3);
@@ -91,11 +91,11 @@ pub(crate) fn the_next_worker_sweeps() {
     assert!(everybody.iter().all(|p| !p.is_alive()));
     assert!(trees_of(child.id()).is_empty());
     assert_eq!(fs::read_dir(checkpoints).unwrap().count(), 0, "checkpoints are left");
-    assert!(!worker.workspace.task(&name("running")).exists());
+    assert!(!worker.workspace.task_directory(&name("running")).exists());
     // And it can work.
     let vm = worker.vm(1);
     let task = worker.start_task(&name("t"), &vm, &["noop"]);
-    task.wait(SOON).unwrap().unwrap();
+    task.wait_end(SOON).unwrap().unwrap();
 }
 
 /// A worker that ends with its test, however that ends.
@@ -134,7 +134,7 @@ pub(crate) fn a_start_in_another_namespace() {
     let root = elsewhere.path().to_str().unwrap();
     let swept = sweep(root);
     assert!(swept.status.success() && swept.stdout == b"0\n", "{swept:?}");
-    assert!(everybody.iter().all(Identity::is_alive));
+    assert!(everybody.iter().all(ProcessIdentity::is_alive));
     assert!(!trees_of(child.0.id()).is_empty());
     assert!(folder.join("local-0/lock").exists());
     assert!(folder.join("local-0/checkpoints/test/restored/00000001").exists());

@@ -3,13 +3,13 @@
 use std::{fs, time::Duration};
 
 use dormouse_worker::{
-    cgroup::{Controller, Slot},
-    process::{Ended, Error, Program},
+    cgroup::{CgroupController, TierSlot},
+    process::{ProcessEnd, ProcessError, ProgramCommand},
 };
 
 use crate::worker::{SOON, Worker, name, wait_for};
 
-const KILLED: Option<Ended> = Some(Ended::Killed(9));
+const KILLED: Option<ProcessEnd> = Some(ProcessEnd::Killed(9));
 
 /// Waits on the host's clock, which is what a quota is about.
 fn let_pass(time: Duration) {
@@ -34,16 +34,16 @@ pub(crate) fn quota_is_what_the_task_gets() {
     // More would be a wrong quota; less may be the host's load.
     assert!(share < 0.22, "{share}");
     assert!(share > 0.02, "{share}");
-    assert!(vm.throttling(0).unwrap().throttled_periods > 0);
+    assert!(vm.read_throttling(0).unwrap().throttled_periods > 0);
     // The part before the whole: the task is at work in between.
-    let slot = vm.slot_cpu_ns(0, Slot::A).unwrap();
+    let slot = vm.slot_cpu_ns(0, TierSlot::A).unwrap();
     assert!(vm.vcpu_cpu_ns(0).unwrap() >= slot);
-    assert_eq!(vm.slot_cpu_ns(0, Slot::B).unwrap(), 0);
-    assert_eq!(vm.slot_pids(0, Slot::A).unwrap().into_iter().collect::<Vec<_>>(), [task.pid()]);
-    assert_eq!(vm.slot_threads(0, Slot::A).unwrap(), [task.pid()]);
-    assert!(vm.slot_pids(0, Slot::B).unwrap().is_empty());
-    task.kill().unwrap();
-    assert_eq!(task.wait(SOON).unwrap(), KILLED);
+    assert_eq!(vm.slot_cpu_ns(0, TierSlot::B).unwrap(), 0);
+    assert_eq!(vm.slot_pids(0, TierSlot::A).unwrap().into_iter().collect::<Vec<_>>(), [task.pid()]);
+    assert_eq!(vm.slot_threads(0, TierSlot::A).unwrap(), [task.pid()]);
+    assert!(vm.slot_pids(0, TierSlot::B).unwrap().is_empty());
+    task.kill_all().unwrap();
+    assert_eq!(task.wait_end(SOON).unwrap(), KILLED);
 }
 
 pub(crate) fn a_throttled_vm_freezes_promptly() {
@@ -52,12 +52,12 @@ pub(crate) fn a_throttled_vm_freezes_promptly() {
     vm.set_quota(0, Some(20_000)).unwrap();
     let task = worker.start_task(&name("t"), &vm, &["spin"]);
     wait_for("throttling", || {
-        let throttled = vm.throttling(0).unwrap().throttled_periods;
+        let throttled = vm.read_throttling(0).unwrap().throttled_periods;
         if throttled > 2 { Ok(()) } else { Err(format!("{throttled} periods")) }
     });
     let mut latencies = Vec::new();
     for _ in 0..10 {
-        latencies.push(vm.freeze(SOON).unwrap().latency());
+        latencies.push(vm.freeze_vm(SOON).unwrap().latency());
         assert!(vm.is_frozen().unwrap());
         // A task counts as frozen a moment before it leaves its processor, and an emulated processor may stand still in that
         // moment. A VM that goes on uses a millisecond of each 50: those are the periods of such a quota.
@@ -67,25 +67,25 @@ pub(crate) fn a_throttled_vm_freezes_promptly() {
             let used = vm.cpu_ns().unwrap() - before;
             if used == 0 { Ok(()) } else { Err(format!("{used} ns in two periods of the quota")) }
         });
-        vm.thaw(SOON).unwrap();
+        vm.thaw_vm(SOON).unwrap();
     }
-    let throttled = vm.throttling(0).unwrap().throttled_periods;
+    let throttled = vm.read_throttling(0).unwrap().throttled_periods;
     wait_for("the quota to be back", || {
-        let now = vm.throttling(0).unwrap().throttled_periods;
+        let now = vm.read_throttling(0).unwrap().throttled_periods;
         if now > throttled { Ok(()) } else { Err(format!("{now} periods")) }
     });
     latencies.sort();
     println!("  freeze at a quota of 2 %: median {:?}, worst {:?}", latencies[5], latencies[9]);
     assert_eq!(vm.kill_all(SOON).unwrap(), 1);
-    assert_eq!(task.wait(SOON).unwrap(), KILLED);
+    assert_eq!(task.wait_end(SOON).unwrap(), KILLED);
 }
 
 pub(crate) fn swapping_tiers() {
     let (mut worker, _directory) = Worker::temporary();
     let vm = worker.vm(1);
-    let tasks = [(Slot::A, name("a")), (Slot::B, name("b"))].map(|(slot, name)| {
+    let tasks = [(TierSlot::A, name("a")), (TierSlot::B, name("b"))].map(|(slot, name)| {
         let program = worker.program(&name, &["spin"]);
-        program.start(&vm.entry(0, slot).unwrap(), SOON).unwrap()
+        program.start_task(&vm.slot_groups(0, slot).unwrap(), SOON).unwrap()
     });
     // One processor for both, so that there is something to compete for.
     for task in &tasks {
@@ -93,20 +93,20 @@ pub(crate) fn swapping_tiers() {
         one.set(0).unwrap();
         nix::sched::sched_setaffinity(nix::unistd::Pid::from_raw(task.pid()), &one).unwrap();
     }
-    for foreground in [Slot::A, Slot::B] {
+    for foreground in [TierSlot::A, TierSlot::B] {
         vm.set_foreground(0, foreground).unwrap();
         let_pass(Duration::from_millis(40));
         let used = |slot| vm.slot_cpu_ns(0, slot).unwrap();
-        let before = (used(foreground), used(foreground.other()));
+        let before = (used(foreground), used(foreground.other_slot()));
         let_pass(Duration::from_millis(600));
         let fore = used(foreground) - before.0;
-        let back = used(foreground.other()) - before.1;
+        let back = used(foreground.other_slot()) - before.1;
         println!("  {foreground:?} in the foreground: {fore} ns against {back} ns");
         assert!(fore > 5 * back, "{foreground:?}: {fore} {back}");
     }
     assert_eq!(vm.kill_all(SOON).unwrap(), 2);
     for task in tasks {
-        assert_eq!(task.wait(SOON).unwrap(), KILLED);
+        assert_eq!(task.wait_end(SOON).unwrap(), KILLED);
     }
 }
 
@@ -114,11 +114,11 @@ pub(crate) fn a_frozen_vm_can_be_killed() {
     let (mut worker, _directory) = Worker::temporary();
     let vm = worker.vm(1);
     let task = worker.start_task(&name("t"), &vm, &["spin"]);
-    assert_eq!(vm.pids().unwrap().into_iter().collect::<Vec<_>>(), [task.pid()]);
-    vm.freeze(SOON).unwrap();
+    assert_eq!(vm.list_pids().unwrap().into_iter().collect::<Vec<_>>(), [task.pid()]);
+    vm.freeze_vm(SOON).unwrap();
     assert_eq!(vm.kill_all(SOON).unwrap(), 1);
-    assert_eq!(task.wait(SOON).unwrap(), KILLED);
-    assert!(vm.pids().unwrap().is_empty());
+    assert_eq!(task.wait_end(SOON).unwrap(), KILLED);
+    assert!(vm.list_pids().unwrap().is_empty());
     vm.remove(SOON).unwrap();
     assert!(vm.cpu_ns().is_err());
 }
@@ -127,14 +127,15 @@ pub(crate) fn tasks_are_isolated_and_reaped() {
     let (mut worker, _directory) = Worker::temporary();
     let vm = worker.vm(1);
     let task = worker.start_task(&name("t"), &vm, &["introspect"]);
-    assert_eq!(task.wait(SOON).unwrap(), Some(Ended::Exited(0)));
-    let said = fs::read_to_string(worker.workspace.task(&name("t")).join("stdout")).unwrap();
+    assert_eq!(task.wait_end(SOON).unwrap(), Some(ProcessEnd::Exited(0)));
+    let said =
+        fs::read_to_string(worker.workspace.task_directory(&name("t")).join("stdout")).unwrap();
     // /dev/fd is the host's /proc, in which the task does not exist under its own PID.
     assert!(said.starts_with("pid 1\nppid 0\nsid 1\n"), "{said}");
     assert!(said.ends_with("env 0\n"), "{said}");
     let task = worker.start_task(&name("e"), &vm, &["exit", "7"]);
-    assert_eq!(task.wait(SOON).unwrap(), Some(Ended::Exited(7)));
-    assert!(matches!(task.wait(SOON), Err(Error::Process { action: "wait for", .. })));
+    assert_eq!(task.wait_end(SOON).unwrap(), Some(ProcessEnd::Exited(7)));
+    assert!(matches!(task.wait_end(SOON), Err(ProcessError::Process { action: "wait for", .. })));
     let task = worker.start_task(&name("s"), &vm, &["spin"]);
     // A start is over once the program has replaced the worker's image; the kernel closes what it
     // is not to inherit right after that.
@@ -144,49 +145,50 @@ pub(crate) fn tasks_are_isolated_and_reaped() {
             entries.flatten().filter_map(|fd| fs::read_link(fd.path()).ok()).collect();
         if fds.len() == 3 { Ok(()) } else { Err(format!("{fds:?}")) }
     });
-    assert_eq!(task.wait(Duration::from_millis(5)).unwrap(), None);
-    task.kill().unwrap();
-    assert_eq!(task.wait(SOON).unwrap(), KILLED);
-    task.kill().unwrap();
+    assert_eq!(task.wait_end(Duration::from_millis(5)).unwrap(), None);
+    task.kill_all().unwrap();
+    assert_eq!(task.wait_end(SOON).unwrap(), KILLED);
+    task.kill_all().unwrap();
 }
 
 pub(crate) fn failures_to_start_say_why() {
     let (mut worker, directory) = Worker::temporary();
     let vm = worker.vm(1);
-    let entry = vm.entry(0, Slot::A).unwrap();
-    let start = |program: Program| {
-        let error = program.start(&entry, SOON).unwrap_err();
+    let entry = vm.slot_groups(0, TierSlot::A).unwrap();
+    let start = |program: ProgramCommand| {
+        let error = program.start_task(&entry, SOON).unwrap_err();
         let why = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
         format!("{error}: {why}")
     };
-    let said = start(Program::new("/nowhere/task", directory.path()));
+    let said = start(ProgramCommand::new("/nowhere/task", directory.path()));
     assert!(
         said.starts_with("can't start /nowhere/task: executing it failed: No such file"),
         "{said}"
     );
-    let said = start(Program::new("/bin/true", "/nowhere"));
+    let said = start(ProgramCommand::new("/bin/true", "/nowhere"));
     assert!(
         said.starts_with("can't start /bin/true: entering its directory failed: No such file"),
         "{said}"
     );
-    let said = start(Program::new("/bin/true", directory.path()).arg("a\0b"));
+    let said = start(ProgramCommand::new("/bin/true", directory.path()).arg("a\0b"));
     assert!(said.starts_with("can't start /bin/true: an argument holds a NUL byte"), "{said}");
-    assert!(vm.pids().unwrap().is_empty());
+    assert!(vm.list_pids().unwrap().is_empty());
 }
 
 pub(crate) fn a_late_start_is_given_up() {
     let (mut worker, directory) = Worker::temporary();
     let vm = worker.vm(1);
-    vm.freeze(SOON).unwrap();
-    let entry = vm.entry(0, Slot::A).unwrap();
+    vm.freeze_vm(SOON).unwrap();
+    let entry = vm.slot_groups(0, TierSlot::A).unwrap();
     let children = || fs::read_to_string("/proc/thread-self/children").unwrap();
     let before = children();
-    let late = Program::new("/bin/true", directory.path()).start(&entry, Duration::from_millis(50));
-    assert!(matches!(late, Err(Error::SpawnLate { .. })), "{late:?}");
+    let late = ProgramCommand::new("/bin/true", directory.path())
+        .start_task(&entry, Duration::from_millis(50));
+    assert!(matches!(late, Err(ProcessError::SpawnLate { .. })), "{late:?}");
     // Whoever thaws it lets it die, and somebody reaps it.
-    vm.thaw(SOON).unwrap();
+    vm.thaw_vm(SOON).unwrap();
     wait_for("the late process to be gone", || {
-        let (pids, now) = (vm.pids().unwrap(), children());
+        let (pids, now) = (vm.list_pids().unwrap(), children());
         if pids.is_empty() && now == before { Ok(()) } else { Err(now) }
     });
 }
@@ -198,10 +200,10 @@ pub(crate) fn memory_counts_against_the_vm() {
     worker.await_step(&name("small"), 1);
     let used = vm.memory_bytes().unwrap();
     assert!((8 << 20..24 << 20).contains(&used), "{used}");
-    small.kill().unwrap();
-    assert_eq!(small.wait(SOON).unwrap(), KILLED);
+    small.kill_all().unwrap();
+    assert_eq!(small.wait_end(SOON).unwrap(), KILLED);
     let large = worker.start_task(&name("large"), &vm, &["count", "64", "1"]);
-    assert_eq!(large.wait(SOON).unwrap(), KILLED, "the limit is enforced");
+    assert_eq!(large.wait_end(SOON).unwrap(), KILLED, "the limit is enforced");
     // The other was killed too, but not for that.
     assert!(vm.has_lost_one_for_memory(0).unwrap());
     assert!(!vm.has_lost_one_for_memory(0).unwrap());
@@ -212,7 +214,7 @@ pub(crate) fn memory_counts_against_the_vm() {
 pub(crate) fn a_cap_outlives_a_promotion() {
     let (mut worker, _directory) = Worker::temporary();
     let vm = worker.vm(1);
-    let mount = worker.tree.hierarchy().mount(Controller::Cpu).unwrap();
+    let mount = worker.tree.hierarchy().mount_point(CgroupController::Cpu).unwrap();
     let group = mount.join(worker.tree.name().to_string()).join("vm1/cpu0/a");
     let capped = || {
         let file = if worker.tree.hierarchy().is_v2() { "cpu.max" } else { "cpu.cfs_quota_us" };
@@ -220,7 +222,7 @@ pub(crate) fn a_cap_outlives_a_promotion() {
     };
     vm.set_quotas(0, 200_000, [Some(100_000), None]).unwrap();
     assert!(capped());
-    vm.promote(0, Slot::B, SOON).unwrap();
+    vm.promote_slot(0, TierSlot::B, SOON).unwrap();
     assert!(capped());
 }
 
@@ -234,7 +236,7 @@ pub(crate) fn quotas_change_while_a_slot_is_exempt() {
     for (n, from) in shares.into_iter().enumerate() {
         for to in shares {
             vm.set_quota(0, Some(from)).unwrap();
-            let slot = if n % 2 == 0 { Slot::A } else { Slot::B };
+            let slot = if n % 2 == 0 { TierSlot::A } else { TierSlot::B };
             let lifted = vm.lift_quota(0, slot).unwrap();
             vm.set_quota(0, Some(to)).unwrap();
             drop(lifted);

@@ -11,8 +11,8 @@ use std::{
 };
 
 use dormouse_worker::{
-    cgroup::Hierarchy,
-    criu::{Criu, find_criu},
+    cgroup::CgroupHierarchy,
+    criu::{CriuProgram, find_criu},
 };
 
 /// A test: its name, what it needs, and itself.
@@ -33,17 +33,18 @@ impl Need {
     fn missing(self) -> Option<String> {
         match self {
             Self::Cgroup if !nix::unistd::geteuid().is_root() => Some("it needs root".to_owned()),
-            Self::Cgroup => match Hierarchy::detect() {
+            Self::Cgroup => match CgroupHierarchy::detect_version() {
                 Err(e) => Some(e.to_string()),
                 Ok(hierarchy) => {
-                    let mount = hierarchy.mount(dormouse_worker::cgroup::Controller::Cpu)?;
+                    let mount =
+                        hierarchy.mount_point(dormouse_worker::cgroup::CgroupController::Cpu)?;
                     let probe = mount.join(format!("probe-{}", std::process::id()));
                     let made = fs::create_dir(&probe).and_then(|()| fs::remove_dir(&probe));
                     made.err().map(|e| format!("cannot create {}: {e}", probe.display()))
                 }
             },
             Self::Criu => {
-                let probe = criu().probe(Duration::from_secs(20));
+                let probe = criu().probe_host(Duration::from_secs(20));
                 probe.check.err().map(|e| e.to_string())
             }
             // That is for this program to give.
@@ -53,8 +54,8 @@ impl Need {
 }
 
 /// The CRIU to test with: the one that workers use.
-pub(crate) fn criu() -> Criu {
-    Criu::new(criu_program())
+pub(crate) fn criu() -> CriuProgram {
+    CriuProgram::new(criu_program())
 }
 
 pub(crate) fn criu_program() -> PathBuf {

@@ -12,11 +12,11 @@ use std::{
 };
 
 use dormouse_worker::{
-    cgroup::{Slot, Vm},
+    cgroup::{TierSlot, VmGroups},
     criu::AfterDump,
-    jail::{CELL, Demand, Occupant, View},
-    process::Inmate,
-    store::{Checkpoint, FileEntry, ImageKey, Progress},
+    jail::{CELL, JailDemand, MountView, ViewOccupant},
+    process::HelpedTask,
+    store::{CheckpointFile, ImageKey, SavedProgress, StoredCheckpoint},
     workspace::TaskName,
 };
 
@@ -43,37 +43,38 @@ enum Excess {
 /// A worker with a task in jail, whose namespaces others can be put into.
 struct Scene {
     worker: Worker,
-    vm: Vm,
+    vm: VmGroups,
     /// A task that is what it should be.
-    honest: dormouse_worker::process::Task,
+    honest: dormouse_worker::process::ChildProcess,
     _directory: tempfile::TempDir,
 }
 
 impl Scene {
     fn set_up() -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let mut worker = Worker::start_jailed(directory.path(), Demand::Full);
+        let mut worker = Worker::start_jailed(directory.path(), JailDemand::Full);
         let vm = worker.vm(1);
         // What is in another slot is none of a restore's business.
-        let entry = vm.entry(0, Slot::B).unwrap();
-        let honest = worker.program(&name("1"), &["spin"]).start(&entry, SOON).unwrap();
+        let entry = vm.slot_groups(0, TierSlot::B).unwrap();
+        let honest = worker.program(&name("1"), &["spin"]).start_task(&entry, SOON).unwrap();
         Self { worker, vm, honest, _directory: directory }
     }
 
     /// Takes a checkpoint of a task that makes a file at each of its instructions, and is gone then.
-    fn of_honest(&self, task: &TaskName) -> Checkpoint {
+    fn of_honest(&self, task: &TaskName) -> StoredCheckpoint {
         let struck = self.worker.start_task(task, &self.vm, &["strike"]);
         let taken = self.take(task, struck.pid(), AfterDump::Kill);
-        struck.wait(SOON).unwrap().unwrap();
+        struck.wait_end(SOON).unwrap().unwrap();
         taken
     }
 
     /// The same of a process that was never a task, as a worker's owner can make and seal it: under the name of
     /// a task that was honest.
-    fn of_excess(&self, task: &TaskName, excess: Excess) -> Checkpoint {
+    fn of_excess(&self, task: &TaskName, excess: Excess) -> StoredCheckpoint {
         let struck = self.worker.start_task(task, &self.vm, &["strike"]);
         let honest = self.take(task, struck.pid(), AfterDump::Continue);
-        let (directory, images) = (self.worker.workspace.task(task), honest.images());
+        let (directory, images) =
+            (self.worker.workspace.task_directory(task), honest.images_directory());
         fs::remove_dir_all(&images).unwrap();
         fs::create_dir(&images).unwrap();
         fs::remove_file(self.struck(task)).unwrap();
@@ -82,33 +83,33 @@ impl Scene {
             scope.spawn(start).join().unwrap()
         });
         // Its namespaces are the other's now.
-        struck.kill().unwrap();
-        struck.wait(SOON).unwrap().unwrap();
+        struck.kill_all().unwrap();
+        struck.wait_end(SOON).unwrap().unwrap();
         let pid = i32::try_from(process.id()).unwrap();
-        self.vm.attach(0, Slot::A, pid).unwrap();
+        self.vm.attach_process(0, TierSlot::A, pid).unwrap();
         self.await_struck(task);
         // CRIU is its own there, as whoever it likes.
         let user = (excess != Excess::Root).then(|| owner(&directory));
-        let view = View::of_process(pid).unwrap();
-        let inmate = self.vm.cell().map(|cell| Inmate { cell, user, view });
+        let view = MountView::of_process(pid).unwrap();
+        let inmate = self.vm.cell().map(|cell| HelpedTask { cell, user, view });
         let (work, kill) = (honest.directory(), AfterDump::Kill);
         let criu = harness::criu();
-        criu.dump(pid, inmate, &images, work, kill, SOON, &mut |_| Ok(())).unwrap();
+        criu.dump_process(pid, inmate, &images, work, kill, SOON, &mut |_| Ok(())).unwrap();
         process.wait().unwrap();
         self.seal(&honest);
-        self.worker.store.load(task, honest.manifest().sequence).unwrap()
+        self.worker.store.load_checkpoint(task, honest.manifest().sequence).unwrap()
     }
 
     /// Makes and seals a manifest of the images that are there, and of no files.
-    fn seal(&self, checkpoint: &Checkpoint) {
+    fn seal(&self, checkpoint: &StoredCheckpoint) {
         let mut manifest = checkpoint.manifest().clone();
         (manifest.files, manifest.open_files, manifest.images) = (vec![], vec![], vec![]);
-        for entry in fs::read_dir(checkpoint.images()).unwrap() {
+        for entry in fs::read_dir(checkpoint.images_directory()).unwrap() {
             let entry = entry.unwrap();
             let bytes = fs::read(entry.path()).unwrap();
             let (name, size) = (entry.file_name().into_string().unwrap(), bytes.len() as u64);
             let blake3 = blake3::hash(&bytes).to_hex().to_string();
-            manifest.images.push(FileEntry { name, size, blake3 });
+            manifest.images.push(CheckpointFile { name, size, blake3 });
         }
         let json = serde_json::to_vec(&manifest).unwrap();
         let seal = ImageKey::new(&KEY).unwrap().seal(&json);
@@ -116,11 +117,11 @@ impl Scene {
         fs::write(checkpoint.directory().join("manifest.seal"), seal.to_hex().as_str()).unwrap();
     }
 
-    fn take(&self, task: &TaskName, pid: i32, after: AfterDump) -> Checkpoint {
+    fn take(&self, task: &TaskName, pid: i32, after: AfterDump) -> StoredCheckpoint {
         self.await_struck(task);
-        let seats = (&self.vm, &[(0, Slot::A)][..]);
+        let seats = (&self.vm, &[(0, TierSlot::A)][..]);
         let checkpointer = self.worker.checkpointer();
-        let taken = checkpointer.take_tree(task, pid, seats, after, SOON, Progress::default);
+        let taken = checkpointer.take_tree(task, pid, seats, after, SOON, SavedProgress::default);
         taken.unwrap().checkpoint
     }
 
@@ -132,29 +133,41 @@ impl Scene {
     }
 
     fn struck(&self, task: &TaskName) -> PathBuf {
-        self.worker.workspace.task(task).join(STRUCK)
+        self.worker.workspace.task_directory(task).join(STRUCK)
     }
 
     /// What becomes of a checkpoint where CRIU is given its images without a look at them.
-    fn restore_blindly(&self, task: &TaskName, checkpoint: &Checkpoint) -> Result<bool, String> {
-        let directory = self.worker.workspace.task(task);
+    fn restore_blindly(
+        &self,
+        task: &TaskName,
+        checkpoint: &StoredCheckpoint,
+    ) -> Result<bool, String> {
+        let directory = self.worker.workspace.task_directory(task);
         checkpoint.restore_files(&directory).unwrap();
         let _ = fs::remove_file(self.struck(task));
-        let occupant = Occupant { user: Some(owner(&directory)), directory: directory.clone() };
-        let (images, work) = (checkpoint.images(), checkpoint.directory());
+        let occupant = ViewOccupant { user: Some(owner(&directory)), directory: directory.clone() };
+        let (images, work) = (checkpoint.images_directory(), checkpoint.directory());
         let criu = harness::criu();
-        let restored =
-            criu.restore(&images, work, &self.vm, 0, Slot::A, &occupant, SOON, &mut |_| Ok(()));
+        let restored = criu.restore_process(
+            &images,
+            work,
+            &self.vm,
+            0,
+            TierSlot::A,
+            &occupant,
+            SOON,
+            &mut |_| Ok(()),
+        );
         match restored {
             Ok(task_process) => {
                 self.await_struck(task);
-                task_process.kill().unwrap();
-                task_process.wait(SOON).unwrap().unwrap();
+                task_process.kill_all().unwrap();
+                task_process.wait_end(SOON).unwrap().unwrap();
                 Ok(true)
             }
             Err(error) => {
                 // Nothing of it is left that could still do it.
-                let left = self.vm.pids().unwrap();
+                let left = self.vm.list_pids().unwrap();
                 assert_eq!(left, [self.honest.pid()].into(), "{error}");
                 assert!(!self.struck(task).exists(), "it has run: {error}");
                 Err(error.to_string())
@@ -244,7 +257,8 @@ pub(crate) fn a_hostile_image_never_runs() {
         let checkpoint = scene.of_excess(&task, excess);
         let _ = fs::remove_file(scene.struck(&task));
         let checkpointer = scene.worker.checkpointer();
-        let refused = checkpointer.restore(&task, &scene.vm, 0, Slot::A, SOON).unwrap_err();
+        let refused =
+            checkpointer.restore_task(&task, &scene.vm, 0, TierSlot::A, SOON).unwrap_err();
         let why = std::error::Error::source(&refused).map(ToString::to_string).unwrap_or_default();
         println!("{excess:?}: {why}");
         assert!(why.contains(in_images), "{excess:?}: {why}");
@@ -264,6 +278,6 @@ pub(crate) fn a_hostile_image_never_runs() {
     let task = name("21");
     let checkpoint = scene.of_honest(&task);
     assert_eq!(scene.restore_blindly(&task, &checkpoint), Ok(true));
-    scene.honest.kill().unwrap();
-    scene.honest.wait(SOON).unwrap().unwrap();
+    scene.honest.kill_all().unwrap();
+    scene.honest.wait_end(SOON).unwrap().unwrap();
 }

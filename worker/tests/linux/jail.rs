@@ -8,11 +8,11 @@ use std::{
 };
 
 use dormouse_worker::{
-    cgroup::Slot,
+    cgroup::TierSlot,
     criu::AfterDump,
-    jail::Demand,
-    process::{Ended, resume},
-    store::Progress,
+    jail::JailDemand,
+    process::{ProcessEnd, resume_process},
+    store::SavedProgress,
 };
 
 use crate::{
@@ -48,7 +48,7 @@ type Report = BTreeMap<String, String>;
 
 /// What came of what a task tried, first and, where it is jailed, after a restore: one that got at what
 /// it tried to get at holds things that CRIU can't dump.
-fn tried(demand: Demand) -> (Report, Report) {
+fn tried(demand: JailDemand) -> (Report, Report) {
     let directory = tempfile::tempdir().unwrap();
     let mut worker = Worker::start_jailed(directory.path(), demand);
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -63,7 +63,7 @@ fn tried(demand: Demand) -> (Report, Report) {
     worker.workspace.create_task(&captive).unwrap();
     worker.workspace.bound_task(&captive, 128 << 20).unwrap();
     let task = worker.start_task(&captive, &vm, &args);
-    let here = worker.workspace.task(&captive);
+    let here = worker.workspace.task_directory(&captive);
     let report = |which: &str| {
         let text = wait_for("its report", || {
             fs::read_to_string(here.join(which)).map_err(|error| {
@@ -75,26 +75,28 @@ fn tried(demand: Demand) -> (Report, Report) {
         text.lines().filter_map(pair).collect::<Report>()
     };
     let first = report(REPORTS[0]);
-    if demand == Demand::None {
-        task.kill().unwrap();
-        task.wait(SOON).unwrap().unwrap();
+    if demand == JailDemand::None {
+        task.kill_all().unwrap();
+        task.wait_end(SOON).unwrap().unwrap();
         return (first, Report::new());
     }
     let checkpointer = worker.checkpointer();
-    let (place, kill) = ((&vm, 0, Slot::A), AfterDump::Kill);
-    let noted = Progress::default;
-    checkpointer.take(&captive, task.pid(), place, kill, SOON, &mut |_| Ok(()), noted).unwrap();
-    task.wait(SOON).unwrap().unwrap();
-    let restored = checkpointer.restore(&captive, &vm, 0, Slot::A, SOON).unwrap();
-    resume(restored.task.pid()).unwrap();
+    let (place, kill) = ((&vm, 0, TierSlot::A), AfterDump::Kill);
+    let noted = SavedProgress::default;
+    checkpointer
+        .take_checkpoint(&captive, task.pid(), place, kill, SOON, &mut |_| Ok(()), noted)
+        .unwrap();
+    task.wait_end(SOON).unwrap().unwrap();
+    let restored = checkpointer.restore_task(&captive, &vm, 0, TierSlot::A, SOON).unwrap();
+    resume_process(restored.task.pid()).unwrap();
     fs::write(here.join(AGAIN), "").unwrap();
     let second = report(REPORTS[1]);
-    assert_eq!(restored.task.wait(SOON).unwrap(), Some(Ended::Exited(0)));
+    assert_eq!(restored.task.wait_end(SOON).unwrap(), Some(ProcessEnd::Exited(0)));
     (first, second)
 }
 
 pub(crate) fn a_captive_gets_nowhere() {
-    let (first, second) = tried(Demand::Full);
+    let (first, second) = tried(JailDemand::Full);
     println!("| tried | fresh | restored |\n|---|---|---|");
     for (what, came) in &first {
         println!("| {what} | {came} | {} |", second[what]);
@@ -108,7 +110,7 @@ pub(crate) fn a_captive_gets_nowhere() {
 
 /// The test above must be able to fail: where there is no jail, the same attempts succeed.
 pub(crate) fn without_a_jail_it_gets_far() {
-    let (first, _) = tried(Demand::None);
+    let (first, _) = tried(JailDemand::None);
     println!("| tried | without a jail |\n|---|---|");
     first.iter().for_each(|(what, came)| println!("| {what} | {came} |"));
     for what in [

@@ -3,10 +3,10 @@
 use std::{fs, path::Path};
 
 use dormouse_worker::{
-    cgroup::{Controller, Hierarchy, Slot},
+    cgroup::{CgroupController, CgroupHierarchy, TierSlot},
     criu::AfterDump,
-    process::{Ended, resume},
-    store::Progress,
+    process::{ProcessEnd, resume_process},
+    store::SavedProgress,
 };
 use nix::{
     mount::{MsFlags, mount},
@@ -16,12 +16,17 @@ use nix::{
 use crate::worker::{SOON, Worker, name};
 
 /// Has this process see `/proc/sys` and its control groups read-only, as Docker does.
-fn as_in_a_container(hierarchy: &Hierarchy) {
+fn as_in_a_container(hierarchy: &CgroupHierarchy) {
     let none = None::<&str>;
     unshare(CloneFlags::CLONE_NEWNS).unwrap();
     mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none).unwrap();
-    let groups = [Controller::Cpu, Controller::Cpuacct, Controller::Memory, Controller::Freezer];
-    let groups = groups.into_iter().filter_map(|controller| hierarchy.mount(controller));
+    let groups = [
+        CgroupController::Cpu,
+        CgroupController::Cpuacct,
+        CgroupController::Memory,
+        CgroupController::Freezer,
+    ];
+    let groups = groups.into_iter().filter_map(|controller| hierarchy.mount_point(controller));
     for path in groups.chain([Path::new("/proc/sys")]) {
         mount(Some(path), path, none, MsFlags::MS_BIND, none).unwrap();
         let read_only = MsFlags::MS_REMOUNT | MsFlags::MS_BIND | MsFlags::MS_RDONLY;
@@ -37,8 +42,8 @@ fn options(path: &Path) -> String {
 }
 
 pub(crate) fn read_only_mounts() {
-    let hierarchy = Hierarchy::detect().unwrap();
-    let cpu = hierarchy.mount(Controller::Cpu).unwrap().to_owned();
+    let hierarchy = CgroupHierarchy::detect_version().unwrap();
+    let cpu = hierarchy.mount_point(CgroupController::Cpu).unwrap().to_owned();
     as_in_a_container(&hierarchy);
     assert!(fs::create_dir(cpu.join("dormouse-test")).is_err(), "it is read-only");
     // It enters a namespace of its own, starts a guardian there, and makes its groups.
@@ -50,12 +55,14 @@ pub(crate) fn read_only_mounts() {
     let task = worker.start_held(&name("t"), &vm, "1", "2000");
     worker.await_step(&name("t"), 10);
     let checkpointer = worker.checkpointer();
-    let place = (&vm, 0, Slot::A);
-    let (kill, noted) = (AfterDump::Kill, Progress::default);
-    checkpointer.take(&name("t"), task.pid(), place, kill, SOON, &mut |_| Ok(()), noted).unwrap();
-    task.wait(SOON).unwrap();
-    let restored = checkpointer.restore(&name("t"), &vm, 0, Slot::A, SOON).unwrap();
+    let place = (&vm, 0, TierSlot::A);
+    let (kill, noted) = (AfterDump::Kill, SavedProgress::default);
+    checkpointer
+        .take_checkpoint(&name("t"), task.pid(), place, kill, SOON, &mut |_| Ok(()), noted)
+        .unwrap();
+    task.wait_end(SOON).unwrap();
+    let restored = checkpointer.restore_task(&name("t"), &vm, 0, TierSlot::A, SOON).unwrap();
     worker.let_go(&name("t"));
-    resume(restored.task.pid()).unwrap();
-    assert_eq!(restored.task.wait(SOON).unwrap(), Some(Ended::Exited(0)));
+    resume_process(restored.task.pid()).unwrap();
+    assert_eq!(restored.task.wait_end(SOON).unwrap(), Some(ProcessEnd::Exited(0)));
 }

@@ -9,11 +9,11 @@ use std::{
 };
 
 use dormouse_worker::{
-    cgroup::{Slot, Vm},
+    cgroup::{TierSlot, VmGroups},
     criu::AfterDump,
-    jail::{Bounds, Demand, NAME, ONE_COPY, SHELL},
-    process::{Ended, Program},
-    store::Progress,
+    jail::{JailDemand, NAME, ONE_COPY, ProgramBounds, SHELL},
+    process::{ProcessEnd, ProgramCommand},
+    store::SavedProgress,
 };
 
 use crate::worker::{SOON, Worker, name, wait_for};
@@ -178,7 +178,7 @@ struct Outcome {
 /// What comes of it in the jail, where this is done to it in the middle of its work; it moves to the other VM.
 fn inside(
     worker: &Worker,
-    (vm, other): (&Vm, &Vm),
+    (vm, other): (&VmGroups, &VmGroups),
     resident: &Resident,
     disturbance: ProgramDisturbance,
 ) -> Outcome {
@@ -186,7 +186,7 @@ fn inside(
     let directory: PathBuf = worker.workspace.create_task(&task).unwrap();
     worker.workspace.bound_task(&task, 2 << 30).unwrap();
     provide(&directory, resident.inputs);
-    let process = Program::new("/bin/sh", &directory)
+    let process = ProgramCommand::new("/bin/sh", &directory)
         .args(["-c", resident.command])
         .env("PATH", "/usr/local/bin:/usr/bin:/bin")
         .env("HOME", &directory)
@@ -194,8 +194,8 @@ fn inside(
         .env("SHELL", SHELL)
         .env("LANG", "C.UTF-8")
         .env(ONE_COPY.0, ONE_COPY.1)
-        .bounds(Bounds { file_bytes: 4 << 30, processes: None })
-        .start(&vm.entry(0, Slot::A).unwrap(), SOON)
+        .bounds(ProgramBounds { file_bytes: 4 << 30, processes: None })
+        .start_task(&vm.slot_groups(0, TierSlot::A).unwrap(), SOON)
         .unwrap();
     let errors = || fs::read_to_string(directory.join("stderr")).unwrap_or_default();
     if disturbance != ProgramDisturbance::Nothing {
@@ -204,9 +204,9 @@ fn inside(
             if directory.join("began").exists() { Ok(()) } else { Err("starting".to_owned()) }
         });
     }
-    let (checkpointer, seats) = (worker.checkpointer(), [(0, Slot::A)]);
+    let (checkpointer, seats) = (worker.checkpointer(), [(0, TierSlot::A)]);
     let dump = |after| {
-        let (seats, noted) = ((vm, &seats[..]), Progress::default);
+        let (seats, noted) = ((vm, &seats[..]), SavedProgress::default);
         checkpointer
             .take_tree(&task, process.pid(), seats, after, SOON, noted)
             .unwrap_or_else(|error| panic!("{}: {error:?}", resident.name));
@@ -214,21 +214,21 @@ fn inside(
     match disturbance {
         ProgramDisturbance::Nothing | ProgramDisturbance::Moved => {}
         ProgramDisturbance::Hibernated => {
-            vm.freeze(SOON).unwrap();
+            vm.freeze_vm(SOON).unwrap();
             let before = vm.cpu_ns().unwrap();
             std::thread::sleep(Duration::from_millis(500));
             assert_eq!(vm.cpu_ns().unwrap(), before, "{} ran on", resident.name);
-            vm.thaw(SOON).unwrap();
+            vm.thaw_vm(SOON).unwrap();
         }
         ProgramDisturbance::Checkpointed => (0..3).for_each(|_| dump(AfterDump::Continue)),
     }
     let mut changes = Vec::new();
     let process = if disturbance == ProgramDisturbance::Moved {
         dump(AfterDump::Kill);
-        process.wait(SOON).unwrap().unwrap();
+        process.wait_end(SOON).unwrap().unwrap();
         // Its files are those of the checkpoint, and not what is there by chance.
         worker.workspace.bound_task(&task, 2 << 30).unwrap();
-        let restored = checkpointer.restore(&task, other, 0, Slot::A, SOON);
+        let restored = checkpointer.restore_task(&task, other, 0, TierSlot::A, SOON);
         let restored = restored.unwrap_or_else(|error| panic!("{}: {error:?}", resident.name));
         changes = restored.changes.expect("a program is looked at when it is saved");
         // CRIU leaves it as it was, and that is running.
@@ -237,8 +237,8 @@ fn inside(
         process
     };
     assert_eq!(
-        process.wait(SOON).unwrap(),
-        Some(Ended::Exited(0)),
+        process.wait_end(SOON).unwrap(),
+        Some(ProcessEnd::Exited(0)),
         "{}: {}",
         resident.name,
         errors()
@@ -250,7 +250,7 @@ fn inside(
 
 pub(crate) fn programs_leave_what_they_leave_outside() {
     let directory = tempfile::tempdir().unwrap();
-    let mut worker = Worker::start_jailed(directory.path(), Demand::Full);
+    let mut worker = Worker::start_jailed(directory.path(), JailDemand::Full);
     let (vm, other) = (worker.vm(4), worker.vm(4));
     for resident in &RESIDENTS {
         let right = outside(resident);
@@ -271,7 +271,7 @@ pub(crate) fn programs_leave_what_they_leave_outside() {
 
 pub(crate) fn programs_of_each_habit_are_right() {
     let directory = tempfile::tempdir().unwrap();
-    let mut worker = Worker::start_jailed(directory.path(), Demand::Full);
+    let mut worker = Worker::start_jailed(directory.path(), JailDemand::Full);
     let (vm, other) = (worker.vm(8), worker.vm(8));
     let command = format!("exec bash all_habits.sh 5 {}", HABITS.join(" "));
     let right = HABITS.map(|name| format!("{name} OK"));
@@ -298,7 +298,7 @@ const LOCK_GONE: &str = "locks was POSIX ADVISORY READ 128 128, and is not there
 
 pub(crate) fn what_a_move_changes_is_named() {
     let directory = tempfile::tempdir().unwrap();
-    let mut worker = Worker::start_jailed(directory.path(), Demand::Full);
+    let mut worker = Worker::start_jailed(directory.path(), JailDemand::Full);
     let (vm, other) = (worker.vm(4), worker.vm(4));
     for (habits, named) in LOST {
         let command = format!("exec /usr/bin/python3 lost.py {habits} 2").leak();

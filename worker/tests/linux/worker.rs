@@ -10,14 +10,14 @@ use std::{
 
 use dormouse_folders::remove_abandoned;
 use dormouse_worker::{
-    cgroup::{CpuQuota, Hierarchy, InstanceName, Slot, Tree, Vm},
+    cgroup::{CgroupHierarchy, CpuQuota, GroupTree, InstanceName, TierSlot, VmGroups},
     checkpointer::Checkpointer,
     cleanup,
-    criu::{AfterDump, Version},
-    guardian::Guardian,
-    jail::{Demand, Jail, Request},
-    process::{Identity, Program, Task, pid_namespace, resume},
-    store::{Expected, ImageKey, Progress, Store},
+    criu::{AfterDump, CriuRelease},
+    guardian::GroupGuardian,
+    jail::{JailDemand, JailRequest, TaskJail},
+    process::{ChildProcess, ProcessIdentity, ProgramCommand, pid_namespace, resume_process},
+    store::{ExpectedCheckpoint, ImageKey, LocalCheckpoints, SavedProgress},
     workspace::{TaskName, Workspace, make_kernel_files_writable},
 };
 
@@ -34,10 +34,10 @@ pub(crate) fn is_emulated() -> bool {
 }
 
 pub(crate) struct Worker {
-    pub(crate) guardian: Guardian,
+    pub(crate) guardian: GroupGuardian,
     pub(crate) workspace: Workspace,
-    pub(crate) tree: Tree,
-    pub(crate) store: Store,
+    pub(crate) tree: GroupTree,
+    pub(crate) store: LocalCheckpoints,
     pub(crate) cleaned: cleanup::CleanedUp,
     pub(crate) program: PathBuf,
     next_vm: u64,
@@ -53,29 +53,31 @@ impl Worker {
     }
 
     /// The same, whose tasks are jailed as is demanded.
-    pub(crate) fn start_jailed(directory: &Path, demand: Demand) -> Self {
-        let hierarchy = Hierarchy::detect().unwrap();
+    pub(crate) fn start_jailed(directory: &Path, demand: JailDemand) -> Self {
+        let hierarchy = CgroupHierarchy::detect_version().unwrap();
         let name = InstanceName {
             pid_namespace: pid_namespace().unwrap(),
-            owner: Identity::current().unwrap(),
+            owner: ProcessIdentity::current_process().unwrap(),
         };
         make_kernel_files_writable(&hierarchy).unwrap();
-        let guardian = Guardian::start(&hierarchy, name).unwrap();
+        let guardian = GroupGuardian::start_guardian(&hierarchy, name).unwrap();
         let program = env::current_exe().unwrap();
-        let workspace = Workspace::enter(directory).unwrap();
+        let workspace = Workspace::enter_workspace(directory).unwrap();
         // Checkpoints of one process are finished by another.
         let key = ImageKey::new(&KEY).unwrap();
-        let store = Store::open(workspace.checkpoints()).unwrap().with_key(key);
+        let store =
+            LocalCheckpoints::open(workspace.checkpoints_directory()).unwrap().with_key(key);
         let cleaned = cleanup::clean_up(&hierarchy, &workspace, &store, SOON).unwrap();
         let program = workspace.install_program(&program).unwrap();
-        let tree = Tree::create(hierarchy, name, CpuQuota::DEFAULT_PERIOD_US).unwrap();
-        let wanted = Request { demand, ..Request::default() };
+        let tree = GroupTree::create_tree(hierarchy, name, CpuQuota::DEFAULT_PERIOD_US).unwrap();
+        let wanted = JailRequest { demand, ..JailRequest::default() };
         let layout = workspace.jail_layout(Some(&harness::criu_program()));
-        let jail = Jail::build(&wanted, &layout).unwrap();
+        let jail = TaskJail::build_jail(&wanted, &layout).unwrap();
         if let Some(jail) = &jail {
-            harness::criu().settle_in(&jail.cell("dormouse").unwrap(), SOON).unwrap();
+            harness::criu().settle_in(&jail.make_cell("dormouse").unwrap(), SOON).unwrap();
         }
-        let workspace = workspace.with_users(jail.as_ref().and_then(|jail| jail.users())).unwrap();
+        let workspace =
+            workspace.with_users(jail.as_ref().and_then(|jail| jail.user_range())).unwrap();
         let tree = tree.with_jail(jail);
         Self { guardian, workspace, tree, store, cleaned, program, next_vm: 1 }
     }
@@ -86,43 +88,49 @@ impl Worker {
         (Self::start(directory.path()), directory)
     }
 
-    pub(crate) fn vm(&mut self, vcpus: u32) -> Vm {
+    pub(crate) fn vm(&mut self, vcpus: u32) -> VmGroups {
         let id = self.next_vm;
         self.next_vm += 1;
         self.tree.create_vm(id, vcpus, None).unwrap()
     }
 
     pub(crate) fn checkpointer(&self) -> Checkpointer {
-        let version = Version { major: 4, minor: 1, sublevel: 1 };
+        let version = CriuRelease { major: 4, minor: 1, sublevel: 1 };
         Checkpointer::new(harness::criu(), version, self.store.clone(), &self.workspace)
     }
 
     /// This program as a task.
-    pub(crate) fn program(&self, name: &TaskName, args: &[&str]) -> Program {
+    pub(crate) fn program(&self, name: &TaskName, args: &[&str]) -> ProgramCommand {
         let directory = self.workspace.create_task(name).unwrap();
-        Program::new(&self.program, directory).arg("task").args(args)
+        ProgramCommand::new(&self.program, directory).arg("task").args(args)
     }
 
-    pub(crate) fn start_task(&self, name: &TaskName, vm: &Vm, args: &[&str]) -> Task {
-        let entry = vm.entry(0, Slot::A).unwrap();
-        self.program(name, args).start(&entry, SOON).unwrap()
+    pub(crate) fn start_task(&self, name: &TaskName, vm: &VmGroups, args: &[&str]) -> ChildProcess {
+        let entry = vm.slot_groups(0, TierSlot::A).unwrap();
+        self.program(name, args).start_task(&entry, SOON).unwrap()
     }
 
     /// A `count` task that doesn't end before [`Worker::let_go`], however long CRIU takes here.
-    pub(crate) fn start_held(&self, name: &TaskName, vm: &Vm, mib: &str, steps: &str) -> Task {
+    pub(crate) fn start_held(
+        &self,
+        name: &TaskName,
+        vm: &VmGroups,
+        mib: &str,
+        steps: &str,
+    ) -> ChildProcess {
         let program = self.program(name, &["count", mib, steps]);
-        fs::write(self.workspace.task(name).join(HELD), "").unwrap();
-        program.start(&vm.entry(0, Slot::A).unwrap(), SOON).unwrap()
+        fs::write(self.workspace.task_directory(name).join(HELD), "").unwrap();
+        program.start_task(&vm.slot_groups(0, TierSlot::A).unwrap(), SOON).unwrap()
     }
 
     /// Lets a task that was started or restored held come to its end.
     pub(crate) fn let_go(&self, name: &TaskName) {
-        fs::remove_file(self.workspace.task(name).join(HELD)).unwrap();
+        fs::remove_file(self.workspace.task_directory(name).join(HELD)).unwrap();
     }
 
     /// The step a `count` task has come to.
     pub(crate) fn step(&self, name: &TaskName) -> u64 {
-        let path = self.workspace.task(name).join("progress");
+        let path = self.workspace.task_directory(name).join("progress");
         fs::read_to_string(path).unwrap_or_default().trim().parse().unwrap_or(0)
     }
 
@@ -175,23 +183,24 @@ fn linger(directory: &Path) -> ExitCode {
     let a = worker.start_task(&name("running"), &running, &["spin"]);
     let b = worker.start_task(&name("frozen"), &frozen, &["spin"]);
     let c = worker.start_task(&name("restored"), &restored, &["count", "4", "1000000000"]);
-    frozen.freeze(SOON).unwrap();
+    frozen.freeze_vm(SOON).unwrap();
     running.set_quota(0, Some(50_000)).unwrap();
     worker.await_step(&name("restored"), 10);
     let checkpointer = worker.checkpointer();
     checkpointer
-        .take(
+        .take_checkpoint(
             &name("restored"),
             c.pid(),
-            (&restored, 0, Slot::A),
+            (&restored, 0, TierSlot::A),
             AfterDump::Kill,
             SOON,
             &mut |_| Ok(()),
-            Progress::default,
+            SavedProgress::default,
         )
         .unwrap();
-    c.wait(SOON).unwrap().unwrap();
-    let c = checkpointer.restore(&name("restored"), &restored, 0, Slot::A, SOON).unwrap().task;
+    c.wait_end(SOON).unwrap().unwrap();
+    let c =
+        checkpointer.restore_task(&name("restored"), &restored, 0, TierSlot::A, SOON).unwrap().task;
     println!("{} {} {} {}", a.pid(), b.pid(), c.pid(), worker.guardian.identity().pid);
     std::io::stdout().flush().unwrap();
     loop {
@@ -205,21 +214,22 @@ fn export(directory: &Path) -> ExitCode {
     let vm = worker.vm(1);
     let task = worker.start_held(&name("traveller"), &vm, "8", "6000");
     worker.await_step(&name("traveller"), 1500);
-    let progress = || Progress { attempt: 1, progress_ppm: 250_000, cpu_ns: vm.cpu_ns().unwrap() };
+    let progress =
+        || SavedProgress { attempt: 1, progress_ppm: 250_000, cpu_ns: vm.cpu_ns().unwrap() };
     let taken = worker
         .checkpointer()
-        .take(
+        .take_checkpoint(
             &name("traveller"),
             task.pid(),
-            (&vm, 0, Slot::A),
+            (&vm, 0, TierSlot::A),
             AfterDump::Kill,
             SOON,
             &mut |_| Ok(()),
             progress,
         )
         .unwrap();
-    task.wait(SOON).unwrap().unwrap();
-    taken.checkpoint.export(&mut std::io::stdout().lock()).unwrap();
+    task.wait_end(SOON).unwrap().unwrap();
+    taken.checkpoint.export_checkpoint(&mut std::io::stdout().lock()).unwrap();
     ExitCode::SUCCESS
 }
 
@@ -229,22 +239,22 @@ fn finish(directory: &Path) -> ExitCode {
     let vm = worker.vm(1);
     let mut stream = Vec::new();
     std::io::stdin().lock().read_to_end(&mut stream).unwrap();
-    let expected = Expected {
+    let expected = ExpectedCheckpoint {
         task: name("traveller"),
         sequence: 1,
         attempts: 1..=1,
         program: "task".to_owned(),
         bytes: 1 << 30,
     };
-    let arrived = worker.store.import(&mut stream.as_slice(), &expected).unwrap();
+    let arrived = worker.store.import_checkpoint(&mut stream.as_slice(), &expected).unwrap();
     assert_eq!(arrived.manifest().progress.progress_ppm, 250_000);
     let restored =
-        worker.checkpointer().restore(&name("traveller"), &vm, 0, Slot::B, SOON).unwrap();
-    resume(restored.task.pid()).unwrap();
+        worker.checkpointer().restore_task(&name("traveller"), &vm, 0, TierSlot::B, SOON).unwrap();
+    resume_process(restored.task.pid()).unwrap();
     worker.let_go(&name("traveller"));
-    let ended = restored.task.wait(SOON).unwrap();
-    assert_eq!(ended, Some(dormouse_worker::process::Ended::Exited(0)));
-    let directory = worker.workspace.task(&name("traveller"));
+    let ended = restored.task.wait_end(SOON).unwrap();
+    assert_eq!(ended, Some(dormouse_worker::process::ProcessEnd::Exited(0)));
+    let directory = worker.workspace.task_directory(&name("traveller"));
     print!("{}", fs::read_to_string(directory.join("result")).unwrap());
     eprint!("{}", fs::read_to_string(directory.join("stdout")).unwrap());
     ExitCode::SUCCESS

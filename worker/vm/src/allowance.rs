@@ -3,67 +3,68 @@
 
 use dormouse_units::{Credits, Ppm, Span};
 
-use crate::{Bucket, CreditSpec};
+use crate::{CreditBucket, CreditSpec};
 
-/// The credits of a VM, and what they allow it now.
+/// Credits of a burstable VM, and the speed that they allow now.
 #[derive(Clone, Debug)]
-pub struct Allowance {
-    bucket: Bucket,
-    /// Out of credits: everything runs at the baseline until a whole credit is earned.
+pub struct CreditAllowance {
+    bucket: CreditBucket,
+    /// True if the credits have run out: everything runs at the baseline until a whole credit is earned.
     throttled: bool,
 }
 
-impl Allowance {
-    /// Allowance of a VM just launched.
+impl CreditAllowance {
+    /// Makes the allowance of a VM that was just launched.
     #[must_use]
     pub fn new(spec: CreditSpec) -> Self {
-        let bucket = Bucket::new(spec);
+        let bucket = CreditBucket::new(spec);
         Self { throttled: bucket.is_empty(), bucket }
     }
 
-    /// How it earns and spends.
+    /// Returns how the VM earns and spends credits.
     #[must_use]
     pub const fn spec(&self) -> &CreditSpec {
         self.bucket.spec()
     }
 
-    /// What is left, rounded down.
+    /// Returns the credits left, rounded down.
     #[must_use]
-    pub fn balance(&self) -> Credits {
-        self.bucket.balance()
+    pub fn balance_left(&self) -> Credits {
+        self.bucket.balance_left()
     }
 
-    /// Out of credits: at the baseline until a whole one is earned.
+    /// Returns whether the credits have run out, so that everything runs at the baseline until a whole credit is
+    /// earned.
     #[must_use]
     pub const fn is_throttled(&self) -> bool {
         self.throttled
     }
 
-    /// What share of its vCPU a process may have at most.
+    /// Returns the largest share of its vCPU that a process may have.
     #[must_use]
-    pub const fn ceiling(&self) -> Ppm {
+    pub const fn speed_ceiling(&self) -> Ppm {
         if self.throttled { self.spec().baseline } else { Ppm::ONE }
     }
 
-    /// `span` passes at a constant use of `used` vCPUs (their sum, in ppm of one vCPU); whether
-    /// that changed what is allowed.
-    pub fn pass(&mut self, span: Span, used: u64) -> bool {
-        self.bucket.pass(span, used);
-        self.turn()
+    /// Passes `span` at a constant use of `used` vCPUs (their sum, in ppm of one vCPU); returns whether the allowed
+    /// speed changed.
+    pub fn pass_time(&mut self, span: Span, used: u64) -> bool {
+        self.bucket.pass_time(span, used);
+        self.update_throttling()
     }
 
-    /// As [`Self::pass`] of a use that is heard of after its time has passed.
-    pub fn spend(&mut self, span: Span, used: u64) -> bool {
-        self.bucket.spend(span, used);
-        self.turn()
+    /// Spends credits for a use that became known after its time had passed, otherwise as [`Self::pass_time`].
+    pub fn spend_late(&mut self, span: Span, used: u64) -> bool {
+        self.bucket.spend_late(span, used);
+        self.update_throttling()
     }
 
-    /// Sees what is allowed now; whether that changed.
-    fn turn(&mut self) -> bool {
+    /// Updates whether the VM is throttled; returns whether that changed.
+    fn update_throttling(&mut self) -> bool {
         let bucket = &self.bucket;
         let throttled = if bucket.is_empty() {
             true
-        } else if bucket.balance() >= Credits::ONE.min(bucket.spec().cap) {
+        } else if bucket.balance_left() >= Credits::ONE.min(bucket.spec().cap) {
             false
         } else {
             self.throttled
@@ -71,8 +72,8 @@ impl Allowance {
         std::mem::replace(&mut self.throttled, throttled) != throttled
     }
 
-    /// From now until what is allowed changes, at this use: the credits run out, or a whole one is
-    /// earned again. `None`: never.
+    /// Returns the time from now until the allowed speed changes at this use, because credits run out or a whole one
+    /// is earned; `None`: never.
     #[must_use]
     pub fn turn_after(&self, used: u64) -> Option<Span> {
         if self.throttled {

@@ -2,80 +2,81 @@
 
 use dormouse_units::{Credits, Ppm, Span};
 
-/// How a burstable type earns and spends.
+/// How a burstable type earns and spends credits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CreditSpec {
-    /// Share of a vCPU each vCPU may use at the baseline.
+    /// Share of a vCPU that each vCPU may use at the baseline.
     pub baseline: Ppm,
     /// Credits earned per hour by the whole VM.
     pub earned_per_hour: Credits,
     /// Credits at launch.
     pub initial: Credits,
-    /// Most credits it can hold.
+    /// Most credits that a VM can hold.
     pub cap: Credits,
 }
 
-/// Fine units in one vCPU-microsecond: so that both a rate per hour and a use in
-/// parts per million are whole numbers per microsecond, and nothing is ever rounded.
+/// Fine units in one vCPU-microsecond, chosen so that rates per hour and uses in parts per million are whole numbers
+/// per microsecond and nothing is rounded.
 const FINE: u128 = 3_600_000_000 * 1_000_000;
 
-/// The bucket of one VM.
+/// Credit bucket of one VM.
 #[derive(Clone, Debug)]
-pub struct Bucket {
+pub struct CreditBucket {
     spec: CreditSpec,
     fine: u128,
 }
 
-impl Bucket {
-    /// The bucket of a VM just launched.
+impl CreditBucket {
+    /// Makes the bucket of a VM that was just launched.
     #[must_use]
     pub fn new(spec: CreditSpec) -> Self {
         Self { fine: u128::from(spec.initial.min(spec.cap).as_vcpu_micros()) * FINE, spec }
     }
 
-    /// How it earns and spends.
+    /// Returns how the VM earns and spends credits.
     #[must_use]
     pub const fn spec(&self) -> &CreditSpec {
         &self.spec
     }
 
-    /// What is in it, rounded down.
+    /// Returns the credits in the bucket, rounded down.
     #[must_use]
-    pub fn balance(&self) -> Credits {
+    pub fn balance_left(&self) -> Credits {
         Credits::from_vcpu_micros(u64::try_from(self.fine / FINE).unwrap_or(u64::MAX))
     }
 
-    /// Nothing is left.
+    /// Returns whether the bucket is empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.fine == 0
     }
 
-    /// `span` passes at a constant use of `used` vCPUs (their sum, in ppm of one vCPU).
-    /// Never below zero, never above the cap.
-    pub fn pass(&mut self, span: Span, used: u64) {
+    /// Passes `span` at a constant use of `used` vCPUs (their sum, in ppm of one vCPU). The bucket never falls below
+    /// zero or rises above the cap.
+    pub fn pass_time(&mut self, span: Span, used: u64) {
         let us = u128::from(span.as_micros());
-        self.settle(us * self.earned(), us * Self::spent(used));
+        self.settle_balance(us * self.earned_per_us(), us * Self::spent_per_us(used));
     }
 
-    /// What `span` of this use takes, of which all that was earned is in it already.
-    pub fn spend(&mut self, span: Span, used: u64) {
-        self.settle(0, u128::from(span.as_micros()) * Self::spent(used));
+    /// Spends the credits of `span` at this use, whose earnings are in the bucket already.
+    pub fn spend_late(&mut self, span: Span, used: u64) {
+        self.settle_balance(0, u128::from(span.as_micros()) * Self::spent_per_us(used));
     }
 
-    fn settle(&mut self, earned: u128, spent: u128) {
+    fn settle_balance(&mut self, earned: u128, spent: u128) {
         let cap = u128::from(self.spec.cap.as_vcpu_micros()) * FINE;
         self.fine = (self.fine + earned).saturating_sub(spent).min(cap);
     }
 
-    /// From now until nothing is left at this constant use; `None`: never.
+    /// Returns the time from now until the bucket is empty at this constant use; `None`: never.
     #[must_use]
     pub fn empty_after(&self, used: u64) -> Option<Span> {
-        let net = Self::spent(used).checked_sub(self.earned()).filter(|&net| net > 0)?;
+        let net =
+            Self::spent_per_us(used).checked_sub(self.earned_per_us()).filter(|&net| net > 0)?;
         span_of(self.fine.div_ceil(net))
     }
 
-    /// From now until it holds `level` at this constant use; `None`: never.
+    /// Returns the time from now until the bucket holds `level` at this constant use; `None`: never.
     #[must_use]
     pub fn reaches_after(&self, level: Credits, used: u64) -> Option<Span> {
         let level = u128::from(level.min(self.spec.cap).as_vcpu_micros()) * FINE;
@@ -83,17 +84,18 @@ impl Bucket {
         if missing == 0 {
             return Some(Span::ZERO);
         }
-        let net = self.earned().checked_sub(Self::spent(used)).filter(|&net| net > 0)?;
+        let net =
+            self.earned_per_us().checked_sub(Self::spent_per_us(used)).filter(|&net| net > 0)?;
         span_of(missing.div_ceil(net))
     }
 
-    /// Fine units earned per microsecond.
-    fn earned(&self) -> u128 {
+    /// Returns the fine units earned per microsecond.
+    fn earned_per_us(&self) -> u128 {
         u128::from(self.spec.earned_per_hour.as_vcpu_micros()) * 1_000_000
     }
 
-    /// Fine units spent per microsecond at this use.
-    fn spent(used: u64) -> u128 {
+    /// Returns the fine units spent per microsecond at this use.
+    fn spent_per_us(used: u64) -> u128 {
         u128::from(used) * 3_600_000_000
     }
 }
@@ -107,23 +109,23 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn t3_large(initial: u64) -> Bucket {
-        Bucket::new(CreditSpec {
+    fn t3_large(initial: u64) -> CreditBucket {
+        CreditBucket::new(CreditSpec {
             baseline: Ppm::new(200_000),
-            earned_per_hour: Credits::whole(36),
-            initial: Credits::whole(initial),
-            cap: Credits::whole(864),
+            earned_per_hour: Credits::whole_credits(36),
+            initial: Credits::whole_credits(initial),
+            cap: Credits::whole_credits(864),
         })
     }
 
     #[test]
     fn the_rates_are_those_of_the_provider() {
         let mut bucket = t3_large(0);
-        bucket.pass(Span::from_secs(600), 0);
-        assert_eq!(bucket.balance(), Credits::whole(6));
+        bucket.pass_time(Span::from_secs(600), 0);
+        assert_eq!(bucket.balance_left(), Credits::whole_credits(6));
         // One vCPU at 100 % spends 1 credit a minute and .6 is earned: 6 / .4 = 15 minutes.
         assert_eq!(bucket.empty_after(1_000_000), Some(Span::from_secs(900)));
-        bucket.pass(Span::from_secs(900), 1_000_000);
+        bucket.pass_time(Span::from_secs(900), 1_000_000);
         assert!(bucket.is_empty());
         assert_eq!(bucket.empty_after(600_000), None);
         assert_eq!(bucket.reaches_after(Credits::ONE, 0), Some(Span::from_secs(100)));
@@ -135,9 +137,9 @@ mod tests {
         #[test]
         fn cutting_time_changes_nothing(cuts in prop::collection::vec(1_u64..5_000_000, 1..40), used in 0_u64..600_000) {
             let (mut whole, mut parts) = (t3_large(10), t3_large(10));
-            whole.pass(Span::from_micros(cuts.iter().sum()), used);
+            whole.pass_time(Span::from_micros(cuts.iter().sum()), used);
             for &us in &cuts {
-                parts.pass(Span::from_micros(us), used);
+                parts.pass_time(Span::from_micros(us), used);
             }
             prop_assert_eq!(whole.fine, parts.fine);
         }
@@ -148,10 +150,10 @@ mod tests {
             let after = bucket.empty_after(used).expect("more is used than earned");
             if let Some(before) = after.as_micros().checked_sub(1) {
                 let mut early = bucket.clone();
-                early.pass(Span::from_micros(before), used);
+                early.pass_time(Span::from_micros(before), used);
                 prop_assert!(!early.is_empty());
             }
-            bucket.pass(after, used);
+            bucket.pass_time(after, used);
             prop_assert!(bucket.is_empty());
         }
     }

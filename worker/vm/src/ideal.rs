@@ -10,17 +10,17 @@ mod credits;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use self::credits::{Credits, does, takes};
+use self::credits::{CreditAccounting, time_for_work, work_in_time};
 use crate::CreditSpec;
-use crate::shares::{self, PPM, Shares};
+use crate::shares::{self, PPM, RankShares};
 use dormouse_units::{Credits as Balance, Speedup};
 
-fn nanos(span: Duration) -> u64 {
+fn to_nanos(span: Duration) -> u64 {
     u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// How many phases of about this length a job has that takes so long on processors of its own, in
-/// real time: at least one.
+/// Returns the number of phases of about `phase` in a job that takes `runtime` on processors of its own, in real
+/// time: at least one.
 #[must_use]
 pub fn phases_of(runtime: Duration, phase: Duration) -> u32 {
     const MAX_PHASES: u128 = 1_000_000;
@@ -28,52 +28,53 @@ pub fn phases_of(runtime: Duration, phase: Duration) -> u32 {
     u32::try_from(phases).unwrap_or(1)
 }
 
-/// The work that a job has to do.
+/// Work of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Program {
-    /// The time that it takes on processors of its own.
+pub struct JobProgram {
+    /// Run time on processors of its own.
     pub runtime: Duration,
-    /// Phases, each of which ends at a barrier; at least 1.
+    /// Number of phases, each of which ends at a barrier; at least 1.
     pub phases: u32,
-    /// CPU usage of its processes on processors of their own, parts per million.
+    /// CPU usage of its processes on processors of their own, in parts per million.
     pub usage: Vec<u32>,
 }
 
-/// A start of a job on some processors. Times are nanoseconds.
+/// State of a job started on some processors. Times are in nanoseconds.
 #[derive(Clone, Debug)]
-struct Start {
-    program: Program,
-    shares: Shares,
-    /// The processor of each process.
+struct JobRun {
+    program: JobProgram,
+    shares: RankShares,
+    /// Processor of each process.
     on: Vec<u32>,
     foreground: bool,
-    /// The job is kept from running, because it is being moved.
+    /// True if the job doesn't run because it is being moved.
     stands: bool,
-    /// Until when it stands still for a checkpoint, on its processors.
+    /// Time until which the job stands still for a checkpoint, keeping its processors.
     held: Option<u64>,
-    /// At which parts of its work, in ppm, it does so by itself, the last first; for how long.
+    /// Parts of the work, in ppm, at which the job stands still by itself, the last one first; and for how long each
+    /// time.
     points: Vec<u32>,
     hold: u64,
-    /// What the checkpoint that it stands still for holds, and the one that was kept last.
+    /// Part of the work that the checkpoint under way holds, and that of the last kept one.
     taking: Option<u32>,
     kept: Option<u32>,
-    /// Phases that have begun.
+    /// Number of phases begun so far.
     begun: u32,
-    /// Millionths of phases that each process computes up to the end of this one.
+    /// Millionths of phases that each process has to compute until the end of the current phase.
     share: Vec<u64>,
-    /// What each process computes up to the end of this phase, and what it has.
+    /// CPU time that each process has to compute until the end of the current phase, and what it has computed.
     due: Vec<u64>,
     done: Vec<u64>,
-    /// What is left of the wait for the network that ends this phase.
+    /// Rest of the wait for the network at the end of the current phase.
     network: u64,
     ended: Option<u64>,
 }
 
-impl Start {
-    fn new(program: Program, on: &[u32], foreground: bool) -> Self {
+impl JobRun {
+    fn new(program: JobProgram, on: &[u32], foreground: bool) -> Self {
         let ranks = program.usage.len();
         let mut start = Self {
-            shares: Shares::new(&program.usage),
+            shares: RankShares::new(&program.usage),
             on: on.to_vec(),
             foreground,
             stands: false,
@@ -94,8 +95,8 @@ impl Start {
         start
     }
 
-    /// A part of a phase, in millionths, as time.
-    fn time(&self, share: u64) -> u64 {
+    /// Converts a part of a phase, in millionths, to time.
+    fn share_time(&self, share: u64) -> u64 {
         let phases = u128::from(PPM) * u128::from(self.program.phases.max(1));
         let time = self.program.runtime.as_nanos() * u128::from(share) / phases;
         u64::try_from(time).unwrap_or(u64::MAX)
@@ -106,84 +107,85 @@ impl Start {
         for (sum, share) in self.share.iter_mut().zip(self.shares.next_of_all()) {
             *sum += u64::from(share);
         }
-        self.due = self.share.iter().map(|share| self.time(*share)).collect();
-        self.network = self.time(shares::network(&self.program.usage).into());
+        self.due = self.share.iter().map(|share| self.share_time(*share)).collect();
+        self.network = self.share_time(shares::network_part(&self.program.usage).into());
     }
 
-    fn runs(&self) -> bool {
+    fn is_running(&self) -> bool {
         !self.stands && self.held.is_none() && self.ended.is_none()
     }
 
-    /// All that its processes compute.
-    fn whole(&self) -> u128 {
+    /// Returns the CPU time that all processes have to compute in total.
+    fn total_work(&self) -> u128 {
         let usage: u128 = self.program.usage.iter().map(|usage| u128::from(*usage)).sum();
         self.program.runtime.as_nanos() * usage / u128::from(PPM)
     }
 
-    /// What they have.
+    /// Returns the CPU time that all processes have computed so far.
     fn done_of_all(&self) -> u128 {
         self.done.iter().map(|ns| u128::from(*ns)).sum()
     }
 
-    /// What it has computed, as a part of all that it computes.
+    /// Returns the part of the work that is done, in ppm.
     fn part_done(&self) -> u32 {
-        let part = self.done_of_all() * u128::from(PPM) / self.whole().max(1);
+        let part = self.done_of_all() * u128::from(PPM) / self.total_work().max(1);
         u32::try_from(part).unwrap_or(PPM).min(PPM)
     }
 
-    /// What its processes have yet to compute until it stands still by itself.
+    /// Returns the CPU time that the processes have to compute until the job stands still by itself next.
     fn to_next_point(&self) -> Option<u64> {
-        let due = self.whole() * u128::from(*self.points.last()?);
+        let due = self.total_work() * u128::from(*self.points.last()?);
         let left = due.div_ceil(u128::from(PPM)).saturating_sub(self.done_of_all());
         u64::try_from(left).ok()
     }
 
-    /// The job stands still from now on, for a checkpoint of what it has done.
-    fn hold(&mut self, now: u64, span: u64, done_ppm: u32) {
+    /// Makes the job stand still from now on, for a checkpoint of the work done.
+    fn hold_job(&mut self, now: u64, span: u64, done_ppm: u32) {
         if self.ended.is_none() {
             let from = self.held.unwrap_or(now);
             (self.held, self.taking) = (Some(from.saturating_add(span)), Some(done_ppm));
         }
     }
 
-    /// Stands still where it is to, and goes on where it has done so.
+    /// Begins and ends the standstills for checkpoints that are due.
     fn turn_hold(&mut self, now: u64) {
         if self.held.is_some_and(|until| until <= now) {
             self.held = None;
             self.kept = self.taking.take();
         }
         if self.to_next_point() == Some(0)
-            && self.runs()
+            && self.is_running()
             && let Some(point) = self.points.pop()
         {
-            self.hold(now, self.hold, point);
+            self.hold_job(now, self.hold, point);
         }
     }
 
-    /// The job goes to where it would be alone once it had done this part of its work, in ppm. One that never would,
-    /// as it has a rank without a processor, stays where it is.
+    /// Sets the job to the state that it would have alone with this part of its work done, in ppm. A job that would
+    /// never get there, as a rank has no processor, is unchanged.
     fn come_to(&mut self, done_ppm: u32) {
         let start = Self::new(self.program.clone(), &self.on, true);
         let jobs = BTreeMap::from([((), start)]);
-        let mut before = Machine { now: 0, jobs, credits: None };
-        let is_there = |machine: &Machine<()>| machine.part_done(()).is_none_or(|p| p >= done_ppm);
+        let mut before = IdealMachine { now: 0, jobs, credits: None };
+        let is_there =
+            |machine: &IdealMachine<()>| machine.part_done(()).is_none_or(|p| p >= done_ppm);
         let mut after = before.clone();
         while !is_there(&after) {
             if after.now == u64::MAX {
                 return;
             }
             before.clone_from(&after);
-            after.step(u64::MAX);
+            after.step_to(u64::MAX);
         }
         // Within a step nothing changes but how much has been done.
         let (mut low, mut high) = (before.now, after.now);
         while low < high {
             let middle = low + (high - low) / 2;
             let mut machine = before.clone();
-            machine.advance(Duration::from_nanos(middle));
+            machine.advance_to(Duration::from_nanos(middle));
             if is_there(&machine) { high = middle } else { low = middle + 1 }
         }
-        before.advance(Duration::from_nanos(high));
+        before.advance_to(Duration::from_nanos(high));
         if let Some(there) = before.jobs.remove(&()) {
             // What is through is so at the next step.
             let (points, hold) = (std::mem::take(&mut self.points), self.hold);
@@ -195,17 +197,17 @@ impl Start {
         self.done.iter().zip(&self.due).all(|(done, due)| done >= due)
     }
 
-    /// Processes that want to compute: who, where, and for how long.
-    fn wants(&self) -> impl Iterator<Item = (usize, u32, u64)> {
-        let runs = self.runs();
+    /// Returns the processes that want to compute: index, processor, and time.
+    fn wanting_processes(&self) -> impl Iterator<Item = (usize, u32, u64)> {
+        let runs = self.is_running();
         let all = self.due.iter().zip(&self.done).zip(&self.on).enumerate();
         all.filter(move |(_, ((due, done), _))| runs && due > done)
             .map(|(rank, ((due, done), on))| (rank, *on, due - done))
     }
 
-    /// Goes into the next phase, or ends, where this one is over.
-    fn turn(&mut self, now: u64) {
-        while self.runs() && self.is_at_barrier() && self.network == 0 {
+    /// Goes to the next phase if the current one is over, or ends the job.
+    fn turn_phase(&mut self, now: u64) {
+        while self.is_running() && self.is_at_barrier() && self.network == 0 {
             if self.begun >= self.program.phases {
                 self.ended = Some(now);
             } else {
@@ -215,64 +217,65 @@ impl Start {
     }
 }
 
-/// A machine of such processors. Jobs are known by keys of whoever uses it.
+/// A reference machine that runs parallel jobs exactly as the model says; workers compare real jobs with it. Jobs
+/// have keys of the caller's choice.
 #[derive(Clone, Debug)]
-pub struct Machine<K> {
+pub struct IdealMachine<K> {
     now: u64,
-    jobs: BTreeMap<K, Start>,
-    /// `None` where the processors always have full speed.
-    credits: Option<Credits>,
+    jobs: BTreeMap<K, JobRun>,
+    /// Credits; `None`: the processors always have full speed.
+    credits: Option<CreditAccounting>,
 }
 
-impl<K> Default for Machine<K> {
+impl<K> Default for IdealMachine<K> {
     fn default() -> Self {
         Self { now: 0, jobs: BTreeMap::new(), credits: None }
     }
 }
 
-/// What happens to a job of key `K`.
+/// A change to a job of key `K`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change<K> {
-    /// The machine is made: it has the credits of a new one.
+pub enum MachineChange<K> {
+    /// The machine is created, with the credits of a new one.
     Made,
-    /// The job begins, process by process on the processors `on`.
+    /// The job begins on the processors `on`, one for each process.
     Start {
-        /// The job that it is about.
+        /// Key of the job.
         key: K,
-        /// The work that it has to do.
-        program: Program,
-        /// The processor of each process.
+        /// Work of the job.
+        program: JobProgram,
+        /// Processor of each process.
         on: Vec<u32>,
-        /// In which tier.
+        /// True if the job begins in the foreground.
         foreground: bool,
     },
-    /// The job comes to the foreground where it is.
+    /// The job is promoted to the foreground of its processors.
     Promote(K),
-    /// The job stands still, and its processors are free.
+    /// The job stands still and frees its processors.
     Stand(K),
-    /// The job goes on in the foreground of other processors, after it stood still.
+    /// The job continues in the foreground of other processors after it stood still.
     GoOn {
-        /// The job that it is about.
+        /// Key of the job.
         key: K,
-        /// The processor of each process.
+        /// Processor of each process.
         on: Vec<u32>,
-        /// All that it has done is lost.
+        /// True if all its work is lost.
         anew: bool,
     },
-    /// The job has this part of its work done, in ppm, no more and no less.
+    /// Exactly this part of the job's work is done, in ppm.
     HasDone(K, u32),
-    /// The job stands still for so long, for a checkpoint, and keeps its processors.
+    /// The job stands still for this time for a checkpoint, and keeps its processors.
     Hold(K, Duration),
-    /// The job stands still by itself when it has done these parts of its work, in ppm, ascending.
+    /// The job will stand still by itself for this time at these parts of its work, in ppm, ascending.
     HoldAt(K, Vec<u32>, Duration),
-    /// The job stands still by itself no longer.
+    /// The job will no longer stand still by itself.
     Release(K),
     /// The job is killed.
     Kill(K),
 }
 
-impl<K: Copy> Change<K> {
-    /// The job that it is about, if it is about one.
+impl<K: Copy> MachineChange<K> {
+    /// Returns the key of the changed job; `None`: the change is the machine's.
     #[must_use]
     pub const fn key(&self) -> Option<K> {
         match self {
@@ -290,175 +293,175 @@ impl<K: Copy> Change<K> {
     }
 }
 
-impl<K: Ord + Copy> Machine<K> {
-    /// A burstable machine, whose credits are earned and spent in emulated time while its clock shows real
-    /// time; without `spec` its processors always have full speed.
+impl<K: Ord + Copy> IdealMachine<K> {
+    /// Makes a burstable machine, which earns and spends credits in emulated time while its clock shows real time;
+    /// without `spec` its processors always have full speed.
     #[must_use]
     pub fn with_credits(spec: Option<CreditSpec>, speedup: Speedup) -> Self {
-        let credits = spec.map(|spec| Credits::new(spec, speedup));
+        let credits = spec.map(|spec| CreditAccounting::new(spec, speedup));
         Self { credits, ..Self::default() }
     }
 
-    /// The machine's credits, and whether they have run out, so that its processors are at their
-    /// baseline until a whole one is earned; `None` if it is not burstable.
+    /// Returns the machine's credits and whether they have run out, so that its processors run at the baseline until
+    /// a whole credit is earned; `None`: it isn't burstable.
     #[must_use]
     pub fn credits(&self) -> Option<(Balance, bool)> {
         let allowance = &self.credits.as_ref()?.allowance;
-        Some((allowance.balance(), allowance.is_throttled()))
+        Some((allowance.balance_left(), allowance.is_throttled()))
     }
 
-    /// How fast its processors are, in ppm of their full speed.
+    /// Returns the speed of its processors, in ppm of full speed.
     #[must_use]
     pub fn speed_ppm(&self) -> u32 {
-        u32::try_from(self.speed()).unwrap_or(PPM)
+        u32::try_from(self.current_speed()).unwrap_or(PPM)
     }
 
-    fn speed(&self) -> u64 {
-        self.credits.as_ref().map_or(PPM.into(), Credits::speed)
+    fn current_speed(&self) -> u64 {
+        self.credits.as_ref().map_or(PPM.into(), CreditAccounting::processor_speed)
     }
 
-    /// Something happens to a job now. To one that isn't there, only a start can.
-    pub fn apply(&mut self, change: Change<K>) {
+    /// Applies a change to a job now. If there is no such job, only a start has an effect.
+    pub fn apply_change(&mut self, change: MachineChange<K>) {
         match change {
-            Change::Made => {
-                self.credits = self.credits.as_ref().map(|credits| credits.anew(self.now));
+            MachineChange::Made => {
+                self.credits = self.credits.as_ref().map(|credits| credits.made_at(self.now));
             }
-            Change::Start { key, program, on, foreground } => {
-                self.jobs.insert(key, Start::new(program, &on, foreground));
+            MachineChange::Start { key, program, on, foreground } => {
+                self.jobs.insert(key, JobRun::new(program, &on, foreground));
             }
-            Change::Promote(key) => self.with_start(key, |start| start.foreground = true),
-            Change::Stand(key) => self.with_start(key, |start| start.stands = true),
-            Change::GoOn { key, on, anew } => self.with_start(key, |start| {
+            MachineChange::Promote(key) => self.with_start(key, |start| start.foreground = true),
+            MachineChange::Stand(key) => self.with_start(key, |start| start.stands = true),
+            MachineChange::GoOn { key, on, anew } => self.with_start(key, |start| {
                 if anew {
-                    *start = Start::new(start.program.clone(), &start.on, true);
+                    *start = JobRun::new(start.program.clone(), &start.on, true);
                 }
                 // Nothing is left of a checkpoint of before, either.
                 (start.stands, start.held, start.taking) = (false, None, None);
                 (start.foreground, start.on) = (true, on);
             }),
-            Change::HasDone(key, ppm) => self.with_start(key, |start| start.come_to(ppm)),
-            Change::Release(key) => {
+            MachineChange::HasDone(key, ppm) => self.with_start(key, |start| start.come_to(ppm)),
+            MachineChange::Release(key) => {
                 self.with_start(key, |start| (start.held, start.taking) = (None, None));
             }
-            Change::Hold(key, span) => {
-                let (now, span) = (self.now, nanos(span));
-                self.with_start(key, |start| start.hold(now, span, start.part_done()));
+            MachineChange::Hold(key, span) => {
+                let (now, span) = (self.now, to_nanos(span));
+                self.with_start(key, |start| start.hold_job(now, span, start.part_done()));
             }
-            Change::HoldAt(key, mut points, span) => {
+            MachineChange::HoldAt(key, mut points, span) => {
                 points.reverse();
-                self.with_start(key, |start| (start.points, start.hold) = (points, nanos(span)));
+                self.with_start(key, |start| (start.points, start.hold) = (points, to_nanos(span)));
             }
-            Change::Kill(key) => {
+            MachineChange::Kill(key) => {
                 self.jobs.remove(&key);
             }
         }
     }
 
-    fn with_start(&mut self, key: K, change: impl FnOnce(&mut Start)) {
+    fn with_start(&mut self, key: K, change: impl FnOnce(&mut JobRun)) {
         if let Some(start) = self.jobs.get_mut(&key) {
             change(start);
         }
     }
 
-    /// Forgets jobs that are gone and through, or would stand for ever. One that only stands still
-    /// for its checkpoint is in the way of others until it is through.
-    pub fn forget(&mut self, is_gone: impl Fn(K) -> bool) {
-        let is_over = |start: &Start| start.ended.is_some() || start.stands;
+    /// Forgets jobs that have left (`is_gone`) and are finished here or would stand still for ever. A job that only
+    /// stands still for a checkpoint stays until it is finished, as it occupies its processors.
+    pub fn forget_gone(&mut self, is_gone: impl Fn(K) -> bool) {
+        let is_over = |start: &JobRun| start.ended.is_some() || start.stands;
         self.jobs.retain(|key, start| !is_over(start) || !is_gone(*key));
     }
 
-    /// What of its work a job has done, in ppm, if it is there and not through.
+    /// Returns the part of a job's work that is done, in ppm; `None`: it isn't there or is finished.
     #[must_use]
     pub fn part_done(&self, key: K) -> Option<u32> {
-        self.jobs.get(&key).filter(|start| start.ended.is_none()).map(Start::part_done)
+        self.jobs.get(&key).filter(|start| start.ended.is_none()).map(JobRun::part_done)
     }
 
-    /// Whether a checkpoint was kept that was not asked for yet.
+    /// Returns whether a checkpoint was kept that [`IdealMachine::take_kept`] hasn't returned.
     #[must_use]
     pub fn has_kept(&self) -> bool {
         self.jobs.values().any(|start| start.kept.is_some())
     }
 
-    /// What of its work the checkpoints hold that were kept since this was asked, by job, in ppm.
+    /// Takes the checkpoints kept since the last call: job and part of its work, in ppm.
     pub fn take_kept(&mut self) -> Vec<(K, u32)> {
         let kept = self.jobs.iter_mut();
         kept.filter_map(|(key, start)| Some((*key, start.kept.take()?))).collect()
     }
 
-    /// Until when a job stands still for its checkpoint, since the machine was made, if it does.
+    /// Returns the machine time until which a job stands still for its checkpoint; `None`: it doesn't.
     #[must_use]
     pub fn held_until(&self, key: K) -> Option<Duration> {
         self.jobs.get(&key)?.held.map(Duration::from_nanos)
     }
 
-    /// The time that the job `key` would still take if nothing were in its way; none if it is through.
+    /// Returns the time that a job would still take with the machine to itself; zero if it is finished.
     #[must_use]
     pub fn left_alone(&self, key: K) -> Option<Duration> {
         let start = self.jobs.get(&key).filter(|start| start.ended.is_none())?;
-        let start = Start { stands: false, held: None, foreground: true, ..start.clone() };
+        let start = JobRun { stands: false, held: None, foreground: true, ..start.clone() };
         let (jobs, credits) = (BTreeMap::from([(key, start)]), self.credits.clone());
         let mut machine = Self { now: self.now, jobs, credits };
         machine.advance_to_end(key, Duration::from_nanos(u64::MAX));
-        machine.ended(key).map(|end| end.saturating_sub(self.now()))
+        machine.ended_at(key).map(|end| end.saturating_sub(self.now()))
     }
 
-    /// The time that has passed since the machine was made.
+    /// Returns the time since the machine was created.
     #[must_use]
     pub const fn now(&self) -> Duration {
         Duration::from_nanos(self.now)
     }
 
-    /// Lets time pass until `to`, since the machine was made; none if that is over.
-    pub fn advance(&mut self, to: Duration) {
+    /// Passes time until `to`, counted from the machine's creation; nothing happens if that is past.
+    pub fn advance_to(&mut self, to: Duration) {
         let to = u64::try_from(to.as_nanos()).unwrap_or(u64::MAX);
         while self.now < to {
-            self.step(to);
+            self.step_to(to);
         }
     }
 
-    /// Lets time pass until the job `key` is through, if nothing else happens on the way.
+    /// Passes time until a job is finished, if nothing else changes meanwhile.
     ///
-    /// It never is where a foreground keeps its processor busy for good, or it stands: `limit`,
-    /// since the machine was made, ends the wait.
+    /// It never is if a foreground job keeps its processor busy for good, or it stands still: `limit`, counted from
+    /// the machine's creation, ends the wait.
     pub fn advance_to_end(&mut self, key: K, limit: Duration) {
         let limit = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
         while self.now < limit && self.jobs.get(&key).is_some_and(|start| start.ended.is_none()) {
-            self.step(limit);
+            self.step_to(limit);
         }
     }
 
-    /// Lets time pass until one more job is through, or a checkpoint of one is kept, or until
-    /// `limit`, since the machine was made; whether one is.
+    /// Passes time until another job is finished, a checkpoint is kept, or `limit` is reached, counted from the
+    /// machine's creation; false at the limit.
     pub fn advance_to_an_end(&mut self, limit: Duration) -> bool {
         let limit = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
-        let before = self.through();
-        while self.now < limit && self.through() == before {
-            self.step(limit);
+        let before = self.count_through();
+        while self.now < limit && self.count_through() == before {
+            self.step_to(limit);
         }
-        self.through() > before
+        self.count_through() > before
     }
 
-    /// How many of its jobs are through, and how many checkpoints of them were kept and not told.
-    fn through(&self) -> usize {
+    /// Returns the number of finished jobs and of kept checkpoints that weren't taken.
+    fn count_through(&self) -> usize {
         let ended = self.jobs.values().filter(|start| start.ended.is_some()).count();
         ended + self.jobs.values().filter(|start| start.kept.is_some()).count()
     }
 
-    /// What each process of a job has computed, in time of its processor.
+    /// Returns the time that each process of a job has computed on its processor.
     #[must_use]
-    pub fn done(&self, key: K) -> Vec<Duration> {
+    pub fn work_done(&self, key: K) -> Vec<Duration> {
         let done = self.jobs.get(&key).map_or(&[][..], |start| &start.done);
         done.iter().map(|ns| Duration::from_nanos(*ns)).collect()
     }
 
-    /// The time at which a job was through, since the machine was made.
+    /// Returns the time at which a job finished, counted from the machine's creation.
     #[must_use]
-    pub fn ended(&self, key: K) -> Option<Duration> {
+    pub fn ended_at(&self, key: K) -> Option<Duration> {
         self.jobs.get(&key)?.ended.map(Duration::from_nanos)
     }
 
-    /// Lets time pass up to the next change or `to`.
-    fn step(&mut self, to: u64) {
+    /// Passes time up to the next change or `to`.
+    fn step_to(&mut self, to: u64) {
         let mut computing = Vec::new();
         // What stands in the foreground for its checkpoint has its processors to itself.
         let held = self.jobs.values().filter(|start| start.held.is_some() && start.foreground);
@@ -467,7 +470,7 @@ impl<K: Ord + Copy> Machine<K> {
         let dumped = busy.len();
         for tier in [true, false] {
             for (key, start) in self.jobs.iter().filter(|(_, start)| start.foreground == tier) {
-                for (rank, on, left) in start.wants() {
+                for (rank, on, left) in start.wanting_processes() {
                     if tier || !busy.contains(&on) {
                         computing.push((*key, rank, left));
                     }
@@ -477,9 +480,9 @@ impl<K: Ord + Copy> Machine<K> {
                 }
             }
         }
-        let (speed, at_work) = (self.speed(), computing.len() + dumped);
-        let waits = |start: &Start| start.runs() && start.is_at_barrier();
-        let least = computing.iter().map(|(.., left)| takes(*left, speed));
+        let (speed, at_work) = (self.current_speed(), computing.len() + dumped);
+        let waits = |start: &JobRun| start.is_running() && start.is_at_barrier();
+        let least = computing.iter().map(|(.., left)| time_for_work(*left, speed));
         let network = self.jobs.values().filter(|start| waits(start)).map(|start| start.network);
         let held = self.jobs.values().filter_map(|start| start.held);
         let held = held.map(|until| until.saturating_sub(self.now));
@@ -487,7 +490,7 @@ impl<K: Ord + Copy> Machine<K> {
         let points = points.filter_map(|(key, start)| {
             let at_work = computing.iter().filter(|(of, ..)| of == key).count() as u64;
             let left = start.to_next_point().filter(|_| at_work > 0)?.div_ceil(at_work);
-            Some(takes(left, speed).max(1))
+            Some(time_for_work(left, speed).max(1))
         });
         let turn = self.credits.as_ref().and_then(|of| of.turn_after(self.now, at_work));
         let span = least
@@ -504,15 +507,15 @@ impl<K: Ord + Copy> Machine<K> {
         }
         for (key, rank, _) in computing {
             if let Some(done) = self.jobs.get_mut(&key).and_then(|start| start.done.get_mut(rank)) {
-                *done += does(span, speed);
+                *done += work_in_time(span, speed);
             }
         }
         if let Some(credits) = &mut self.credits {
-            credits.pass(self.now, at_work);
+            credits.pass_time(self.now, at_work);
         }
         for start in self.jobs.values_mut() {
             start.turn_hold(self.now);
-            start.turn(self.now);
+            start.turn_phase(self.now);
         }
     }
 }

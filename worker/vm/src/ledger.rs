@@ -11,45 +11,47 @@ use std::time::Duration;
 
 use dormouse_units::Ppm;
 
-/// A task is kept this many slices ahead of what it is promised.
+/// Number of CPU slices by which a task is kept ahead of its promise.
 const AHEAD: i64 = 2;
-/// A task stands still once it is this many slices further ahead.
+/// Number of further slices ahead at which a task is made to stand still.
 const TOO_FAR: i64 = 2;
-/// What is missing is made up for within this time where the limit below allows it.
+/// Time within which a task that is behind catches up, if the largest quota allows it.
 const CATCH_UP: Duration = Duration::from_millis(500);
-/// The most that a quota is enlarged for what is missing: the rest of the host is promised to
-/// others.
+/// Largest factor by which a quota is raised for catching up, in ppm: the rest of the host is promised to others.
 const MAX_QUOTA_PPM: u64 = 1_500_000;
-/// The quota is enlarged in these steps: every change of a quota gives out a slice.
+/// Step of quota factors, in ppm: every change of a quota hands out one extra slice.
 const STEP: u64 = 50_000;
 
-/// What the kernel gives a task.
+/// Quota that the kernel enforces on a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Quota {
-    /// CPU time that it gives out at a time, in nanoseconds.
+pub struct KernelQuota {
+    /// CPU time handed out at a time, in nanoseconds.
     pub slice: u64,
-    /// What that is of a host core, on the whole.
+    /// Average share of a host core, in ppm.
     pub ppm: u32,
 }
 
-/// What a task may do next.
+/// What a task must do next to keep to its promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pace {
-    /// The task stands still until this much is promised, in nanoseconds.
+pub enum TaskPace {
+    /// Stand still until so much CPU time is promised.
     Stand {
-        /// What must have been promised before it goes on.
+        /// Promised CPU time at which it continues, in nanoseconds.
         until: u64,
     },
-    /// The task runs, with its quota multiplied by this, one or more.
+    /// Run with a quota multiplied by a factor.
     Run {
-        /// Factor that its quota is multiplied by, one or more.
+        /// Factor of the quota, at least one.
         times: Ppm,
     },
 }
 
-/// One task's account.
+/// Account of one task's promised and received CPU time.
+///
+/// Use: [`TaskLedger::come_with`] if it begins from a checkpoint, then [`TaskLedger::set_pace`] or
+/// [`TaskLedger::hold_task`] each time its progress is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ledger {
+pub struct TaskLedger {
     whole: u64,
     came_with: u64,
     ahead: u64,
@@ -58,76 +60,76 @@ pub struct Ledger {
     stands: bool,
 }
 
-impl Ledger {
-    /// Account of a task whose whole work is this much CPU time, in nanoseconds.
+impl TaskLedger {
+    /// Makes the account of a task whose whole work is this CPU time, in nanoseconds.
     #[must_use]
     pub const fn new(whole: u64) -> Self {
         Self { whole, came_with: 0, ahead: 0, behind: 0, times: Ppm::ONE, stands: false }
     }
 
-    /// The task comes with this part of its work done, which may be more than it is promised: it
-    /// stands still until it is, and was never ahead by that. In nanoseconds.
+    /// Records that the task begins with this part of its work done; returns that part in nanoseconds. If that is
+    /// more than it is promised, it stands still until the promise catches up, and doesn't count as ahead.
     pub fn come_with(&mut self, done: Ppm) -> u64 {
-        self.came_with = self.part(done);
+        self.came_with = self.part_of_work(done);
         self.came_with
     }
 
-    /// CPU time of a part of the work, in nanoseconds.
+    /// Returns the CPU time of a part of the work, in nanoseconds.
     #[must_use]
-    pub fn part(&self, done: Ppm) -> u64 {
-        done.scale(self.whole)
+    pub fn part_of_work(&self, done: Ppm) -> u64 {
+        done.scale_number(self.whole)
     }
 
-    /// All of the work, in nanoseconds.
+    /// Returns the CPU time of the whole work, in nanoseconds.
     #[must_use]
-    pub const fn whole(&self) -> u64 {
+    pub const fn whole_work(&self) -> u64 {
         self.whole
     }
 
-    /// The most that the task was ever seen ahead of its promise, in nanoseconds.
+    /// Returns the largest lead over its promise that was seen, in nanoseconds.
     #[must_use]
     pub const fn most_ahead(&self) -> u64 {
         self.ahead
     }
 
-    /// The most that it was ever seen behind, in nanoseconds.
+    /// Returns the largest lag behind its promise that was seen, in nanoseconds.
     #[must_use]
     pub const fn most_behind(&self) -> u64 {
         self.behind
     }
 
-    /// Takes down what is promised and done now.
-    pub fn see(&mut self, promised: u64, worked: u64) {
+    /// Records the promised and the worked CPU time of now.
+    pub fn note_progress(&mut self, promised: u64, worked: u64) {
         let promised_at_least = promised.max(self.came_with);
         self.ahead = self.ahead.max(worked.saturating_sub(promised_at_least));
         self.behind = self.behind.max(promised.saturating_sub(worked));
     }
 
-    /// What follows for a task that should stand still for a checkpoint now: it does so unless it
-    /// is behind, and then for what it is ahead beyond what it should be.
-    pub fn hold(&mut self, promised: u64, worked: u64, quota: Quota) -> Pace {
+    /// Decides what a task does that should stand still for a checkpoint now: it stands still unless it is behind,
+    /// and then for the time by which it is too far ahead.
+    pub fn hold_task(&mut self, promised: u64, worked: u64, quota: KernelQuota) -> TaskPace {
         if worked < promised {
-            return self.pace(promised, worked, quota);
+            return self.set_pace(promised, worked, quota);
         }
-        self.see(promised, worked);
+        self.note_progress(promised, worked);
         (self.stands, self.times) = (true, Ppm::ONE);
         let wanted = quota.slice.saturating_mul(AHEAD.unsigned_abs());
         // Once anything more is promised the hold is over.
         let over = promised + self.whole / 100_000 + 1;
-        Pace::Stand { until: worked.saturating_sub(wanted).max(over) }
+        TaskPace::Stand { until: worked.saturating_sub(wanted).max(over) }
     }
 
-    /// What follows for a task with this quota.
-    pub fn pace(&mut self, promised: u64, worked: u64, quota: Quota) -> Pace {
-        let Quota { slice, ppm } = quota;
-        self.see(promised, worked);
+    /// Decides what a task with this quota does next.
+    pub fn set_pace(&mut self, promised: u64, worked: u64, quota: KernelQuota) -> TaskPace {
+        let KernelQuota { slice, ppm } = quota;
+        self.note_progress(promised, worked);
         let slice = i64::try_from(slice).unwrap_or(i64::MAX / 8).min(i64::MAX / 8);
-        let lead = difference(worked, promised);
+        let lead = signed_difference(worked, promised);
         let (wanted, limit) = (AHEAD * slice, (AHEAD + TOO_FAR) * slice);
         self.stands = lead > if self.stands { wanted } else { limit };
         if self.stands {
             self.times = Ppm::ONE;
-            return Pace::Stand { until: worked.saturating_sub(wanted.unsigned_abs()) };
+            return TaskPace::Stand { until: worked.saturating_sub(wanted.unsigned_abs()) };
         }
         let missing = wanted - lead;
         let enlarged = self.times > Ppm::ONE;
@@ -143,11 +145,11 @@ impl Ledger {
             // Not less while it still catches up: it would be another change.
             Ppm::new(times).max(self.times)
         };
-        Pace::Run { times: self.times }
+        TaskPace::Run { times: self.times }
     }
 }
 
-fn difference(a: u64, b: u64) -> i64 {
+fn signed_difference(a: u64, b: u64) -> i64 {
     let signed = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
     signed(a) - signed(b)
 }
@@ -158,38 +160,38 @@ mod tests {
     use proptest::prelude::*;
 
     const MS: u64 = 1_000_000;
-    const QUOTA: Quota = Quota { slice: MS, ppm: 50_000 };
+    const QUOTA: KernelQuota = KernelQuota { slice: MS, ppm: 50_000 };
 
     #[test]
     fn what_a_task_came_with_is_stood_for_and_nobodys_fault() {
-        let mut ledger = Ledger::new(500 * MS);
+        let mut ledger = TaskLedger::new(500 * MS);
         assert_eq!(ledger.come_with(Ppm::new(100_000)), 50 * MS);
-        assert_eq!(ledger.pace(30 * MS, 51 * MS, QUOTA), Pace::Stand { until: 49 * MS });
+        assert_eq!(ledger.set_pace(30 * MS, 51 * MS, QUOTA), TaskPace::Stand { until: 49 * MS });
         assert_eq!(ledger.most_ahead(), MS);
-        assert_eq!(ledger.pace(50 * MS, 51 * MS, QUOTA), Pace::Run { times: Ppm::ONE });
-        ledger.pace(60 * MS, 62 * MS, QUOTA);
+        assert_eq!(ledger.set_pace(50 * MS, 51 * MS, QUOTA), TaskPace::Run { times: Ppm::ONE });
+        ledger.set_pace(60 * MS, 62 * MS, QUOTA);
         assert_eq!(ledger.most_ahead(), 2 * MS);
     }
 
     #[test]
     fn who_is_ahead_stands_still_until_it_is_not() {
-        let mut ledger = Ledger::new(500 * MS);
-        let mut pace = |promised, worked| ledger.pace(promised * MS, worked * MS, QUOTA);
-        let run = Pace::Run { times: Ppm::ONE };
+        let mut ledger = TaskLedger::new(500 * MS);
+        let mut pace = |promised, worked| ledger.set_pace(promised * MS, worked * MS, QUOTA);
+        let run = TaskPace::Run { times: Ppm::ONE };
         assert_eq!(pace(10, 12), run);
         assert_eq!(pace(10, 14), run);
-        assert_eq!(pace(10, 15), Pace::Stand { until: 13 * MS });
-        assert_eq!(pace(12, 15), Pace::Stand { until: 13 * MS });
+        assert_eq!(pace(10, 15), TaskPace::Stand { until: 13 * MS });
+        assert_eq!(pace(12, 15), TaskPace::Stand { until: 13 * MS });
         assert_eq!(pace(13, 15), run);
         assert_eq!((ledger.most_ahead(), ledger.most_behind()), (5 * MS, 0));
     }
 
     #[test]
     fn what_is_missing_is_caught_up_with_a_larger_quota() {
-        let mut ledger = Ledger::new(500 * MS);
-        let mut pace = |promised, worked| ledger.pace(promised * MS, worked * MS, QUOTA);
+        let mut ledger = TaskLedger::new(500 * MS);
+        let mut pace = |promised, worked| ledger.set_pace(promised * MS, worked * MS, QUOTA);
         // 5 % of a core gives 25 ms in half a second; 2 + 3 are missing, so a fifth more.
-        let run = |ppm| Pace::Run { times: Ppm::new(ppm) };
+        let run = |ppm| TaskPace::Run { times: Ppm::new(ppm) };
         assert_eq!(pace(10, 7), run(1_200_000));
         assert_eq!(pace(20, 21), run(1_200_000));
         assert_eq!(pace(30, 32), run(1_000_000));
@@ -200,15 +202,15 @@ mod tests {
 
     #[test]
     fn who_holds_stands_still_unless_it_is_behind() {
-        let mut ledger = Ledger::new(500 * MS);
-        let mut hold = |promised, worked| ledger.hold(promised * MS, worked * MS, QUOTA);
-        assert!(matches!(hold(10, 8), Pace::Run { .. }));
-        let over = |promised| Pace::Stand { until: promised * MS + 5 * MS / 1000 + 1 };
+        let mut ledger = TaskLedger::new(500 * MS);
+        let mut hold = |promised, worked| ledger.hold_task(promised * MS, worked * MS, QUOTA);
+        assert!(matches!(hold(10, 8), TaskPace::Run { .. }));
+        let over = |promised| TaskPace::Stand { until: promised * MS + 5 * MS / 1000 + 1 };
         assert_eq!(hold(10, 10), over(10));
         assert_eq!(hold(10, 12), over(10));
         // It came to its checkpoint late, and ran on meanwhile.
-        assert_eq!(hold(10, 20), Pace::Stand { until: 18 * MS });
-        assert_eq!(ledger.pace(18 * MS, 20 * MS, QUOTA), Pace::Run { times: Ppm::ONE });
+        assert_eq!(hold(10, 20), TaskPace::Stand { until: 18 * MS });
+        assert_eq!(ledger.set_pace(18 * MS, 20 * MS, QUOTA), TaskPace::Run { times: Ppm::ONE });
     }
 
     proptest! {
@@ -223,14 +225,14 @@ mod tests {
             let period = 20 * MS;
             let slice = (u64::from(ppm) * period / 1_000_000).max(MS);
             let rate = |ms: u64| u64::from(ppm) * ms;
-            let mut ledger = Ledger::new(u64::MAX);
-            let (mut worked, mut pace) = (0_u64, Pace::Run { times: Ppm::ONE });
+            let mut ledger = TaskLedger::new(u64::MAX);
+            let (mut worked, mut pace) = (0_u64, TaskPace::Run { times: Ppm::ONE });
             for (n, error) in (0_u64..).zip(&errors) {
                 let promised = rate(n * 20 + late_ms);
-                if let Pace::Run { times } = pace {
+                if let TaskPace::Run { times } = pace {
                     worked += (rate(20) as f64 * times.as_f64() * error) as u64;
                 }
-                pace = ledger.pace(promised, worked, Quota { slice, ppm });
+                pace = ledger.set_pace(promised, worked, KernelQuota { slice, ppm });
             }
             let promised = rate((errors.len() as u64 - 1) * 20 + late_ms);
             prop_assert!(worked < promised + 6 * slice, "{} ahead", worked - promised);

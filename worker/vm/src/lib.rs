@@ -1,8 +1,8 @@
 //! One emulated VM as a pure state machine: which task sits on which vCPUs, how
 //! fast each may run now, and what that does to the CPU credits.
 //!
-//! [`Model`] is the VM itself in virtual time, and beside a real VM what that is held to.
-//! [`Ledger`] is the difference. [`life`] is how attempts begin, stop and end there. Parallel jobs
+//! [`VmModel`] is the VM itself in virtual time, and beside a real VM what that is held to.
+//! [`TaskLedger`] is the difference. [`life`] is how attempts begin, stop and end there. Parallel jobs
 //! have a model that is finer: [`ideal`] follows the phases of their processes.
 
 mod allowance;
@@ -22,12 +22,12 @@ mod sharing;
 mod tests;
 mod work;
 
-pub use allowance::Allowance;
-pub use bucket::{Bucket, CreditSpec};
-pub use ledger::{Ledger, Pace, Quota};
-pub use machine::{Machine, MachineSpec};
-pub use model::Model;
+pub use allowance::CreditAllowance;
+pub use bucket::{CreditBucket, CreditSpec};
+pub use ledger::{KernelQuota, TaskLedger, TaskPace};
+pub use machine::{MachineSpec, MachineState};
+pub use model::VmModel;
 pub use notice::PART_TO_SAVE;
 pub use restores::OLDER_CHECKPOINTS;
-pub use sharing::Sharing;
-pub use work::{Hold, Progress, SeatError, Work, WorkEvent};
+pub use sharing::ProcessorSharing;
+pub use work::{CheckpointHold, ModelProgress, ModelTask, SeatError, WorkEvent};

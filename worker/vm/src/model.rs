@@ -11,27 +11,29 @@ use std::collections::BinaryHeap;
 
 use dormouse_units::{Attempt, Bytes, Cpus, Mode, Ppm, Span, TaskId, Time};
 
-use crate::processors::Processors;
-use crate::running::{Come, Running};
-use crate::sharing::times;
-use crate::{Machine, MachineSpec, Progress, SeatError, Sharing, Work, WorkEvent};
+use crate::processors::ModelProcessors;
+use crate::running::{SeatedTask, TaskOccurrence};
+use crate::sharing::times_share;
+use crate::{
+    MachineSpec, MachineState, ModelProgress, ModelTask, ProcessorSharing, SeatError, WorkEvent,
+};
 
 mod checkpoint;
 mod rates;
 mod seats;
 
-/// Longer than any run, and short enough to be added to.
+/// A span longer than any run, yet short enough to be added to a time.
 const FOREVER: Span = Span::from_micros(u64::MAX / 4);
 
-/// Slots to look at again, each once.
+/// Set of slots that must be computed anew.
 #[derive(Clone, Debug, Default)]
-struct Touched {
+struct TouchedSlots {
     slots: Vec<u32>,
     marks: Vec<bool>,
 }
 
-impl Touched {
-    fn add(&mut self, slot: u32) {
+impl TouchedSlots {
+    fn add_slot(&mut self, slot: u32) {
         if !std::mem::replace(&mut self.marks[slot as usize], true) {
             self.slots.push(slot);
         }
@@ -44,44 +46,47 @@ impl Touched {
     }
 }
 
-/// One modelled VM: vCPUs of two slots each, and the tasks in them.
+/// Model of one VM: vCPUs of two slots each, and the tasks in them.
+///
+/// Use: every change is made at a time `now`, which must not go back; [`VmModel::step_until`] returns what has
+/// happened by a time, and [`VmModel::next_at`] says when that is next.
 #[derive(Clone, Debug)]
-pub struct Model {
-    machine: Machine,
-    /// What two tasks do to each other on a vCPU, and the seed of its chance.
-    sharing: Option<(Sharing, u64)>,
-    /// Tasks leave as soon as their work is done.
+pub struct VmModel {
+    machine: MachineState,
+    /// Law of two tasks that share a vCPU, with the seed of its draws.
+    sharing: Option<(ProcessorSharing, u64)>,
+    /// True if tasks leave their seats by themselves once their work is done.
     leaving: bool,
-    processors: Processors,
-    /// The tasks, each at a place of its own while it is here.
-    slots: Vec<Option<Running>>,
-    /// Who is at each place: short to search.
+    processors: ModelProcessors,
+    /// The tasks, each in a slot of its own.
+    slots: Vec<Option<SeatedTask>>,
+    /// The task in each slot, in a list that is short to search.
     keys: Vec<Option<(TaskId, Attempt)>>,
     free_slots: Vec<u32>,
     now: Time,
-    /// (when, task, slot, turn) of what happens to tasks, soonest first. The first is current.
+    /// Events of tasks as (time, task, slot, turn), the soonest first. The first one is up to date.
     agenda: BinaryHeap<Reverse<(Time, TaskId, u32, u64)>>,
-    /// Slots whose rate or plan has to be worked out again.
-    touched: Touched,
-    /// Something has changed that the agenda and the credits do not know of yet.
+    /// Slots whose rate or plan must be computed anew.
+    touched: TouchedSlots,
+    /// True if a change isn't yet in the agenda and the credits.
     changed: bool,
-    /// The number of times that a plan was made: no two of them have the same number.
+    /// Number of plans made so far, so that each plan has its own number.
     turns: u64,
-    /// vCPUs in use, in ppm of one; known of burstable VMs.
+    /// vCPU use, in ppm of one vCPU; kept for burstable VMs only.
     used: u64,
-    /// The time at which the credits change how fast it runs.
+    /// Time at which credits change the VM's speed.
     credits_turn: Option<Time>,
-    /// What happened while time was passed, and was not told yet.
+    /// Events of passed time that weren't returned yet.
     untold: Vec<WorkEvent>,
 }
 
-impl Model {
-    /// An empty VM, created now.
+impl VmModel {
+    /// Makes the model of an empty VM, created now.
     #[must_use]
     pub fn new(now: Time, spec: MachineSpec) -> Self {
-        let processors = Processors::new(spec.vcpus);
+        let processors = ModelProcessors::new(spec.vcpus);
         Self {
-            machine: Machine::new(spec),
+            machine: MachineState::new(spec),
             sharing: None,
             leaving: false,
             processors,
@@ -90,7 +95,7 @@ impl Model {
             free_slots: Vec::new(),
             now,
             agenda: BinaryHeap::new(),
-            touched: Touched::default(),
+            touched: TouchedSlots::default(),
             changed: true,
             turns: 0,
             used: 0,
@@ -99,85 +104,86 @@ impl Model {
         }
     }
 
-    /// Two tasks on one of its vCPUs share it as was measured, by chance of this seed, and not
-    /// perfectly.
+    /// Makes tasks that share a vCPU do so as measured, with random draws of this seed, and not perfectly.
     #[must_use]
-    pub fn sharing(mut self, sharing: Sharing, seed: u64) -> Self {
+    pub fn with_sharing(mut self, sharing: ProcessorSharing, seed: u64) -> Self {
         self.sharing = Some((sharing, seed));
         self
     }
 
-    /// Tasks leave their seats as soon as their work is done, and need not be stopped.
+    /// Makes tasks leave their seats as soon as their work is done, so that they need not be stopped.
     #[must_use]
-    pub fn leaving(mut self) -> Self {
+    pub fn leaving_when_done(mut self) -> Self {
         self.leaving = true;
         self
     }
 
-    /// The time that has been passed.
+    /// Returns the time that has passed.
     #[must_use]
     pub const fn now(&self) -> Time {
         self.now
     }
 
-    /// The machine, to look at.
+    /// Returns the VM's machine.
     #[must_use]
-    pub const fn machine(&self) -> &Machine {
+    pub const fn machine(&self) -> &MachineState {
         &self.machine
     }
 
-    /// Whether nobody sits on it.
+    /// Returns whether the VM has no task.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.slots.len() == self.free_slots.len()
     }
 
-    /// How far a task is, as of the time that has been passed.
+    /// Returns a task's progress at the time that has passed.
     #[must_use]
-    pub fn progress(&self, task: TaskId, attempt: Attempt) -> Option<Progress> {
-        let progress = self.running(task, attempt)?.progress(self.then());
+    pub fn task_progress(&self, task: TaskId, attempt: Attempt) -> Option<ModelProgress> {
+        let progress = self.find_task(task, attempt)?.progress_at(self.model_time());
         let finished = WorkEvent::Finished { task, attempt };
         let is_told = !self.untold.contains(&finished);
-        Some(Progress { finished: progress.finished.filter(|_| is_told), ..progress })
+        Some(ModelProgress { finished: progress.finished.filter(|_| is_told), ..progress })
     }
 
-    /// The vCPUs of a task.
+    /// Returns the vCPUs of a task.
     #[must_use]
-    pub fn on(&self, task: TaskId, attempt: Attempt) -> Option<&Cpus> {
-        self.running(task, attempt).map(|running| &running.on)
+    pub fn task_cpus(&self, task: TaskId, attempt: Attempt) -> Option<&Cpus> {
+        self.find_task(task, attempt).map(|running| &running.on)
     }
 
-    /// The speed at which a task goes on now if nothing holds it: the share of its vCPUs that it gets where
-    /// it uses all of them.
+    /// Returns the current speed of a task that nothing holds: the share of its vCPUs that it gets while it uses all
+    /// of them.
     #[must_use]
-    pub fn speed(&self, task: TaskId, attempt: Attempt) -> Option<Ppm> {
-        let running = self.running(task, attempt)?;
-        Some(if self.machine.is_frozen() { Ppm::ZERO } else { self.rate(running) })
+    pub fn task_speed(&self, task: TaskId, attempt: Attempt) -> Option<Ppm> {
+        let running = self.find_task(task, attempt)?;
+        Some(if self.machine.is_frozen() { Ppm::ZERO } else { self.task_rate(running) })
     }
 
-    /// How fast it would if no other task were on its vCPUs.
+    /// Returns the speed that a task would have with no other task on its vCPUs.
     #[must_use]
-    pub fn ceiling(&self, task: TaskId, attempt: Attempt) -> Option<Ppm> {
-        let running = self.running(task, attempt)?;
+    pub fn speed_ceiling(&self, task: TaskId, attempt: Attempt) -> Option<Ppm> {
+        let running = self.find_task(task, attempt)?;
         if self.machine.is_frozen() {
             return Some(Ppm::ZERO);
         }
-        Some(times(self.machine.ceiling(running.mode), self.processors.supply(&running.on)))
+        Some(times_share(
+            self.machine.speed_ceiling(running.mode),
+            self.processors.least_supply(&running.on),
+        ))
     }
 
-    /// From the time that has been passed until a task has done this much of its work; `None`:
-    /// never, at the present speeds.
+    /// Returns the time from now until a task has done this much work; `None`: never at the current speeds.
     #[must_use]
     pub fn time_to(&self, task: TaskId, attempt: Attempt, done: Span) -> Option<Span> {
-        let running = self.running(task, attempt)?;
-        let span = running.time_to(self.then(), done, self.rate(running))?;
+        let running = self.find_task(task, attempt)?;
+        let span = running.time_to(self.model_time(), done, self.task_rate(running))?;
         (span == Span::ZERO || !self.machine.is_frozen()).then_some(span)
     }
 
-    /// The time at which something happens by itself next.
+    /// Returns the time at which something happens by itself next.
     #[must_use]
     pub fn next_at(&mut self) -> Option<Time> {
-        self.settle();
+        self.settle_touched();
         if self.untold.is_empty() { self.next_due() } else { Some(self.now) }
     }
 
@@ -189,30 +195,30 @@ impl Model {
         }
     }
 
-    fn slot(&self, task: TaskId, attempt: Attempt) -> Option<u32> {
+    fn slot_of(&self, task: TaskId, attempt: Attempt) -> Option<u32> {
         let place = self.keys.iter().position(|key| *key == Some((task, attempt)))?;
         u32::try_from(place).ok()
     }
 
-    fn running(&self, task: TaskId, attempt: Attempt) -> Option<&Running> {
-        self.slots[self.slot(task, attempt)? as usize].as_ref()
+    fn find_task(&self, task: TaskId, attempt: Attempt) -> Option<&SeatedTask> {
+        self.slots[self.slot_of(task, attempt)? as usize].as_ref()
     }
 
-    /// The time up to which tasks have gone on: a frozen VM's have been brought to its freeze.
-    fn then(&self) -> Time {
+    /// Returns the time up to which tasks have progressed: that of the freeze if the VM is frozen.
+    fn model_time(&self) -> Time {
         if self.machine.is_frozen() { Time::ZERO } else { self.now }
     }
 }
 
-/// What is done to it. All of it passes time up to `now` first.
-impl Model {
-    /// A task starts.
+/// Changes to the model, each of which passes time up to `now` first.
+impl VmModel {
+    /// Starts a task.
     ///
     /// # Errors
     ///
-    /// There are no seats for it, or not enough memory; nothing has changed then.
-    pub fn start(&mut self, now: Time, mut work: Work) -> Result<(), SeatError> {
-        self.pass(now);
+    /// Its seats or its memory aren't free; nothing has changed then.
+    pub fn start_task(&mut self, now: Time, mut work: ModelTask) -> Result<(), SeatError> {
+        self.pass_until(now);
         if work.memory > Bytes::ZERO {
             let taken = self.slots.iter().flatten().map(|r| r.memory).sum();
             let free = self.machine.spec().memory.saturating_sub(taken);
@@ -224,7 +230,7 @@ impl Model {
             work.on = on;
         }
         let key = (work.task, work.attempt);
-        let running = Running::new(self.now, work);
+        let running = SeatedTask::new(self.now, work);
         let slot = match self.free_slots.pop() {
             Some(slot) => slot,
             None => {
@@ -236,86 +242,86 @@ impl Model {
         };
         self.keys[slot as usize] = Some(key);
         self.slots[slot as usize] = Some(running);
-        self.sit(slot);
+        self.note_use(slot);
         self.changed = true;
         Ok(())
     }
 
-    /// A task is taken off; what of its work is done, if it was there.
-    pub fn stop(&mut self, now: Time, task: TaskId, attempt: Attempt) -> Option<Ppm> {
-        self.pass(now);
-        let slot = self.slot(task, attempt)?;
+    /// Stops a task; returns the part of its work that is done, or `None` if it isn't there.
+    pub fn stop_task(&mut self, now: Time, task: TaskId, attempt: Attempt) -> Option<Ppm> {
+        self.pass_until(now);
+        let slot = self.slot_of(task, attempt)?;
         let (frozen, now) = (self.machine.is_frozen(), self.now);
         let running = self.slots[slot as usize].as_mut()?;
-        bring(running, now, frozen);
+        bring_up_to(running, now, frozen);
         let done = running.part_done(now);
-        self.vacate(slot);
-        self.untold.retain(|event| event.about() != Some((task, attempt)));
+        self.vacate_slot(slot);
+        self.untold.retain(|event| event.about_attempt() != Some((task, attempt)));
         self.changed = true;
         Some(done)
     }
 
-    /// A task stands still for `span` from now on, for a checkpoint; one that already does, for
-    /// that much longer. One that has finished first does so again after it.
-    pub fn hold(&mut self, now: Time, task: TaskId, attempt: Attempt, span: Span) {
-        self.pass(now);
+    /// Makes a task stand still for `span` from now on, for a checkpoint. A task that already does stands still for
+    /// that much longer; one that has finished finishes again afterwards.
+    pub fn hold_task(&mut self, now: Time, task: TaskId, attempt: Attempt, span: Span) {
+        self.pass_until(now);
         self.untell_end(task, attempt);
-        self.change(now, task, attempt, |running| running.stand(span, true));
+        self.change_task(now, task, attempt, |running| running.stand_still(span, true));
     }
 
-    /// A task that has its seat waits for what it begins with: it does nothing and uses nothing until it is released.
-    pub fn wait(&mut self, now: Time, task: TaskId, attempt: Attempt) {
-        self.pass(now);
-        self.change(now, task, attempt, |running| running.stand(FOREVER, false));
+    /// Makes a seated task wait for its input: it does and uses nothing until it is released.
+    pub fn wait_for_release(&mut self, now: Time, task: TaskId, attempt: Attempt) {
+        self.pass_until(now);
+        self.change_task(now, task, attempt, |running| running.stand_still(FOREVER, false));
     }
 
-    /// A task that stands still goes on.
-    pub fn release(&mut self, now: Time, task: TaskId, attempt: Attempt) {
-        self.change(now, task, attempt, Running::go_on);
+    /// Lets a task run again that stands still.
+    pub fn release_task(&mut self, now: Time, task: TaskId, attempt: Attempt) {
+        self.change_task(now, task, attempt, SeatedTask::go_on);
     }
 
-    /// A task changes between burst and baseline; whether it was there.
+    /// Sets a task's mode; returns whether it is there.
     pub fn set_mode(&mut self, now: Time, task: TaskId, attempt: Attempt, mode: Mode) -> bool {
-        self.change(now, task, attempt, |running| running.mode = mode)
+        self.change_task(now, task, attempt, |running| running.mode = mode)
     }
 
-    /// A task should have started this much earlier: it is promised what it would have done, and has
-    /// used the credits for that.
+    /// Credits a task with a start that much earlier: it is promised the work of that time, and its credits are
+    /// spent.
     pub fn head_start(&mut self, task: TaskId, attempt: Attempt, span: Span) {
         if self.machine.is_frozen() {
             return;
         }
         // Its rate has to be known.
-        self.settle();
-        let used = self.running(task, attempt).map_or(0, Running::in_use);
-        self.change(self.now, task, attempt, |running| running.head_start(span));
-        if self.machine.spend(span, used) {
+        self.settle_touched();
+        let used = self.find_task(task, attempt).map_or(0, SeatedTask::in_use);
+        self.change_task(self.now, task, attempt, |running| running.head_start(span));
+        if self.machine.spend_late(span, used) {
             self.credits_turned();
         }
     }
 
-    /// A task turns out to have done this much of its work, no more and no less.
+    /// Sets the part of a task's work that is done.
     pub fn set_done(&mut self, task: TaskId, attempt: Attempt, done: Ppm) {
         self.untell_end(task, attempt);
-        self.change(self.now, task, attempt, |running| running.set_done(done));
+        self.change_task(self.now, task, attempt, |running| running.set_done(done));
     }
 
-    /// A task turns out to have this much more to do than was said, as time at full speed.
+    /// Adds work to a task beyond what was announced, as time at full speed.
     pub fn extend(&mut self, now: Time, task: TaskId, attempt: Attempt, more: Span) {
-        self.pass(now);
+        self.pass_until(now);
         self.untell_end(task, attempt);
-        self.change(now, task, attempt, |running| running.extend(more));
+        self.change_task(now, task, attempt, |running| running.extend(more));
     }
 
-    /// A background task comes to the foreground of its vCPUs; whether it was there and that is
+    /// Promotes a background task to the foreground of its vCPUs; false if it isn't there or the foreground isn't
     /// free.
-    pub fn promote(&mut self, now: Time, task: TaskId, attempt: Attempt) -> bool {
-        let on = self.running(task, attempt).map(|r| r.on.clone()).unwrap_or_default();
-        self.reseat(now, task, attempt, on, Span::ZERO)
+    pub fn promote_task(&mut self, now: Time, task: TaskId, attempt: Attempt) -> bool {
+        let on = self.find_task(task, attempt).map(|r| r.on.clone()).unwrap_or_default();
+        self.reseat_task(now, task, attempt, on, Span::ZERO)
     }
 
-    /// A task goes on in the foreground of these vCPUs, as many as it has, which it holds without
-    /// progress for as long as the move takes; whether it was there and they are free.
+    /// Moves a task to the foreground of these vCPUs, where it makes no progress for as long as the move takes; false
+    /// if it isn't there or they aren't free. There are as many as it has processes.
     pub fn move_to(
         &mut self,
         now: Time,
@@ -324,85 +330,85 @@ impl Model {
         on: Cpus,
         takes: Span,
     ) -> bool {
-        self.reseat(now, task, attempt, on, takes)
+        self.reseat_task(now, task, attempt, on, takes)
     }
 
-    /// Hibernates: nothing runs, no credits are earned.
-    pub fn freeze(&mut self, now: Time) {
+    /// Hibernates the VM: nothing runs, and no credits are earned.
+    pub fn freeze_vm(&mut self, now: Time) {
         self.set_frozen(now, true);
     }
 
-    /// Ends a hibernation: the VM runs again.
-    pub fn thaw(&mut self, now: Time) {
+    /// Ends a hibernation.
+    pub fn thaw_vm(&mut self, now: Time) {
         self.set_frozen(now, false);
     }
 
-    /// A vCPU has this share of a real processor from now on, at most one: what runs on it is that
-    /// much slower, and uses as much less.
+    /// Sets the share of a real processor that a vCPU has, at most one: tasks on it run that much slower and use that
+    /// much less.
     pub fn set_supply(&mut self, now: Time, cpu: u32, share: Ppm) {
         self.set_supply_since(now, now, cpu, share);
     }
 
-    /// As [`Self::set_supply`] of one that was so since earlier: what runs there is brought to where
-    /// it would be.
+    /// Sets the share of a real processor that a vCPU has had since an earlier time: tasks on it are brought to where
+    /// they would be.
     pub fn set_supply_since(&mut self, now: Time, since: Time, cpu: u32, share: Ppm) {
-        self.pass(now);
-        self.settle();
+        self.pass_until(now);
+        self.settle_touched();
         let rate = |slot| Some((slot, self.slots[slot as usize].as_ref()?.rate));
         let slots = self.processors.set_supply(cpu, share.min(Ppm::ONE));
         let rates: Vec<(u32, Ppm)> = slots.filter_map(rate).collect();
         for (slot, _) in &rates {
-            self.touched.add(*slot);
+            self.touched.add_slot(*slot);
         }
         self.changed = true;
         let late = self.now.since(since);
         if late == Span::ZERO || self.machine.is_frozen() {
             return;
         }
-        self.settle();
+        self.settle_touched();
         for (slot, before) in rates {
             if let Some(running) = self.slots[slot as usize].as_mut() {
                 running.make_up(late, before);
             }
-            self.touched.add(slot);
+            self.touched.add_slot(slot);
         }
         self.changed = true;
     }
 
-    /// Passes time up to `now`. What happens before it is told by [`Self::step`].
-    pub fn pass(&mut self, now: Time) {
+    /// Passes time up to `now`. [`Self::step_until`] returns what happened meanwhile.
+    pub fn pass_until(&mut self, now: Time) {
         if now <= self.now {
             return;
         }
-        self.settle();
+        self.settle_touched();
         if self.next_due().is_some_and(|at| at < now) {
             let mut untold = std::mem::take(&mut self.untold);
             self.let_happen(&mut untold, |at| at < now);
             self.untold = untold;
-            self.settle();
+            self.settle_touched();
         }
         self.go_to(now);
     }
 
-    /// Passes time up to `now`, and tells what has happened by then, in order of time; at one
-    /// instant the turn of the credits first, and then in the order of the tasks.
-    pub fn step(&mut self, now: Time, told: &mut Vec<WorkEvent>) {
-        self.settle();
+    /// Passes time up to `now`, and appends what has happened by then in order of time; at one instant a change by
+    /// the credits comes first, then tasks in order.
+    pub fn step_until(&mut self, now: Time, told: &mut Vec<WorkEvent>) {
+        self.settle_touched();
         told.append(&mut self.untold);
         self.let_happen(told, |at| at <= now);
         if now > self.now {
-            self.settle();
+            self.settle_touched();
             self.go_to(now);
         }
     }
 }
 
-impl Model {
-    /// Lets happen what is due, from one instant to the next.
+impl VmModel {
+    /// Lets due events happen, from one instant to the next.
     fn let_happen(&mut self, told: &mut Vec<WorkEvent>, is_due: impl Fn(Time) -> bool) {
         loop {
             if self.may_be_due() {
-                self.settle();
+                self.settle_touched();
             }
             let next = self.next_due().filter(|at| is_due(*at));
             if self.changed && next != Some(self.now) {
@@ -410,7 +416,7 @@ impl Model {
                 if !is_due(self.now + Span::from_micros(1)) {
                     return;
                 }
-                self.settle();
+                self.settle_touched();
                 continue;
             }
             let Some(at) = next else { return };
@@ -422,14 +428,14 @@ impl Model {
             {
                 self.agenda.pop();
                 if self.is_current(slot, turn) {
-                    told.extend(self.come(slot));
+                    told.extend(self.task_due(slot));
                 }
             }
         }
     }
 
-    /// Whether something may happen at this very instant. Not to those who go on at another rate:
-    /// what was not due yet is not due at once.
+    /// Returns whether something may happen at this very instant. Tasks whose rate just changed don't count: what
+    /// wasn't due isn't due at once.
     #[must_use]
     pub fn may_be_due(&self) -> bool {
         let has_plan = |slot: &u32| {
@@ -440,38 +446,41 @@ impl Model {
         !self.untold.is_empty() || (self.changed && !plans_hold)
     }
 
-    /// The time of what was planned for a task has come.
-    fn come(&mut self, slot: u32) -> Option<WorkEvent> {
+    /// Carries out the planned event of a task.
+    fn task_due(&mut self, slot: u32) -> Option<WorkEvent> {
         let running = self.slots[slot as usize].as_mut()?;
         running.bring_to(self.now);
         let (task, attempt, memory) = (running.task, running.attempt, running.memory);
-        let come = running.come();
+        let come = running.take_due();
         match come {
-            Come::Due(_) => self.touched.add(slot),
-            Come::Finished if self.leaving => self.vacate(slot),
+            TaskOccurrence::Due(_) => self.touched.add_slot(slot),
+            TaskOccurrence::Finished if self.leaving => self.vacate_slot(slot),
             // What it uses of its vCPUs has changed.
-            Come::Finished | Come::Held | Come::Checkpointed(_) | Come::WentOn => self.sit(slot),
+            TaskOccurrence::Finished
+            | TaskOccurrence::Held
+            | TaskOccurrence::Checkpointed(_)
+            | TaskOccurrence::WentOn => self.note_use(slot),
         }
         match come {
-            Come::Finished => Some(WorkEvent::Finished { task, attempt }),
-            Come::Due(done) => Some(WorkEvent::Due { task, attempt, done }),
-            Come::Checkpointed(done) => {
+            TaskOccurrence::Finished => Some(WorkEvent::Finished { task, attempt }),
+            TaskOccurrence::Due(done) => Some(WorkEvent::Due { task, attempt, done }),
+            TaskOccurrence::Checkpointed(done) => {
                 Some(WorkEvent::Checkpointed { task, attempt, done, memory })
             }
-            Come::Held | Come::WentOn => None,
+            TaskOccurrence::Held | TaskOccurrence::WentOn => None,
         }
     }
 
-    /// Time goes on up to `now`, before which nothing is due. All must be settled.
+    /// Passes time up to `now`, before which nothing is due. Everything must be settled.
     fn go_to(&mut self, now: Time) {
         let span = now.since(self.now);
         self.now = now;
         if !self.machine.is_burstable() || span == Span::ZERO {
             return;
         }
-        if self.machine.pass(span, self.used) {
+        if self.machine.pass_time(span, self.used) {
             self.credits_turned();
-            self.settle();
+            self.settle_touched();
         }
     }
 
@@ -480,50 +489,50 @@ impl Model {
         self.touch_all();
     }
 
-    /// Changes a task; whether it was there.
-    fn change(
+    /// Changes a task by `change`; returns whether it is there.
+    fn change_task(
         &mut self,
         now: Time,
         task: TaskId,
         attempt: Attempt,
-        change: impl FnOnce(&mut Running),
+        change: impl FnOnce(&mut SeatedTask),
     ) -> bool {
-        self.pass(now);
-        let Some(slot) = self.slot(task, attempt) else { return false };
+        self.pass_until(now);
+        let Some(slot) = self.slot_of(task, attempt) else { return false };
         let (frozen, now) = (self.machine.is_frozen(), self.now);
         let Some(running) = self.slots[slot as usize].as_mut() else { return false };
-        bring(running, now, frozen);
+        bring_up_to(running, now, frozen);
         change(running);
-        self.sit(slot);
+        self.note_use(slot);
         self.changed = true;
         true
     }
 
     fn set_frozen(&mut self, now: Time, frozen: bool) {
-        self.pass(now);
+        self.pass_until(now);
         let was = self.machine.is_frozen();
         for running in self.slots.iter_mut().flatten() {
-            bring(running, self.now, was);
+            bring_up_to(running, self.now, was);
             running.planned = false;
         }
         self.machine.set_frozen(frozen);
         self.touch_all();
     }
 
-    /// Takes back an end that was not told yet: it has not come after all.
+    /// Withdraws a finish that wasn't returned yet, as the task turned out to have more work.
     fn untell_end(&mut self, task: TaskId, attempt: Attempt) {
         self.untold.retain(|event| *event != WorkEvent::Finished { task, attempt });
     }
 
     fn touch_all(&mut self) {
         for slot in (0..).take(self.slots.len()) {
-            self.touched.add(slot);
+            self.touched.add_slot(slot);
         }
         self.changed = true;
     }
 
-    /// Works out what has changed for those that were touched, before time goes on.
-    fn settle(&mut self) {
+    /// Computes the rates and plans of touched slots, before time passes.
+    fn settle_touched(&mut self) {
         if !std::mem::take(&mut self.changed) {
             return;
         }
@@ -536,7 +545,7 @@ impl Model {
                 continue;
             }
             let Some(running) = self.slots[slot as usize].as_mut() else { continue };
-            bring(running, now, frozen);
+            bring_up_to(running, now, frozen);
             self.turns += 1;
             (running.rate, running.planned, running.turn) = (rate, true, self.turns);
             if let Some(at) = running.next_at().filter(|_| !frozen) {
@@ -555,14 +564,14 @@ impl Model {
         }
         if self.machine.is_burstable() {
             let running = self.slots.iter().flatten();
-            self.used = if frozen { 0 } else { running.map(Running::in_use).sum() };
+            self.used = if frozen { 0 } else { running.map(SeatedTask::in_use).sum() };
             self.credits_turn = self.machine.credits_turn_after(self.used).map(|span| now + span);
         }
     }
 
-    /// The task in `slot` leaves its seats and its place.
-    fn vacate(&mut self, slot: u32) {
-        self.leave(slot);
+    /// Removes the task in `slot` from its seats and its slot.
+    fn vacate_slot(&mut self, slot: u32) {
+        self.leave_seats(slot);
         self.slots[slot as usize] = None;
         self.keys[slot as usize] = None;
         self.free_slots.push(slot);
@@ -573,8 +582,8 @@ impl Model {
     }
 }
 
-/// Accounts for the time up to now.
-fn bring(running: &mut Running, now: Time, frozen: bool) {
+/// Accounts for a task's progress up to now.
+fn bring_up_to(running: &mut SeatedTask, now: Time, frozen: bool) {
     if frozen {
         running.skip_to(now);
     } else {

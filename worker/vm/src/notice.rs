@@ -2,5 +2,6 @@
 
 use dormouse_units::Ppm;
 
-/// The part of its notice that a program has to save its work; in the rest what it saved goes to the coordinator.
+/// Part of an interruption's notice in which programs save their work; in the rest what they saved is sent to the
+/// coordinator.
 pub const PART_TO_SAVE: Ppm = Ppm::new(750_000);

@@ -2,17 +2,17 @@
 
 use dormouse_units::{Attempt, Bytes, Cpus, Mode, Ppm, Span, TaskId, Tier, Time, Usage};
 
-use crate::work::{Hold, Progress, Work};
+use crate::work::{CheckpointHold, ModelProgress, ModelTask};
 
-/// Work in microseconds of a vCPU of its own × parts per million: at a rate in parts per million,
-/// what a microsecond does is a whole number, and nothing is ever rounded.
+/// Work in microseconds of a vCPU times parts per million: at a rate in parts per million, the work of a microsecond
+/// is a whole number, so that nothing is rounded.
 type Fine = u128;
 
 const FINE: Fine = 1_000_000;
 
-/// A task that has seats.
+/// A task in its seats, with its progress.
 #[derive(Clone, Debug)]
-pub(crate) struct Running {
+pub(crate) struct SeatedTask {
     pub(crate) task: TaskId,
     pub(crate) attempt: Attempt,
     pub(crate) memory: Bytes,
@@ -22,51 +22,51 @@ pub(crate) struct Running {
     pub(crate) usage: Usage,
     runtime: Span,
     left: Fine,
-    /// Up to when progress is accounted for.
+    /// Time up to which progress is accounted for.
     since: Time,
-    /// The speed at which it goes on when nothing holds it.
+    /// Speed of the task when nothing holds it.
     pub(crate) rate: Ppm,
     checkpoints: Vec<Ppm>,
-    /// How many of them were due.
+    /// Number of checkpoint positions that are due already.
     passed: usize,
     cost: Span,
-    when: Hold,
-    /// The task stands still, for this much longer than `since`.
+    when: CheckpointHold,
+    /// Rest of a standstill, counted from `since`.
     stands: Option<Span>,
-    /// The standstill is for a checkpoint, which uses the vCPUs in its place.
+    /// True if the standstill is for a checkpoint, which uses the vCPUs in the task's place.
     dumped: bool,
-    /// Part of the work that a checkpoint keeps which was asked for while the task ran.
+    /// Part of the work that a checkpoint holds which was requested while the task ran.
     asked: Option<Ppm>,
-    /// The time at which its work was done.
+    /// Time at which the work was done.
     ended: Option<Time>,
-    /// Loss of its foreground, once it has had a neighbour.
+    /// Loss of the foreground task, drawn once it has had a neighbour.
     pub(crate) loss: Option<Ppm>,
-    /// What of the idle cycles each process makes use of, once it was in the background.
+    /// Part of the idle cycles that each process can use, drawn once it was in the background.
     pub(crate) utilisation: Option<Usage>,
-    /// Entries of the agenda with another turn are out of date.
+    /// Number of the current plan: agenda entries with another turn are out of date.
     pub(crate) turn: u64,
-    /// Whether the agenda's entry of this turn is right, or right not to be there.
+    /// True if the agenda has the current plan, or rightly none.
     pub(crate) planned: bool,
 }
 
-/// What has come for a task whose time it was.
+/// Event that was planned for a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Come {
-    /// The task's work is done.
+pub(crate) enum TaskOccurrence {
+    /// Its work is done.
     Finished,
-    /// A checkpoint that it is to be told to stand still for.
+    /// A checkpoint is due, for which it will be told to stand still.
     Due(Ppm),
-    /// The task stands still for a checkpoint from now on.
+    /// It stands still for a checkpoint from now on.
     Held,
-    /// The task goes on, after a checkpoint of this much of its work.
+    /// It runs again after a checkpoint of this part of its work.
     Checkpointed(Ppm),
-    /// The task goes on.
+    /// It runs again.
     WentOn,
 }
 
-impl Running {
-    pub(crate) fn new(now: Time, work: Work) -> Self {
-        let Work { task, attempt, memory, runtime, done, mode, on, tier, usage, .. } = work;
+impl SeatedTask {
+    pub(crate) fn new(now: Time, work: ModelTask) -> Self {
+        let ModelTask { task, attempt, memory, runtime, done, mode, on, tier, usage, .. } = work;
         let mut checkpoints = work.checkpoints;
         checkpoints.retain(|&due| due > done);
         Self {
@@ -96,7 +96,7 @@ impl Running {
         }
     }
 
-    /// Accounts for the time up to now, which passed while the VM ran.
+    /// Accounts for the time up to now, in which the VM ran.
     pub(crate) fn bring_to(&mut self, now: Time) {
         let span = now.since(self.since);
         self.since = now;
@@ -105,193 +105,193 @@ impl Running {
         }
         match &mut self.stands {
             Some(left) => *left = left.saturating_sub(span),
-            None => self.left = self.left.saturating_sub(fine(span, self.rate)),
+            None => self.left = self.left.saturating_sub(fine_work(span, self.rate)),
         }
     }
 
-    /// Time up to now passed while the VM was frozen.
+    /// Accounts for the time up to now, in which the VM was frozen.
     pub(crate) const fn skip_to(&mut self, now: Time) {
         self.since = now;
     }
 
-    /// How far it is at this time, up to which the VM runs as it does.
-    pub(crate) fn progress(&self, now: Time) -> Progress {
-        let (done, hold) = (self.done(now), self.stood(now));
-        Progress { done, runtime: self.runtime, hold, finished: self.ended }
+    /// Returns the task's progress at this time, if the VM runs unchanged until then.
+    pub(crate) fn progress_at(&self, now: Time) -> ModelProgress {
+        let (done, hold) = (self.done_at(now), self.stands_until(now));
+        ModelProgress { done, runtime: self.runtime, hold, finished: self.ended }
     }
 
-    /// What of its work is done, as the time that takes at full speed.
-    fn done(&self, now: Time) -> Span {
+    /// Returns the work done at this time, as time at full speed.
+    fn done_at(&self, now: Time) -> Span {
         let left = self.left_at(now).div_ceil(FINE);
         self.runtime.saturating_sub(u64::try_from(left).map_or(self.runtime, Span::from_micros))
     }
 
-    /// What of its work is done.
+    /// Returns the part of the work done at this time.
     pub(crate) fn part_done(&self, now: Time) -> Ppm {
-        self.done(now).fraction_of(self.runtime)
+        self.done_at(now).fraction_of(self.runtime)
     }
 
     fn left_at(&self, now: Time) -> Fine {
         let goes_on = self.stands.is_none() && self.ended.is_none();
         let span = if goes_on { now.since(self.since) } else { Span::ZERO };
-        self.left.saturating_sub(fine(span, self.rate))
+        self.left.saturating_sub(fine_work(span, self.rate))
     }
 
-    /// The time for which it still stands.
-    fn stood(&self, now: Time) -> Option<Span> {
+    /// Returns the rest of its standstill at this time.
+    fn stands_until(&self, now: Time) -> Option<Span> {
         self.stands.map(|left| left.saturating_sub(now.since(self.since)))
     }
 
-    /// From `now` until it has done this much at a rate from now on; `None`: never at this rate.
+    /// Returns the time from `now` until this much work is done, at a rate that holds from now on; `None`: never at
+    /// this rate.
     pub(crate) fn time_to(&self, now: Time, done: Span, rate: Ppm) -> Option<Span> {
         let missing = self.left_at(now).saturating_sub(left_after(self.runtime, done));
         if missing == 0 {
             return Some(Span::ZERO);
         }
-        Some(self.stood(now).unwrap_or_default() + takes(missing, rate)?)
+        Some(self.stands_until(now).unwrap_or_default() + time_for_work(missing, rate)?)
     }
 
-    /// The time at which something happens to it if the VM runs on as it does; `None`: never, or it would
-    /// outlast time.
+    /// Returns the time of the task's next event if the VM runs unchanged; `None`: never, or beyond the end of time.
     pub(crate) fn next_at(&self) -> Option<Time> {
         if self.ended.is_some() {
             return None;
         }
         let goal = self.checkpoints.get(self.passed);
         let at_goal = goal.map_or(0, |&due| left_after(self.runtime, self.runtime.part(due)));
-        let span = self.stands.or_else(|| takes(self.left.saturating_sub(at_goal), self.rate))?;
+        let span =
+            self.stands.or_else(|| time_for_work(self.left.saturating_sub(at_goal), self.rate))?;
         self.since.as_micros().checked_add(span.as_micros()).map(Time::from_micros)
     }
 
-    /// What was to happen to it happens, at the time up to which it is accounted for.
-    pub(crate) fn come(&mut self) -> Come {
+    /// Carries out the planned event, at the time up to which progress is accounted for.
+    pub(crate) fn take_due(&mut self) -> TaskOccurrence {
         self.planned = false;
         if self.stands.take().is_some() {
             let dumped = std::mem::take(&mut self.dumped);
             if let Some(done) = self.asked.take() {
-                return Come::Checkpointed(done);
+                return TaskOccurrence::Checkpointed(done);
             }
             return match self.checkpoints.get(self.passed) {
-                Some(&done) if dumped && self.when == Hold::WhenDue => {
+                Some(&done) if dumped && self.when == CheckpointHold::WhenDue => {
                     self.passed += 1;
-                    Come::Checkpointed(done)
+                    TaskOccurrence::Checkpointed(done)
                 }
-                _ => Come::WentOn,
+                _ => TaskOccurrence::WentOn,
             };
         }
         match self.checkpoints.get(self.passed) {
-            Some(&done) if self.when == Hold::WhenTold => {
+            Some(&done) if self.when == CheckpointHold::WhenTold => {
                 self.passed += 1;
-                Come::Due(done)
+                TaskOccurrence::Due(done)
             }
             Some(_) => {
                 (self.stands, self.dumped) = (Some(self.cost), true);
-                Come::Held
+                TaskOccurrence::Held
             }
             None => {
                 self.ended = Some(self.since);
-                Come::Finished
+                TaskOccurrence::Finished
             }
         }
     }
 
-    /// The task stands still for a checkpoint from now on, if it does not already; whether it has not
-    /// finished.
+    /// Makes the task stand still for a checkpoint from now on, unless it already does; false if it has finished.
     pub(crate) fn checkpoint_now(&mut self) -> bool {
         // One that has done all its work ends at this very instant.
         let is_going_on = self.ended.is_none() && self.left > 0;
         if is_going_on && !self.dumped {
             self.asked = Some(self.part_done(self.since));
-            self.stand(self.cost, true);
+            self.stand_still(self.cost, true);
         }
         is_going_on
     }
 
-    /// The task stands still for this much longer, for a checkpoint or not.
-    pub(crate) fn stand(&mut self, span: Span, for_checkpoint: bool) {
+    /// Makes the task stand still for this much longer, for a checkpoint or not.
+    pub(crate) fn stand_still(&mut self, span: Span, for_checkpoint: bool) {
         self.stands = Some(self.stands.unwrap_or_default() + span);
         self.dumped |= for_checkpoint;
         self.ended = None;
         self.planned = false;
     }
 
-    /// The task has this much more to do than was said.
+    /// Adds work beyond what was announced.
     pub(crate) fn extend(&mut self, more: Span) {
         self.runtime += more;
-        self.left += fine(more, Ppm::ONE);
+        self.left += fine_work(more, Ppm::ONE);
         self.ended = None;
         self.planned = false;
     }
 
-    /// Nothing holds it any more.
+    /// Ends a standstill.
     pub(crate) fn go_on(&mut self) {
         (self.stands, self.dumped, self.asked) = (None, false, None);
         self.planned = false;
     }
 
-    /// The task should have begun this much earlier.
+    /// Credits the task with a start that much earlier.
     pub(crate) fn head_start(&mut self, span: Span) {
         if self.stands.is_none() {
-            self.left = self.left.saturating_sub(fine(span, self.rate));
+            self.left = self.left.saturating_sub(fine_work(span, self.rate));
             self.planned = false;
         }
     }
 
-    /// For this long it went on at `before`, and should have at its present rate.
+    /// Corrects progress: for this span the task ran at the rate `before`, and should have run at its current rate.
     pub(crate) fn make_up(&mut self, span: Span, before: Ppm) {
         if self.stands.is_none() && self.ended.is_none() {
-            self.left = (self.left + fine(span, before)).saturating_sub(fine(span, self.rate));
+            self.left =
+                (self.left + fine_work(span, before)).saturating_sub(fine_work(span, self.rate));
             self.planned = false;
         }
     }
 
-    /// The task has done this much, no more and no less.
+    /// Sets the part of the work that is done.
     pub(crate) fn set_done(&mut self, done: Ppm) {
         self.left = left_after(self.runtime, self.runtime.part(done));
         self.ended = None;
         self.planned = false;
     }
 
-    /// All its work is done: it keeps its seats and uses nothing.
+    /// Returns whether all work is done: the task keeps its seats and uses nothing.
     pub(crate) const fn is_finished(&self) -> bool {
         self.ended.is_some()
     }
 
-    /// What process `n` uses of what it gets: all of it for a checkpoint, below a foreground what it
-    /// would.
+    /// Returns the part of its share that process `n` uses: all of it during a checkpoint, and its own usage
+    /// otherwise, also below a foreground.
     pub(crate) fn usage_now(&self, n: usize) -> Ppm {
         self.uniform_now().unwrap_or_else(|| self.usage.of_process(n))
     }
 
-    /// The same where every process uses as much.
+    /// Returns the usage of every process, if all use the same.
     pub(crate) fn uniform_now(&self) -> Option<Ppm> {
         let is_all = self.dumped && self.tier == Tier::Foreground;
-        if is_all { Some(Ppm::ONE) } else { self.usage.uniform() }
+        if is_all { Some(Ppm::ONE) } else { self.usage.uniform_usage() }
     }
 
-    /// What all of it uses now, in ppm of a vCPU, on a VM that runs. A provider charges for
-    /// checkpoints as well, and the schedulers reckon with it: the credits that they set aside for
-    /// a task are for its checkpoints, too. A task that is moved uses nothing meanwhile.
+    /// Returns the vCPU use of the task now, in ppm of a vCPU, on a running VM. Checkpoints count, since a provider
+    /// charges for them and schedulers set credits aside for them. A task that is being moved uses nothing.
     pub(crate) fn in_use(&self) -> u64 {
         if self.ended.is_some() || (self.stands.is_some() && !self.dumped) {
             return 0;
         }
-        (0..self.on.len()).map(|n| self.usage_now(n).scale(u64::from(self.rate.get()))).sum()
+        (0..self.on.len()).map(|n| self.usage_now(n).scale_number(u64::from(self.rate.get()))).sum()
     }
 }
 
-/// What is left of work once this much of it is done.
+/// Returns the work left once this much is done.
 fn left_after(runtime: Span, done: Span) -> Fine {
     Fine::from(runtime.saturating_sub(done).as_micros()) * FINE
 }
 
-/// What is done in this time at this rate.
-fn fine(span: Span, rate: Ppm) -> Fine {
+/// Returns the work done in a span at this rate.
+fn fine_work(span: Span, rate: Ppm) -> Fine {
     Fine::from(span.as_micros()) * Fine::from(rate.get())
 }
 
-/// The time that this work takes at this rate, rounded up to a microsecond.
-fn takes(work: Fine, rate: Ppm) -> Option<Span> {
+/// Returns the time that work takes at this rate, rounded up to a microsecond.
+fn time_for_work(work: Fine, rate: Ppm) -> Option<Span> {
     // Most of it fits in 64 bits, whose division is a machine's own.
     let us = match (u64::try_from(work), rate.get()) {
         (Ok(0), _) => 0,

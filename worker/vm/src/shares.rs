@@ -7,20 +7,21 @@
 //! computes at any time. Below that every phase ends with a wait for the network, in which
 //! nobody computes: a leader computes Σu of a phase, the others nothing, and the rest is wait.
 
-/// All of a processor or a phase, in parts per million.
+/// The whole of a processor or a phase, in parts per million.
 pub const PPM: u32 = 1_000_000;
 
-/// Hands out the ranks' shares, phase by phase: the same in every process.
+/// Shares of a phase that a job's ranks compute, handed out phase by phase; every process computes the same.
 #[derive(Clone, Debug)]
-pub struct Shares {
+pub struct RankShares {
     usage: Vec<u32>,
     total: i64,
-    /// How many phases more each rank should have led by now, times Σu.
+    /// Number of further phases that each rank should have led by now, times the sum of usages.
     due: Vec<i64>,
 }
 
-impl Shares {
-    /// Before the first phase of a job whose ranks shall use these parts of a processor, per million.
+impl RankShares {
+    /// Makes the shares before the first phase of a job whose ranks use these parts of a processor, in parts per
+    /// million.
     #[must_use]
     pub fn new(usage: &[u32]) -> Self {
         // No rank uses more than a processor.
@@ -29,20 +30,20 @@ impl Shares {
         Self { due: vec![0; usage.len()], usage, total }
     }
 
-    /// Begins the next phase: the share of it that `rank` computes, parts per million.
+    /// Begins the next phase; returns the share of it that `rank` computes, in parts per million.
     pub fn next(&mut self, rank: usize) -> u32 {
-        let leader = self.turn();
-        self.share(rank, leader)
+        let leader = self.next_leader();
+        self.rank_share(rank, leader)
     }
 
-    /// Begins the next phase: the shares of it that the ranks compute, parts per million.
+    /// Begins the next phase; returns the share of it that each rank computes, in parts per million.
     pub fn next_of_all(&mut self) -> Vec<u32> {
-        let leader = self.turn();
-        (0..self.usage.len()).map(|rank| self.share(rank, leader)).collect()
+        let leader = self.next_leader();
+        (0..self.usage.len()).map(|rank| self.rank_share(rank, leader)).collect()
     }
 
-    /// Begins the next phase: which rank leads it.
-    fn turn(&mut self) -> usize {
+    /// Begins the next phase; returns the rank that leads it.
+    fn next_leader(&mut self) -> usize {
         for (due, usage) in self.due.iter_mut().zip(&self.usage) {
             *due += i64::from(*usage);
         }
@@ -54,7 +55,7 @@ impl Shares {
         leader
     }
 
-    fn share(&self, rank: usize, leader: usize) -> u32 {
+    fn rank_share(&self, rank: usize, leader: usize) -> u32 {
         let computing = self.total.min(i64::from(PPM));
         let share = if rank == leader {
             computing as u64
@@ -69,27 +70,27 @@ impl Shares {
     }
 }
 
-/// The part of a phase in which nobody computes, parts per million.
+/// Returns the part of a phase in which no rank computes, in parts per million.
 #[must_use]
-pub fn network(usage: &[u32]) -> u32 {
+pub fn network_part(usage: &[u32]) -> u32 {
     let total: u64 = usage.iter().map(|u| u64::from(*u)).sum();
     PPM - total.min(u64::from(PPM)) as u32
 }
 
-/// Blocks of work in `share` millionths of phases of `blocks` each.
+/// Returns the blocks of work in `share` millionths of phases of `blocks` each.
 #[must_use]
-pub fn blocks(share: u64, blocks: u64) -> u64 {
+pub fn count_blocks(share: u64, blocks: u64) -> u64 {
     let total = u128::from(share) * u128::from(blocks) / u128::from(PPM);
     u64::try_from(total).unwrap_or(u64::MAX)
 }
 
-/// Blocks of work of each rank of such a usage in so many phases, with `per_phase` blocks in each.
+/// Returns the blocks of work of each rank with such a usage in this number of phases of `per_phase` blocks.
 #[must_use]
 pub fn blocks_of_ranks(usage: &[u32], phases: u32, per_phase: u64) -> Vec<u64> {
     let of_rank = |rank| {
-        let mut shares = Shares::new(usage);
+        let mut shares = RankShares::new(usage);
         let share: u64 = (0..phases).map(|_| u64::from(shares.next(rank))).sum();
-        blocks(share, per_phase)
+        count_blocks(share, per_phase)
     };
     (0..usage.len()).map(of_rank).collect()
 }
@@ -101,14 +102,14 @@ mod tests {
     #[test]
     fn a_job_without_ranks_or_without_usage_computes_nothing() {
         // No scheduler starts one, but a log that somebody has changed may have it.
-        assert_eq!(Shares::new(&[]).next_of_all(), Vec::<u32>::new());
-        assert_eq!(Shares::new(&[0, 0]).next_of_all(), [0, 0]);
+        assert_eq!(RankShares::new(&[]).next_of_all(), Vec::<u32>::new());
+        assert_eq!(RankShares::new(&[0, 0]).next_of_all(), [0, 0]);
     }
 
     #[test]
     fn however_much_ranks_are_said_to_use_it_is_a_processor_each() {
         for ranks in [1, 3, 100_000] {
-            assert_eq!(Shares::new(&vec![u32::MAX; ranks]).next_of_all(), vec![PPM; ranks]);
+            assert_eq!(RankShares::new(&vec![u32::MAX; ranks]).next_of_all(), vec![PPM; ranks]);
         }
     }
 
@@ -118,12 +119,12 @@ mod tests {
 
     /// Usages on processors of equal speed, computed from the shares as a clock would.
     fn reached(usage: &[u32], phases: u32) -> Vec<f64> {
-        let mut shares: Vec<_> = usage.iter().map(|_| Shares::new(usage)).collect();
+        let mut shares: Vec<_> = usage.iter().map(|_| RankShares::new(usage)).collect();
         let (mut computed, mut elapsed) = (vec![0; usage.len()], 0);
         for _ in 0..phases {
             let phase: Vec<u64> =
                 shares.iter_mut().enumerate().map(|(r, s)| u64::from(s.next(r))).collect();
-            elapsed += phase.iter().max().unwrap_or(&0) + u64::from(network(usage));
+            elapsed += phase.iter().max().unwrap_or(&0) + u64::from(network_part(usage));
             computed.iter_mut().zip(&phase).for_each(|(sum, share)| *sum += share);
         }
         assert_eq!(elapsed, u64::from(phases) * u64::from(PPM), "phases of equal length");
@@ -153,15 +154,15 @@ mod tests {
 
     #[test]
     fn only_usages_that_no_barrier_can_make_wait_for_the_network() {
-        assert_eq!(network(&ppm(&[0.5, 0.5])), 0);
-        assert_eq!(network(&ppm(&[0.4, 0.4])), 200_000);
-        assert_eq!(network(&ppm(&[0.7])), 300_000);
-        assert_eq!(network(&ppm(&[1.0; 256])), 0);
+        assert_eq!(network_part(&ppm(&[0.5, 0.5])), 0);
+        assert_eq!(network_part(&ppm(&[0.4, 0.4])), 200_000);
+        assert_eq!(network_part(&ppm(&[0.7])), 300_000);
+        assert_eq!(network_part(&ppm(&[1.0; 256])), 0);
     }
 
     #[test]
     fn equal_ranks_take_turns() {
-        let mut shares = Shares::new(&ppm(&[0.7, 0.7, 0.7]));
+        let mut shares = RankShares::new(&ppm(&[0.7, 0.7, 0.7]));
         let first: Vec<u32> = (0..6).map(|_| shares.next(0)).collect();
         assert_eq!(first, [1_000_000, 550_000, 550_000, 1_000_000, 550_000, 550_000]);
     }
@@ -170,7 +171,7 @@ mod tests {
     fn blocks_are_rounded_once_and_not_in_every_phase() {
         // A third of a block a phase would be none in each.
         assert_eq!(blocks_of_ranks(&ppm(&[1.0 / 3.0]), 300, 1), [99]);
-        assert_eq!(blocks(1_500_000, 3), 4);
-        assert_eq!(blocks(u64::MAX, u64::MAX), u64::MAX);
+        assert_eq!(count_blocks(1_500_000, 3), 4);
+        assert_eq!(count_blocks(u64::MAX, u64::MAX), u64::MAX);
     }
 }

@@ -12,30 +12,29 @@
 //!
 //! Where nothing was measured there is no loss, and x, the utilisation of idle cycles, is one.
 
-use dormouse_units::{Ppm, Stream, Usage, VmId};
+use dormouse_units::{Ppm, RandomStream, Usage, VmId};
 use serde::{Deserialize, Serialize};
 
-/// How a foreground and a background VM share a processor (sections 2.1 and 3.2). Loss
-/// and utilisation are drawn once a placement of a job, as the paper measured whole jobs.
+/// Law of a foreground and a background VM that share a processor (sections 2.1 and 3.2). Loss and utilisation are
+/// drawn once for each placement of a job, as the paper measured whole jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Sharing {
-    /// Loss of a foreground job with a neighbour: uniform between these.
+pub struct ProcessorSharing {
+    /// Bounds of the uniformly distributed loss of a foreground job with a neighbour.
     pub loss: (f64, f64),
-    /// Part of the idle cycles that a one-process background job makes use of: uniform
-    /// between these.
+    /// Bounds of the uniformly distributed part of idle cycles that a background job of one process uses.
     pub single: (f64, f64),
-    /// The same for a job of several processes: a normal distribution's mean and
-    /// deviation. The paper's figures are lost in its text; these are recalled.
+    /// Mean and deviation of the normally distributed part of idle cycles that a background job of several processes
+    /// uses. The paper's figures are lost in its text; these are recalled.
     pub several_normal: (f64, f64),
-    /// The range that it is cut to, by drawing again.
+    /// Range of that normal distribution; draws outside are repeated.
     pub several_within: (f64, f64),
-    /// Draw a utilisation for each process instead of one for the job: the job then
-    /// advances with the least of them, which falls with its size.
+    /// True if a utilisation is drawn for each process instead of one for the job: the job then advances with the
+    /// smallest of them, which falls with its size.
     pub each_process: bool,
 }
 
-impl Default for Sharing {
+impl Default for ProcessorSharing {
     fn default() -> Self {
         Self {
             loss: (0.005, 0.04),
@@ -47,8 +46,8 @@ impl Default for Sharing {
     }
 }
 
-impl Sharing {
-    /// No loss, and a background that gets every idle cycle: for cases made by hand.
+impl ProcessorSharing {
+    /// No loss, and a background that gets every idle cycle, for constructed cases.
     pub const PERFECT: Self = Self {
         loss: (0.0, 0.0),
         single: (1.0, 1.0),
@@ -57,14 +56,13 @@ impl Sharing {
         each_process: false,
     };
 
-    /// Loss of a foreground job while it has a neighbour.
-    pub(crate) fn draw_loss(&self, stream: &mut Stream) -> Ppm {
-        ppm(between(stream, self.loss))
+    /// Draws the loss of a foreground job while it has a neighbour.
+    pub(crate) fn draw_loss(&self, stream: &mut RandomStream) -> Ppm {
+        to_ppm(draw_between(stream, self.loss))
     }
 
-    /// Utilisation of idle cycles by the processes of a background job of this many: one
-    /// for all of them, or one each.
-    pub(crate) fn draw_utilisations(&self, processes: usize, stream: &mut Stream) -> Usage {
+    /// Draws the utilisation of idle cycles by a background job of this many processes: one for all, or one for each.
+    pub(crate) fn draw_utilisations(&self, processes: usize, stream: &mut RandomStream) -> Usage {
         if self.each_process {
             Usage::Each((0..processes).map(|_| self.draw_utilisation(processes, stream)).collect())
         } else {
@@ -72,37 +70,37 @@ impl Sharing {
         }
     }
 
-    /// What a VM in the background of a processor of which it is left this share makes use of: the
-    /// utilisation of one process, drawn once for the VM.
+    /// Returns the share that a VM uses in the background of a processor of which `share` is left: by the utilisation
+    /// of one process, drawn once for the VM.
     #[must_use]
     pub fn left_to(&self, vm: VmId, share: Ppm, seed: u64) -> Ppm {
-        let stream = &mut Stream::new(seed, "utilisation-of-vm", u64::from(vm.get()));
-        times(share, self.draw_utilisation(1, stream))
+        let stream = &mut RandomStream::new(seed, "utilisation-of-vm", u64::from(vm.get()));
+        times_share(share, self.draw_utilisation(1, stream))
     }
 
-    fn draw_utilisation(&self, processes: usize, stream: &mut Stream) -> Ppm {
+    fn draw_utilisation(&self, processes: usize, stream: &mut RandomStream) -> Ppm {
         if processes == 1 {
-            return ppm(between(stream, self.single));
+            return to_ppm(draw_between(stream, self.single));
         }
         let (mean, deviation) = self.several_normal;
         let (low, high) = self.several_within;
         for _ in 0..100 {
-            let x = mean + deviation * normal(stream);
+            let x = mean + deviation * draw_normal(stream);
             if (low..=high).contains(&x) {
-                return ppm(x);
+                return to_ppm(x);
             }
         }
         // A distribution that all but misses its range: the nearest the range allows.
-        ppm(mean.clamp(low.min(high), high))
+        to_ppm(mean.clamp(low.min(high), high))
     }
 }
 
-/// The speed at which a task goes on that computes for this part of its time and waits for the network in the
-/// rest, on a vCPU that gives it this much at most: c / (u + c · (1 − u)), as the wait takes no longer.
-pub(crate) fn paced(most: Ppm, usage: Ppm) -> Ppm {
+/// Returns the speed of a task that computes for the part `usage` of its time and otherwise waits for the network, on
+/// a vCPU that gives it at most `most`: c / (u + c · (1 − u)), since the wait takes as long as ever.
+pub(crate) fn paced_speed(most: Ppm, usage: Ppm) -> Ppm {
     let (c, u) = (u64::from(most.get()), u64::from(usage.get()));
     let one = u64::from(Ppm::ONE.get());
-    match u64::from(usage.rest().get()) {
+    match u64::from(usage.rest_of_whole().get()) {
         0 => most,
         waits => Ppm::new(
             u32::try_from(c * one * one / (u * one + c * waits).max(1)).unwrap_or(u32::MAX),
@@ -110,40 +108,40 @@ pub(crate) fn paced(most: Ppm, usage: Ppm) -> Ppm {
     }
 }
 
-/// What a background process gets of a vCPU with this supply of which its foreground leaves this
-/// much, in 10^-12 of one: x · (1 − f).
+/// Returns the share of a vCPU with this supply that a background process gets when its foreground leaves `left`, in
+/// 10^-12 of a vCPU: x · (1 − f).
 pub(crate) fn background_share(utilisation: Ppm, left: Ppm, supply: Ppm) -> u64 {
     let share = u64::from(utilisation.get()) * u64::from(left.get());
-    if supply == Ppm::ONE { share } else { supply.scale(share) }
+    if supply == Ppm::ONE { share } else { supply.scale_number(share) }
 }
 
-/// min(c, x · (1 − f) / u) of a task whose slowest process below a foreground gets and wants this
-/// much (10^-12 and ppm of a vCPU); it wants nothing if there is none.
+/// Returns min(c, x · (1 − f) / u), the speed of a task whose slowest process below a foreground gets and wants this
+/// much (in 10^-12 and ppm of a vCPU); `wants` is zero if there is no such process.
 pub(crate) fn background_rate(most: Ppm, gets: u64, wants: u64) -> Ppm {
     let Some(rate) = gets.checked_div(wants) else { return most };
     u32::try_from(rate).map_or(most, |ppm| Ppm::new(ppm).min(most))
 }
 
-/// A share of a share.
-pub(crate) fn times(a: Ppm, b: Ppm) -> Ppm {
+/// Returns the product of two shares.
+pub(crate) fn times_share(a: Ppm, b: Ppm) -> Ppm {
     match (a, b) {
         (a, Ppm::ONE) => a,
         (Ppm::ONE, b) => b,
-        (a, b) => Ppm::new(u32::try_from(a.scale(u64::from(b.get()))).unwrap_or(u32::MAX)),
+        (a, b) => Ppm::new(u32::try_from(a.scale_number(u64::from(b.get()))).unwrap_or(u32::MAX)),
     }
 }
 
-fn between(stream: &mut Stream, (low, high): (f64, f64)) -> f64 {
-    low + (high - low) * stream.unit()
+fn draw_between(stream: &mut RandomStream, (low, high): (f64, f64)) -> f64 {
+    low + (high - low) * stream.draw_unit()
 }
 
-/// A standard normal draw (Box and Muller 1958).
-fn normal(stream: &mut Stream) -> f64 {
-    let radius = libm::sqrt(-2.0 * libm::log(1.0 - stream.unit()));
-    radius * libm::cos(std::f64::consts::TAU * stream.unit())
+/// Draws from the standard normal distribution (Box and Muller 1958).
+fn draw_normal(stream: &mut RandomStream) -> f64 {
+    let radius = libm::sqrt(-2.0 * libm::log(1.0 - stream.draw_unit()));
+    radius * libm::cos(std::f64::consts::TAU * stream.draw_unit())
 }
 
-fn ppm(x: f64) -> Ppm {
+fn to_ppm(x: f64) -> Ppm {
     Ppm::from_f64(x.clamp(0.0, 1.0)).unwrap_or(Ppm::ONE)
 }
 
@@ -153,8 +151,8 @@ mod tests {
 
     #[test]
     fn draws_stay_in_their_ranges_and_reach_their_means() {
-        let sharing = Sharing::default();
-        let mut stream = Stream::new(3, "test", 0);
+        let sharing = ProcessorSharing::default();
+        let mut stream = RandomStream::new(3, "test", 0);
         let (mut losses, mut single, mut several) = (0.0, 0.0, 0.0);
         for _ in 0..20_000 {
             let loss = sharing.draw_loss(&mut stream).as_f64();
@@ -174,9 +172,9 @@ mod tests {
 
     #[test]
     fn one_draw_a_job_or_one_a_process() {
-        let mut stream = Stream::new(3, "test", 0);
-        let each = Sharing { each_process: true, ..Sharing::default() };
-        let one = Sharing::default().draw_utilisations(8, &mut stream);
+        let mut stream = RandomStream::new(3, "test", 0);
+        let each = ProcessorSharing { each_process: true, ..ProcessorSharing::default() };
+        let one = ProcessorSharing::default().draw_utilisations(8, &mut stream);
         assert!(matches!(one, Usage::Uniform(_)));
         let Usage::Each(draws) = each.draw_utilisations(8, &mut stream) else { panic!() };
         assert!(draws.len() == 8 && draws.windows(2).any(|pair| pair[0] != pair[1]));
@@ -185,7 +183,7 @@ mod tests {
     #[test]
     fn the_background_gets_what_the_foreground_leaves() {
         let rate = |c, x, before, usage| {
-            let share = background_share(Ppm::new(x), Ppm::new(before).rest(), Ppm::ONE);
+            let share = background_share(Ppm::new(x), Ppm::new(before).rest_of_whole(), Ppm::ONE);
             background_rate(Ppm::new(c), share, usage).get()
         };
         assert_eq!(rate(1_000_000, 860_000, 400_000, 1_000_000), 516_000);
@@ -197,7 +195,7 @@ mod tests {
 
     #[test]
     fn who_waits_is_slowed_only_while_it_computes() {
-        let rate = |most, usage| paced(Ppm::new(most), Ppm::new(usage)).get();
+        let rate = |most, usage| paced_speed(Ppm::new(most), Ppm::new(usage)).get();
         for usage in [1, 400_000, 999_999, 1_000_000] {
             assert_eq!(rate(1_000_000, usage), 1_000_000);
         }

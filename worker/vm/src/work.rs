@@ -2,84 +2,84 @@
 
 use dormouse_units::{Attempt, Bytes, Cpus, Credits, Mode, Ppm, Span, TaskId, Tier, Time, Usage};
 
-/// A task's work on a modelled VM.
+/// Work of a task on a modelled VM.
 #[derive(Clone, Debug)]
-pub struct Work {
-    /// Task that the work is of.
+pub struct ModelTask {
+    /// The task.
     pub task: TaskId,
-    /// Attempt at the task.
+    /// The attempt at the task.
     pub attempt: Attempt,
-    /// Memory it needs.
+    /// Memory that the task needs.
     pub memory: Bytes,
-    /// Time the whole of it takes on this VM at full speed.
+    /// Run time of the whole work on this VM at full speed.
     pub runtime: Span,
-    /// What part of it is done before.
+    /// Part of the work that is done before it starts.
     pub done: Ppm,
-    /// Burst or baseline.
+    /// Mode: burst or baseline.
     pub mode: Mode,
-    /// The vCPU of each of its processes. That of a task of one process may be left out: with none,
-    /// and where its slot is not free, it gets the first whose slot is.
+    /// vCPU of each of its processes. For a task of one process it may be left out: with none, or if its slot isn't
+    /// free, it gets the first free slot.
     pub on: Cpus,
-    /// In which slot of its vCPUs.
+    /// Tier of its slots.
     pub tier: Tier,
-    /// What of a vCPU its processes use.
+    /// CPU usage of its processes.
     pub usage: Usage,
-    /// At which parts of the work it is checkpointed, ascending.
+    /// Parts of the work at which checkpoints are taken, ascending.
     pub checkpoints: Vec<Ppm>,
-    /// The time for which it stands still for each.
+    /// Time for which the task stands still for each checkpoint.
     pub checkpoint_cost: Span,
-    /// Whether it stands still as soon as a checkpoint is due, or when it is told to.
-    pub hold: Hold,
+    /// Whether the task stands still as soon as a checkpoint is due, or when it is told to.
+    pub hold: CheckpointHold,
 }
 
-/// The times at which a task stands still for a checkpoint.
+/// When a task stands still for a checkpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Hold {
-    /// As soon as it is due, for what it costs.
+pub enum CheckpointHold {
+    /// As soon as the checkpoint is due, for its cost.
     #[default]
     WhenDue,
-    /// At the time that [`Model::hold`](crate::Model::hold) says, for as long as it says.
+    /// When [`VmModel::hold_task`](crate::VmModel::hold_task) is called, for the span given there.
     WhenTold,
 }
 
-/// Something that happens on a modelled VM by itself.
+/// Event that happens on a modelled VM by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorkEvent {
-    /// A task has done its work. It keeps its seats until it is stopped, and uses nothing, unless
-    /// tasks leave by themselves ([`Model::leaving`](crate::Model::leaving)).
+    /// A task has finished its work. It keeps its seats, and uses nothing, until it is stopped, unless tasks leave by
+    /// themselves ([`VmModel::leaving_when_done`](crate::VmModel::leaving_when_done)).
     Finished {
-        /// The task that is done.
+        /// The finished task.
         task: TaskId,
-        /// The attempt that has done it.
+        /// The attempt that finished.
         attempt: Attempt,
     },
-    /// A checkpoint of a task that stands still when it is told to.
+    /// A checkpoint is due of a task that stands still when it is told to.
     Due {
-        /// The task that is to be checkpointed.
+        /// The task to be checkpointed.
         task: TaskId,
-        /// The attempt at it that is under way.
+        /// The attempt under way.
         attempt: Attempt,
-        /// What of its work the checkpoint is to hold.
+        /// Part of the work that the checkpoint is to hold.
         done: Ppm,
     },
     /// A checkpoint is complete.
     Checkpointed {
-        /// The task that it is of.
+        /// The checkpointed task.
         task: TaskId,
         /// The attempt that took it.
         attempt: Attempt,
-        /// What of the work it holds.
+        /// Part of the work that it holds.
         done: Ppm,
         /// Memory of the task.
         memory: Bytes,
     },
-    /// Credits changed how fast it runs.
+    /// Credits changed the VM's speed; this is the balance.
     CreditsTurned(Credits),
 }
 
 impl WorkEvent {
-    /// Whom it is about.
-    pub(crate) const fn about(&self) -> Option<(TaskId, Attempt)> {
+    /// Returns the attempt that the event is about; `None`: it is about the VM.
+    pub(crate) const fn about_attempt(&self) -> Option<(TaskId, Attempt)> {
         match *self {
             Self::Finished { task, attempt }
             | Self::Due { task, attempt, .. }
@@ -89,34 +89,35 @@ impl WorkEvent {
     }
 }
 
-/// How far a task of a [`Model`](crate::Model) is.
+/// Progress of a task of a [`VmModel`](crate::VmModel).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// Work done, as the time it takes on this VM at full speed.
+pub struct ModelProgress {
+    /// Work done, as time on this VM at full speed.
     pub done: Span,
-    /// All of its work, likewise.
+    /// All of its work, in the same unit.
     pub runtime: Span,
-    /// The work stands still, for a checkpoint or a move, for this much longer.
+    /// Rest of a standstill for a checkpoint or a move.
     pub hold: Option<Span>,
-    /// The time at which all its work was done, once [`Model::step`](crate::Model::step) has said so.
+    /// Time at which all its work was done, once [`VmModel::step_until`](crate::VmModel::step_until) has returned
+    /// that.
     pub finished: Option<Time>,
 }
 
-/// Why a task can't be seated.
+/// Reasons why a task can't be seated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SeatError {
-    /// Every vCPU's slot of that tier is taken.
+    /// Every slot of the tier is taken.
     #[error("all {0} vCPUs are taken")]
     NoCpu(u32),
-    /// One of the vCPUs it names is taken, named twice or not there.
+    /// A vCPU that it names is taken, named twice or doesn't exist.
     #[error("vCPU {0} is taken, named twice or does not exist")]
     Taken(u32),
     /// The memory that it needs isn't free.
     #[error("it needs {need}, {free} is free")]
     NoMemory {
-        /// The memory that the task needs.
+        /// Memory that the task needs.
         need: Bytes,
-        /// The VM's memory that no other task has.
+        /// Memory of the VM that no other task has.
         free: Bytes,
     },
 }

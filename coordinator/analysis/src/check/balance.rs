@@ -1,7 +1,7 @@
 //! Bounds on the credit balance of a burstable VM: from what it earned and can have spent since its
 //! last report.
 
-use dormouse_cloud::Burstable;
+use dormouse_cloud::BurstableTerms;
 use dormouse_units::{Credits, Span, Time};
 
 /// Least and greatest CPU use of a VM, summed over its vCPUs, in millionths of a vCPU.
@@ -14,7 +14,7 @@ pub(super) struct UseBounds {
 /// Last reported credit balance of a VM, and bounds on what it has spent since.
 #[derive(Clone, Debug)]
 pub(super) struct BalanceBounds {
-    burstable: Burstable,
+    burstable: BurstableTerms,
     said: (Time, Credits),
     /// By how much the last report may have been delayed because the coordinator was away.
     held_up: Span,
@@ -31,7 +31,7 @@ const fn rounding_error(used: u128) -> u128 {
 
 impl BalanceBounds {
     /// Balance of a burstable VM that was launched at `launched` with its initial credits.
-    pub(super) fn new(burstable: Burstable, launched: Time) -> Self {
+    pub(super) fn new(burstable: BurstableTerms, launched: Time) -> Self {
         let initial = burstable.initial.min(burstable.cap);
         Self {
             burstable,
@@ -68,7 +68,7 @@ impl BalanceBounds {
         }
         let (now, held_up) = as_of.map_or((now, held_up), |at| (at.max(self.said.0), Span::ZERO));
         let late = (lateness + std::mem::replace(&mut self.held_up, held_up)).as_micros();
-        let Burstable { earned_per_hour, cap, .. } = self.burstable;
+        let BurstableTerms { earned_per_hour, cap, .. } = self.burstable;
         let (since, had) = std::mem::replace(&mut self.said, (now, balance));
         let (least, most) = std::mem::take(&mut self.used);
         if balance > cap {
@@ -104,12 +104,12 @@ mod tests {
 
     #[test]
     fn a_report_that_waited_for_its_coordinator_tells_of_a_time_before() {
-        let burstable = Burstable::new(dormouse_units::Ppm::ZERO, Credits::whole(60));
+        let burstable = BurstableTerms::new(dormouse_units::Ppm::ZERO, Credits::whole_credits(60));
         let (late, away) = (Span::from_secs(3), Span::from_secs(300));
         let said = |held_up| {
             let mut balance = BalanceBounds::new(burstable, Time::ZERO);
             let mut says = |at, credits, held_up| {
-                let credits = (Credits::whole(credits), None);
+                let credits = (Credits::whole_credits(credits), None);
                 balance.error_in(Time::from_secs(at), credits, (late, held_up))
             };
             // Of 300 s, when the coordinator went; back since 600 s, it hears of that, and of now.
@@ -124,13 +124,13 @@ mod tests {
 
     #[test]
     fn a_report_that_says_of_when_it_is_is_looked_at_as_of_then() {
-        let burstable = Burstable::new(dormouse_units::Ppm::ZERO, Credits::whole(60));
+        let burstable = BurstableTerms::new(dormouse_units::Ppm::ZERO, Credits::whole_credits(60));
         let late = (Span::from_secs(3), Span::ZERO);
         // Its coordinator stood still from 300 s to 600 s, and no restart says so.
         let told = |as_of: Option<u64>, then: u64| {
             let mut balance = BalanceBounds::new(burstable, Time::ZERO);
             let mut says = |at, credits, as_of: Option<u64>| {
-                let said = (Credits::whole(credits), as_of.map(Time::from_secs));
+                let said = (Credits::whole_credits(credits), as_of.map(Time::from_secs));
                 balance.error_in(Time::from_secs(at), said, late)
             };
             says(600, 5, as_of).or_else(|| says(610, then, None))

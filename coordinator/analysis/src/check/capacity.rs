@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_cloud::{Action, Market};
+use dormouse_cloud::{InterruptionAction, Market};
 use dormouse_model::{Effect, Setup, Step};
 use dormouse_units::{Time, TypeName, VmId};
 
@@ -45,7 +45,8 @@ impl<'a> CapacityChecker<'a> {
     #[must_use]
     pub fn new(setup: &'a Setup) -> Self {
         let traces = setup.terms.availability.iter();
-        let first = traces.filter_map(|(kind, trace)| Some((kind.clone(), trace.at(Time::ZERO)?)));
+        let first =
+            traces.filter_map(|(kind, trace)| Some((kind.clone(), trace.count_at(Time::ZERO)?)));
         Self { setup, available: first.collect(), vms: BTreeMap::new(), violations: Vec::new() }
     }
 
@@ -73,7 +74,7 @@ impl<'a> CapacityChecker<'a> {
         match effect {
             Effect::AvailabilityChanged { kind, vms } => {
                 let trace = self.setup.terms.availability.get(kind);
-                let right = trace.and_then(|trace| trace.at(now)) == Some(*vms);
+                let right = trace.and_then(|trace| trace.count_at(now)) == Some(*vms);
                 self.available.insert(kind.clone(), *vms);
                 return (!right).then(|| {
                     format!("{vms} spot {kind} can be had, which its record does not say")
@@ -104,8 +105,8 @@ impl<'a> CapacityChecker<'a> {
                 vms.iter().for_each(|vm| self.acted_on(*vm, *action));
             }
             Effect::Displaced { vm, action, .. } => self.acted_on(*vm, *action),
-            Effect::GivenBack { vm } => self.acted_on(*vm, Action::Resume),
-            Effect::Outbid { vm } => self.acted_on(*vm, Action::Preempt),
+            Effect::GivenBack { vm } => self.acted_on(*vm, InterruptionAction::Resume),
+            Effect::Outbid { vm } => self.acted_on(*vm, InterruptionAction::Preempt),
             Effect::VmHibernated { vm, .. } => {
                 self.change_vm(*vm, |held| held.life = SpotStage::Frozen);
             }
@@ -115,12 +116,12 @@ impl<'a> CapacityChecker<'a> {
         None
     }
 
-    fn acted_on(&mut self, vm: VmId, action: Action) {
+    fn acted_on(&mut self, vm: VmId, action: InterruptionAction) {
         self.change_vm(vm, |held| match action {
-            Action::Hibernate => held.life = SpotStage::Freezing,
-            Action::Resume => held.life = SpotStage::Up,
-            Action::Preempt => held.has_notice = true,
-            Action::Rebalance => {}
+            InterruptionAction::Hibernate => held.life = SpotStage::Freezing,
+            InterruptionAction::Resume => held.life = SpotStage::Up,
+            InterruptionAction::Preempt => held.has_notice = true,
+            InterruptionAction::Rebalance => {}
         });
     }
 
@@ -137,7 +138,7 @@ impl<'a> CapacityChecker<'a> {
 
 #[cfg(test)]
 mod tests {
-    use dormouse_cloud::Availability;
+    use dormouse_cloud::SpotAvailability;
     use dormouse_model::{Event, UsageInformation};
     use dormouse_units::{HostId, Price};
 
@@ -147,11 +148,11 @@ mod tests {
     fn wrong(effects: &[(u64, Effect)]) -> Vec<String> {
         let mut setup = Setup::of_jobs(1, UsageInformation::Exact, 1);
         let numbers = vec![(Time::ZERO, 2), (Time::from_secs(100), 1)];
-        setup.terms.availability.insert("x".into(), Availability::new(numbers));
+        setup.terms.availability.insert("x".into(), SpotAvailability::new(numbers));
         let mut checker = CapacityChecker::new(&setup);
         for (second, effect) in effects {
             let mut step = Step::blank();
-            step.begin(0, Time::from_secs(*second), Event::Tick);
+            step.begin_step(0, Time::from_secs(*second), Event::Tick);
             step.effects.push(effect.clone());
             checker.see(&step);
         }

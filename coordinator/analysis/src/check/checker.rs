@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use dormouse_cloud::{Host, Market, Meter, PlacementRule, Prices, SpotPlaces};
+use dormouse_cloud::{BillingMeter, Market, PlacementRule, Prices, ResourceVector, SpotPlaces};
 use dormouse_model::{Decision, Effect, Event, Notice, Report, Setup, Step, VmEnd};
 use dormouse_units::{
     Attempt, Bytes, Credits, HostId, Money, Ppm, Price, Span, TaskId, Time, TypeName, VmId,
@@ -84,7 +84,7 @@ pub struct Checker<'a> {
     /// Memory that VMs of each type really fill, where the placement counts that.
     filled: BTreeMap<TypeName, Bytes>,
     /// Capacity of each host.
-    hosts: BTreeMap<HostId, Host>,
+    hosts: BTreeMap<HostId, ResourceVector>,
     /// Hosts on which a VM took room in this step.
     taken_of: BTreeSet<HostId>,
     vms: BTreeMap<VmId, CheckedVm>,
@@ -102,10 +102,10 @@ impl<'a> Checker<'a> {
     pub fn new(setup: &'a Setup, lateness: Span) -> Self {
         Self {
             setup,
-            prices: setup.terms.prices(),
+            prices: setup.terms.price_source(),
             lateness,
             bounds: TimeBounds::new(setup),
-            placement: setup.terms.placement.rule(),
+            placement: setup.terms.placement.placement_rule(),
             filled: setup.memory_filled(),
             hosts: BTreeMap::new(),
             taken_of: BTreeSet::new(),
@@ -177,7 +177,7 @@ impl<'a> Checker<'a> {
         // right after the start that it takes back, if both are of the same step.
         let mut taken_back = Vec::new();
         for (n, decision) in step.decisions.iter().enumerate() {
-            let refused = step.effects.iter().any(|e| e.refuses(n));
+            let refused = step.effects.iter().any(|e| e.refuses_decision(n));
             if let (Decision::Stop { task, vm, .. }, false) = (decision, refused)
                 && self.stops_at_once((*task, *vm), step, decision)
             {
@@ -240,7 +240,7 @@ impl<'a> Checker<'a> {
                 self.takes_room(*vm);
                 self.check_vm(*vm, &[VmStage::Booting], "is ready", |vm| {
                     (vm.life, vm.waits) = (VmStage::Running, false);
-                    vm.meter.start(now);
+                    vm.meter.start_charging(now);
                     (now < vm.launched + boot)
                         .then(|| "it is ready before its boot is over".to_owned())
                 });
@@ -322,7 +322,7 @@ impl<'a> Checker<'a> {
         };
         let used = self.vms.contains_key(&id);
         self.require(!used, || format!("{id} is launched twice"));
-        let right = self.prices.at(&kind, market, self.now) == Some(price);
+        let right = self.prices.price_at(&kind, market, self.now) == Some(price);
         self.require(right, || format!("{id} is charged {price}, which is not its price"));
         self.require(bid.is_none_or(|bid| price <= bid), || {
             format!("{id} costs more than its bid")
@@ -331,7 +331,7 @@ impl<'a> Checker<'a> {
             .vms
             .values()
             .filter(|v| v.life != VmStage::Ended && v.market == market && v.kind.name == kind.name);
-        let (count, limit) = (alike.count(), kind.limit(market) as usize);
+        let (count, limit) = (alike.count(), kind.vm_limit(market) as usize);
         self.require(count < limit, || format!("{id} is more than the limit of {limit}"));
         let background = self.setup.terms.spot == SpotPlaces::Background;
         let filled = self.filled.get(&kind.name).copied().unwrap_or_default();
@@ -350,7 +350,8 @@ impl<'a> Checker<'a> {
             places: None,
             life: VmStage::Booting,
             launched: self.now,
-            meter: Meter::launched(self.now, price, self.setup.terms.billing).at_most(bid),
+            meter: BillingMeter::start_at_launch(self.now, price, self.setup.terms.billing)
+                .at_most(bid),
             frozen: Span::ZERO,
             frozen_since: None,
             tasks: BTreeMap::new(),
@@ -362,12 +363,12 @@ impl<'a> Checker<'a> {
 
     fn price_changed(&mut self, kind: &TypeName, price: Price) {
         let known = self.setup.catalogue.get(kind);
-        let right = known.and_then(|kind| self.prices.at(kind, Market::Spot, self.now));
+        let right = known.and_then(|kind| self.prices.price_at(kind, Market::Spot, self.now));
         self.require(right == Some(price), || format!("{price} is not the price of {kind}"));
         let now = self.now;
         for vm in self.vms.values_mut() {
             if vm.market == Market::Spot && vm.kind.name == *kind && vm.life != VmStage::Ended {
-                vm.meter.reprice(now, price);
+                vm.meter.change_price(now, price);
             }
         }
     }
@@ -393,11 +394,11 @@ impl<'a> Checker<'a> {
             self.is_taken(id);
         }
         self.check_vm(id, &ALIVE, "ends", |vm| {
-            vm.meter.end(now, why.by());
+            vm.meter.end_charging(now, why.ended_by());
             vm.life = VmStage::Ended;
             vm.places = None;
             left = std::mem::take(&mut vm.tasks).into_keys().collect();
-            let owed = vm.meter.settled(tariff) + vm.surcharge;
+            let owed = vm.meter.settled_cost(tariff) + vm.surcharge;
             (owed != cost).then(|| format!("it cost {cost}, its intervals {owed}"))
         });
         for task in left {
@@ -597,10 +598,10 @@ impl<'a> Checker<'a> {
         let n = task.get() as usize;
         let (followed, open) = (self.vms.get(&vm)?, self.tasks.get(n)?.open.as_ref()?);
         let spec = self.setup.bag.tasks.get(n).filter(|_| self.is_exact())?;
-        let runtime = self.setup.runtime(task, &followed.kind.name)?;
+        let runtime = self.setup.task_runtime(task, &followed.kind.name)?;
         let (started, frozen) = open.started?;
-        let cost = self.setup.checkpoint.cost(spec.memory).times(open.checkpoints);
-        let need = runtime.part(open.from.rest()) + cost;
+        let cost = self.setup.checkpoint.checkpoint_cost(spec.memory).times(open.checkpoints);
+        let need = runtime.part(open.from.rest_of_whole()) + cost;
         let frozen = followed.frozen_until(self.now).saturating_sub(frozen);
         let had = self.now.since(started).saturating_sub(frozen);
         // Parts of the work are kept in whole millionths.

@@ -5,9 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dormouse_engine::jobs::Simulation;
+use dormouse_engine::jobs::JobSimulation;
 use dormouse_model::{
-    Decision, Effect, Event, Job, Notice, Promotion, Report, Space, Step, Submission,
+    Decision, Effect, Event, Job, JobCapacity, Notice, PromotionMethod, Report, Step, Submission,
 };
 use dormouse_policies::batch::{Algorithm, Config, OnPromotion};
 use dormouse_units::{Attempt, Cpus, Ppm, Seats, Span, TaskId, Tier, Time};
@@ -34,7 +34,7 @@ struct JobInSystem {
 pub struct JobsChecker {
     promotion: Option<OnPromotion>,
     usable_below: Ppm,
-    space: Space,
+    space: JobCapacity,
     /// Jobs in the background and foreground seat of each processor, indexed by tier.
     processors: Vec<[Option<TaskId>; 2]>,
     inside: BTreeMap<TaskId, JobInSystem>,
@@ -55,7 +55,7 @@ impl JobsChecker {
     /// A checker for the jobs of this simulation, whose machine may report its credits up to
     /// `lateness` of emulated time late (zero in virtual time).
     #[must_use]
-    pub fn new(simulation: &Simulation, lateness: Span) -> Self {
+    pub fn new(simulation: &JobSimulation, lateness: Span) -> Self {
         let Config { algorithm, processors, usable_below, .. } = simulation.config;
         Self {
             promotion: algorithm.promotion(),
@@ -65,7 +65,7 @@ impl JobsChecker {
                 Algorithm::Program => Ppm::new(u32::MAX),
                 _ => usable_below,
             },
-            space: simulation.space(),
+            space: simulation.job_capacity(),
             processors: vec![[None; 2]; processors as usize],
             inside: BTreeMap::new(),
             over: BTreeSet::new(),
@@ -114,7 +114,7 @@ impl JobsChecker {
                 self.check_reported_end(*task, *attempt, step.effects.contains(&Effect::Stale));
             }
             Event::Submitted { job, .. } if !step.effects.contains(&Effect::Stale) => {
-                if let Err(why) = job.fits(self.space) {
+                if let Err(why) = job.check_fits(self.space) {
                     self.report_violation(format!(
                         "job {} was accepted and can't be run: {why}",
                         job.number
@@ -266,14 +266,14 @@ impl JobsChecker {
                 self.leave_seats(id);
                 self.check_promotion(id, by);
                 match by {
-                    Promotion::Swap => self.take_seats(id, Tier::Foreground, &old),
-                    Promotion::Migrate { on } => {
+                    PromotionMethod::Swap => self.take_seats(id, Tier::Foreground, &old),
+                    PromotionMethod::Migrate { on } => {
                         self.take_seats(id, Tier::Foreground, on);
                         if let Some(inside) = self.inside.get_mut(&id) {
                             inside.was_moved = true;
                         }
                     }
-                    Promotion::Kill { on } => {
+                    PromotionMethod::Kill { on } => {
                         self.check_sent(id, sent.next());
                         self.take_seats(id, Tier::Foreground, on);
                     }
@@ -297,11 +297,11 @@ impl JobsChecker {
     }
 
     /// Requires that this scheduler has this kind of promotion.
-    fn check_promotion(&mut self, id: TaskId, by: &Promotion) {
+    fn check_promotion(&mut self, id: TaskId, by: &PromotionMethod) {
         let allowed = match by {
-            Promotion::Swap => self.promotion.is_some(),
-            Promotion::Kill { .. } => self.promotion == Some(OnPromotion::Kill),
-            Promotion::Migrate { .. } => self.promotion == Some(OnPromotion::Migrate),
+            PromotionMethod::Swap => self.promotion.is_some(),
+            PromotionMethod::Kill { .. } => self.promotion == Some(OnPromotion::Kill),
+            PromotionMethod::Migrate { .. } => self.promotion == Some(OnPromotion::Migrate),
         };
         if !allowed {
             self.report_violation(format!("{id} is moved, which its scheduler never does"));

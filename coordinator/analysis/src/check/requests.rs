@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dormouse_cloud::{
-    Action, Market, Meter, PlacementRule, Preemption, Prices, SchedulerName, SpotPlaces,
+    BillingMeter, InterruptionAction, Market, PlacementRule, PreemptionAction, Prices,
+    SchedulerName, SpotPlaces,
 };
-use dormouse_model::{Effect, Event, Notice, Request, Setup, Step, Tenants, VmEnd, Work};
+use dormouse_model::{Effect, Event, Notice, Setup, Step, TenantWork, Tenants, VmEnd, VmRequest};
 use dormouse_units::{Bytes, HostId, Money, Price, RequestId, Span, Time, TypeName, VmId};
 
 use super::RuleViolation;
@@ -20,7 +21,7 @@ struct HostedVm {
     market: Market,
     host: HostId,
     room: Room,
-    meter: Meter,
+    meter: BillingMeter,
     launched: Time,
     ready: Option<Time>,
     runs_since: Option<Time>,
@@ -48,7 +49,7 @@ pub struct RequestsChecker<'a> {
     rooms: HostRooms,
     vms: BTreeMap<VmId, HostedVm>,
     /// Open requests with their arrival times, by the VM that each gets.
-    open: BTreeMap<VmId, (Time, Request)>,
+    open: BTreeMap<VmId, (Time, VmRequest)>,
     next: RequestId,
     now: Time,
     seq: u64,
@@ -63,8 +64,8 @@ impl<'a> RequestsChecker<'a> {
         Self {
             setup,
             tenants,
-            prices: setup.terms.prices(),
-            rule: setup.terms.placement.rule(),
+            prices: setup.terms.price_source(),
+            rule: setup.terms.placement.placement_rule(),
             lateness,
             rooms: HostRooms::default(),
             vms: BTreeMap::new(),
@@ -101,7 +102,7 @@ impl<'a> RequestsChecker<'a> {
     }
 
     fn is_requested(&self, vm: VmId) -> bool {
-        self.tenants.owns(Work::Requests, vm)
+        self.tenants.owns_vm(TenantWork::Requests, vm)
     }
 
     /// Checks the next step of the log.
@@ -140,7 +141,7 @@ impl<'a> RequestsChecker<'a> {
         }
     }
 
-    fn add_request(&mut self, request: RequestId, asks: &Request) -> Option<VmId> {
+    fn add_request(&mut self, request: RequestId, asks: &VmRequest) -> Option<VmId> {
         let next = self.next;
         self.require(request == next, || format!("{request} comes where {next} should"));
         self.next = request.next();
@@ -162,17 +163,17 @@ impl<'a> RequestsChecker<'a> {
                 self.check_displacement(step, (*vm, *by), *action);
             }
             Effect::Outbid { vm } | Effect::Reclaimed { vm } => self.give_notice(*vm),
-            Effect::Interrupted { action: Action::Preempt, vms, .. } => {
+            Effect::Interrupted { action: InterruptionAction::Preempt, vms, .. } => {
                 vms.iter().for_each(|vm| self.give_notice(*vm));
             }
-            Effect::Interrupted { action: Action::Hibernate, vms, .. } => {
+            Effect::Interrupted { action: InterruptionAction::Hibernate, vms, .. } => {
                 vms.iter().for_each(|vm| self.make_unpreemptible(*vm));
             }
             Effect::PriceChanged { kind, price } => {
                 let (now, alike) = (self.now, self.spot_of(kind));
                 for vm in alike {
                     if let Some(there) = self.vms.get_mut(&vm) {
-                        there.meter.reprice(now, *price);
+                        there.meter.change_price(now, *price);
                     }
                 }
             }
@@ -215,7 +216,7 @@ impl<'a> RequestsChecker<'a> {
                 }
             }
             let offer = self.setup.catalogue.get(kind);
-            let listed = offer.and_then(|offer| self.prices.at(offer, market, self.now));
+            let listed = offer.and_then(|offer| self.prices.price_at(offer, market, self.now));
             self.require(listed == Some(price), || {
                 format!("{vm} costs {price}, not what it should")
             });
@@ -225,7 +226,8 @@ impl<'a> RequestsChecker<'a> {
             market,
             host,
             room: self.room_of(kind, market),
-            meter: Meter::launched(self.now, price, self.setup.terms.billing).at_most(bid),
+            meter: BillingMeter::start_at_launch(self.now, price, self.setup.terms.billing)
+                .at_most(bid),
             launched: self.now,
             ready: None,
             runs_since: None,
@@ -250,7 +252,7 @@ impl<'a> RequestsChecker<'a> {
     /// Room that others certainly get when a spot VM is told to leave: a VM that hibernates keeps
     /// its disk.
     fn leaves_to_others(&self, [vcpus, memory, disk]: Room) -> Room {
-        let hibernates = self.setup.terms.preemption == Preemption::Hibernate;
+        let hibernates = self.setup.terms.preemption == PreemptionAction::Hibernate;
         [vcpus, memory, if hibernates { 0 } else { disk }]
     }
 
@@ -291,7 +293,7 @@ impl<'a> RequestsChecker<'a> {
         let (took, waited) = (now.since(there.launched), there.has_waited);
         let is_first = there.ready.is_none();
         (there.ready, there.runs_since) = (Some(now), Some(now));
-        there.meter.start(now);
+        there.meter.start_charging(now);
         self.require(is_first, || format!("{vm} is ready twice"));
         let is_virtual = self.lateness == Span::ZERO;
         let is_right = took >= boot && (waited || !is_virtual || took == boot);
@@ -304,7 +306,7 @@ impl<'a> RequestsChecker<'a> {
         let now = self.now;
         if let Some(there) = self.vms.get_mut(&vm) {
             there.stop_running(now);
-            there.meter.freeze(now);
+            there.meter.pause_charging(now);
         }
     }
 
@@ -313,7 +315,7 @@ impl<'a> RequestsChecker<'a> {
         self.hold_room(vm);
         if let Some(there) = self.vms.get_mut(&vm) {
             there.runs_since = Some(now);
-            there.meter.start(now);
+            there.meter.start_charging(now);
             if there.due.is_none() && there.market == Market::Spot && !there.is_preemptible {
                 there.is_preemptible = true;
                 let (host, room) = (there.host, there.room);
@@ -335,7 +337,12 @@ impl<'a> RequestsChecker<'a> {
         }
     }
 
-    fn check_displacement(&mut self, step: &Step, (vm, by): (VmId, VmId), action: Action) {
+    fn check_displacement(
+        &mut self,
+        step: &Step,
+        (vm, by): (VmId, VmId),
+        action: InterruptionAction,
+    ) {
         let is_new = |effect: &Effect| matches!(effect, Effect::VmLaunched { vm, .. } if *vm == by);
         let is_launched = step.effects.iter().any(is_new);
         self.require(is_launched, || format!("{vm} is displaced by {by}, which is not launched"));
@@ -357,8 +364,10 @@ impl<'a> RequestsChecker<'a> {
         let is_allowed = self.rule.scheduler != SchedulerName::Filter;
         self.require(is_allowed, || format!("{vm} is displaced, which this scheduler never does"));
         match action {
-            Action::Preempt => self.give_notice(vm),
-            Action::Hibernate | Action::Resume | Action::Rebalance => self.make_unpreemptible(vm),
+            InterruptionAction::Preempt => self.give_notice(vm),
+            InterruptionAction::Hibernate
+            | InterruptionAction::Resume
+            | InterruptionAction::Rebalance => self.make_unpreemptible(vm),
         }
         if let Some(there) = self.vms.get_mut(&by) {
             there.has_waited = true;
@@ -373,7 +382,7 @@ impl<'a> RequestsChecker<'a> {
         };
         self.rooms.change(there.host, RoomQuantity::Taken, there.room, false);
         there.stop_running(self.now);
-        there.meter.end(self.now, why.by());
+        there.meter.end_charging(self.now, why.ended_by());
         if why == VmEnd::Preempted {
             let latest = there.due.map(|due| due + self.lateness);
             match latest {
@@ -387,7 +396,7 @@ impl<'a> RequestsChecker<'a> {
             }
         }
         let Some((_, asks)) = self.open.remove(&vm) else { return };
-        let owed = there.meter.settled(self.setup.terms.tariff);
+        let owed = there.meter.settled_cost(self.setup.terms.tariff);
         self.require(owed == cost, || format!("{vm} cost {cost}, its intervals {owed}"));
         let (ran, wanted) = (there.ran, asks.duration);
         let is_in_time = ran <= wanted + self.lateness;
@@ -403,7 +412,7 @@ impl<'a> RequestsChecker<'a> {
         let Setup { terms, catalogue, .. } = self.setup;
         let offer = catalogue.get(&asks.kind);
         let is_offered =
-            offer.is_some_and(|offer| self.prices.at(offer, asks.market, self.now).is_some());
+            offer.is_some_and(|offer| self.prices.price_at(offer, asks.market, self.now).is_some());
         // The places of processors and memory that is filled are not followed here.
         let is_followed = terms.spot == SpotPlaces::Own
             && self.setup.memory_filled().is_empty()
@@ -424,11 +433,11 @@ impl<'a> RequestsChecker<'a> {
 impl RequestsChecker<'_> {
     /// Whether a VM may be refused whatever room there is: it costs more than the default bid, or not so many of its type
     /// can be had, which is not followed here.
-    fn may_be_unsold(&self, asks: &Request) -> bool {
+    fn may_be_unsold(&self, asks: &VmRequest) -> bool {
         let Setup { terms, catalogue, .. } = self.setup;
         let Some(offer) = catalogue.get(&asks.kind) else { return false };
-        let price = self.prices.at(offer, asks.market, self.now);
-        let bid = offer.bid(asks.market, terms.default_bid);
+        let price = self.prices.price_at(offer, asks.market, self.now);
+        let bid = offer.default_bid(asks.market, terms.default_bid);
         let is_dear = price.zip(bid).is_some_and(|(price, bid)| price > bid);
         is_dear || asks.market == Market::Spot && terms.availability.contains_key(&asks.kind)
     }
@@ -446,7 +455,7 @@ impl HostedVm {
 mod tests {
     use std::collections::BTreeMap;
 
-    use dormouse_cloud::{Availability, Host, InstanceType, Limits};
+    use dormouse_cloud::{InstanceType, ResourceVector, SpotAvailability, VmLimits};
     use dormouse_model::UsageInformation;
     use dormouse_units::Ppm;
 
@@ -463,22 +472,23 @@ mod tests {
             mflops: 1,
             on_demand: cents(10),
             spot: cents(5),
-            limits: Limits { spot: 9, on_demand: 9 },
+            limits: VmLimits { spot: 9, on_demand: 9 },
             burstable: None,
         };
         let mut setup = Setup::of_jobs(1, UsageInformation::Exact, 1);
         setup.catalogue.types = BTreeMap::from([(kind.name.clone(), kind)]);
         change(&mut setup);
-        let tenants = Tenants::from([Work::Bag, Work::Requests]);
+        let tenants = Tenants::from([TenantWork::Bag, TenantWork::Requests]);
         let mut checker = RequestsChecker::new(&setup, tenants.clone(), Span::ZERO);
         let host = HostId::new(0);
-        let (name, offer) = ("h".to_owned(), Host::of_vcpus(4));
+        let (name, offer) = ("h".to_owned(), ResourceVector::of_vcpus(4));
         let request = RequestId::new(0);
-        let asks = Request { kind: "a".into(), market: Market::Spot, duration: Span::from_secs(9) };
+        let asks =
+            VmRequest { kind: "a".into(), market: Market::Spot, duration: Span::from_secs(9) };
         let events = [Event::HostJoined { host, name, offer }, Event::Requested { request, asks }];
         for (seq, event) in (0..).zip(events) {
             let mut step = Step::blank();
-            step.begin(seq, Time::ZERO, event);
+            step.begin_step(seq, Time::ZERO, event);
             if let (1, Some(vm)) = (seq, tenants.vm_of(request)) {
                 let (why, unavailable) = (String::new(), false);
                 step.notices.push(Notice::LaunchRefused { vm, why, unavailable });
@@ -493,7 +503,7 @@ mod tests {
         assert!(is_wrong(|_| ()));
         assert!(is_wrong(|setup| setup.terms.default_bid = Some(Ppm::new(500_000))));
         assert!(!is_wrong(|setup| setup.terms.default_bid = Some(Ppm::new(400_000))));
-        let none = Availability::new(vec![(Time::ZERO, 0)]);
+        let none = SpotAvailability::new(vec![(Time::ZERO, 0)]);
         assert!(!is_wrong(|setup| drop(setup.terms.availability.insert("a".into(), none))));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dormouse_cloud::Host;
+use dormouse_cloud::ResourceVector;
 use dormouse_units::HostId;
 
 /// vCPUs, bytes of memory and bytes of disk; negative where more is taken than there is.
@@ -12,7 +12,7 @@ pub(super) type Room = [i128; 3];
 const MOST_LOOKED_AT: usize = 1_000;
 
 /// The dimensions of a host or VM as a room. An unlimited disk becomes a very large number.
-pub(super) fn room(of: &Host) -> Room {
+pub(super) fn room(of: &ResourceVector) -> Room {
     [of.vcpus.into(), of.memory.get().into(), of.disk.get().into()]
 }
 
@@ -47,7 +47,7 @@ pub(super) enum RoomQuantity {
 }
 
 impl HostRooms {
-    pub(super) fn join(&mut self, host: HostId, offer: &Host) {
+    pub(super) fn join(&mut self, host: HostId, offer: &ResourceVector) {
         let all = room(offer);
         self.leave(host);
         let carrier = RoomOnHost { free: all, preemptible: [0; 3], held: all };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use dormouse_cloud::{Host, InstanceType, Market, Meter};
+use dormouse_cloud::{BillingMeter, InstanceType, Market, ResourceVector};
 use dormouse_units::{Bytes, Credits, HostId, Money, Ppm, Price, Span, TaskId, Tier, Time};
 
 use super::balance::{BalanceBounds, UseBounds};
@@ -39,7 +39,7 @@ pub(super) struct CheckedVm {
     pub(super) bid: Option<Price>,
     pub(super) host: HostId,
     /// Room that the VM takes on its host.
-    pub(super) room: Host,
+    pub(super) room: ResourceVector,
     /// The VM waits for others to leave its room.
     pub(super) waits: bool,
     /// Time of the notice of the VM's end, and whether the VM had booted by then.
@@ -53,7 +53,7 @@ pub(super) struct CheckedVm {
     pub(super) life: VmStage,
     pub(super) launched: Time,
     /// Charges for the VM.
-    pub(super) meter: Meter,
+    pub(super) meter: BillingMeter,
     /// Time for which the VM was frozen in completed hibernations, and the start of the present
     /// one.
     pub(super) frozen: Span,
@@ -70,7 +70,7 @@ impl CheckedVm {
         self.life = VmStage::Frozen;
         self.places = None;
         self.frozen_since = Some(now);
-        self.meter.freeze(now);
+        self.meter.pause_charging(now);
     }
 
     pub(super) fn thaw(&mut self, now: Time) {
@@ -78,17 +78,17 @@ impl CheckedVm {
         (self.resumes, self.is_displaced) = (false, false);
         self.frozen = self.frozen_until(now);
         self.frozen_since = None;
-        self.meter.start(now);
+        self.meter.start_charging(now);
     }
 
     /// Room on the VM's host that the VM certainly has now.
-    pub(super) fn held(&self) -> Host {
+    pub(super) fn held(&self) -> ResourceVector {
         match self.life {
-            VmStage::Ended => Host::of_vcpus(0),
+            VmStage::Ended => ResourceVector::of_vcpus(0),
             VmStage::Frozen if !self.resumes => {
-                self.room.without(&self.room.left_while_hibernated())
+                self.room.minus_room(&self.room.left_while_hibernated())
             }
-            _ if self.waits => Host::of_vcpus(0),
+            _ if self.waits => ResourceVector::of_vcpus(0),
             _ => self.room,
         }
     }

@@ -54,7 +54,7 @@ impl DueCheckpoints {
         (task, attempt): (TaskId, &AttemptHistory),
     ) {
         let Some((end, AttemptEnd::Finished)) = &attempt.ended else { return };
-        let too_late = speedup.emulated(TOO_LATE);
+        let too_late = speedup.to_emulated(TOO_LATE);
         let due = due_checkpoints(setup, record, (task, attempt), (*end, too_late));
         let missed = attempt.ledger.map_or(0, |ledger| ledger.missed_checkpoints);
         // The checkpoint times of a user's own program come from the user's estimate of its run
@@ -111,10 +111,10 @@ fn planned_checkpoints(
         None => {
             let spec = setup.bag.tasks.get(task.get() as usize)?;
             let said = *spec.runtime.get(&vm.kind)?;
-            (&setup.checkpoint, spec.memory, said, setup.runtime(task, &vm.kind)?)
+            (&setup.checkpoint, spec.memory, said, setup.task_runtime(task, &vm.kind)?)
         }
     };
     let points = scheme.known_on(&begun, memory, said).points();
-    let is_due = |point: &&Ppm| **point > from && real.part(point.rest()) >= too_late;
+    let is_due = |point: &&Ppm| **point > from && real.part(point.rest_of_whole()) >= too_late;
     u32::try_from(points.iter().filter(is_due).count()).ok()
 }

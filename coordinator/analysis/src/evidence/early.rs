@@ -54,14 +54,14 @@ pub(super) fn early_end(
 ) -> Option<EarlyEnd> {
     let (ended, AttemptEnd::Finished) = attempt.ended.as_ref()? else { return None };
     let vm = record.vm(attempt.vm).filter(|_| attempt.own.is_none())?;
-    let of_bag = || setup.runtime(task, &vm.kind);
+    let of_bag = || setup.task_runtime(task, &vm.kind);
     let runtime = record.jobs.get(task).map(|job| job.job.runtime).or_else(of_bag)?;
     let sent_with = attempt.sent_with.map_or(Ppm::ZERO, |(_, done)| done);
     // If the attempt began with an older checkpoint than it was sent with, its work starts from
     // that one.
     let done = attempt.said_to_have.map_or(sent_with, |said| said.min(sent_with));
-    let (had, needs) = (vm.awake(attempt.sent, *ended), runtime.part(done.rest()));
-    let slack = speedup.emulated(SLACK).as_secs_f64();
+    let (had, needs) = (vm.awake(attempt.sent, *ended), runtime.part(done.rest_of_whole()));
+    let slack = speedup.to_emulated(SLACK).as_secs_f64();
     let is_early = had.as_secs_f64() + slack < needs.as_secs_f64() * (1.0 - MAY_LACK);
     is_early.then_some(EarlyEnd { task, vm: attempt.vm, had, needs })
 }

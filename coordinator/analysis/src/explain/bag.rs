@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use dormouse_cloud::Action;
+use dormouse_cloud::InterruptionAction;
 use dormouse_model::{Decision, Effect, EndReason, Notice, Setup, StartReason, Step, Task, VmEnd};
 use dormouse_units::{Span, TaskId, Time, VmId};
 
@@ -343,7 +343,8 @@ impl<'a> BagExplainer<'a> {
             reason.into_iter().for_each(|reason| told.add(why_ended(reason)));
         }
         let finished = self.record.finished_on(*id);
-        let charged: Span = vm.charges().iter().map(dormouse_cloud::Charge::duration).sum();
+        let charged: Span =
+            vm.charges().iter().map(dormouse_cloud::ChargedInterval::duration).sum();
         let (charged, cost) = (seconds(charged), vm.cost());
         let mut came_to = format!("Charged {charged}, {cost}; {finished} tasks finished on it.");
         let (there, had) = vm.supplied(self.record.end());
@@ -362,7 +363,7 @@ impl<'a> BagExplainer<'a> {
     fn recommendations(&self, vm: &VmHistory) -> Vec<(Time, String)> {
         let acts = self.record.interruptions.iter();
         let recommended = acts
-            .filter(|act| act.action == Action::Rebalance && act.vms.contains(&vm.id))
+            .filter(|act| act.action == InterruptionAction::Rebalance && act.vms.contains(&vm.id))
             .map(|act| act.at);
         let in_words = |at: Time| {
             let hibernated =
@@ -409,7 +410,7 @@ impl<'a> BagExplainer<'a> {
         );
         let boots = vm.ready.is_none_or(|ready| it.at < ready);
         let how = match it.action {
-            Action::Hibernate => "it hibernates",
+            InterruptionAction::Hibernate => "it hibernates",
             _ if boots => "it still boots, and ends at once",
             _ => "it is given notice",
         };

@@ -45,7 +45,7 @@ impl Explanation {
     #[must_use]
     pub fn on(mut self, calendar: Calendar) -> Self {
         for line in &mut self.happened {
-            line.date = line.at.and_then(|at| calendar.date(at));
+            line.date = line.at.and_then(|at| calendar.date_at(at));
         }
         self
     }

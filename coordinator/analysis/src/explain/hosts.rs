@@ -51,7 +51,7 @@ impl HostStory {
                     self.tell_event(step, format!("has {vm} ({market} {kind})"));
                 }
                 Effect::VmEnded { vm, why, .. } if self.held.remove(vm) => {
-                    self.tell_event(step, format!("without {vm}: {}", why.word()));
+                    self.tell_event(step, format!("without {vm}: {}", why.one_word()));
                 }
                 _ => {}
             }
@@ -78,7 +78,7 @@ impl HostStory {
 
 #[cfg(test)]
 mod tests {
-    use dormouse_cloud::{Host, Market};
+    use dormouse_cloud::{Market, ResourceVector};
     use dormouse_model::VmEnd;
     use dormouse_units::{Bytes, Money, Price, Time, TypeName};
 
@@ -86,7 +86,7 @@ mod tests {
 
     fn step(at_s: u64, event: Event, effects: Vec<Effect>) -> Step {
         let mut step = Step::blank();
-        step.begin(0, Time::from_micros(at_s * 1_000_000), event);
+        step.begin_step(0, Time::from_micros(at_s * 1_000_000), event);
         step.effects = effects;
         step
     }
@@ -101,7 +101,7 @@ mod tests {
     /// The provider of a virtual bag has as many as are asked for, which is no number.
     #[test]
     fn a_host_without_bounds_has_no_figures() {
-        let offer = Host::new(u32::MAX, Bytes::new(u64::MAX));
+        let offer = ResourceVector::new(u32::MAX, Bytes::new(u64::MAX));
         let joined = Event::HostJoined { host: HostId::new(0), name: "cloud".to_owned(), offer };
         let mut story = HostStory::find("host0").expect("it names a host");
         story.see(&step(0, joined, Vec::new()));
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn a_host_has_its_vms_and_no_others() {
-        let offer = Host::new(4, Bytes::new(1 << 30));
+        let offer = ResourceVector::new(4, Bytes::new(1 << 30));
         let (host, name) = (HostId::new(1), "lab1".to_owned());
         let ended = Effect::VmEnded { vm: VmId::new(5), why: VmEnd::Preempted, cost: Money::ZERO };
         let lost = Event::HostLost { host, why: "silent".to_owned(), unheard: false };

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_engine::jobs::Simulation;
-use dormouse_model::{Decision, Effect, Event, Job, Notice, Promotion, StartReason, Step};
+use dormouse_engine::jobs::JobSimulation;
+use dormouse_model::{Decision, Effect, Event, Job, Notice, PromotionMethod, StartReason, Step};
 use dormouse_policies::batch::{Algorithm, BatchPolicy, Note, Noted};
 use dormouse_units::{Seats, TaskId, Tier, Time};
 
@@ -32,8 +32,8 @@ pub struct JobStory {
 impl JobStory {
     /// A story of the job with this number in the trace, in a run of this simulation.
     #[must_use]
-    pub fn new(simulation: &Simulation, by_jobs: SeenByJobs, number: u64) -> Self {
-        let (algorithm, scheduler) = (simulation.config.algorithm, simulation.policy());
+    pub fn new(simulation: &JobSimulation, by_jobs: SeenByJobs, number: u64) -> Self {
+        let (algorithm, scheduler) = (simulation.config.algorithm, simulation.make_policy());
         let seen = WatchedJob { number, ..WatchedJob::default() };
         let (decisions, last, is_over) = (Vec::new(), Time::ZERO, false);
         Self { by_jobs, algorithm, scheduler, decisions, seen, last, is_over }
@@ -159,13 +159,13 @@ fn decided(decision: &Decision, name: &dyn Fn(TaskId) -> String) -> Option<Strin
         Decision::Start { on: Seats { tier: Tier::Background, .. }, reason, .. } => {
             ("starts in the background", reason)
         }
-        Decision::Promote { by: Promotion::Swap, reason, .. } => {
+        Decision::Promote { by: PromotionMethod::Swap, reason, .. } => {
             ("its foreground is idle: the tiers of its processors swap", reason)
         }
-        Decision::Promote { by: Promotion::Kill { .. }, reason, .. } => {
+        Decision::Promote { by: PromotionMethod::Kill { .. }, reason, .. } => {
             ("is killed and restarts in the foreground of other processors", reason)
         }
-        Decision::Promote { by: Promotion::Migrate { .. }, reason, .. } => {
+        Decision::Promote { by: PromotionMethod::Migrate { .. }, reason, .. } => {
             ("migrates to the foreground of other processors", reason)
         }
         _ => return None,

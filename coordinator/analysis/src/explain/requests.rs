@@ -1,7 +1,7 @@
 //! Explains a request for a VM: which VMs had to leave for it and what that cost, or for which VM
 //! it had to leave.
 
-use dormouse_cloud::{Action, CostName, Market};
+use dormouse_cloud::{CostName, InterruptionAction, Market};
 use dormouse_model::{Effect, Event, Notice, Setup, Step, Tenants};
 use dormouse_units::{RequestId, Span, Time, VmId};
 
@@ -34,7 +34,7 @@ impl RequestStory {
             (None, None) => return None,
         };
         let vm = tenants.vm_of(request)?;
-        let cost = setup.terms.placement.rule().cost;
+        let cost = setup.terms.placement.placement_rule().cost;
         let record = RunRecord::shared(setup, tenants.clone()).forgetting().without_attempts();
         let ledger = RequestLedger::new(setup, tenants.clone());
         Some(Self { tenants, request, vm, cost, record, ledger, told: None })
@@ -131,7 +131,8 @@ impl RequestStory {
             Effect::Displaced { vm, by, action } if *vm == self.vm => {
                 let by = self.vm_in_words(*by);
                 let cost = self.cost_of(*vm, at);
-                let told = if *action == Action::Hibernate { "hibernate" } else { "leave" };
+                let told =
+                    if *action == InterruptionAction::Hibernate { "hibernate" } else { "leave" };
                 self.tell_event(
                     at,
                     format!("told to {told}: {by} has its room; its end would cost {cost}"),
@@ -146,7 +147,7 @@ impl RequestStory {
             Effect::Reclaimed { vm } if *vm == self.vm => {
                 self.tell_event(at, "told to leave: fewer of its type can be had".to_owned());
             }
-            Effect::Interrupted { action: Action::Rebalance, vms, .. }
+            Effect::Interrupted { action: InterruptionAction::Rebalance, vms, .. }
                 if vms.contains(&self.vm) =>
             {
                 self.tell_event(at, "recommended to be replaced".to_owned());
@@ -161,7 +162,7 @@ impl RequestStory {
     /// Cost of ending a VM now, by the provider's victim rule, in words.
     fn cost_of(&self, vm: VmId, now: Time) -> String {
         let since = self.record.vm(vm).and_then(|vm| vm.charged_since(now));
-        let cost = self.cost.amount(since, now);
+        let cost = self.cost.ending_cost(since, now);
         let time = || seconds(Span::from_micros(cost));
         match self.cost {
             CostName::Period => format!("{} of a charged hour", time()),

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_model::{Effect, Event, JobAccount, JobLedger, Notice, ProcessUse, Report, Step};
+use dormouse_model::{
+    Effect, Event, JobStartAccount, JobStartLedger, Notice, ProcessCpuUse, Report, Step,
+};
 use dormouse_units::{Attempt, Ppm, TaskId};
 
 /// Measurements of parallel jobs. Times are real microseconds.
@@ -17,9 +19,9 @@ pub struct JobFacts {
     /// Part of a job's work that each kill lost.
     pub kills: Vec<(TaskId, Ppm)>,
     /// CPU use of the processes of every job.
-    pub uses: Vec<(TaskId, ProcessUse)>,
+    pub uses: Vec<(TaskId, ProcessCpuUse)>,
     /// Account of every job that ended, of its last start.
-    pub ledgers: Vec<(TaskId, JobLedger)>,
+    pub ledgers: Vec<(TaskId, JobStartLedger)>,
     /// How much later than reported each job really ended; negative if earlier.
     pub late_us: BTreeMap<TaskId, i64>,
     /// Number of jobs that ended with a right answer.
@@ -31,7 +33,7 @@ pub struct JobFacts {
     /// Jobs with a wrong answer, once for each: they were started again.
     pub wrong: Vec<TaskId>,
     /// The last account, of an attempt whose end is reported next.
-    account: Option<(TaskId, Attempt, Box<JobAccount>)>,
+    account: Option<(TaskId, Attempt, Box<JobStartAccount>)>,
 }
 
 /// Outcome of a migration.
@@ -122,7 +124,7 @@ impl JobFacts {
         }
     }
 
-    fn account_of(&mut self, task: TaskId, attempt: Attempt) -> Option<Box<JobAccount>> {
+    fn account_of(&mut self, task: TaskId, attempt: Attempt) -> Option<Box<JobStartAccount>> {
         let (_, _, account) = self.account.take_if(|of| (of.0, of.1) == (task, attempt))?;
         Some(account)
     }

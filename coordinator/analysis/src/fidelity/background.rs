@@ -4,7 +4,7 @@
 use std::iter::once;
 
 use dormouse_units::{Attempt, Bytes, Mode, Ppm, Span, TaskId, Tier, Time, Usage};
-use dormouse_vm::{Hold, MachineSpec, Model, Work, WorkEvent};
+use dormouse_vm::{CheckpointHold, MachineSpec, ModelTask, VmModel, WorkEvent};
 use serde_json::{Value, json};
 
 use crate::{AttemptHistory, RunRecord, VmHistory};
@@ -82,9 +82,9 @@ pub(super) fn owed(
 ) -> Option<Span> {
     let (began, vcpu) = (attempt.started?, u32::try_from(attempt.lane).ok()?);
     let spec = MachineSpec { vcpus: 1, memory: Bytes::ZERO, credits: None };
-    let mut model = Model::new(began, spec);
+    let mut model = VmModel::new(began, spec);
     model.set_supply(began, 0, vm.supply_at(began, vcpu));
-    let work = Work {
+    let work = ModelTask {
         task: TaskId::new(0),
         attempt: Attempt::new(1),
         memory: Bytes::ZERO,
@@ -96,9 +96,9 @@ pub(super) fn owed(
         usage: Usage::FULL,
         checkpoints: points,
         checkpoint_cost: cost,
-        hold: Hold::WhenDue,
+        hold: CheckpointHold::WhenDue,
     };
-    model.start(began, work).ok()?;
+    model.start_task(began, work).ok()?;
     let supplies = vm.supplies.iter().filter(|(_, cpu, _)| *cpu == vcpu);
     let supplies = supplies.map(|(at, _, share)| (*at, SupplyChange::Supply(*share)));
     let frozen = vm.hibernations.iter().flat_map(|h| {
@@ -113,8 +113,8 @@ pub(super) fn owed(
         }
         match change {
             SupplyChange::Supply(share) => model.set_supply(at, 0, share),
-            SupplyChange::Freeze => model.freeze(at),
-            SupplyChange::Thaw => model.thaw(at),
+            SupplyChange::Freeze => model.freeze_vm(at),
+            SupplyChange::Thaw => model.thaw_vm(at),
         }
     }
     let end = finish_time(&mut model, Time::from_micros(u64::MAX))?;
@@ -122,10 +122,10 @@ pub(super) fn owed(
 }
 
 /// Runs the model up to `until`; the time at which its task finishes, if it does by then.
-fn finish_time(model: &mut Model, until: Time) -> Option<Time> {
+fn finish_time(model: &mut VmModel, until: Time) -> Option<Time> {
     let mut told = Vec::new();
     while let Some(at) = model.next_at().filter(|at| *at <= until) {
-        model.step(at, &mut told);
+        model.step_until(at, &mut told);
         if told.iter().any(|event| matches!(event, WorkEvent::Finished { .. })) {
             return Some(at);
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_model::ProcessUse;
+use dormouse_model::ProcessCpuUse;
 use dormouse_units::Tier;
 use serde::Serialize;
 
@@ -80,7 +80,7 @@ pub(crate) struct SpeedLoss {
 }
 
 impl UseSum {
-    fn add(&mut self, of: &ProcessUse) {
+    fn add(&mut self, of: &ProcessCpuUse) {
         // Saturating sums: a damaged log may hold any numbers.
         self.wanted_us = self.wanted_us.saturating_add(of.wanted_us);
         self.promised_us = self.promised_us.saturating_add(of.promised_us);
@@ -110,7 +110,7 @@ impl Consolidation {
         let mut processes = BTreeMap::<_, UseSum>::new();
         let (mut below_wall, mut below_cpu) = (0_u64, 0_u64);
         for (job, of) in &facts.uses {
-            let &ProcessUse { process, tier, shared, wall_us, cpu_us, .. } = of;
+            let &ProcessCpuUse { process, tier, shared, wall_us, cpu_us, .. } = of;
             if tier == Tier::Foreground {
                 processes.entry((*job, process, shared)).or_default().add(of);
             }
@@ -252,15 +252,15 @@ impl Consolidation {
 
 #[cfg(test)]
 mod tests {
-    use dormouse_model::JobLedger;
+    use dormouse_model::JobStartLedger;
     use dormouse_units::{Ppm, TaskId};
 
     use super::*;
 
-    fn used(tier: Tier, shared: bool, wanted_us: u64, cpu_us: u64) -> (TaskId, ProcessUse) {
+    fn used(tier: Tier, shared: bool, wanted_us: u64, cpu_us: u64) -> (TaskId, ProcessCpuUse) {
         let (process, processor, promised_us) = (0, 3, wanted_us / 10);
         let wall_us = 2_000_000;
-        let of = ProcessUse {
+        let of = ProcessCpuUse {
             process,
             processor,
             tier,
@@ -279,7 +279,7 @@ mod tests {
         let most = |tier| {
             let (job, of) = used(tier, true, u64::MAX, u64::MAX);
             let (promised_us, wall_us, may_wait_us) = (u64::MAX, u64::MAX, u64::MAX);
-            (job, ProcessUse { promised_us, wall_us, may_wait_us, ..of })
+            (job, ProcessCpuUse { promised_us, wall_us, may_wait_us, ..of })
         };
         let mut facts = LiveFacts::default();
         facts.jobs.uses = [Tier::Foreground, Tier::Background].map(most).repeat(2);
@@ -307,7 +307,8 @@ mod tests {
         // 2 %, and 30 ms of the second that it wanted.
         assert!((of.foreground_stated_loss - 0.05).abs() < 1e-9, "{of:?}");
         assert!((of.foreground_worst_of_stated - 0.8).abs() < 1e-9, "{of:?}");
-        let slow = JobLedger { due_us: 100_000, received_us: 98_000, ..JobLedger::default() };
+        let slow =
+            JobStartLedger { due_us: 100_000, received_us: 98_000, ..JobStartLedger::default() };
         facts.jobs.ledgers = vec![(TaskId::new(1), slow)];
         facts.jobs.wrong = vec![TaskId::new(7)];
         let of = Consolidation::from_facts(&facts, Vec::new(), PromiseErrors::default());

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dormouse_engine::Counts;
+use dormouse_engine::RunCounts;
 use dormouse_model::Setup;
 use dormouse_units::{HostId, Span};
 use serde::{Deserialize, Serialize};
@@ -37,7 +37,7 @@ pub fn notes(
 
 /// One sentence for each trouble that runs of any kind may have.
 #[must_use]
-pub fn troubles(cancelled: Option<&str>, counts: &Counts, facts: &LiveFacts) -> Vec<String> {
+pub fn troubles(cancelled: Option<&str>, counts: &RunCounts, facts: &LiveFacts) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(why) = cancelled {
         notes.push(format!("the run was ended before its time: {why}"));
@@ -106,7 +106,7 @@ fn late_decisions(
     notes: &mut Vec<String>,
 ) {
     let tasks = setup.bag.tasks.iter().flat_map(|task| task.runtime.values());
-    let shortest = tasks.min().map_or(Duration::ZERO, |span| allowed.speedup.real(*span));
+    let shortest = tasks.min().map_or(Duration::ZERO, |span| allowed.speedup.to_real(*span));
     let bearable = shortest.as_secs_f64() * allowed.worst_error * 1e6;
     for (what, late_us) in
         [("the clock rang", facts.clock_late_us), ("the journal was", facts.journal_late_us)]
@@ -131,7 +131,7 @@ fn late_interruptions(facts: &LiveFacts, notes: &mut Vec<String>) {
 
 /// Notes VMs that stayed beyond their notice, on processors that had been given to others.
 fn late_kills(allowed: &AllowedErrors, facts: &LiveFacts, notes: &mut Vec<String>) {
-    let late = |kill: &VmKill| kill.gone.map(|gone| allowed.speedup.real(gone.since(kill.due)));
+    let late = |kill: &VmKill| kill.gone.map(|gone| allowed.speedup.to_real(gone.since(kill.due)));
     let worst = facts.kills.iter().filter_map(late).max().unwrap_or_default();
     if worst > LATE {
         let ms = worst.as_secs_f64() * 1e3;
@@ -207,8 +207,11 @@ mod tests {
 
     #[test]
     fn a_vm_that_stays_beyond_its_notice_is_a_note() {
-        let allowed =
-            AllowedErrors { worst_error: 0.05, mean_error: 0.005, speedup: Speedup::times(20) };
+        let allowed = AllowedErrors {
+            worst_error: 0.05,
+            mean_error: 0.005,
+            speedup: Speedup::times_real(20),
+        };
         let said = |gone_s: Option<u64>| {
             let (due, gone) = (Time::from_secs(100), gone_s.map(Time::from_secs));
             let kills = vec![VmKill { vm: VmId::new(3), due, gone }];
@@ -230,8 +233,11 @@ mod twin_distance_tests {
 
     #[test]
     fn a_run_that_is_far_from_its_twin_is_said_unless_it_decided_otherwise() {
-        let allowed =
-            AllowedErrors { worst_error: 0.05, mean_error: 0.005, speedup: Speedup::times(30) };
+        let allowed = AllowedErrors {
+            worst_error: 0.05,
+            mean_error: 0.005,
+            speedup: Speedup::times_real(30),
+        };
         let near = TwinDistance {
             diverged: false,
             makespan: Some(0.09),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use dormouse_model::HostLoad;
+use dormouse_model::LoadReport;
 
 /// Load of one machine, which may carry several workers. Times are core microseconds.
 #[derive(Clone, Copy, Debug, Default)]
@@ -18,7 +18,7 @@ struct MachineLoad {
 /// measure it. `coordinator` is the coordinator's machine, by the name that hosts report, with the
 /// CPU time that it used there.
 pub fn other_load<'a>(
-    loads: impl IntoIterator<Item = &'a HostLoad>,
+    loads: impl IntoIterator<Item = &'a LoadReport>,
     coordinator: (&str, Duration),
 ) -> Option<f64> {
     let mut machines = load_by_machine(loads);
@@ -34,7 +34,7 @@ pub fn other_load<'a>(
 }
 
 fn load_by_machine<'a>(
-    loads: impl IntoIterator<Item = &'a HostLoad>,
+    loads: impl IntoIterator<Item = &'a LoadReport>,
 ) -> BTreeMap<&'a str, MachineLoad> {
     let mut machines = BTreeMap::<&str, MachineLoad>::new();
     for load in loads {
@@ -54,14 +54,14 @@ mod tests {
 
     #[test]
     fn workers_of_one_machine_see_the_same_cores_and_add_up_what_is_theirs() {
-        let load = |machine: &str, busy_us, ours_us| HostLoad {
+        let load = |machine: &str, busy_us, ours_us| LoadReport {
             elapsed_us: 1_000_000,
             millicores: 2_000,
             busy_us,
             ours_us,
             machine: machine.to_owned(),
         };
-        let share = |loads: Vec<HostLoad>| other_load(&loads, ("c", Duration::from_secs(1)));
+        let share = |loads: Vec<LoadReport>| other_load(&loads, ("c", Duration::from_secs(1)));
         let close = |a: Option<f64>, b: f64| a.is_some_and(|a| (a - b).abs() < 1e-9);
         let (one, two) = (load("a", 1_600_000, 700_000), load("a", 1_500_000, 500_000));
         assert!(close(share(vec![one.clone(), two.clone()]), 0.2));

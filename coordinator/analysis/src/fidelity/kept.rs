@@ -1,6 +1,6 @@
 //! Errors of the jobs of a live run: the time that each took beside the time that it was promised.
 
-use dormouse_model::JobLedger;
+use dormouse_model::JobStartLedger;
 use dormouse_units::{Span, TaskId};
 use serde::Serialize;
 
@@ -81,7 +81,7 @@ impl PromiseErrors {
         allowed: &AllowedErrors,
         hold: Span,
     ) -> Self {
-        let hold_us = u64::try_from(allowed.speedup.real(hold).as_micros()).unwrap_or(u64::MAX);
+        let hold_us = u64::try_from(allowed.speedup.to_real(hold).as_micros()).unwrap_or(u64::MAX);
         let ledgers = &facts.jobs.ledgers;
         let worst = furthest_promise(promises.iter());
         let errors = || promises.iter().map(JobPromise::error);
@@ -96,10 +96,10 @@ impl PromiseErrors {
             let how = cut_short(of.real_held_us, of.real_owed_us.max(hold_us))?;
             Some(format!("job {} {how}", number(of.task)?))
         });
-        let sum = |of: fn(&JobLedger) -> u64| {
+        let sum = |of: fn(&JobStartLedger) -> u64| {
             seconds(total_us(ledgers.iter().map(|(_, ledger)| of(ledger))))
         };
-        let most = |of: fn(&JobLedger) -> u64| {
+        let most = |of: fn(&JobStartLedger) -> u64| {
             seconds(ledgers.iter().map(|(_, ledger)| of(ledger)).max().unwrap_or(0))
         };
         Self {
@@ -243,7 +243,7 @@ mod tests {
     use crate::CheckpointCost;
 
     const ALLOWED: AllowedErrors =
-        AllowedErrors { worst_error: 0.05, mean_error: 0.005, speedup: Speedup::times(30) };
+        AllowedErrors { worst_error: 0.05, mean_error: 0.005, speedup: Speedup::times_real(30) };
 
     fn promise(job: u32, life: JobLife, promised: u64, took: u64) -> JobPromise {
         let [promised, took] = [promised, took].map(Span::from_secs);
@@ -252,7 +252,7 @@ mod tests {
     }
 
     fn ahead(job: u32, ms: u64) -> LiveFacts {
-        let ledger = JobLedger { ahead_us: ms * 1000, ..JobLedger::default() };
+        let ledger = JobStartLedger { ahead_us: ms * 1000, ..JobStartLedger::default() };
         let mut facts = LiveFacts { share: Ppm::new(100_000), ..LiveFacts::default() };
         facts.jobs.ledgers = vec![(TaskId::new(job), ledger)];
         facts
@@ -276,12 +276,12 @@ mod tests {
     #[test]
     fn ledgers_of_a_hostile_log_are_summed_up() {
         let most = u64::MAX;
-        let ledger = JobLedger {
+        let ledger = JobStartLedger {
             due_us: most,
             received_us: most,
             beside_us: most,
             lifted_us: most,
-            ..JobLedger::default()
+            ..JobStartLedger::default()
         };
         let mut facts = LiveFacts::default();
         facts.jobs.ledgers = vec![(TaskId::new(0), ledger), (TaskId::new(1), ledger)];
@@ -332,7 +332,7 @@ mod tests {
     #[test]
     fn a_worker_that_owes_less_than_the_experiment_says_is_not_believed() {
         let promises = [promise(0, JobLife::Alone, 1000, 1000)];
-        let allowed = AllowedErrors { speedup: Speedup::times(20), ..ALLOWED };
+        let allowed = AllowedErrors { speedup: Speedup::times_real(20), ..ALLOWED };
         let notes = |held_ms: u64, owed_ms: u64| {
             let cost = CheckpointCost {
                 task: TaskId::new(0),

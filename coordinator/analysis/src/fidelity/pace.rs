@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use dormouse_units::{Span, Speedup, Time, Usage};
-use dormouse_vm::ideal::{Program, phases_of};
+use dormouse_vm::ideal::{JobProgram, phases_of};
 
 /// Real time for which a job's processes compute between two barriers. It is long beside the time
 /// that a waking process may wait for its neighbour: a period of a quota, and the time in which the
@@ -30,17 +30,17 @@ impl RunPace {
     /// Real time from the run's beginning to `at`.
     #[must_use]
     pub fn real(self, at: Time) -> Duration {
-        self.speedup.real(at.since(Time::ZERO))
+        self.speedup.to_real(at.since(Time::ZERO))
     }
 
     /// The work of a job in real time, as the coordinator tells it to the worker: the run time is
     /// rounded up to nanoseconds and then down to microseconds.
     #[must_use]
-    pub fn program(self, runtime: Span, processes: usize, usage: &Usage) -> Program {
-        let real = self.speedup.real(runtime);
+    pub fn program(self, runtime: Span, processes: usize, usage: &Usage) -> JobProgram {
+        let real = self.speedup.to_real(runtime);
         let us = u64::try_from(real.as_micros()).unwrap_or(u64::MAX);
         let usage = (0..processes).map(|n| usage.of_process(n).get()).collect();
         let phases = phases_of(real, self.phase);
-        Program { runtime: Duration::from_micros(us), phases, usage }
+        JobProgram { runtime: Duration::from_micros(us), phases, usage }
     }
 }

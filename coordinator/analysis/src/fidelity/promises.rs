@@ -10,10 +10,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use dormouse_model::{
-    Decision, Effect, Event, MAX_REPORT_DELAY, Notice, Promotion, Report, Step, Submission,
+    Decision, Effect, Event, MAX_REPORT_DELAY, Notice, PromotionMethod, Report, Step, Submission,
 };
 use dormouse_units::{Cpus, Ppm, Seats, Span, TaskId, Tier, Time};
-use dormouse_vm::ideal::{Change, Machine};
+use dormouse_vm::ideal::{IdealMachine, MachineChange};
 
 use super::pace::RunPace;
 use super::submitted::SubmittedJobs;
@@ -66,12 +66,12 @@ pub fn promises(
     submissions: SubmittedJobs<'_>,
     facts: &JobFacts,
     pace: RunPace,
-    machine: Machine<TaskId>,
+    machine: IdealMachine<TaskId>,
 ) -> Vec<JobPromise> {
     let mut story = PromiseBuilder::new(submissions, facts, pace);
     for step in steps {
         if step.effects.iter().any(|effect| matches!(effect, Effect::VmLaunched { .. })) {
-            story.changes.push((pace.real(step.at), Change::Made));
+            story.changes.push((pace.real(step.at), MachineChange::Made));
         }
         match &step.event {
             Event::InstantOver => story.add_instant(step),
@@ -119,7 +119,7 @@ struct PromiseBuilder<'a> {
     /// How much later than reported each job ended, real microseconds.
     late_us: &'a BTreeMap<TaskId, i64>,
     known: BTreeMap<TaskId, StartedJob>,
-    changes: Vec<(Duration, Change<TaskId>)>,
+    changes: Vec<(Duration, MachineChange<TaskId>)>,
 }
 
 impl<'a> PromiseBuilder<'a> {
@@ -128,11 +128,11 @@ impl<'a> PromiseBuilder<'a> {
         Self { submissions, pace, late_us, known: BTreeMap::new(), changes: Vec::new() }
     }
 
-    fn start_change(&self, key: TaskId, tier: Tier, on: &Cpus) -> Option<Change<TaskId>> {
+    fn start_change(&self, key: TaskId, tier: Tier, on: &Cpus) -> Option<MachineChange<TaskId>> {
         let Submission { runtime, processes, usage, .. } = self.submissions.get(key)?;
         let program = self.pace.program(*runtime, *processes as usize, usage);
         let foreground = tier == Tier::Foreground;
-        Some(Change::Start { key, program, on: on.to_vec(), foreground })
+        Some(MachineChange::Start { key, program, on: on.to_vec(), foreground })
     }
 
     fn add_instant(&mut self, step: &Step) {
@@ -144,7 +144,8 @@ impl<'a> PromiseBuilder<'a> {
                         (known.ended, known.place) = (Some(step.at), None);
                         // A checkpoint whose report took long to arrive was taken earlier.
                         if let Some(last) = known.last_hold
-                            && let Some((begun, Change::Hold(_, owed))) = self.changes.get_mut(last)
+                            && let Some((begun, MachineChange::Hold(_, owed))) =
+                                self.changes.get_mut(last)
                         {
                             *begun = (*begun).min(at.saturating_sub(*owed));
                         }
@@ -168,7 +169,7 @@ impl<'a> PromiseBuilder<'a> {
             self.known.iter_mut().filter(|(job, known)| known.place.is_some() && which(**job));
         for (job, known) in there {
             (known.place, known.leaves) = (None, None);
-            self.changes.push((at, Change::Kill(*job)));
+            self.changes.push((at, MachineChange::Kill(*job)));
         }
     }
 
@@ -182,7 +183,7 @@ impl<'a> PromiseBuilder<'a> {
             }
             Decision::Promote { task, by, .. } => {
                 self.add_promotion(at, *task, by);
-                if matches!(by, Promotion::Kill { .. }) {
+                if matches!(by, PromotionMethod::Kill { .. }) {
                     self.goes_on_from(step, at, *task);
                 }
             }
@@ -199,7 +200,7 @@ impl<'a> PromiseBuilder<'a> {
         let Some(known) = self.known.get_mut(&job) else { return };
         known.began_with = from.unwrap_or_default();
         if known.began_with > Ppm::ZERO {
-            self.changes.push((at, Change::HasDone(job, known.began_with.get())));
+            self.changes.push((at, MachineChange::HasDone(job, known.began_with.get())));
         }
     }
 
@@ -208,7 +209,7 @@ impl<'a> PromiseBuilder<'a> {
     fn correct_work(&mut self, at: Time, job: TaskId, done: Ppm) {
         let at = self.pace.real(at);
         if self.known.get(&job).is_some_and(|known| known.began_with != done) {
-            self.changes.push((at, Change::HasDone(job, done.get())));
+            self.changes.push((at, MachineChange::HasDone(job, done.get())));
         }
     }
 
@@ -223,7 +224,7 @@ impl<'a> PromiseBuilder<'a> {
                 Some(held_at) => pace.real(held_at.max(known.begun).min(at)),
                 None => pace.real(at).saturating_sub(owed),
             };
-            self.changes.push((since, Change::Hold(job, owed)));
+            self.changes.push((since, MachineChange::Hold(job, owed)));
         }
     }
 
@@ -250,20 +251,20 @@ impl<'a> PromiseBuilder<'a> {
         self.known.insert(job, known);
     }
 
-    fn add_promotion(&mut self, at: Duration, job: TaskId, by: &Promotion) {
+    fn add_promotion(&mut self, at: Duration, job: TaskId, by: &PromotionMethod) {
         match by {
-            Promotion::Swap => {
-                self.changes.push((at, Change::Promote(job)));
+            PromotionMethod::Swap => {
+                self.changes.push((at, MachineChange::Promote(job)));
                 if let Some(StartedJob { place: Some((tier, _)), .. }) = self.known.get_mut(&job) {
                     *tier = Tier::Foreground;
                 }
             }
-            Promotion::Kill { on } => {
-                self.changes.push((at, Change::Kill(job)));
+            PromotionMethod::Kill { on } => {
+                self.changes.push((at, MachineChange::Kill(job)));
                 self.changes.extend(self.start_change(job, Tier::Foreground, on).map(|s| (at, s)));
                 self.move_to_foreground(job, JobLife::Killed, on);
             }
-            Promotion::Migrate { on } => {
+            PromotionMethod::Migrate { on } => {
                 self.move_to_foreground(job, JobLife::Moved, on);
                 if let Some(known) = self.known.get_mut(&job) {
                     known.leaves = Some(at);
@@ -278,8 +279,8 @@ impl<'a> PromiseBuilder<'a> {
         let (Some(at), Some((_, on))) = (known.leaves.take(), &known.place) else { return };
         known.moving_us = known.moving_us.saturating_add(took_us);
         let (on, back) = (on.to_vec(), at + Duration::from_micros(took_us));
-        self.changes.push((at, Change::Stand(job)));
-        self.changes.push((back, Change::GoOn { key: job, on, anew }));
+        self.changes.push((at, MachineChange::Stand(job)));
+        self.changes.push((back, MachineChange::GoOn { key: job, on, anew }));
     }
 
     fn move_to_foreground(&mut self, job: TaskId, life: JobLife, on: &Cpus) {
@@ -307,7 +308,7 @@ impl<'a> PromiseBuilder<'a> {
     /// The time at which a job really ended; the log has its end, `end`, when it was due.
     fn real_end(&self, job: TaskId, end: Time) -> Time {
         let late_us = self.late_us.get(&job).copied().unwrap_or_default();
-        let span = self.pace.speedup.emulated(Duration::from_micros(late_us.unsigned_abs()));
+        let span = self.pace.speedup.to_emulated(Duration::from_micros(late_us.unsigned_abs()));
         match late_us {
             ..0 => end - span,
             // A report this late was logged when it came.
@@ -316,14 +317,14 @@ impl<'a> PromiseBuilder<'a> {
         }
     }
 
-    fn into_promises(mut self, mut machine: Machine<TaskId>) -> Vec<JobPromise> {
+    fn into_promises(mut self, mut machine: IdealMachine<TaskId>) -> Vec<JobPromise> {
         // A stable sort: changes of the same time stay in order.
         self.changes.sort_by_key(|(at, _)| *at);
         for (at, change) in std::mem::take(&mut self.changes) {
             // The worker's reference logs the same, so that the two can be compared.
             tracing::trace!(?at, ?change, "the promise hears");
-            machine.advance(at);
-            machine.apply(change);
+            machine.advance_to(at);
+            machine.apply_change(change);
         }
         let ended: Vec<_> = self
             .known
@@ -334,15 +335,15 @@ impl<'a> PromiseBuilder<'a> {
         let limit = machine.now() + machine.now() + Duration::from_secs(60);
         let promise = |(job, known, end): (TaskId, &StartedJob, Time)| {
             machine.advance_to_end(job, limit);
-            let through = machine.ended(job).unwrap_or(limit);
+            let through = machine.ended_at(job).unwrap_or(limit);
             let begun = self.pace.real(known.begun);
             JobPromise {
                 job,
                 number: self.submissions.get(job).map_or(0, |s| s.number),
                 life: known.life,
-                promised: self.pace.speedup.emulated(through.saturating_sub(begun)),
+                promised: self.pace.speedup.to_emulated(through.saturating_sub(begun)),
                 took: self.real_end(job, end).since(known.begun),
-                moving: self.pace.speedup.emulated(Duration::from_micros(known.moving_us)),
+                moving: self.pace.speedup.to_emulated(Duration::from_micros(known.moving_us)),
             }
         };
         ended.into_iter().map(promise).collect()
@@ -358,7 +359,7 @@ mod tests {
     use super::*;
 
     const PACE: RunPace =
-        RunPace { speedup: Speedup::times(10), phase: Duration::from_millis(100) };
+        RunPace { speedup: Speedup::times_real(10), phase: Duration::from_millis(100) };
 
     fn submission(number: u64, runtime: u64, usage: u32) -> Submission {
         let runtime = Span::from_secs(runtime);
@@ -379,7 +380,7 @@ mod tests {
         }
     }
 
-    fn promote(job: u32, by: Promotion) -> Decision {
+    fn promote(job: u32, by: PromotionMethod) -> Decision {
         let (task, vm, reason) = (TaskId::new(job), VmId::new(0), StartReason::FirstInLine);
         Decision::Promote { task, vm, by, reason }
     }
@@ -390,7 +391,7 @@ mod tests {
 
     fn promises_of(steps: &[Step], submissions: &[Submission]) -> Vec<JobPromise> {
         let (of, facts) = (SubmittedJobs::alone(submissions), JobFacts::default());
-        promises(steps, of, &facts, PACE, Machine::default())
+        promises(steps, of, &facts, PACE, IdealMachine::default())
     }
 
     fn told(promises: &[JobPromise]) -> Vec<(u64, JobLife, f64, f64)> {
@@ -426,8 +427,8 @@ mod tests {
         let on = |on: u32| vec![on].into();
         let starts = vec![start(0, Tier::Background, &[0]), start(1, Tier::Background, &[1])];
         let promotions = vec![
-            promote(0, Promotion::Kill { on: on(2) }),
-            promote(1, Promotion::Migrate { on: on(3) }),
+            promote(0, PromotionMethod::Kill { on: on(2) }),
+            promote(1, PromotionMethod::Migrate { on: on(3) }),
         ];
         let steps = [
             instant(0, vec![], starts),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dormouse_model::{Ledger, MAX_REPORT_DELAY, Setup};
+use dormouse_model::{AttemptLedger, MAX_REPORT_DELAY, Setup};
 use dormouse_policies::{Begun, CheckpointPlanning};
 use dormouse_units::{Attempt, Ppm, Span, Speedup, TaskId, VmId};
 use serde::{Deserialize, Serialize};
@@ -134,7 +134,7 @@ fn time_of(
         // The worker's measurement: the log has an end when it was due, if it came soon after.
         Some(speedup) => {
             let ledger = attempt.ledger?;
-            let emulated = |real_us| speedup.emulated(Duration::from_micros(real_us));
+            let emulated = |real_us| speedup.to_emulated(Duration::from_micros(real_us));
             (emulated(ledger.real_promised_us), emulated(ledger.real_took_us))
         }
     };
@@ -195,7 +195,7 @@ impl TaskTimes {
                     }
                     // Nobody steers the end of a user's own program, which begins a little late.
                     let slack = match attempt.own {
-                        Some(_) => allowed.speedup.emulated(MAX_REPORT_DELAY),
+                        Some(_) => allowed.speedup.to_emulated(MAX_REPORT_DELAY),
                         None => Span::ZERO,
                     };
                     errors.push((time.error_beyond(slack), task));
@@ -226,7 +226,7 @@ impl TaskTimes {
         times
     }
 
-    fn add_cpu(&mut self, of: &Ledger) {
+    fn add_cpu(&mut self, of: &AttemptLedger) {
         let named = total_us([of.real_worked_us, of.real_birth_us, of.real_criu_us].into_iter());
         self.worked_s += seconds(of.real_worked_us);
         self.births_s += seconds(of.real_birth_us);
@@ -316,7 +316,7 @@ pub fn owed(setup: &Setup, task: TaskId, attempt: &AttemptHistory, vm: &VmHistor
         return None;
     }
     let spec = setup.bag.tasks.get(task.get() as usize)?;
-    let (said, runtime) = (*spec.runtime.get(&vm.kind)?, setup.runtime(task, &vm.kind)?);
+    let (said, runtime) = (*spec.runtime.get(&vm.kind)?, setup.task_runtime(task, &vm.kind)?);
     let done = attempt.from.map_or(Ppm::ZERO, |(_, done)| done);
     let age = vm.ready.map_or(Span::ZERO, |ready| attempt.sent.since(ready));
     let begun = Begun { kind: &vm.kind, market: vm.market, age, kept: done };
@@ -332,11 +332,11 @@ pub fn owed(setup: &Setup, task: TaskId, attempt: &AttemptHistory, vm: &VmHistor
     if vm.is_background {
         return background::owed((runtime, done), (points, plan.cost), attempt, vm);
     }
-    Some(runtime.part(done.rest()) + plan.cost.times(points.len() as u64))
+    Some(runtime.part(done.rest_of_whole()) + plan.cost.times(points.len() as u64))
 }
 
 fn times_agree(one: Span, other: Span, speedup: Speedup) -> bool {
-    let slack = speedup.emulated(PROMISE_SLACK).as_secs_f64();
+    let slack = speedup.to_emulated(PROMISE_SLACK).as_secs_f64();
     let (one, other) = (one.as_secs_f64(), other.as_secs_f64());
     (one - other).abs() <= other * PROMISE_TOLERANCE + slack
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use dormouse_estimate::{Estimate, normal};
 use dormouse_model::{Event, Step};
 use dormouse_units::{Speedup, TaskId, Tier, Time};
-use dormouse_vm::Sharing;
+use dormouse_vm::ProcessorSharing;
 
 use super::Consolidation;
 use super::submitted::SubmittedJobs;
@@ -50,7 +50,7 @@ pub fn utilisations(
         let takes: f64 =
             all.map(|n| submission.usage.of_process(n).as_f64() * facts.share.as_f64()).sum();
         let had = Duration::from_micros(cpu_us.get(&job).copied().unwrap_or(0));
-        let had_s = speedup.emulated(had).as_secs_f64();
+        let had_s = speedup.to_emulated(had).as_secs_f64();
         Some((submission.processes, solve_utilisation(&stays, had_s / takes)))
     };
     background_stays(steps, submissions).into_iter().filter_map(x).collect()
@@ -115,15 +115,15 @@ fn background_stays(
 /// utilisation uniform over its range for jobs of one process, and a truncated normal distribution
 /// for others. Unmeasured parameters keep the paper's values.
 #[must_use]
-pub fn measured_sharing(of: &[&Consolidation]) -> Sharing {
-    let paper = Sharing::default();
+pub fn measured_sharing(of: &[&Consolidation]) -> ProcessorSharing {
+    let paper = ProcessorSharing::default();
     let losses: Vec<f64> = of.iter().map(|c| c.foreground_mean_loss.max(0.0)).collect();
     let all = of.iter().flat_map(|c| &c.background_utilisations);
     let (single, several): (Vec<_>, Vec<_>) = all.partition(|(processes, _)| *processes == 1);
     let x = |of: Vec<&(u32, f64)>| of.into_iter().map(|(_, x)| *x).collect::<Vec<_>>();
     let (single, several) = (x(single), x(several));
     let range = |of: &[f64], paper| Estimate::from_samples(of).map_or(paper, |all| all.range);
-    Sharing {
+    ProcessorSharing {
         loss: Estimate::from_samples(&losses)
             .map_or(paper.loss, |all| (0.0, (2.0 * all.mean).min(1.0))),
         single: range(&single, paper.single),
@@ -135,7 +135,7 @@ pub fn measured_sharing(of: &[&Consolidation]) -> Sharing {
 
 #[cfg(test)]
 mod tests {
-    use dormouse_model::{Notice, ProcessUse};
+    use dormouse_model::{Notice, ProcessCpuUse};
     use dormouse_units::{Bytes, Ppm, Span, Usage, VmId};
 
     use super::super::testing::{instant, start, submitted};
@@ -175,7 +175,7 @@ mod tests {
         assert_eq!(rooms, [(200.0, 0.8), (100.0, f64::INFINITY)]);
         // 100 s alone, and 200 s at x · .8 = .6 of its speed: 220 s of its work, which takes two
         // processes .5 · .1 of a core each, at speed-up 10.
-        let used = |process| ProcessUse {
+        let used = |process| ProcessCpuUse {
             process,
             processor: process + 1,
             tier: Tier::Background,
@@ -188,12 +188,21 @@ mod tests {
         };
         let mut facts = LiveFacts { share: Ppm::new(100_000), ..LiveFacts::default() };
         facts.jobs.uses = vec![(TaskId::new(1), used(0)), (TaskId::new(1), used(1))];
-        let all =
-            utilisations(&steps, SubmittedJobs::alone(&submissions), &facts, Speedup::times(10));
+        let all = utilisations(
+            &steps,
+            SubmittedJobs::alone(&submissions),
+            &facts,
+            Speedup::times_real(10),
+        );
         assert!(matches!(all[..], [(2, x)] if (x - 0.75).abs() < 1e-9), "{all:?}");
         // More than all, by an accident of its phases; and too short to say anything.
         assert_eq!(
-            utilisations(&steps, SubmittedJobs::alone(&submissions), &facts, Speedup::times(100)),
+            utilisations(
+                &steps,
+                SubmittedJobs::alone(&submissions),
+                &facts,
+                Speedup::times_real(100)
+            ),
             [(2, 1.0)]
         );
         assert_eq!(
@@ -201,7 +210,7 @@ mod tests {
                 &steps[..3],
                 SubmittedJobs::alone(&submissions),
                 &facts,
-                Speedup::times(10)
+                Speedup::times_real(10)
             ),
             []
         );
@@ -219,6 +228,6 @@ mod tests {
         assert_eq!((sharing.single, sharing.several_within), ((0.8, 0.9), (0.5, 0.7)));
         assert!((sharing.loss.1 - 0.04).abs() < 1e-9 && sharing.loss.0 == 0.0);
         assert!((sharing.several_normal.0 - 0.6).abs() < 1e-9);
-        assert_eq!(measured_sharing(&[]), Sharing::default());
+        assert_eq!(measured_sharing(&[]), ProcessorSharing::default());
     }
 }

@@ -186,7 +186,7 @@ fn note_missing_shares(record: &RunRecord) -> Option<String> {
 /// all.
 fn late_us(vm: &VmHistory, promised: u64, speedup: Speedup) -> u64 {
     let (Some(ready), Some((ended, ..))) = (vm.ready, vm.ended) else { return 0 };
-    let lived_s = speedup.real(ended.since(ready)).as_secs_f64();
+    let lived_s = speedup.to_real(ended.since(ready)).as_secs_f64();
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,

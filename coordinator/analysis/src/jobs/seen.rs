@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use dormouse_engine::tenants_view;
-use dormouse_model::{Step, Tenants, Work};
+use dormouse_model::{Step, TenantWork, Tenants};
 use dormouse_units::TenantId;
 
 /// Translates the steps of a run into those that the scheduler of its parallel jobs saw.
@@ -17,7 +17,7 @@ impl SeenByJobs {
     /// The view of a run with these tenants.
     #[must_use]
     pub fn new(tenants: Tenants) -> Self {
-        let jobs = tenants.with(Work::Jobs).unwrap_or_default();
+        let jobs = tenants.find_tenant(TenantWork::Jobs).unwrap_or_default();
         Self { tenants, jobs }
     }
 

@@ -1,6 +1,6 @@
 //! Runs parallel jobs in virtual time and keeps a record of them.
 
-use dormouse_engine::jobs::{Simulation, SimulationError};
+use dormouse_engine::jobs::{JobSimulation, SimulationError};
 use dormouse_model::{Step, Submission};
 
 use crate::RunRecord;
@@ -15,11 +15,11 @@ use crate::RunRecord;
 /// schedule that never ends.
 pub fn simulate<E>(
     submissions: impl IntoIterator<Item = Result<Submission, E>>,
-    simulation: &Simulation,
+    simulation: &JobSimulation,
     mut see: impl FnMut(&RunRecord, &Step) -> Result<(), E>,
 ) -> Result<RunRecord, SimulationError<E>> {
-    let mut record = RunRecord::new(&simulation.setup()).forgetting().without_attempts();
-    dormouse_engine::jobs::simulate(submissions, simulation, |step| {
+    let mut record = RunRecord::new(&simulation.make_setup()).forgetting().without_attempts();
+    dormouse_engine::jobs::simulate_jobs(submissions, simulation, |step| {
         record.see(step);
         see(&record, step)
     })?;

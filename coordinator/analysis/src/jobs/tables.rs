@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use dormouse_model::{Calendar, Decision, Effect, Event, Report, Step, Tenants, Work};
+use dormouse_model::{Calendar, Decision, Effect, Event, Report, Step, TenantWork, Tenants};
 use dormouse_units::{Ppm, Span, TaskId, VmId};
 
 use super::{AllocationsCsv, JobFigures, JobsCsv, JobsOfWindow, ScheduleWriter};
@@ -127,7 +127,7 @@ impl<W: Write> JobsTables<W> {
     }
 
     fn count_step(&mut self, step: &Step) {
-        let is_theirs = |vm: VmId| self.tenants.owns(Work::Jobs, vm);
+        let is_theirs = |vm: VmId| self.tenants.owns_vm(TenantWork::Jobs, vm);
         if let Event::Machine { report, .. } = &step.event
             && is_theirs(report.vm())
             && !step.effects.contains(&Effect::Stale)
@@ -167,8 +167,8 @@ impl<W: Write> JobsTables<W> {
 /// Whether the scheduler of parallel jobs made this decision.
 fn decided_for_jobs(tenants: &Tenants, decision: &Decision) -> bool {
     let by = match decision {
-        Decision::Wake { token, .. } => Some(tenants.sleeper(*token)),
-        other => other.clone().vm_mut().map(|vm| tenants.owner(*vm)),
+        Decision::Wake { token, .. } => Some(tenants.wake_owner(*token)),
+        other => other.clone().vm_mut().map(|vm| tenants.vm_owner(*vm)),
     };
-    by.is_some_and(|tenant| tenants.work_of(tenant).is_none_or(Work::has_jobs))
+    by.is_some_and(|tenant| tenants.work_of(tenant).is_none_or(TenantWork::has_jobs))
 }

@@ -1,6 +1,6 @@
 //! Words about work and money that tables, figures, pages and terminals share.
 
-use dormouse_engine::Counts;
+use dormouse_engine::RunCounts;
 use dormouse_units::{Money, Span};
 
 /// Heading of lost work: computed time that no checkpoint keeps.
@@ -46,8 +46,8 @@ pub const REQUESTS_ENDED: &str = "Requests that came to their ends, by how: comp
 
 /// One line on checkpoints, restores, migrations, steals and lost work of a bag.
 #[must_use]
-pub fn work_line(counts: &Counts, lost: Span) -> String {
-    let Counts { checkpoints, restores, migrations, steals, .. } = counts;
+pub fn work_line(counts: &RunCounts, lost: Span) -> String {
+    let RunCounts { checkpoints, restores, migrations, steals, .. } = counts;
     let lost = lost.as_secs_f64();
     format!(
         "{checkpoints} checkpoints, {restores} restores, {migrations} migrations, {steals} steals, \

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::fmt::{Display, Formatter};
 
-use dormouse_model::{OwnEnd, ProgramExit};
+use dormouse_model::{ProgramEnd, ProgramExit};
 
 /// Outcome of a task of a bag or a parallel job that is over, live or in virtual time. `Display`
 /// writes a phrase that follows the name of the work.
@@ -72,7 +72,7 @@ pub enum ProgramFailure {
 impl ProgramFailure {
     /// The failure of a program with this end; [`Self::Unknown`] if the end is not known.
     #[must_use]
-    pub fn from_end(end: Option<&OwnEnd>) -> Self {
+    pub fn from_end(end: Option<&ProgramEnd>) -> Self {
         match end.map(|end| (end.exit, end.verify_status)) {
             Some((Some(ProgramExit::Status(0)), Some(status))) if status != 0 => {
                 Self::Check(status)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dormouse_model::{Decision, Effect, Notice, Report, StartReason, Step, VmEnd, Work};
+use dormouse_model::{Decision, Effect, Notice, Report, StartReason, Step, TenantWork, VmEnd};
 use dormouse_units::{Attempt, Mode, Ppm, Span, TaskId, Time, VmId};
 use thin_vec::{ThinVec, thin_vec};
 
@@ -95,7 +95,7 @@ impl RunRecord {
 
     /// Ends the attempts of parallel jobs on a machine that is gone.
     pub(super) fn end_jobs_on(&mut self, now: Time, vm: VmId, why: VmEnd) {
-        if !self.tenants.owns(Work::Jobs, vm) {
+        if !self.tenants.owns_vm(TenantWork::Jobs, vm) {
             return;
         }
         let there =
@@ -340,7 +340,7 @@ impl RunRecord {
         let resumes = self.vms.get(&vm).into_iter().flat_map(|vm| &vm.hibernations);
         let resumed = resumes.filter_map(|h| h.resumed.map(|(_, at)| at)).max();
         let inputs = Duration::from_micros(real_inputs_us);
-        let waited = self.speedup.map_or(Span::ZERO, |speedup| speedup.emulated(inputs));
+        let waited = self.speedup.map_or(Span::ZERO, |speedup| speedup.to_emulated(inputs));
         let (mut is_first, mut is_restored) = (false, false);
         self.on_attempt(id, number, |attempt| {
             (is_first, is_restored) = (attempt.started.is_none(), attempt.from.is_some());

@@ -1,6 +1,6 @@
 //! CPU credits of a burstable VM over its life.
 
-use dormouse_cloud::{Burstable, Catalogue};
+use dormouse_cloud::{BurstableTerms, Catalogue};
 use dormouse_units::{Credits, Mode, Span, Time, VmId};
 
 use super::{AttemptHistory, RunRecord, VmHibernation, VmHistory};
@@ -44,7 +44,7 @@ impl RunRecord {
     }
 
     /// CPU use of a VM's tasks from `at` on, in millionths of a vCPU.
-    fn spent_at(&self, vm: &VmHistory, at: Time, burstable: &Burstable) -> u64 {
+    fn spent_at(&self, vm: &VmHistory, at: Time, burstable: &BurstableTerms) -> u64 {
         let is_busy = |a: &&AttemptHistory| {
             a.vm == vm.id && a.started.is_some_and(|s| s <= at) && a.end_or(self.end()) > at
         };
@@ -65,7 +65,7 @@ impl RunRecord {
 fn extrapolate(
     hibernations: &[VmHibernation],
     ((from, balance), until): (Balance, Time),
-    (burstable, spent): (&Burstable, u64),
+    (burstable, spent): (&BurstableTerms, u64),
 ) -> Vec<Balance> {
     // vCPU-microseconds per hour.
     let earned = i128::from(burstable.earned_per_hour.as_vcpu_micros());
@@ -102,10 +102,10 @@ mod tests {
     use super::*;
 
     /// A type that earns a credit a minute, begins with two and holds ten.
-    fn burstable() -> Burstable {
-        let [initial, cap] = [2, 10].map(Credits::whole);
-        let of = Burstable::new(Ppm::new(200_000), Credits::whole(60));
-        Burstable { initial, cap, ..of }
+    fn burstable() -> BurstableTerms {
+        let [initial, cap] = [2, 10].map(Credits::whole_credits);
+        let of = BurstableTerms::new(Ppm::new(200_000), Credits::whole_credits(60));
+        BurstableTerms { initial, cap, ..of }
     }
 
     /// The points from minute 0, with two credits, until minute `until`, as minutes and credits.
@@ -119,9 +119,9 @@ mod tests {
                 resumed: to.map(|to| (minute(to), minute(to))),
             })
             .collect();
-        let begun = (Time::ZERO, Credits::whole(2));
+        let begun = (Time::ZERO, Credits::whole_credits(2));
         let points = extrapolate(&hibernations, (begun, minute(until)), (&burstable(), spent));
-        let whole = Credits::whole(1).as_vcpu_micros();
+        let whole = Credits::whole_credits(1).as_vcpu_micros();
         let in_minutes = |(at, credits): &Balance| {
             (at.as_micros() / 60_000_000, credits.as_vcpu_micros() / whole)
         };
@@ -141,10 +141,10 @@ mod tests {
 
     #[test]
     fn a_balance_after_the_end_or_over_all_time_is_drawn_nevertheless() {
-        let begun = (Time::from_secs(600), Credits::whole(2));
+        let begun = (Time::from_secs(600), Credits::whole_credits(2));
         let points = |until, spent| extrapolate(&[], (begun, until), (&burstable(), spent));
         assert_eq!(points(Time::from_secs(60), 0), [begun]);
-        let (end, empty) = (Time::from_micros(u64::MAX), Credits::whole(0));
+        let (end, empty) = (Time::from_micros(u64::MAX), Credits::whole_credits(0));
         assert_eq!(points(end, u64::MAX), [(begun.0, empty), (end, empty)]);
     }
 

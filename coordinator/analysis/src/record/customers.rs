@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dormouse_model::{Event, Notice, Request, Step, Submission, Work};
+use dormouse_model::{Event, Notice, Step, Submission, TenantWork, VmRequest};
 use dormouse_units::{RequestId, TaskId, Time, VmId};
 
 use super::{AttemptEnd, JobHistory, RecordChange, RequestHistory, RunRecord, SpellEnd};
@@ -11,7 +11,7 @@ impl RunRecord {
     /// Adds a submitted parallel job.
     pub(super) fn submitted(&mut self, task: TaskId, job: &Arc<Submission>) {
         // Ids of jobs increase; a log in which they don't is damaged.
-        if self.jobs.end().is_none_or(|end| task <= end) {
+        if self.jobs.end_id().is_none_or(|end| task <= end) {
             self.jobs.insert(task, JobHistory::new(task, job.clone()));
         }
     }
@@ -37,7 +37,7 @@ impl RunRecord {
                     }
                 }
                 // All jobs are on one machine.
-                Notice::VmLost { vm } if self.tenants.owns(Work::Jobs, *vm) => {
+                Notice::VmLost { vm } if self.tenants.owns_vm(TenantWork::Jobs, *vm) => {
                     self.jobs.values_mut().for_each(|job| job.loses_its_machine(now));
                 }
                 _ => {}
@@ -48,7 +48,7 @@ impl RunRecord {
         for (n, decision) in step.decisions.iter().enumerate() {
             if let Some(task) = decision.task()
                 && let Some(job) = self.jobs.get_mut(task)
-                && !step.effects.iter().any(|effect| effect.refuses(n))
+                && !step.effects.iter().any(|effect| effect.refuses_decision(n))
             {
                 job.decided(now, decision);
             }
@@ -66,7 +66,7 @@ impl RunRecord {
     }
 
     /// Adds a customer's request for a VM.
-    pub(super) fn requested(&mut self, now: Time, request: RequestId, asks: &Request) {
+    pub(super) fn requested(&mut self, now: Time, request: RequestId, asks: &VmRequest) {
         let Some(vm) = self.tenants.vm_of(request) else { return };
         let (asks, arrived) = (asks.clone(), now);
         let history = RequestHistory { request, asks, arrived, vm, is_granted: false };

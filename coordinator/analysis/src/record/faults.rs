@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use dormouse_model::{Event, FaultKind, Felt, Report, Step, VmEnd};
+use dormouse_model::{Event, FaultKind, FaultState, Report, Step, VmEnd};
 use dormouse_units::{FaultId, HostId, Span, Speedup, Time, VmId};
 
 use super::{AttemptEnd, AttemptHistory, RunRecord};
@@ -73,7 +73,7 @@ impl FaultHistory {
     #[must_use]
     pub fn until(&self, host: HostId, speedup: Option<Speedup>) -> Option<Time> {
         let on = self.hosts.get(&host)?;
-        let late = |us| speedup.map_or(Span::ZERO, |x| x.emulated(Duration::from_micros(us)));
+        let late = |us| speedup.map_or(Span::ZERO, |x| x.to_emulated(Duration::from_micros(us)));
         let to_be_over = self.asked + self.lasts;
         // Another fault took the host: this one may have ended before.
         let lost = |(at, is_its): (Time, bool)| if is_its { at } else { at.min(to_be_over) };
@@ -93,9 +93,9 @@ pub(super) fn see(faults: &mut Vec<FaultHistory>, step: &Step) {
             let told = faults.iter_mut().find(|it| it.fault == *fault);
             let Some(on) = told.and_then(|it| it.hosts.get_mut(host)) else { return };
             match felt {
-                Felt::Begun => on.begun_real_us = Some(*real_took_us),
-                Felt::Over => on.over = Some(*real_took_us),
-                Felt::Refused { why } => on.refused = Some(why.clone()),
+                FaultState::Begun => on.begun_real_us = Some(*real_took_us),
+                FaultState::Over => on.over = Some(*real_took_us),
+                FaultState::Refused { why } => on.refused = Some(why.clone()),
             }
         }
         Event::HostLost { host, .. } => {
@@ -185,7 +185,7 @@ impl RunRecord {
             return Span::ZERO;
         };
         let late_us = ledger.real_took_us.saturating_sub(ledger.real_promised_us);
-        speedup.emulated(Duration::from_micros(late_us))
+        speedup.to_emulated(Duration::from_micros(late_us))
     }
 }
 
@@ -197,7 +197,7 @@ mod tests {
         Step { at: Time::from_secs(at_s), event, ..Step::blank() }
     }
 
-    fn felt(fault: u32, host: u32, felt: Felt) -> Event {
+    fn felt(fault: u32, host: u32, felt: FaultState) -> Event {
         let (fault, host) = (FaultId::new(fault), HostId::new(host));
         Event::FaultFelt { fault, host, number: 2, real_took_us: 7, felt }
     }
@@ -229,24 +229,24 @@ mod tests {
         let hosts = vec![HostId::new(0), HostId::new(1), HostId::new(2)];
         let (fault, lasts) = (FaultId::new(0), Span::from_secs(60));
         let kind = FaultKind::Partition;
-        let refused = Felt::Refused { why: "no".to_owned() };
+        let refused = FaultState::Refused { why: "no".to_owned() };
         let (host, why) = (HostId::new(1), "silent".to_owned());
         let lost = Event::HostLost { host, why, unheard: false };
         for event in [
             step(10, Event::Fault { fault, hosts, lasts, kind }),
-            step(11, felt(0, 0, Felt::Begun)),
+            step(11, felt(0, 0, FaultState::Begun)),
             step(12, felt(0, 2, refused)),
             step(30, lost),
-            step(70, felt(0, 0, Felt::Over)),
+            step(70, felt(0, 0, FaultState::Over)),
             // Of a fault that nobody asked for.
-            step(71, felt(5, 0, Felt::Over)),
+            step(71, felt(5, 0, FaultState::Over)),
         ] {
             see(&mut faults, &event);
         }
         assert_eq!(faults.len(), 1);
         let on = |host| faults[0].hosts[&HostId::new(host)].clone();
         assert_eq!((on(0).begun_real_us, on(0).over), (Some(7), Some(7)));
-        let until = faults[0].until(HostId::new(0), Some(Speedup::times(30)));
+        let until = faults[0].until(HostId::new(0), Some(Speedup::times_real(30)));
         assert_eq!(until, Some(Time::from_micros(70_000_210)));
         assert_eq!((on(1).lost, on(1).begun_real_us), (Some((Time::from_secs(30), true)), None));
         assert_eq!(on(2).refused.as_deref(), Some("no"));

@@ -57,7 +57,7 @@ impl RunRecord {
     /// Digest of all decisions in hexadecimal; empty if the record keeps none.
     #[must_use]
     pub fn digest(&self) -> String {
-        self.digest.as_ref().map(dormouse_engine::DecisionDigest::hex).unwrap_or_default()
+        self.digest.as_ref().map(dormouse_engine::DecisionDigest::to_hex).unwrap_or_default()
     }
 
     /// End of the run, or the time of the last step: charts end here.

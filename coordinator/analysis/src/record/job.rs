@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dormouse_model::{Decision, Promotion, Submission};
+use dormouse_model::{Decision, PromotionMethod, Submission};
 use dormouse_units::{Cpus, Span, TaskId, Tier, Time};
 
 use super::TaskHistory;
@@ -124,9 +124,9 @@ impl JobHistory {
             Decision::Promote { by, .. } => {
                 let Some(old) = self.spells.last_mut() else { return };
                 let (why, on) = match by {
-                    Promotion::Swap => (SpellEnd::Swapped, old.on.clone()),
-                    Promotion::Kill { on } => (SpellEnd::Killed, on.clone()),
-                    Promotion::Migrate { on } => (SpellEnd::Migrated, on.clone()),
+                    PromotionMethod::Swap => (SpellEnd::Swapped, old.on.clone()),
+                    PromotionMethod::Kill { on } => (SpellEnd::Killed, on.clone()),
+                    PromotionMethod::Migrate { on } => (SpellEnd::Migrated, on.clone()),
                 };
                 old.until = Some((now, why));
                 (Tier::Foreground, on)

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use dormouse_cloud::{Action, InterruptionModel, Target};
+use dormouse_cloud::{InterruptionAction, InterruptionModel, InterruptionTarget};
 use dormouse_units::{Span, Time, VmId};
 
 use super::{AttemptHistory, ProviderAct, RunRecord, TaskHistory, VmHibernation};
@@ -39,8 +39,10 @@ impl RunRecord {
         };
         let lost = |&vm| self.lost_on(vm, by.at, until(vm).unwrap_or(self.end()));
         (!by.vms.is_empty()).then(|| match by.action {
-            Action::Resume | Action::Rebalance => Span::ZERO,
-            Action::Hibernate | Action::Preempt => by.vms.iter().map(lost).sum(),
+            InterruptionAction::Resume | InterruptionAction::Rebalance => Span::ZERO,
+            InterruptionAction::Hibernate | InterruptionAction::Preempt => {
+                by.vms.iter().map(lost).sum()
+            }
         })
     }
 
@@ -51,12 +53,14 @@ impl RunRecord {
             let vm = self.vms.get(vm)?;
             let resumed = |h: &VmHibernation| h.resumed.filter(|resumed| resumed.0 == of.asked);
             match of.action {
-                Action::Hibernate => {
+                InterruptionAction::Hibernate => {
                     vm.hibernations.iter().find(|h| h.asked == of.asked).map(|h| h.frozen)
                 }
-                Action::Resume => vm.hibernations.iter().find_map(resumed).map(|(_, at)| at),
-                Action::Preempt => vm.ended.map(|(at, ..)| at),
-                Action::Rebalance => Some(of.at),
+                InterruptionAction::Resume => {
+                    vm.hibernations.iter().find_map(resumed).map(|(_, at)| at)
+                }
+                InterruptionAction::Preempt => vm.ended.map(|(at, ..)| at),
+                InterruptionAction::Rebalance => Some(of.at),
             }
         };
         of.vms.iter().filter_map(effect).max()
@@ -82,8 +86,10 @@ impl RunRecord {
             _ => &[],
         });
         let named = acts.filter_map(|act| match act.target {
-            Target::Vm(vm) => Some(vm),
-            Target::Type(_) | Target::Zone(_) | Target::All => None,
+            InterruptionTarget::Vm(vm) => Some(vm),
+            InterruptionTarget::Type(_) | InterruptionTarget::Zone(_) | InterruptionTarget::All => {
+                None
+            }
         });
         named.filter(|vm| !self.vms.contains_key(vm)).collect()
     }

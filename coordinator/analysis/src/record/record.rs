@@ -2,9 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dormouse_cloud::{Action, Billing, Burstable, Host, Target, TariffName, Terms};
-use dormouse_engine::{Counts, DecisionDigest};
-use dormouse_model::{Decision, Effect, Event, Notice, Request, Setup, Step, Tenants};
+use dormouse_cloud::{
+    BillingTerms, BurstableTerms, InterruptionAction, InterruptionTarget, ProviderTerms,
+    ResourceVector, TariffName,
+};
+use dormouse_engine::{DecisionDigest, RunCounts};
+use dormouse_model::{Decision, Effect, Event, Notice, Setup, Step, Tenants, VmRequest};
 use dormouse_units::{HostId, RequestId, Speedup, TaskId, Time, TypeName, VmId, Window};
 
 use super::{
@@ -36,7 +39,7 @@ pub struct RunRecord {
     /// Faults of the experiment of which hosts were told.
     pub faults: Vec<FaultHistory>,
     /// Number of times that each kind of event happened.
-    pub counts: Counts,
+    pub counts: RunCounts,
     /// Reasons for failed checkpoints, with the number of times.
     pub checkpoint_failures: BTreeMap<String, u32>,
     /// Rejected decisions: time and reason.
@@ -70,8 +73,8 @@ pub struct RunRecord {
     /// All burstable types.
     pub(super) burstable: BTreeSet<TypeName>,
     /// Burstable types in unlimited mode.
-    pub(super) unlimited: BTreeMap<TypeName, Burstable>,
-    pub(super) billing: Billing,
+    pub(super) unlimited: BTreeMap<TypeName, BurstableTerms>,
+    pub(super) billing: BillingTerms,
     /// Tasks whose programs save their work at a notice.
     pub(super) savers: BTreeSet<TaskId>,
     /// Digest of all decisions; `None` if it is not wanted.
@@ -88,7 +91,7 @@ pub struct HostHistory {
     /// Name of the host for people.
     pub name: String,
     /// Capacity that the host offers to VMs.
-    pub offer: Host,
+    pub offer: ResourceVector,
     /// Emulated time at which the host joined.
     pub joined: Time,
     /// Time and reason of the host's loss.
@@ -103,9 +106,9 @@ pub struct ProviderAct {
     /// Time at which the engine carried the act out.
     pub at: Time,
     /// Kind of the act.
-    pub action: Action,
+    pub action: InterruptionAction,
     /// VMs that the act aimed at.
-    pub target: Target,
+    pub target: InterruptionTarget,
     /// VMs that the act hit.
     pub vms: Vec<VmId>,
     /// Reason given by the person who asked for it; `None` if the provider acted by itself.
@@ -123,7 +126,7 @@ impl RunRecord {
     #[must_use]
     pub fn shared(setup: &Setup, tenants: Tenants) -> Self {
         let tasks = vec![TaskHistory::default(); setup.bag.tasks.len()];
-        let Terms { tariff, billing, .. } = setup.terms;
+        let ProviderTerms { tariff, billing, .. } = setup.terms;
         let unlimited = setup.catalogue.types.values().filter_map(|kind| {
             let burstable = kind.burstable.filter(|burstable| burstable.surplus.is_some())?;
             Some((kind.name.clone(), burstable))
@@ -226,7 +229,7 @@ impl RunRecord {
             self.service.see(step);
         }
         if let Some(digest) = &mut self.digest {
-            step.decisions.iter().for_each(|decision| digest.add(now, decision));
+            step.decisions.iter().for_each(|decision| digest.add_decision(now, decision));
         }
         faults::see(&mut self.faults, step);
         self.add_event(step);
@@ -368,7 +371,7 @@ impl RunRecord {
 /// The decisions of a step that were carried out.
 #[must_use]
 pub fn carried_out(step: &Step) -> Vec<&Decision> {
-    let refused = |n: usize| step.effects.iter().any(|e| e.refuses(n));
+    let refused = |n: usize| step.effects.iter().any(|e| e.refuses_decision(n));
     step.decisions.iter().enumerate().filter(|&(n, _)| !refused(n)).map(|(_, d)| d).collect()
 }
 
@@ -378,7 +381,7 @@ pub struct RequestHistory {
     /// Number of the request.
     pub request: RequestId,
     /// Type, market and duration asked for.
-    pub asks: Request,
+    pub asks: VmRequest,
     /// Time of the request's arrival.
     pub arrived: Time,
     /// VM that the request got, or would have got.

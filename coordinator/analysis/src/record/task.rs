@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use dormouse_model::{Ledger, OwnEnd, StartReason, VmEnd};
+use dormouse_model::{AttemptLedger, ProgramEnd, StartReason, VmEnd};
 use dormouse_units::Mode;
 use dormouse_units::{Attempt, Bytes, CheckpointSeq, HostId, Ppm, Span, Time, VmId};
 
@@ -67,11 +67,11 @@ pub struct AttemptHistory {
     /// Part of that time until the inputs of a user's own program had arrived, real microseconds.
     pub real_inputs_us: u64,
     /// Account of what it was promised and got, in a live run, once it is over.
-    pub ledger: Option<Ledger>,
+    pub ledger: Option<AttemptLedger>,
     /// Time of the notice at which the attempt's program saved its work: what it computed later is not saved.
     pub noticed: Option<Time>,
     /// End of the user's own program that it ran, if any.
-    pub own: Option<Arc<OwnEnd>>,
+    pub own: Option<Arc<ProgramEnd>>,
     /// Time at which the attempt's worker reported that the restored program had neither computed nor written
     /// anything, and for how long by then, in real microseconds.
     pub idle: Option<(Time, u64)>,

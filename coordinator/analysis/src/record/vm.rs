@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use dormouse_cloud::{Action, Charge, Market, Meter, TariffName};
+use dormouse_cloud::{BillingMeter, ChargedInterval, InterruptionAction, Market, TariffName};
 use dormouse_model::VmEnd;
 use dormouse_units::{Credits, HostId, Money, Ppm, Price, Span, Time, TypeName, VmId};
 use thin_vec::ThinVec;
@@ -41,7 +41,7 @@ pub struct VmHistory {
     /// Whether the VM has notice of its end.
     pub has_notice: bool,
     /// A hibernation or resume that it was told and has not carried out.
-    pub told: Option<Action>,
+    pub told: Option<InterruptionAction>,
     /// Credit balances as reported, each with its time.
     pub credits: ThinVec<(Time, Credits)>,
     /// Promised and received CPU time, real microseconds, as last reported.
@@ -53,7 +53,7 @@ pub struct VmHistory {
     pub supplies: ThinVec<(Time, u32, Ppm)>,
     /// Charge for credits spent beyond what the VM had earned.
     pub surcharge: Money,
-    pub(super) meter: Meter,
+    pub(super) meter: BillingMeter,
     pub(crate) tariff: TariffName,
     /// Tasks on the vCPUs of the VM.
     pub(super) lanes: VcpuLanes,
@@ -89,7 +89,7 @@ pub struct VmDisplacement {
     /// VM that waited for its room.
     pub by: VmId,
     /// Kind of the act: notice of its end, or hibernation.
-    pub action: Action,
+    pub action: InterruptionAction,
     /// Time at which the VM got its room back after a hibernation and was told to resume.
     pub given_back: Option<Time>,
 }
@@ -104,7 +104,7 @@ impl VmHistory {
 
     /// Meter of the VM's charges.
     #[must_use]
-    pub const fn meter(&self) -> &Meter {
+    pub const fn meter(&self) -> &BillingMeter {
         &self.meter
     }
 
@@ -124,20 +124,20 @@ impl VmHistory {
 
     /// Charged intervals in order.
     #[must_use]
-    pub fn charges(&self) -> &[Charge] {
+    pub fn charges(&self) -> &[ChargedInterval] {
         self.meter.charges()
     }
 
     /// Cost of all completed charges, without a charge that still runs.
     #[must_use]
     pub fn cost(&self) -> Money {
-        self.meter.settled(self.tariff) + self.surcharge
+        self.meter.settled_cost(self.tariff) + self.surcharge
     }
 
     /// Cost up to `now`; a charge that still runs counts as ended by the user at `now`.
     #[must_use]
     pub fn owed(&self, now: Time) -> Money {
-        self.meter.owed(now, self.tariff) + self.surcharge
+        self.meter.owed_at(now, self.tariff) + self.surcharge
     }
 
     /// Whether the VM was frozen at `at`; false at the very moments at which it froze or thawed.

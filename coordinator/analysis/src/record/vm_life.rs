@@ -1,6 +1,6 @@
 //! Lives of VMs in a record: the provider's acts and their costs, and the vCPUs that charts give to tasks.
 
-use dormouse_cloud::{Action, Market, Meter, Target};
+use dormouse_cloud::{BillingMeter, InterruptionAction, InterruptionTarget, Market};
 use dormouse_model::{Effect, Event, Step, VmEnd};
 use dormouse_units::{Money, TaskId, Tier, Time, VmId};
 use thin_vec::ThinVec;
@@ -36,7 +36,7 @@ impl RunRecord {
                     share: None,
                     is_background: false,
                     supplies: ThinVec::new(),
-                    meter: Meter::launched(now, *price, self.billing).at_most(*bid),
+                    meter: BillingMeter::start_at_launch(now, *price, self.billing).at_most(*bid),
                     surcharge: Money::ZERO,
                     tariff: self.tariff,
                     lanes: VcpuLanes::new(*vcpus),
@@ -62,7 +62,7 @@ impl RunRecord {
                         frozen: now,
                         resumed: None,
                     });
-                    vm.meter.freeze(now);
+                    vm.meter.pause_charging(now);
                     vm.told = None;
                     // The VM has left by hibernating: whatever ends it now is another reason.
                     vm.leaving = vm.leaving.filter(|why| !matches!(why, LeaveReason::For(_)));
@@ -72,7 +72,7 @@ impl RunRecord {
             Effect::PriceChanged { kind, price } => {
                 let alike = |vm: &&mut VmHistory| vm.market == Market::Spot && vm.kind == *kind;
                 for vm in self.vms.values_mut().filter(|vm| vm.ended.is_none()).filter(alike) {
-                    vm.meter.reprice(now, *price);
+                    vm.meter.change_price(now, *price);
                 }
             }
             Effect::SurplusCharged { vm, cost, .. } => self.on_vm(*vm, |vm| vm.surcharge = *cost),
@@ -91,11 +91,11 @@ impl RunRecord {
         let now = step.at;
         match effect {
             Effect::Outbid { vm } => {
-                self.acted_on(now, *vm, Action::Preempt);
+                self.acted_on(now, *vm, InterruptionAction::Preempt);
                 self.on_vm(*vm, |vm| vm.leaving = Some(LeaveReason::Outbid));
             }
             Effect::Reclaimed { vm } => {
-                self.acted_on(now, *vm, Action::Preempt);
+                self.acted_on(now, *vm, InterruptionAction::Preempt);
                 self.on_vm(*vm, |vm| {
                     if vm.leaving != Some(LeaveReason::Outbid) {
                         vm.leaving = Some(LeaveReason::Reclaimed);
@@ -114,7 +114,7 @@ impl RunRecord {
                 self.on_vm(by, |by| by.waited_for.push(vm));
             }
             Effect::GivenBack { vm } => {
-                self.acted_on(now, *vm, Action::Resume);
+                self.acted_on(now, *vm, InterruptionAction::Resume);
                 self.on_vm(*vm, |vm| {
                     if let Some(last) = vm.displaced.last_mut() {
                         last.given_back = Some(now);
@@ -139,23 +139,23 @@ impl RunRecord {
     }
 
     /// Adds an act on a single VM.
-    fn acted_on(&mut self, now: Time, vm: VmId, action: Action) {
+    fn acted_on(&mut self, now: Time, vm: VmId, action: InterruptionAction) {
         self.tell_vm(vm, action);
         if !self.forgets {
-            let (target, vms) = (Target::Vm(vm), vec![vm]);
+            let (target, vms) = (InterruptionTarget::Vm(vm), vec![vm]);
             let (asked, at, asked_by) = (now, now, None);
             self.interruptions.push(ProviderAct { asked, at, action, target, vms, asked_by });
         }
     }
 
-    fn tell_vm(&mut self, vm: VmId, action: Action) {
-        if action == Action::Preempt {
+    fn tell_vm(&mut self, vm: VmId, action: InterruptionAction) {
+        if action == InterruptionAction::Preempt {
             self.notice_on(self.now, vm);
         }
         self.on_vm(vm, |vm| match action {
-            Action::Hibernate | Action::Resume => vm.told = Some(action),
-            Action::Preempt => vm.has_notice = true,
-            Action::Rebalance => {}
+            InterruptionAction::Hibernate | InterruptionAction::Resume => vm.told = Some(action),
+            InterruptionAction::Preempt => vm.has_notice = true,
+            InterruptionAction::Rebalance => {}
         });
     }
 
@@ -173,7 +173,7 @@ impl RunRecord {
         }
         note(vm);
         vm.told = None;
-        vm.meter.start(now);
+        vm.meter.start_charging(now);
     }
 
     /// Notes that a VM does not run any more.
@@ -189,7 +189,7 @@ impl RunRecord {
         }
         self.stop_running(id);
         if let Some(vm) = self.vms.get_mut(&id) {
-            vm.meter.end(now, why.by());
+            vm.meter.end_charging(now, why.ended_by());
             vm.ended = Some((now, why, cost));
             for task in std::mem::take(&mut vm.lanes).into_tasks() {
                 self.end_attempt(now, task, AttemptEnd::VmGone(why));

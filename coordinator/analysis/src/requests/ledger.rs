@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use dormouse_cloud::{Catalogue, Market, Prices, Terms};
-use dormouse_model::{Effect, Event, Request, Setup, Step, Tenants, VmEnd, Work};
+use dormouse_cloud::{Catalogue, Market, Prices, ProviderTerms};
+use dormouse_model::{Effect, Event, Setup, Step, TenantWork, Tenants, VmEnd, VmRequest};
 use dormouse_units::{HostId, Money, Price, RequestId, Span, Time, TypeName, VmId};
 
 use super::usage::{UsageFlow, UsageLevel};
@@ -90,7 +90,7 @@ impl EndedRequest {
 pub struct RequestLedger {
     tenants: Tenants,
     catalogue: Catalogue,
-    terms: Terms,
+    terms: ProviderTerms,
     prices: Arc<dyn Prices>,
     figures: RequestFigures,
 }
@@ -103,7 +103,7 @@ impl RequestLedger {
             tenants,
             catalogue: setup.catalogue.clone(),
             terms: setup.terms.clone(),
-            prices: setup.terms.prices(),
+            prices: setup.terms.price_source(),
             figures: RequestFigures::default(),
         }
     }
@@ -253,10 +253,10 @@ impl RequestLedger {
         let end = match why {
             VmEnd::Terminated => RequestEnd::Completed,
             VmEnd::Preempted => RequestEnd::Terminated(self.preempted_for(vm)),
-            VmEnd::HostLost | VmEnd::Failed => RequestEnd::Terminated(why.word()),
+            VmEnd::HostLost | VmEnd::Failed => RequestEnd::Terminated(why.one_word()),
             VmEnd::WorkDone | VmEnd::RunOver => RequestEnd::RunOver,
         };
-        let Request { kind, market, duration } = &request.asks;
+        let VmRequest { kind, market, duration } = &request.asks;
         EndedRequest {
             request: request.request,
             vcpus: self.catalogue.get(kind).map_or(0, |kind| kind.vcpus),
@@ -273,7 +273,7 @@ impl RequestLedger {
             waited: self.wait_for_room(request, vm),
             displaced_by: vm.displaced.last().map(|how| how.by),
             cost,
-            forgone: vm.meter().forgone(self.terms.tariff),
+            forgone: vm.meter().forgone_cost(self.terms.tariff),
         }
     }
 
@@ -283,14 +283,16 @@ impl RequestLedger {
             Some(LeaveReason::Outbid) => "outbid",
             Some(LeaveReason::Reclaimed) => "unavailable",
             None => "interruption",
-            Some(LeaveReason::For(by)) => self.tenants.work_on(by).unwrap_or(Work::Requests).name(),
+            Some(LeaveReason::For(by)) => {
+                self.tenants.work_on(by).unwrap_or(TenantWork::Requests).name()
+            }
         }
     }
 
     fn refused_request(&self, now: Time, request: &RequestHistory) -> EndedRequest {
-        let Request { kind, market, duration } = &request.asks;
+        let VmRequest { kind, market, duration } = &request.asks;
         let offer = self.catalogue.get(kind);
-        let listed = offer.and_then(|offer| self.prices.at(offer, *market, now));
+        let listed = offer.and_then(|offer| self.prices.price_at(offer, *market, now));
         EndedRequest {
             request: request.request,
             vcpus: offer.map_or(0, |kind| kind.vcpus),

@@ -6,7 +6,7 @@ use dormouse_units::{Attempt, Bytes, CheckpointSeq, HostId, Price};
 
 use super::*;
 
-const ALL: [Work; 2] = [Work::Bag, Work::Requests];
+const ALL: [TenantWork; 2] = [TenantWork::Bag, TenantWork::Requests];
 const HOST: HostId = HostId::new(0);
 /// The bag's first VM and its second, and that of the second request.
 const VM: VmId = VmId::new(0);
@@ -71,7 +71,7 @@ fn told() -> RunRecord {
     effects(&mut record, 0, vec![sent(0, 0, VM, None), sent(1, 0, VM, None)]);
     [0, 1].into_iter().for_each(|task| reported(&mut record, 0, started(task, 0, VM)));
     reported(&mut record, 40, kept(0, VM));
-    let displaced = Effect::Displaced { vm: VM, by: BY, action: Action::Preempt };
+    let displaced = Effect::Displaced { vm: VM, by: BY, action: InterruptionAction::Preempt };
     effects(&mut record, 100, vec![launched(BY, Market::OnDemand), displaced]);
     record
 }
@@ -97,8 +97,8 @@ fn what_is_lost_is_since_the_last_checkpoint_and_costs_a_vcpus_part() {
         (it.at, it.ending, it.waited()),
         (at(100), DisplacementEnd::NoticeOver(at(130)), Some(Span::from_secs(50)))
     );
-    assert_eq!((it.owner.work, it.owner.request), (Work::Bag, None));
-    assert_eq!((it.taker.work, it.taker.request), (Work::Requests, Some(RequestId::new(1))));
+    assert_eq!((it.owner.work, it.owner.request), (TenantWork::Bag, None));
+    assert_eq!((it.taker.work, it.taker.request), (TenantWork::Requests, Some(RequestId::new(1))));
     let behind = |task, kept, lost_s, went_on: Option<u64>| DisplacedTask {
         task: TaskId::new(task),
         left: at(130),
@@ -160,7 +160,8 @@ fn one_that_is_given_back_in_its_notice_is_not_said_to_be_killed() {
 fn a_task_that_freezes_with_its_vm_goes_on_where_it_was() {
     let mut record = told();
     // The same, but it hibernates.
-    record.vms.get_mut(&VM).expect("it is there").displaced[0].action = Action::Hibernate;
+    record.vms.get_mut(&VM).expect("it is there").displaced[0].action =
+        InterruptionAction::Hibernate;
     effects(&mut record, 100, vec![Effect::VmHibernated { vm: VM, asked: at(100) }]);
     effects(&mut record, 300, vec![Effect::VmResumed { vm: VM, asked: at(290) }]);
     let all = taken(&record, &ALL.into());

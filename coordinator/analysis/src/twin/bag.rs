@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::convert::Infallible;
 
 use dormouse_engine::Run;
-use dormouse_engine::drive::{Modelled, play};
-use dormouse_model::{Event, Setup, StartReason, Step, Work};
+use dormouse_engine::drive::{ModelledMachines, play_run};
+use dormouse_model::{Event, Setup, StartReason, Step, TenantWork};
 use dormouse_units::{Span, TaskId, Time, TypeName};
 
 use super::{
@@ -34,11 +34,11 @@ pub fn twin_of_bag(
 ) -> Result<TwinComparison, u64> {
     let mut again = decided_again(again, &steps)?;
     // A log without an end is that of a run that was killed: its twin ends where the log does.
-    if again.over().is_none() {
+    if again.over_at().is_none() {
         let last = steps.last().map_or(Time::ZERO, |step| step.at);
         let end = Event::Cancel { why: CUT.to_owned() };
         given.outside.push((last, end.clone()));
-        steps.push(again.handle(last, end).0);
+        steps.push(again.handle_event(last, end).0);
     }
     let mut played = Vec::new();
     let TwinInputs { outside, acts } = given;
@@ -48,7 +48,7 @@ pub fn twin_of_bag(
         Ok(())
     };
     // A twin that ends with tasks left is a result: its last step has the reason.
-    let _ = play(&mut run, &mut Modelled::default(), outside, limit, see);
+    let _ = play_run(&mut run, &mut ModelledMachines::default(), outside, limit, see);
     let steps = LiveAndTwin { live: steps, twin: played };
     Ok(side_by_side(about, setup, empty, &steps, acts.len()))
 }
@@ -89,7 +89,7 @@ fn side_by_side(
         })
         .collect();
     TwinComparison {
-        work: Work::Bag,
+        work: TenantWork::Bag,
         about,
         interruptions,
         migration: None,

@@ -4,13 +4,13 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use dormouse_engine::drive::{Reports, World, credit_spec};
-use dormouse_model::{Command, Report, StartTask, Submission};
+use dormouse_engine::drive::{MachineWorld, Reports, credit_spec};
+use dormouse_model::{Command, Report, Submission, TaskStart};
 use dormouse_units::{
     Attempt, Bytes, CheckpointSeq, Cpus, HostId, Ppm, Seats, Span, Speedup, TaskId, Tier, Time,
     VmId,
 };
-use dormouse_vm::ideal::{self, Change, Program};
+use dormouse_vm::ideal::{self, JobProgram, MachineChange};
 
 use super::measured::Moves;
 use crate::fidelity::RunPace;
@@ -21,7 +21,7 @@ const HALF: Duration = Duration::from_nanos(500);
 /// A machine, with the jobs that are migrating to other processors of it, by their arrival times.
 #[derive(Clone, Debug, Default)]
 struct MachineWithMoves {
-    ideal: ideal::Machine<TaskId>,
+    ideal: ideal::IdealMachine<TaskId>,
     coming: BTreeMap<(Duration, TaskId), Cpus>,
 }
 
@@ -37,7 +37,7 @@ impl MachineWithMoves {
                 return false;
             }
             if let Some(((_, key), on)) = self.coming.pop_first() {
-                self.ideal.apply(Change::GoOn { key, on: on.to_vec(), anew: false });
+                self.ideal.apply_change(MachineChange::GoOn { key, on: on.to_vec(), anew: false });
             }
         }
     }
@@ -95,16 +95,16 @@ impl TwoTier {
         }
     }
 
-    fn program_of(&self, job: &Submission) -> Program {
+    fn program_of(&self, job: &Submission) -> JobProgram {
         let of_run = self.pace.program(job.runtime, job.processes as usize, &job.usage);
         // By the run's clock, which is rounded less than real time.
-        Program { runtime: since_begin(Time::ZERO + job.runtime), ..of_run }
+        JobProgram { runtime: since_begin(Time::ZERO + job.runtime), ..of_run }
     }
 
     /// Applies a change to a job at `now`.
-    fn apply_change(&mut self, now: Time, change: Change<TaskId>) {
+    fn apply_change(&mut self, now: Time, change: MachineChange<TaskId>) {
         self.machine.advance(since_begin(now));
-        self.machine.ideal.apply(change);
+        self.machine.ideal.apply_change(change);
         self.next = None;
     }
 
@@ -113,22 +113,22 @@ impl TwoTier {
         self.running.get(&task) == Some(&attempt)
     }
 
-    fn start_job(&mut self, now: Time, start: StartTask, out: &mut Reports) {
-        let StartTask { host, task, attempt, .. } = start;
+    fn start_job(&mut self, now: Time, start: TaskStart, out: &mut Reports) {
+        let TaskStart { host, task, attempt, .. } = start;
         let Seats { vm, tier, cpus } = start.seats;
         // Programs of other tasks are not known here.
         let Some(job) = start.job else { return };
         let (on, foreground) = (cpus.to_vec(), tier == Tier::Foreground);
         let program = self.program_of(&job);
-        self.apply_change(now, Change::Start { key: task, program, on, foreground });
+        self.apply_change(now, MachineChange::Start { key: task, program, on, foreground });
         let done = start.from.map_or(Ppm::ZERO, |(_, done)| done);
         if done > Ppm::ZERO {
-            self.apply_change(now, Change::HasDone(task, done.get()));
+            self.apply_change(now, MachineChange::HasDone(task, done.get()));
         }
         let cost = Duration::from_micros(start.checkpoint_cost.as_micros());
         let points: Vec<u32> = start.checkpoints.iter().map(|due| due.get()).collect();
         if !points.is_empty() {
-            self.apply_change(now, Change::HoldAt(task, points, cost));
+            self.apply_change(now, MachineChange::HoldAt(task, points, cost));
         }
         self.checkpoint_cost = cost;
         self.running.insert(task, attempt);
@@ -142,13 +142,13 @@ impl TwoTier {
     fn stop_job(&mut self, now: Time, task: TaskId) {
         self.running.remove(&task);
         self.machine.coming.retain(|(_, key), _| *key != task);
-        self.apply_change(now, Change::Kill(task));
+        self.apply_change(now, MachineChange::Kill(task));
     }
 
     fn migrate_job(&mut self, now: Time, task: TaskId, on: Cpus) {
         let own = self.moves.get_mut(&task).and_then(VecDeque::pop_front);
         let takes = own.unwrap_or(self.migration_cost);
-        self.apply_change(now, Change::Stand(task));
+        self.apply_change(now, MachineChange::Stand(task));
         self.machine.coming.insert((since_begin(now + takes), task), on);
     }
 
@@ -178,15 +178,16 @@ impl TwoTier {
     }
 }
 
-impl World for TwoTier {
-    fn obey(&mut self, now: Time, command: Command, out: &mut Reports) {
+impl MachineWorld for TwoTier {
+    fn execute_command(&mut self, now: Time, command: Command, out: &mut Reports) {
         match command {
             Command::CreateVm { host, vm, burstable, .. } => {
                 self.vm = Some((host, vm));
                 // A second of its clock is one of emulated time.
-                let ideal = ideal::Machine::with_credits(burstable.map(credit_spec), Speedup::ONE);
+                let ideal =
+                    ideal::IdealMachine::with_credits(burstable.map(credit_spec), Speedup::ONE);
                 self.machine = MachineWithMoves { ideal, ..MachineWithMoves::default() };
-                self.apply_change(now, Change::Made);
+                self.apply_change(now, MachineChange::Made);
                 out.push_back((host, Report::VmCreated { vm }));
             }
             Command::DestroyVm { host, vm } => {
@@ -204,7 +205,7 @@ impl World for TwoTier {
             }
             Command::PromoteTask { host, vm, task, attempt } => {
                 if self.is_running(task, attempt) {
-                    self.apply_change(now, Change::Promote(task));
+                    self.apply_change(now, MachineChange::Promote(task));
                     let promoted = Report::TaskPromoted { vm, task, attempt, real_took_us: 0 };
                     out.push_back((host, promoted));
                 }
@@ -218,7 +219,7 @@ impl World for TwoTier {
                 let ideal = &self.machine.ideal;
                 // A checkpoint that is already being taken will do.
                 if self.is_running(task, attempt) && ideal.held_until(task).is_none() {
-                    self.apply_change(now, Change::Hold(task, self.checkpoint_cost));
+                    self.apply_change(now, MachineChange::Hold(task, self.checkpoint_cost));
                 }
             }
             // Machines of parallel jobs have no CPU modes, are never taken away, and are not in the
@@ -240,7 +241,7 @@ impl World for TwoTier {
     }
 
     /// Ends of one microsecond are reported in the order of the jobs.
-    fn step(&mut self, now: Time, out: &mut Reports) {
+    fn step_machines(&mut self, now: Time, out: &mut Reports) {
         let next = self.next.take().flatten();
         let Some((next, (host, vm))) = next.filter(|next| next.at <= now).zip(self.vm) else {
             return;
@@ -267,10 +268,10 @@ impl World for TwoTier {
             out.push_back((host, taken));
         }
         self.running.retain(|&task, &mut attempt| {
-            if ideal.ended(task).is_none() {
+            if ideal.ended_at(task).is_none() {
                 return true;
             }
-            ideal.apply(Change::Kill(task));
+            ideal.apply_change(MachineChange::Kill(task));
             let (verified, real_cpu_us) = (true, 0);
             let finished = Report::TaskFinished {
                 vm,
@@ -333,13 +334,13 @@ mod tests {
             burstable: None,
             two_tier: true,
         };
-        on.obey(Time::ZERO, create, &mut out);
+        on.execute_command(Time::ZERO, create, &mut out);
         assert_eq!(out, [(HOST, Report::VmCreated { vm: VM })]);
         on
     }
 
     fn obey(on: &mut TwoTier, at: u64, command: Command) {
-        on.obey(Time::from_secs(at), command, &mut Reports::new());
+        on.execute_command(Time::from_secs(at), command, &mut Reports::new());
     }
 
     /// A start of a job that runs for so long and uses this part of its processor.
@@ -358,7 +359,7 @@ mod tests {
             is_cut: false,
             fails: false,
         };
-        Command::StartTask(StartTask {
+        Command::StartTask(TaskStart {
             host: HOST,
             seats: Seats { vm: VM, tier, cpus: [cpu].into() },
             task,
@@ -379,7 +380,7 @@ mod tests {
         let mut ends = Vec::new();
         while let Some(now) = on.next_at().filter(|at| *at <= Time::from_secs(until)) {
             let mut out = Reports::new();
-            on.step(now, &mut out);
+            on.step_machines(now, &mut out);
             ends.extend(out.into_iter().map(|(_, report)| match report {
                 Report::TaskFinished { task, attempt, .. } => {
                     (now.as_secs_f64(), task.get(), attempt.get())

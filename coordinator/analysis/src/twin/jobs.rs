@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_model::{Decision, Event, Notice, Promotion, Step, Work};
+use dormouse_model::{Decision, Event, Notice, PromotionMethod, Step, TenantWork};
 use dormouse_units::{Cpus, Seats, Span, TaskId, Tier};
 
 use super::{
@@ -109,7 +109,7 @@ pub fn twin_of_jobs(
         early.is_none().then(|| last.since(first))
     };
     TwinComparison {
-        work: Work::Jobs,
+        work: TenantWork::Jobs,
         about,
         interruptions: 0,
         migration,
@@ -212,13 +212,13 @@ fn decision_words(decision: &Decision, number: impl Fn(TaskId) -> u64) -> Option
             let (on, why) = (processors(cpus), why(*reason));
             format!("start job {number} in the {tier} of {on}, {why}")
         }
-        Decision::Promote { by: Promotion::Swap, .. } => {
+        Decision::Promote { by: PromotionMethod::Swap, .. } => {
             format!("swap job {number} to the foreground where it is")
         }
-        Decision::Promote { by: Promotion::Kill { on }, .. } => {
+        Decision::Promote { by: PromotionMethod::Kill { on }, .. } => {
             format!("kill job {number} and start it in the foreground of {}", processors(on))
         }
-        Decision::Promote { by: Promotion::Migrate { on }, .. } => {
+        Decision::Promote { by: PromotionMethod::Migrate { on }, .. } => {
             format!("migrate job {number} to the foreground of {}", processors(on))
         }
         _ => return None,

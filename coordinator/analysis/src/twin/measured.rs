@@ -31,14 +31,14 @@ impl MeasuredMoves {
             if let Event::Machine { report: Report::TaskMoved { task, real_took_us, .. }, .. } =
                 &step.event
             {
-                let took = pace.speedup.emulated(Duration::from_micros(*real_took_us));
+                let took = pace.speedup.to_emulated(Duration::from_micros(*real_took_us));
                 moves.entry(*task).or_default().push_back(took);
                 all_us.push(*real_took_us);
             }
         }
         let sum = all_us.iter().fold(0_u64, |sum, us| sum.saturating_add(*us));
         let mean_us = sum.checked_div(all_us.len() as u64);
-        let migration = mean_us.map(|us| pace.speedup.emulated(Duration::from_micros(us)));
+        let migration = mean_us.map(|us| pace.speedup.to_emulated(Duration::from_micros(us)));
         Self { pace, migration, moves }
     }
 }

@@ -1,7 +1,7 @@
 //! A run and its twin, side by side.
 
 use dormouse_cloud::Market;
-use dormouse_model::Work;
+use dormouse_model::TenantWork;
 use dormouse_units::{Money, Span, Time, TypeName, VmId};
 use serde::{Serialize, Serializer};
 
@@ -49,7 +49,7 @@ pub struct ComparedRun {
 pub struct TwinComparison {
     /// Tasks on VMs, or parallel jobs on processors.
     #[serde(rename = "kind", serialize_with = "kind")]
-    pub work: Work,
+    pub work: TenantWork,
     /// The run that is compared with its twin.
     #[serde(flatten)]
     pub about: ComparedRun,
@@ -150,8 +150,8 @@ impl From<LiveAndTwin<Option<f64>>> for ComparedFigure {
     }
 }
 
-fn kind<S: Serializer>(work: &Work, to: S) -> Result<S::Ok, S::Error> {
-    to.serialize_str(if *work == Work::Jobs { "batch" } else { "bag" })
+fn kind<S: Serializer>(work: &TenantWork, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(if *work == TenantWork::Jobs { "batch" } else { "bag" })
 }
 
 fn makespan<S: Serializer>(of: &LiveAndTwin<Option<Span>>, to: S) -> Result<S::Ok, S::Error> {

@@ -3,4 +3,4 @@
 mod read;
 mod trace;
 
-pub use trace::Availability;
+pub use trace::SpotAvailability;

@@ -4,7 +4,7 @@ use dormouse_input::{Chosen, ColumnPlaces, FileFlaw, Moment, Row, Rows, Source, 
 use dormouse_units::{Span, Time};
 use serde::Deserialize;
 
-use super::Availability;
+use super::SpotAvailability;
 
 /// Longest record that is read, in bytes.
 const LONGEST: u64 = 256 << 20;
@@ -30,17 +30,17 @@ const COLUMNS: [WantedColumn; 2] = [
 /// A trace of github.com/skypilot-org/spot-traces: the number of instances that could be had,
 /// sampled every `gap_seconds`.
 #[derive(Deserialize)]
-struct Trace {
-    metadata: Metadata,
+struct SkypilotTrace {
+    metadata: SkypilotMetadata,
     data: Vec<f64>,
 }
 
 #[derive(Deserialize)]
-struct Metadata {
+struct SkypilotMetadata {
     gap_seconds: f64,
 }
 
-impl Availability {
+impl SpotAvailability {
     /// True if a file that begins with these bytes is an availability trace in JSON.
     #[must_use]
     pub fn is_trace(begins: &[u8]) -> bool {
@@ -66,9 +66,9 @@ impl Availability {
     pub fn read(mut source: Source, chosen: &Chosen) -> Result<(Self, Option<i64>), FileFlaw> {
         let (all, begins) = if source.is_json()? {
             let text = source.into_text(LONGEST)?;
-            (trace(&text)?, None)
+            (read_skypilot_trace(&text)?, None)
         } else {
-            rows(source, chosen)?
+            read_rows(source, chosen)?
         };
         if all.is_empty() {
             return Err(FileFlaw::whole("it has no numbers of VMs", "write rows like: 15m,0"));
@@ -77,8 +77,8 @@ impl Availability {
     }
 }
 
-fn trace(text: &str) -> Result<Vec<(Time, u32)>, FileFlaw> {
-    let Trace { metadata, data } = serde_json::from_str(text).map_err(|error| {
+fn read_skypilot_trace(text: &str) -> Result<Vec<(Time, u32)>, FileFlaw> {
+    let SkypilotTrace { metadata, data } = serde_json::from_str(text).map_err(|error| {
         let line = error.line() as u64;
         let row = text.lines().nth(error.line().saturating_sub(1)).unwrap_or_default().to_owned();
         let remedy = "write it like: {\"metadata\": {\"gap_seconds\": 300}, \"data\": [1, 1, 0]}";
@@ -129,7 +129,7 @@ fn vms_of(number: f64) -> Option<u32> {
 /// Numbers of VMs, each with the time from which it holds, and the date of the first.
 type Dated = (Vec<(Time, u32)>, Option<i64>);
 
-fn rows(source: Source, chosen: &Chosen) -> Result<Dated, FileFlaw> {
+fn read_rows(source: Source, chosen: &Chosen) -> Result<Dated, FileFlaw> {
     let mut rows = Rows::new(source)?;
     let Some(first) = rows.first() else { return Ok((Vec::new(), None)) };
     let columns = ColumnPlaces::from_heading(&first, &COLUMNS, chosen)
@@ -143,7 +143,7 @@ fn rows(source: Source, chosen: &Chosen) -> Result<Dated, FileFlaw> {
         let Some(row) = rows.next_row()? else { return Ok((all, begins)) };
         let right = "write rows like: 15m,0, or 900,0";
         let written = columns.cell(&row, 0);
-        let span = written.parse::<Span>().ok().or_else(|| seconds(written));
+        let span = written.parse::<Span>().ok().or_else(|| parse_seconds(written));
         let second = Moment::read(written).map(|moment| moment.second);
         let is_date = span.is_none() && second.is_some();
         if !all.is_empty() && (span.is_some() || is_date) && is_date != begins.is_some() {
@@ -176,7 +176,7 @@ fn rows(source: Source, chosen: &Chosen) -> Result<Dated, FileFlaw> {
 }
 
 /// Parses a bare number of seconds from the beginning; `None` for a date in seconds since 1970.
-fn seconds(text: &str) -> Option<Span> {
+fn parse_seconds(text: &str) -> Option<Span> {
     let number = text.parse::<f64>().ok().filter(|seconds| *seconds < FIRST_DATE)?;
     Span::from_secs_f64(number)
 }
@@ -190,8 +190,8 @@ mod tests {
 
     fn read(text: &str) -> Result<Vec<(u64, u32)>, String> {
         let source = Source::new(Cursor::new(text.as_bytes().to_vec())).unwrap();
-        let (read, _) =
-            Availability::read(source, &Chosen::default()).map_err(|error| error.to_string())?;
+        let (read, _) = SpotAvailability::read(source, &Chosen::default())
+            .map_err(|error| error.to_string())?;
         Ok(read.steps().iter().map(|(at, vms)| (at.as_micros() / 1_000_000, *vms)).collect())
     }
 

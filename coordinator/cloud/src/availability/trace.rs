@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 /// from its time until the next one's, the first from the beginning, and the last for ever.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Availability(Vec<(Time, u32)>);
+pub struct SpotAvailability(Vec<(Time, u32)>);
 
-impl Availability {
+impl SpotAvailability {
     /// An availability from numbers in any order. Of several at one time the last one given counts;
     /// repetitions are dropped.
     #[must_use]
@@ -34,7 +34,7 @@ impl Availability {
 
     /// Number of VMs at a time; `None`: there is no bound.
     #[must_use]
-    pub fn at(&self, at: Time) -> Option<u32> {
+    pub fn count_at(&self, at: Time) -> Option<u32> {
         let after = self.0.partition_point(|(from, _)| *from <= at);
         self.0.get(after.saturating_sub(1)).map(|(_, vms)| *vms)
     }
@@ -56,7 +56,7 @@ impl Availability {
 
     /// The availability for a run that begins `span` earlier: the first number holds until then.
     #[must_use]
-    pub fn delayed(&self, span: Span) -> Self {
+    pub fn delayed_by(&self, span: Span) -> Self {
         Self::new(self.0.iter().map(|(at, vms)| (*at + span, *vms)).collect())
     }
 
@@ -74,16 +74,19 @@ mod tests {
     #[test]
     fn a_number_holds_until_the_next_and_the_first_from_the_beginning() {
         let s = Time::from_secs;
-        let of = Availability::new(vec![(s(900), 0), (s(300), 4), (s(600), 4), (s(1_500), 2)]);
+        let of = SpotAvailability::new(vec![(s(900), 0), (s(300), 4), (s(600), 4), (s(1_500), 2)]);
         assert_eq!(of.steps(), [(s(300), 4), (s(900), 0), (s(1_500), 2)]);
-        let at = [0, 300, 899, 900, 1_500, 9_000].map(|t| of.at(s(t)));
+        let at = [0, 300, 899, 900, 1_500, 9_000].map(|t| of.count_at(s(t)));
         assert_eq!(at, [4, 4, 4, 0, 2, 2].map(Some));
         let next = [0, 300, 900, 1_500].map(|t| of.next_change(s(t)));
         assert_eq!(next, [Some(s(900)), Some(s(900)), Some(s(1_500)), None]);
         let later = of.begun_at(Span::from_secs(1_000));
         assert_eq!(later.steps(), [(s(0), 0), (s(500), 2)]);
         assert_eq!(
-            (Availability::default().at(s(5)), Availability::default().next_change(s(0))),
+            (
+                SpotAvailability::default().count_at(s(5)),
+                SpotAvailability::default().next_change(s(0))
+            ),
             (None, None)
         );
     }

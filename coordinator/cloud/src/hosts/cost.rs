@@ -19,7 +19,7 @@ pub enum CostName {
 
 /// Cost as a linear function of time: `slope × time − offset`, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Line {
+pub(super) struct LinearCost {
     /// Number of VMs whose cost grows with time.
     pub(super) slope: i64,
     pub(super) offset: i64,
@@ -30,20 +30,20 @@ pub(super) struct Line {
 const HOUR: u64 = Span::from_secs(3_600).as_micros();
 
 /// Microseconds as a signed number: enough for 290,000 years.
-pub(super) fn micros(time: Time) -> i64 {
+pub(super) fn signed_micros(time: Time) -> i64 {
     i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
 }
 
 impl CostName {
     /// True if costs of this kind grow with time.
-    pub(super) fn grows(self) -> bool {
+    pub(super) fn grows_with_time(self) -> bool {
         self != Self::Number
     }
 
     /// Cost of ending, at `now`, a VM charged since `since` (`None`: not charged), in microseconds;
     /// 1 where every VM costs the same.
     #[must_use]
-    pub fn amount(self, since: Option<Time>, now: Time) -> u64 {
+    pub fn ending_cost(self, since: Option<Time>, now: Time) -> u64 {
         let age = since.map_or(0, |since| now.since(since).as_micros());
         match self {
             Self::Period => age % HOUR,
@@ -53,29 +53,29 @@ impl CostName {
     }
 
     /// Cost of ending such a VM as a line, from `now` on.
-    pub(super) fn line(self, since: Option<Time>, now: Time) -> Line {
-        let steady = |cost: i64| Line { slope: 0, offset: -cost, until: None };
-        let Some(since) = since else { return steady(i64::from(!self.grows())) };
+    pub(super) fn cost_line(self, since: Option<Time>, now: Time) -> LinearCost {
+        let steady = |cost: i64| LinearCost { slope: 0, offset: -cost, until: None };
+        let Some(since) = since else { return steady(i64::from(!self.grows_with_time())) };
         match self {
             Self::Number => steady(1),
-            Self::Age => Line { slope: 1, offset: micros(since), until: None },
+            Self::Age => LinearCost { slope: 1, offset: signed_micros(since), until: None },
             Self::Period => {
                 let hours = now.since(since).as_micros() / HOUR;
                 let began = since + Span::from_micros(hours * HOUR);
                 let until = Some(began + Span::from_micros(HOUR));
-                Line { slope: 1, offset: micros(began), until }
+                LinearCost { slope: 1, offset: signed_micros(began), until }
             }
         }
     }
 }
 
-impl Line {
+impl LinearCost {
     /// Sum of two lines, which holds until the earlier of their ends.
-    pub(super) fn with(&self, other: &Self) -> Self {
+    pub(super) fn add_line(&self, other: &Self) -> Self {
         Self {
             slope: self.slope + other.slope,
             offset: self.offset + other.offset,
-            until: Time::sooner(self.until, other.until),
+            until: Time::sooner_of(self.until, other.until),
         }
     }
 }

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use dormouse_units::{ById, HostId, Time, VmId};
 
-use crate::{Host, Market};
+use crate::{Market, ResourceVector};
 
 /// The hosts, the VMs on each, and the free room.
 #[derive(Clone, Debug, Default)]
-pub struct Fleet {
-    hosts: ById<HostId, Carrier>,
+pub struct HostFleet {
+    hosts: ById<HostId, OccupiedHost>,
     /// VMs that waited for room and got it, in that order.
     placed: Vec<VmId>,
     /// Hosts where parked VMs may get their room back.
@@ -22,22 +22,22 @@ pub struct Fleet {
 
 /// A host with the VMs on it.
 #[derive(Clone, Debug)]
-pub(super) struct Carrier {
+pub(super) struct OccupiedHost {
     /// Free room: the full view.
-    pub(super) free: Host,
+    pub(super) free: ResourceVector,
     /// Free room plus what preemptible VMs would yield: the partial view.
-    pub(super) partial: Host,
-    vms: ById<VmId, Held>,
+    pub(super) partial: ResourceVector,
+    vms: ById<VmId, HeldRoom>,
     /// VMs waiting for room of others, in order, each with the room that it still lacks.
-    waiting: Vec<(VmId, Host)>,
+    waiting: Vec<(VmId, ResourceVector)>,
     /// VMs hibernated to make room for others, in order, each with the room that it takes back as
     /// soon as it is free.
-    parked: Vec<(VmId, Host)>,
+    parked: Vec<(VmId, ResourceVector)>,
 }
 
 /// The part of a VM's room that the provider can give to others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Yields {
+pub enum YieldedRoom {
     /// No room: the VM stays, or its end is already decided.
     Nothing,
     /// The room that the VM leaves while it is hibernated.
@@ -48,53 +48,55 @@ pub enum Yields {
 
 /// Room that a VM holds on its host, and what of it others can get.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Held {
-    pub(super) room: Host,
-    yields: Yields,
+pub(super) struct HeldRoom {
+    pub(super) room: ResourceVector,
+    yields: YieldedRoom,
     /// Start of the present uninterrupted charging; `None`: the VM is not charged.
     pub(super) since: Option<Time>,
 }
 
-impl Held {
+impl HeldRoom {
     /// The room that others can get from this VM.
-    pub(super) const fn yielded(&self) -> Host {
+    pub(super) const fn yielded_room(&self) -> ResourceVector {
         match self.yields {
-            Yields::Nothing => Host::NONE,
-            Yields::Hibernating => self.room.left_while_hibernated(),
-            Yields::All => self.room,
+            YieldedRoom::Nothing => ResourceVector::NONE,
+            YieldedRoom::Hibernating => self.room.left_while_hibernated(),
+            YieldedRoom::All => self.room,
         }
     }
 }
 
-impl Carrier {
+impl OccupiedHost {
     /// VMs that can still be told to make room, ordered by id.
-    pub(super) fn preemptible(&self) -> impl Iterator<Item = (VmId, &Held)> {
-        let can_be = |held: &Held| held.yields != Yields::Nothing;
+    pub(super) fn preemptible_vms(&self) -> impl Iterator<Item = (VmId, &HeldRoom)> {
+        let can_be = |held: &HeldRoom| held.yields != YieldedRoom::Nothing;
         self.vms.iter().filter(move |(_, held)| can_be(held)).map(|(&vm, held)| (vm, held))
     }
 
     /// Number of VMs that can still be told to make room.
     pub(super) fn preemptible_count(&self) -> usize {
-        self.preemptible().count()
+        self.preemptible_vms().count()
     }
 
     /// A copy of the host, rebuilt from its VMs, in which the preemptible ones take no room.
     pub(super) fn without_preemptible(&self) -> Self {
         let mut copy = self.clone();
-        copy.free = self.preemptible().fold(self.free, |sum, (_, held)| sum.with(&held.yielded()));
+        copy.free = self
+            .preemptible_vms()
+            .fold(self.free, |sum, (_, held)| sum.plus_room(&held.yielded_room()));
         copy
     }
 
     /// Free room that is not reserved for parked VMs.
-    pub(super) fn spare(&self) -> Host {
-        self.parked.iter().fold(self.free, |left, (_, room)| left.without(room))
+    pub(super) fn spare_room(&self) -> ResourceVector {
+        self.parked.iter().fold(self.free, |left, (_, room)| left.minus_room(room))
     }
 }
 
-impl Fleet {
+impl HostFleet {
     /// Adds a host, or empties one that comes back.
-    pub fn join(&mut self, id: HostId, host: Host) {
-        let empty = Carrier {
+    pub fn add_host(&mut self, id: HostId, host: ResourceVector) {
+        let empty = OccupiedHost {
             free: host,
             partial: host,
             vms: ById::new(),
@@ -102,33 +104,33 @@ impl Fleet {
             parked: Vec::new(),
         };
         self.hosts.insert(id, empty);
-        self.changed(id);
+        self.note_change(id);
     }
 
     /// Removes a host; returns its VMs, ordered by id.
-    pub fn leave(&mut self, id: HostId) -> Vec<VmId> {
+    pub fn remove_host(&mut self, id: HostId) -> Vec<VmId> {
         let Some(gone) = self.hosts.remove(&id) else { return Vec::new() };
-        self.changed(id);
+        self.note_change(id);
         gone.vms.keys().copied().collect()
     }
 
     /// Ids of all hosts, ascending.
-    pub fn ids(&self) -> impl Iterator<Item = HostId> + '_ {
+    pub fn host_ids(&self) -> impl Iterator<Item = HostId> + '_ {
         self.hosts.keys().copied()
     }
 
     /// All hosts with their VMs, ordered by id.
-    pub(super) fn hosts(&self) -> impl Iterator<Item = (HostId, &Carrier)> {
+    pub(super) fn hosts(&self) -> impl Iterator<Item = (HostId, &OccupiedHost)> {
         self.hosts.iter().map(|(id, host)| (*id, host))
     }
 
     /// One host with its VMs.
-    pub(super) fn host(&self, id: HostId) -> Option<&Carrier> {
+    pub(super) fn host_by_id(&self, id: HostId) -> Option<&OccupiedHost> {
         self.hosts.get(&id)
     }
 
     /// Number of changes so far that placers care about.
-    pub(super) fn changes(&self) -> usize {
+    pub(super) fn change_count(&self) -> usize {
         self.forgotten + self.changes.len()
     }
 
@@ -140,89 +142,89 @@ impl Fleet {
 
     /// Free room on a host; none if it doesn't exist.
     #[must_use]
-    pub fn free(&self, id: HostId) -> Host {
-        self.hosts.get(&id).map_or(Host::NONE, |host| host.free)
+    pub fn free_room(&self, id: HostId) -> ResourceVector {
+        self.hosts.get(&id).map_or(ResourceVector::NONE, |host| host.free)
     }
 
     /// Free room on a host that is not reserved for parked VMs, and so available to spot VMs.
     #[must_use]
-    pub fn spare(&self, id: HostId) -> Host {
-        self.hosts.get(&id).map_or(Host::NONE, Carrier::spare)
+    pub fn spare_room(&self, id: HostId) -> ResourceVector {
+        self.hosts.get(&id).map_or(ResourceVector::NONE, OccupiedHost::spare_room)
     }
 
     /// Spot VMs on a host that can still be told to make room, each with the room that it would
     /// make.
-    pub fn preemptible(&self, id: HostId) -> impl Iterator<Item = (VmId, Host)> + '_ {
+    pub fn preemptible_vms(&self, id: HostId) -> impl Iterator<Item = (VmId, ResourceVector)> + '_ {
         let host = self.hosts.get(&id).into_iter();
-        host.flat_map(Carrier::preemptible).map(|(vm, held)| (vm, held.yielded()))
+        host.flat_map(OccupiedHost::preemptible_vms).map(|(vm, held)| (vm, held.yielded_room()))
     }
 
     /// Places a VM on a host. True if all its room is free now; else it gets the missing room as
     /// VMs there leave.
-    pub fn place(&mut self, id: HostId, vm: VmId, room: Host, market: Market) -> bool {
+    pub fn place_vm(&mut self, id: HostId, vm: VmId, room: ResourceVector, market: Market) -> bool {
         let Some(host) = self.hosts.get_mut(&id) else { return false };
-        let now = host.free.common(&room);
-        let lacks = room.without(&now);
-        let yields = if market == Market::Spot { Yields::All } else { Yields::Nothing };
-        host.vms.insert(vm, Held { room: now, yields, since: None });
-        if lacks != Host::NONE {
+        let now = host.free.common_part(&room);
+        let lacks = room.minus_room(&now);
+        let yields = if market == Market::Spot { YieldedRoom::All } else { YieldedRoom::Nothing };
+        host.vms.insert(vm, HeldRoom { room: now, yields, since: None });
+        if lacks != ResourceVector::NONE {
             host.waiting.push((vm, lacks));
         }
-        host.free = host.free.without(&now);
-        self.changed(id);
-        lacks == Host::NONE
+        host.free = host.free.minus_room(&now);
+        self.note_change(id);
+        lacks == ResourceVector::NONE
     }
 
     /// Records that a VM will end, or leaves its room to a certain VM: others can't count on that
     /// room.
-    pub fn ends(&mut self, id: HostId, vm: VmId) {
-        self.yields(id, vm, Yields::Nothing);
+    pub fn mark_ending(&mut self, id: HostId, vm: VmId) {
+        self.set_yielded(id, vm, YieldedRoom::Nothing);
     }
 
     /// Sets the part of a VM's room that others can get.
-    pub fn yields(&mut self, id: HostId, vm: VmId, yields: Yields) {
+    pub fn set_yielded(&mut self, id: HostId, vm: VmId, yields: YieldedRoom) {
         if let Some(held) = self.held_mut(id, vm).filter(|held| held.yields != yields) {
             held.yields = yields;
-            self.changed(id);
+            self.note_change(id);
         }
     }
 
     /// Sets the time since which a VM is charged; `None`: it is not charged.
-    pub fn charged(&mut self, id: HostId, vm: VmId, since: Option<Time>) {
+    pub fn set_charged_since(&mut self, id: HostId, vm: VmId, since: Option<Time>) {
         if let Some(held) = self.held_mut(id, vm) {
             held.since = since;
-            self.changed(id);
+            self.note_change(id);
         }
     }
 
     /// Parks a VM that left this room to others; it takes the room back as soon as it is free.
-    pub fn park(&mut self, id: HostId, vm: VmId, room: Host) {
+    pub fn park_vm(&mut self, id: HostId, vm: VmId, room: ResourceVector) {
         if let Some(host) = self.hosts.get_mut(&id).filter(|host| host.vms.contains_key(&vm)) {
             host.parked.push((vm, room));
             self.regained.insert(id);
-            self.changed(id);
+            self.note_change(id);
         }
     }
 
     /// Unparks a VM: it takes no room back by itself.
-    pub fn unpark(&mut self, id: HostId, vm: VmId) {
+    pub fn unpark_vm(&mut self, id: HostId, vm: VmId) {
         let Some(host) = self.hosts.get_mut(&id) else { return };
         let before = host.parked.len();
         host.parked.retain(|(parked, _)| *parked != vm);
         if host.parked.len() < before {
-            self.changed(id);
+            self.note_change(id);
         }
     }
 
     /// VMs parked on a host, in the order of parking.
-    pub fn parked(&self, id: HostId) -> impl Iterator<Item = VmId> + '_ {
+    pub fn parked_vms(&self, id: HostId) -> impl Iterator<Item = VmId> + '_ {
         let host = self.hosts.get(&id).into_iter();
         host.flat_map(|host| &host.parked).map(|(vm, _)| *vm)
     }
 
     /// Hosts with parked VMs where room was freed or a VM was parked since the last call, or for
     /// which [`look_again`](Self::look_again) was called; ordered by id.
-    pub fn regained(&mut self) -> BTreeSet<HostId> {
+    pub fn take_regained(&mut self) -> BTreeSet<HostId> {
         std::mem::take(&mut self.regained)
     }
 
@@ -234,24 +236,24 @@ impl Fleet {
     }
 
     /// Gives a VM `more` room of its host; false, without a change, if it is not free.
-    pub fn take(&mut self, id: HostId, vm: VmId, more: Host) -> bool {
+    pub fn take_room(&mut self, id: HostId, vm: VmId, more: ResourceVector) -> bool {
         let Some(host) = self.hosts.get_mut(&id) else { return false };
         let Some(held) = host.vms.get_mut(&vm) else { return false };
         if !host.free.holds(&more) {
             return false;
         }
-        held.room = held.room.with(&more);
-        host.free = host.free.without(&more);
-        self.changed(id);
+        held.room = held.room.plus_room(&more);
+        host.free = host.free.minus_room(&more);
+        self.note_change(id);
         true
     }
 
     /// Frees a part of the room that a VM holds.
-    pub fn release(&mut self, id: HostId, vm: VmId, part: Host) {
+    pub fn release_room(&mut self, id: HostId, vm: VmId, part: ResourceVector) {
         let Some(held) = self.held_mut(id, vm) else { return };
-        let part = held.room.common(&part);
-        held.room = held.room.without(&part);
-        self.give(id, part);
+        let part = held.room.common_part(&part);
+        held.room = held.room.minus_room(&part);
+        self.give_room(id, part);
     }
 
     /// Removes a VM and frees all of its room.
@@ -261,54 +263,57 @@ impl Fleet {
         host.parked.retain(|(parked, _)| *parked != vm);
         self.placed.retain(|placed| *placed != vm);
         if let Some(held) = host.vms.remove(&vm) {
-            self.give(id, held.room);
+            self.give_room(id, held.room);
         }
     }
 
     /// Room that a VM holds on its host; none if it is not there.
     #[must_use]
-    pub fn held(&self, id: HostId, vm: VmId) -> Host {
-        self.hosts.get(&id).and_then(|host| host.vms.get(&vm)).map_or(Host::NONE, |held| held.room)
+    pub fn held_room(&self, id: HostId, vm: VmId) -> ResourceVector {
+        self.hosts
+            .get(&id)
+            .and_then(|host| host.vms.get(&vm))
+            .map_or(ResourceVector::NONE, |held| held.room)
     }
 
     /// True if a VM still waits for room of other VMs.
     #[must_use]
-    pub fn waits(&self, id: HostId, vm: VmId) -> bool {
+    pub fn waits_for_room(&self, id: HostId, vm: VmId) -> bool {
         self.hosts.get(&id).is_some_and(|host| host.waiting.iter().any(|(one, _)| *one == vm))
     }
 
     /// VMs that got all of their missing room since the last call.
-    pub fn placed(&mut self) -> Vec<VmId> {
+    pub fn take_placed(&mut self) -> Vec<VmId> {
         std::mem::take(&mut self.placed)
     }
 
     /// Adds free room, which VMs waiting for it get first.
-    fn give(&mut self, id: HostId, mut room: Host) {
+    fn give_room(&mut self, id: HostId, mut room: ResourceVector) {
         let Some(host) = self.hosts.get_mut(&id) else { return };
         for (vm, lacks) in &mut host.waiting {
-            let part = lacks.common(&room);
-            *lacks = lacks.without(&part);
-            room = room.without(&part);
+            let part = lacks.common_part(&room);
+            *lacks = lacks.minus_room(&part);
+            room = room.minus_room(&part);
             if let Some(held) = host.vms.get_mut(vm) {
-                held.room = held.room.with(&part);
+                held.room = held.room.plus_room(&part);
             }
         }
-        let there = host.waiting.extract_if(.., |(_, lacks)| *lacks == Host::NONE);
+        let there = host.waiting.extract_if(.., |(_, lacks)| *lacks == ResourceVector::NONE);
         self.placed.extend(there.map(|(vm, _)| vm));
-        host.free = host.free.with(&room);
+        host.free = host.free.plus_room(&room);
         self.look_again(id);
-        self.changed(id);
+        self.note_change(id);
     }
 
-    fn held_mut(&mut self, id: HostId, vm: VmId) -> Option<&mut Held> {
+    fn held_mut(&mut self, id: HostId, vm: VmId) -> Option<&mut HeldRoom> {
         self.hosts.get_mut(&id)?.vms.get_mut(&vm)
     }
 
     /// Records that a host changed, so that placers look at it again.
-    fn changed(&mut self, id: HostId) {
+    fn note_change(&mut self, id: HostId) {
         if let Some(host) = self.hosts.get_mut(&id) {
-            let rooms = host.preemptible().map(|(_, held)| held.yielded());
-            host.partial = rooms.fold(host.free, |sum, room| sum.with(&room));
+            let rooms = host.preemptible_vms().map(|(_, held)| held.yielded_room());
+            host.partial = rooms.fold(host.free, |sum, room| sum.plus_room(&room));
         }
         // A placer that would have to look at so many changes may as well look at all hosts. The
         // later half is kept: without it, placers that lack only the last few changes would look at

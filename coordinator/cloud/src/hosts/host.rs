@@ -7,36 +7,36 @@ use serde::{Deserialize, Serialize};
 
 /// Room that a host offers or a VM takes: an amount in every dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Host {
+pub struct ResourceVector {
     /// vCPUs of reference speed; a host can run all of them at full speed together.
     pub vcpus: u32,
     /// Memory of the host, or taken by the VM.
     pub memory: Bytes,
     /// Disk; `u64::MAX`, which is not written out, means more than all VMs need.
-    #[serde(default = "endless", skip_serializing_if = "is_endless")]
+    #[serde(default = "endless_disk", skip_serializing_if = "is_endless")]
     pub disk: Bytes,
     /// Memory that processes really fill; `u64::MAX`, which is not written out, means enough for
     /// all VMs. Emulated VMs may have more nominal memory than their host.
-    #[serde(default = "endless", skip_serializing_if = "is_endless")]
+    #[serde(default = "endless_disk", skip_serializing_if = "is_endless")]
     pub filled: Bytes,
 }
 
-const fn endless() -> Bytes {
+const fn endless_disk() -> Bytes {
     Bytes::new(u64::MAX)
 }
 
 fn is_endless(bytes: &Bytes) -> bool {
-    *bytes == endless()
+    *bytes == endless_disk()
 }
 
-impl Host {
+impl ResourceVector {
     /// No room in any dimension.
     pub(super) const NONE: Self = Self::of_vcpus(0);
 
     /// A host with unlimited disk and fillable memory.
     #[must_use]
     pub const fn new(vcpus: u32, memory: Bytes) -> Self {
-        Self { vcpus, memory, disk: endless(), filled: endless() }
+        Self { vcpus, memory, disk: endless_disk(), filled: endless_disk() }
     }
 
     /// The number of vCPUs in words, such as `4 vCPUs`; for a provider with unlimited hosts, as
@@ -75,7 +75,7 @@ impl Host {
 
     /// This room less `other`, at least zero in every dimension.
     #[must_use]
-    pub const fn without(&self, other: &Self) -> Self {
+    pub const fn minus_room(&self, other: &Self) -> Self {
         Self {
             vcpus: self.vcpus.saturating_sub(other.vcpus),
             memory: self.memory.saturating_sub(other.memory),
@@ -86,7 +86,7 @@ impl Host {
 
     /// The sum of both rooms in every dimension.
     #[must_use]
-    pub fn with(&self, other: &Self) -> Self {
+    pub fn plus_room(&self, other: &Self) -> Self {
         Self {
             vcpus: self.vcpus.saturating_add(other.vcpus),
             memory: self.memory + other.memory,
@@ -97,7 +97,7 @@ impl Host {
 
     /// This room `n` times, in every dimension.
     #[must_use]
-    pub(super) fn times(&self, n: u32) -> Self {
+    pub(super) fn times_room(&self, n: u32) -> Self {
         let bytes = |b: Bytes| Bytes::new(b.get().saturating_mul(u64::from(n)));
         Self {
             vcpus: self.vcpus.saturating_mul(n),
@@ -118,7 +118,7 @@ impl Host {
 
     /// The smaller of both rooms in every dimension.
     #[must_use]
-    pub(super) fn common(&self, other: &Self) -> Self {
+    pub(super) fn common_part(&self, other: &Self) -> Self {
         Self {
             vcpus: self.vcpus.min(other.vcpus),
             memory: self.memory.min(other.memory),
@@ -129,7 +129,7 @@ impl Host {
 
     /// The larger of both rooms in every dimension.
     #[must_use]
-    pub(super) fn largest(&self, other: &Self) -> Self {
+    pub(super) fn larger_of(&self, other: &Self) -> Self {
         Self {
             vcpus: self.vcpus.max(other.vcpus),
             memory: self.memory.max(other.memory),
@@ -139,7 +139,7 @@ impl Host {
     }
 }
 
-impl fmt::Display for Host {
+impl fmt::Display for ResourceVector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Machines for parallel jobs have no memory of their own, and few VMs need a disk.
         f.write_str(&self.vcpus_in_words())?;
@@ -169,10 +169,19 @@ mod tests {
     fn what_is_without_bounds_has_no_figure() {
         let gib = Bytes::new(1 << 30);
         for (host, says) in [
-            (Host::new(u32::MAX, endless()), "as many vCPUs as are asked for and as much memory"),
-            (Host::new(33, endless()), "33 vCPUs and as much memory as is asked for"),
-            (Host::new(4, gib), "4 vCPUs and 1 GiB"),
-            (Host { disk: gib, ..Host::of_vcpus(1) }, "1 vCPU and 1 GiB of disk"),
+            (
+                ResourceVector::new(u32::MAX, endless_disk()),
+                "as many vCPUs as are asked for and as much memory",
+            ),
+            (
+                ResourceVector::new(33, endless_disk()),
+                "33 vCPUs and as much memory as is asked for",
+            ),
+            (ResourceVector::new(4, gib), "4 vCPUs and 1 GiB"),
+            (
+                ResourceVector { disk: gib, ..ResourceVector::of_vcpus(1) },
+                "1 vCPU and 1 GiB of disk",
+            ),
         ] {
             assert_eq!(host.to_string(), says);
         }

@@ -8,22 +8,22 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_units::{ById, HostId, Span, Stream, Time};
+use dormouse_units::{ById, HostId, RandomStream, Span, Time};
 
-use super::cost::{Line, micros};
-use super::fleet::Carrier;
-use super::plain::{Pass, View};
-use super::ranked::Ranked;
-use super::victims::Victims;
-use super::weigh::{Ranges, Scores, WEIGHERS};
-use crate::{CostName, Fleet, Ties, Want, Weighed, Weigher};
+use super::cost::{LinearCost, signed_micros};
+use super::fleet::OccupiedHost;
+use super::plain::{Pass, RoomView};
+use super::ranked::RankedHosts;
+use super::victims::VictimSearch;
+use super::weigh::{ScoreRanges, Scores, WEIGHERS};
+use crate::{CostName, HostFleet, PlacementRequest, ScaledWeigher, TieBreak, Weigher};
 
 /// Ranking of the hosts for requests of one kind.
 #[derive(Debug)]
-pub(super) struct Index {
-    want: Want,
-    view: View,
-    weighers: Vec<Weighed>,
+pub(super) struct HostIndex {
+    want: PlacementRequest,
+    view: RoomView,
+    weighers: Vec<ScaledWeigher>,
     /// Index of the axis in `weighers`: the weigher of costs if there is one; `None` without
     /// weighers.
     axis: Option<usize>,
@@ -31,58 +31,58 @@ pub(super) struct Index {
     /// Number of fleet changes already included; `None`: the fleet was not read yet.
     seen: Option<usize>,
     /// Hosts that were examined, with an entry if they have room.
-    hosts: ById<HostId, Option<Entry>>,
-    classes: Vec<Class>,
+    hosts: ById<HostId, Option<IndexedHost>>,
+    classes: Vec<WeightClass>,
     /// Index in `classes` of each class that has hosts.
     places: BTreeMap<Key, usize>,
     /// Indices of empty classes in `classes`, for reuse.
     spare: Vec<usize>,
-    /// Times at which a host's cost line changes, by [`slot`]; a time that is not in the host's
+    /// Times at which a host's cost line changes, by [`time_slot`]; a time that is not in the host's
     /// entry is stale.
     due: BTreeMap<u64, Vec<(Time, HostId)>>,
     /// Number of times in `due`, stale ones included.
     dues: usize,
-    victims: Victims,
+    victims: VictimSearch,
 }
 
 /// Key of a class: the scores beside the axis, and the number of VMs with which the costs grow.
 type Key = (Scores, i64);
 
 #[derive(Debug)]
-struct Class {
+struct WeightClass {
     key: Key,
     /// Hosts of the class, ordered by the offset of their costs.
-    hosts: Ranked,
+    hosts: RankedHosts,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct IndexedHost {
     class: usize,
     offset: i64,
     until: Option<Time>,
 }
 
 /// Hosts of a class with equal weight: `count` of them, after `before` others.
-struct Alike<'a> {
-    hosts: &'a Ranked,
+struct EqualHosts<'a> {
+    hosts: &'a RankedHosts,
     offset: i64,
     before: usize,
     count: usize,
 }
 
 /// Slot of about a second (2^20 us) of an instant; due times are searched by slot.
-const fn slot(time: Time) -> u64 {
+const fn time_slot(time: Time) -> u64 {
     time.as_micros() >> 20
 }
 
 /// True if a ranking can be kept for these weighers: at most one score grows with time.
-pub(super) fn is_kept(weighers: &[Weighed], cost: CostName) -> bool {
+pub(super) fn is_kept(weighers: &[ScaledWeigher], cost: CostName) -> bool {
     let growing = weighers.iter().filter(|weighed| weighed.name.is_of_costs());
-    weighers.len() <= WEIGHERS && (!cost.grows() || growing.count() <= 1)
+    weighers.len() <= WEIGHERS && (!cost.grows_with_time() || growing.count() <= 1)
 }
 
-impl Index {
-    pub(super) fn new(want: Want, (view, weighers): Pass<'_>, cost: CostName) -> Self {
+impl HostIndex {
+    pub(super) fn new(want: PlacementRequest, (view, weighers): Pass<'_>, cost: CostName) -> Self {
         let weighers: Vec<_> = weighers.iter().copied().filter(|one| one.multiplier != 0).collect();
         let by = |is_it: fn(Weigher) -> bool| weighers.iter().position(|one| is_it(one.name));
         // Among other scores, the one that differs most between hosts makes the fewest classes.
@@ -103,43 +103,43 @@ impl Index {
             spare: Vec::new(),
             due: BTreeMap::new(),
             dues: 0,
-            victims: Victims::default(),
+            victims: VictimSearch::default(),
         }
     }
 
     /// True if the ranking is for requests of this room under this view of the hosts.
-    pub(super) fn is_for(&self, want: &Want, view: View) -> bool {
+    pub(super) fn is_for(&self, want: &PlacementRequest, view: RoomView) -> bool {
         self.want.room == want.room && self.view == view
     }
 
     /// The best host now; `None` if none passes the filters.
-    pub(super) fn choose(
+    pub(super) fn choose_host(
         &mut self,
         now: Time,
-        fleet: &Fleet,
-        ties: Ties,
-        chance: &mut Stream,
+        fleet: &HostFleet,
+        ties: TieBreak,
+        chance: &mut RandomStream,
     ) -> Option<HostId> {
         self.take_in(now, fleet);
         // Among hosts that have room, no costs matter.
-        let best = match self.free() {
+        let best = match self.free_hosts() {
             Some(free) => vec![free],
             None => {
                 self.look_at_due(now, fleet);
-                self.best(now)
+                self.best_hosts(now)
             }
         };
         let number: usize = best.iter().map(|alike| alike.count).sum();
         let chosen = match (ties, number) {
-            (Ties::Random, 2..) => chance.below(number),
+            (TieBreak::Random, 2..) => chance.draw_below(number),
             _ => 0,
         };
-        nth(&best, chosen).map(HostId::new)
+        nth_host(&best, chosen).map(HostId::new)
     }
 
     /// Hosts that can take a VM without ending others, if these have the most weight for certain:
     /// that is so under the two weighers that only ask if others must end, and at what cost.
-    fn free(&self) -> Option<Alike<'_>> {
+    fn free_hosts(&self) -> Option<EqualHosts<'_>> {
         let overcommit = self.weighers.iter().position(|one| one.name == Weigher::Overcommit)?;
         let is_rule = self.weighers.len() == 2
             && self.axis.is_some_and(|axis| {
@@ -147,16 +147,16 @@ impl Index {
             })
             && self.weighers.iter().all(|one| one.multiplier > 0);
         let place = self.places.get(&([0; WEIGHERS], 0)).filter(|_| is_rule)?;
-        Some(Alike::new(&self.classes[*place].hosts, 0))
+        Some(EqualHosts::new(&self.classes[*place].hosts, 0))
     }
 
     /// Includes the changes of the fleet since the last call.
-    fn take_in(&mut self, now: Time, fleet: &Fleet) {
+    fn take_in(&mut self, now: Time, fleet: &HostFleet) {
         match self.seen.and_then(|seen| fleet.changed_since(seen)) {
             Some(changed) => {
                 for (n, id) in changed.iter().enumerate() {
                     if changed.get(n + 1) != Some(id) {
-                        self.look_at(*id, fleet.host(*id), now);
+                        self.look_at(*id, fleet.host_by_id(*id), now);
                     }
                 }
             }
@@ -173,12 +173,13 @@ impl Index {
                 }
             }
         }
-        self.seen = Some(fleet.changes());
+        self.seen = Some(fleet.change_count());
     }
 
     /// Re-examines hosts whose cost line has changed by now.
-    fn look_at_due(&mut self, now: Time, fleet: &Fleet) {
-        while let Some(mut first) = self.due.first_entry().filter(|first| *first.key() <= slot(now))
+    fn look_at_due(&mut self, now: Time, fleet: &HostFleet) {
+        while let Some(mut first) =
+            self.due.first_entry().filter(|first| *first.key() <= time_slot(now))
         {
             let is_due = |due: &mut (Time, HostId)| due.0 <= now;
             let due: Vec<_> = first.get_mut().extract_if(.., is_due).collect();
@@ -188,8 +189,8 @@ impl Index {
                 first.remove();
             }
             for (at, id) in due {
-                if self.entry(id).is_some_and(|entry| entry.until == Some(at)) {
-                    self.look_at(id, fleet.host(id), now);
+                if self.make_entry(id).is_some_and(|entry| entry.until == Some(at)) {
+                    self.look_at(id, fleet.host_by_id(id), now);
                 }
             }
             if !is_over {
@@ -199,9 +200,9 @@ impl Index {
     }
 
     /// Moves a host to its present class; removes it if it is gone or has no room.
-    fn look_at(&mut self, id: HostId, host: Option<&Carrier>, now: Time) {
-        let found = host.and_then(|host| self.scores(host, now));
-        let former = self.entry(id);
+    fn look_at(&mut self, id: HostId, host: Option<&OccupiedHost>, now: Time) {
+        let found = host.and_then(|host| self.score_host(host, now));
+        let former = self.make_entry(id);
         let is_in_place = match (&former, &found) {
             (Some(entry), Some((key, line))) => {
                 entry.offset == line.offset && self.classes[entry.class].key == *key
@@ -220,9 +221,9 @@ impl Index {
             Some(entry) => entry.class,
             None => self.put_in(id, key, line.offset),
         };
-        self.hosts.insert(id, Some(Entry { class, offset: line.offset, until: line.until }));
+        self.hosts.insert(id, Some(IndexedHost { class, offset: line.offset, until: line.until }));
         if let Some(until) = line.until.filter(|_| former.and_then(|f| f.until) != line.until) {
-            self.due.entry(slot(until)).or_default().push((until, id));
+            self.due.entry(time_slot(until)).or_default().push((until, id));
             self.dues += 1;
             // While some host is free, `due` is never looked at and only grows.
             if self.dues > 1_000 + 4 * self.hosts.len() {
@@ -246,11 +247,11 @@ impl Index {
         self.dues = self.due.values().map(Vec::len).sum();
     }
 
-    fn entry(&self, id: HostId) -> Option<Entry> {
+    fn make_entry(&self, id: HostId) -> Option<IndexedHost> {
         self.hosts.get(&id).copied().flatten()
     }
 
-    fn take_out(&mut self, id: HostId, Entry { class: place, offset, .. }: Entry) {
+    fn take_out(&mut self, id: HostId, IndexedHost { class: place, offset, .. }: IndexedHost) {
         let class = &mut self.classes[place];
         class.hosts.remove((offset, id.get()));
         if class.hosts.is_empty() {
@@ -263,7 +264,7 @@ impl Index {
     fn put_in(&mut self, id: HostId, key: Key, offset: i64) -> usize {
         let (classes, spare) = (&mut self.classes, &mut self.spare);
         let place = *self.places.entry(key).or_insert_with(|| {
-            let class = Class { key, hosts: Ranked::default() };
+            let class = WeightClass { key, hosts: RankedHosts::default() };
             match spare.pop() {
                 Some(place) => {
                     classes[place] = class;
@@ -280,16 +281,19 @@ impl Index {
     }
 
     /// Class of a host and its cost line; `None`: the host has no room.
-    fn scores(&mut self, host: &Carrier, now: Time) -> Option<(Key, Line)> {
+    fn score_host(&mut self, host: &OccupiedHost, now: Time) -> Option<(Key, LinearCost)> {
         if !self.view.has_room(host, &self.want) {
             return None;
         }
-        let (mut scores, mut axis): (Scores, _) = ([0; WEIGHERS], Line::default());
+        let (mut scores, mut axis): (Scores, _) = ([0; WEIGHERS], LinearCost::default());
         for (n, score) in scores.iter_mut().enumerate().take(self.weighers.len()) {
             let line = match self.weighers[n].name {
-                Weigher::TotalCost => self.total(host, now),
+                Weigher::TotalCost => self.total_cost(host, now),
                 Weigher::VictimCost => self.of_victims(host, now),
-                steady => Line { offset: steady.steady(host, &self.want), ..Line::default() },
+                steady => LinearCost {
+                    offset: steady.steady_score(host, &self.want),
+                    ..LinearCost::default()
+                },
             };
             if self.axis == Some(n) {
                 axis = line;
@@ -300,69 +304,69 @@ impl Index {
         Some(((scores, axis.slope), axis))
     }
 
-    fn total(&self, host: &Carrier, now: Time) -> Line {
-        let lines = host.preemptible().map(|(_, held)| self.cost.line(held.since, now));
-        lines.fold(Line::default(), |sum, line| sum.with(&line))
+    fn total_cost(&self, host: &OccupiedHost, now: Time) -> LinearCost {
+        let lines = host.preemptible_vms().map(|(_, held)| self.cost.cost_line(held.since, now));
+        lines.fold(LinearCost::default(), |sum, line| sum.add_line(&line))
     }
 
     /// Cost of making room on a host, as a line that holds while the same VMs are the cheapest to
     /// end.
-    fn of_victims(&mut self, host: &Carrier, now: Time) -> Line {
+    fn of_victims(&mut self, host: &OccupiedHost, now: Time) -> LinearCost {
         if host.free.holds(&self.want.room) {
-            return Line::default();
+            return LinearCost::default();
         }
-        let lacks = self.want.room.without(&host.free);
+        let lacks = self.want.room.minus_room(&host.free);
         self.victims.look_at(host, self.cost, now);
-        let Some((cost, growing)) = self.victims.least(&lacks, None) else {
-            return Line::default();
+        let Some((cost, growing)) = self.victims.least_cost(&lacks, None) else {
+            return LinearCost::default();
         };
         let signed = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
         let slope = signed(growing);
-        let mut until = self.total(host, now).until;
+        let mut until = self.total_cost(host, now).until;
         // A set that costs more now but grows more slowly becomes the cheaper one later.
         for fewer in (0..growing).rev() {
-            let Some((other, grows)) = self.victims.least(&lacks, Some(fewer)) else { break };
+            let Some((other, grows)) = self.victims.least_cost(&lacks, Some(fewer)) else { break };
             let ahead = (other - cost) / (growing - grows);
-            until = Time::sooner(until, Some(now + Span::from_micros(ahead + 1)));
+            until = Time::sooner_of(until, Some(now + Span::from_micros(ahead + 1)));
         }
-        Line { slope, offset: slope * micros(now) - signed(cost), until }
+        LinearCost { slope, offset: slope * signed_micros(now) - signed(cost), until }
     }
 
     /// The hosts of greatest weight.
-    fn best(&self, now: Time) -> Vec<Alike<'_>> {
+    fn best_hosts(&self, now: Time) -> Vec<EqualHosts<'_>> {
         let classes = self.places.values().filter_map(|place| {
             let class = &self.classes[*place];
             Some((class, class.hosts.first()?.0, class.hosts.last()?.0))
         });
-        let scores = |class: &Class, offset: i64| {
+        let scores = |class: &WeightClass, offset: i64| {
             let (mut scores, slope) = class.key;
             if let Some(axis) = self.axis {
-                scores[axis] = offset - slope * micros(now);
+                scores[axis] = offset - slope * signed_micros(now);
             }
             scores
         };
-        let mut ranges = Ranges::NONE;
+        let mut ranges = ScoreRanges::NONE;
         for (class, first, last) in classes.clone() {
-            ranges.include(&scores(class, first));
-            ranges.include(&scores(class, last));
+            ranges.include_scores(&scores(class, first));
+            ranges.include_scores(&scores(class, last));
         }
         let is_first = self.axis.is_some_and(|axis| self.weighers[axis].multiplier < 0);
         let mut best = (i128::MIN, Vec::new());
         for (class, first, last) in classes {
             let offset = if is_first { first } else { last };
-            let weight = ranges.weight(&self.weighers, &scores(class, offset));
+            let weight = ranges.weigh_host(&self.weighers, &scores(class, offset));
             if weight > best.0 {
                 best = (weight, vec![(class, offset)]);
             } else if weight == best.0 {
                 best.1.push((class, offset));
             }
         }
-        best.1.into_iter().map(|(class, offset)| Alike::new(&class.hosts, offset)).collect()
+        best.1.into_iter().map(|(class, offset)| EqualHosts::new(&class.hosts, offset)).collect()
     }
 }
 
-impl<'a> Alike<'a> {
-    fn new(hosts: &'a Ranked, offset: i64) -> Self {
+impl<'a> EqualHosts<'a> {
+    fn new(hosts: &'a RankedHosts, offset: i64) -> Self {
         let before = offset.checked_sub(1).map_or(0, |less| hosts.up_to((less, u32::MAX)));
         let count = hosts.up_to((offset, u32::MAX)) - before;
         Self { hosts, offset, before, count }
@@ -375,7 +379,7 @@ impl<'a> Alike<'a> {
 }
 
 /// The host at position `place` among all of these, ordered by number.
-fn nth(all: &[Alike<'_>], place: usize) -> Option<u32> {
+fn nth_host(all: &[EqualHosts<'_>], place: usize) -> Option<u32> {
     if let [one] = all {
         return one.hosts.nth(one.before + place).map(|(_, host)| host);
     }

@@ -18,13 +18,14 @@ mod views;
 mod weigh;
 
 pub use cost::CostName;
-pub use fleet::{Fleet, Yields};
-pub use host::Host;
-pub use placer::{Placer, Placing, Want};
-pub use plain::Plain;
+pub use fleet::{HostFleet, YieldedRoom};
+pub use host::ResourceVector;
+pub use placer::{PlacementRequest, Placer, Placing};
+pub use plain::PlainScheduler;
 pub use rule::{
-    Filter, Placement, PlacementRule, PlacerName, SchedulerName, States, Ties, VictimTies,
+    HostFilter, Placement, PlacementRule, PlacerName, SchedulerName, TieBreak, VictimTies,
+    ViewSource,
 };
-pub use scheduler::Scheduler;
-pub use tiers::{Placed, Tiers};
-pub use weigh::{Weighed, Weigher};
+pub use scheduler::HostScheduler;
+pub use tiers::{HostTiers, PlacedVm};
+pub use weigh::{ScaledWeigher, Weigher};

@@ -1,14 +1,14 @@
 //! Interface of placers, which choose the host for a VM.
 
-use dormouse_units::{HostId, Stream, Time, VmId};
+use dormouse_units::{HostId, RandomStream, Time, VmId};
 
-use crate::{Fleet, Host, Market};
+use crate::{HostFleet, Market, ResourceVector};
 
 /// A request to a placer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Want {
+pub struct PlacementRequest {
     /// Room that the VM takes.
-    pub room: Host,
+    pub room: ResourceVector,
     /// Market in which the VM is bought: an on-demand VM may displace spot VMs.
     pub market: Market,
 }
@@ -21,11 +21,11 @@ pub trait Placer: std::fmt::Debug + Send {
     /// Chooses a host for a VM; `None` if no host will do. `chance` decides between equally good
     /// hosts if the rule says so. A placer must always be called with the same fleet, and with
     /// times that never decrease.
-    fn choose(
+    fn choose_host(
         &mut self,
         now: Time,
-        want: &Want,
-        fleet: &Fleet,
-        chance: &mut Stream,
+        want: &PlacementRequest,
+        fleet: &HostFleet,
+        chance: &mut RandomStream,
     ) -> Option<Placing>;
 }

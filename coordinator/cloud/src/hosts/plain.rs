@@ -1,20 +1,20 @@
 //! Placement scheduler that examines every host.
 
-use dormouse_units::{HostId, Stream, Time};
+use dormouse_units::{HostId, RandomStream, Time};
 
-use super::fleet::Carrier;
-use super::victims::Victims;
-use super::views::{BuiltViews, full};
-use super::weigh::{Ranges, Scores, WEIGHERS};
+use super::fleet::OccupiedHost;
+use super::victims::VictimSearch;
+use super::views::{BuiltViews, full_views};
+use super::weigh::{ScoreRanges, Scores, WEIGHERS};
 use crate::{
-    Fleet, Market, PlacementRule, Placer, Placing, SchedulerName, States, Ties, Want, Weighed,
-    Weigher,
+    HostFleet, Market, PlacementRequest, PlacementRule, Placer, Placing, ScaledWeigher,
+    SchedulerName, TieBreak, ViewSource, Weigher,
 };
 
 /// Filters and weighs every host for every VM. [`crate::Scheduler`] must agree with it, and falls
 /// back to it where no ranking can be kept.
 #[derive(Debug)]
-pub struct Plain {
+pub struct PlainScheduler {
     rule: PlacementRule,
     /// Number of additional full views to build for each call.
     unused_views: u32,
@@ -22,7 +22,7 @@ pub struct Plain {
 
 /// The VMs of a host that count as taking room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum View {
+pub(super) enum RoomView {
     /// All VMs of the host.
     Full,
     /// All VMs of the host, and parked VMs as if they had their room back.
@@ -31,52 +31,54 @@ pub(super) enum View {
     Partial,
 }
 
-impl View {
+impl RoomView {
     /// True if a host has room for `want` under this view.
-    pub(super) fn has_room(self, host: &Carrier, want: &Want) -> bool {
+    pub(super) fn has_room(self, host: &OccupiedHost, want: &PlacementRequest) -> bool {
         match self {
             Self::Full => host.free.holds(&want.room),
-            Self::Reserved => host.spare().holds(&want.room),
+            Self::Reserved => host.spare_room().holds(&want.room),
             Self::Partial => host.partial.holds(&want.room),
         }
     }
 }
 
 /// One pass over the hosts: the view of them, and the weighers.
-pub(super) type Pass<'a> = (View, &'a [Weighed]);
+pub(super) type Pass<'a> = (RoomView, &'a [ScaledWeigher]);
 
 /// Passes over the hosts for a request; the second is made if the first finds no host.
-pub(super) fn passes(rule: &PlacementRule, market: Market) -> (Pass<'_>, Option<Pass<'_>>) {
+pub(super) fn list_passes(rule: &PlacementRule, market: Market) -> (Pass<'_>, Option<Pass<'_>>) {
     let weighers = rule.weighers.as_slice();
     match (rule.scheduler, market) {
-        (SchedulerName::Opie, Market::OnDemand) => ((View::Partial, weighers), None),
+        (SchedulerName::Opie, Market::OnDemand) => ((RoomView::Partial, weighers), None),
         (SchedulerName::Retry, Market::OnDemand) => {
             let others = Some(rule.retry_weighers.as_slice()).filter(|list| !list.is_empty());
-            ((View::Full, weighers), Some((View::Partial, others.unwrap_or(weighers))))
+            ((RoomView::Full, weighers), Some((RoomView::Partial, others.unwrap_or(weighers))))
         }
-        (SchedulerName::Filter, Market::OnDemand) => ((View::Full, weighers), None),
-        (_, Market::Spot) => ((View::Reserved, weighers), None),
+        (SchedulerName::Filter, Market::OnDemand) => ((RoomView::Full, weighers), None),
+        (_, Market::Spot) => ((RoomView::Reserved, weighers), None),
     }
 }
 
 /// The chosen host, with the spot VMs that must leave it to make room.
-pub(super) fn select(
+pub(super) fn select_victims(
     rule: &PlacementRule,
     now: Time,
-    want: &Want,
-    fleet: &Fleet,
+    want: &PlacementRequest,
+    fleet: &HostFleet,
     id: HostId,
 ) -> Option<Placing> {
-    let host = fleet.host(id)?;
+    let host = fleet.host_by_id(id)?;
     if host.free.holds(&want.room) {
         return Some((id, Vec::new()));
     }
-    let mut victims = Victims::default();
+    let mut victims = VictimSearch::default();
     victims.look_at(host, rule.cost, now);
-    victims.select(&want.room.without(&host.free), rule.victims).map(|chosen| (id, chosen))
+    victims
+        .select_victims(&want.room.minus_room(&host.free), rule.victims)
+        .map(|chosen| (id, chosen))
 }
 
-impl Plain {
+impl PlainScheduler {
     /// A scheduler that follows this rule.
     #[must_use]
     pub const fn new(rule: PlacementRule) -> Self {
@@ -90,50 +92,50 @@ impl Plain {
         Self { rule, unused_views }
     }
 
-    fn pass(
+    fn make_pass(
         &self,
         now: Time,
-        want: &Want,
-        fleet: &Fleet,
+        want: &PlacementRequest,
+        fleet: &HostFleet,
         pass: Pass<'_>,
-        chance: &mut Stream,
+        chance: &mut RandomStream,
     ) -> Option<HostId> {
         let view = pass.0;
         match self.rule.states {
-            States::Kept => {
+            ViewSource::Kept => {
                 let hosts = fleet.hosts().filter(|(_, host)| view.has_room(host, want));
-                self.best(now, want, hosts, pass.1, chance)
+                self.best_host(now, want, hosts, pass.1, chance)
             }
-            States::Built => {
+            ViewSource::Built => {
                 let is_opie = self.rule.scheduler == SchedulerName::Opie;
-                let views = BuiltViews::new(fleet, view, is_opie || view == View::Partial);
-                self.best(now, want, views.with_room(view, want), pass.1, chance)
+                let views = BuiltViews::new(fleet, view, is_opie || view == RoomView::Partial);
+                self.best_host(now, want, views.with_room(view, want), pass.1, chance)
             }
         }
     }
 
     /// The host of greatest weight among the candidates, by the rule for ties.
-    fn best<'a>(
+    fn best_host<'a>(
         &self,
         now: Time,
-        want: &Want,
-        hosts: impl Iterator<Item = (HostId, &'a Carrier)>,
-        weighers: &[Weighed],
-        chance: &mut Stream,
+        want: &PlacementRequest,
+        hosts: impl Iterator<Item = (HostId, &'a OccupiedHost)>,
+        weighers: &[ScaledWeigher],
+        chance: &mut RandomStream,
     ) -> Option<HostId> {
-        let mut victims = Victims::default();
-        let (mut left, mut ranges) = (Vec::new(), Ranges::NONE);
+        let mut victims = VictimSearch::default();
+        let (mut left, mut ranges) = (Vec::new(), ScoreRanges::NONE);
         for (id, host) in hosts {
             let mut scores: Scores = [0; WEIGHERS];
             for (score, weighed) in scores.iter_mut().zip(weighers) {
-                *score = self.score(weighed.name, host, want, now, &mut victims);
+                *score = self.score_host(weighed.name, host, want, now, &mut victims);
             }
-            ranges.include(&scores);
+            ranges.include_scores(&scores);
             left.push((id, scores));
         }
         let mut best = (i128::MIN, Vec::new());
         for (id, scores) in left {
-            let weight = ranges.weight(weighers, &scores);
+            let weight = ranges.weigh_host(weighers, &scores);
             if weight > best.0 {
                 best = (weight, vec![id]);
             } else if weight == best.0 {
@@ -141,40 +143,41 @@ impl Plain {
             }
         }
         let chosen = match (self.rule.ties, best.1.len()) {
-            (Ties::Random, number @ 2..) => chance.below(number),
+            (TieBreak::Random, number @ 2..) => chance.draw_below(number),
             _ => 0,
         };
         best.1.get(chosen).copied()
     }
 
-    fn score(
+    fn score_host(
         &self,
         weigher: Weigher,
-        host: &Carrier,
-        want: &Want,
+        host: &OccupiedHost,
+        want: &PlacementRequest,
         now: Time,
-        victims: &mut Victims,
+        victims: &mut VictimSearch,
     ) -> i64 {
         let signed = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
         let cost = self.rule.cost;
         match weigher {
-            Weigher::TotalCost => {
-                host.preemptible().map(|(_, held)| -signed(cost.amount(held.since, now))).sum()
-            }
+            Weigher::TotalCost => host
+                .preemptible_vms()
+                .map(|(_, held)| -signed(cost.ending_cost(held.since, now)))
+                .sum(),
             Weigher::VictimCost if host.free.holds(&want.room) => 0,
             Weigher::VictimCost => {
                 victims.look_at(host, cost, now);
-                let least = victims.least(&want.room.without(&host.free), None);
+                let least = victims.least_cost(&want.room.minus_room(&host.free), None);
                 least.map_or(i64::MIN, |(cost, _)| -signed(cost))
             }
-            steady => steady.steady(host, want),
+            steady => steady.steady_score(host, want),
         }
     }
 }
 
 impl Weigher {
     /// The score of a host, for weighers that don't depend on costs.
-    pub(super) fn steady(self, host: &Carrier, want: &Want) -> i64 {
+    pub(super) fn steady_score(self, host: &OccupiedHost, want: &PlacementRequest) -> i64 {
         match self {
             Self::FreeVcpus => host.free.vcpus.into(),
             Self::FreeMemory => i64::try_from(host.free.memory.get()).unwrap_or(i64::MAX),
@@ -185,20 +188,20 @@ impl Weigher {
     }
 }
 
-impl Placer for Plain {
-    fn choose(
+impl Placer for PlainScheduler {
+    fn choose_host(
         &mut self,
         now: Time,
-        want: &Want,
-        fleet: &Fleet,
-        chance: &mut Stream,
+        want: &PlacementRequest,
+        fleet: &HostFleet,
+        chance: &mut RandomStream,
     ) -> Option<Placing> {
         for _ in 0..self.unused_views {
-            std::hint::black_box(full(fleet));
+            std::hint::black_box(full_views(fleet));
         }
-        let (first, second) = passes(&self.rule, want.market);
-        let found = self.pass(now, want, fleet, first, chance);
-        let found = found.or_else(|| self.pass(now, want, fleet, second?, chance));
-        select(&self.rule, now, want, fleet, found?)
+        let (first, second) = list_passes(&self.rule, want.market);
+        let found = self.make_pass(now, want, fleet, first, chance);
+        let found = found.or_else(|| self.make_pass(now, want, fleet, second?, chance));
+        select_victims(&self.rule, now, want, fleet, found?)
     }
 }

@@ -3,7 +3,7 @@
 /// Sorted list of scores with the hosts' numbers, in which positions are found without counting all
 /// members.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Ranked {
+pub(super) struct RankedHosts {
     /// Consecutive parts of the list, none of them empty.
     parts: Vec<Vec<Member>>,
     /// Last member of each part: a search by value reads only these.
@@ -18,7 +18,7 @@ pub(super) type Member = (i64, u32);
 /// Greatest number of members of a part; a longer one is split in two.
 const LONGEST: usize = 128;
 
-impl Ranked {
+impl RankedHosts {
     pub(super) fn is_empty(&self) -> bool {
         self.parts.is_empty()
     }
@@ -103,18 +103,18 @@ impl Ranked {
 mod tests {
     use std::collections::BTreeSet;
 
-    use dormouse_units::Stream;
+    use dormouse_units::RandomStream;
 
     use super::*;
 
     #[test]
     fn it_is_a_sorted_list() {
-        let mut chance = Stream::new(1, "ranked", 0);
-        let (mut list, mut plain) = (Ranked::default(), BTreeSet::new());
+        let mut chance = RandomStream::new(1, "ranked", 0);
+        let (mut list, mut plain) = (RankedHosts::default(), BTreeSet::new());
         for step in 0..40_000_i64 {
             // The list grows for a while, and then shrinks.
-            let takes_out = chance.below(10) < if step % 20_000 < 10_000 { 2 } else { 9 };
-            let mut one = (chance.below(50) as i64 - 25, chance.below(400) as u32);
+            let takes_out = chance.draw_below(10) < if step % 20_000 < 10_000 { 2 } else { 9 };
+            let mut one = (chance.draw_below(50) as i64 - 25, chance.draw_below(400) as u32);
             if step % 3 == 0 {
                 one.0 = step;
             }
@@ -131,9 +131,9 @@ mod tests {
             );
             assert_eq!(list.is_empty(), plain.is_empty());
             if step % 16 == 0 {
-                let bound = (chance.below(60) as i64 - 30, chance.below(400) as u32);
+                let bound = (chance.draw_below(60) as i64 - 30, chance.draw_below(400) as u32);
                 assert_eq!(list.up_to(bound), plain.range(..=bound).count(), "{bound:?}");
-                let place = chance.below(plain.len() + 2);
+                let place = chance.draw_below(plain.len() + 2);
                 assert_eq!(list.nth(place), plain.iter().nth(place).copied(), "{place}");
             }
         }

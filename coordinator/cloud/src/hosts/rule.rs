@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use dormouse_units::Bytes;
 
-use super::weigh::{Weighed, Weigher};
-use crate::{CostName, Host, InstanceType, Placer, Scheduler};
+use super::weigh::{ScaledWeigher, Weigher};
+use crate::{CostName, HostScheduler, InstanceType, Placer, ResourceVector};
 
 /// On which host a VM goes: a rule by its name, or one put together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -47,34 +47,34 @@ pub struct PlacementRule {
     /// What a host must have enough of. What is left out is not counted: hosts may be filled with more
     /// than they have of it. `vcpus` can't be.
     #[schemars(length(min = 1))]
-    pub filters: Vec<Filter>,
+    pub filters: Vec<HostFilter>,
     /// By what hosts are better than others; none: all that are left are alike.
-    pub weighers: Vec<Weighed>,
+    pub weighers: Vec<ScaledWeigher>,
     /// Those of the second pass of `retry`, where they are others.
-    pub retry_weighers: Vec<Weighed>,
+    pub retry_weighers: Vec<ScaledWeigher>,
     /// What the end of a spot VM costs. Those end that cost least together; of as many at the same cost
     /// the fewest.
     pub cost: CostName,
     /// Which spot VMs end of as many that cost the same.
     pub victims: VictimTies,
     /// Which host it is of those that are best.
-    pub ties: Ties,
+    pub ties: TieBreak,
     /// Origin of the views of hosts: how long a choice takes depends on it, and not what is chosen.
-    #[serde(skip_serializing_if = "States::are_kept")]
-    pub states: States,
+    #[serde(skip_serializing_if = "ViewSource::are_kept")]
+    pub states: ViewSource,
 }
 
 impl Default for PlacementRule {
     fn default() -> Self {
         Self {
             scheduler: SchedulerName::Opie,
-            filters: vec![Filter::Vcpus, Filter::Memory, Filter::Disk],
-            weighers: vec![Weigher::Overcommit.once(), Weigher::VictimCost.once()],
+            filters: vec![HostFilter::Vcpus, HostFilter::Memory, HostFilter::Disk],
+            weighers: vec![Weigher::Overcommit.weighed_once(), Weigher::VictimCost.weighed_once()],
             retry_weighers: Vec::new(),
             cost: CostName::Period,
             victims: VictimTies::Oldest,
-            ties: Ties::Random,
-            states: States::Kept,
+            ties: TieBreak::Random,
+            states: ViewSource::Kept,
         }
     }
 }
@@ -123,7 +123,8 @@ impl SchedulerName {
 /// What a host must have enough of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Filter {
+#[schemars(rename = "Filter")]
+pub enum HostFilter {
     /// vCPUs.
     Vcpus,
     /// Memory.
@@ -135,7 +136,8 @@ pub enum Filter {
 /// Which of the hosts that are best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Ties {
+#[schemars(rename = "Ties")]
+pub enum TieBreak {
     /// Any, by the seed.
     Random,
     /// The first in the order of the file, or in which they joined.
@@ -145,7 +147,8 @@ pub enum Ties {
 /// Origin of the views of hosts by which a host is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum States {
+#[schemars(rename = "States")]
+pub enum ViewSource {
     /// They are kept, and change as VMs come and go.
     Kept,
     /// They are built for each call and each look at the hosts, as OpenStack's scheduler does: one view for
@@ -153,7 +156,7 @@ pub enum States {
     Built,
 }
 
-impl States {
+impl ViewSource {
     fn are_kept(&self) -> bool {
         *self == Self::Kept
     }
@@ -172,39 +175,39 @@ pub enum VictimTies {
 impl Placement {
     /// The placement rule, also where it is given by its name.
     #[must_use]
-    pub fn rule(&self) -> PlacementRule {
+    pub fn placement_rule(&self) -> PlacementRule {
         match self {
-            Self::Named(name) => name.rule(),
+            Self::Named(name) => name.placement_rule(),
             Self::Rule(rule) => rule.clone(),
         }
     }
 
     /// A placer that follows the rule.
     #[must_use]
-    pub fn placer(&self) -> Box<dyn Placer> {
-        Box::new(Scheduler::new(self.rule()))
+    pub fn make_placer(&self) -> Box<dyn Placer> {
+        Box::new(HostScheduler::new(self.placement_rule()))
     }
 }
 
 impl PlacerName {
     /// The placement rule that the name stands for.
     #[must_use]
-    pub fn rule(self) -> PlacementRule {
+    pub fn placement_rule(self) -> PlacementRule {
         let spread = PlacementRule {
             scheduler: SchedulerName::Filter,
-            weighers: vec![Weigher::FreeVcpus.once()],
-            ties: Ties::First,
+            weighers: vec![Weigher::FreeVcpus.weighed_once()],
+            ties: TieBreak::First,
             ..PlacementRule::default()
         };
         match self {
             Self::Spread => spread,
             Self::Pack => PlacementRule {
-                weighers: vec![Weighed { name: Weigher::FreeVcpus, multiplier: -1 }],
+                weighers: vec![ScaledWeigher { name: Weigher::FreeVcpus, multiplier: -1 }],
                 ..spread
             },
             Self::Preempting => PlacementRule {
                 scheduler: SchedulerName::Retry,
-                retry_weighers: vec![Weigher::VictimCost.once()],
+                retry_weighers: vec![Weigher::VictimCost.weighed_once()],
                 cost: CostName::Number,
                 victims: VictimTies::Largest,
                 ..spread
@@ -217,19 +220,24 @@ impl PlacementRule {
     /// Room that a VM takes on its host if its processes really fill `filled` bytes; without vCPUs
     /// if it runs in the background of others' processors.
     #[must_use]
-    pub fn room_of(&self, offer: &InstanceType, filled: Bytes, in_background: bool) -> Host {
-        let room = Host { filled, ..offer.room() };
-        self.counted(if in_background { Host { vcpus: 0, ..room } } else { room })
+    pub fn room_of(
+        &self,
+        offer: &InstanceType,
+        filled: Bytes,
+        in_background: bool,
+    ) -> ResourceVector {
+        let room = ResourceVector { filled, ..offer.room() };
+        self.filtered_room(if in_background { ResourceVector { vcpus: 0, ..room } } else { room })
     }
 
     /// The dimensions of a room that the rule filters by, and filled memory; others are zero.
     #[must_use]
-    fn counted(&self, room: Host) -> Host {
+    fn filtered_room(&self, room: ResourceVector) -> ResourceVector {
         let counts = |filter| self.filters.contains(&filter);
-        Host {
-            vcpus: if counts(Filter::Vcpus) { room.vcpus } else { 0 },
-            memory: if counts(Filter::Memory) { room.memory } else { Bytes::ZERO },
-            disk: if counts(Filter::Disk) { room.disk } else { Bytes::ZERO },
+        ResourceVector {
+            vcpus: if counts(HostFilter::Vcpus) { room.vcpus } else { 0 },
+            memory: if counts(HostFilter::Memory) { room.memory } else { Bytes::ZERO },
+            disk: if counts(HostFilter::Disk) { room.disk } else { Bytes::ZERO },
             filled: room.filled,
         }
     }

@@ -1,49 +1,49 @@
 //! Placement scheduler with rankings.
 
-use dormouse_units::{HostId, Stream, Time};
+use dormouse_units::{HostId, RandomStream, Time};
 
-use super::index::{Index, is_kept};
-use super::plain::{Pass, Plain, passes, select};
-use crate::{Fleet, PlacementRule, Placer, Placing, States, Want};
+use super::index::{HostIndex, is_kept};
+use super::plain::{Pass, PlainScheduler, list_passes, select_victims};
+use crate::{HostFleet, PlacementRequest, PlacementRule, Placer, Placing, ViewSource};
 
-/// Makes the same choices as [`Plain`], but examines only hosts that have changed since the last
+/// Makes the same choices as [`PlainScheduler`], but examines only hosts that have changed since the last
 /// request for the same room.
 #[derive(Debug)]
-pub struct Scheduler {
+pub struct HostScheduler {
     rule: PlacementRule,
     /// Fallback that examines all hosts, for rules under which two scores grow with time, or which
     /// build views for each call.
-    plain: Option<Plain>,
+    plain: Option<PlainScheduler>,
     /// Ranking for each requested room, most recently used last.
-    indices: Vec<Index>,
+    indices: Vec<HostIndex>,
 }
 
 /// Greatest number of rankings that are kept.
 const MOST_ROOMS: usize = 32;
 
-impl Scheduler {
+impl HostScheduler {
     /// A scheduler that follows this rule.
     #[must_use]
     pub fn new(rule: PlacementRule) -> Self {
         let is_kept = |weighers| is_kept(weighers, rule.cost);
         let plain = !is_kept(&rule.weighers) || !is_kept(&rule.retry_weighers);
-        let plain = plain || rule.states == States::Built;
-        let plain = plain.then(|| Plain::new(rule.clone()));
+        let plain = plain || rule.states == ViewSource::Built;
+        let plain = plain.then(|| PlainScheduler::new(rule.clone()));
         Self { rule, plain, indices: Vec::new() }
     }
 }
 
-impl Placer for Scheduler {
-    fn choose(
+impl Placer for HostScheduler {
+    fn choose_host(
         &mut self,
         now: Time,
-        want: &Want,
-        fleet: &Fleet,
-        chance: &mut Stream,
+        want: &PlacementRequest,
+        fleet: &HostFleet,
+        chance: &mut RandomStream,
     ) -> Option<Placing> {
         let Self { rule, plain, indices } = self;
         if let Some(plain) = plain {
-            return plain.choose(now, want, fleet, chance);
+            return plain.choose_host(now, want, fleet, chance);
         }
         let mut look = |pass: Pass<'_>| -> Option<HostId> {
             match indices.iter().position(|index| index.is_for(want, pass.0)) {
@@ -52,14 +52,14 @@ impl Placer for Scheduler {
                     if indices.len() == MOST_ROOMS {
                         indices.remove(0);
                     }
-                    indices.push(Index::new(*want, pass, rule.cost));
+                    indices.push(HostIndex::new(*want, pass, rule.cost));
                 }
             }
-            indices.last_mut()?.choose(now, fleet, rule.ties, chance)
+            indices.last_mut()?.choose_host(now, fleet, rule.ties, chance)
         };
-        let (first, second) = passes(rule, want.market);
+        let (first, second) = list_passes(rule, want.market);
         let found = look(first);
         let found = found.or_else(|| look(second?));
-        select(rule, now, want, fleet, found?)
+        select_victims(rule, now, want, fleet, found?)
     }
 }

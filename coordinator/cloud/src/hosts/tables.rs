@@ -1,11 +1,13 @@
 //! Hosts and their VMs as a table with a request, such as the four tables of the OPIE paper (Lopez
 //! Garcia, Fernandez del Castillo, Campos Plasencia, 2019, section 4.4).
 
-use dormouse_units::{Bytes, HostId, Stream, Time, VmId};
+use dormouse_units::{Bytes, HostId, RandomStream, Time, VmId};
 
 use dormouse_input::FlawedRow;
 
-use crate::{Fleet, Host, Market, PlacementRule, Placer as _, Scheduler, Want};
+use crate::{
+    HostFleet, HostScheduler, Market, PlacementRequest, PlacementRule, Placer as _, ResourceVector,
+};
 
 /// The paper's tables by name, each before a normal request. A row is
 /// `host,instance,kind,size,minutes,marked` (minutes that the VM has run, and if the paper marks it
@@ -19,7 +21,7 @@ pub const TABLES: [(&str, &str); 4] = [
 
 /// VM sizes of the paper (Table 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Size {
+pub enum TableVmSize {
     /// 1 vCPU, 2,000 MB, 20 GB.
     Small,
     /// 2 vCPUs, 4,000 MB, 40 GB.
@@ -28,7 +30,7 @@ pub enum Size {
     Large,
 }
 
-impl Size {
+impl TableVmSize {
     /// The size's letter in tables.
     #[must_use]
     pub const fn letter(self) -> &'static str {
@@ -41,8 +43,8 @@ impl Size {
 
     /// Room that a VM of this size takes.
     #[must_use]
-    pub fn room(self) -> Host {
-        room(match self {
+    pub fn vm_room(self) -> ResourceVector {
+        paper_room(match self {
             Self::Small => 1,
             Self::Medium => 2,
             Self::Large => 4,
@@ -53,14 +55,18 @@ impl Size {
 /// Room of `vcpus` vCPUs, with 2,000 MB and 20 GB for each: that of the paper's VMs and, for 8,
 /// that of its hosts.
 #[must_use]
-pub fn room(vcpus: u32) -> Host {
+pub fn paper_room(vcpus: u32) -> ResourceVector {
     let each = |bytes: u64| Bytes::new(u64::from(vcpus) * bytes);
-    Host { memory: each(2_000_000_000), disk: each(20_000_000_000), ..Host::of_vcpus(vcpus) }
+    ResourceVector {
+        memory: each(2_000_000_000),
+        disk: each(20_000_000_000),
+        ..ResourceVector::of_vcpus(vcpus)
+    }
 }
 
 /// A VM in a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Instance {
+pub struct TableVm {
     /// The host that the VM is on.
     pub host: String,
     /// The VM's name in the table.
@@ -68,17 +74,17 @@ pub struct Instance {
     /// Market of the VM: spot if the table has it as preemptible.
     pub market: Market,
     /// Size of the VM.
-    pub size: Size,
+    pub size: TableVmSize,
     /// Minutes for which the VM has run.
     pub minutes: u64,
     /// True if the paper marks the VM as selected.
     pub is_marked: bool,
 }
 
-impl Instance {
+impl TableVm {
     /// Cost of ending the VM: minutes into its current charged hour.
     #[must_use]
-    pub const fn cost(&self) -> u64 {
+    pub const fn ending_cost(&self) -> u64 {
         self.minutes % 60
     }
 }
@@ -87,31 +93,31 @@ impl Instance {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostTable {
     /// The VMs, grouped by host.
-    pub instances: Vec<Instance>,
+    pub instances: Vec<TableVm>,
     /// Size of the requested VM.
-    pub request: Size,
+    pub request: TableVmSize,
 }
 
 /// A row of a table: a VM or the request.
-enum Row {
-    Instance(Instance),
-    Request(Size),
+enum PlacementRow {
+    Instance(TableVm),
+    Request(TableVmSize),
 }
 
-fn row(text: &str) -> Option<Row> {
+fn read_row(text: &str) -> Option<PlacementRow> {
     let cells: Vec<_> = text.split(',').collect();
     let [host, name, kind, size, minutes, marked] = cells[..] else { return None };
-    let all = [Size::Small, Size::Medium, Size::Large];
+    let all = [TableVmSize::Small, TableVmSize::Medium, TableVmSize::Large];
     let size = all.into_iter().find(|known| known.letter() == size)?;
     let market = match kind {
         "normal" => Market::OnDemand,
         "preemptible" => Market::Spot,
-        "request" => return Some(Row::Request(size)),
+        "request" => return Some(PlacementRow::Request(size)),
         _ => return None,
     };
     let (host, name) = (host.to_owned(), name.to_owned());
     let (minutes, is_marked) = (minutes.parse().ok()?, marked == "yes");
-    Some(Row::Instance(Instance { host, name, market, size, minutes, is_marked }))
+    Some(PlacementRow::Instance(TableVm { host, name, market, size, minutes, is_marked }))
 }
 
 impl HostTable {
@@ -126,9 +132,9 @@ impl HostTable {
             if whole.trim().is_empty() || (line == 1 && whole.starts_with("host,")) {
                 continue;
             }
-            match row(whole.trim()) {
-                Some(Row::Instance(instance)) => instances.push(instance),
-                Some(Row::Request(size)) => request = Some(size),
+            match read_row(whole.trim()) {
+                Some(PlacementRow::Instance(instance)) => instances.push(instance),
+                Some(PlacementRow::Request(size)) => request = Some(size),
                 None => {
                     let what = format!("'{whole}' is no VM or request of a table");
                     let remedy = "write it like: host-A,AP1,preemptible,M,96,yes".to_owned();
@@ -148,10 +154,10 @@ impl HostTable {
     /// VMs that are ended for the request under this rule, on hosts of 8 vCPUs; none if no host is
     /// found. `chance` decides between equally good hosts.
     #[must_use]
-    pub fn selected(&self, rule: PlacementRule, chance: &mut Stream) -> Vec<&Instance> {
+    pub fn select_victims(&self, rule: PlacementRule, chance: &mut RandomStream) -> Vec<&TableVm> {
         /// Time of the request in minutes, later than any VM has run.
         const NOW_MINUTES: u64 = 100_000;
-        let (mut fleet, mut hosts) = (Fleet::default(), Vec::new());
+        let (mut fleet, mut hosts) = (HostFleet::default(), Vec::new());
         for (instance, vm) in self.instances.iter().zip((0..).map(VmId::new)) {
             let place = hosts.iter().position(|host| *host == &instance.host);
             let place = place.unwrap_or_else(|| {
@@ -159,16 +165,16 @@ impl HostTable {
                 hosts.len() - 1
             });
             let host = HostId::new(u32::try_from(place).unwrap_or(u32::MAX));
-            if fleet.ids().all(|id| id != host) {
-                fleet.join(host, room(8));
+            if fleet.host_ids().all(|id| id != host) {
+                fleet.add_host(host, paper_room(8));
             }
             let since = Time::from_secs(60 * NOW_MINUTES.saturating_sub(instance.minutes));
-            fleet.place(host, vm, instance.size.room(), instance.market);
-            fleet.charged(host, vm, Some(since));
+            fleet.place_vm(host, vm, instance.size.vm_room(), instance.market);
+            fleet.set_charged_since(host, vm, Some(since));
         }
-        let want = Want { room: self.request.room(), market: Market::OnDemand };
+        let want = PlacementRequest { room: self.request.vm_room(), market: Market::OnDemand };
         let now = Time::from_secs(60 * NOW_MINUTES);
-        let chosen = Scheduler::new(rule).choose(now, &want, &fleet, chance);
+        let chosen = HostScheduler::new(rule).choose_host(now, &want, &fleet, chance);
         let victims = chosen.map(|(_, victims)| victims).unwrap_or_default();
         victims.iter().filter_map(|vm| self.instances.get(vm.get() as usize)).collect()
     }

@@ -4,17 +4,17 @@ use std::cmp::Reverse;
 
 use dormouse_units::{Time, VmId};
 
-use super::fleet::Carrier;
-use crate::{CostName, Host, VictimTies};
+use super::fleet::OccupiedHost;
+use crate::{CostName, ResourceVector, VictimTies};
 
 /// Exact search for the cheapest VMs of a host that make enough room. Its buffers are reused from
 /// host to host.
 #[derive(Debug, Default)]
-pub(super) struct Victims {
+pub(super) struct VictimSearch {
     /// VMs that can make room, grouped by room, the cheapest of each group first.
-    all: Vec<Candidate>,
+    all: Vec<VictimCandidate>,
     /// Groups of VMs of equal room. It is enough to consider the first VMs of each group.
-    groups: Vec<Group>,
+    groups: Vec<EqualRoomGroup>,
     /// Number of VMs taken from each group.
     taken: Vec<usize>,
     best: Option<Total>,
@@ -22,9 +22,9 @@ pub(super) struct Victims {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Candidate {
+struct VictimCandidate {
     vm: VmId,
-    room: Host,
+    room: ResourceVector,
     cost: u64,
     /// True if the VM's cost grows with time.
     grows: bool,
@@ -34,14 +34,14 @@ struct Candidate {
 
 /// VMs of equal room: those with index `from` up to `until`, exclusive.
 #[derive(Clone, Copy, Debug)]
-struct Group {
+struct EqualRoomGroup {
     from: usize,
     until: usize,
-    room: Host,
+    room: ResourceVector,
     /// Totals over this and all later groups: sum of room, largest room in every dimension, and
     /// least cost of a VM.
-    sum: Host,
-    largest: Host,
+    sum: ResourceVector,
+    largest: ResourceVector,
     cheapest: u64,
 }
 
@@ -51,7 +51,7 @@ type Total = (u64, u64);
 
 /// Goal of a search: the least cost, or the VMs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Goal {
+enum SearchGoal {
     /// The least cost and, among sets of that cost, the least number of VMs whose cost grows, if at
     /// most `growing`.
     Cost { growing: u64 },
@@ -59,29 +59,37 @@ enum Goal {
     Set,
 }
 
-impl Victims {
+impl VictimSearch {
     /// Loads the VMs of this host that can be ended.
-    pub(super) fn look_at(&mut self, host: &Carrier, cost: CostName, now: Time) {
+    pub(super) fn look_at(&mut self, host: &OccupiedHost, cost: CostName, now: Time) {
         self.all.clear();
-        self.all.extend(host.preemptible().map(|(vm, held)| Candidate {
+        self.all.extend(host.preemptible_vms().map(|(vm, held)| VictimCandidate {
             vm,
-            room: held.yielded(),
-            cost: cost.amount(held.since, now),
-            grows: cost.grows() && held.since.is_some(),
+            room: held.yielded_room(),
+            cost: cost.ending_cost(held.since, now),
+            grows: cost.grows_with_time() && held.since.is_some(),
             place: 0,
         }));
     }
 
     /// Least cost of the missing room, and the number of VMs (at most `growing`) with which that
     /// cost grows; `None`: there is not enough room.
-    pub(super) fn least(&mut self, lacks: &Host, growing: Option<u64>) -> Option<Total> {
+    pub(super) fn least_cost(
+        &mut self,
+        lacks: &ResourceVector,
+        growing: Option<u64>,
+    ) -> Option<Total> {
         self.all.sort_unstable_by_key(|one| (Reverse(one.room), one.cost, one.grows));
-        self.search(lacks, Goal::Cost { growing: growing.unwrap_or(u64::MAX) });
+        self.search_sets(lacks, SearchGoal::Cost { growing: growing.unwrap_or(u64::MAX) });
         self.best
     }
 
     /// VMs to end for the missing room, ordered by `ties`; `None`: there is not enough room.
-    pub(super) fn select(&mut self, lacks: &Host, ties: VictimTies) -> Option<Vec<VmId>> {
+    pub(super) fn select_victims(
+        &mut self,
+        lacks: &ResourceVector,
+        ties: VictimTies,
+    ) -> Option<Vec<VmId>> {
         match ties {
             VictimTies::Oldest => self.all.sort_unstable_by_key(|one| one.vm),
             VictimTies::Largest => {
@@ -90,40 +98,46 @@ impl Victims {
         }
         self.all.iter_mut().enumerate().for_each(|(place, one)| one.place = place);
         self.all.sort_unstable_by_key(|one| (Reverse(one.room), one.cost, one.place));
-        self.search(lacks, Goal::Set);
+        self.search_sets(lacks, SearchGoal::Set);
         self.best?;
-        let places = self.places(&self.best_taken);
+        let places = self.list_places(&self.best_taken);
         self.all.sort_unstable_by_key(|one| one.place);
         Some(places.into_iter().map(|place| self.all[place].vm).collect())
     }
 
-    fn search(&mut self, lacks: &Host, goal: Goal) {
+    fn search_sets(&mut self, lacks: &ResourceVector, goal: SearchGoal) {
         self.groups.clear();
         let mut from = 0;
         for alike in self.all.chunk_by(|a, b| a.room == b.room) {
             let (until, room, cheapest) = (from + alike.len(), alike[0].room, alike[0].cost);
-            let sum = room.times(u32::try_from(alike.len()).unwrap_or(u32::MAX));
-            self.groups.push(Group { from, until, room, sum, largest: room, cheapest });
+            let sum = room.times_room(u32::try_from(alike.len()).unwrap_or(u32::MAX));
+            self.groups.push(EqualRoomGroup { from, until, room, sum, largest: room, cheapest });
             from = until;
         }
         for n in (1..self.groups.len()).rev() {
             let after = self.groups[n];
             let group = &mut self.groups[n - 1];
-            group.sum = group.sum.with(&after.sum);
-            group.largest = group.largest.largest(&after.largest);
+            group.sum = group.sum.plus_room(&after.sum);
+            group.largest = group.largest.larger_of(&after.largest);
             group.cheapest = group.cheapest.min(after.cheapest);
         }
         self.taken.clear();
         self.taken.resize(self.groups.len(), 0);
         self.best = None;
-        self.descend(0, *lacks, (0, 0), goal);
+        self.descend_from(0, *lacks, (0, 0), goal);
     }
 
     /// Tries all sets from group `n` on, beside the VMs already taken.
-    fn descend(&mut self, n: usize, mut lacks: Host, (mut cost, mut second): Total, goal: Goal) {
-        if lacks == Host::NONE {
+    fn descend_from(
+        &mut self,
+        n: usize,
+        mut lacks: ResourceVector,
+        (mut cost, mut second): Total,
+        goal: SearchGoal,
+    ) {
+        if lacks == ResourceVector::NONE {
             self.taken[n..].fill(0);
-            return self.found((cost, second), goal);
+            return self.note_set((cost, second), goal);
         }
         let Some(&group) = self.groups.get(n) else { return };
         if !group.sum.holds(&lacks) || self.is_worse(&group, &lacks, (cost, second), goal) {
@@ -131,38 +145,44 @@ impl Victims {
         }
         for place in group.from..=group.until {
             self.taken[n] = place - group.from;
-            self.descend(n + 1, lacks, (cost, second), goal);
-            let less = lacks.without(&group.room);
+            self.descend_from(n + 1, lacks, (cost, second), goal);
+            let less = lacks.minus_room(&group.room);
             // A set that is enough is better than all larger ones.
-            if lacks == Host::NONE || less == lacks || place == group.until {
+            if lacks == ResourceVector::NONE || less == lacks || place == group.until {
                 break;
             }
             let one = &self.all[place];
             cost = cost.saturating_add(one.cost);
             second += match goal {
-                Goal::Cost { growing } if one.grows && second >= growing => break,
-                Goal::Cost { .. } => u64::from(one.grows),
-                Goal::Set => 1,
+                SearchGoal::Cost { growing } if one.grows && second >= growing => break,
+                SearchGoal::Cost { .. } => u64::from(one.grows),
+                SearchGoal::Set => 1,
             };
             lacks = less;
         }
     }
 
     /// True if no set of the remaining groups can be better than the best one found so far.
-    fn is_worse(&self, rest: &Group, lacks: &Host, (cost, second): Total, goal: Goal) -> bool {
+    fn is_worse(
+        &self,
+        rest: &EqualRoomGroup,
+        lacks: &ResourceVector,
+        (cost, second): Total,
+        goal: SearchGoal,
+    ) -> bool {
         let Some(best) = self.best else { return false };
         let more = rest.largest.how_often_in(lacks);
         let cost = cost.saturating_add(rest.cheapest.saturating_mul(more));
         match goal {
-            Goal::Cost { .. } => (cost, second) >= best,
-            Goal::Set => (cost, second + more) > best,
+            SearchGoal::Cost { .. } => (cost, second) >= best,
+            SearchGoal::Set => (cost, second + more) > best,
         }
     }
 
-    fn found(&mut self, total: Total, goal: Goal) {
+    fn note_set(&mut self, total: Total, goal: SearchGoal) {
         let is_better = self.best.is_none_or(|best| {
-            let is_before = || self.places(&self.taken) < self.places(&self.best_taken);
-            total < best || total == best && goal == Goal::Set && is_before()
+            let is_before = || self.list_places(&self.taken) < self.list_places(&self.best_taken);
+            total < best || total == best && goal == SearchGoal::Set && is_before()
         });
         if is_better {
             self.best = Some(total);
@@ -171,8 +191,8 @@ impl Victims {
     }
 
     /// Positions of the VMs of a set, ascending.
-    fn places(&self, taken: &[usize]) -> Vec<usize> {
-        let of_group = |(group, n): (&Group, &usize)| {
+    fn list_places(&self, taken: &[usize]) -> Vec<usize> {
+        let of_group = |(group, n): (&EqualRoomGroup, &usize)| {
             self.all[group.from..group.from + n].iter().map(|one| one.place)
         };
         let mut places: Vec<_> = self.groups.iter().zip(taken).flat_map(of_group).collect();

@@ -26,25 +26,26 @@ pub enum Weigher {
 /// A weigher, and how much it counts beside others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Weighed {
+#[schemars(rename = "Weighed")]
+pub struct ScaledWeigher {
     /// By what hosts are weighed.
     pub name: Weigher,
     /// How much it counts: of the hosts that are left the best has so much and the worst 0; below 0 it is
     /// the other way round.
-    #[serde(default = "once")]
+    #[serde(default = "weighed_once")]
     #[schemars(range(min = -1000, max = 1000))]
     pub multiplier: i32,
 }
 
-const fn once() -> i32 {
+const fn one_time() -> i32 {
     1
 }
 
 impl Weigher {
     /// The weigher with multiplier 1.
     #[must_use]
-    pub const fn once(self) -> Weighed {
-        Weighed { name: self, multiplier: 1 }
+    pub const fn weighed_once(self) -> ScaledWeigher {
+        ScaledWeigher { name: self, multiplier: 1 }
     }
 
     /// True if a host's score depends on the cost of ending VMs.
@@ -61,17 +62,17 @@ pub(super) type Scores = [i64; WEIGHERS];
 
 /// Lowest and highest of each score over all weighed hosts.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ranges {
+pub(super) struct ScoreRanges {
     least: Scores,
     most: Scores,
 }
 
-impl Ranges {
+impl ScoreRanges {
     /// Empty ranges; the first included host sets both ends.
     pub(super) const NONE: Self = Self { least: [i64::MAX; WEIGHERS], most: [i64::MIN; WEIGHERS] };
 
     /// Includes the scores of a new or changed host.
-    pub(super) fn include(&mut self, scores: &Scores) {
+    pub(super) fn include_scores(&mut self, scores: &Scores) {
         for (n, score) in scores.iter().enumerate() {
             self.least[n] = self.least[n].min(*score);
             self.most[n] = self.most[n].max(*score);
@@ -80,7 +81,7 @@ impl Ranges {
 
     /// Weight of a host: the sum of its scores, each scaled to 0 for the lowest and 1 for the
     /// highest and multiplied by its multiplier, in steps fine enough to tell all scores apart.
-    pub(super) fn weight(&self, weighers: &[Weighed], scores: &Scores) -> i128 {
+    pub(super) fn weigh_host(&self, weighers: &[ScaledWeigher], scores: &Scores) -> i128 {
         let parts = weighers.iter().enumerate().map(|(n, weighed)| {
             let range = i128::from(self.most[n]) - i128::from(self.least[n]);
             let above = i128::from(scores[n]) - i128::from(self.least[n]);

@@ -8,7 +8,7 @@ use libm::{exp, expm1, log, pow};
 /// The bathtub (Kadupitiya, Jadhao, Sharma, HPDC 2020, Eq. 1), which passes 1 soon after `b`:
 /// A (1 − e^(−t/τ1) + e^((t−b)/τ2)).
 #[must_use]
-pub fn bathtub([a, b, tau1, tau2]: [f64; 4], t: f64) -> f64 {
+pub fn bathtub_cdf([a, b, tau1, tau2]: [f64; 4], t: f64) -> f64 {
     a * (-expm1(-t / tau1) + exp((t - b) / tau2))
 }
 
@@ -26,13 +26,13 @@ pub fn bathtub_lived([a, b, tau1, tau2]: [f64; 4], t: f64) -> f64 {
 
 /// The exponential law: 1 − e^(−t/mean).
 #[must_use]
-pub fn exponential(mean: f64, t: f64) -> f64 {
+pub fn exponential_cdf(mean: f64, t: f64) -> f64 {
     -expm1(-t / mean)
 }
 
 /// Weibull's law: 1 − e^(−(t/scale)^shape); the paper's λ is 1 / scale.
 #[must_use]
-pub fn weibull([scale, shape]: [f64; 2], t: f64) -> f64 {
+pub fn weibull_cdf([scale, shape]: [f64; 2], t: f64) -> f64 {
     -expm1(-pow(t / scale, shape))
 }
 

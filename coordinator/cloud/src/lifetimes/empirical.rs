@@ -1,6 +1,6 @@
 //! Law of recorded lifetimes.
 
-use dormouse_units::{Span, Stream};
+use dormouse_units::{RandomStream, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -15,12 +15,12 @@ pub struct Empirical {
 
 impl Empirical {
     /// Recorded lifetimes that are no longer than `t`, in hours.
-    fn until(&self, t: f64) -> impl Iterator<Item = f64> {
+    fn lifetimes_until(&self, t: f64) -> impl Iterator<Item = f64> {
         self.recorded.iter().map(|life| hours(*life)).filter(move |life| *life <= t)
     }
 
     #[expect(clippy::cast_precision_loss, reason = "at most 100,000 lifetimes")]
-    fn part(&self, sum: f64) -> f64 {
+    fn part_of(&self, sum: f64) -> f64 {
         sum / self.recorded.len().max(1) as f64
     }
 }
@@ -28,13 +28,13 @@ impl Empirical {
 impl Lifetime for Empirical {
     #[expect(clippy::cast_precision_loss, reason = "at most 100,000 lifetimes")]
     fn cdf(&self, hours: f64) -> f64 {
-        self.part(self.until(hours).count() as f64)
+        self.part_of(self.lifetimes_until(hours).count() as f64)
     }
 
     fn quantile(&self, p: f64) -> f64 {
         let mut sorted = self.recorded.clone();
         sorted.sort_unstable();
-        let found = (1_u32..).zip(sorted).find(|(n, _)| self.part(f64::from(*n)) >= p);
+        let found = (1_u32..).zip(sorted).find(|(n, _)| self.part_of(f64::from(*n)) >= p);
         found.map_or(f64::INFINITY, |(_, life)| hours(life))
     }
 
@@ -42,11 +42,11 @@ impl Lifetime for Empirical {
         None
     }
 
-    fn lived(&self, hours: f64) -> f64 {
-        self.part(self.until(hours).sum())
+    fn hours_lived(&self, hours: f64) -> f64 {
+        self.part_of(self.lifetimes_until(hours).sum())
     }
 
-    fn draw(&self, chance: &mut Stream) -> Option<Span> {
-        self.recorded.get(chance.below(self.recorded.len())).copied()
+    fn draw_lifetime(&self, chance: &mut RandomStream) -> Option<Span> {
+        self.recorded.get(chance.draw_below(self.recorded.len())).copied()
     }
 }

@@ -1,6 +1,6 @@
 //! The interface of all laws of lifetimes.
 
-use dormouse_units::{Span, Stream};
+use dormouse_units::{RandomStream, Span};
 
 /// Law of spot VMs' lifetimes. Within a law, ages are hours as floats; elsewhere they are spans.
 pub trait Lifetime: std::fmt::Debug {
@@ -16,7 +16,7 @@ pub trait Lifetime: std::fmt::Debug {
 
     /// ∫₀ᵗ x dF(x): hours lived by the VMs taken by this age, per VM (the bathtub paper's Eq. 3
     /// with L = t). For an infinite age it is the mean lifetime.
-    fn lived(&self, hours: f64) -> f64;
+    fn hours_lived(&self, hours: f64) -> f64;
 
     /// Rate per hour at which remaining VMs of this age are taken; `None` if none remain or the law
     /// has no density.
@@ -27,8 +27,8 @@ pub trait Lifetime: std::fmt::Debug {
 
     /// Draws a VM's lifetime, from when it is usable, by the inverse of F; `None`: the VM is never
     /// taken.
-    fn draw(&self, chance: &mut Stream) -> Option<Span> {
-        span_of_hours(self.quantile(chance.unit())).map(|life| life.max(Span::from_micros(1)))
+    fn draw_lifetime(&self, chance: &mut RandomStream) -> Option<Span> {
+        span_of_hours(self.quantile(chance.draw_unit())).map(|life| life.max(Span::from_micros(1)))
     }
 }
 

@@ -1,11 +1,11 @@
 //! Laws in experiments: times and fractions as integers.
 
-use dormouse_units::{Ppm, Span, Stream};
+use dormouse_units::{Ppm, RandomStream, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::curve;
-use super::numeric::{inverse, lived};
+use super::numeric::{integrate_lived, invert_rising};
 use super::{Empirical, Lifetime, hours};
 
 /// The exponential law: a VM is ended at any time with the same probability, whatever its age.
@@ -111,7 +111,7 @@ impl Lifetimes {
 
 impl Lifetime for Exponential {
     fn cdf(&self, t: f64) -> f64 {
-        curve::exponential(hours(self.mean), t)
+        curve::exponential_cdf(hours(self.mean), t)
     }
 
     fn quantile(&self, p: f64) -> f64 {
@@ -123,14 +123,14 @@ impl Lifetime for Exponential {
         Some(libm::exp(-t / mean) / mean)
     }
 
-    fn lived(&self, t: f64) -> f64 {
+    fn hours_lived(&self, t: f64) -> f64 {
         let mean = hours(self.mean);
         if t.is_finite() { mean - (t + mean) * libm::exp(-t / mean) } else { mean }
     }
 
     /// Draws with the stream's own exponential draw, which keeps old runs reproducible.
-    fn draw(&self, chance: &mut Stream) -> Option<Span> {
-        Some(chance.exponential(self.mean))
+    fn draw_lifetime(&self, chance: &mut RandomStream) -> Option<Span> {
+        Some(chance.draw_exponential(self.mean))
     }
 }
 
@@ -142,21 +142,21 @@ impl Bathtub {
 
 impl Lifetime for Bathtub {
     fn cdf(&self, t: f64) -> f64 {
-        curve::bathtub(self.numbers(), t).min(1.0)
+        curve::bathtub_cdf(self.numbers(), t).min(1.0)
     }
 
     fn quantile(&self, p: f64) -> f64 {
         let numbers = self.numbers();
-        inverse(|t| curve::bathtub(numbers, t), p, curve::bathtub_late(numbers, p))
+        invert_rising(|t| curve::bathtub_cdf(numbers, t), p, curve::bathtub_late(numbers, p))
     }
 
     fn density(&self, t: f64) -> Option<f64> {
         let numbers = self.numbers();
-        let is_over = curve::bathtub(numbers, t) >= 1.0;
+        let is_over = curve::bathtub_cdf(numbers, t) >= 1.0;
         Some(if is_over { 0.0 } else { curve::bathtub_density(numbers, t) })
     }
 
-    fn lived(&self, t: f64) -> f64 {
+    fn hours_lived(&self, t: f64) -> f64 {
         let to = t.min(self.quantile(1.0));
         let [from, to] = [0.0, to].map(|t| curve::bathtub_lived(self.numbers(), t));
         to - from
@@ -171,7 +171,7 @@ impl Weibull {
 
 impl Lifetime for Weibull {
     fn cdf(&self, t: f64) -> f64 {
-        curve::weibull(self.numbers(), t)
+        curve::weibull_cdf(self.numbers(), t)
     }
 
     fn quantile(&self, p: f64) -> f64 {
@@ -183,8 +183,8 @@ impl Lifetime for Weibull {
         Some(curve::weibull_hazard(self.numbers(), t) * (1.0 - self.cdf(t)))
     }
 
-    fn lived(&self, t: f64) -> f64 {
-        lived(self, t)
+    fn hours_lived(&self, t: f64) -> f64 {
+        integrate_lived(self, t)
     }
 }
 
@@ -202,15 +202,15 @@ impl Lifetime for GompertzMakeham {
     fn quantile(&self, p: f64) -> f64 {
         let (numbers, exposure) = (self.numbers(), curve::unit_exponential(p));
         let late = curve::gompertz_makeham_late(numbers, exposure);
-        inverse(|t| curve::gompertz_makeham_exposure(numbers, t), exposure, late)
+        invert_rising(|t| curve::gompertz_makeham_exposure(numbers, t), exposure, late)
     }
 
     fn density(&self, t: f64) -> Option<f64> {
         Some(curve::gompertz_makeham_hazard(self.numbers(), t) * (1.0 - self.cdf(t)))
     }
 
-    fn lived(&self, t: f64) -> f64 {
-        lived(self, t)
+    fn hours_lived(&self, t: f64) -> f64 {
+        integrate_lived(self, t)
     }
 }
 
@@ -231,7 +231,7 @@ impl Lifetime for Uniform {
         (to > from).then_some(if is_inside { 1.0 / (to - from) } else { 0.0 })
     }
 
-    fn lived(&self, t: f64) -> f64 {
+    fn hours_lived(&self, t: f64) -> f64 {
         let [from, to] = [self.from, self.to].map(hours);
         if t < from { 0.0 } else { self.cdf(t) * f64::midpoint(from, t.min(to)) }
     }

@@ -4,7 +4,7 @@ use super::Lifetime;
 
 /// The least x from 0 to `most` at which the non-decreasing function `rises` is at least `y`, by
 /// bisection to neighbouring numbers; `most` if there is none.
-pub(super) fn inverse(rises: impl Fn(f64) -> f64, y: f64, most: f64) -> f64 {
+pub(super) fn invert_rising(rises: impl Fn(f64) -> f64, y: f64, most: f64) -> f64 {
     if rises(0.0) >= y {
         return 0.0;
     }
@@ -33,7 +33,7 @@ const LAST: f64 = 34.0;
 
 /// ∫₀ᵗ x dF(x) = ∫₀ᵗ (1 − F) − t (1 − F(t)) for a continuous law. Pieces end where certain
 /// fractions are left, densely at first, so that each is smooth whatever the law's scale and shape.
-pub(super) fn lived(law: &(impl Lifetime + ?Sized), t: f64) -> f64 {
+pub(super) fn integrate_lived(law: &(impl Lifetime + ?Sized), t: f64) -> f64 {
     let end = t.min(law.quantile(-libm::expm1(-LAST)));
     let (mut sum, mut from) = (0.0, 0.0);
     for piece in 1..=PIECES {

@@ -1,6 +1,6 @@
 //! Each law by itself: what it draws has the law's distribution and mean, its parts agree with each other.
 
-use dormouse_units::{Ppm, Span, Stream};
+use dormouse_units::{Ppm, RandomStream, Span};
 
 use super::*;
 
@@ -42,8 +42,8 @@ fn continuous() -> Vec<Lifetimes> {
 fn draws_have_the_law_and_its_mean() {
     const N: u32 = 20_000;
     for (entity, law) in (0..).zip(continuous()) {
-        let mut chance = Stream::new(1, "lifetime", entity);
-        let draw = |_| hours(law.law().draw(&mut chance).expect("it ends"));
+        let mut chance = RandomStream::new(1, "lifetime", entity);
+        let draw = |_| hours(law.law().draw_lifetime(&mut chance).expect("it ends"));
         let mut drawn: Vec<f64> = (0..N).map(draw).collect();
         drawn.sort_by(f64::total_cmp);
         let n = f64::from(N);
@@ -55,7 +55,7 @@ fn draws_have_the_law_and_its_mean() {
         assert!(farthest < 1.95 / n.sqrt(), "{law:?}: {farthest}");
         let mean = drawn.iter().sum::<f64>() / n;
         let variance = drawn.iter().map(|t| (t - mean) * (t - mean)).sum::<f64>() / n;
-        let (ours, error) = (law.law().lived(f64::INFINITY), (variance / n).sqrt());
+        let (ours, error) = (law.law().hours_lived(f64::INFINITY), (variance / n).sqrt());
         assert!((mean - ours).abs() < 4.0 * error, "{law:?}: {mean} ± {error}, {ours}");
     }
 }
@@ -84,7 +84,7 @@ fn what_was_lived_by_an_age_is_the_integral() {
                 let taken = law.law().cdf(at(n + 1)) - law.law().cdf(at(n));
                 sum += taken * f64::midpoint(at(n), at(n + 1));
             }
-            let ours = law.law().lived(age);
+            let ours = law.law().hours_lived(age);
             assert!((ours - sum).abs() < 1e-4 * age, "{law:?} to {age}: {ours}, {sum}");
         }
     }
@@ -112,41 +112,41 @@ fn the_authors_bathtub_is_full_a_little_after_a_day() {
     let end = law.quantile(1.0);
     assert!((end - (24.0 + 0.76 * (1.0_f64 / 0.4137 - 1.0).ln())).abs() < 1e-9, "{end}");
     assert_eq!((law.cdf(end + 1.0), law.hazard(end + 1.0)), (1.0, None));
-    assert!((law.lived(end) - law.lived(1e9)).abs() < 1e-12);
+    assert!((law.hours_lived(end) - law.hours_lived(1e9)).abs() < 1e-12);
     // Eq. 3 by hand, with L = 10 h.
     let eq3 =
         |t: f64| 0.4137 * ((t - 0.76) * ((t - 24.0) / 0.76).exp() - (t + 0.9) * (-t / 0.9).exp());
-    assert!((law.lived(10.0) - (eq3(10.0) - eq3(0.0))).abs() < 1e-9);
+    assert!((law.hours_lived(10.0) - (eq3(10.0) - eq3(0.0))).abs() < 1e-9);
 }
 
 #[test]
 fn laws_that_never_end_or_always_do_at_once_are_drawn_from_all_the_same() {
-    let mut chance = Stream::new(1, "lifetime", 0);
+    let mut chance = RandomStream::new(1, "lifetime", 0);
     // A scale of 200 years, and half of the VMs live longer than times are counted.
     let scale = Span::from_secs(200 * 365 * 86_400);
     let never = Weibull { scale, shape: Ppm::new(200_000) };
-    let drawn: Vec<_> = (0..100).map(|_| never.draw(&mut chance)).collect();
+    let drawn: Vec<_> = (0..100).map(|_| never.draw_lifetime(&mut chance)).collect();
     assert!(drawn.iter().any(Option::is_none) && drawn.iter().any(Option::is_some));
-    assert_eq!(Empirical { recorded: Vec::new() }.draw(&mut chance), None);
+    assert_eq!(Empirical { recorded: Vec::new() }.draw_lifetime(&mut chance), None);
     assert_eq!(Empirical { recorded: Vec::new() }.quantile(0.5), f64::INFINITY);
     let us = Span::from_micros(1);
     let at_once = Bathtub { a: Ppm::new(1_000_000_000), b: Span::ZERO, tau1: us, tau2: us };
-    assert_eq!((at_once.draw(&mut chance), at_once.cdf(0.0)), (Some(us), 1.0));
-    assert_eq!((at_once.lived(24.0), at_once.hazard(0.0)), (0.0, None));
+    assert_eq!((at_once.draw_lifetime(&mut chance), at_once.cdf(0.0)), (Some(us), 1.0));
+    assert_eq!((at_once.hours_lived(24.0), at_once.hazard(0.0)), (0.0, None));
     let fixed = Uniform { from: h(2.0), to: h(2.0) };
-    assert_eq!(fixed.draw(&mut chance), Some(h(2.0)));
+    assert_eq!(fixed.draw_lifetime(&mut chance), Some(h(2.0)));
     assert_eq!([1.9, 2.0].map(|t| fixed.cdf(t)), [0.0, 1.0]);
-    assert_eq!((fixed.lived(24.0), fixed.density(2.0)), (2.0, None));
+    assert_eq!((fixed.hours_lived(24.0), fixed.density(2.0)), (2.0, None));
 }
 
 #[test]
 fn lifetimes_are_drawn_as_they_were_recorded_or_around_their_mean() {
     let s = Span::from_secs;
-    let mut chance = Stream::new(1, "lifetime", 0);
+    let mut chance = RandomStream::new(1, "lifetime", 0);
     let law = Empirical { recorded: vec![s(70), s(20), s(10), s(20)] };
     let mut seen = [0_u32; 3];
     for _ in 0..4_000 {
-        let life = law.draw(&mut chance);
+        let life = law.draw_lifetime(&mut chance);
         seen[[10, 20, 70].map(s).iter().position(|l| Some(*l) == life).expect("recorded")] += 1;
     }
     let is_near = seen.iter().zip([1_000, 2_000, 1_000]).all(|(n, of)| n.abs_diff(of) < 150);
@@ -156,8 +156,8 @@ fn lifetimes_are_drawn_as_they_were_recorded_or_around_their_mean() {
         [0.0, 0.25, 0.3, 0.75, 1.0].map(|p| law.quantile(p)),
         [10, 10, 20, 20, 70].map(|t| hours(s(t)))
     );
-    assert!((law.lived(f64::INFINITY) * 3_600.0 - 30.0).abs() < 1e-9);
+    assert!((law.hours_lived(f64::INFINITY) * 3_600.0 - 30.0).abs() < 1e-9);
     let law = Lifetimes::Exponential(Exponential { mean: s(100) });
-    let sum: Span = (0..4_000).filter_map(|_| law.law().draw(&mut chance)).sum();
+    let sum: Span = (0..4_000).filter_map(|_| law.law().draw_lifetime(&mut chance)).sum();
     assert!((380_000..420_000).contains(&(sum.as_micros() / 1_000_000)), "{sum}");
 }

@@ -3,7 +3,7 @@
 use dormouse_input::{Chosen, ColumnPlaces, FileFlaw, Moment, Row, WantedColumn};
 use dormouse_units::Price;
 
-/// The columns of a price table, in the order of [`Cells`].
+/// The columns of a price table, in the order of [`RowCells`].
 pub(super) const COLUMNS: [WantedColumn; 5] = [
     WantedColumn {
         name: "time",
@@ -78,7 +78,7 @@ const SAY_WHICH: &str = "name the columns in the first row, such as time,price, 
 
 /// Positions of the used cells in a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Cells {
+pub(super) struct RowCells {
     /// Index of time, price, type, zone and product; `None`: the file lacks it.
     pub(super) places: [Option<usize>; 5],
     /// Description of the columns, each with its heading or number.
@@ -87,7 +87,7 @@ pub(super) struct Cells {
     pub(super) has_heading: bool,
 }
 
-impl Cells {
+impl RowCells {
     /// Determines the cells of a file from its first row.
     pub(super) fn from_first_row(first: &Row<'_>, chosen: &Chosen) -> Result<Self, FileFlaw> {
         if let Some(columns) = ColumnPlaces::from_heading(first, &COLUMNS, chosen)? {
@@ -95,7 +95,7 @@ impl Cells {
             let (said, has_heading) = (columns.to_string(), columns.has_heading());
             return Ok(Self { places, said, has_heading });
         }
-        let Some(places) = recognised(first) else {
+        let Some(places) = recognise_cells(first) else {
             let whole = first.flaw("", "").row;
             if whole.contains(['\u{fffd}', '\0']) {
                 return Err(FileFlaw::whole("it is not text in UTF-8", "give a file of prices"));
@@ -123,13 +123,13 @@ impl Cells {
     }
 
     /// Text of a cell by its index in [`COLUMNS`]; empty if the file lacks it.
-    pub(super) fn cell<'a>(&self, row: &Row<'a>, n: usize) -> &'a str {
+    pub(super) fn cell_text<'a>(&self, row: &Row<'a>, n: usize) -> &'a str {
         self.places[n].map_or("", |place| row.cell(place))
     }
 }
 
 /// Parses a price in dollars an hour.
-pub(super) fn price(text: &str) -> Option<Price> {
+pub(super) fn parse_price(text: &str) -> Option<Price> {
     text.parse().ok().or_else(|| {
         // Programs write small numbers as 5e-05.
         let is_number = text.bytes().all(|b| b.is_ascii_digit() || b"+-.eE".contains(&b));
@@ -138,7 +138,7 @@ pub(super) fn price(text: &str) -> Option<Price> {
 }
 
 /// Recognises the cells of a row without a heading by their content.
-fn recognised(row: &Row<'_>) -> Option<[Option<usize>; 5]> {
+fn recognise_cells(row: &Row<'_>) -> Option<[Option<usize>; 5]> {
     let from = usize::from(LEADING.contains(&row.cell(0)));
     let all = || (from..row.len()).map(|at| (at, row.cell(at)));
     let only = |is: fn(&str) -> bool| {
@@ -146,7 +146,7 @@ fn recognised(row: &Row<'_>) -> Option<[Option<usize>; 5]> {
         places.next().filter(|_| places.next().is_none())
     };
     let first = |is: fn(&str) -> bool| all().find(|(_, cell)| is(cell)).map(|(at, _)| at);
-    let price_of = |at: usize| price(&row.number(at)).is_some();
+    let price_of = |at: usize| parse_price(&row.number(at)).is_some();
     let prices: Vec<usize> = (from..row.len()).filter(|at| price_of(*at)).collect();
     match (only(is_date), &prices[..]) {
         (Some(time), [price]) => {

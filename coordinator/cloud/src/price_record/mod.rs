@@ -11,8 +11,10 @@ mod statistics;
 #[cfg(test)]
 mod tests;
 
-pub use dates::Dates;
-pub use read::{PriceHistories, PriceQuery, SeriesName, listed, looks_like_prices, read_prices};
+pub use dates::RecordDates;
+pub use read::{
+    PriceHistories, PriceQuery, SeriesName, list_names, looks_like_prices, read_prices,
+};
 pub use record::PriceRecord;
 pub use spot_trace::count_trace_prices;
 pub use statistics::PriceStatistics;

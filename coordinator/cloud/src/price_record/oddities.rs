@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dormouse_units::Price;
 
-use super::record::{PriceRecord, Zones};
+use super::record::{PriceRecord, ZoneStatistics};
 use dormouse_input::written;
 
 /// A time without a price is a gap if it exceeds the usual one by this factor, and lasts longer
@@ -15,7 +15,7 @@ const DAYS: i64 = 2;
 const DAY: i64 = 86_400;
 
 /// Describes misplaced and repeated rows, times of two zones, and gaps; `None`: there are none.
-pub(super) fn oddities(record: &PriceRecord) -> Option<String> {
+pub(super) fn describe_oddities(record: &PriceRecord) -> Option<String> {
     let PriceRecord { rows, zones, repeated } = record;
     let said = match repeated {
         0 => None,
@@ -24,12 +24,17 @@ pub(super) fn oddities(record: &PriceRecord) -> Option<String> {
             "{repeated} rows repeat the time and the price of another, and were left out"
         )),
     };
-    let all = [misplaced(rows), said, several_zones(zones), gaps(rows, record.is_dated())];
+    let all = [
+        describe_misplaced(rows),
+        said,
+        several_zones(zones),
+        describe_gaps(rows, record.is_dated()),
+    ];
     let all: Vec<_> = all.into_iter().flatten().collect();
     (!all.is_empty()).then(|| all.join("; "))
 }
 
-fn misplaced(rows: &[(i64, Price)]) -> Option<String> {
+fn describe_misplaced(rows: &[(i64, Price)]) -> Option<String> {
     let astray = rows.windows(2).filter(|pair| pair[1].0 < pair[0].0).count();
     let (mut prices, mut again, mut others) = (BTreeMap::new(), 0, 0);
     for (at, price) in rows {
@@ -54,7 +59,7 @@ fn misplaced(rows: &[(i64, Price)]) -> Option<String> {
     (!said.is_empty()).then(|| said.join("; "))
 }
 
-fn several_zones(Zones { with, without, east }: &Zones) -> Option<String> {
+fn several_zones(ZoneStatistics { with, without, east }: &ZoneStatistics) -> Option<String> {
     let some = (*with > 0 && *without > 0).then(|| {
         format!("{with} rows name their time zone and {without} do not: these are taken as UTC")
     });
@@ -64,7 +69,7 @@ fn several_zones(Zones { with, without, east }: &Zones) -> Option<String> {
     (!both.is_empty()).then(|| both.join("; "))
 }
 
-fn gaps(rows: &[(i64, Price)], is_dated: bool) -> Option<String> {
+fn describe_gaps(rows: &[(i64, Price)], is_dated: bool) -> Option<String> {
     let times: BTreeSet<i64> = rows.iter().map(|(at, _)| *at).collect();
     let times: Vec<i64> = times.into_iter().collect();
     let mut between: Vec<i64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();

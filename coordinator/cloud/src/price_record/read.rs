@@ -8,11 +8,11 @@ use dormouse_input::{
     Chosen, FileFlaw, FlawedRow, ItemsAt, JsonItems, LeftOut, Moment, Packing, Row, Rows, Source,
 };
 
-use super::columns::{COLUMNS, Cells, price};
-use super::json::Keys;
+use super::columns::{COLUMNS, RowCells, parse_price};
+use super::json::ColumnKeys;
 use super::record::{NewestFirst, PriceRecord};
 use super::spot_trace;
-use crate::Availability;
+use crate::SpotAvailability;
 
 /// Greatest number of prices of one series: one a minute for more than a year. They become part of
 /// the run's log.
@@ -40,7 +40,7 @@ pub struct PriceQuery {
 
 impl PriceQuery {
     /// Selected type, zone and product.
-    const fn wanted(&self) -> [&Option<String>; 3] {
+    const fn wanted_names(&self) -> [&Option<String>; 3] {
         [&self.kind, &self.zone, &self.product]
     }
 }
@@ -86,7 +86,7 @@ pub struct PriceHistories {
 /// selected series can't be used.
 pub fn read_prices(mut source: Source, query: &PriceQuery) -> Result<PriceHistories, FileFlaw> {
     match source.is_json()? {
-        true if Availability::is_trace(source.next_bytes()?) => read_trace(source, query),
+        true if SpotAvailability::is_trace(source.next_bytes()?) => read_trace(source, query),
         true => read_json(source, query),
         false => read_rows(source, query),
     }
@@ -101,7 +101,7 @@ pub fn looks_like_prices(begins: &[u8]) -> bool {
         let mut items = JsonItems::new(source, ItemsAt::ListOrDocuments(LIST));
         return match items.next_item() {
             Ok(Some(item)) => {
-                let entry = Keys::new(&none).read(item.bytes);
+                let entry = ColumnKeys::new(&none).read(item.bytes);
                 entry.is_ok_and(|entry| entry[0].is_some() && entry[1].is_some())
             }
             // An answer without prices is one all the same.
@@ -111,7 +111,7 @@ pub fn looks_like_prices(begins: &[u8]) -> bool {
     }
     let rows = Rows::new(source);
     rows.is_ok_and(|rows| {
-        rows.first().is_some_and(|row| Cells::from_first_row(&row, &none).is_ok())
+        rows.first().is_some_and(|row| RowCells::from_first_row(&row, &none).is_ok())
     })
 }
 
@@ -123,7 +123,7 @@ fn read_json(source: Source, query: &PriceQuery) -> Result<PriceHistories, FileF
         let what = format!("no column is called '{name}' here");
         return Err(FileFlaw::whole(what, format!("write one of {}", names.join(", "))));
     }
-    let (mut keys, mut all) = (Keys::new(&query.columns), Collected::new(query));
+    let (mut keys, mut all) = (ColumnKeys::new(&query.columns), SeriesCollection::new(query));
     let mut items = JsonItems::new(source, ItemsAt::ListOrDocuments(LIST));
     while let Some(item) = items.next_item()? {
         let flaw = |line: u64, what: String, remedy: &str| {
@@ -141,7 +141,7 @@ fn read_json(source: Source, query: &PriceQuery) -> Result<PriceHistories, FileF
             return Err(FileFlaw::whole(what, remedy));
         }
         let of = |n: usize| entry[n].as_deref().unwrap_or_default();
-        let Some(slot) = all.wanted([of(2), of(3), of(4)]) else { continue };
+        let Some(slot) = all.find_series([of(2), of(3), of(4)]) else { continue };
         if of(1).is_empty() {
             all.left_out.add("without a price", item.line);
             continue;
@@ -150,56 +150,56 @@ fn read_json(source: Source, query: &PriceQuery) -> Result<PriceHistories, FileF
             keys.all_are_there()?;
         }
         let at = Moment::read(of(0).trim()).ok_or_else(|| {
-            flaw(item.line, format!("'{}' is not a time", shown(of(0))), TIME_REMEDY)
+            flaw(item.line, format!("'{}' is not a time", shorten_text(of(0))), TIME_REMEDY)
         })?;
-        let price = price(of(1).trim()).ok_or_else(|| {
-            flaw(item.line, format!("'{}' is not a price", shown(of(1))), PRICE_REMEDY)
+        let price = parse_price(of(1).trim()).ok_or_else(|| {
+            flaw(item.line, format!("'{}' is not a price", shorten_text(of(1))), PRICE_REMEDY)
         })?;
         let flaw = |what, remedy: &str| flaw(item.line, what, remedy);
-        all.add(slot, at, price, flaw)?;
+        all.add_price(slot, at, price, flaw)?;
     }
     keys.all_are_there()?;
-    let form = format!("JSON of the price-history call{}", packed(packing));
-    all.whole(NewestFirst::Usually, form)
+    let form = format!("JSON of the price-history call{}", describe_packing(packing));
+    all.finish_series(NewestFirst::Usually, form)
 }
 
 /// Reads the prices of an availability trace, which is for one type.
 fn read_trace(source: Source, query: &PriceQuery) -> Result<PriceHistories, FileFlaw> {
     let packing = source.packing();
-    if query.wanted().iter().any(|wanted| wanted.is_some()) {
+    if query.wanted_names().iter().any(|wanted| wanted.is_some()) {
         let remedy = "leave type, zone and product out: a trace of availability is of one type";
         return Err(FileFlaw::whole("it does not name the instance type of its prices", remedy));
     }
-    let mut all = Collected::new(query);
-    let form = format!("prices of a trace of availability{}", packed(packing));
-    for (at, written) in spot_trace::prices(&source.into_text(spot_trace::LONGEST)?)? {
-        let price = price(&written)
+    let mut all = SeriesCollection::new(query);
+    let form = format!("prices of a trace of availability{}", describe_packing(packing));
+    for (at, written) in spot_trace::read_prices(&source.into_text(spot_trace::LONGEST)?)? {
+        let price = parse_price(&written)
             .ok_or_else(|| FileFlaw::whole(format!("'{written}' is not a price"), PRICE_REMEDY))?;
-        let Some(slot) = all.wanted([""; 3]) else { continue };
+        let Some(slot) = all.find_series([""; 3]) else { continue };
         let flaw = |what, remedy: &str| FlawedRow {
             line: 1,
             row: String::new(),
             what,
             remedy: remedy.to_owned(),
         };
-        all.add(slot, at, price, flaw)?;
+        all.add_price(slot, at, price, flaw)?;
     }
     if all.kept == 0 {
         let remedy = "give a record of prices, or name this file at [cloud.availability]";
         return Err(FileFlaw::whole("it is a trace of availability without prices", remedy));
     }
-    all.whole(NewestFirst::Never, form)
+    all.finish_series(NewestFirst::Never, form)
 }
 
 fn read_rows(source: Source, query: &PriceQuery) -> Result<PriceHistories, FileFlaw> {
     let mut rows = Rows::new(source)?;
-    let mut all = Collected::new(query);
+    let mut all = SeriesCollection::new(query);
     let Some(first) = rows.first() else {
-        return all.whole(NewestFirst::WhereMostAre, "an empty file".to_owned());
+        return all.finish_series(NewestFirst::WhereMostAre, "an empty file".to_owned());
     };
-    let cells = Cells::from_first_row(&first, &query.columns)?;
+    let cells = RowCells::from_first_row(&first, &query.columns)?;
     let heading: Vec<String> = first.cells().map(str::to_owned).collect();
-    let pairs = query.wanted().into_iter().zip(&cells.places[2..]);
+    let pairs = query.wanted_names().into_iter().zip(&cells.places[2..]);
     if pairs.into_iter().any(|(wanted, place)| wanted.is_some() && place.is_none()) {
         let remedy = "leave type, zone and product out: the file is of one of each; or say which \
                       column has them: --column zone=NAME";
@@ -216,10 +216,10 @@ fn read_rows(source: Source, query: &PriceQuery) -> Result<PriceHistories, FileF
         rows.skip_first();
     }
     let between = rows.separator().name();
-    let form = format!("rows with {between}{}: {}", packed(rows.packing()), cells.said);
+    let form = format!("rows with {between}{}: {}", describe_packing(rows.packing()), cells.said);
     while let Some(row) = rows.next_row()? {
-        let of = |n: usize| cells.cell(&row, n);
-        let Some(slot) = all.wanted([of(2), of(3), of(4)]) else { continue };
+        let of = |n: usize| cells.cell_text(&row, n);
+        let Some(slot) = all.find_series([of(2), of(3), of(4)]) else { continue };
         let is_whole = row.len() >= cells.width();
         if is_whole && cells.has_heading && row.cells().eq(heading.iter().map(String::as_str)) {
             all.left_out.add("that repeat the heading", row.line());
@@ -239,29 +239,35 @@ fn read_rows(source: Source, query: &PriceQuery) -> Result<PriceHistories, FileF
             continue;
         }
         let price_at = cells.places[1].unwrap_or_default();
-        let (at, price) = (Moment::read(of(0)), price(&row.number(price_at)));
+        let (at, price) = (Moment::read(of(0)), parse_price(&row.number(price_at)));
         let (Some(at), Some(price)) = (at, price) else {
             return Err(no_price(&row, &cells, at.is_some()).into());
         };
-        all.add(slot, at, price, |what, remedy: &str| row.flaw(what, remedy))?;
+        all.add_price(slot, at, price, |what, remedy: &str| row.flaw(what, remedy))?;
     }
-    all.whole(newest_first, form)
+    all.finish_series(newest_first, form)
 }
 
 /// The flaw of a row without a time or a price.
-fn no_price(row: &Row<'_>, cells: &Cells, has_time: bool) -> FlawedRow {
+fn no_price(row: &Row<'_>, cells: &RowCells, has_time: bool) -> FlawedRow {
     if cells.are_two() {
-        let begins = shown(row.flaw("", "").row.trim());
+        let begins = shorten_text(row.flaw("", "").row.trim());
         let remedy = "write it like: 2009-12-01 01:43:17,0.425, or with seconds: 6000,0.425";
         return row.flaw(format!("'{begins}' is not a time and a price"), remedy);
     }
     match has_time {
-        true => row.flaw(format!("'{}' is not a price", shown(cells.cell(row, 1))), PRICE_REMEDY),
-        false => row.flaw(format!("'{}' is not a time", shown(cells.cell(row, 0))), TIME_REMEDY),
+        true => row.flaw(
+            format!("'{}' is not a price", shorten_text(cells.cell_text(row, 1))),
+            PRICE_REMEDY,
+        ),
+        false => row.flaw(
+            format!("'{}' is not a time", shorten_text(cells.cell_text(row, 0))),
+            TIME_REMEDY,
+        ),
     }
 }
 
-fn packed(packing: Packing) -> String {
+fn describe_packing(packing: Packing) -> String {
     match packing {
         Packing::Plain => String::new(),
         other => format!(" ({other})"),
@@ -269,12 +275,12 @@ fn packed(packing: Packing) -> String {
 }
 
 /// The first letters of a text, for a one-line message.
-fn shown(text: &str) -> String {
+fn shorten_text(text: &str) -> String {
     text.chars().take(60).map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 /// Series collected while a file is read.
-struct Collected<'q> {
+struct SeriesCollection<'q> {
     query: &'q PriceQuery,
     /// Index of each series in `slots`.
     names: BTreeMap<SeriesName, usize>,
@@ -287,7 +293,7 @@ struct Collected<'q> {
     left_out: LeftOut,
 }
 
-impl<'q> Collected<'q> {
+impl<'q> SeriesCollection<'q> {
     fn new(query: &'q PriceQuery) -> Self {
         Self {
             query,
@@ -301,7 +307,7 @@ impl<'q> Collected<'q> {
     }
 
     /// Index of the series of this type, zone and product; `None`: it is not selected.
-    fn wanted(&mut self, [kind, zone, product]: [&str; 3]) -> Option<usize> {
+    fn find_series(&mut self, [kind, zone, product]: [&str; 3]) -> Option<usize> {
         let is_last = |slot: &usize| {
             let (name, _) = &self.slots[*slot];
             name.kind == kind && name.zone == zone && name.product == product
@@ -326,14 +332,14 @@ impl<'q> Collected<'q> {
         let is_of = |(wanted, word): (&Option<String>, &String)| {
             wanted.as_ref().is_none_or(|wanted| wanted == word)
         };
-        let is_wanted = self.query.wanted().into_iter().zip(words).all(is_of);
+        let is_wanted = self.query.wanted_names().into_iter().zip(words).all(is_of);
         self.slots.push((name.clone(), is_wanted.then(PriceRecord::default)));
         self.names.insert(name, self.slots.len() - 1);
         self.slots.len() - 1
     }
 
     /// Adds a price to a series; `flaw` makes the error for a bad entry.
-    fn add(
+    fn add_price(
         &mut self,
         slot: usize,
         at: Moment,
@@ -347,7 +353,7 @@ impl<'q> Collected<'q> {
             return Err(flaw(what, "write all times in the same form").into());
         }
         let Some((name, Some(record))) = self.slots.get_mut(slot) else { return Ok(()) };
-        if record.rows() == MOST_OF_SERIES {
+        if record.row_count() == MOST_OF_SERIES {
             let what = format!("it has more than {MOST_OF_SERIES} prices of one series ({name})");
             return Err(flaw(what, "leave out the rows after the end of the run").into());
         }
@@ -361,18 +367,22 @@ impl<'q> Collected<'q> {
     }
 
     /// Finishes all series.
-    fn whole(self, newest_first: NewestFirst, form: String) -> Result<PriceHistories, FileFlaw> {
+    fn finish_series(
+        self,
+        newest_first: NewestFirst,
+        form: String,
+    ) -> Result<PriceHistories, FileFlaw> {
         let is_other = self.slots.iter().all(|(_, record)| record.is_none());
         if is_other && !self.slots.is_empty() {
             let mut names: Vec<_> = self.slots.iter().map(|(name, _)| name.clone()).collect();
             names.sort();
             let what = "it has no prices of this type, zone and product";
-            let listed = listed(names.iter().map(SeriesName::to_string));
+            let listed = list_names(names.iter().map(SeriesName::to_string));
             return Err(FileFlaw::whole(what, format!("it has prices of {listed}")));
         }
         let some = self.slots.into_iter().filter_map(|(name, record)| {
-            let record = record.filter(|record| record.rows() > 0)?;
-            Some((name, record.whole(newest_first)))
+            let record = record.filter(|record| record.row_count() > 0)?;
+            Some((name, record.finish_record(newest_first)))
         });
         Ok(PriceHistories { series: some.collect(), left_out: self.left_out, form })
     }
@@ -380,7 +390,7 @@ impl<'q> Collected<'q> {
 
 /// Some of these names, for a one-line message.
 #[must_use]
-pub fn listed(names: impl ExactSizeIterator<Item = String>) -> String {
+pub fn list_names(names: impl ExactSizeIterator<Item = String>) -> String {
     const SHOWN: usize = 8;
     let more = names.len().saturating_sub(SHOWN);
     let first = names.take(SHOWN).collect::<Vec<_>>().join(", ");

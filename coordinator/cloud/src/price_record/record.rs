@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dormouse_units::{Price, Span, Time};
 
-use super::dates::Dates;
-use super::oddities::oddities;
+use super::dates::RecordDates;
+use super::oddities::describe_oddities;
 use crate::PriceTrace;
 use dormouse_input::{Moment, written};
 
@@ -13,14 +13,14 @@ use dormouse_input::{Moment, written};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PriceRecord {
     pub(super) rows: Vec<(i64, Price)>,
-    pub(super) zones: Zones,
+    pub(super) zones: ZoneStatistics,
     /// Number of rows left out as repetitions of the same time and price.
     pub(super) repeated: usize,
 }
 
 /// Statistics of the time zones in a record's times.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Zones {
+pub(super) struct ZoneStatistics {
     /// Number of dates with a time zone.
     pub(super) with: usize,
     /// Number of dates without one.
@@ -51,7 +51,7 @@ impl PriceRecord {
 
     /// Finishes the record after all rows: sorts it by time and drops repetitions. Of equal times
     /// the last row counts.
-    pub(super) fn whole(mut self, newest_first: NewestFirst) -> Self {
+    pub(super) fn finish_record(mut self, newest_first: NewestFirst) -> Self {
         let steps = self.rows.windows(2).map(|pair| pair[1].0.cmp(&pair[0].0));
         let is_turned = match newest_first {
             NewestFirst::Usually => {
@@ -82,12 +82,12 @@ impl PriceRecord {
 
     /// Number of recorded prices without repetitions.
     #[must_use]
-    pub const fn rows(&self) -> usize {
+    pub const fn row_count(&self) -> usize {
         self.rows.len()
     }
 
     /// The earliest and the latest second of the prices; `None`: there are none.
-    fn ends(&self) -> Option<(i64, i64)> {
+    fn first_and_last(&self) -> Option<(i64, i64)> {
         let times = || self.rows.iter().map(|(at, _)| *at);
         Some((times().min()?, times().max()?))
     }
@@ -100,28 +100,28 @@ impl PriceRecord {
     /// Dates of the earliest and the latest price; `None`: there is no price, or times are bare
     /// numbers.
     #[must_use]
-    pub fn dates(&self) -> Option<Dates> {
-        self.ends().filter(|_| self.is_dated()).map(Dates::new)
+    pub fn dates(&self) -> Option<RecordDates> {
+        self.first_and_last().filter(|_| self.is_dated()).map(RecordDates::new)
     }
 
     /// Time from the earliest to the latest price; `None`: there is no price.
     #[must_use]
     pub fn length(&self) -> Option<Span> {
-        let (first, last) = self.ends()?;
+        let (first, last) = self.first_and_last()?;
         Some(Span::from_secs(u64::try_from(last - first).unwrap_or(0)))
     }
 
     /// Describes misplaced and repeated rows, times of two zones, and gaps.
     #[must_use]
-    pub fn oddities(&self) -> Option<String> {
-        oddities(self)
+    pub fn describe_oddities(&self) -> Option<String> {
+        describe_oddities(self)
     }
 
     /// Prices of a run that begins `start` after the earliest price; `None`: the record has ended
     /// by then.
     #[must_use]
     pub fn from(&self, start: Span) -> Option<PriceTrace> {
-        let (first, last) = self.ends()?;
+        let (first, last) = self.first_and_last()?;
         let since = |at: i64| Time::from_secs(u64::try_from(at - first).unwrap_or(0));
         let rows = self.rows.iter().map(|(at, price)| (since(*at), *price)).collect();
         (Time::ZERO + start <= since(last)).then(|| PriceTrace::new(rows).begun_at(start))

@@ -29,11 +29,11 @@ struct TraceClock {
 ///
 /// The file can't be read, or its prices are malformed.
 pub fn count_trace_prices(source: Source) -> Result<usize, FileFlaw> {
-    Ok(prices(&source.into_text(LONGEST)?)?.len())
+    Ok(read_prices(&source.into_text(LONGEST)?)?.len())
 }
 
 /// The prices of a trace as texts, each with the time of its sample.
-pub(super) fn prices(text: &str) -> Result<Vec<(Moment, String)>, FileFlaw> {
+pub(super) fn read_prices(text: &str) -> Result<Vec<(Moment, String)>, FileFlaw> {
     let trace: PricedTrace = serde_json::from_str(text).map_err(|error| {
         let what = format!("it is a trace of availability, and its prices can't be read: {error}");
         let remedy = "write a number of dollars an hour for each look: \"prices\": [0.918, 1.2]";

@@ -20,7 +20,7 @@ pub struct PriceStatistics {
 impl PriceStatistics {
     /// Statistics of the prices from the first one to `until`; `None`: the interval is empty.
     #[must_use]
-    pub fn measure(trace: &PriceTrace, until: Time) -> Option<Self> {
+    pub fn measure_trace(trace: &PriceTrace, until: Time) -> Option<Self> {
         let steps = trace.steps();
         let ends = steps.iter().skip(1).map(|(at, _)| *at).chain([until]);
         let mut held: Vec<(Price, Span)> = steps
@@ -65,7 +65,7 @@ impl PriceStatistics {
 
     /// The least price that was not exceeded for this fraction of the time, from 0 to 1.
     #[must_use]
-    pub fn quantile(&self, part: f64) -> Price {
+    pub fn price_quantile(&self, part: f64) -> Price {
         let (wanted, mut sum) = (self.length.as_secs_f64() * part, 0.0);
         let reaches = |(_, span): &&(Price, Span)| {
             sum += span.as_secs_f64();
@@ -93,17 +93,20 @@ mod tests {
         let price = |n| Price::from_nanos_per_hour(cents(n));
         // 10 cents for 2 h, 30 for 1 h, 10 for 5 h.
         let trace = PriceTrace::new(vec![(h(0), price(10)), (h(2), price(30)), (h(3), price(10))]);
-        let of = PriceStatistics::measure(&trace, h(8)).expect("it has prices");
+        let of = PriceStatistics::measure_trace(&trace, h(8)).expect("it has prices");
         assert_eq!((of.length, of.changes), (Span::from_secs(8 * 3_600), 2));
         assert!((of.mean_usd - 0.125).abs() < 1e-9, "{}", of.mean_usd);
         // An eighth of the time 17.5 cents above the mean, the rest 2.5 below.
         let deviation = (0.175_f64.powi(2) / 8.0 + 0.025_f64.powi(2) * 7.0 / 8.0).sqrt();
         assert!((of.volatility() - deviation / 0.125).abs() < 1e-9, "{}", of.volatility());
-        assert_eq!([0.0, 0.875, 0.88, 1.0].map(|p| of.quantile(p)), [10, 10, 30, 30].map(price));
+        assert_eq!(
+            [0.0, 0.875, 0.88, 1.0].map(|p| of.price_quantile(p)),
+            [10, 10, 30, 30].map(price)
+        );
         assert_eq!([9, 10, 29, 30].map(|p| of.share_up_to(price(p))), [0.0, 0.875, 0.875, 1.0]);
         // What comes after the end does not count.
-        let of = PriceStatistics::measure(&trace, h(2)).expect("it has one");
-        assert_eq!((of.changes, of.quantile(1.0)), (0, price(10)));
-        assert_eq!(PriceStatistics::measure(&trace, h(0)), None);
+        let of = PriceStatistics::measure_trace(&trace, h(2)).expect("it has one");
+        assert_eq!((of.changes, of.price_quantile(1.0)), (0, price(10)));
+        assert_eq!(PriceStatistics::measure_trace(&trace, h(0)), None);
     }
 }

@@ -47,7 +47,7 @@ fn a_record_may_be_unsorted_and_repeat_itself_and_the_run_begins_where_it_is_tol
                 2009-12-01 00:05:00,0.2\n2009-12-01 00:05:00,0.2\n2009-12-01 00:07:00,0.2\n";
     let one = record(text);
     let s = Time::from_secs;
-    let odd = one.oddities().unwrap();
+    let odd = one.describe_oddities().unwrap();
     let astray = "1 of 4 rows are earlier than the one before and were sorted in; 1 row repeats the \
                   time and the price of another, and was left out";
     assert_eq!(odd, astray);
@@ -63,14 +63,14 @@ fn a_record_may_be_unsorted_and_repeat_itself_and_the_run_begins_where_it_is_tol
     assert_eq!(one.length(), Some(Span::from_secs(600)));
     let zones =
         record("2009-12-01 00:00:00Z,1\n2009-12-01 02:00:00+01:00,2\n2009-12-01 00:30:00,3\n");
-    let odd = zones.oddities().unwrap();
+    let odd = zones.describe_oddities().unwrap();
     assert!(odd.contains("2 rows name their time zone and 1 do not"), "{odd}");
     assert!(odd.contains("times are of 2 zones"), "{odd}");
     let half_hours = [0, 1_800, 3_600].map(s);
     let all = zones.from(Span::ZERO).unwrap();
     assert_eq!(all.steps().iter().map(|step| step.0).collect::<Vec<_>>(), half_hours);
     let other = record("\u{feff}Time,Price\n6000,1\n6000,2\n6000,2\n6000,1\n6000,3\n");
-    let odd = other.oddities().unwrap();
+    let odd = other.describe_oddities().unwrap();
     assert!(odd.contains("of 3 rows have the time of another, 2 of them another price"), "{odd}");
     assert!(odd.contains("2 rows repeat the time and the price of another"), "{odd}");
     assert_eq!(steps(&other), [(0, 3.0)], "the last of a time holds");
@@ -79,7 +79,7 @@ fn a_record_may_be_unsorted_and_repeat_itself_and_the_run_begins_where_it_is_tol
         ("5000,0.01\n0,0.03\n0,0.02\n", "timestamp,price\n5000,0.01\n0,0.03\n0,0.02\n");
     assert_eq!(steps(&record(own)), [(0, 0.02), (5_000, 0.01)]);
     assert_eq!(steps(&record(others)), [(0, 0.03), (5_000, 0.01)]);
-    assert!(record(own).oddities().unwrap().starts_with("1 of 3 rows are earlier"));
+    assert!(record(own).describe_oddities().unwrap().starts_with("1 of 3 rows are earlier"));
     let error = read("6000,0.4\n6001;0.5\n").unwrap_err();
     let said =
         "line 2: '6001;0.5' is not a time and a price; write it like: 2009-12-01 01:43:17,0.425";
@@ -87,7 +87,7 @@ fn a_record_may_be_unsorted_and_repeat_itself_and_the_run_begins_where_it_is_tol
     let mixed = read("6000,1\n2009-12-01 00:00:00,1\n").unwrap_err();
     assert!(mixed.starts_with("line 2: it has both dates and bare numbers"), "{mixed}");
     let empty = read("\n").unwrap();
-    assert_eq!((empty.series.len(), PriceRecord::default().oddities()), (0, None));
+    assert_eq!((empty.series.len(), PriceRecord::default().describe_oddities()), (0, None));
 }
 
 /// The provider writes an unchanged price down again after a day and some seconds.
@@ -97,10 +97,10 @@ fn a_price_that_is_repeated_daily_leaves_no_gap() {
     let daily =
         |late: i64| (0..11).map(|n| format!("{},0.0161\n", n * (day + late))).collect::<String>();
     for late in [0, 67, 3_600] {
-        assert_eq!(record(&daily(late)).oddities(), None, "{late}");
+        assert_eq!(record(&daily(late)).describe_oddities(), None, "{late}");
     }
     // Of ten daily prices one is missing: still within two days and some seconds of the usual.
-    let hourly = |text: &str| record(text).oddities();
+    let hourly = |text: &str| record(text).describe_oddities();
     let gap = "2009-12-01 00:00:00,1\n2009-12-01 01:00:00,2\n2009-12-01 02:00:00,1\n\
                2009-12-04 02:00:00,2\n2009-12-04 03:00:00,1\n";
     let odd = hourly(gap).unwrap();
@@ -144,7 +144,7 @@ fn columns_are_told_by_their_headings() {
     ] {
         let one = record(text);
         assert_eq!(steps(&one), wanted, "{text}");
-        assert_eq!(one.oddities(), None, "{text}");
+        assert_eq!(one.describe_oddities(), None, "{text}");
         assert!(looks_like_prices(text.as_bytes()), "{text}");
     }
     let chosen = |text: &str, columns: &str| {
@@ -229,7 +229,7 @@ fn json_may_be_the_answer_of_the_call_its_list_or_what_programs_print_of_it() {
     for text in [ENTRIES, &answer, &boto, &own] {
         let one = record(text);
         assert_eq!(
-            (steps(&one), one.oddities()),
+            (steps(&one), one.describe_oddities()),
             (vec![(0, 0.034), (14_400, 0.035)], None),
             "{text}"
         );
@@ -237,8 +237,8 @@ fn json_may_be_the_answer_of_the_call_its_list_or_what_programs_print_of_it() {
     }
     // Pages of an answer, one after the other, of which one was fetched twice.
     let pages = record(&format!("{answer}\n{answer}"));
-    assert_eq!((pages.rows(), steps(&pages)), (2, vec![(0, 0.034), (14_400, 0.035)]));
-    assert!(pages.oddities().unwrap().contains("2 rows repeat"));
+    assert_eq!((pages.row_count(), steps(&pages)), (2, vec![(0, 0.034), (14_400, 0.035)]));
+    assert!(pages.describe_oddities().unwrap().contains("2 rows repeat"));
     let none = read("{\"SpotPriceHistory\": []}").unwrap();
     assert!(none.series.is_empty());
     let chosen = ENTRIES.replace("SpotPrice", "cost");
@@ -341,7 +341,7 @@ fn a_record_is_written_with_its_dates_and_reads_back() {
         let again = record(&first.to_csv());
         assert_eq!(again.from(Span::ZERO), first.from(Span::ZERO), "{text}");
         assert_eq!((again.dates(), again.length()), (first.dates(), first.length()), "{text}");
-        assert_eq!(again.rows(), first.rows(), "{text}");
+        assert_eq!(again.row_count(), first.row_count(), "{text}");
     }
 }
 

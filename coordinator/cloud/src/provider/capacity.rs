@@ -3,7 +3,7 @@
 use dormouse_units::{Time, TypeName, VmId};
 
 use super::Provider;
-use crate::{Market, Vm, VmState};
+use crate::{Market, ProviderVm, ProviderVmState};
 
 /// A change of the number of spot VMs of a type that may exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl Provider {
     }
 
     /// Types of which no spot VM can be had, now or later.
-    pub fn exhausted(&self) -> impl Iterator<Item = &TypeName> {
+    pub fn exhausted_types(&self) -> impl Iterator<Item = &TypeName> {
         let comes =
             |kind: &TypeName| self.availability_changes.iter().any(|(_, other)| other == kind);
         let none = self.available.iter().filter(|(_, vms)| **vms == 0).map(|(kind, _)| kind);
@@ -47,10 +47,10 @@ impl Provider {
         while self.next_availability().is_some_and(|at| at <= now) {
             let Some((_, kind)) = self.availability_changes.pop_first() else { break };
             let Some(trace) = self.availability.get(&kind) else { continue };
-            let (next, vms) = (trace.next_change(now), trace.at(now).unwrap_or(u32::MAX));
+            let (next, vms) = (trace.next_change(now), trace.count_at(now).unwrap_or(u32::MAX));
             self.availability_changes.extend(next.map(|at| (at, kind.clone())));
             let before = self.available.insert(kind.clone(), vms).unwrap_or(0);
-            let reclaimed = self.reclaim(&kind);
+            let reclaimed = self.reclaim_vms(&kind);
             if vms > before {
                 self.places_came_free(&kind);
             }
@@ -60,17 +60,21 @@ impl Provider {
     }
 
     /// Gives notice to spot VMs of a type beyond its limit; returns them.
-    pub fn reclaim(&mut self, kind: &TypeName) -> Vec<VmId> {
+    pub fn reclaim_vms(&mut self, kind: &TypeName) -> Vec<VmId> {
         let Some(&most) = self.available.get(kind) else { return Vec::new() };
-        let stays = |vm: &Vm| {
-            let is_up = matches!(vm.state, VmState::Booting | VmState::Running | VmState::Resuming);
+        let stays = |vm: &ProviderVm| {
+            let is_up = matches!(
+                vm.state,
+                ProviderVmState::Booting | ProviderVmState::Running | ProviderVmState::Resuming
+            );
             !vm.has_notice && is_up
         };
         let staying = self.spot_of(kind).filter(|(_, vm)| stays(vm));
-        let staying: Vec<(VmId, VmState)> = staying.map(|(id, vm)| (id, vm.state)).collect();
+        let staying: Vec<(VmId, ProviderVmState)> =
+            staying.map(|(id, vm)| (id, vm.state)).collect();
         let excess = staying.len().saturating_sub(most as usize);
         // One that is about to run again can't be told anything yet: it is looked at when it runs.
-        let told = staying.iter().rev().filter(|(_, state)| *state != VmState::Resuming);
+        let told = staying.iter().rev().filter(|(_, state)| *state != ProviderVmState::Resuming);
         let reclaimed: Vec<VmId> = told.take(excess).map(|(id, _)| *id).collect();
         for &vm in &reclaimed {
             if !self.hibernates_instead(vm) {
@@ -95,14 +99,14 @@ impl Provider {
     /// True if availability allows another spot VM of this type.
     pub(super) fn is_available(&self, kind: &TypeName) -> bool {
         let Some(&most) = self.available.get(kind) else { return true };
-        let holds = |vm: &Vm| !matches!(vm.state, VmState::Hibernated { .. });
+        let holds = |vm: &ProviderVm| !matches!(vm.state, ProviderVmState::Hibernated { .. });
         let held = self.spot_of(kind).filter(|(_, vm)| holds(vm)).count();
         held < most as usize
     }
 
     /// Living spot VMs of a type, ordered by id.
-    fn spot_of(&self, kind: &TypeName) -> impl Iterator<Item = (VmId, &Vm)> {
+    fn spot_of(&self, kind: &TypeName) -> impl Iterator<Item = (VmId, &ProviderVm)> {
         let alike = self.alike.get(&(kind.clone(), Market::Spot));
-        alike.into_iter().flatten().filter_map(|id| Some((*id, self.vm(*id)?)))
+        alike.into_iter().flatten().filter_map(|id| Some((*id, self.find_vm(*id)?)))
     }
 }

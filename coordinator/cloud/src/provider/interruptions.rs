@@ -3,32 +3,36 @@
 use dormouse_units::{Time, TypeName, VmId};
 
 use super::Provider;
-use crate::{Action, Interruption, Market, Target, Vm, VmState};
+use crate::{
+    Interruption, InterruptionAction, InterruptionTarget, Market, ProviderVm, ProviderVmState,
+};
 
 impl Provider {
     /// VMs that an interruption affects now: running spot VMs for a hibernation; booting, running
     /// or hibernated ones for a preemption; VMs hibernated for long enough for a resume.
     #[must_use]
     pub fn hit_by(&self, now: Time, interruption: &Interruption) -> Vec<VmId> {
-        let in_state = |vm: &Vm| match (interruption.action, vm.state) {
-            (Action::Hibernate, VmState::Running) => true,
-            (Action::Preempt, state) => {
+        let in_state = |vm: &ProviderVm| match (interruption.action, vm.state) {
+            (InterruptionAction::Hibernate, ProviderVmState::Running) => true,
+            (InterruptionAction::Preempt, state) => {
                 // One that has its notice has been told already.
                 !vm.has_notice
                     && matches!(
                         state,
-                        VmState::Booting | VmState::Running | VmState::Hibernated { .. }
+                        ProviderVmState::Booting
+                            | ProviderVmState::Running
+                            | ProviderVmState::Hibernated { .. }
                     )
             }
-            (Action::Rebalance, VmState::Running) => !vm.has_notice,
+            (InterruptionAction::Rebalance, ProviderVmState::Running) => !vm.has_notice,
             // A VM that made room for another resumes once the other has no need of it.
-            (Action::Resume, VmState::Hibernated { since }) => {
+            (InterruptionAction::Resume, ProviderVmState::Hibernated { since }) => {
                 !vm.is_displaced && now >= since + self.catalogue.hibernation
             }
             _ => false,
         };
-        let hit = |id: &VmId| self.vm(*id).is_some_and(in_state);
-        self.targets(&interruption.target).into_iter().filter(hit).collect()
+        let hit = |id: &VmId| self.find_vm(*id).is_some_and(in_state);
+        self.living_targets(&interruption.target).into_iter().filter(hit).collect()
     }
 
     /// From now on a spot VM hibernates whenever it is interrupted, or is given notice and ends.
@@ -41,25 +45,33 @@ impl Provider {
     /// Whether a VM hibernates where others are given notice.
     #[must_use]
     pub fn hibernates_instead(&self, id: VmId) -> bool {
-        self.vm(id).is_some_and(|vm| vm.hibernates == Some(true) && vm.state == VmState::Running)
+        self.find_vm(id)
+            .is_some_and(|vm| vm.hibernates == Some(true) && vm.state == ProviderVmState::Running)
     }
 
     /// Takes the VMs out of those that this action hits whose users have chosen the other one, and says which. Those that
     /// are hibernated already, or about to end, are taken out as well.
-    pub fn take_otherwise(&self, action: Action, hit: &mut Vec<VmId>) -> Vec<(VmId, Action)> {
+    pub fn take_otherwise(
+        &self,
+        action: InterruptionAction,
+        hit: &mut Vec<VmId>,
+    ) -> Vec<(VmId, InterruptionAction)> {
         let mut otherwise = Vec::new();
         hit.retain(|id| {
-            let Some(vm) = self.vm(*id) else { return true };
+            let Some(vm) = self.find_vm(*id) else { return true };
             match (action, vm.hibernates, vm.state) {
-                (Action::Hibernate, Some(false), _) => {
-                    otherwise.extend((!vm.has_notice).then_some((*id, Action::Preempt)));
+                (InterruptionAction::Hibernate, Some(false), _) => {
+                    otherwise
+                        .extend((!vm.has_notice).then_some((*id, InterruptionAction::Preempt)));
                     false
                 }
-                (Action::Preempt, Some(true), VmState::Running) => {
-                    otherwise.push((*id, Action::Hibernate));
+                (InterruptionAction::Preempt, Some(true), ProviderVmState::Running) => {
+                    otherwise.push((*id, InterruptionAction::Hibernate));
                     false
                 }
-                (Action::Preempt, Some(true), VmState::Hibernated { .. }) => false,
+                (InterruptionAction::Preempt, Some(true), ProviderVmState::Hibernated { .. }) => {
+                    false
+                }
                 _ => true,
             }
         });
@@ -68,9 +80,10 @@ impl Provider {
 
     /// VMs of a target that still boot or wait for room.
     #[must_use]
-    pub fn booting(&self, target: &Target) -> Vec<VmId> {
-        let boots = |id: &VmId| self.vm(*id).is_some_and(|vm| vm.state == VmState::Booting);
-        self.targets(target).into_iter().filter(boots).collect()
+    pub fn booting_vms(&self, target: &InterruptionTarget) -> Vec<VmId> {
+        let boots =
+            |id: &VmId| self.find_vm(*id).is_some_and(|vm| vm.state == ProviderVmState::Booting);
+        self.living_targets(target).into_iter().filter(boots).collect()
     }
 
     /// VMs of the target that an interruption leaves unchanged for now: for a hibernation, those
@@ -78,30 +91,39 @@ impl Provider {
     /// for a preemption, those that are just hibernating or resuming.
     #[must_use]
     pub fn left_by(&self, interruption: &Interruption, hit: &[VmId]) -> Vec<VmId> {
-        let in_state = |vm: &Vm| match interruption.action {
-            Action::Hibernate => matches!(vm.state, VmState::Booting | VmState::Resuming),
-            Action::Resume => {
-                matches!(vm.state, VmState::Hibernating | VmState::Hibernated { .. })
+        let in_state = |vm: &ProviderVm| match interruption.action {
+            InterruptionAction::Hibernate => {
+                matches!(vm.state, ProviderVmState::Booting | ProviderVmState::Resuming)
             }
-            Action::Preempt => matches!(vm.state, VmState::Hibernating | VmState::Resuming),
-            Action::Rebalance => false,
+            InterruptionAction::Resume => {
+                matches!(
+                    vm.state,
+                    ProviderVmState::Hibernating | ProviderVmState::Hibernated { .. }
+                )
+            }
+            InterruptionAction::Preempt => {
+                matches!(vm.state, ProviderVmState::Hibernating | ProviderVmState::Resuming)
+            }
+            InterruptionAction::Rebalance => false,
         };
-        let left = |id: &VmId| !hit.contains(id) && self.vm(*id).is_some_and(in_state);
-        self.targets(&interruption.target).into_iter().filter(left).collect()
+        let left = |id: &VmId| !hit.contains(id) && self.find_vm(*id).is_some_and(in_state);
+        self.living_targets(&interruption.target).into_iter().filter(left).collect()
     }
 
     /// The living spot VMs of a target.
-    fn targets(&self, target: &Target) -> Vec<VmId> {
+    fn living_targets(&self, target: &InterruptionTarget) -> Vec<VmId> {
         match target {
-            Target::Type(kind) => {
+            InterruptionTarget::Type(kind) => {
                 let alike = self.alike.get(&(kind.clone(), Market::Spot));
                 alike.into_iter().flatten().copied().collect()
             }
-            Target::Zone(zone) => self.spot_where(|kind| kind.zone() == Some(zone.as_str())),
-            Target::All => self.spot_where(|_| true),
-            Target::Vm(id) => {
-                let is_meant = |vm: &&Vm| vm.is_alive() && vm.market == Market::Spot;
-                self.vm(*id).filter(is_meant).map(|_| *id).into_iter().collect()
+            InterruptionTarget::Zone(zone) => {
+                self.spot_where(|kind| kind.zone() == Some(zone.as_str()))
+            }
+            InterruptionTarget::All => self.spot_where(|_| true),
+            InterruptionTarget::Vm(id) => {
+                let is_meant = |vm: &&ProviderVm| vm.is_alive() && vm.market == Market::Spot;
+                self.find_vm(*id).filter(is_meant).map(|_| *id).into_iter().collect()
             }
         }
     }

@@ -3,8 +3,10 @@
 mod room;
 
 use super::*;
-use crate::{Action, Interruption, Target};
-use crate::{Charge, InstanceType, Limits, Placement, PlacerName, PriceTrace, SpotPlaces};
+use crate::{
+    ChargedInterval, InstanceType, Placement, PlacerName, PriceTrace, SpotPlaces, VmLimits,
+};
+use crate::{Interruption, InterruptionAction, InterruptionTarget};
 use dormouse_units::Span;
 
 fn provider() -> Provider {
@@ -16,7 +18,7 @@ fn provider() -> Provider {
         mflops: 22_090,
         on_demand: None,
         spot: Some(Price::from_nanos_per_hour(29_700_000)),
-        limits: Limits { spot: 2, on_demand: 0 },
+        limits: VmLimits { spot: 2, on_demand: 0 },
         burstable: None,
     };
     let catalogue = Catalogue {
@@ -24,8 +26,8 @@ fn provider() -> Provider {
         boot: Span::from_secs(180),
         hibernation: Span::from_secs(180),
     };
-    let mut provider = Provider::new(catalogue, &Terms::default());
-    provider.host_joined(HostId::new(0), Host::new(8, Bytes::new(1 << 34)));
+    let mut provider = Provider::new(catalogue, &ProviderTerms::default());
+    provider.host_joined(HostId::new(0), ResourceVector::new(8, Bytes::new(1 << 34)));
     provider
 }
 
@@ -35,8 +37,8 @@ fn launch(
     id: VmId,
     kind: &TypeName,
     (market, bid): (Market, Option<Price>),
-) -> Result<Launched, LaunchError> {
-    provider.launch(now, id, &LaunchRequest { kind, market, bid, limited: true })
+) -> Result<GrantedLaunch, LaunchError> {
+    provider.launch_vm(now, id, &LaunchRequest { kind, market, bid, limited: true })
 }
 
 #[test]
@@ -45,36 +47,43 @@ fn only_time_between_boot_and_end_and_outside_hibernation_is_charged() {
     let launched =
         launch(&mut p, s(0), vm, &"c3.large".into(), (Market::Spot, None)).expect("granted");
     assert_eq!((launched.ready_at, launched.victims), (Some(s(180)), vec![]));
-    assert!(p.booted(s(180), vm) && !p.booted(s(181), vm));
-    assert!(p.hibernate(vm) && !p.hibernate(vm));
-    assert!(p.hibernated(s(1_180), vm));
-    let back = |at| Interruption { at, target: Target::Vm(vm), action: Action::Resume };
+    assert!(p.vm_booted(s(180), vm) && !p.vm_booted(s(181), vm));
+    assert!(p.hibernate_vm(vm) && !p.hibernate_vm(vm));
+    assert!(p.vm_hibernated(s(1_180), vm));
+    let back = |at| Interruption {
+        at,
+        target: InterruptionTarget::Vm(vm),
+        action: InterruptionAction::Resume,
+    };
     assert_eq!(p.hit_by(s(1_300), &back(s(1_300))), []);
     assert_eq!(p.hit_by(s(1_400), &back(s(1_400))), [vm]);
-    assert!(p.resume(vm) && p.resumed(s(2_000), vm));
+    assert!(p.resume_vm(vm) && p.vm_resumed(s(2_000), vm));
     assert!(
-        p.terminated(s(2_800), vm, EndedBy::User) && !p.terminated(s(2_900), vm, EndedBy::User)
+        p.vm_terminated(s(2_800), vm, EndedBy::User)
+            && !p.vm_terminated(s(2_900), vm, EndedBy::User)
     );
-    let charged: Span = p.vm(vm).expect("it").charges().iter().map(Charge::duration).sum();
+    let charged: Span =
+        p.find_vm(vm).expect("it").charges().iter().map(ChargedInterval::duration).sum();
     assert_eq!(charged, Span::from_secs(1_800));
-    assert_eq!(p.owed(s(9_999)), Money::from_nanos(14_850_000));
+    assert_eq!(p.owed_at(s(9_999)), Money::from_nanos(14_850_000));
 }
 
 #[test]
 fn a_hibernated_vm_leaves_its_vcpus_to_others_and_resumes_once_they_are_free() {
     let (mut p, s) = (provider(), Time::from_secs);
-    p.host_joined(HostId::new(0), Host::new(2, Bytes::new(1 << 34)));
+    p.host_joined(HostId::new(0), ResourceVector::new(2, Bytes::new(1 << 34)));
     let (first, second, kind) = (VmId::new(1), VmId::new(2), TypeName::from("c3.large"));
     assert!(
-        launch(&mut p, s(0), first, &kind, (Market::Spot, None)).is_ok() && p.booted(s(9), first)
+        launch(&mut p, s(0), first, &kind, (Market::Spot, None)).is_ok()
+            && p.vm_booted(s(9), first)
     );
     assert!(launch(&mut p, s(10), second, &kind, (Market::Spot, None)).is_err());
-    assert!(p.hibernate(first) && p.hibernated(s(20), first));
+    assert!(p.hibernate_vm(first) && p.vm_hibernated(s(20), first));
     assert!(launch(&mut p, s(30), second, &kind, (Market::Spot, None)).is_ok());
-    assert!(!p.resume(first), "its vCPUs are taken");
-    assert!(p.terminated(s(40), second, EndedBy::User) && p.resume(first));
+    assert!(!p.resume_vm(first), "its vCPUs are taken");
+    assert!(p.vm_terminated(s(40), second, EndedBy::User) && p.resume_vm(first));
     assert!(launch(&mut p, s(50), VmId::new(3), &kind, (Market::Spot, None)).is_err());
-    assert!(p.terminated(s(60), first, EndedBy::User));
+    assert!(p.vm_terminated(s(60), first, EndedBy::User));
     assert!(launch(&mut p, s(70), VmId::new(3), &kind, (Market::Spot, None)).is_ok());
 }
 
@@ -106,15 +115,18 @@ fn at_prices(prices: &[(u64, u64)], tariff: TariffName) -> Provider {
     let mut catalogue = provider().catalogue().clone();
     for kind in catalogue.types.values_mut() {
         kind.on_demand = Some(cents(50));
-        kind.limits = Limits { spot: 9, on_demand: 9 };
+        kind.limits = VmLimits { spot: 9, on_demand: 9 };
         kind.disk = Bytes::new(10);
     }
     let trace = prices.iter().map(|&(at, price)| (Time::from_secs(at), cents(price))).collect();
     let prices = [(TypeName::from("c3.large"), PriceTrace::new(trace))].into();
     let placement = Placement::Named(PlacerName::Preempting);
-    let mut provider =
-        Provider::new(catalogue, &Terms { placement, tariff, prices, ..Terms::default() });
-    let offer = Host { disk: Bytes::new(20), ..Host::new(4, Bytes::new(1 << 34)) };
+    let mut provider = Provider::new(
+        catalogue,
+        &ProviderTerms { placement, tariff, prices, ..ProviderTerms::default() },
+    );
+    let offer =
+        ResourceVector { disk: Bytes::new(20), ..ResourceVector::new(4, Bytes::new(1 << 34)) };
     provider.host_joined(HostId::new(0), offer);
     provider
 }
@@ -138,15 +150,15 @@ fn a_spot_vm_pays_what_it_costs_and_ends_when_that_is_more_than_its_bid() {
         let on_demand =
             launch(&mut p, s(0), VmId::new(2), &kind, (Market::OnDemand, Some(cents(50))));
         assert_eq!(on_demand.expect("granted").price, cents(50));
-        assert!(p.booted(s(0), vm));
+        assert!(p.vm_booted(s(0), vm));
         assert_eq!((p.next_price_change(), p.change_prices(s(3_599))), (Some(s(3_600)), vec![]));
         let change = PriceChange { kind: kind.clone(), price: cents(72), outbid: vec![vm] };
         assert_eq!(p.change_prices(s(3_600)), [change]);
         // The VM has its notice, a quarter of an hour, and is charged its bid.
         assert_eq!(p.next_price_change(), Some(s(9_000)));
-        assert!(p.terminated(s(4_500), vm, EndedBy::Provider));
+        assert!(p.vm_terminated(s(4_500), vm, EndedBy::Provider));
         assert_eq!(p.next_price_change(), None);
-        assert_eq!(p.owed(s(9_999)).as_nanos(), owed * 10_000_000, "{tariff:?}");
+        assert_eq!(p.owed_at(s(9_999)).as_nanos(), owed * 10_000_000, "{tariff:?}");
         assert!(launch(&mut p, s(9_000), VmId::new(3), &kind, (Market::Spot, None)).is_ok());
     }
 }
@@ -171,23 +183,26 @@ fn an_on_demand_vm_waits_for_the_room_of_a_spot_vm_that_ends() {
     assert_eq!((waits.ready_at, waits.victims), (None, vec![b]));
     let waits = launch(&mut p, s(2), d, &kind, (Market::OnDemand, None)).expect("granted");
     assert_eq!(waits.victims, [a], "nobody ends for two");
-    assert_eq!(p.placed(), []);
-    assert!(p.terminated(s(121), b, EndedBy::Provider));
-    assert_eq!(p.placed(), [c]);
+    assert_eq!(p.take_placed(), []);
+    assert!(p.vm_terminated(s(121), b, EndedBy::Provider));
+    assert_eq!(p.take_placed(), [c]);
     // The user of `d` gives up waiting.
-    assert!(p.terminated(s(121), d, EndedBy::User) && p.terminated(s(122), a, EndedBy::Provider));
-    assert_eq!(p.placed(), []);
+    assert!(
+        p.vm_terminated(s(121), d, EndedBy::User) && p.vm_terminated(s(122), a, EndedBy::Provider)
+    );
+    assert_eq!(p.take_placed(), []);
     assert!(launch(&mut p, s(123), VmId::new(5), &kind, (Market::Spot, None)).is_ok());
-    assert_eq!(p.alive().map(|(id, _)| id.get()).collect::<Vec<_>>(), [3, 5]);
+    assert_eq!(p.alive_vms().map(|(id, _)| id.get()).collect::<Vec<_>>(), [3, 5]);
 }
 
 #[test]
 fn who_has_its_notice_gets_no_second_one() {
     let (mut p, vm, s) = (provider(), VmId::new(1), Time::from_secs);
     assert!(launch(&mut p, s(0), vm, &"c3.large".into(), (Market::Spot, None)).is_ok());
-    assert!(p.booted(s(180), vm));
-    let act = |target| Interruption { at: s(200), target, action: Action::Preempt };
-    let (one, all) = (act(Target::Vm(vm)), act(Target::Type("c3.large".into())));
+    assert!(p.vm_booted(s(180), vm));
+    let act = |target| Interruption { at: s(200), target, action: InterruptionAction::Preempt };
+    let (one, all) =
+        (act(InterruptionTarget::Vm(vm)), act(InterruptionTarget::Type("c3.large".into())));
     assert_eq!((p.hit_by(s(200), &one), p.hit_by(s(200), &all)), (vec![vm], vec![vm]));
     p.given_notice(vm);
     assert_eq!((p.hit_by(s(210), &one), p.hit_by(s(210), &all)), (vec![], vec![]));
@@ -198,20 +213,20 @@ fn spot_vms_in_the_background_take_nothing_of_the_foreground() {
     let mut catalogue = provider().catalogue().clone();
     for kind in catalogue.types.values_mut() {
         kind.on_demand = Some(cents(50));
-        kind.limits = Limits { spot: 9, on_demand: 9 };
+        kind.limits = VmLimits { spot: 9, on_demand: 9 };
     }
-    let terms = Terms { spot: SpotPlaces::Background, ..Terms::default() };
+    let terms = ProviderTerms { spot: SpotPlaces::Background, ..ProviderTerms::default() };
     let (mut p, s) = (Provider::new(catalogue, &terms), Time::from_secs);
     let (host, kind) = (HostId::new(0), TypeName::from("c3.large"));
     // Memory for seven, processors for two in each tier.
-    p.host_joined(host, Host::new(4, Bytes::new(7 << 30)));
+    p.host_joined(host, ResourceVector::new(4, Bytes::new(7 << 30)));
     let mut ask = |n, market| launch(&mut p, s(0), VmId::new(n), &kind, (market, None)).is_ok();
     assert!(ask(1, Market::Spot) && ask(2, Market::OnDemand) && ask(3, Market::OnDemand));
     assert!(!ask(4, Market::OnDemand), "every foreground is taken");
     assert!(ask(5, Market::Spot) && !ask(6, Market::Spot));
     let on = |p: &Provider, n| {
         p.tiers()
-            .and_then(|tiers| tiers.placed(VmId::new(n)))
+            .and_then(|tiers| tiers.vm_places(VmId::new(n)))
             .map(|it| (it.tier, it.processors.clone()))
     };
     assert_eq!(on(&p, 2), Some((Tier::Foreground, vec![2, 3])), "where nobody was");
@@ -219,11 +234,11 @@ fn spot_vms_in_the_background_take_nothing_of_the_foreground() {
     assert_eq!(on(&p, 5), Some((Tier::Background, vec![2, 3])));
     // A VM that hibernates leaves its places to others, and can't resume without any.
     let first = VmId::new(1);
-    assert!(p.booted(s(9), first) && p.hibernate(first) && p.hibernated(s(20), first));
+    assert!(p.vm_booted(s(9), first) && p.hibernate_vm(first) && p.vm_hibernated(s(20), first));
     assert_eq!(on(&p, 1), None);
     assert!(launch(&mut p, s(30), VmId::new(7), &kind, (Market::Spot, None)).is_ok());
-    assert!(!p.resume(first), "its places are taken");
-    assert!(p.terminated(s(40), VmId::new(5), EndedBy::User) && p.resume(first));
+    assert!(!p.resume_vm(first), "its places are taken");
+    assert!(p.vm_terminated(s(40), VmId::new(5), EndedBy::User) && p.resume_vm(first));
     assert_eq!(on(&p, 1), Some((Tier::Background, vec![2, 3])));
     assert_eq!(p.host_lost(s(50), host).len(), 4);
     assert_eq!(on(&p, 2), None);
@@ -237,9 +252,12 @@ fn a_vm_goes_where_there_is_the_memory_that_it_fills() {
     }
     let kind = TypeName::from("c3.large");
     let filled = [(kind.clone(), Bytes::new(600))].into();
-    let mut p = Provider::new(catalogue, &Terms::default()).filling(filled);
+    let mut p = Provider::new(catalogue, &ProviderTerms::default()).with_filling(filled);
     let plenty = Bytes::new(u64::MAX);
-    let host = |vcpus, filled| Host { filled: Bytes::new(filled), ..Host::new(vcpus, plenty) };
+    let host = |vcpus, filled| ResourceVector {
+        filled: Bytes::new(filled),
+        ..ResourceVector::new(vcpus, plenty)
+    };
     p.host_joined(HostId::new(0), host(64, 599));
     p.host_joined(HostId::new(1), host(8, 1_300));
     let mut launch = |vm| {

@@ -1,6 +1,6 @@
 //! Instances: launches, tokens, limits, stops, bills, pages.
 
-use dormouse_cloud::Host;
+use dormouse_cloud::ResourceVector;
 use dormouse_units::{Bytes, Money};
 
 use crate::testing::{Client, ids, setup, text};
@@ -105,7 +105,7 @@ fn what_cannot_be_had_is_refused_by_its_code() {
 #[test]
 fn without_a_host_that_has_room_none_is_launched() {
     // Room for one c5.large.
-    let host = Host::new(3, Bytes::new(5 << 30));
+    let host = ResourceVector::new(3, Bytes::new(5 << 30));
     let mut api = Client::of(setup(), &[host], |_| {});
     let two = "RunInstances&ImageId=ami-12345678&InstanceType=c5.large&MinCount=2&MaxCount=2";
     assert_eq!(api.code(two), "InsufficientInstanceCapacity");

@@ -1,6 +1,6 @@
 //! Spot requests and spot instances: prices, capacity, interruptions, and what they cost.
 
-use dormouse_cloud::{Action, Interruption, InterruptionModel, Target};
+use dormouse_cloud::{Interruption, InterruptionAction, InterruptionModel, InterruptionTarget};
 use dormouse_units::{Money, Time, TypeName};
 
 use crate::AnnouncedChange;
@@ -184,9 +184,10 @@ fn a_stopped_one_is_started_again_by_ec2_and_by_its_user_only_where_the_user_sto
 
 #[test]
 fn a_law_that_hibernates_ends_what_its_user_wants_ended() {
-    let target = || Target::Type(TypeName::from("c5.large"));
+    let target = || InterruptionTarget::Type(TypeName::from("c5.large"));
     let act = |at, action| Interruption { at: Time::from_secs(at), target: target(), action };
-    let acts = vec![act(1_000, Action::Hibernate), act(2_000, Action::Resume)];
+    let acts =
+        vec![act(1_000, InterruptionAction::Hibernate), act(2_000, InterruptionAction::Resume)];
     let mut api = Client::with_laws(vec![InterruptionModel::Schedule { acts }]);
     let ends = api.run(SPOT).remove(0);
     let sleeps = api.request(

@@ -1,26 +1,26 @@
 //! What comes to a run from outside, in order of time.
 
-use dormouse_model::{Event, Request};
+use dormouse_model::{Event, VmRequest};
 use dormouse_units::{RequestId, Time};
 
-/// The events of a stream of requests: each, and that there are no more.
+/// Turns a stream of VM requests into events: one for each request, and a last one that says that there are no more.
 #[derive(Debug)]
-pub struct Requested<I> {
+pub struct RequestEvents<I> {
     requests: I,
     next: RequestId,
     last: Time,
     is_over: bool,
 }
 
-impl<I> Requested<I> {
-    /// Events of `requests`, which are in order of time; `first` is the id of the first one.
+impl<I> RequestEvents<I> {
+    /// Makes the events of `requests`, which must be in order of time; `first` is the id of the first request.
     #[must_use]
     pub const fn from(requests: I, first: RequestId) -> Self {
         Self { requests, next: first, last: Time::ZERO, is_over: false }
     }
 }
 
-impl<E, I: Iterator<Item = Result<(Time, Request), E>>> Iterator for Requested<I> {
+impl<E, I: Iterator<Item = Result<(Time, VmRequest), E>>> Iterator for RequestEvents<I> {
     type Item = Result<(Time, Event), E>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -40,8 +40,8 @@ impl<E, I: Iterator<Item = Result<(Time, Request), E>>> Iterator for Requested<I
     }
 }
 
-/// The events of both, each of which is in order of time, in that order: of equals the first's come
-/// first. What fails comes at once.
+/// Merges two streams of events, each in order of time, into one in order of time; of equal times those of `first`
+/// come first. Errors come out at once.
 pub fn in_order<E>(
     first: impl Iterator<Item = Result<(Time, Event), E>>,
     second: impl Iterator<Item = Result<(Time, Event), E>>,

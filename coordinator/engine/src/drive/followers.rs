@@ -6,35 +6,37 @@ use std::sync::Arc;
 use dormouse_model::{Effect, Event, Report, Step, Submission};
 use dormouse_units::{TaskId, Time};
 
-/// Jobs that are submitted some time after the end of others. What is held is these jobs, and which
-/// of those in the system they wait for.
+/// Jobs that are submitted some time after the end of other jobs. It holds only these jobs and the predecessors that
+/// are in the system.
+///
+/// Use: `hold_job` for each job before the run, `take_step` for each step, `take_due` when `next` is due.
 #[derive(Clone, Debug, Default)]
-pub struct Followers {
-    /// Places in `held` of the jobs that wait for the end of a job, by its number in the trace.
+pub struct WaitingFollowers {
+    /// Indices in `held` of the jobs that wait for a predecessor, by the predecessor's number in the trace.
     waiting: BTreeMap<u64, Vec<usize>>,
-    held: Vec<Option<Held>>,
-    /// Jobs whose predecessors have ended, by the time of their submission.
+    held: Vec<Option<HeldJob>>,
+    /// Indices in `held` of jobs whose predecessors have all ended, by the time of their submission.
     due: BTreeMap<(Time, usize), Submission>,
-    /// Numbers of the jobs in the system that are waited for.
+    /// Trace numbers of the jobs in the system that others wait for, by their task.
     inside: BTreeMap<TaskId, u64>,
-    /// Number of jobs in `held`.
+    /// Number of jobs in `held` that aren't submitted yet.
     left: usize,
 }
 
-/// A job that waits for the end of others.
+/// A job that waits for the end of other jobs.
 #[derive(Clone, Debug)]
-struct Held {
+struct HeldJob {
     job: Submission,
-    /// Number of its predecessors that have not ended.
+    /// Number of its predecessors that haven't ended.
     waits_for: usize,
-    /// When the last of the others ended.
+    /// Latest time at which one of its predecessors ended.
     last: Time,
 }
 
-impl Followers {
-    /// Keeps a job until those that it follows have ended. One that follows none is due when it was
-    /// submitted in its trace.
-    pub fn hold(&mut self, job: Submission) {
+impl WaitingFollowers {
+    /// Holds a job until its predecessors have ended. A job without predecessors is due at its submission time in the
+    /// trace.
+    pub fn hold_job(&mut self, job: Submission) {
         let place = self.held.len();
         let mut jobs = job.after.as_ref().map(|after| after.jobs.clone()).unwrap_or_default();
         jobs.sort_unstable();
@@ -47,41 +49,41 @@ impl Followers {
         for number in &jobs {
             self.waiting.entry(*number).or_default().push(place);
         }
-        self.held.push(Some(Held { job, waits_for: jobs.len(), last: Time::ZERO }));
+        self.held.push(Some(HeldJob { job, waits_for: jobs.len(), last: Time::ZERO }));
         self.left += 1;
     }
 
-    /// Whether there is no job that is still to be submitted.
+    /// Returns whether every job has been submitted.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.left == 0 && self.due.is_empty()
     }
 
-    /// Number of jobs that are still to be submitted.
+    /// Returns the number of jobs that aren't submitted yet.
     #[must_use]
     pub fn len(&self) -> usize {
         self.left + self.due.len()
     }
 
-    /// When the next job is submitted, as far as that is known.
+    /// Returns the time of the next submission; `None` if it isn't known yet.
     #[must_use]
     pub fn next(&self) -> Option<Time> {
         self.due.first_key_value().map(|((at, _), _)| *at)
     }
 
-    /// The job that is submitted next, with the time of its submission; it is held no longer.
-    pub fn take(&mut self) -> Option<Submission> {
+    /// Takes the next job to be submitted, with the time of its submission set.
+    pub fn take_due(&mut self) -> Option<Submission> {
         self.due.pop_first().map(|(_, job)| job)
     }
 
-    /// Takes out the job that this one was when it was submitted; false: there is no such job.
+    /// Takes out the held job that a log has as this submission; false if there is no such job.
     pub fn take_again(&mut self, job: &Submission) -> bool {
         let known = self.due.iter().find(|(_, due)| *due == job).map(|(key, _)| *key);
         known.is_some_and(|key| self.due.remove(&key).is_some())
     }
 
-    /// Takes in a step of the run: jobs that come into its system, and those that end there.
-    pub fn see(&mut self, step: &Step) {
+    /// Takes note of a step of the run: the jobs that it submits and those that end in it.
+    pub fn take_step(&mut self, step: &Step) {
         if self.left == 0 {
             return;
         }
@@ -96,14 +98,14 @@ impl Followers {
                 if let Some(number) = self.inside.remove(task)
                     && !self.inside.values().any(|other| *other == number)
                 {
-                    self.ended(number, step.at);
+                    self.job_ended(number, step.at);
                 }
             }
             _ => {}
         }
     }
 
-    fn ended(&mut self, number: u64, at: Time) {
+    fn job_ended(&mut self, number: u64, at: Time) {
         for place in self.waiting.remove(&number).into_iter().flatten() {
             let Some(held) = self.held.get_mut(place).and_then(Option::as_mut) else { continue };
             held.last = held.last.max(at);
@@ -111,38 +113,38 @@ impl Followers {
             if held.waits_for > 0 {
                 continue;
             }
-            let Some(Held { job, last, .. }) = self.held[place].take() else { continue };
+            let Some(HeldJob { job, last, .. }) = self.held[place].take() else { continue };
             self.left -= 1;
             let submitted = last + job.after.as_ref().map(|after| after.think).unwrap_or_default();
             self.due.insert((submitted, place), Submission { submitted, ..job });
         }
     }
 
-    /// The event of a job's submission, as the run's next task.
+    /// Makes the event that submits a job as this task of the run.
     #[must_use]
-    pub fn event(task: TaskId, job: Submission) -> Event {
+    pub fn submission_event(task: TaskId, job: Submission) -> Event {
         Event::Submitted { task, key: None, job: Arc::new(job) }
     }
 }
 
-impl FromIterator<Submission> for Followers {
+impl FromIterator<Submission> for WaitingFollowers {
     fn from_iter<I: IntoIterator<Item = Submission>>(jobs: I) -> Self {
         let mut followers = Self::default();
-        jobs.into_iter().for_each(|job| followers.hold(job));
+        jobs.into_iter().for_each(|job| followers.hold_job(job));
         followers
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use dormouse_model::After;
+    use dormouse_model::JobPredecessors;
     use dormouse_units::{Attempt, Bytes, HostId, Span, Usage, VmId};
 
     use super::*;
 
     fn job(number: u64, after: &[u64], think: u64) -> Submission {
         let (submitted, runtime) = (Time::from_secs(7), Span::from_secs(60));
-        let after = After { jobs: after.to_vec(), think: Span::from_secs(think) };
+        let after = JobPredecessors { jobs: after.to_vec(), think: Span::from_secs(think) };
         Submission {
             number,
             submitted,
@@ -159,12 +161,12 @@ mod tests {
 
     fn step(at: u64, event: Event) -> Step {
         let mut step = Step::blank();
-        step.begin(0, Time::from_secs(at), event);
+        step.begin_step(0, Time::from_secs(at), event);
         step
     }
 
     fn comes(at: u64, task: u32, number: u64) -> Step {
-        step(at, Followers::event(TaskId::new(task), job(number, &[], 0)))
+        step(at, WaitingFollowers::submission_event(TaskId::new(task), job(number, &[], 0)))
     }
 
     fn ends(at: u64, task: u32, verified: bool) -> Step {
@@ -184,10 +186,10 @@ mod tests {
 
     #[test]
     fn a_job_comes_after_the_last_that_it_follows() {
-        let mut all: Followers =
+        let mut all: WaitingFollowers =
             [job(3, &[1, 2, 1], 5), job(4, &[3], 0), job(9, &[8], 0)].into_iter().collect();
-        let see = |all: &mut Followers, step: Step| {
-            all.see(&step);
+        let see = |all: &mut WaitingFollowers, step: Step| {
+            all.take_step(&step);
             all.next()
         };
         assert_eq!(see(&mut all, comes(0, 0, 1)), None);
@@ -197,16 +199,19 @@ mod tests {
         assert_eq!(see(&mut all, ends(20, 0, false)), None);
         assert_eq!(see(&mut all, ends(30, 0, true)), Some(Time::from_secs(35)));
         let again = all.clone();
-        let third = all.take().expect("it is due");
+        let third = all.take_due().expect("it is due");
         assert_eq!((third.number, third.submitted), (3, Time::from_secs(35)));
         // From a log it is taken as it was submitted then, and as nothing else.
         let mut restored = again;
         assert!(!restored.take_again(&job(3, &[1, 2, 1], 5)));
         assert!(restored.take_again(&third) && !restored.take_again(&third));
         assert_eq!((restored.len(), all.len()), (2, 2));
-        assert_eq!(see(&mut all, step(35, Followers::event(TaskId::new(2), third))), None);
+        assert_eq!(
+            see(&mut all, step(35, WaitingFollowers::submission_event(TaskId::new(2), third))),
+            None
+        );
         assert_eq!(see(&mut all, ends(95, 2, true)), Some(Time::from_secs(95)));
-        assert_eq!(all.take().map(|job| job.number), Some(4));
+        assert_eq!(all.take_due().map(|job| job.number), Some(4));
         assert!(!all.is_empty(), "nobody has ended job 8");
     }
 }

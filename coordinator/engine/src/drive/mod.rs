@@ -8,9 +8,11 @@ mod play;
 mod turn;
 mod world;
 
-pub use arrivals::{Requested, in_order};
-pub use followers::Followers;
-pub use modelled::{Modelled, TwoTierLaw, credit_spec};
-pub use play::{BOUNDLESS, PlayError, beginning, play, play_following, play_handing_over};
-pub use turn::{Agenda, Turn};
-pub use world::{Reports, World};
+pub use arrivals::{RequestEvents, in_order};
+pub use followers::WaitingFollowers;
+pub use modelled::{ModelledMachines, TwoTierLaw, credit_spec};
+pub use play::{
+    BOUNDLESS, PlayError, beginning_events, play_following, play_handing_over, play_run,
+};
+pub use turn::{AgendaKind, RunAgenda};
+pub use world::{MachineWorld, Reports};

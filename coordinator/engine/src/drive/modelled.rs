@@ -4,45 +4,48 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use dormouse_cloud::Burstable;
-use dormouse_model::{Command, Report, StartTask};
+use dormouse_cloud::BurstableTerms;
+use dormouse_model::{Command, Report, TaskStart};
 use dormouse_units::{
     Attempt, CheckpointSeq, HostId, Ppm, Seats, Span, TaskId, Time, Usage, VmId, Window,
 };
-use dormouse_vm::{CreditSpec, Hold, MachineSpec, Model, Sharing, Work, WorkEvent};
+use dormouse_vm::{
+    CheckpointHold, CreditSpec, MachineSpec, ModelTask, ProcessorSharing, VmModel, WorkEvent,
+};
 
-use super::last_saves::{LastSaves, Place, Request};
-use super::world::{Reports, World};
+use super::last_saves::{AttemptPlace, LastSaves, SaveRequest};
+use super::world::{MachineWorld, Reports};
 
-/// How parallel jobs fare on modelled machines.
+/// Model of parallel jobs that share processors on modelled machines.
 #[derive(Clone, Copy, Debug)]
 pub struct TwoTierLaw {
-    /// How two jobs share a vCPU.
-    pub sharing: Sharing,
-    /// What a migration costs the job that is moved.
+    /// Law of two jobs that share a vCPU.
+    pub sharing: ProcessorSharing,
+    /// Time for which a migrated job stands still.
     pub migration_cost: Span,
-    /// For all chance in it.
+    /// Seed of the model's random draws.
     pub seed: u64,
 }
 
-/// All modelled machines.
+/// All machines of a virtual run, as models of VMs that carry out commands at once and report what happens on them.
 #[derive(Debug)]
-pub struct Modelled {
+pub struct ModelledMachines {
     law: TwoTierLaw,
-    /// Boxed, as a VM that stays for long keeps a place for each that came after it.
-    vms: Window<Box<(HostId, Model)>, VmId>,
-    /// When each VM has something to do; entries may be out of date.
+    /// Models of the living VMs with their hosts. Boxed, since a VM that lives long keeps an empty place for each VM
+    /// after it.
+    vms: Window<Box<(HostId, VmModel)>, VmId>,
+    /// Next time of each VM's own events; entries may be out of date.
     agenda: BinaryHeap<Reverse<(Time, VmId)>>,
-    /// VMs whose agenda has to be looked at again.
+    /// VMs whose entry in `agenda` must be computed anew.
     touched: Vec<VmId>,
     checkpoints: BTreeMap<TaskId, CheckpointSeq>,
     saves: LastSaves,
-    /// What a VM tells of a step, to be filled again.
+    /// Buffer for the events of one model's step.
     told: Vec<WorkEvent>,
 }
 
-impl Modelled {
-    /// No machines yet; parallel jobs on those to come fare by `law`.
+impl ModelledMachines {
+    /// Makes a world without machines; `law` models the parallel jobs that will run on them.
     #[must_use]
     pub fn new(law: TwoTierLaw) -> Self {
         Self {
@@ -57,14 +60,18 @@ impl Modelled {
     }
 }
 
-impl Default for Modelled {
-    /// For runs without parallel jobs.
+impl Default for ModelledMachines {
+    /// Makes a world for runs without parallel jobs.
     fn default() -> Self {
-        Self::new(TwoTierLaw { sharing: Sharing::PERFECT, migration_cost: Span::ZERO, seed: 0 })
+        Self::new(TwoTierLaw {
+            sharing: ProcessorSharing::PERFECT,
+            migration_cost: Span::ZERO,
+            seed: 0,
+        })
     }
 }
 
-impl World for Modelled {
+impl MachineWorld for ModelledMachines {
     fn is_idle(&self) -> bool {
         self.vms.iter().all(|(_, machine)| machine.1.is_empty())
     }
@@ -86,20 +93,21 @@ impl World for Modelled {
         self.saves.next_at().is_some_and(|at| at <= now) || self.is_model_due(now)
     }
 
-    fn step(&mut self, now: Time, out: &mut Reports) {
+    fn step_machines(&mut self, now: Time, out: &mut Reports) {
         match self.saves.take_due(now) {
             Some((place, request)) => self.do_put_off(now, place, request, out),
             None => self.step_model(now, out),
         }
     }
 
-    fn obey(&mut self, now: Time, command: Command, out: &mut Reports) {
+    fn execute_command(&mut self, now: Time, command: Command, out: &mut Reports) {
         match command {
             Command::CreateVm { host, vm, vcpus, memory, burstable, two_tier, .. } => {
                 let credits = burstable.map(credit_spec);
-                let model = Model::new(now, MachineSpec { vcpus, memory, credits }).leaving();
+                let model =
+                    VmModel::new(now, MachineSpec { vcpus, memory, credits }).leaving_when_done();
                 let TwoTierLaw { sharing, seed, .. } = self.law;
-                let model = if two_tier { model.sharing(sharing, seed) } else { model };
+                let model = if two_tier { model.with_sharing(sharing, seed) } else { model };
                 self.vms.insert(vm, Box::new((host, model)));
                 out.push_back((host, Report::VmCreated { vm }));
             }
@@ -109,36 +117,36 @@ impl World for Modelled {
                 out.push_back((host, Report::VmDestroyed { vm }));
             }
             Command::FreezeVm { host, vm } => {
-                if let Some(model) = self.model(vm) {
-                    model.freeze(now);
+                if let Some(model) = self.model_of(vm) {
+                    model.freeze_vm(now);
                     out.push_back((host, Report::VmFrozen { vm, real_took_us: 0 }));
                 }
             }
             Command::ThawVm { host, vm } => {
-                if let Some(model) = self.model(vm) {
-                    model.thaw(now);
+                if let Some(model) = self.model_of(vm) {
+                    model.thaw_vm(now);
                     out.push_back((host, Report::VmThawed { vm, real_took_us: 0 }));
                     self.after_change(vm, out);
                 }
             }
-            Command::StartTask(start) => self.start(now, start, out),
+            Command::StartTask(start) => self.start_task(now, start, out),
             Command::StopTask { host, vm, task, attempt, keep } => {
-                let place = Place { host, vm, task, attempt };
-                if !keep || !self.saves.put_off(now, place, Request::Stop) {
-                    self.stop(now, (host, vm), task, attempt, keep, out);
+                let place = AttemptPlace { host, vm, task, attempt };
+                if !keep || !self.saves.put_off(now, place, SaveRequest::Stop) {
+                    self.stop_task(now, (host, vm), task, attempt, keep, out);
                 }
             }
             Command::CheckpointNow { host, vm, task, attempt, saved_by: Some(until) } => {
-                self.give_notice(now, Place { host, vm, task, attempt }, until);
+                self.give_notice(now, AttemptPlace { host, vm, task, attempt }, until);
             }
             Command::CheckpointNow { host, vm, task, attempt, saved_by: None } => {
-                let place = Place { host, vm, task, attempt };
-                if !self.saves.put_off(now, place, Request::Checkpoint) {
-                    self.change(vm, out, |model| model.checkpoint(now, task, attempt));
+                let place = AttemptPlace { host, vm, task, attempt };
+                if !self.saves.put_off(now, place, SaveRequest::Checkpoint) {
+                    self.change_vm(vm, out, |model| model.checkpoint_task(now, task, attempt));
                 }
             }
             Command::SetMode { vm, task, attempt, mode, .. } => {
-                self.change(vm, out, |model| model.set_mode(now, task, attempt, mode));
+                self.change_vm(vm, out, |model| model.set_mode(now, task, attempt, mode));
             }
             // In virtual time nobody asks for a fault, as there is neither a network nor a disk, and no program
             // runs that could be told anything.
@@ -147,40 +155,40 @@ impl World for Modelled {
                 // It makes use of a part of what it is left, as jobs do.
                 let TwoTierLaw { sharing, seed, .. } = self.law;
                 let share = if share < Ppm::ONE { sharing.left_to(vm, share, seed) } else { share };
-                self.change(vm, out, |model| {
+                self.change_vm(vm, out, |model| {
                     model.set_supply(now, vcpu, share);
                     true
                 });
             }
             Command::PromoteTask { vm, task, attempt, .. } => {
-                self.change(vm, out, |model| model.promote(now, task, attempt));
+                self.change_vm(vm, out, |model| model.promote_task(now, task, attempt));
             }
             Command::MoveTask { vm, task, attempt, on, .. } => {
                 let takes = self.law.migration_cost;
-                self.change(vm, out, |model| model.move_to(now, task, attempt, on, takes));
+                self.change_vm(vm, out, |model| model.move_to(now, task, attempt, on, takes));
             }
         }
     }
 }
 
-impl Modelled {
-    /// The time at which a VM does something by itself next.
+impl ModelledMachines {
+    /// Returns the next time at which a VM's model does something by itself.
     fn next_of_models(&mut self) -> Option<Time> {
         while let Some(vm) = self.touched.pop() {
-            if let Some(at) = self.model(vm).and_then(Model::next_at) {
+            if let Some(at) = self.model_of(vm).and_then(VmModel::next_at) {
                 self.agenda.push(Reverse((at, vm)));
             }
         }
         loop {
             let &Reverse((at, vm)) = self.agenda.peek()?;
-            if self.model(vm).and_then(Model::next_at) == Some(at) {
+            if self.model_of(vm).and_then(VmModel::next_at) == Some(at) {
                 return Some(at);
             }
             self.agenda.pop();
         }
     }
 
-    /// Whether a VM does something by now.
+    /// Returns whether a VM's model has something to do by now.
     fn is_model_due(&mut self, now: Time) -> bool {
         for vm in &self.touched {
             if self.vms.get(*vm).is_some_and(|machine| machine.1.may_be_due()) {
@@ -199,17 +207,17 @@ impl Modelled {
         false
     }
 
-    /// What the VM does that is due first.
+    /// Steps the VM's model that is due first.
     fn step_model(&mut self, now: Time, out: &mut Reports) {
         let Some(&Reverse((_, vm))) = self.agenda.peek() else { return };
         let Some((host, model)) = self.vms.get_mut(vm).map(Box::as_mut) else { return };
-        model.step(now, &mut self.told);
+        model.step_until(now, &mut self.told);
         for event in self.told.drain(..) {
             let report = match event {
                 // Nobody tells a modelled task when to stand still.
                 WorkEvent::Due { .. } => continue,
                 WorkEvent::Finished { task, attempt } => {
-                    self.saves.ended(vm, task);
+                    self.saves.attempt_ended(vm, task);
                     Report::TaskFinished {
                         vm,
                         task,
@@ -222,7 +230,8 @@ impl Modelled {
                     }
                 }
                 WorkEvent::Checkpointed { task, attempt, done, memory } => {
-                    let done = self.saves.saved(vm, task, attempt).map_or(done, |it| it.min(done));
+                    let done =
+                        self.saves.saved_work(vm, task, attempt).map_or(done, |it| it.min(done));
                     Report::CheckpointTaken {
                         vm,
                         task,
@@ -249,40 +258,51 @@ impl Modelled {
         self.after_change(vm, out);
     }
 
-    /// Does what was asked of a program before it had saved its work.
-    fn do_put_off(&mut self, now: Time, place: Place, request: Request, out: &mut Reports) {
-        let Place { host, vm, task, attempt } = place;
+    /// Carries out a put-off request to a program that has saved its work.
+    fn do_put_off(
+        &mut self,
+        now: Time,
+        place: AttemptPlace,
+        request: SaveRequest,
+        out: &mut Reports,
+    ) {
+        let AttemptPlace { host, vm, task, attempt } = place;
         match request {
-            Request::Checkpoint => {
-                self.change(vm, out, |model| model.checkpoint(now, task, attempt));
+            SaveRequest::Checkpoint => {
+                self.change_vm(vm, out, |model| model.checkpoint_task(now, task, attempt));
             }
-            Request::Stop => self.stop(now, (host, vm), task, attempt, true, out),
+            SaveRequest::Stop => self.stop_task(now, (host, vm), task, attempt, true, out),
         }
     }
 
-    /// A program that saves its work at a notice computes on until it has had the time to.
-    fn give_notice(&mut self, now: Time, place: Place, until: Time) {
-        let Place { vm, task, attempt, .. } = place;
-        let Some(model) = self.model(vm) else { return };
-        model.pass(now);
-        let Some(progress) = model.progress(task, attempt) else { return };
+    /// Gives a program notice: it computes on and has saved its work at `until`.
+    fn give_notice(&mut self, now: Time, place: AttemptPlace, until: Time) {
+        let AttemptPlace { vm, task, attempt, .. } = place;
+        let Some(model) = self.model_of(vm) else { return };
+        model.pass_until(now);
+        let Some(progress) = model.task_progress(task, attempt) else { return };
         let done = progress.done.fraction_of(progress.runtime);
-        self.saves.begin(place, until, done);
+        self.saves.begin_save(place, until, done);
     }
 
-    fn model(&mut self, vm: VmId) -> Option<&mut Model> {
+    fn model_of(&mut self, vm: VmId) -> Option<&mut VmModel> {
         self.vms.get_mut(vm).map(|machine| &mut machine.1)
     }
 
-    /// Changes a VM.
-    fn change(&mut self, vm: VmId, out: &mut Reports, change: impl FnOnce(&mut Model) -> bool) {
-        if let Some(model) = self.model(vm) {
+    /// Changes the model of a VM by `change`, and reports the consequences.
+    fn change_vm(
+        &mut self,
+        vm: VmId,
+        out: &mut Reports,
+        change: impl FnOnce(&mut VmModel) -> bool,
+    ) {
+        if let Some(model) = self.model_of(vm) {
             change(model);
             self.after_change(vm, out);
         }
     }
 
-    /// Reports the credits of a burstable VM whose use changed, and looks at what it does next.
+    /// Reports the credits of a burstable VM whose use changed, and updates its next event.
     fn after_change(&mut self, vm: VmId, out: &mut Reports) {
         let Some((host, model)) = self.vms.get(vm).map(Box::as_ref) else { return };
         if let Some(balance) = model.machine().credits() {
@@ -294,12 +314,12 @@ impl Modelled {
         }
     }
 
-    fn start(&mut self, now: Time, start: StartTask, out: &mut Reports) {
-        let StartTask { host, task, attempt, .. } = start;
+    fn start_task(&mut self, now: Time, start: TaskStart, out: &mut Reports) {
+        let TaskStart { host, task, attempt, .. } = start;
         let Seats { vm, tier, cpus } = start.seats;
-        let Some(model) = self.model(vm) else { return };
+        let Some(model) = self.model_of(vm) else { return };
         let done = start.from.map(|(_, done)| done).unwrap_or_default();
-        let work = Work {
+        let work = ModelTask {
             task,
             attempt,
             memory: start.memory,
@@ -311,9 +331,9 @@ impl Modelled {
             usage: start.job.as_ref().map_or(Usage::FULL, |job| job.usage.clone()),
             checkpoints: start.checkpoints,
             checkpoint_cost: start.checkpoint_cost,
-            hold: Hold::WhenDue,
+            hold: CheckpointHold::WhenDue,
         };
-        match model.start(now, work) {
+        match model.start_task(now, work) {
             // That a parallel job runs at once is not worth a word, unless it is checkpointed: with
             // which checkpoint it began, and that others can be taken.
             Ok(()) if start.job.is_some() && start.checkpoint_cost == Span::ZERO => {}
@@ -344,9 +364,9 @@ impl Modelled {
         self.after_change(vm, out);
     }
 
-    /// A model stops a task without taking time for a checkpoint: the policies that are
-    /// modelled here stop tasks of running VMs only to go on elsewhere, which costs them there.
-    fn stop(
+    /// Stops a task at once. A model needs no time for the checkpoint: the policies modelled here stop tasks of
+    /// running VMs only to migrate them, and the migration's cost covers it.
+    fn stop_task(
         &mut self,
         now: Time,
         (host, vm): (HostId, VmId),
@@ -355,27 +375,28 @@ impl Modelled {
         keep: bool,
         out: &mut Reports,
     ) {
-        let Some(done) = self.model(vm).and_then(|model| model.stop(now, task, attempt)) else {
+        let Some(done) = self.model_of(vm).and_then(|model| model.stop_task(now, task, attempt))
+        else {
             return;
         };
-        let done = self.saves.saved(vm, task, attempt).map_or(done, |saved| saved.min(done));
-        self.saves.ended(vm, task);
+        let done = self.saves.saved_work(vm, task, attempt).map_or(done, |saved| saved.min(done));
+        self.saves.attempt_ended(vm, task);
         let kept = keep.then(|| (next_of(&mut self.checkpoints, task), done));
         out.push_back((host, Report::TaskStopped { vm, task, attempt, kept, real_cpu_us: 0 }));
         self.after_change(vm, out);
     }
 }
 
-/// The number of a task's next checkpoint.
+/// Returns the number of a task's next checkpoint and counts it.
 fn next_of(checkpoints: &mut BTreeMap<TaskId, CheckpointSeq>, task: TaskId) -> CheckpointSeq {
     let seq = checkpoints.entry(task).or_default();
     *seq = seq.next();
     *seq
 }
 
-/// What a bucket of such a type's credits is.
+/// Converts a type's burstable terms to the specification of its credit bucket.
 #[must_use]
-pub const fn credit_spec(b: Burstable) -> CreditSpec {
+pub const fn credit_spec(b: BurstableTerms) -> CreditSpec {
     CreditSpec {
         baseline: b.baseline,
         earned_per_hour: b.earned_per_hour,

@@ -1,120 +1,120 @@
 //! The virtual clock: a run and its machines, from one thing that happens to the next.
 
-use dormouse_cloud::Host;
+use dormouse_cloud::ResourceVector;
 use dormouse_model::{Command, Event, Step};
 use dormouse_units::{Bytes, HostId, Time};
 
-use super::followers::Followers;
-use super::turn::{Agenda, Turn};
-use super::world::{Reports, World};
+use super::followers::WaitingFollowers;
+use super::turn::{AgendaKind, RunAgenda};
+use super::world::{MachineWorld, Reports};
 use crate::Run;
 
-/// A host that holds whatever the provider's limits allow.
-pub const BOUNDLESS: Host = Host::new(u32::MAX, Bytes::new(u64::MAX));
+/// A host without limits of its own, for runs that only the provider's limits bound.
+pub const BOUNDLESS: ResourceVector = ResourceVector::new(u32::MAX, Bytes::new(u64::MAX));
 
-/// Why a virtual run ended without finishing its tasks.
+/// Reasons why a virtual run ended without finishing its tasks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlayError<E> {
-    /// What comes from outside could not be had, or whoever looks on ended it.
+    /// An event from outside couldn't be read, or the function that is shown the steps ended the run.
     #[error(transparent)]
     Outside(E),
-    /// A scheduler that is a program of its own failed, or the run was to come out as a log has it
-    /// and did not. Nothing of the last step was shown.
+    /// A scheduler that is a program failed, or a followed step came out differently. The last step was not shown.
     #[error("{0}")]
     Scheduler(String),
-    /// Nothing will ever happen again.
+    /// Nothing will happen any more, though tasks are left.
     #[error("{unfinished} tasks are left and nothing will ever happen again{why}")]
     Stuck {
-        /// Number of tasks that are left.
+        /// Number of unfinished tasks.
         unfinished: usize,
-        /// What they wait for, if that is known.
+        /// What the unfinished tasks wait for, as far as that is known.
         why: &'static str,
     },
-    /// It went on for longer than any sensible run.
+    /// The run went on past the time limit.
     #[error("{unfinished} tasks are left at the time limit of {limit}")]
     Limit {
-        /// Number of tasks that are left.
+        /// Number of unfinished tasks.
         unfinished: usize,
-        /// The time limit that was passed.
+        /// The time limit.
         limit: Time,
     },
 }
 
-/// What a run of the model begins with: these hosts join, and it begins.
+/// Makes the events with which a modelled run begins: these hosts join, and the run begins.
 #[must_use]
-pub fn beginning(hosts: &[Host]) -> Vec<(Time, Event)> {
-    let join = |(n, &offer): (u32, &Host)| {
+pub fn beginning_events(hosts: &[ResourceVector]) -> Vec<(Time, Event)> {
+    let join = |(n, &offer): (u32, &ResourceVector)| {
         let (host, name) = (HostId::new(n), format!("model-{n}"));
         (Time::ZERO, Event::HostJoined { host, name, offer })
     };
     (0..).zip(hosts).map(join).chain([(Time::ZERO, Event::Begin)]).collect()
 }
 
-/// Plays a run to its end. What comes from outside and not from machines (hosts, the beginning,
-/// submissions, the user's end) is in `outside`, in order of time: among equals it comes first, but
-/// the user's end last. `see` is shown every step as it is made.
+/// Plays a run to its end in virtual time. `outside` has the events that come neither from machines nor from the run
+/// itself (hosts, the beginning, submissions, a cancellation), in order of time; at equal times they come first, but
+/// a cancellation last. `see` is shown every step as it is made.
 ///
 /// # Errors
 ///
-/// The run ended with tasks left: it was cancelled then, and its log says why. Or `outside` or
-/// `see` failed, and nothing more was done.
-pub fn play<E>(
+/// The run ended with tasks left: it was cancelled then, and its log says why. Or `outside` or `see` failed, and
+/// nothing more was done.
+pub fn play_run<E>(
     run: &mut Run,
-    world: &mut impl World,
+    world: &mut impl MachineWorld,
     outside: impl IntoIterator<Item = Result<(Time, Event), E>>,
     limit: Time,
     see: impl FnMut(&Step) -> Result<(), E>,
 ) -> Result<(), PlayError<E>> {
-    play_following(run, world, outside, Followers::default(), limit, see)
+    play_following(run, world, outside, WaitingFollowers::default(), limit, see)
 }
 
-/// The same with parallel jobs that follow others: each is submitted once those have ended, among
-/// equals after what comes from outside; that all were submitted is said after the last of them.
+/// Plays a run as [`play_run`] does, with parallel jobs that follow others: each is submitted once its predecessors
+/// have ended, at equal times after the events from outside. The event that all jobs are submitted comes after the
+/// last of them.
 ///
 /// # Errors
 ///
-/// As of [`play`].
+/// As of [`play_run`].
 pub fn play_following<E>(
     run: &mut Run,
-    world: &mut impl World,
+    world: &mut impl MachineWorld,
     outside: impl IntoIterator<Item = Result<(Time, Event), E>>,
-    followers: Followers,
+    followers: WaitingFollowers,
     limit: Time,
     mut see: impl FnMut(&Step) -> Result<(), E>,
 ) -> Result<(), PlayError<E>> {
     play_handing_over(run, world, outside, followers, limit, |step| see(step))
 }
 
-/// The same where `see` may keep a step: it leaves another in its place, whose memory is used for the
-/// next one.
+/// Plays a run as [`play_following`] does, where `see` may keep a step by leaving another in its place, whose memory
+/// is reused for the next step.
 ///
 /// # Errors
 ///
-/// As of [`play`].
+/// As of [`play_run`].
 pub fn play_handing_over<E>(
     run: &mut Run,
-    world: &mut impl World,
+    world: &mut impl MachineWorld,
     outside: impl IntoIterator<Item = Result<(Time, Event), E>>,
-    followers: Followers,
+    followers: WaitingFollowers,
     limit: Time,
     see: impl FnMut(&mut Step) -> Result<(), E>,
 ) -> Result<(), PlayError<E>> {
     let (reports, step, commands) = (Reports::new(), Step::blank(), Vec::new());
     let mut player =
-        Player { run, world, followers, reports, now: Time::ZERO, step, commands, see };
+        RunPlayer { run, world, followers, reports, now: Time::ZERO, step, commands, see };
     let (mut outside, has_followers) = (outside.into_iter(), !player.followers.is_empty());
     let mut is_all_submitted = false;
     let mut first = outside.next().transpose().map_err(PlayError::Outside)?;
     loop {
         while let Some((host, report)) = player.reports.pop_front() {
-            player.feed(player.now, Event::Machine { host, number: 0, report })?;
+            player.feed_event(player.now, Event::Machine { host, number: 0, report })?;
         }
-        if player.run.over().is_some() {
+        if player.run.over_at().is_some() {
             return Ok(());
         }
-        let agenda = player.agenda(first.as_ref());
-        let turn = agenda.first();
-        if let Some((_, Turn::Outside | Turn::Cancel)) = turn
+        let agenda = player.make_agenda(first.as_ref());
+        let turn = agenda.first_due();
+        if let Some((_, AgendaKind::Outside | AgendaKind::Cancel)) = turn
             && let Some((at, event)) = first.take()
         {
             first = outside.next().transpose().map_err(PlayError::Outside)?;
@@ -129,42 +129,42 @@ pub fn play_handing_over<E>(
                 }
                 event => event,
             };
-            player.feed(at.max(player.now), event)?;
+            player.feed_event(at.max(player.now), event)?;
             continue;
         }
-        if let Some((_, Turn::Follower)) = turn
-            && let Some(job) = player.followers.take()
+        if let Some((_, AgendaKind::Follower)) = turn
+            && let Some(job) = player.followers.take_due()
         {
             let (at, task) = (job.submitted.max(player.now), player.run.next_task());
-            player.feed(at, Followers::event(task, job))?;
+            player.feed_event(at, WaitingFollowers::submission_event(task, job))?;
             if is_all_submitted && player.followers.is_empty() {
-                player.feed(at, Event::AllSubmitted)?;
+                player.feed_event(at, Event::AllSubmitted)?;
             }
             continue;
         }
         // Jobs that are held back for others are left, too.
-        let unfinished = player.run.unfinished() + player.followers.len();
+        let unfinished = player.run.unfinished_count() + player.followers.len();
         let nothing_comes = first.is_none() && agenda.follower.is_none();
         let failed = match turn {
             Some(_) if nothing_comes && player.is_stuck() => {
                 PlayError::Stuck { unfinished, why: player.run.why_stuck() }
             }
             Some((at, _)) if at > limit => PlayError::Limit { unfinished, limit },
-            Some((at, Turn::Tick)) => {
-                player.feed(at, Event::Tick)?;
+            Some((at, AgendaKind::Tick)) => {
+                player.feed_event(at, Event::Tick)?;
                 continue;
             }
-            Some((at, Turn::InstantOver)) => {
-                player.feed(at, Event::InstantOver)?;
+            Some((at, AgendaKind::InstantOver)) => {
+                player.feed_event(at, Event::InstantOver)?;
                 continue;
             }
-            Some((at, Turn::Machine)) => {
+            Some((at, AgendaKind::Machine)) => {
                 player.now = at;
-                player.world.step(at, &mut player.reports);
+                player.world.step_machines(at, &mut player.reports);
                 continue;
             }
             // Whatever comes has come above.
-            None | Some((_, Turn::Outside | Turn::Follower | Turn::Cancel)) => {
+            None | Some((_, AgendaKind::Outside | AgendaKind::Follower | AgendaKind::Cancel)) => {
                 PlayError::Stuck { unfinished, why: player.run.why_stuck() }
             }
         };
@@ -177,27 +177,27 @@ pub fn play_handing_over<E>(
             }
             PlayError::Outside(_) | PlayError::Scheduler(_) => return Err(failed),
         };
-        player.feed(player.now, Event::Cancel { why })?;
+        player.feed_event(player.now, Event::Cancel { why })?;
         return Err(failed);
     }
 }
 
-struct Player<'a, W, S> {
+struct RunPlayer<'a, W, S> {
     run: &'a mut Run,
     world: &'a mut W,
-    followers: Followers,
+    followers: WaitingFollowers,
     reports: Reports,
     now: Time,
-    /// The last one, and what was to be done then.
+    /// The step that was made last; `commands` are those of this step.
     step: Step,
     commands: Vec<Command>,
     see: S,
 }
 
-impl<W: World, S> Player<'_, W, S> {
+impl<W: MachineWorld, S> RunPlayer<'_, W, S> {
     // Where it is called the event is made, and need not be moved on from there.
     #[inline(always)]
-    fn feed<E>(&mut self, now: Time, event: Event) -> Result<(), PlayError<E>>
+    fn feed_event<E>(&mut self, now: Time, event: Event) -> Result<(), PlayError<E>>
     where
         S: FnMut(&mut Step) -> Result<(), E>,
     {
@@ -205,27 +205,27 @@ impl<W: World, S> Player<'_, W, S> {
             self.world.host_lost(*host);
         }
         self.run.handle_into(now, event, &mut self.step, &mut self.commands);
-        self.fed(now)
+        self.finish_step(now)
     }
 
-    /// The run has taken in what happened: it is shown, and what the run commands is done.
-    fn fed<E>(&mut self, now: Time) -> Result<(), PlayError<E>>
+    /// Ends the step of an event: shows it and executes the run's commands.
+    fn finish_step<E>(&mut self, now: Time) -> Result<(), PlayError<E>>
     where
         S: FnMut(&mut Step) -> Result<(), E>,
     {
         self.now = now;
-        if let Some(why) = self.run.failure() {
+        if let Some(why) = self.run.failure_reason() {
             return Err(PlayError::Scheduler(why.to_owned()));
         }
-        self.followers.see(&self.step);
+        self.followers.take_step(&self.step);
         (self.see)(&mut self.step).map_err(PlayError::Outside)?;
         for command in self.commands.drain(..) {
-            self.world.obey(now, command, &mut self.reports);
+            self.world.execute_command(now, command, &mut self.reports);
         }
         Ok(())
     }
 
-    /// Whether nothing will ever happen again that gets on with a task, unless it comes from outside.
+    /// Returns whether no task can make progress any more, unless something comes from outside.
     fn is_stuck(&self) -> bool {
         let is_stuck = match self.followers.is_empty() {
             true => self.run.is_stuck(),
@@ -234,11 +234,12 @@ impl<W: World, S> Player<'_, W, S> {
         is_stuck && self.world.is_idle()
     }
 
-    /// The agenda of the run and its machines; `outside` comes next from outside. What is late is due now.
-    fn agenda(&mut self, outside: Option<&(Time, Event)>) -> Agenda {
+    /// Computes the agenda of the run and its machines; `outside` is the next event from outside. Times before now
+    /// count as now.
+    fn make_agenda(&mut self, outside: Option<&(Time, Event)>) -> RunAgenda {
         let now = self.now;
         let tick = self.run.next_wakeup().map(|at| at.max(now));
-        let instant = self.run.instant().map(|at| at.max(now));
+        let instant = self.run.pending_instant().map(|at| at.max(now));
         // Before an instant is over it need not be known when machines go on after it.
         let is_over = instant == Some(now) && tick != Some(now) && !self.world.is_due(now);
         let machine = if is_over { None } else { self.world.next_at() };
@@ -246,6 +247,6 @@ impl<W: World, S> Player<'_, W, S> {
             Some((at, Event::Cancel { .. })) => (None, Some(*at)),
             other => (other.map(|(at, _)| *at), None),
         };
-        Agenda { outside, follower: self.followers.next(), tick, machine, instant, cancel }
+        RunAgenda { outside, follower: self.followers.next(), tick, machine, instant, cancel }
     }
 }

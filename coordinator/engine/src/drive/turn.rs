@@ -2,54 +2,54 @@
 
 use dormouse_units::Time;
 
-/// The agenda of a run: the time at which the first thing of each kind is due, if there is any.
+/// Agenda of a run: for each kind of input, the time at which the first is due; `None`: none is due.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Agenda {
-    /// A host, a job that follows no other, a request for a VM, or that there are no more of them.
+pub struct RunAgenda {
+    /// An event from outside: a host, a job without predecessors, a VM request, or the end of a stream of these.
     pub outside: Option<Time>,
     /// A job whose predecessors have ended.
     pub follower: Option<Time>,
     /// A timer of the run, or an interruption.
     pub tick: Option<Time>,
-    /// What a machine does by itself, or a worker's report of it.
+    /// An event of a machine, or a worker's report of one.
     pub machine: Option<Time>,
-    /// The end of an instant of which batch schedulers hear as a whole.
+    /// End of an instant, for batch schedulers that are told of whole instants.
     pub instant: Option<Time>,
-    /// The user's end of the run.
+    /// The user's cancellation of the run.
     pub cancel: Option<Time>,
 }
 
-/// The kind of thing that a run hears of next.
+/// Kind of a run's next input. At equal times, kinds named first come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Turn {
-    /// A host, a job or a request comes from outside.
+pub enum AgendaKind {
+    /// A host, a job or a VM request from outside.
     Outside,
-    /// A job comes that follows others.
+    /// A job whose predecessors have ended.
     Follower,
-    /// A timer of the run is over, or an interruption is due.
+    /// A timer of the run, or an interruption.
     Tick,
-    /// A machine does something by itself, or its worker reports that it did.
+    /// An event of a machine, or its worker's report.
     Machine,
-    /// Nothing more comes of an instant.
+    /// The end of an instant.
     InstantOver,
-    /// The run's user ends the run.
+    /// The user's cancellation of the run.
     Cancel,
 }
 
-impl Agenda {
-    /// What is due first, and when. Of equals it is the one that [`Turn`] names first: so an instant is over once
-    /// nothing else of it is left, and before anything that comes after it.
+impl RunAgenda {
+    /// Returns the first input that is due, with its time. Of equal times it is the kind that [`AgendaKind`] names
+    /// first: an instant is over once all else at that time is done.
     #[must_use]
-    pub fn first(&self) -> Option<(Time, Turn)> {
+    pub fn first_due(&self) -> Option<(Time, AgendaKind)> {
         let all = [
-            (self.outside, Turn::Outside),
-            (self.follower, Turn::Follower),
-            (self.tick, Turn::Tick),
-            (self.machine, Turn::Machine),
-            (self.instant, Turn::InstantOver),
-            (self.cancel, Turn::Cancel),
+            (self.outside, AgendaKind::Outside),
+            (self.follower, AgendaKind::Follower),
+            (self.tick, AgendaKind::Tick),
+            (self.machine, AgendaKind::Machine),
+            (self.instant, AgendaKind::InstantOver),
+            (self.cancel, AgendaKind::Cancel),
         ];
-        let mut first: Option<(Time, Turn)> = None;
+        let mut first: Option<(Time, AgendaKind)> = None;
         for (at, turn) in all {
             if let Some(at) = at
                 && first.is_none_or(|(sooner, _)| at < sooner)
@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn the_earliest_is_first_and_of_equals_as_they_are_named() {
         let at = |s| Some(Time::from_secs(s));
-        let five = Agenda {
+        let five = RunAgenda {
             outside: at(5),
             follower: at(5),
             tick: at(5),
@@ -76,21 +76,22 @@ mod tests {
             instant: at(5),
             cancel: at(5),
         };
-        let first = |due: Agenda| due.first().map(|(at, turn)| (at.as_micros() / 1_000_000, turn));
+        let first =
+            |due: RunAgenda| due.first_due().map(|(at, turn)| (at.as_micros() / 1_000_000, turn));
         let mut due = five;
-        assert_eq!(first(due), Some((5, Turn::Outside)));
+        assert_eq!(first(due), Some((5, AgendaKind::Outside)));
         due.outside = at(6);
-        assert_eq!(first(due), Some((5, Turn::Follower)));
+        assert_eq!(first(due), Some((5, AgendaKind::Follower)));
         due.follower = None;
-        assert_eq!(first(due), Some((5, Turn::Tick)));
+        assert_eq!(first(due), Some((5, AgendaKind::Tick)));
         due.tick = at(7);
-        assert_eq!(first(due), Some((5, Turn::Machine)));
+        assert_eq!(first(due), Some((5, AgendaKind::Machine)));
         due.machine = at(6);
-        assert_eq!(first(due), Some((5, Turn::InstantOver)));
+        assert_eq!(first(due), Some((5, AgendaKind::InstantOver)));
         due.instant = at(6);
-        assert_eq!(first(due), Some((5, Turn::Cancel)));
-        assert_eq!(first(Agenda { cancel: at(4), ..five }), Some((4, Turn::Cancel)));
-        assert_eq!(first(Agenda { instant: at(4), ..five }), Some((4, Turn::InstantOver)));
-        assert_eq!(first(Agenda::default()), None);
+        assert_eq!(first(due), Some((5, AgendaKind::Cancel)));
+        assert_eq!(first(RunAgenda { cancel: at(4), ..five }), Some((4, AgendaKind::Cancel)));
+        assert_eq!(first(RunAgenda { instant: at(4), ..five }), Some((4, AgendaKind::InstantOver)));
+        assert_eq!(first(RunAgenda::default()), None);
     }
 }

@@ -5,30 +5,32 @@ use std::collections::VecDeque;
 use dormouse_model::{Command, Report};
 use dormouse_units::{HostId, Time};
 
-/// What machines have to report, in order.
+/// Reports of machines with their hosts, in order.
 pub type Reports = VecDeque<(HostId, Report)>;
 
-/// Machines in virtual time: they carry out commands and know what happens on them next. Times
-/// never go back from one call to the next.
-pub trait World {
-    /// Carries out a command; what there is to report of it at once goes to `out`.
-    fn obey(&mut self, now: Time, command: Command, out: &mut Reports);
+/// The machines of a virtual run: they execute commands and know when something happens on them next. Times given to
+/// its methods never go back.
+///
+/// Use: `execute_command` for each command of a step, then `step_machines` whenever `is_due`.
+pub trait MachineWorld {
+    /// Executes a command; its immediate reports go to `out`.
+    fn execute_command(&mut self, now: Time, command: Command, out: &mut Reports);
 
-    /// When something happens by itself next.
+    /// Returns the time at which the next event happens on a machine; `None`: none will.
     fn next_at(&mut self) -> Option<Time>;
 
-    /// Whether something happens by itself by `now`, up to which time has passed: before more is
-    /// done at this instant it need not be known when something does.
+    /// Returns whether an event on a machine is due by `now`, up to which time has passed. It may be cheaper than
+    /// `next_at`.
     fn is_due(&mut self, now: Time) -> bool {
         self.next_at().is_some_and(|at| at <= now)
     }
 
-    /// Lets happen what happens at `now`, or a part of it.
-    fn step(&mut self, now: Time, out: &mut Reports);
+    /// Lets one or more of the events due at `now` happen; their reports go to `out`.
+    fn step_machines(&mut self, now: Time, out: &mut Reports);
 
-    /// A host is gone, with all its VMs.
+    /// Removes a lost host with all its VMs.
     fn host_lost(&mut self, host: HostId);
 
-    /// Whether no task is on any VM.
+    /// Returns whether no VM has a task.
     fn is_idle(&self) -> bool;
 }

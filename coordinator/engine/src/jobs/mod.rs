@@ -2,4 +2,4 @@
 
 mod simulate;
 
-pub use simulate::{Simulation, SimulationError, Submissions, simulate, simulate_on};
+pub use simulate::{JobSimulation, SimulationError, SubmissionEvents, simulate_jobs, simulate_on};

@@ -6,47 +6,49 @@
 use std::iter::Peekable;
 use std::sync::Arc;
 
-use dormouse_cloud::Burstable;
+use dormouse_cloud::BurstableTerms;
 use dormouse_model::{
-    CheckpointConfig, Event, MACHINE, Refusal, Setup, Space, Step, Submission, UsageInformation,
+    CheckpointConfig, Event, JobCapacity, JobRefusal, MACHINE, Setup, Step, Submission,
+    UsageInformation,
 };
 use dormouse_policies::batch::{Algorithm, BatchPolicy, Config};
 use dormouse_units::{Bytes, Span, TaskId, Time};
-use dormouse_vm::Sharing;
+use dormouse_vm::ProcessorSharing;
 
 use crate::Run;
 use crate::drive::{
-    BOUNDLESS, Followers, Modelled, PlayError, TwoTierLaw, World, beginning, play_following,
+    BOUNDLESS, MachineWorld, ModelledMachines, PlayError, TwoTierLaw, WaitingFollowers,
+    beginning_events, play_following,
 };
 
-/// A simulation of parallel jobs on one machine.
+/// Simulation of parallel jobs on one machine: its parameters. [`simulate_jobs`] plays it.
 #[derive(Clone, Debug)]
-pub struct Simulation {
-    /// The scheduler and the size of the machine.
+pub struct JobSimulation {
+    /// Scheduler and size of the machine.
     pub config: Config,
-    /// How two VMs share a processor.
-    pub sharing: Sharing,
-    /// What a migration costs the job that is moved.
+    /// Law of two VMs that share a processor.
+    pub sharing: ProcessorSharing,
+    /// Time for which a migrated job stands still.
     pub migration_cost: Span,
-    /// What the scheduler knows of CPU usage.
+    /// Precision with which the scheduler knows the jobs' CPU usage.
     pub information: UsageInformation,
-    /// When jobs are checkpointed, if they are.
+    /// Rule of the jobs' checkpoints; `None`: there are none.
     pub checkpoint: Option<CheckpointConfig>,
-    /// Memory of each processor, for the processes that are on it; `None`: nobody says.
+    /// Memory of each processor for the processes on it; `None`: memory isn't modelled.
     pub memory: Option<Bytes>,
-    /// How its machine earns credits, if it is burstable.
-    pub burstable: Option<Burstable>,
-    /// For all chance in the model.
+    /// How the machine earns credits; `None`: it isn't burstable.
+    pub burstable: Option<BurstableTerms>,
+    /// Seed of the model's random draws.
     pub seed: u64,
 }
 
-impl Simulation {
-    /// The paper's: 20 s a migration, exact usage, the measured sharing.
+impl JobSimulation {
+    /// Makes the paper's simulation: 20 s a migration, exact usage, the measured sharing.
     #[must_use]
     pub fn new(config: Config, seed: u64) -> Self {
         Self {
             config,
-            sharing: Sharing::default(),
+            sharing: ProcessorSharing::default(),
             migration_cost: Span::from_secs(20),
             information: UsageInformation::Exact,
             checkpoint: None,
@@ -56,137 +58,137 @@ impl Simulation {
         }
     }
 
-    /// What its run is made of.
+    /// Makes the setup of the simulation's run.
     #[must_use]
-    pub fn setup(&self) -> Setup {
-        self.completed(Setup::of_jobs(self.config.processors, self.information, self.seed))
+    pub fn make_setup(&self) -> Setup {
+        self.complete_setup(Setup::of_jobs(self.config.processors, self.information, self.seed))
     }
 
-    /// What a run is made of that has a bag and these jobs.
+    /// Makes the setup of a run with the bag of another setup and these jobs.
     #[must_use]
     pub fn setup_beside(&self, bag: Setup) -> Setup {
-        self.completed(bag.with_jobs(self.config.processors, self.information))
+        self.complete_setup(bag.with_jobs(self.config.processors, self.information))
     }
 
-    fn completed(&self, setup: Setup) -> Setup {
+    fn complete_setup(&self, setup: Setup) -> Setup {
         setup
             .checkpointing_jobs(self.checkpoint.clone())
-            .with_memory_of_jobs(self.memory, self.processes())
+            .with_memory_of_jobs(self.memory, self.process_limit())
             .with_credits_of_jobs(self.burstable)
     }
 
-    /// Processes that are on a processor at most.
-    fn processes(&self) -> u64 {
+    /// Returns the most processes that a processor can have.
+    fn process_limit(&self) -> u64 {
         if self.config.algorithm.promotion().is_some() { 2 } else { 1 }
     }
 
-    /// What its machine has for a job.
+    /// Returns the machine's capacity for one job.
     #[must_use]
-    pub fn space(&self) -> Space {
-        self.setup().space_of_jobs()
+    pub fn job_capacity(&self) -> JobCapacity {
+        self.make_setup().space_of_jobs()
     }
 
-    /// The simulation's scheduler, before anything has happened.
+    /// Makes the simulation's scheduler, before any event.
     #[must_use]
-    pub fn policy(&self) -> Box<dyn BatchPolicy> {
+    pub fn make_policy(&self) -> Box<dyn BatchPolicy> {
         Algorithm::build(self.config, MACHINE.into())
     }
 
-    /// The simulation's run, before anything has happened.
+    /// Makes the simulation's run, before any event.
     #[must_use]
     pub fn run(&self) -> Run {
-        Run::new(self.setup(), self.policy())
+        Run::new(self.make_setup(), self.make_policy())
     }
 
-    /// How jobs fare on its machine.
+    /// Returns the law of the jobs on the machine.
     #[must_use]
-    pub const fn law(&self) -> TwoTierLaw {
+    pub const fn two_tier_law(&self) -> TwoTierLaw {
         let Self { sharing, migration_cost, seed, .. } = *self;
         TwoTierLaw { sharing, migration_cost, seed }
     }
 }
 
-/// Why a simulation stopped.
+/// Reasons why a simulation stopped.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SimulationError<E> {
-    /// The trace could not be read, or whoever looks on ended it.
+    /// The trace couldn't be read, or the function that is shown the steps ended the simulation.
     #[error(transparent)]
     Outside(E),
-    /// Submissions go back in time.
+    /// Submission times go back.
     #[error(
         "job {number} is submitted at {at}, before the job ahead of it ({before}); sort the trace"
     )]
     Unsorted {
-        /// The job's number in the trace.
+        /// Number of the job in the trace.
         number: u64,
-        /// When it is submitted.
+        /// Time of its submission.
         at: Time,
-        /// When the one ahead of it was.
+        /// Submission time of the job before it.
         before: Time,
     },
-    /// A job can't be taken.
+    /// A job can't run on the machine.
     #[error("job {number} of the trace is refused: {why}")]
     Refused {
-        /// The job's number in the trace.
+        /// Number of the job in the trace.
         number: u64,
-        /// What is wrong with the job.
-        why: Refusal,
+        /// Reason for refusing the job.
+        why: JobRefusal,
     },
     /// The scheduler failed.
     #[error("{0}")]
     Scheduler(String),
-    /// Jobs are left and nothing will ever happen again.
+    /// Nothing will happen any more, though jobs are left.
     #[error("{left} jobs are left and nothing will ever happen again")]
     Stuck {
-        /// Number of jobs that are left.
+        /// Number of unfinished jobs.
         left: usize,
     },
 }
 
-/// The events of a stream of submissions, checked on their way: each job's, and that there are no
-/// more.
+/// Turns a stream of submissions into events, with each job checked: one event for each job, and a last one that says
+/// that there are no more.
 #[derive(Debug)]
-pub struct Submissions<I> {
+pub struct SubmissionEvents<I> {
     jobs: I,
-    machine: Space,
+    machine: JobCapacity,
     next: TaskId,
     last: Time,
     is_over: bool,
 }
 
-impl<I> Submissions<I> {
-    /// Events of `jobs`, in order of submission, for a machine with this space; `first` is the id
-    /// of the first job.
+impl<I> SubmissionEvents<I> {
+    /// Makes the events of `jobs`, in order of submission, for a machine of this capacity; `first` is the id of the
+    /// first job.
     #[must_use]
-    pub const fn new(jobs: I, machine: Space, first: TaskId) -> Self {
+    pub const fn new(jobs: I, machine: JobCapacity, first: TaskId) -> Self {
         Self { jobs, machine, next: first, last: Time::ZERO, is_over: false }
     }
 }
 
-impl<E, I: Iterator<Item = Result<Submission, E>>> Submissions<Peekable<I>> {
-    /// Events of `jobs`, of which those that follow others come first and the rest in order of
-    /// submission, as [`Submissions::new`]; and those that come first, each checked.
+impl<E, I: Iterator<Item = Result<Submission, E>>> SubmissionEvents<Peekable<I>> {
+    /// Makes the events of `jobs` as [`SubmissionEvents::new`] does, where jobs that follow others stand first;
+    /// returns these jobs, checked, beside the events of the rest.
     ///
     /// # Errors
     ///
-    /// A job that follows others can't be taken.
+    /// A job that follows others can't run on the machine.
     pub fn with_followers(
         jobs: I,
-        machine: Space,
+        machine: JobCapacity,
         first: TaskId,
-    ) -> Result<(Self, Followers), SimulationError<E>> {
-        let (mut jobs, mut followers) = (jobs.peekable(), Followers::default());
+    ) -> Result<(Self, WaitingFollowers), SimulationError<E>> {
+        let (mut jobs, mut followers) = (jobs.peekable(), WaitingFollowers::default());
         let is_follower = |job: &Result<Submission, E>| matches!(job, Ok(it) if it.after.is_some());
         while let Some(Ok(job)) = jobs.next_if(is_follower) {
             let number = job.number;
-            job.fits(machine).map_err(|why| SimulationError::Refused { number, why })?;
-            followers.hold(job);
+            job.check_fits(machine).map_err(|why| SimulationError::Refused { number, why })?;
+            followers.hold_job(job);
         }
         Ok((Self::new(jobs, machine, first), followers))
     }
 }
 
-impl<E, I: Iterator<Item = Result<Submission, E>>> Iterator for Submissions<I> {
+impl<E, I: Iterator<Item = Result<Submission, E>>> Iterator for SubmissionEvents<I> {
     type Item = Result<(Time, Event), SimulationError<E>>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -200,7 +202,7 @@ impl<E, I: Iterator<Item = Result<Submission, E>>> Iterator for Submissions<I> {
             }
         };
         let (number, at, before) = (job.number, job.submitted, self.last);
-        if let Err(why) = job.fits(self.machine) {
+        if let Err(why) = job.check_fits(self.machine) {
             return Some(Err(SimulationError::Refused { number, why }));
         }
         if at < before {
@@ -213,30 +215,31 @@ impl<E, I: Iterator<Item = Result<Submission, E>>> Iterator for Submissions<I> {
 }
 
 /// Plays all submissions, in order of submission, to the end on a modelled machine; `see` is shown every step.
-/// Gives the run at its end, which has no digest of its decisions.
+/// Returns the run at its end, without a digest of its decisions.
 ///
 /// # Errors
 ///
-/// Whatever the stream or `see` reports, a job that can't be taken, submissions
-/// out of order, or a schedule that never ends.
-pub fn simulate<E>(
+/// Whatever the stream or `see` reports, a job that can't run, submissions out of order, or a schedule that never
+/// ends.
+pub fn simulate_jobs<E>(
     submissions: impl IntoIterator<Item = Result<Submission, E>>,
-    simulation: &Simulation,
+    simulation: &JobSimulation,
     see: impl FnMut(&Step) -> Result<(), E>,
 ) -> Result<Run, SimulationError<E>> {
-    let mut world = Modelled::new(simulation.law());
-    play_jobs(simulation.run().undigested(), &mut world, submissions, simulation, see)
+    let mut world = ModelledMachines::new(simulation.two_tier_law());
+    play_jobs(simulation.run().without_digest(), &mut world, submissions, simulation, see)
 }
 
-/// The same on machines of another kind: how they share and their chance are their own. The run has a digest.
+/// Plays all submissions as [`simulate_jobs`] does on the machines of `world`, which has a law and seed of its own.
+/// The run has a digest.
 ///
 /// # Errors
 ///
-/// As of [`simulate`].
+/// As of [`simulate_jobs`].
 pub fn simulate_on<E>(
-    world: &mut impl World,
+    world: &mut impl MachineWorld,
     submissions: impl IntoIterator<Item = Result<Submission, E>>,
-    simulation: &Simulation,
+    simulation: &JobSimulation,
     see: impl FnMut(&Step) -> Result<(), E>,
 ) -> Result<Run, SimulationError<E>> {
     play_jobs(simulation.run(), world, submissions, simulation, see)
@@ -244,15 +247,16 @@ pub fn simulate_on<E>(
 
 fn play_jobs<E>(
     mut run: Run,
-    world: &mut impl World,
+    world: &mut impl MachineWorld,
     submissions: impl IntoIterator<Item = Result<Submission, E>>,
-    simulation: &Simulation,
+    simulation: &JobSimulation,
     mut see: impl FnMut(&Step) -> Result<(), E>,
 ) -> Result<Run, SimulationError<E>> {
-    let machine = simulation.space();
+    let machine = simulation.job_capacity();
     let submissions = submissions.into_iter();
-    let (events, followers) = Submissions::with_followers(submissions, machine, run.next_task())?;
-    let begin = beginning(&[BOUNDLESS]).into_iter().map(Ok);
+    let (events, followers) =
+        SubmissionEvents::with_followers(submissions, machine, run.next_task())?;
+    let begin = beginning_events(&[BOUNDLESS]).into_iter().map(Ok);
     let limit = Time::from_micros(u64::MAX);
     let see = |step: &Step| see(step).map_err(SimulationError::Outside);
     match play_following(&mut run, world, begin.chain(events), followers, limit, see) {

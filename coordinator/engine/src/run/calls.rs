@@ -2,14 +2,14 @@
 
 use std::collections::VecDeque;
 
-use dormouse_model::{ApiCall, Decision, Effect, Notice, Work};
+use dormouse_model::{ApiCall, Decision, Effect, Notice, TenantWork};
 use dormouse_units::Time;
 
 use super::Run;
 
 impl Run {
-    /// Has the tenant that is alone handle a call of the provider's API and answer it; a call of a run in which nobody
-    /// answers any, or that is over, is dropped.
+    /// Hands a call of the provider's API to the only tenant, which answers it; a call is dropped if no tenant
+    /// answers calls or the run is over.
     pub(super) fn take_call(
         &mut self,
         now: Time,
@@ -17,7 +17,7 @@ impl Run {
         notices: &mut VecDeque<Notice>,
         (heard, decisions): (&mut Vec<Notice>, &mut Vec<Decision>),
     ) {
-        let answers = self.tenants.iter().position(|tenant| tenant.work() == Work::All);
+        let answers = self.tenants.iter().position(|tenant| tenant.work() == TenantWork::All);
         let Some(tenant) = answers.filter(|one| self.is_going_on(*one)) else {
             self.effects.push(Effect::Stale);
             return;
@@ -26,12 +26,12 @@ impl Run {
         self.tenants[tenant].policy().handle_call(now, call, &mut wanted);
         self.decide_all(now, tenant, &mut wanted, decisions, notices);
         self.spare.wanted = wanted;
-        self.tell(now, notices, heard, decisions);
+        self.tell_tenants(now, notices, heard, decisions);
         let mut wanted = std::mem::take(&mut self.spare.wanted);
         let digest = self.tenants[tenant].policy().answer_call(now, &mut wanted);
         self.decide_all(now, tenant, &mut wanted, decisions, notices);
         self.spare.wanted = wanted;
-        self.tell(now, notices, heard, decisions);
+        self.tell_tenants(now, notices, heard, decisions);
         self.effects.push(digest.map_or(Effect::Stale, |digest| Effect::Answered { digest }));
     }
 }

@@ -3,40 +3,40 @@
 use std::collections::VecDeque;
 
 use dormouse_cloud::{
-    Action, Burstable, Interruption, LaunchError, LaunchRequest, Market, Target, Vm, VmState,
+    BurstableTerms, Interruption, InterruptionAction, InterruptionTarget, LaunchError,
+    LaunchRequest, Market, ProviderVm, ProviderVmState,
 };
 use dormouse_model::{
-    Command, Decision, Effect, Notice, Promotion, StartReason, StartTask, Submission, VmEnd,
+    Command, Decision, Effect, Notice, PromotionMethod, StartReason, Submission, TaskStart, VmEnd,
 };
 use dormouse_units::{
     Attempt, Bytes, HostId, Mode, Price, Seats, Span, TaskId, Tier, Time, TypeName, VmId,
 };
 
 use super::Run;
-use crate::images::Image;
-use crate::seating::Taken;
+use crate::images::TaskImage;
+use crate::seating::SeatConflict;
 use crate::tasks::TaskState;
-use crate::timers::Timer;
+use crate::timers::RunTimer;
 use crate::vm_record::VmRecord;
 
-use Refused::{Moot, Wrong};
+use DecisionRefusal::{Invalid, Superseded};
 
-/// Why a decision is not carried out.
+/// Reasons for not carrying out a decision.
 #[derive(Debug)]
-pub(crate) enum Refused {
-    /// The world had changed before the scheduler could hear of it: nobody's fault, and what
-    /// it will hear next tells it.
-    Moot(String),
-    /// It never could be: a bug of the policy.
-    Wrong(String),
+pub(crate) enum DecisionRefusal {
+    /// The state had changed before the scheduler could be told: no mistake, and its next notices say so.
+    Superseded(String),
+    /// The decision could never be carried out: a bug of the policy.
+    Invalid(String),
 }
 
-/// What a task takes on a type.
-struct Needs {
+/// Room and time that a task needs on a type.
+struct TaskNeeds {
     is_job: bool,
     processes: usize,
     memory: Bytes,
-    /// At full speed, in truth and as its bag says.
+    /// Run time at full speed: the real one, and the one in its bag.
     runtime: Span,
     said: Span,
 }
@@ -46,29 +46,31 @@ impl Run {
     ///
     /// # Errors
     ///
-    /// Why it is not done. Nothing has changed then.
+    /// The reason for refusing it; nothing has changed then.
     pub(super) fn carry_out(
         &mut self,
         now: Time,
         decision: &Decision,
         notices: &mut VecDeque<Notice>,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), DecisionRefusal> {
         match decision {
             Decision::Launch { vm, kind, market, bid } => {
-                self.launch(now, *vm, (kind, *market, *bid), notices)?;
+                self.launch_vm(now, *vm, (kind, *market, *bid), notices)?;
             }
             Decision::Terminate { vm, reason } => {
-                self.terminate(now, *vm)?;
+                self.terminate_vm(now, *vm)?;
                 reason.iter().for_each(|reason| self.counts.given_back(*reason));
             }
             Decision::Start { task, on, mode, reason } => {
-                self.start(now, *task, on, *mode, *reason)?;
+                self.start_task(now, *task, on, *mode, *reason)?;
             }
-            Decision::Promote { task, vm, by, .. } => self.promote(now, *task, *vm, by, notices)?,
-            Decision::Stop { task, vm, keep } => self.stop(*task, *vm, *keep, notices)?,
+            Decision::Promote { task, vm, by, .. } => {
+                self.promote_job(now, *task, *vm, by, notices)?
+            }
+            Decision::Stop { task, vm, keep } => self.stop_task(*task, *vm, *keep, notices)?,
             Decision::Checkpoint { task, vm } => self.checkpoint_now(*task, *vm)?,
             Decision::SetMode { task, vm, mode } => {
-                let host = self.alive(*vm)?;
+                let host = self.host_of_alive(*vm)?;
                 let record = self.on_vm(*task, *vm)?;
                 record.mode = *mode;
                 let attempt = record.attempt;
@@ -81,40 +83,40 @@ impl Run {
                 });
             }
             Decision::SetInterruption { vm, hibernates } => {
-                self.alive(*vm)?;
+                self.host_of_alive(*vm)?;
                 self.provider.interrupt_by(*vm, *hibernates);
             }
-            Decision::Resume { vm } => self.resume(now, *vm, notices)?,
+            Decision::Resume { vm } => self.resume_vm(now, *vm, notices)?,
             // Asked for again and again at one instant, it would be given for ever.
             Decision::Wake { at, .. } if *at <= now => {
-                return Err(Wrong(format!("a wake-up at {at} has to be after now, {now}")));
+                return Err(Invalid(format!("a wake-up at {at} has to be after now, {now}")));
             }
-            Decision::Wake { at, token } => self.timers.set(*at, Timer::Wake(*token)),
+            Decision::Wake { at, token } => self.timers.set_timer(*at, RunTimer::Wake(*token)),
         }
         Ok(())
     }
 
-    fn launch(
+    fn launch_vm(
         &mut self,
         now: Time,
         vm: VmId,
         (kind, market, bid): (&TypeName, Market, Option<Price>),
         notices: &mut VecDeque<Notice>,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), DecisionRefusal> {
         let request = self.request_of(vm);
-        if let Some(request) = request.filter(|request| !self.requests.launch(*request)) {
-            return Err(Wrong(format!("there is no {request}, or it had its VM")));
+        if let Some(request) = request.filter(|request| !self.requests.launch_asked(*request)) {
+            return Err(Invalid(format!("there is no {request}, or it had its VM")));
         }
         let limited = request.is_none();
         let asked = LaunchRequest { kind, market, bid, limited };
-        let launched = match self.provider.launch(now, vm, &asked) {
+        let launched = match self.provider.launch_vm(now, vm, &asked) {
             Ok(launched) => launched,
             Err(refused) => {
                 self.counts.launches_refused += 1;
                 // Whoever is refused what he requested does without it, and asks for nothing more.
                 match request {
                     Some(_) => self.request_is_over(now, vm),
-                    None => self.refused.add(vm),
+                    None => self.refused.add_refused(vm),
                 }
                 let unavailable = matches!(refused, LaunchError::Unavailable { .. });
                 let why = refused.to_string();
@@ -125,11 +127,11 @@ impl Run {
         // The provider has just granted it, so the type is there.
         let Some(offer) = self.setup.catalogue.get(kind) else { return Ok(()) };
         self.counts.vms_launched += 1;
-        let record = VmRecord::launched(offer, self.setup.is_two_tier(kind));
+        let record = VmRecord::launched_as(offer, self.setup.is_two_tier(kind));
         self.vms.insert(vm, Box::new(record));
-        self.surpluses.launched(now, vm, offer.burstable);
+        self.surpluses.vm_launched(now, vm, offer.burstable);
         if self.provider.tiers().is_some() {
-            self.supplies.launched(vm, offer.vcpus);
+            self.supplies.vm_launched(vm, offer.vcpus);
         }
         self.effects.push(Effect::VmLaunched {
             vm,
@@ -141,123 +143,123 @@ impl Run {
             host: launched.host,
         });
         if launched.ready_at.is_some() {
-            self.boot(now, vm);
+            self.boot_vm(now, vm);
         }
         for victim in launched.victims {
-            self.displace(now, victim, vm, notices);
+            self.displace_vm(now, victim, vm, notices);
         }
         Ok(())
     }
 
-    /// Makes a VM that has its room.
-    pub(super) fn boot(&mut self, now: Time, vm: VmId) {
-        let Some(granted) = self.provider.vm(vm) else { return };
+    /// Creates a VM on its host, once it has its room there.
+    pub(super) fn boot_vm(&mut self, now: Time, vm: VmId) {
+        let Some(granted) = self.provider.find_vm(vm) else { return };
         let (host, kind, market) = (granted.host, granted.kind.clone(), granted.market);
         let Some(offer) = self.setup.catalogue.get(&kind) else { return };
-        self.timers.set(now + self.setup.catalogue.boot, Timer::Boot(vm));
+        self.timers.set_timer(now + self.setup.catalogue.boot, RunTimer::Boot(vm));
         self.commands.push(Command::CreateVm {
             host,
             vm,
             vcpus: offer.vcpus,
             memory: offer.memory,
-            burstable: offer.burstable.map(Burstable::of_machine),
+            burstable: offer.burstable.map(BurstableTerms::of_machine),
             two_tier: self.setup.is_two_tier(&kind),
             kind,
             market,
         });
     }
 
-    /// The host of a VM that is alive.
-    pub(super) fn alive(&self, vm: VmId) -> Result<HostId, Refused> {
-        self.living(vm).map(|living| living.host)
+    /// Returns the host of a VM that is alive.
+    pub(super) fn host_of_alive(&self, vm: VmId) -> Result<HostId, DecisionRefusal> {
+        self.find_living(vm).map(|living| living.host)
     }
 
-    /// A VM that is alive.
-    fn living(&self, vm: VmId) -> Result<&Vm, Refused> {
-        match self.provider.vm(vm) {
+    /// Returns a VM that is alive.
+    fn find_living(&self, vm: VmId) -> Result<&ProviderVm, DecisionRefusal> {
+        match self.provider.find_vm(vm) {
             Some(living) if living.is_alive() => Ok(living),
-            None if !self.refused.contains(vm) => Err(Wrong(format!("there is no {vm}"))),
-            _ => Err(Moot(format!("{vm} is not alive"))),
+            None if !self.refused.contains(vm) => Err(Invalid(format!("there is no {vm}"))),
+            _ => Err(Superseded(format!("{vm} is not alive"))),
         }
     }
 
-    fn terminate(&mut self, now: Time, vm: VmId) -> Result<(), Refused> {
-        let host = self.alive(vm)?;
+    fn terminate_vm(&mut self, now: Time, vm: VmId) -> Result<(), DecisionRefusal> {
+        let host = self.host_of_alive(vm)?;
         self.end_vm(now, vm, VmEnd::Terminated);
         self.commands.push(Command::DestroyVm { host, vm });
         Ok(())
     }
 
-    fn resume(
+    fn resume_vm(
         &mut self,
         now: Time,
         vm: VmId,
         notices: &mut VecDeque<Notice>,
-    ) -> Result<(), Refused> {
-        self.alive(vm)?;
-        let (target, action) = (Target::Vm(vm), Action::Resume);
-        self.interrupt(now, Interruption { at: now, target, action }, notices);
-        match self.provider.vm(vm).map(|vm| vm.state) {
-            Some(VmState::Resuming) => Ok(()),
-            _ => Err(Moot(format!("{vm} can't be resumed now"))),
+    ) -> Result<(), DecisionRefusal> {
+        self.host_of_alive(vm)?;
+        let (target, action) = (InterruptionTarget::Vm(vm), InterruptionAction::Resume);
+        self.interrupt_vms(now, Interruption { at: now, target, action }, notices);
+        match self.provider.find_vm(vm).map(|vm| vm.state) {
+            Some(ProviderVmState::Resuming) => Ok(()),
+            _ => Err(Superseded(format!("{vm} can't be resumed now"))),
         }
     }
 
-    fn start(
+    fn start_task(
         &mut self,
         now: Time,
         task: TaskId,
         on: &Seats,
         mode: Mode,
         reason: StartReason,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), DecisionRefusal> {
         let vm = on.vm;
-        let machine = self.living(vm)?;
+        let machine = self.find_living(vm)?;
         let host = machine.host;
         // Told to hibernate but not heard of yet by the scheduler: the task waits there frozen.
-        let freezing = machine.state == VmState::Hibernating;
-        if !freezing && machine.state != VmState::Running {
-            return Err(Wrong(format!("{vm} is not running: it is {}", machine.state)));
+        let freezing = machine.state == ProviderVmState::Hibernating;
+        if !freezing && machine.state != ProviderVmState::Running {
+            return Err(Invalid(format!("{vm} is not running: it is {}", machine.state)));
         }
         let kind = &machine.kind;
-        let record = self.tasks.get(task).ok_or_else(|| Wrong(format!("there is no {task}")))?;
+        let record = self.tasks.get(task).ok_or_else(|| Invalid(format!("there is no {task}")))?;
         if record.state != TaskState::Waiting {
-            return Err(Wrong(format!("{task} is not waiting: it is {}", record.state)));
+            return Err(Invalid(format!("{task} is not waiting: it is {}", record.state)));
         }
         if record.job.is_none()
             && let Some(why) = self.why_not_due(now, task)
         {
-            return Err(Wrong(why));
+            return Err(Invalid(why));
         }
-        let needs = self.needs(task, record.job.as_deref(), kind)?;
+        let needs = self.task_needs(task, record.job.as_deref(), kind)?;
         let Some(there) = self.vms.get(vm) else {
-            return Err(Wrong(format!("there is no {vm}")));
+            return Err(Invalid(format!("there is no {vm}")));
         };
-        let seats = seats(there, task, on, &needs)?;
+        let seats = check_seats(there, task, on, &needs)?;
         let (room, burstable) = match &record.job {
             // Where no memory is spoken of, none has to be counted.
             Some(job) if job.memory == Bytes::ZERO => (Bytes::ZERO, None),
-            _ => (self.room(there), there.burstable()),
+            _ => (self.free_memory(there), there.burstable()),
         };
         if needs.memory > room {
-            return Err(Wrong(format!("{task} needs {}, {vm} has {room} free", needs.memory)));
+            return Err(Invalid(format!("{task} needs {}, {vm} has {room} free", needs.memory)));
         }
         if mode == Mode::Baseline && burstable.is_none() {
-            return Err(Wrong(format!("{vm} is not burstable: it has no baseline mode")));
+            return Err(Invalid(format!("{vm} is not burstable: it has no baseline mode")));
         }
-        let Needs { memory, runtime, said, .. } = needs;
+        let TaskNeeds { memory, runtime, said, .. } = needs;
         let Some(record) = self.tasks.get_mut(task) else { return Ok(()) };
         (record.attempt, record.sent) = (record.attempt.next(), now);
         (record.mode, record.runtime) = (mode, said);
         // Whoever decides it and for whatever reason: it ran, and goes on elsewhere.
         let migrates = record.job.is_none() && record.ran_on.is_some_and(|on| on != vm);
         let from_scratch = record.images.begin_on(host);
-        let image = record.images.newest();
-        let (attempt, from) = (record.attempt, image.map(Image::what));
+        let image = record.images.newest_image();
+        let (attempt, from) = (record.attempt, image.map(TaskImage::seq_and_done));
         let from_attempt = image.map(|image| image.by).unwrap_or_default();
         let job = record.job.clone();
         self.fell_back(task, from_scratch, "no older one is left, and this host refused it before");
-        self.seat(task, seats.clone());
+        self.seat_task(task, seats.clone());
         let is_burst = mode == Mode::Burst && burstable.is_some();
         self.counts.migrations += u32::from(migrates);
         self.counts.burst_starts += u32::from(migrates && is_burst);
@@ -266,7 +268,7 @@ impl Run {
         self.effects.push(Effect::TaskSent { task, attempt, vm, reason, from, vcpu });
         let checkpoints = self.checkpoints_of_attempt(now, task, vm);
         let checkpoint_cost = self.checkpoint_cost(job.is_some(), memory);
-        let start = StartTask {
+        let start = TaskStart {
             host,
             seats,
             task,
@@ -282,105 +284,105 @@ impl Run {
         };
         let freezing = if freezing { self.vms.get_mut(vm) } else { None };
         match freezing {
-            Some(record) => record.hold(start),
+            Some(record) => record.hold_start(start),
             None => self.commands.push(Command::StartTask(start)),
         }
         Ok(())
     }
 
-    /// What a task takes on a type.
-    fn needs(
+    /// Returns what a task needs on a type.
+    fn task_needs(
         &self,
         task: TaskId,
         job: Option<&Submission>,
         kind: &TypeName,
-    ) -> Result<Needs, Refused> {
+    ) -> Result<TaskNeeds, DecisionRefusal> {
         if let Some(job) = job {
             let Submission { processes, runtime, .. } = *job;
             let (is_job, processes, memory) = (true, processes as usize, job.memory_of_all());
-            return Ok(Needs { is_job, processes, memory, runtime, said: runtime });
+            return Ok(TaskNeeds { is_job, processes, memory, runtime, said: runtime });
         }
         let spec = self.setup.bag.tasks.get(task.get() as usize);
-        let spec = spec.ok_or_else(|| Wrong(format!("there is no {task}")))?;
-        let no_runtime = || Wrong(format!("{task} has no run time on {kind}"));
+        let spec = spec.ok_or_else(|| Invalid(format!("there is no {task}")))?;
+        let no_runtime = || Invalid(format!("{task} has no run time on {kind}"));
         let said = *spec.runtime.get(kind).ok_or_else(no_runtime)?;
         let runtime = self.setup.real_runtime(task, said);
-        Ok(Needs { is_job: false, processes: 1, memory: spec.memory, runtime, said })
+        Ok(TaskNeeds { is_job: false, processes: 1, memory: spec.memory, runtime, said })
     }
 
-    /// Brings a background job to the foreground.
-    fn promote(
+    /// Promotes a background job to the foreground.
+    fn promote_job(
         &mut self,
         now: Time,
         task: TaskId,
         vm: VmId,
-        by: &Promotion,
+        by: &PromotionMethod,
         notices: &mut VecDeque<Notice>,
-    ) -> Result<(), Refused> {
-        let host = self.alive(vm)?;
-        if self.provider.vm(vm).is_none_or(|v| v.state != VmState::Running) {
-            return Err(Wrong(format!("{vm} is not running")));
+    ) -> Result<(), DecisionRefusal> {
+        let host = self.host_of_alive(vm)?;
+        if self.provider.find_vm(vm).is_none_or(|v| v.state != ProviderVmState::Running) {
+            return Err(Invalid(format!("{vm} is not running")));
         }
         let record = self.on_vm(task, vm)?;
         let attempt = record.attempt;
         let Some(Seats { tier: Tier::Background, cpus, .. }) = record.seats.clone() else {
-            return Err(Wrong(format!("{task} is not in the background of {vm}")));
+            return Err(Invalid(format!("{task} is not in the background of {vm}")));
         };
         let on = match by {
-            Promotion::Swap => cpus.clone(),
-            Promotion::Kill { on } | Promotion::Migrate { on } => on.clone(),
+            PromotionMethod::Swap => cpus.clone(),
+            PromotionMethod::Kill { on } | PromotionMethod::Migrate { on } => on.clone(),
         };
         if on.len() != cpus.len() {
             let (got, wanted) = (on.len(), cpus.len());
-            return Err(Wrong(format!("{task} has {wanted} processes and is given {got} vCPUs")));
+            return Err(Invalid(format!("{task} has {wanted} processes and is given {got} vCPUs")));
         }
-        let free = self.vms.get(vm).map(|r| r.seating().free(Tier::Foreground, &on, task));
-        if let Some(Err(Taken(why))) = free {
-            return Err(Wrong(format!("{task} can't come to the foreground of {vm}: {why}")));
+        let free = self.vms.get(vm).map(|r| r.seating().check_free(Tier::Foreground, &on, task));
+        if let Some(Err(SeatConflict(why))) = free {
+            return Err(Invalid(format!("{task} can't come to the foreground of {vm}: {why}")));
         }
         match by {
-            Promotion::Swap => {
-                self.reseat(task, Tier::Foreground, on);
+            PromotionMethod::Swap => {
+                self.reseat_task(task, Tier::Foreground, on);
                 self.counts.swaps += 1;
                 self.commands.push(Command::PromoteTask { host, vm, task, attempt });
             }
-            Promotion::Migrate { .. } => {
-                self.reseat(task, Tier::Foreground, on.clone());
+            PromotionMethod::Migrate { .. } => {
+                self.reseat_task(task, Tier::Foreground, on.clone());
                 self.counts.migrations += 1;
                 self.commands.push(Command::MoveTask { host, vm, task, attempt, on });
             }
-            Promotion::Kill { .. } => {
-                self.stop(task, vm, false, notices)?;
+            PromotionMethod::Kill { .. } => {
+                self.stop_task(task, vm, false, notices)?;
                 self.counts.kills += 1;
                 let seats = Seats { vm, tier: Tier::Foreground, cpus: on };
-                self.start(now, task, &seats, Mode::Burst, StartReason::Retried)?;
+                self.start_task(now, task, &seats, Mode::Burst, StartReason::Retried)?;
             }
         }
         Ok(())
     }
 
-    /// Free memory of a VM.
-    fn room(&self, there: &VmRecord) -> Bytes {
+    /// Returns the free memory of a VM.
+    fn free_memory(&self, there: &VmRecord) -> Bytes {
         // Whoever has a seat has it once for each of its processes.
         let of_process = |task: TaskId| match self.tasks.get(task).map(|record| &record.job) {
             Some(Some(job)) => job.memory,
             _ => self.setup.bag.tasks.get(task.get() as usize).map_or(Bytes::ZERO, |t| t.memory),
         };
-        let taken = there.seating().taken().map(of_process).sum();
+        let taken = there.seating().seated_tasks().map(of_process).sum();
         there.memory().saturating_sub(taken)
     }
 
-    fn stop(
+    fn stop_task(
         &mut self,
         task: TaskId,
         vm: VmId,
         keep: bool,
         notices: &mut VecDeque<Notice>,
-    ) -> Result<(), Refused> {
-        let host = self.alive(vm)?;
-        let frozen = self.provider.vm(vm).is_some_and(|v| v.state != VmState::Running);
+    ) -> Result<(), DecisionRefusal> {
+        let host = self.host_of_alive(vm)?;
+        let frozen = self.provider.find_vm(vm).is_some_and(|v| v.state != ProviderVmState::Running);
         let record = self.on_vm(task, vm)?;
-        let (attempt, kept) = (record.attempt, record.kept());
+        let (attempt, kept) = (record.attempt, record.kept_checkpoint());
         // What is frozen can't be checkpointed any more: what was kept before is kept.
         let is_lost = self.setup.checkpoint.keeps_nothing_of(task) && self.is_of_bag(task);
         let checkpoint = keep && !frozen && !is_lost;
@@ -389,52 +391,57 @@ impl Run {
             let done = kept.map(|(_, done)| done).unwrap_or_default();
             notices.push_back(Notice::TaskStopped { task, vm, done });
         }
-        if !self.vms.get_mut(vm).is_some_and(|record| record.withdraw(task)) {
+        if !self.vms.get_mut(vm).is_some_and(|record| record.withdraw_start(task)) {
             self.commands.push(Command::StopTask { host, vm, task, attempt, keep: checkpoint });
         }
         Ok(())
     }
 
-    /// A task that was sent to a VM and has not ended there.
+    /// Returns a task that was sent to a VM and hasn't ended there.
     pub(super) fn on_vm(
         &mut self,
         task: TaskId,
         vm: VmId,
-    ) -> Result<&mut crate::TaskRecord, Refused> {
-        let record = self.task(task).ok_or_else(|| Wrong(format!("there is no {task}")))?;
+    ) -> Result<&mut crate::TaskRecord, DecisionRefusal> {
+        let record = self.task_mut(task).ok_or_else(|| Invalid(format!("there is no {task}")))?;
         match record.state {
             TaskState::Sent(on) | TaskState::Running(on) if on == vm => Ok(record),
             TaskState::Waiting | TaskState::Finished if record.attempt > Attempt::default() => {
-                Err(Moot(format!("{task} is no longer on {vm}")))
+                Err(Superseded(format!("{task} is no longer on {vm}")))
             }
-            other => Err(Wrong(format!("{task} is not on {vm}: it is {other}"))),
+            other => Err(Invalid(format!("{task} is not on {vm}: it is {other}"))),
         }
     }
 }
 
-/// The seats that a decision names, if they are free.
-fn seats(there: &VmRecord, task: TaskId, on: &Seats, needs: &Needs) -> Result<Seats, Refused> {
+/// Returns the seats that a decision names, if they are free.
+fn check_seats(
+    there: &VmRecord,
+    task: TaskId,
+    on: &Seats,
+    needs: &TaskNeeds,
+) -> Result<Seats, DecisionRefusal> {
     let Seats { vm, tier, ref cpus } = *on;
     let (seating, two_tier) = (there.seating(), there.is_two_tier());
     if needs.is_job != two_tier {
         let whose = if two_tier { "parallel jobs" } else { "tasks of a bag" };
-        return Err(Wrong(format!("{vm} is for {whose}, and {task} is none")));
+        return Err(Invalid(format!("{vm} is for {whose}, and {task} is none")));
     }
     if tier == Tier::Background && !two_tier {
-        return Err(Wrong(format!("{vm} has no background: only the machine for jobs has")));
+        return Err(Invalid(format!("{vm} has no background: only the machine for jobs has")));
     }
     let cpus = match cpus.is_empty() && needs.processes == 1 {
         true => seating
             .first_free()
-            .ok_or_else(|| Wrong(format!("{vm} has no free vCPU for {task}")))?,
+            .ok_or_else(|| Invalid(format!("{vm} has no free vCPU for {task}")))?,
         false => cpus.clone(),
     };
     if cpus.len() != needs.processes {
         let (got, wanted) = (cpus.len(), needs.processes);
-        return Err(Wrong(format!("{task} has {wanted} processes and is given {got} vCPUs")));
+        return Err(Invalid(format!("{task} has {wanted} processes and is given {got} vCPUs")));
     }
-    match seating.free(tier, &cpus, task) {
+    match seating.check_free(tier, &cpus, task) {
         Ok(()) => Ok(Seats { vm, tier, cpus }),
-        Err(Taken(why)) => Err(Wrong(format!("{task} can't start on {vm}: {why}"))),
+        Err(SeatConflict(why)) => Err(Invalid(format!("{task} can't start on {vm}: {why}"))),
     }
 }

@@ -1,19 +1,19 @@
 //! Checkpoints of running tasks: what their schemes want, and what is asked of the machines.
 
-use dormouse_cloud::{Market, VmState};
+use dormouse_cloud::{Market, ProviderVmState};
 use dormouse_model::{Command, Effect};
 use dormouse_policies::{Checkpointing, Moment, Quote, TaskView, When};
 use dormouse_units::{Attempt, Bytes, Ppm, Span, TaskId, Time, TypeName, VmId};
 
 use super::Run;
-use super::carry_out::Refused::{self, Moot, Wrong};
+use super::carry_out::DecisionRefusal::{self, Invalid, Superseded};
 use crate::checkpoint_state::CheckpointState;
 use crate::tasks::{TaskRecord, TaskState};
-use crate::timers::Timer;
+use crate::timers::RunTimer;
 
 impl Run {
-    /// The same run with another scheme for the tasks of its bag than the setup's. What a checkpoint
-    /// costs is what the setup says. That of parallel jobs stays.
+    /// Replaces the checkpointing scheme of the bag's tasks. The cost of a checkpoint and the scheme of parallel jobs
+    /// stay those of the setup.
     #[must_use]
     pub fn with_checkpointing(mut self, scheme: Box<dyn Checkpointing>) -> Self {
         if let Some(tenant) = self.tenants.iter_mut().find(|tenant| tenant.work().has_bag()) {
@@ -22,51 +22,54 @@ impl Run {
         self
     }
 
-    /// An attempt begins on a VM: the points of its work at which it is checkpointed there.
+    /// Begins the checkpoints of an attempt on a VM; returns the points of its work at which the machine takes them.
     pub(super) fn checkpoints_of_attempt(&mut self, now: Time, task: TaskId, vm: VmId) -> Vec<Ppm> {
         let Some(record) = self.tasks.get_mut(task) else { return Vec::new() };
         if record.job.is_some() && self.job_checkpointing.is_none() {
             return Vec::new();
         }
-        record.asked = CheckpointState::begun(now);
+        record.asked = CheckpointState::attempt_begun(now);
         self.ask_scheme(now, task, vm, Moment::Begins)
     }
 
-    /// How long a task with this memory stands still for a checkpoint; a parallel job has none of
-    /// its own. Zero where nobody asks for one.
+    /// Returns the time for which a task with this memory stands still for a checkpoint; zero for parallel jobs and
+    /// in runs without checkpoints.
     pub(super) fn checkpoint_cost(&self, is_job: bool, memory: Bytes) -> Span {
         match is_job {
-            false => self.setup.checkpoint.cost(memory),
-            true => self.setup.checkpoint_of_jobs().map_or(Span::ZERO, |of| of.cost(memory)),
+            false => self.setup.checkpoint.checkpoint_cost(memory),
+            true => {
+                self.setup.checkpoint_of_jobs().map_or(Span::ZERO, |of| of.checkpoint_cost(memory))
+            }
         }
     }
 
-    /// A checkpoint of a task on a VM was kept, or could not be: its scheme says what is next.
+    /// Records that a checkpoint of a task on a VM was kept or failed, and asks its scheme for the next.
     pub(super) fn after_checkpoint(&mut self, now: Time, task: TaskId, vm: VmId, how: Moment) {
-        let Some(record) = self.task(task) else { return };
-        record.asked.over(now);
+        let Some(record) = self.task_mut(task) else { return };
+        record.asked.checkpoint_over(now);
         if !record.asked.are_all_known() {
             self.ask_scheme(now, task, vm, how);
         }
     }
 
-    /// Asks a task's scheme, and does as it says; the points that the machine has to know.
+    /// Asks a task's scheme for its next checkpoint, and sets timers accordingly; returns the points of its work that
+    /// the machine must know.
     fn ask_scheme(&mut self, now: Time, task: TaskId, vm: VmId, moment: Moment) -> Vec<Ppm> {
         let answer = self.answer_of_scheme(now, task, vm, moment);
         let Some(record) = self.tasks.get_mut(task) else { return Vec::new() };
-        let (attempt, turn) = (record.attempt, record.asked.answered());
+        let (attempt, turn) = (record.attempt, record.asked.count_answer());
         match answer {
             Some(When::At(at)) if at > now => {
-                self.timers.set(at, Timer::Checkpoint { task, attempt, turn });
+                self.timers.set_timer(at, RunTimer::Checkpoint { task, attempt, turn });
             }
             // Of one that was taken at this instant there would be no end.
             Some(When::At(_)) => {
                 if matches!(moment, Moment::Begins | Moment::Price | Moment::Look) {
-                    record.asked.want();
+                    record.asked.want_checkpoint();
                 }
             }
             Some(When::Look(at)) if at > now => {
-                self.timers.set(at, Timer::Look { task, attempt, turn });
+                self.timers.set_timer(at, RunTimer::Look { task, attempt, turn });
             }
             Some(When::Points(points)) if moment == Moment::Begins => {
                 record.asked.all_are_known();
@@ -84,7 +87,7 @@ impl Run {
         vm: VmId,
         moment: Moment,
     ) -> Option<When> {
-        let machine = self.provider.vm(vm)?;
+        let machine = self.provider.find_vm(vm)?;
         let record = self.tasks.get(task)?;
         let memory = match &record.job {
             Some(job) => job.memory_of_all(),
@@ -100,9 +103,9 @@ impl Run {
             moment,
             memory,
             runtime: record.runtime,
-            kept: record.kept().map(|(_, done)| done).unwrap_or_default(),
+            kept: record.kept_checkpoint().map(|(_, done)| done).unwrap_or_default(),
             begun: record.sent,
-            since: record.asked.since(),
+            since: record.asked.last_kept(),
             cost: self.checkpoint_cost(is_job, memory),
         };
         let quote = Quote {
@@ -122,11 +125,13 @@ impl Run {
         tenant.checkpointing().next(now, &view, &quote)
     }
 
-    /// The price of a type is another: tasks on spot VMs of it may be checkpointed at other times.
+    /// Asks the schemes of tasks on spot VMs of a type again, as its price has changed.
     pub(super) fn ask_at_price(&mut self, now: Time, kind: &TypeName) {
-        let spot =
-            self.provider.alive().filter(|(_, vm)| vm.kind == *kind && vm.market == Market::Spot);
-        let on = |vm: VmId| self.vms.get(vm).into_iter().flat_map(|it| it.seating().taken());
+        let spot = self
+            .provider
+            .alive_vms()
+            .filter(|(_, vm)| vm.kind == *kind && vm.market == Market::Spot);
+        let on = |vm: VmId| self.vms.get(vm).into_iter().flat_map(|it| it.seating().seated_tasks());
         let tasks = spot.flat_map(|(vm, _)| on(vm).map(move |task| (task, vm)));
         let tasks: Vec<_> = tasks.collect();
         for (task, vm) in tasks {
@@ -141,16 +146,16 @@ impl Run {
         }
     }
 
-    /// The time has come that a scheme had named.
+    /// Takes the checkpoint for which a scheme had set a timer.
     pub(super) fn checkpoint_is_due(&mut self, task: TaskId, attempt: Attempt, turn: u32) {
         let is_open = self.asks_still(task, attempt, turn).is_some();
-        if let Some(record) = self.task(task).filter(|_| is_open) {
-            record.asked.want();
+        if let Some(record) = self.task_mut(task).filter(|_| is_open) {
+            record.asked.want_checkpoint();
             self.take_if_due(task);
         }
     }
 
-    /// The time has come at which a scheme wanted to look again.
+    /// Asks a scheme again, at the time that it had set.
     pub(super) fn scheme_looks(&mut self, now: Time, task: TaskId, attempt: Attempt, turn: u32) {
         if let Some(vm) = self.asks_still(task, attempt, turn) {
             self.ask_scheme(now, task, vm, Moment::Look);
@@ -158,19 +163,20 @@ impl Run {
         }
     }
 
-    /// The VM of this attempt at a task, if that is still under way and this is its scheme's last answer.
+    /// Returns the VM of an attempt at a task, if it is still running and the scheme's latest answer has this number.
     fn asks_still(&self, task: TaskId, attempt: Attempt, turn: u32) -> Option<VmId> {
         let record = self.tasks.get(task)?;
         let is_last = record.attempt == attempt && record.asked.is_last_answer(turn);
         record.vm().filter(|_| is_last)
     }
 
-    /// Tells the machine to take what is due of a task that runs.
+    /// Tells the machine to take the due checkpoint of a running task.
     pub(super) fn take_if_due(&mut self, task: TaskId) {
         self.take_if_due_saved(task, None);
     }
 
-    /// The same of a task whose program has until this time to save its work.
+    /// Tells the machine to take the due checkpoint of a running task, whose program may save its work until
+    /// `saved_by`.
     fn take_if_due_saved(&mut self, task: TaskId, saved_by: Option<Time>) {
         let Some(record) = self.tasks.get(task).filter(|record| record.asked.is_wanted()) else {
             return;
@@ -178,28 +184,28 @@ impl Run {
         let TaskState::Running(vm) = record.state else { return };
         let attempt = record.attempt;
         let freezes = self.vms.get(vm).is_some_and(|record| record.freezes_once_kept());
-        let is_awake = freezes || self.provider.vm(vm).is_some_and(|v| v.state == VmState::Running);
+        let is_awake = freezes
+            || self.provider.find_vm(vm).is_some_and(|v| v.state == ProviderVmState::Running);
         let Some(host) = self.host_of(vm).filter(|_| is_awake) else { return };
         let Some(record) = self.tasks.get_mut(task) else { return };
-        if !record.asked.tell() {
+        if !record.asked.start_wanted() {
             return;
         }
         self.effects.push(Effect::CheckpointAsked { task, attempt, vm });
         self.commands.push(Command::CheckpointNow { host, vm, task, attempt, saved_by });
     }
 
-    /// A VM runs again: what became due meanwhile is taken.
+    /// Tells the machine to take the checkpoints that became due while a VM didn't run.
     pub(super) fn take_what_is_due_on(&mut self, vm: VmId) {
         let Some(record) = self.vms.get(vm) else { return };
-        let tasks: Vec<_> = record.seating().taken().collect();
+        let tasks: Vec<_> = record.seating().seated_tasks().collect();
         for task in tasks {
             self.take_if_due(task);
         }
     }
 
-    /// A VM hibernates: it takes a checkpoint of each task of a bag that runs there, where that is
-    /// wanted, and then freezes.
-    pub(super) fn freeze(&mut self, vm: VmId) {
+    /// Hibernates a VM: checkpoints each task of a bag that runs there, if that is wanted, and then freezes it.
+    pub(super) fn freeze_vm(&mut self, vm: VmId) {
         let (Some(host), Some(record)) = (self.host_of(vm), self.vms.get_mut(vm)) else { return };
         if !self.setup.checkpoint.at_hibernation {
             return self.commands.push(Command::FreezeVm { host, vm });
@@ -213,13 +219,12 @@ impl Run {
         self.freeze_once_kept(vm);
     }
 
-    /// Whether a task is one of a bag, and no parallel job.
+    /// Returns whether a task belongs to the bag and is no parallel job.
     pub(super) fn is_of_bag(&self, task: TaskId) -> bool {
         self.tasks.get(task).is_some_and(|record| record.job.is_none())
     }
 
-    /// A VM is given notice: it takes a checkpoint of each task that runs there and of which anything can be kept.
-    /// Programs that save their work then have until `saved_by` to do so.
+    /// Checkpoints each task on a VM that was given notice. Programs that save their work may do so until `saved_by`.
     pub(super) fn checkpoint_at_notice(&mut self, vm: VmId, saved_by: Time) {
         for task in self.running_on(vm) {
             let saved_by = Some(saved_by);
@@ -232,22 +237,22 @@ impl Run {
 
     fn checkpoint_as_its_vm_leaves(&mut self, task: TaskId, saved_by: Option<Time>) {
         if let Some(record) = self.tasks.get_mut(task) {
-            record.asked.want();
+            record.asked.want_checkpoint();
             self.take_if_due_saved(task, saved_by);
         }
     }
 
-    /// The tasks that run on a VM.
+    /// Returns the tasks that run on a VM.
     fn running_on(&self, vm: VmId) -> Vec<TaskId> {
         let runs = |task: &TaskId| {
             let record = self.tasks.get(*task);
             record.is_some_and(|record| matches!(record.state, TaskState::Running(_)))
         };
-        let taken = self.vms.get(vm).into_iter().flat_map(|record| record.seating().taken());
+        let taken = self.vms.get(vm).into_iter().flat_map(|record| record.seating().seated_tasks());
         taken.filter(runs).collect()
     }
 
-    /// Tells a VM that is to freeze to do so if it takes no checkpoint that it was told to take.
+    /// Freezes a VM that is to hibernate, unless a checkpoint that it was told to take is still under way.
     pub(super) fn freeze_once_kept(&mut self, vm: VmId) {
         if !self.setup.checkpoint.at_hibernation {
             return;
@@ -256,7 +261,7 @@ impl Run {
             return;
         };
         let is_told = |task| self.tasks.get(task).is_some_and(|record| record.asked.is_told());
-        if record.seating().taken().any(is_told) {
+        if record.seating().seated_tasks().any(is_told) {
             return;
         }
         if let (Some(host), Some(record)) = (self.host_of(vm), self.vms.get_mut(vm)) {
@@ -265,8 +270,8 @@ impl Run {
         }
     }
 
-    /// A run goes on after its coordinator was away: machines may not have heard what they were
-    /// told, or it of the answer.
+    /// Asks again for all checkpoints under way after the coordinator was away, since commands and reports may be
+    /// lost.
     pub(super) fn ask_again(&mut self) {
         let ids: Vec<_> = self.tasks.ids().collect();
         for id in ids {
@@ -276,31 +281,33 @@ impl Run {
         }
     }
 
-    /// The scheduler wants a checkpoint of a task that runs on.
+    /// Takes a checkpoint of a running task for its scheduler.
     ///
     /// # Errors
     ///
-    /// It is a parallel job and these have none, it is not there, or its VM does not run.
-    pub(super) fn checkpoint_now(&mut self, task: TaskId, vm: VmId) -> Result<(), Refused> {
-        self.alive(vm)?;
+    /// The task is a parallel job without checkpoints, it isn't there, or its VM doesn't run.
+    pub(super) fn checkpoint_now(&mut self, task: TaskId, vm: VmId) -> Result<(), DecisionRefusal> {
+        self.host_of_alive(vm)?;
         let has_none = self.job_checkpointing.is_none();
         if self.on_vm(task, vm)?.job.is_some() && has_none {
-            return Err(Wrong(format!(
+            return Err(Invalid(format!(
                 "{task} is a parallel job, and these have no checkpoints here"
             )));
         }
         if self.setup.checkpoint.keeps_nothing_of(task) && self.is_of_bag(task) {
-            return Err(Moot(format!("nothing keeps the work of {task}")));
+            return Err(Superseded(format!("nothing keeps the work of {task}")));
         }
-        match self.provider.vm(vm).map(|v| v.state) {
-            Some(VmState::Running) => {}
+        match self.provider.find_vm(vm).map(|v| v.state) {
+            Some(ProviderVmState::Running) => {}
             // It has yet to hear of that.
-            Some(VmState::Hibernating) => return Err(Moot(format!("{vm} hibernates"))),
-            Some(other) => return Err(Wrong(format!("{vm} is not running: it is {other}"))),
-            None => return Err(Wrong(format!("there is no {vm}"))),
+            Some(ProviderVmState::Hibernating) => {
+                return Err(Superseded(format!("{vm} hibernates")));
+            }
+            Some(other) => return Err(Invalid(format!("{vm} is not running: it is {other}"))),
+            None => return Err(Invalid(format!("there is no {vm}"))),
         }
-        if let Some(record) = self.task(task) {
-            record.asked.want();
+        if let Some(record) = self.task_mut(task) {
+            record.asked.want_checkpoint();
         }
         self.take_if_due(task);
         Ok(())

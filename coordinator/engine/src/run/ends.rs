@@ -1,26 +1,26 @@
 //! The ends of a run, of its VMs and of its tasks.
 
 use dormouse_cloud::Market;
-use dormouse_model::{Command, Effect, VmEnd, Work};
+use dormouse_model::{Command, Effect, TenantWork, VmEnd};
 use dormouse_units::{Money, TaskId, Time, VmId};
 
 use super::Run;
 use crate::tasks::TaskState;
-use crate::tenants::Tenant;
+use crate::tenants::RunTenant;
 
 impl Run {
-    /// Ends the run if all work is done, or it was cancelled. Where others go on, a tenant whose work
-    /// is done gives its VMs back: nobody is charged for what others do.
+    /// Ends the run if all work is done, or it was cancelled. If other tenants go on, a tenant whose work is done
+    /// gives back its VMs, so that it isn't charged for their time.
     pub(super) fn end_what_is_done(&mut self, now: Time) {
         if self.over.is_some() {
             return;
         }
         // What has happened is heard of before the end.
-        let done = |run: &Self, t: &Tenant| {
-            run.begun && t.instant().is_none() && run.is_all_done(t.work())
+        let done = |run: &Self, t: &RunTenant| {
+            run.begun && t.pending_instant().is_none() && run.is_all_done(t.work())
         };
         let tenants = self.tenants.len();
-        let is_waited_for = |t: &&Tenant| t.work() != Work::Requests || tenants == 1;
+        let is_waited_for = |t: &&RunTenant| t.work() != TenantWork::Requests || tenants == 1;
         let complete = self.tenants.iter().filter(is_waited_for).all(|tenant| done(self, tenant));
         if complete || self.cancelled.is_some() {
             self.end_vms(now, VmEnd::RunOver, |_| true);
@@ -30,25 +30,25 @@ impl Run {
         }
         for tenant in (0..tenants).filter(|_| tenants > 1) {
             if !self.tenants[tenant].is_done() && done(self, &self.tenants[tenant]) {
-                self.tenants[tenant].end();
+                self.tenants[tenant].end_work();
                 let numbers = self.tenants[tenant].numbers();
-                self.end_vms(now, VmEnd::WorkDone, |vm| numbers.owns(vm));
+                self.end_vms(now, VmEnd::WorkDone, |vm| numbers.owns_vm(vm));
             }
         }
     }
 
-    /// Whether all of this work is there and has finished.
-    pub(super) fn is_all_done(&self, work: Work) -> bool {
+    /// Returns whether all of this work has been submitted and is finished.
+    pub(super) fn is_all_done(&self, work: TenantWork) -> bool {
         match work {
-            Work::Requests => self.requests.are_over(),
+            TenantWork::Requests => self.requests.are_over(),
             // Whoever calls the provider's API may call again.
-            Work::All if !self.requests.is_all() => false,
+            TenantWork::All if !self.requests.is_all() => false,
             _ => (!work.has_jobs() || self.all_submitted) && self.unfinished_of(work) == 0,
         }
     }
 
     pub(super) fn end_vms(&mut self, now: Time, why: VmEnd, of: impl Fn(VmId) -> bool) {
-        let alive = self.provider.alive().filter(|(id, _)| of(*id));
+        let alive = self.provider.alive_vms().filter(|(id, _)| of(*id));
         let alive: Vec<_> = alive.map(|(id, vm)| (id, vm.host)).collect();
         for (vm, host) in alive {
             self.end_vm(now, vm, why);
@@ -56,57 +56,57 @@ impl Run {
         }
     }
 
-    /// A VM is gone: charging ends, and the tasks on it are nowhere.
+    /// Ends a VM: charging stops, and its tasks are on no VM.
     pub(super) fn end_vm(&mut self, now: Time, vm: VmId, why: VmEnd) {
         self.charge_surplus(now, vm);
-        self.provider.terminated(now, vm, why.by());
+        self.provider.vm_terminated(now, vm, why.ended_by());
         self.vm_ended(now, vm, why);
     }
 
-    /// As [`Run::end_vm`] for a VM the provider already counts as terminated.
+    /// Ends a VM as [`Run::end_vm`] does, where the provider has it as terminated already.
     pub(super) fn vm_ended(&mut self, now: Time, vm: VmId, why: VmEnd) {
         self.interruptions.vm_ended(vm);
-        self.surpluses.ended(vm);
-        self.supplies.ended(vm);
+        self.surpluses.vm_ended(vm);
+        self.supplies.vm_ended(vm);
         self.there_is_room();
         let sharing = &self.sharing;
         if sharing.are_several() {
-            self.refused.vm_ended(|refused| sharing.owner(*refused) != sharing.owner(vm));
+            self.refused.vm_ended(|refused| sharing.vm_owner(*refused) != sharing.vm_owner(vm));
         }
         self.place_came_free(vm);
-        let left = self.vms.get_mut(vm).map(|record| record.end()).unwrap_or_default();
+        let left = self.vms.get_mut(vm).map(|record| record.end_vm()).unwrap_or_default();
         for task in left {
             self.set_state(task, TaskState::Waiting);
         }
         self.request_is_over(now, vm);
-        let cost = self.provider.vm(vm).map_or(Money::ZERO, |v| v.owed(now));
+        let cost = self.provider.find_vm(vm).map_or(Money::ZERO, |v| v.owed_at(now));
         self.effects.push(Effect::VmEnded { vm, why, cost });
     }
 
-    /// A VM has left its place, for good or for now: where its type is scarce, whoever was refused one
-    /// hears that there is one more.
+    /// Records that a VM has left its place, for good or for now. If its type has limited capacity, tenants with
+    /// refused launches are told.
     pub(super) fn place_came_free(&mut self, vm: VmId) {
-        let spot = self.provider.vm(vm).filter(|vm| vm.market == Market::Spot);
+        let spot = self.provider.find_vm(vm).filter(|vm| vm.market == Market::Spot);
         let kind = spot.map(|vm| &vm.kind).filter(|kind| self.provider.is_scarce(kind));
         if let Some(kind) = kind {
             self.refused.place_came_free(kind);
         }
     }
 
-    /// There is more room on a host than there was: who asked for a machine in vain may get it.
+    /// Records that a host has more room, so that tenants with a refused machine may ask again.
     pub(super) fn there_is_room(&mut self) {
-        self.tenants.iter_mut().for_each(Tenant::may_find_room);
+        self.tenants.iter_mut().for_each(RunTenant::may_find_room);
     }
 
-    /// A task has finished.
+    /// Records that a task has finished.
     pub(super) fn note_finish(&mut self, now: Time, task: TaskId) {
         let of_bag = self.tasks.is_of_bag(task);
-        let is_its = |tenant: &&mut Tenant| match of_bag {
+        let is_its = |tenant: &&mut RunTenant| match of_bag {
             true => tenant.work().has_bag(),
             false => tenant.work().has_jobs(),
         };
         if let Some(tenant) = self.tenants.iter_mut().find(is_its) {
-            tenant.finished(now);
+            tenant.count_finished(now);
         }
     }
 }

@@ -7,42 +7,43 @@ use dormouse_units::{TaskId, Time};
 
 use super::Run;
 use crate::tasks::TaskState;
-use crate::timers::Timer;
+use crate::timers::RunTimer;
 
 impl Run {
-    /// The run begins: in a workflow, tasks that are submitted later and follow none come due then.
+    /// Begins the workflow with the run: tasks without predecessors that are submitted later become due at their
+    /// times.
     pub(super) fn begin_workflow(&mut self, notices: &mut VecDeque<Notice>) {
-        let first = self.workflow.first();
+        let first = self.workflow.first_tasks();
         let later: Vec<TaskId> =
-            first.filter(|&task| self.setup.submitted(task) > Time::ZERO).collect();
+            first.filter(|&task| self.setup.submission_time(task) > Time::ZERO).collect();
         for task in later {
             self.due_once_submitted(Time::ZERO, task, notices);
         }
     }
 
-    /// A task is done: those that follow it and nothing else that is not done are due.
+    /// Makes the followers of a finished task due that wait for no other task.
     pub(super) fn followers_are_due(
         &mut self,
         now: Time,
         task: TaskId,
         notices: &mut VecDeque<Notice>,
     ) {
-        for follower in self.workflow.finished(task) {
+        for follower in self.workflow.task_finished(task) {
             self.due_once_submitted(now, follower, notices);
         }
     }
 
     fn due_once_submitted(&mut self, now: Time, task: TaskId, notices: &mut VecDeque<Notice>) {
-        let submitted = self.setup.submitted(task);
+        let submitted = self.setup.submission_time(task);
         match submitted > now {
-            true => self.timers.set(submitted, Timer::Due(task)),
+            true => self.timers.set_timer(submitted, RunTimer::Due(task)),
             false => notices.push_back(Notice::TaskDue { task }),
         }
     }
 
-    /// Why a task of the bag can't start yet, in words; `None`: it can.
+    /// Explains in words why a task of the bag can't start yet; `None`: it can.
     pub(super) fn why_not_due(&self, now: Time, task: TaskId) -> Option<String> {
-        let submitted = self.setup.submitted(task);
+        let submitted = self.setup.submission_time(task);
         if now < submitted {
             return Some(format!("{task} is submitted at {submitted}, now it is {now}"));
         }

@@ -2,16 +2,16 @@
 
 use std::collections::VecDeque;
 
-use dormouse_cloud::{Action, Interruption, Target};
+use dormouse_cloud::{Interruption, InterruptionAction, InterruptionTarget};
 use dormouse_model::{Command, Effect, Event, Notice, UsageInformation, VmEnd};
 use dormouse_units::{Time, VmId};
 
 use super::Run;
-use crate::timers::{Due, Timer};
+use crate::timers::{DueEvent, RunTimer};
 
 impl Run {
-    /// Takes in one event; what the scheduler must hear of it is pushed to `notices`.
-    pub(super) fn hear(&mut self, now: Time, event: &Event, notices: &mut VecDeque<Notice>) {
+    /// Applies one event to the run's state; what schedulers must be told goes to `notices`.
+    pub(super) fn apply_event(&mut self, now: Time, event: &Event, notices: &mut VecDeque<Notice>) {
         match event {
             Event::HostJoined { host, offer, .. } => {
                 self.provider.host_joined(*host, *offer);
@@ -34,16 +34,16 @@ impl Run {
             Event::Tick => {
                 while let Some(due) = self.next_due(now) {
                     match due {
-                        Due::Timer(timer) => self.timer(now, timer, notices),
-                        Due::Interruption(interruption) => {
-                            self.interrupt(now, interruption, notices);
+                        DueEvent::Timer(timer) => self.timer_rang(now, timer, notices),
+                        DueEvent::Interruption(interruption) => {
+                            self.interrupt_vms(now, interruption, notices);
                         }
-                        Due::Prices => self.change_prices(now, notices),
-                        Due::Availability => self.change_availability(now, notices),
+                        DueEvent::Prices => self.change_prices(now, notices),
+                        DueEvent::Availability => self.change_availability(now, notices),
                     }
                 }
             }
-            Event::Machine { host, report, .. } => self.report(now, *host, report, notices),
+            Event::Machine { host, report, .. } => self.apply_report(now, *host, report, notices),
             Event::Submitted { task, job, .. } => {
                 if *task != self.next_task() {
                     self.effects.push(Effect::Stale);
@@ -51,11 +51,11 @@ impl Run {
                 }
                 let information = self.setup.jobs.as_ref().map(|jobs| jobs.information);
                 let information = information.unwrap_or(UsageInformation::Exact);
-                notices.push_back(Notice::Submitted { job: job.told(*task, information) });
-                self.tasks.submit(job.clone());
+                notices.push_back(Notice::Submitted { job: job.announce_as(*task, information) });
+                self.tasks.submit_job(job.clone());
             }
             Event::AllSubmitted => self.all_submitted = true,
-            Event::Requested { request, asks } => match self.requests.request(*request) {
+            Event::Requested { request, asks } => match self.requests.request_arrived(*request) {
                 true => {
                     notices.push_back(Notice::Requested { request: *request, asks: asks.clone() });
                 }
@@ -64,7 +64,7 @@ impl Run {
             Event::AllRequested => self.requests.no_more(),
             Event::Interrupt { target, action, .. } => {
                 let act = Interruption { at: now, target: target.clone(), action: *action };
-                self.interrupt(now, act, notices);
+                self.interrupt_vms(now, act, notices);
             }
             Event::Begin
             | Event::Called { .. }
@@ -91,38 +91,39 @@ impl Run {
         }
     }
 
-    fn timer(&mut self, now: Time, timer: Timer, notices: &mut VecDeque<Notice>) {
+    fn timer_rang(&mut self, now: Time, timer: RunTimer, notices: &mut VecDeque<Notice>) {
         match timer {
-            Timer::Boot(vm) => {
+            RunTimer::Boot(vm) => {
                 if let Some(record) = self.vms.get_mut(vm) {
                     record.boot_is_over();
                 }
                 self.ready_if_booted(now, vm, notices);
             }
-            Timer::Kill(vm) => self.kill(now, vm, notices),
-            Timer::Resume(vm) => self.provider.look_again(vm),
-            Timer::Checkpoint { task, attempt, turn } => {
+            RunTimer::Kill(vm) => self.kill_vm(now, vm, notices),
+            RunTimer::Resume(vm) => self.provider.look_again(vm),
+            RunTimer::Checkpoint { task, attempt, turn } => {
                 self.checkpoint_is_due(task, attempt, turn);
             }
-            Timer::Look { task, attempt, turn } => self.scheme_looks(now, task, attempt, turn),
-            Timer::Due(task) => notices.push_back(Notice::TaskDue { task }),
-            Timer::Wake(token) => notices.push_back(Notice::Wake { token }),
+            RunTimer::Look { task, attempt, turn } => self.scheme_looks(now, task, attempt, turn),
+            RunTimer::Due(task) => notices.push_back(Notice::TaskDue { task }),
+            RunTimer::Wake(token) => notices.push_back(Notice::Wake { token }),
         }
     }
 
-    /// A VM is ready once its host has made it and its boot time is over.
+    /// Makes a VM ready once its host has created it and its boot time is over.
     pub(super) fn ready_if_booted(&mut self, now: Time, vm: VmId, notices: &mut VecDeque<Notice>) {
         let booted = self.vms.get(vm).is_some_and(|record| record.has_booted());
-        if booted && self.provider.booted(now, vm) {
-            let spot = self.provider.vm(vm).filter(|v| v.market == dormouse_cloud::Market::Spot);
+        if booted && self.provider.vm_booted(now, vm) {
+            let spot =
+                self.provider.find_vm(vm).filter(|v| v.market == dormouse_cloud::Market::Spot);
             if let Some(spot) = spot {
                 self.interruptions.vm_started(now, vm, &spot.kind);
             }
             self.effects.push(Effect::VmReady { vm });
             notices.push_back(Notice::VmReady { vm });
             if self.vms.get_mut(vm).is_some_and(|record| record.take_hibernates_once_booted()) {
-                let (target, action) = (Target::Vm(vm), Action::Hibernate);
-                self.interrupt(now, Interruption { at: now, target, action }, notices);
+                let (target, action) = (InterruptionTarget::Vm(vm), InterruptionAction::Hibernate);
+                self.interrupt_vms(now, Interruption { at: now, target, action }, notices);
             }
         }
     }

@@ -3,16 +3,19 @@
 
 use std::collections::VecDeque;
 
-use dormouse_cloud::{Action, AvailabilityChange, Interruption, PriceChange, Target, Vm, VmState};
+use dormouse_cloud::{
+    AvailabilityChange, Interruption, InterruptionAction, InterruptionTarget, PriceChange,
+    ProviderVm, ProviderVmState,
+};
 use dormouse_model::{Command, Effect, Notice, VmEnd};
 use dormouse_units::{Time, VmId};
 use dormouse_vm::PART_TO_SAVE;
 
 use super::Run;
-use crate::timers::Timer;
+use crate::timers::RunTimer;
 
 impl Run {
-    pub(super) fn interrupt(
+    pub(super) fn interrupt_vms(
         &mut self,
         now: Time,
         act: Interruption,
@@ -22,16 +25,16 @@ impl Run {
         // The user's choice of what an interruption does goes before the law's.
         let otherwise = self.provider.take_otherwise(act.action, &mut hit);
         hit.retain(|&vm| match act.action {
-            Action::Hibernate => self.provider.hibernate(vm),
-            Action::Resume => self.provider.resume(vm),
-            Action::Preempt | Action::Rebalance => true,
+            InterruptionAction::Hibernate => self.provider.hibernate_vm(vm),
+            InterruptionAction::Resume => self.provider.resume_vm(vm),
+            InterruptionAction::Preempt | InterruptionAction::Rebalance => true,
         });
         let left = self.provider.left_by(&act, &hit);
-        if matches!(act.action, Action::Hibernate | Action::Resume) {
+        if matches!(act.action, InterruptionAction::Hibernate | InterruptionAction::Resume) {
             // A VM can't freeze before it runs, but its capacity is gone all the same, until it is back.
-            for vm in self.provider.booting(&act.target) {
+            for vm in self.provider.booting_vms(&act.target) {
                 if let Some(record) = self.vms.get_mut(vm) {
-                    record.hibernate_once_booted(act.action == Action::Hibernate);
+                    record.hibernate_once_booted(act.action == InterruptionAction::Hibernate);
                 }
             }
         }
@@ -42,38 +45,38 @@ impl Run {
         for vm in hit {
             let Some(host) = self.host_of(vm) else { continue };
             if let Some(record) = self.vms.get_mut(vm) {
-                record.ask(asked);
+                record.note_asked(asked);
             }
             match action {
                 // It hears of all that are hit before it decides what becomes of one's tasks.
-                Action::Hibernate => {
-                    self.freeze(vm);
+                InterruptionAction::Hibernate => {
+                    self.freeze_vm(vm);
                     notices.push_back(Notice::VmHibernating { vm });
                 }
-                Action::Resume => self.commands.push(Command::ThawVm { host, vm }),
-                Action::Preempt => self.preempt(now, vm, notices),
-                Action::Rebalance => notices.push_back(Notice::VmRebalance { vm }),
+                InterruptionAction::Resume => self.commands.push(Command::ThawVm { host, vm }),
+                InterruptionAction::Preempt => self.preempt_vm(now, vm, notices),
+                InterruptionAction::Rebalance => notices.push_back(Notice::VmRebalance { vm }),
             }
         }
         for (vm, action) in otherwise {
-            let target = Target::Vm(vm);
-            self.interrupt(now, Interruption { at: asked, target, action }, notices);
+            let target = InterruptionTarget::Vm(vm);
+            self.interrupt_vms(now, Interruption { at: asked, target, action }, notices);
         }
     }
 
-    /// A VM is given notice, and killed once that has run out; one that still boots has nothing to
+    /// Preempts a VM: gives it notice, and kills it at the end of the notice. One that still boots has nothing to
     /// save, and is killed at once.
-    pub(super) fn preempt(&mut self, now: Time, vm: VmId, notices: &mut VecDeque<Notice>) {
-        if self.provider.vm(vm).is_some_and(|v| v.state == VmState::Booting) {
-            return self.kill(now, vm, notices);
+    pub(super) fn preempt_vm(&mut self, now: Time, vm: VmId, notices: &mut VecDeque<Notice>) {
+        if self.provider.find_vm(vm).is_some_and(|v| v.state == ProviderVmState::Booting) {
+            return self.kill_vm(now, vm, notices);
         }
         if self.provider.hibernates_instead(vm) {
-            let (target, action) = (Target::Vm(vm), Action::Hibernate);
-            return self.interrupt(now, Interruption { at: now, target, action }, notices);
+            let (target, action) = (InterruptionTarget::Vm(vm), InterruptionAction::Hibernate);
+            return self.interrupt_vms(now, Interruption { at: now, target, action }, notices);
         }
         self.provider.given_notice(vm);
         let at = now + self.setup.preemption_notice;
-        self.timers.set(at, Timer::Kill(vm));
+        self.timers.set_timer(at, RunTimer::Kill(vm));
         if self.setup.checkpoint.at_notice {
             let saved_by = now + self.setup.preemption_notice.part(PART_TO_SAVE);
             self.checkpoint_at_notice(vm, saved_by);
@@ -81,41 +84,42 @@ impl Run {
         notices.push_back(Notice::VmPreempting { vm, at });
     }
 
-    /// A VM leaves its room to another, as its provider has it: it is given notice, or it hibernates.
-    pub(super) fn displace(
+    /// Makes a VM give its room to `by`, by notice or hibernation as the provider's terms say.
+    pub(super) fn displace_vm(
         &mut self,
         now: Time,
         vm: VmId,
         by: VmId,
         notices: &mut VecDeque<Notice>,
     ) {
-        let hibernates = self.provider.vm(vm).is_some_and(Vm::is_displaced);
-        let action = if hibernates { Action::Hibernate } else { Action::Preempt };
+        let hibernates = self.provider.find_vm(vm).is_some_and(ProviderVm::is_displaced);
+        let action =
+            if hibernates { InterruptionAction::Hibernate } else { InterruptionAction::Preempt };
         self.effects.push(Effect::Displaced { vm, by, action });
         if !hibernates {
-            return self.preempt(now, vm, notices);
+            return self.preempt_vm(now, vm, notices);
         }
         if let Some(record) = self.vms.get_mut(vm) {
-            record.ask(now);
+            record.note_asked(now);
         }
-        self.freeze(vm);
+        self.freeze_vm(vm);
         notices.push_back(Notice::VmHibernating { vm });
     }
 
-    /// VMs that hibernated to make room, and have theirs again, resume.
+    /// Resumes VMs that hibernated to make room and have their room back.
     pub(super) fn give_back(&mut self, now: Time) {
         for vm in self.provider.give_back(now) {
             let Some(host) = self.host_of(vm) else { continue };
             if let Some(record) = self.vms.get_mut(vm) {
-                record.ask(now);
+                record.note_asked(now);
             }
             self.effects.push(Effect::GivenBack { vm });
             self.commands.push(Command::ThawVm { host, vm });
         }
     }
 
-    /// The provider takes a VM.
-    pub(super) fn kill(&mut self, now: Time, vm: VmId, notices: &mut VecDeque<Notice>) {
+    /// Kills a VM for its provider.
+    pub(super) fn kill_vm(&mut self, now: Time, vm: VmId, notices: &mut VecDeque<Notice>) {
         let Some(host) = self.host_of(vm) else { return };
         self.counts.preemptions += 1;
         self.end_vm(now, vm, VmEnd::Preempted);
@@ -133,7 +137,7 @@ impl Run {
                 if !self.provider.hibernates_instead(vm) {
                     self.effects.push(Effect::Outbid { vm });
                 }
-                self.preempt(now, vm, notices);
+                self.preempt_vm(now, vm, notices);
             }
             self.ask_at_price(now, &kind);
         }
@@ -143,7 +147,7 @@ impl Run {
         for change in self.provider.change_availability(now) {
             let AvailabilityChange { kind, vms, before, reclaimed } = change;
             self.effects.push(Effect::AvailabilityChanged { kind: kind.clone(), vms });
-            self.reclaimed(now, reclaimed, notices);
+            self.vms_reclaimed(now, reclaimed, notices);
             if vms > before && !self.refused.is_empty() {
                 self.there_is_room();
                 notices.push_back(Notice::Available { kind });
@@ -151,13 +155,18 @@ impl Run {
         }
     }
 
-    /// The provider takes VMs back, of which there are more than can be had.
-    pub(super) fn reclaimed(&mut self, now: Time, vms: Vec<VmId>, notices: &mut VecDeque<Notice>) {
+    /// Gives notice to VMs that exceed the provider's limits.
+    pub(super) fn vms_reclaimed(
+        &mut self,
+        now: Time,
+        vms: Vec<VmId>,
+        notices: &mut VecDeque<Notice>,
+    ) {
         for vm in vms {
             if !self.provider.hibernates_instead(vm) {
                 self.effects.push(Effect::Reclaimed { vm });
             }
-            self.preempt(now, vm, notices);
+            self.preempt_vm(now, vm, notices);
         }
     }
 }

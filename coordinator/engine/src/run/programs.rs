@@ -6,46 +6,46 @@ use dormouse_units::{TaskId, Time};
 use super::Run;
 
 impl Run {
-    /// The step that the event of a recorded step makes: programs are not asked for their answers,
-    /// which are in it. A run without programs decides as in [`Run::handle`].
+    /// Handles the event of a recorded step without asking programs: their answers are taken from it. A run without
+    /// programs decides as in [`Run::handle_event`].
     pub fn handle_again(&mut self, recorded: &Step) -> (Step, Vec<Command>) {
         if self.has_programs() {
-            self.answers.know(recorded);
+            self.answers.take_recorded(recorded);
         }
-        self.handle(recorded.at, recorded.event.clone())
+        self.handle_event(recorded.at, recorded.event.clone())
     }
 
-    /// From now on makes these steps again, in order, before its programs are asked anything new:
-    /// they are told what they heard and decided. That a step comes out otherwise is a failure.
-    pub fn follow(&mut self, steps: Vec<Step>) {
-        self.answers.follow(steps);
+    /// Makes the run follow these recorded steps before programs are asked anything new; programs are told what they
+    /// were told and decided then. A step that comes out differently is a failure.
+    pub fn follow_steps(&mut self, steps: Vec<Step>) {
+        self.answers.follow_steps(steps);
     }
 
-    /// Why the run can't go on: a program that it needs has failed, or a step that it follows came
-    /// out otherwise. The last step is not to be kept then, and the run is of no more use.
+    /// Returns why the run can't go on: a program that it needs has failed, or a followed step came out differently.
+    /// The last step must not be kept then, and the run can't be used any more.
     #[must_use]
-    pub fn failure(&self) -> Option<&str> {
+    pub fn failure_reason(&self) -> Option<&str> {
         let mut programs = self.tenants.iter().filter(|tenant| tenant.is_outside());
-        let of_program = || programs.find_map(|program| program.failure());
-        self.answers.failure().or_else(of_program)
+        let of_program = || programs.find_map(|program| program.failure_reason());
+        self.answers.failure_reason().or_else(of_program)
     }
 
-    /// Whether schedulers of this run are programs of their own.
+    /// Returns whether a scheduler of this run is a program.
     #[must_use]
     pub fn has_programs(&self) -> bool {
         self.tenants.iter().any(|tenant| tenant.is_outside())
     }
 
-    /// Compares the step that is over with the one that it was to be.
+    /// Compares a followed step that has ended with the recorded one.
     pub(super) fn end_followed(&mut self, followed: &Step, step: &Step) {
         // What a program says against its former answers is known better.
-        if followed != step && self.failure().is_none() {
+        if followed != step && self.failure_reason().is_none() {
             self.answers.came_out_otherwise(followed);
         }
     }
 
-    /// Why a program may not decide this: it is about a task, or the machine, of another tenant. The
-    /// policies that are part of this program know of no others.
+    /// Explains why a program may not make a decision that is about a task or VM of another tenant; `None`: it may.
+    /// Built-in policies never do.
     pub(super) fn is_anothers(&self, tenant: usize, decision: &Decision) -> Option<String> {
         let (work, asks) = (self.tenants[tenant].work(), &self.tenants[tenant]);
         let is_of_bag = |task: TaskId| (task.get() as usize) < self.setup.bag.tasks.len();
@@ -62,8 +62,8 @@ impl Run {
         }
     }
 
-    /// Asks a tenant's policy, where this number of decisions was made in the step before.
-    pub(super) fn ask(
+    /// Asks a tenant's policy for decisions; `made` is the number of decisions of the step so far.
+    pub(super) fn ask_policy(
         &mut self,
         now: Time,
         tenant: usize,
@@ -73,15 +73,15 @@ impl Run {
     ) {
         let asked = &mut self.tenants[tenant];
         if !asked.is_outside() {
-            return asked.tell(now, heard, wanted);
+            return asked.tell_policy(now, heard, wanted);
         }
         match self.answers.next_known(made) {
             Some(known) => {
                 wanted.extend_from_slice(known);
                 asked.tell_again(now, heard, wanted);
             }
-            None => asked.tell(now, heard, wanted),
+            None => asked.tell_policy(now, heard, wanted),
         }
-        self.answers.given(now, heard, wanted.len());
+        self.answers.record_answer(now, heard, wanted.len());
     }
 }

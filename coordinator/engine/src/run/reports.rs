@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use dormouse_cloud::{Vm, VmState};
+use dormouse_cloud::{ProviderVm, ProviderVmState};
 use dormouse_model::{Command, Effect, Notice, Report, VmEnd};
 use dormouse_policies::Moment;
 use dormouse_units::{Attempt, HostId, TaskId, Time, VmId};
@@ -10,11 +10,11 @@ use dormouse_units::{Attempt, HostId, TaskId, Time, VmId};
 use super::Run;
 use crate::images::FellBack;
 use crate::tasks::TaskState;
-use crate::timers::Timer;
+use crate::timers::RunTimer;
 use crate::vm_record::VmUse;
 
 impl Run {
-    pub(super) fn report(
+    pub(super) fn apply_report(
         &mut self,
         now: Time,
         host: HostId,
@@ -29,7 +29,7 @@ impl Run {
         if let Report::Share { real_promised_us, real_received_us, .. } = *report {
             // Kept for VMs that have ended, too: their last word is often this.
             if let Some(record) = self.vms.get_mut(vm) {
-                record.used(VmUse { real_promised_us, real_received_us });
+                record.record_usage(VmUse { real_promised_us, real_received_us });
             }
             return;
         }
@@ -40,31 +40,31 @@ impl Run {
         match *report {
             Report::VmCreated { .. } => {
                 if let Some(record) = self.vms.get_mut(vm) {
-                    record.made();
+                    record.mark_made();
                 }
                 self.ready_if_booted(now, vm, notices);
             }
             Report::VmFrozen { .. } => {
-                if self.provider.hibernated(now, vm) {
+                if self.provider.vm_hibernated(now, vm) {
                     self.counts.hibernations += 1;
                     // It has left its processors.
                     self.there_is_room();
-                    if self.provider.vm(vm).is_some_and(Vm::is_displaced) {
+                    if self.provider.find_vm(vm).is_some_and(ProviderVm::is_displaced) {
                         let resumes = now + self.setup.catalogue.hibernation;
-                        self.timers.set(resumes, Timer::Resume(vm));
+                        self.timers.set_timer(resumes, RunTimer::Resume(vm));
                     }
-                    self.supplies.left(vm);
+                    self.supplies.processors_left(vm);
                     self.charge_surplus(now, vm);
                     self.place_came_free(vm);
-                    let asked = self.asked(vm);
+                    let asked = self.asked_at(vm);
                     self.effects.push(Effect::VmHibernated { vm, asked });
                     notices.push_back(Notice::VmHibernated { vm });
                 }
             }
             Report::VmThawed { .. } => {
-                if self.provider.resumed(now, vm) {
+                if self.provider.vm_resumed(now, vm) {
                     self.counts.resumes += 1;
-                    let asked = self.asked(vm);
+                    let asked = self.asked_at(vm);
                     self.effects.push(Effect::VmResumed { vm, asked });
                     let record = self.vms.get_mut(vm);
                     let starts = record.map(|record| record.take_held());
@@ -78,9 +78,9 @@ impl Run {
                     self.take_what_is_due_on(vm);
                     notices.push_back(Notice::VmResumed { vm });
                     // What can be had may have fallen while it was about to run.
-                    let kind = self.provider.vm(vm).map(|vm| vm.kind.clone());
-                    let excess = kind.map(|kind| self.provider.reclaim(&kind));
-                    self.reclaimed(now, excess.unwrap_or_default(), notices);
+                    let kind = self.provider.find_vm(vm).map(|vm| vm.kind.clone());
+                    let excess = kind.map(|kind| self.provider.reclaim_vms(&kind));
+                    self.vms_reclaimed(now, excess.unwrap_or_default(), notices);
                 }
             }
             Report::VmFailed { .. } => {
@@ -89,7 +89,7 @@ impl Run {
                 notices.push_back(Notice::VmLost { vm });
             }
             Report::Credits { balance, .. } => {
-                let balance = self.surpluses.said(now, vm, balance);
+                let balance = self.surpluses.record_balance(now, vm, balance);
                 notices.push_back(Notice::Credits { vm, balance });
             }
             Report::VmDestroyed { .. }
@@ -103,11 +103,11 @@ impl Run {
         }
     }
 
-    fn asked(&self, vm: VmId) -> Time {
-        self.vms.get(vm).map_or(Time::ZERO, |record| record.asked())
+    fn asked_at(&self, vm: VmId) -> Time {
+        self.vms.get(vm).map_or(Time::ZERO, |record| record.asked_at())
     }
 
-    /// Whether this attempt is the task's present life, on this VM.
+    /// Returns whether this is the task's current attempt, on this VM.
     fn is_current(&self, vm: VmId, task: TaskId, attempt: Attempt) -> bool {
         self.tasks.get(task).is_some_and(|t| t.attempt == attempt && t.vm() == Some(vm))
     }
@@ -134,7 +134,7 @@ impl Run {
             | Report::TaskCompared { task, attempt, .. } => (task, attempt, 0),
             _ => return,
         };
-        if let Some(record) = self.task(task) {
+        if let Some(record) = self.task_mut(task) {
             // CPU time of a former life was spent all the same.
             record.real_cpu_us = record.real_cpu_us.saturating_add(cpu);
         }
@@ -149,8 +149,8 @@ impl Run {
                 record.ran_on = Some(vm);
                 if !matches!(state, TaskState::Running(_)) {
                     // It goes on from what was kept when it was sent: nothing has been since.
-                    let older = record.images.began(*done);
-                    self.counts.restores += u32::from(record.images.newest().is_some());
+                    let older = record.images.note_begun(*done);
+                    self.counts.restores += u32::from(record.images.newest_image().is_some());
                     self.fell_back(task, older, "its worker could not have a newer one");
                 }
                 if matches!(state, TaskState::Sent(_)) {
@@ -162,7 +162,7 @@ impl Run {
             Report::TaskFinished { verified: true, .. }
             | Report::TaskFinished { program_failed: true, .. } => {
                 self.set_state(task, TaskState::Finished);
-                if let Some(record) = self.task(task) {
+                if let Some(record) = self.task_mut(task) {
                     record.finished = Some(now);
                 }
                 self.note_finish(now, task);
@@ -172,45 +172,50 @@ impl Run {
             }
             Report::TaskFinished { verified: false, .. } => {
                 // What its checkpoints hold may be what made it wrong.
-                if let Some(record) = self.task(task) {
+                if let Some(record) = self.task_mut(task) {
                     record.images.clear();
                 }
-                self.failed(task, vm, "its answer is wrong", notices);
+                self.task_failed(task, vm, "its answer is wrong", notices);
             }
             Report::TaskFailed { why, could_not_restore, .. } => {
                 if *could_not_restore
                     && let Some(host) = self.host_of(vm)
-                    && let Some(record) = self.task(task)
+                    && let Some(record) = self.task_mut(task)
                     && matches!(record.state, TaskState::Sent(_))
-                    && record.images.newest().is_some_and(|image| image.by != attempt)
+                    && record.images.newest_image().is_some_and(|image| image.by != attempt)
                 {
-                    let fell_back = record.images.refused(host);
+                    let fell_back = record.images.refuse_newest(host);
                     self.fell_back(task, fell_back, why);
                 }
-                self.failed(task, vm, why, notices);
+                self.task_failed(task, vm, why, notices);
             }
             Report::TaskStopped { kept, .. } => {
                 let is_asked =
                     self.tasks.get(task).is_some_and(|t| t.state == TaskState::Stopping(vm));
                 self.set_state(task, TaskState::Waiting);
                 let mut done = dormouse_units::Ppm::ZERO;
-                if let Some(record) = self.task(task) {
+                if let Some(record) = self.task_mut(task) {
                     if let Some((seq, done)) = *kept {
-                        record.keep(seq, done);
+                        record.keep_checkpoint(seq, done);
                     }
-                    done = record.kept().map(|(_, done)| done).unwrap_or_default();
+                    done = record.kept_checkpoint().map(|(_, done)| done).unwrap_or_default();
                 }
                 if is_asked {
                     notices.push_back(Notice::TaskStopped { task, vm, done });
                 } else {
                     // A scheduler that never stops a task would wait for it for ever.
-                    self.failed(task, vm, "it was stopped, and nobody had asked for that", notices);
+                    self.task_failed(
+                        task,
+                        vm,
+                        "it was stopped, and nobody had asked for that",
+                        notices,
+                    );
                 }
             }
             Report::CheckpointTaken { checkpoint, done, .. } => {
                 self.counts.checkpoints += 1;
-                if let Some(record) = self.task(task) {
-                    record.keep(*checkpoint, *done);
+                if let Some(record) = self.task_mut(task) {
+                    record.keep_checkpoint(*checkpoint, *done);
                 }
                 self.after_checkpoint(now, task, vm, Moment::Kept);
                 notices.push_back(Notice::Checkpointed { task, vm, done: *done });
@@ -223,7 +228,7 @@ impl Run {
         }
     }
 
-    /// Notes what a task is to begin with after it could not begin with its newest checkpoint.
+    /// Records with what a task begins after it couldn't begin with its newest checkpoint.
     pub(super) fn fell_back(&mut self, task: TaskId, how: Option<FellBack>, why: &str) {
         if let Some(FellBack { from, to, not_on }) = how {
             self.effects.push(Effect::RestoreFellBack {
@@ -236,11 +241,13 @@ impl Run {
         }
     }
 
-    fn failed(&mut self, task: TaskId, vm: VmId, why: &str, notices: &mut VecDeque<Notice>) {
+    fn task_failed(&mut self, task: TaskId, vm: VmId, why: &str, notices: &mut VecDeque<Notice>) {
         self.counts.attempts_failed += 1;
         self.set_state(task, TaskState::Waiting);
-        let alive =
-            self.provider.vm(vm).is_some_and(|v| !matches!(v.state, VmState::Terminated { .. }));
+        let alive = self
+            .provider
+            .find_vm(vm)
+            .is_some_and(|v| !matches!(v.state, ProviderVmState::Terminated { .. }));
         if alive {
             notices.push_back(Notice::TaskFailed { task, vm, why: why.to_owned() });
         }

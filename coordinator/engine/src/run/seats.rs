@@ -6,38 +6,38 @@ use super::Run;
 use crate::tasks::{TaskRecord, TaskState};
 
 impl Run {
-    /// Puts a task in a state; one that leaves its VM leaves its seats.
+    /// Sets the state of a task; one that leaves its VM leaves its seats too.
     pub(super) fn set_state(&mut self, id: TaskId, state: TaskState) {
         let Some(left) = self.tasks.set_state(id, state) else { return };
         if let Some(vm) = self.vms.get_mut(left.vm) {
-            vm.leave(&left);
+            vm.leave_seats(&left);
         }
     }
 
-    /// Sends a waiting task to seats that are free.
-    pub(super) fn seat(&mut self, id: TaskId, seats: Seats) {
+    /// Sends a waiting task to free seats.
+    pub(super) fn seat_task(&mut self, id: TaskId, seats: Seats) {
         self.tasks.set_state(id, TaskState::Sent(seats.vm));
         if let Some(vm) = self.vms.get_mut(seats.vm) {
-            vm.seat(id, &seats);
+            vm.seat_task(id, &seats);
         }
         if let Some(record) = self.tasks.get_mut(id) {
             record.seats = Some(seats);
         }
     }
 
-    /// A task changes its seats on its VM.
-    pub(super) fn reseat(&mut self, id: TaskId, tier: Tier, cpus: Cpus) {
+    /// Changes the seats of a task on its VM.
+    pub(super) fn reseat_task(&mut self, id: TaskId, tier: Tier, cpus: Cpus) {
         let Some(record) = self.tasks.get_mut(id) else { return };
         let Some(old) = record.seats.take() else { return };
         let new = Seats { vm: old.vm, tier, cpus };
         if let Some(vm) = self.vms.get_mut(old.vm) {
-            vm.leave(&old);
-            vm.seat(id, &new);
+            vm.leave_seats(&old);
+            vm.seat_task(id, &new);
         }
         record.seats = Some(new);
     }
 
-    pub(super) fn task(&mut self, id: TaskId) -> Option<&mut TaskRecord> {
+    pub(super) fn task_mut(&mut self, id: TaskId) -> Option<&mut TaskRecord> {
         self.tasks.get_mut(id)
     }
 }

@@ -10,46 +10,46 @@ use dormouse_units::{HostId, Mode, Ppm, VmId};
 use super::Run;
 
 impl Run {
-    /// Says where VMs are, and tells those in the background what they have of their processors,
-    /// where either has changed.
-    pub(super) fn supply(&mut self) {
+    /// Logs the processors of VMs, and tells background VMs their share of them, where either has changed.
+    pub(super) fn update_supplies(&mut self) {
         let Some(tiers) = self.provider.tiers() else { return };
         let mut places = Vec::new();
-        for (vm, placed) in tiers.all() {
+        for (vm, placed) in tiers.all_places() {
             if self.supplies.are_others(vm, &placed.processors) {
                 places.push((vm, placed.clone()));
             }
         }
         let mut changes: Vec<(HostId, VmId, u32, Ppm)> = Vec::new();
-        for (vm, placed) in tiers.background() {
+        for (vm, placed) in tiers.background_places() {
             for (vcpu, processor) in (0..).zip(&placed.processors) {
-                let before = tiers.foreground(placed.host, *processor);
-                let share = before.map_or(Ppm::ONE, |(vm, vcpu)| self.used(vm, vcpu).rest());
-                if self.supplies.share(vm, vcpu).is_some_and(|had| had != share) {
+                let before = tiers.foreground_vm(placed.host, *processor);
+                let share =
+                    before.map_or(Ppm::ONE, |(vm, vcpu)| self.used_share(vm, vcpu).rest_of_whole());
+                if self.supplies.share_of(vm, vcpu).is_some_and(|had| had != share) {
                     changes.push((placed.host, vm, vcpu, share));
                 }
             }
         }
         for (vm, placed) in places {
             let (tier, processors) = (placed.tier, placed.processors);
-            self.supplies.placed(vm, &processors);
+            self.supplies.processors_placed(vm, &processors);
             self.effects.push(Effect::Placed { vm, tier, processors });
         }
         for (host, vm, vcpu, share) in changes {
-            self.supplies.supply(vm, vcpu, share);
+            self.supplies.set_share(vm, vcpu, share);
             self.effects.push(Effect::Supplied { vm, vcpu, share });
             self.commands.push(Command::SetSupply { host, vm, vcpu, share });
         }
     }
 
-    /// What the tasks on a vCPU use of it together.
-    fn used(&self, vm: VmId, vcpu: u32) -> Ppm {
+    /// Returns the CPU usage of all tasks on a vCPU together.
+    fn used_share(&self, vm: VmId, vcpu: u32) -> Ppm {
         let Some(record) = self.vms.get(vm) else { return Ppm::ZERO };
         let baseline = || {
-            let kind = &self.provider.vm(vm)?.kind;
+            let kind = &self.provider.find_vm(vm)?.kind;
             Some(self.setup.catalogue.get(kind)?.burstable?.baseline)
         };
-        let uses = record.seating().on(vcpu).map(|task| {
+        let uses = record.seating().tasks_on(vcpu).map(|task| {
             let task = self.tasks.get(task)?;
             match (&task.job, task.mode) {
                 (Some(job), _) => {

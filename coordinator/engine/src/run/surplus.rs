@@ -1,6 +1,6 @@
 //! What VMs in unlimited mode use, and when their surplus is charged.
 
-use dormouse_cloud::VmState;
+use dormouse_cloud::ProviderVmState;
 use dormouse_model::Effect;
 use dormouse_units::{Mode, Money, Ppm, TaskId, Time, VmId};
 
@@ -8,20 +8,21 @@ use super::Run;
 use crate::tasks::TaskState;
 
 impl Run {
-    /// Notes what VMs in unlimited mode use from the end of this step on.
+    /// Records the vCPU use of VMs in unlimited mode from the end of this step on.
     pub(super) fn note_use(&mut self, now: Time) {
         for vm in self.surpluses.vms().collect::<Vec<_>>() {
             let used = self.used_by(vm);
-            self.surpluses.uses(now, vm, used);
+            self.surpluses.set_use(now, vm, used);
         }
     }
 
-    /// What the tasks that run on a VM use of its vCPUs, a sum of millionths; `None`: it does not run.
+    /// Returns the vCPU use of the tasks that run on a VM, a sum of millionths; `None`: the VM doesn't run.
     fn used_by(&self, vm: VmId) -> Option<u64> {
-        let state = self.provider.vm(vm)?.state;
+        let state = self.provider.find_vm(vm)?.state;
         let record = self.vms.get(vm)?;
-        let is_made = record.is_made() && matches!(state, VmState::Booting | VmState::Running);
-        if !is_made && state != VmState::Hibernating {
+        let is_made = record.is_made()
+            && matches!(state, ProviderVmState::Booting | ProviderVmState::Running);
+        if !is_made && state != ProviderVmState::Hibernating {
             return None;
         }
         let baseline = record.burstable().map_or(Ppm::ONE, |burstable| burstable.baseline);
@@ -30,18 +31,18 @@ impl Run {
             let share = if task.mode == Mode::Burst { Ppm::ONE } else { baseline };
             // In the background it has what others leave.
             let cpu = task.seats.as_ref().and_then(|seats| seats.cpus.first().copied());
-            let supply = cpu.and_then(|cpu| self.supplies.share(vm, cpu));
+            let supply = cpu.and_then(|cpu| self.supplies.share_of(vm, cpu));
             let share = supply.map_or(share, |supply| share.min(supply));
             (task.state == TaskState::Running(vm)).then_some(u64::from(share.get()))
         };
-        Some(record.seating().taken().filter_map(used).sum())
+        Some(record.seating().seated_tasks().filter_map(used).sum())
     }
 
-    /// A VM stops, for good or for now: its surplus is charged.
+    /// Charges the surplus of a VM that stops, for good or for now.
     pub(super) fn charge_surplus(&mut self, now: Time, vm: VmId) {
-        let Some((credits, cost)) = self.surpluses.stop(now, vm) else { return };
+        let Some((credits, cost)) = self.surpluses.stop_vm(now, vm) else { return };
         if cost > Money::ZERO {
-            self.provider.surcharge(vm, cost);
+            self.provider.set_surcharge(vm, cost);
             self.effects.push(Effect::SurplusCharged { vm, credits, cost });
         }
     }

@@ -6,13 +6,13 @@ use dormouse_model::{Decision, Effect, Notice};
 use dormouse_units::Time;
 
 use super::Run;
-use super::carry_out::Refused;
-use crate::tenants::addressee;
+use super::carry_out::DecisionRefusal;
+use crate::tenants::notice_addressee;
 
 impl Run {
-    /// Tells whom it concerns one thing after the other: what comes of it is told next. Tenants that
-    /// hear of whole instants are told at their end.
-    pub(super) fn tell(
+    /// Tells tenants the notices of a step, one after the other, with those that follow from their decisions. Tenants
+    /// that are told of whole instants are told at the instant's end.
+    pub(super) fn tell_tenants(
         &mut self,
         now: Time,
         notices: &mut VecDeque<Notice>,
@@ -21,22 +21,22 @@ impl Run {
     ) {
         let mut wanted = std::mem::take(&mut self.spare.wanted);
         while let Some(mut notice) = notices.pop_front() {
-            let one = addressee(&mut notice, &self.sharing).map(|one| one.get() as usize);
+            let one = notice_addressee(&mut notice, &self.sharing).map(|one| one.get() as usize);
             if let Some(tenant) = one.filter(|&one| self.tenants[one].hears_instants()) {
-                self.tenants[tenant].keep(now, notice);
+                self.tenants[tenant].keep_notice(now, notice);
                 continue;
             }
             let (first, last) = one.map_or((0, self.tenants.len()), |one| (one, one + 1));
             let mut at_once = false;
             for tenant in first..last {
                 if self.tenants[tenant].hears_instants() {
-                    self.tenants[tenant].keep(now, notice.clone());
+                    self.tenants[tenant].keep_notice(now, notice.clone());
                     continue;
                 }
                 at_once = true;
                 if self.is_going_on(tenant) {
                     let heard = std::slice::from_ref(&notice);
-                    self.ask(now, tenant, heard, decisions.len(), &mut wanted);
+                    self.ask_policy(now, tenant, heard, decisions.len(), &mut wanted);
                 }
                 self.decide_all(now, tenant, &mut wanted, decisions, notices);
             }
@@ -47,7 +47,7 @@ impl Run {
         self.spare.wanted = wanted;
     }
 
-    /// Tells a tenant all that happened at an instant.
+    /// Tells a tenant all notices of an instant.
     pub(super) fn tell_instant(
         &mut self,
         now: Time,
@@ -56,23 +56,23 @@ impl Run {
         (heard, decisions): (&mut Vec<Notice>, &mut Vec<Decision>),
     ) {
         let unheard = &mut self.tenants[tenant];
-        if unheard.instant().is_none() {
+        if unheard.pending_instant().is_none() {
             return;
         }
         let empty = std::mem::take(&mut self.spare.unheard);
         let mut unheard = unheard.take_unheard(empty);
         let mut wanted = std::mem::take(&mut self.spare.wanted);
         if self.is_going_on(tenant) {
-            self.ask(now, tenant, &unheard, decisions.len(), &mut wanted);
+            self.ask_policy(now, tenant, &unheard, decisions.len(), &mut wanted);
         }
         self.decide_all(now, tenant, &mut wanted, decisions, notices);
         self.spare.wanted = wanted;
         heard.append(&mut unheard);
         self.spare.unheard = unheard;
-        self.tell(now, notices, heard, decisions);
+        self.tell_tenants(now, notices, heard, decisions);
     }
 
-    /// Carries out what a tenant wants, in order; none of it is left.
+    /// Carries out a tenant's decisions in order, and empties `wanted`.
     pub(super) fn decide_all(
         &mut self,
         now: Time,
@@ -83,12 +83,12 @@ impl Run {
     ) {
         for decision in wanted.drain(..) {
             if let Some(digest) = &mut self.digest {
-                digest.add(now, &decision);
+                digest.add_decision(now, &decision);
             }
             let index = decisions.len();
             let refused = match self.is_anothers(tenant, &decision) {
-                Some(why) => Some(self.reject(index, why)),
-                None => self.decide(now, index, &decision, notices),
+                Some(why) => Some(self.note_refusal(index, why)),
+                None => self.carry_decision(now, index, &decision, notices),
             };
             if let Some(why) = refused.filter(|_| self.tenants[tenant].is_outside()) {
                 // Whoever writes a program learns from it; schedulers that are part of this one are
@@ -102,13 +102,13 @@ impl Run {
 
     pub(super) fn is_going_on(&self, tenant: usize) -> bool {
         self.over.is_none()
-            && self.cancelled().is_none()
+            && self.cancel_reason().is_none()
             && !self.tenants[tenant].is_done()
             && !self.answers.has_failed()
     }
 
-    /// Carries out a decision; the reason if it can't be.
-    fn decide(
+    /// Carries out a decision; returns the reason if it is refused.
+    fn carry_decision(
         &mut self,
         now: Time,
         index: usize,
@@ -117,16 +117,16 @@ impl Run {
     ) -> Option<String> {
         match self.carry_out(now, decision, notices) {
             Ok(()) => None,
-            Err(Refused::Moot(why)) => {
+            Err(DecisionRefusal::Superseded(why)) => {
                 self.effects.push(Effect::Moot { index, why });
                 None
             }
-            Err(Refused::Wrong(why)) => Some(self.reject(index, why)),
+            Err(DecisionRefusal::Invalid(why)) => Some(self.note_refusal(index, why)),
         }
     }
 
-    /// Notes that a decision is refused for this reason.
-    fn reject(&mut self, index: usize, why: String) -> String {
+    /// Records that a decision is refused for this reason.
+    fn note_refusal(&mut self, index: usize, why: String) -> String {
         self.counts.rejected += 1;
         self.effects.push(Effect::Rejected { index, why: why.clone() });
         why

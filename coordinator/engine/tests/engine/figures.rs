@@ -6,11 +6,11 @@ use std::convert::Infallible;
 
 use dormouse_analysis::jobs::simulate;
 use dormouse_analysis::{RunRecord as Record, carried_out};
-use dormouse_engine::jobs::Simulation;
-use dormouse_model::{Decision, Promotion, Step, Submission};
+use dormouse_engine::jobs::JobSimulation;
+use dormouse_model::{Decision, PromotionMethod, Step, Submission};
 use dormouse_policies::batch::{Algorithm, Config};
 use dormouse_units::{Bytes, Ppm, Span, Tier, Time, Usage};
-use dormouse_vm::Sharing;
+use dormouse_vm::ProcessorSharing;
 
 /// Sees all decisions and ends as lines, jobs by their number in the trace.
 #[derive(Default)]
@@ -36,9 +36,11 @@ impl Log {
                 Tier::Foreground => format!("fg {:?}", on.cpus),
                 Tier::Background => format!("bg {:?}", on.cpus),
             },
-            Decision::Promote { by: Promotion::Swap, .. } => "swap".to_owned(),
-            Decision::Promote { by: Promotion::Kill { on }, .. } => format!("kill {on:?}"),
-            Decision::Promote { by: Promotion::Migrate { on }, .. } => format!("migrate {on:?}"),
+            Decision::Promote { by: PromotionMethod::Swap, .. } => "swap".to_owned(),
+            Decision::Promote { by: PromotionMethod::Kill { on }, .. } => format!("kill {on:?}"),
+            Decision::Promote { by: PromotionMethod::Migrate { on }, .. } => {
+                format!("migrate {on:?}")
+            }
             other => panic!("no batch scheduler decides that: {other:?}"),
         };
         self.0.push(format!("{now} J{job} {did}"));
@@ -63,8 +65,8 @@ fn job(number: u64, processes: u32, runtime: u64, estimate: u64, usage: u32) -> 
 }
 
 fn play(algorithm: Algorithm, processors: u32, cost: u64, jobs: &[Submission]) -> Vec<String> {
-    let mut setup = Simulation::new(Config::new(algorithm, processors), 1);
-    setup.sharing = Sharing::PERFECT;
+    let mut setup = JobSimulation::new(Config::new(algorithm, processors), 1);
+    setup.sharing = ProcessorSharing::PERFECT;
     setup.migration_cost = Span::from_secs(cost);
     let mut log = Log::default();
     let see = |record: &Record, step: &Step| log.see(record, step);

@@ -3,25 +3,26 @@
 use std::convert::Infallible;
 
 use dormouse_engine::Run;
-use dormouse_engine::drive::{BOUNDLESS, Modelled, TwoTierLaw, beginning, play};
-use dormouse_engine::jobs::{Simulation, Submissions};
+use dormouse_engine::drive::{BOUNDLESS, ModelledMachines, TwoTierLaw, beginning_events, play_run};
+use dormouse_engine::jobs::{JobSimulation, SubmissionEvents};
 use dormouse_model::{
-    CheckpointConfig, CheckpointOn, Effect, Event, Period, Report, Scheme, Step, Submission,
+    CheckpointConfig, CheckpointOn, CheckpointScheme, Effect, Event, PeriodUnit, Report, Step,
+    Submission,
 };
 use dormouse_policies::batch::{Algorithm, Config};
-use dormouse_units::{Bytes, HostId, Ppm, Span, Stream, TaskId, Time, Usage};
-use dormouse_vm::Sharing;
+use dormouse_units::{Bytes, HostId, Ppm, RandomStream, Span, TaskId, Time, Usage};
+use dormouse_vm::ProcessorSharing;
 
 const MACHINE: u32 = 4;
 
-fn checkpoint(scheme: Scheme) -> CheckpointConfig {
+fn checkpoint(scheme: CheckpointScheme) -> CheckpointConfig {
     let (fixed, per_megabyte) = (Span::from_secs(10), Span::ZERO);
     let on = CheckpointOn::All;
     CheckpointConfig { scheme, fixed, per_megabyte, on, ..CheckpointConfig::NONE }
 }
 
-fn every(period: u64, of: Period) -> CheckpointConfig {
-    checkpoint(Scheme::Every { period: Span::from_secs(period), of })
+fn every(period: u64, of: PeriodUnit) -> CheckpointConfig {
+    checkpoint(CheckpointScheme::Every { period: Span::from_secs(period), of })
 }
 
 fn job(number: u64, at: u64, processes: u32, runtime: u64) -> Submission {
@@ -35,7 +36,7 @@ fn job(number: u64, at: u64, processes: u32, runtime: u64) -> Submission {
         usage: if processes == 1 {
             Usage::FULL
         } else {
-            Usage::each(vec![Ppm::ONE; processes as usize])
+            Usage::each_process(vec![Ppm::ONE; processes as usize])
         },
         after: None,
         is_cut: false,
@@ -51,14 +52,18 @@ fn steps(
     jobs: &[Submission],
     losses: &[u64],
 ) -> (Run, Vec<Step>) {
-    let mut simulation = Simulation::new(Config::new(algorithm, MACHINE), 1);
+    let mut simulation = JobSimulation::new(Config::new(algorithm, MACHINE), 1);
     simulation.checkpoint = checkpoint;
     let mut run = simulation.run();
-    let law =
-        TwoTierLaw { sharing: Sharing::PERFECT, migration_cost: Span::from_secs(20), seed: 1 };
-    let mut world = Modelled::new(law);
+    let law = TwoTierLaw {
+        sharing: ProcessorSharing::PERFECT,
+        migration_cost: Span::from_secs(20),
+        seed: 1,
+    };
+    let mut world = ModelledMachines::new(law);
     let ok = |job: &Submission| Ok::<_, Infallible>(job.clone());
-    let submitted = Submissions::new(jobs.iter().map(ok), simulation.space(), TaskId::new(0));
+    let submitted =
+        SubmissionEvents::new(jobs.iter().map(ok), simulation.job_capacity(), TaskId::new(0));
     let submitted = submitted.map(|event| event.expect("they are in order"));
     let lost = (1..).zip(losses).flat_map(|(n, at)| {
         let name = format!("model-{n}");
@@ -69,15 +74,15 @@ fn steps(
     });
     let mut events: Vec<_> = submitted.chain(lost).collect();
     events.sort_by_key(|(at, _)| *at);
-    let events = beginning(&[BOUNDLESS]).into_iter().chain(events).map(Ok::<_, Infallible>);
+    let events = beginning_events(&[BOUNDLESS]).into_iter().chain(events).map(Ok::<_, Infallible>);
     let mut steps = Vec::new();
     let limit = Time::from_secs(1_000_000);
-    let played = play(&mut run, &mut world, events, limit, |step| {
+    let played = play_run(&mut run, &mut world, events, limit, |step| {
         steps.push(step.clone());
         Ok(())
     });
     assert_eq!(played, Ok(()), "{:?}", run.counts());
-    assert_eq!((run.unfinished(), run.counts().rejected), (0, 0));
+    assert_eq!((run.unfinished_count(), run.counts().rejected), (0, 0));
     (run, steps)
 }
 
@@ -112,12 +117,16 @@ fn ended(steps: &[Step]) -> u64 {
 fn each_scheme_takes_its_checkpoints_and_charges_their_time() {
     let one = [job(1, 0, 2, 1_000)];
     let of = |config| steps(Algorithm::Easy, Some(config), &one, &[]);
-    let points = Scheme::Points([100_000, 950_000].map(Ppm::new).into());
+    let points = CheckpointScheme::Points([100_000, 950_000].map(Ppm::new).into());
     for (config, expected, end) in [
-        (every(300, Period::Time), vec![(310, 300), (620, 600), (930, 900)], 1_030),
-        (every(300, Period::Work), vec![(310, 300), (620, 600), (930, 900)], 1_030),
+        (every(300, PeriodUnit::Time), vec![(310, 300), (620, 600), (930, 900)], 1_030),
+        (every(300, PeriodUnit::Work), vec![(310, 300), (620, 600), (930, 900)], 1_030),
         (checkpoint(points), vec![(110, 100), (970, 950)], 1_020),
-        (checkpoint(Scheme::Budget(Ppm::new(20_000))), vec![(343, 333), (686, 667)], 1_020),
+        (
+            checkpoint(CheckpointScheme::Budget(Ppm::new(20_000))),
+            vec![(343, 333), (686, 667)],
+            1_020,
+        ),
     ] {
         let (run, steps) = of(config);
         let got: Vec<_> = kept(&steps).into_iter().map(|(at, _, done)| (at, done)).collect();
@@ -144,7 +153,7 @@ fn a_run_without_them_says_nothing_of_them() {
 #[test]
 fn a_job_that_loses_its_machine_goes_on_from_its_last_checkpoint() {
     let jobs = [job(1, 0, 2, 1_000), job(2, 0, 2, 200)];
-    let (run, steps) = steps(Algorithm::Easy, Some(every(300, Period::Work)), &jobs, &[700]);
+    let (run, steps) = steps(Algorithm::Easy, Some(every(300, PeriodUnit::Work)), &jobs, &[700]);
     // Of the first 600 of its 1,000 s are kept at 620 s; the second one had ended.
     assert_eq!(begun_with(&steps), [(0, 0), (1, 0), (0, 600)]);
     assert_eq!(kept(&steps), [(310, 0, 300), (620, 0, 600), (700 + 310, 0, 900)]);
@@ -162,8 +171,8 @@ fn a_job_that_loses_its_machine_goes_on_from_its_last_checkpoint() {
 fn no_work_that_was_kept_is_done_again_whenever_machines_are_lost() {
     let mut restores = 0;
     for seed in 0..60 {
-        let mut chance = Stream::new(seed, "job checkpoints", 0);
-        let mut draw = |below: usize| chance.below(below) as u64;
+        let mut chance = RandomStream::new(seed, "job checkpoints", 0);
+        let mut draw = |below: usize| chance.draw_below(below) as u64;
         let mut at = 0;
         let mut jobs = Vec::new();
         for number in 1..=12 {
@@ -176,9 +185,9 @@ fn no_work_that_was_kept_is_done_again_whenever_machines_are_lost() {
         losses.dedup();
         let algorithm = Algorithm::ALL[usize::try_from(draw(Algorithm::ALL.len())).expect("few")];
         let config = match draw(3) {
-            0 => every(100 + draw(200), Period::Time),
-            1 => every(100 + draw(200), Period::Work),
-            _ => checkpoint(Scheme::Budget(Ppm::new(100_000))),
+            0 => every(100 + draw(200), PeriodUnit::Time),
+            1 => every(100 + draw(200), PeriodUnit::Work),
+            _ => checkpoint(CheckpointScheme::Budget(Ppm::new(100_000))),
         };
         let (run, steps) = steps(algorithm, Some(config), &jobs, &losses);
         let mut newest = std::collections::BTreeMap::new();

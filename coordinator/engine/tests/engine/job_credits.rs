@@ -2,20 +2,22 @@
 
 use std::convert::Infallible;
 
-use dormouse_cloud::Burstable;
-use dormouse_engine::drive::Modelled;
-use dormouse_engine::jobs::{Simulation, simulate_on};
-use dormouse_model::{CheckpointConfig, CheckpointOn, Event, Report, Scheme, Step, Submission};
+use dormouse_cloud::BurstableTerms;
+use dormouse_engine::drive::ModelledMachines;
+use dormouse_engine::jobs::{JobSimulation, simulate_on};
+use dormouse_model::{
+    CheckpointConfig, CheckpointOn, CheckpointScheme, Event, Report, Step, Submission,
+};
 use dormouse_policies::batch::{Algorithm, Config};
 use dormouse_units::{Bytes, Credits, Ppm, Span, Time, Usage};
-use dormouse_vm::Sharing;
+use dormouse_vm::ProcessorSharing;
 
 /// Two processors, 300 s of credits and none earned, a quarter of the speed without.
-fn simulation(algorithm: Algorithm) -> Simulation {
+fn simulation(algorithm: Algorithm) -> JobSimulation {
     let seconds = |s: u64| Credits::from_vcpu_micros(s * 1_000_000);
-    let mut simulation = Simulation::new(Config::new(algorithm, 2), 1);
-    simulation.sharing = Sharing::PERFECT;
-    simulation.burstable = Some(Burstable {
+    let mut simulation = JobSimulation::new(Config::new(algorithm, 2), 1);
+    simulation.sharing = ProcessorSharing::PERFECT;
+    simulation.burstable = Some(BurstableTerms {
         baseline: Ppm::new(250_000),
         earned_per_hour: Credits::ZERO,
         initial: seconds(300),
@@ -27,7 +29,7 @@ fn simulation(algorithm: Algorithm) -> Simulation {
 
 fn job(number: u64, processes: u32, runtime: u64, usage: u32) -> Submission {
     let runtime = Span::from_secs(runtime);
-    let usage = Usage::each(vec![Ppm::new(usage); processes as usize]);
+    let usage = Usage::each_process(vec![Ppm::new(usage); processes as usize]);
     let (submitted, estimate, memory) = (Time::ZERO, runtime, Bytes::ZERO);
     Submission {
         number,
@@ -43,13 +45,18 @@ fn job(number: u64, processes: u32, runtime: u64, usage: u32) -> Submission {
     }
 }
 
-fn steps(simulation: &Simulation, jobs: &[Submission]) -> Vec<Step> {
+fn steps(simulation: &JobSimulation, jobs: &[Submission]) -> Vec<Step> {
     let mut steps = Vec::new();
     let jobs = jobs.iter().map(|job| Ok::<_, Infallible>(job.clone()));
-    let run = simulate_on(&mut Modelled::new(simulation.law()), jobs, simulation, |step| {
-        steps.push(step.clone());
-        Ok(())
-    });
+    let run = simulate_on(
+        &mut ModelledMachines::new(simulation.two_tier_law()),
+        jobs,
+        simulation,
+        |step| {
+            steps.push(step.clone());
+            Ok(())
+        },
+    );
     assert_eq!(run.expect("all are taken").counts().rejected, 0);
     steps
 }
@@ -95,7 +102,7 @@ fn jobs_burst_while_there_are_credits_and_are_at_the_baseline_after_that() {
 fn a_checkpoint_takes_credits_for_its_time() {
     let mut simulation = simulation(Algorithm::Easy);
     simulation.checkpoint = Some(CheckpointConfig {
-        scheme: Scheme::Points([Ppm::new(500_000)].into()),
+        scheme: CheckpointScheme::Points([Ppm::new(500_000)].into()),
         fixed: Span::from_secs(50),
         per_megabyte: Span::ZERO,
         on: CheckpointOn::All,
@@ -109,10 +116,10 @@ fn a_checkpoint_takes_credits_for_its_time() {
 
 #[test]
 fn a_machine_that_is_not_burstable_says_nothing_of_credits() {
-    let plain = Simulation { burstable: None, ..simulation(Algorithm::Measy) };
+    let plain = JobSimulation { burstable: None, ..simulation(Algorithm::Measy) };
     let steps = steps(&plain, &[job(1, 2, 200, 1_000_000)]);
     assert!(!steps.iter().any(|step| {
         matches!(step.event, Event::Machine { report: Report::Credits { .. }, .. })
     }));
-    assert_eq!(plain.setup().credits_of_jobs(), None);
+    assert_eq!(plain.make_setup().credits_of_jobs(), None);
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use dormouse_cloud::Market;
 use dormouse_engine::Run;
-use dormouse_engine::drive::{BOUNDLESS, Modelled, beginning, play};
-use dormouse_engine::jobs::{Simulation, Submissions};
+use dormouse_engine::drive::{BOUNDLESS, ModelledMachines, beginning_events, play_run};
+use dormouse_engine::jobs::{JobSimulation, SubmissionEvents};
 use dormouse_model::{Command, Decision, Effect, Event, Notice, Report, StartReason, Submission};
 use dormouse_policies::Policy;
 use dormouse_policies::batch::{Algorithm, Config};
@@ -30,8 +30,8 @@ fn job(number: u64, processes: u32, mib: u64) -> Submission {
     }
 }
 
-fn simulation(algorithm: Algorithm) -> Simulation {
-    let mut simulation = Simulation::new(Config::new(algorithm, 4), 1);
+fn simulation(algorithm: Algorithm) -> JobSimulation {
+    let mut simulation = JobSimulation::new(Config::new(algorithm, 4), 1);
     simulation.memory = Some(Bytes::new(100 * MIB));
     simulation
 }
@@ -39,12 +39,12 @@ fn simulation(algorithm: Algorithm) -> Simulation {
 #[test]
 fn a_process_has_half_of_a_processor_where_two_are_on_one() {
     for algorithm in Algorithm::ALL {
-        let setup = simulation(algorithm).setup();
+        let setup = simulation(algorithm).make_setup();
         let most = if algorithm.promotion().is_some() { 50 } else { 100 };
         assert_eq!(setup.space_of_jobs().memory, Some(Bytes::new(most * MIB)), "{algorithm}");
         assert_eq!(setup.memory_of_machine(), Bytes::new(400 * MIB), "{algorithm}");
     }
-    let silent = Simulation::new(Config::new(Algorithm::Measy, 4), 1).setup();
+    let silent = JobSimulation::new(Config::new(Algorithm::Measy, 4), 1).make_setup();
     assert_eq!((silent.space_of_jobs().memory, silent.memory_of_machine()), (None, Bytes::ZERO));
 }
 
@@ -54,22 +54,24 @@ fn a_process_has_half_of_a_processor_where_two_are_on_one() {
 fn no_scheduler_decides_what_memory_forbids() {
     for algorithm in Algorithm::ALL {
         let simulation = simulation(algorithm);
-        let most = simulation.space().memory.expect("it is said").get() / MIB;
+        let most = simulation.job_capacity().memory.expect("it is said").get() / MIB;
         let jobs: Vec<_> =
             (1..=30).map(|n| job(n, 1 + u32::try_from(n % 4).expect("small"), most)).collect();
         let mut run = simulation.run();
         let of_all = jobs.iter().map(|job| Ok::<_, Infallible>(job.clone()));
-        let events = Submissions::new(of_all, simulation.space(), TaskId::new(0));
+        let events = SubmissionEvents::new(of_all, simulation.job_capacity(), TaskId::new(0));
         let events = events.map(|event| event.expect("they fit"));
-        let events = beginning(&[BOUNDLESS]).into_iter().chain(events).map(Ok::<_, Infallible>);
-        let (mut world, mut rejected) = (Modelled::new(simulation.law()), Vec::new());
-        let played = play(&mut run, &mut world, events, Time::from_secs(1_000_000), |step| {
+        let events =
+            beginning_events(&[BOUNDLESS]).into_iter().chain(events).map(Ok::<_, Infallible>);
+        let (mut world, mut rejected) =
+            (ModelledMachines::new(simulation.two_tier_law()), Vec::new());
+        let played = play_run(&mut run, &mut world, events, Time::from_secs(1_000_000), |step| {
             let no = |e: &&Effect| matches!(e, Effect::Rejected { .. } | Effect::Moot { .. });
             rejected.extend(step.effects.iter().filter(no).cloned());
             Ok(())
         });
         assert_eq!(played, Ok(()), "{algorithm}");
-        assert_eq!((run.unfinished(), rejected), (0, Vec::new()), "{algorithm}");
+        assert_eq!((run.unfinished_count(), rejected), (0, Vec::new()), "{algorithm}");
     }
 }
 
@@ -105,11 +107,11 @@ impl Policy for Careless {
 
 #[test]
 fn a_start_whose_memory_is_not_free_is_refused() {
-    let setup = simulation(Algorithm::Easy).setup();
+    let setup = simulation(Algorithm::Easy).make_setup();
     let mut run = Run::new(setup, Box::<Careless>::default());
     let host = HostId::new(0);
-    let feed = |run: &mut Run, event| run.handle(Time::ZERO, event);
-    for event in beginning(&[BOUNDLESS]) {
+    let feed = |run: &mut Run, event| run.handle_event(Time::ZERO, event);
+    for event in beginning_events(&[BOUNDLESS]) {
         let (_, commands) = feed(&mut run, event.1);
         let made = commands.iter().find_map(|command| match command {
             Command::CreateVm { memory, .. } => Some(*memory),
@@ -123,7 +125,7 @@ fn a_start_whose_memory_is_not_free_is_refused() {
     // Three processes of 120 MiB leave 40 of 400.
     let submit = |run: &mut Run, task, job| {
         let event = Event::Submitted { task: TaskId::new(task), key: None, job: Arc::new(job) };
-        run.handle(Time::ZERO, event)
+        run.handle_event(Time::ZERO, event)
     };
     let (_, commands) = submit(&mut run, 0, job(1, 3, 120));
     let memory = commands.iter().find_map(|command| match command {

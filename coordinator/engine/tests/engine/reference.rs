@@ -5,10 +5,10 @@ use std::convert::Infallible;
 
 use dormouse_analysis::jobs::simulate;
 use dormouse_analysis::{RunRecord as Record, carried_out};
-use dormouse_engine::jobs::Simulation;
+use dormouse_engine::jobs::JobSimulation;
 use dormouse_model::{Decision, Step, Submission};
 use dormouse_policies::batch::{Algorithm, Config};
-use dormouse_units::{Bytes, Span, Stream, Time, Usage};
+use dormouse_units::{Bytes, RandomStream, Span, Time, Usage};
 use proptest::prelude::*;
 
 /// A job of a small workload, in whole seconds.
@@ -147,7 +147,7 @@ fn ours(machine: u32, jobs: &[Plain], algorithm: Algorithm) -> Starts {
         })
     });
     let mut starts = Starts::default();
-    let setup = Simulation::new(Config::new(algorithm, machine), 1);
+    let setup = JobSimulation::new(Config::new(algorithm, machine), 1);
     let see = |record: &Record, step: &Step| starts.see(record, step);
     simulate(submissions, &setup, see).expect("it plays to the end");
     starts.at.sort_unstable();
@@ -171,19 +171,19 @@ fn assert_equal(machine: u32, jobs: &[Plain]) {
 }
 
 fn random_jobs(seed: u64, count: usize, machine: u32) -> Vec<Plain> {
-    let mut stream = Stream::new(seed, "reference", 0);
+    let mut stream = RandomStream::new(seed, "reference", 0);
     let mut submitted = 0;
     (0..count)
         .map(|_| {
-            submitted += stream.below(12) as u64;
-            let runtime = stream.below(60) as u64;
+            submitted += stream.draw_below(12) as u64;
+            let runtime = stream.draw_below(60) as u64;
             // Mostly too long, sometimes exact, sometimes outlived.
-            let estimate = match stream.below(4) {
+            let estimate = match stream.draw_below(4) {
                 0 => runtime.max(1),
                 1 => (runtime / 2).max(1),
-                _ => runtime + 1 + stream.below(60) as u64,
+                _ => runtime + 1 + stream.draw_below(60) as u64,
             };
-            let processes = 1 + stream.below(machine as usize) as u32;
+            let processes = 1 + stream.draw_below(machine as usize) as u32;
             Plain { submitted, processes, runtime, estimate }
         })
         .collect()

@@ -9,13 +9,13 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use dormouse_cloud::{
-    Action, Catalogue, Host, InstanceType, Interruption, InterruptionModel, Limits, Market, Target,
-    Terms,
+    Catalogue, InstanceType, Interruption, InterruptionAction, InterruptionModel,
+    InterruptionTarget, Market, ProviderTerms, ResourceVector, VmLimits,
 };
 use dormouse_engine::{Run, TaskState};
 use dormouse_model::{
-    Bag, CheckpointConfig, CheckpointOn, Command, Decision, Effect, Event, Notice, Report, Scheme,
-    Setup, StartReason, Step, Task, VmEnd,
+    Bag, CheckpointConfig, CheckpointOn, CheckpointScheme, Command, Decision, Effect, Event,
+    Notice, Report, Setup, StartReason, Step, Task, VmEnd,
 };
 use dormouse_policies::Policy;
 use dormouse_units::{
@@ -74,7 +74,7 @@ fn setup(interruptions: Vec<InterruptionModel>) -> Setup {
         mflops: 1,
         on_demand: Some(Price::from_nanos_per_hour(3_600_000)),
         spot: Some(Price::from_nanos_per_hour(360_000)),
-        limits: Limits { spot: 2, on_demand: 2 },
+        limits: VmLimits { spot: 2, on_demand: 2 },
         burstable: None,
     };
     let runtime = BTreeMap::from([(kind.name.clone(), Span::from_secs(100))]);
@@ -94,7 +94,7 @@ fn setup(interruptions: Vec<InterruptionModel>) -> Setup {
         },
         bag: Bag { tasks: [task("a", 40), task("b", 80)].into(), deadline: Span::from_secs(1_000) },
         checkpoint: CheckpointConfig {
-            scheme: Scheme::Budget(Ppm::new(100_000)),
+            scheme: CheckpointScheme::Budget(Ppm::new(100_000)),
             fixed: Span::from_secs(10),
             per_megabyte: Span::ZERO,
             on: dormouse_model::CheckpointOn::All,
@@ -102,7 +102,7 @@ fn setup(interruptions: Vec<InterruptionModel>) -> Setup {
         },
         interruptions,
         preemption_notice: Span::from_secs(120),
-        terms: Terms::default(),
+        terms: ProviderTerms::default(),
         noise: None,
         jobs: None,
         requests: false,
@@ -117,12 +117,12 @@ fn start(task: TaskId, n: u32, reason: StartReason) -> Decision {
     Decision::Start { task, on: Seats::first_free(vm(n)), mode: Mode::Burst, reason }
 }
 
-fn acts(acts: &[(u64, Action)]) -> Vec<InterruptionModel> {
+fn acts(acts: &[(u64, InterruptionAction)]) -> Vec<InterruptionModel> {
     let acts = acts
         .iter()
         .map(|&(at, action)| Interruption {
             at: s(at),
-            target: Target::Type("small".into()),
+            target: InterruptionTarget::Type("small".into()),
             action,
         })
         .collect();
@@ -137,14 +137,14 @@ fn begun(script: &Script, interruptions: Vec<InterruptionModel>) -> Run {
 /// The same of this setup.
 fn begun_of(script: &Script, setup: Setup) -> Run {
     let mut run = Run::new(setup, Box::new(script.clone()));
-    let offer = Host::new(100, Bytes::new(10_000));
-    run.handle(s(0), Event::HostJoined { host: HOST, name: "h".into(), offer });
-    run.handle(s(0), Event::Begin);
+    let offer = ResourceVector::new(100, Bytes::new(10_000));
+    run.handle_event(s(0), Event::HostJoined { host: HOST, name: "h".into(), offer });
+    run.handle_event(s(0), Event::Begin);
     run
 }
 
 fn tell(run: &mut Run, at: u64, report: Report) -> (Step, Vec<Command>) {
-    run.handle(s(at), Event::Machine { host: HOST, number: 0, report })
+    run.handle_event(s(at), Event::Machine { host: HOST, number: 0, report })
 }
 
 /// VM `n`, booted by 60 s.
@@ -195,7 +195,7 @@ fn checkpoints_are_taken_where_work_can_be_lost() {
         let mut run = begun_of(&script, setup);
         up(&mut run, 1);
         up(&mut run, 2);
-        let (_, commands) = run.handle(s(60), Event::Tick);
+        let (_, commands) = run.handle_event(s(60), Event::Tick);
         let count = |c: &Command| match c {
             Command::StartTask(start) => Some(start.checkpoints.len()),
             _ => None,
@@ -216,7 +216,7 @@ fn a_task_is_not_started_before_it_is_submitted() {
         setup.bag.tasks = tasks.map(|t| Task { submitted: Span::from_secs(at), ..t }).collect();
         let mut run = begun_of(&script, setup);
         up(&mut run, 1);
-        let (step, commands) = run.handle(s(60), Event::Tick);
+        let (step, commands) = run.handle_event(s(60), Event::Tick);
         assert_eq!(matches!(&commands[..], [Command::StartTask(_)]), is_there, "{at}");
         let is_rejected =
             |e: &Effect| matches!(e, Effect::Rejected { why, .. } if why.contains("submitted at"));
@@ -238,7 +238,7 @@ fn a_task_that_follows_another_is_due_at_its_end() {
     setup.bag.tasks = tasks.enumerate().map(after).collect();
     let mut run = begun_of(&script, setup);
     up(&mut run, 1);
-    let (step, commands) = run.handle(s(60), Event::Tick);
+    let (step, commands) = run.handle_event(s(60), Event::Tick);
     assert!(matches!(&commands[..], [Command::StartTask(t)] if t.task == T0));
     let is_rejected = |e: &Effect| matches!(e, Effect::Rejected { why, .. } if why == "task1 follows task0, which is not done");
     assert!(step.effects.iter().any(is_rejected), "{:?}", step.effects);
@@ -261,11 +261,11 @@ fn a_task_that_follows_another_waits_for_its_submission_too() {
     setup.bag.tasks = tasks.into();
     let mut run = begun_of(&script, setup);
     up(&mut run, 1);
-    run.handle(s(60), Event::Tick);
+    run.handle_event(s(60), Event::Tick);
     let (step, _) = tell(&mut run, 160, finished(1, T0, FIRST));
     assert_eq!(step.notices, [Notice::TaskFinished { task: T0, vm: vm(1) }]);
     assert_eq!(run.next_wakeup(), Some(s(200)));
-    let (step, _) = run.handle(s(200), Event::Tick);
+    let (step, _) = run.handle_event(s(200), Event::Tick);
     assert_eq!(step.notices, [Notice::TaskDue { task: T1 }]);
 }
 
@@ -279,16 +279,19 @@ fn a_run_from_launch_to_bill() {
     let mut run = begun(&script, vec![]);
     up(&mut run, 1);
     assert_eq!(run.next_wakeup(), Some(s(60)));
-    let (_, commands) = run.handle(s(60), Event::Tick);
+    let (_, commands) = run.handle_event(s(60), Event::Tick);
     assert!(matches!(&commands[..], [Command::StartTask(t)] if t.task == T0 && t.attempt == FIRST));
     tell(&mut run, 160, finished(1, T0, FIRST));
     assert_eq!(run.makespan(), None);
     let (step, commands) = tell(&mut run, 260, finished(1, T1, FIRST));
     assert_eq!(step.effects.last(), Some(&Effect::Over { complete: true }));
     assert_eq!(commands, [Command::DestroyVm { host: HOST, vm: vm(1) }]);
-    assert_eq!((run.makespan(), run.over(), run.next_wakeup()), (Some(s(260)), Some(s(260)), None));
+    assert_eq!(
+        (run.makespan(), run.over_at(), run.next_wakeup()),
+        (Some(s(260)), Some(s(260)), None)
+    );
     // 200 s from the end of the boot at 3.6 m$/h.
-    assert_eq!(run.owed(s(9_999)), Money::from_nanos(200_000));
+    assert_eq!(run.owed_now(s(9_999)), Money::from_nanos(200_000));
     assert_eq!(run.counts().rejected, 0);
 }
 
@@ -305,10 +308,10 @@ fn a_hibernated_vms_task_goes_on_elsewhere_from_its_checkpoint_and_its_former_li
                 start(T0, 2, StartReason::Migrated),
             ],
         );
-    let mut run = begun(&script, acts(&[(130, Action::Hibernate)]));
+    let mut run = begun(&script, acts(&[(130, InterruptionAction::Hibernate)]));
     up(&mut run, 1);
     up(&mut run, 2);
-    run.handle(s(60), Event::Tick);
+    run.handle_event(s(60), Event::Tick);
     let (vm_1, done) = (vm(1), Ppm::ZERO);
     let began = Report::TaskStarted {
         vm: vm_1,
@@ -321,7 +324,7 @@ fn a_hibernated_vms_task_goes_on_elsewhere_from_its_checkpoint_and_its_former_li
     tell(&mut run, 61, began);
     tell(&mut run, 120, taken(1, T0, FIRST, 500_000));
     assert_eq!(run.next_wakeup(), Some(s(130)));
-    let (step, commands) = run.handle(s(131), Event::Tick);
+    let (step, commands) = run.handle_event(s(131), Event::Tick);
     assert_eq!(commands, [Command::FreezeVm { host: HOST, vm: vm(1) }]);
     assert_eq!(step.notices, [Notice::VmHibernating { vm: vm(1) }]);
     let (step, commands) = tell(&mut run, 133, Report::VmFrozen { vm: vm(1), real_took_us: 9 });
@@ -351,19 +354,19 @@ fn a_hibernated_vms_task_goes_on_elsewhere_from_its_checkpoint_and_its_former_li
     tell(&mut run, 141, began);
     assert_eq!(counted(&run), (1, 1, 1));
     // Charged from 60 to 133 s only.
-    let spot = run.provider().vm(vm(1)).expect("it");
-    assert_eq!(spot.owed(s(500)), Money::from_nanos(7_300));
+    let spot = run.provider().find_vm(vm(1)).expect("it");
+    assert_eq!(spot.owed_at(s(500)), Money::from_nanos(7_300));
 }
 
 #[test]
 fn all_hibernations_of_an_instant_are_heard_of_before_the_first_is_decided_on() {
     let script = Script::default();
     script.on(Notice::Begin, [launch(1, Market::Spot), launch(2, Market::Spot)]);
-    let mut run = begun(&script, acts(&[(130, Action::Hibernate)]));
+    let mut run = begun(&script, acts(&[(130, InterruptionAction::Hibernate)]));
     up(&mut run, 1);
     up(&mut run, 2);
-    run.handle(s(60), Event::Tick);
-    let (step, _) = run.handle(s(130), Event::Tick);
+    run.handle_event(s(60), Event::Tick);
+    let (step, _) = run.handle_event(s(130), Event::Tick);
     assert_eq!(step.notices, [1, 2].map(|n| Notice::VmHibernating { vm: vm(n) }));
     let (step, _) = tell(&mut run, 130, Report::VmFrozen { vm: vm(1), real_took_us: 9 });
     assert_eq!(step.notices, [Notice::VmHibernated { vm: vm(1) }]);
@@ -376,27 +379,28 @@ fn what_somebody_asks_of_the_provider_it_does_as_what_it_does_by_itself() {
         script.on(Notice::Begin, [launch(1, Market::Spot), launch(2, Market::OnDemand)]);
         begun(&script, interruptions)
     };
-    let target = || Target::Type("small".into());
+    let target = || InterruptionTarget::Type("small".into());
     let ask = |action| Event::Interrupt { target: target(), action, why: "to see".to_owned() };
-    let mut own = begun(acts(&[(130, Action::Hibernate), (200, Action::Preempt)]));
+    let mut own =
+        begun(acts(&[(130, InterruptionAction::Hibernate), (200, InterruptionAction::Preempt)]));
     let mut asked = begun(Vec::new());
     for run in [&mut own, &mut asked] {
         up(run, 1);
         up(run, 2);
-        run.handle(s(60), Event::Tick);
+        run.handle_event(s(60), Event::Tick);
     }
-    for (at, action) in [(130, Action::Hibernate), (200, Action::Preempt)] {
-        let (by_itself, commands) = own.handle(s(at), Event::Tick);
-        let (on_demand, same) = asked.handle(s(at), ask(action));
+    for (at, action) in [(130, InterruptionAction::Hibernate), (200, InterruptionAction::Preempt)] {
+        let (by_itself, commands) = own.handle_event(s(at), Event::Tick);
+        let (on_demand, same) = asked.handle_event(s(at), ask(action));
         assert_eq!((by_itself.effects, by_itself.notices), (on_demand.effects, on_demand.notices));
-        assert!(!commands.is_empty() || action == Action::Preempt);
+        assert!(!commands.is_empty() || action == InterruptionAction::Preempt);
         assert_eq!(commands, same);
         for run in [&mut own, &mut asked] {
             tell(run, at + 1, Report::VmFrozen { vm: vm(1), real_took_us: 9 });
         }
     }
     // What fits nothing is in the log, and nothing comes of it.
-    let (step, commands) = asked.handle(s(210), ask(Action::Rebalance));
+    let (step, commands) = asked.handle_event(s(210), ask(InterruptionAction::Rebalance));
     assert!(
         matches!(&step.effects[..], [Effect::Interrupted { vms, .. }] if vms.is_empty()),
         "{step:?}"
@@ -409,23 +413,26 @@ fn what_somebody_asks_of_the_provider_it_does_as_what_it_does_by_itself() {
 fn a_vm_that_boots_is_left_by_a_hibernation_and_ended_by_a_preemption() {
     let script = Script::default();
     script.on(Notice::Begin, [launch(1, Market::Spot), launch(2, Market::OnDemand)]);
-    let mut run = begun(&script, acts(&[(10, Action::Hibernate), (20, Action::Preempt)]));
+    let mut run = begun(
+        &script,
+        acts(&[(10, InterruptionAction::Hibernate), (20, InterruptionAction::Preempt)]),
+    );
     up(&mut run, 1);
     let act = |at, action, vms, left| Effect::Interrupted {
         asked: s(at),
         action,
-        target: Target::Type("small".into()),
+        target: InterruptionTarget::Type("small".into()),
         vms,
         left,
     };
-    let (step, commands) = run.handle(s(10), Event::Tick);
-    assert_eq!(step.effects, [act(10, Action::Hibernate, vec![], vec![vm(1)])]);
+    let (step, commands) = run.handle_event(s(10), Event::Tick);
+    assert_eq!(step.effects, [act(10, InterruptionAction::Hibernate, vec![], vec![vm(1)])]);
     assert_eq!(commands, []);
-    let (step, commands) = run.handle(s(20), Event::Tick);
-    assert!(step.effects.contains(&act(20, Action::Preempt, vec![vm(1)], vec![])));
+    let (step, commands) = run.handle_event(s(20), Event::Tick);
+    assert!(step.effects.contains(&act(20, InterruptionAction::Preempt, vec![vm(1)], vec![])));
     assert_eq!(step.notices, [Notice::VmLost { vm: vm(1) }]);
     assert_eq!(commands, [Command::DestroyVm { host: HOST, vm: vm(1) }]);
-    assert_eq!((run.counts().preemptions, run.owed(s(20))), (1, Money::ZERO));
+    assert_eq!((run.counts().preemptions, run.owed_now(s(20))), (1, Money::ZERO));
 }
 
 #[test]
@@ -441,15 +448,18 @@ fn what_is_sent_to_a_vm_that_freezes_waits_for_its_resume() {
             ],
         )
         .on(Notice::VmHibernated { vm: vm(1) }, [start(T1, 1, StartReason::Planned)]);
-    let mut run = begun(&script, acts(&[(130, Action::Hibernate), (200, Action::Resume)]));
+    let mut run = begun(
+        &script,
+        acts(&[(130, InterruptionAction::Hibernate), (200, InterruptionAction::Resume)]),
+    );
     up(&mut run, 1);
-    run.handle(s(60), Event::Tick);
-    run.handle(s(130), Event::Tick);
-    let (step, commands) = run.handle(s(131), Event::Tick);
+    run.handle_event(s(60), Event::Tick);
+    run.handle_event(s(130), Event::Tick);
+    let (step, commands) = run.handle_event(s(131), Event::Tick);
     assert_eq!(commands, [], "nothing is started on it, and nothing stopped: {step:?}");
     let (step, _) = tell(&mut run, 133, Report::VmFrozen { vm: vm(1), real_took_us: 9 });
     assert!(matches!(step.effects.last(), Some(Effect::Rejected { .. })), "it has heard of it");
-    run.handle(s(200), Event::Tick);
+    run.handle_event(s(200), Event::Tick);
     let (_, commands) = tell(&mut run, 201, Report::VmThawed { vm: vm(1), real_took_us: 9 });
     assert_eq!(commands, [], "what was stopped before does not start");
 }
@@ -460,13 +470,16 @@ fn what_is_sent_to_a_vm_that_freezes_starts_at_its_resume() {
     script
         .on(Notice::Begin, [launch(1, Market::Spot), Decision::Wake { at: s(131), token: 1 }])
         .on(Notice::Wake { token: 1 }, [start(T0, 1, StartReason::Planned)]);
-    let mut run = begun(&script, acts(&[(130, Action::Hibernate), (200, Action::Resume)]));
+    let mut run = begun(
+        &script,
+        acts(&[(130, InterruptionAction::Hibernate), (200, InterruptionAction::Resume)]),
+    );
     up(&mut run, 1);
-    run.handle(s(60), Event::Tick);
-    run.handle(s(130), Event::Tick);
-    run.handle(s(131), Event::Tick);
+    run.handle_event(s(60), Event::Tick);
+    run.handle_event(s(130), Event::Tick);
+    run.handle_event(s(131), Event::Tick);
     tell(&mut run, 133, Report::VmFrozen { vm: vm(1), real_took_us: 9 });
-    run.handle(s(200), Event::Tick);
+    run.handle_event(s(200), Event::Tick);
     let (_, commands) = tell(&mut run, 201, Report::VmThawed { vm: vm(1), real_took_us: 9 });
     assert!(matches!(&commands[..], [Command::StartTask(t)] if t.task == T0 && t.attempt == FIRST));
 }
@@ -487,9 +500,9 @@ fn what_was_overtaken_is_nobodys_fault() {
         );
     let mut run = begun(&script, vec![]);
     up(&mut run, 1);
-    run.handle(s(60), Event::Tick);
-    let (step, commands) =
-        run.handle(s(130), Event::HostLost { host: HOST, why: "gone".into(), unheard: false });
+    run.handle_event(s(60), Event::Tick);
+    let (step, commands) = run
+        .handle_event(s(130), Event::HostLost { host: HOST, why: "gone".into(), unheard: false });
     let moot = step.effects.iter().filter(|e| matches!(e, Effect::Moot { .. })).count();
     assert_eq!((moot, run.counts().rejected, commands.len()), (3, 0, 0));
 }
@@ -500,12 +513,12 @@ fn preemption_warns_then_kills() {
     script
         .on(Notice::Begin, [launch(1, Market::Spot)])
         .on(Notice::VmReady { vm: vm(1) }, [start(T0, 1, StartReason::Planned)]);
-    let mut run = begun(&script, acts(&[(70, Action::Preempt)]));
+    let mut run = begun(&script, acts(&[(70, InterruptionAction::Preempt)]));
     up(&mut run, 1);
-    run.handle(s(60), Event::Tick);
-    let (step, _) = run.handle(s(70), Event::Tick);
+    run.handle_event(s(60), Event::Tick);
+    let (step, _) = run.handle_event(s(70), Event::Tick);
     assert_eq!(step.notices, [Notice::VmPreempting { vm: vm(1), at: s(190) }]);
-    let (step, commands) = run.handle(s(190), Event::Tick);
+    let (step, commands) = run.handle_event(s(190), Event::Tick);
     assert_eq!(step.notices, [Notice::VmLost { vm: vm(1) }]);
     assert_eq!(commands, [Command::DestroyVm { host: HOST, vm: vm(1) }]);
     assert_eq!((run.counts().preemptions, task(&run, 0).state), (1, TaskState::Waiting));
@@ -519,13 +532,15 @@ fn a_lost_host_takes_its_vms_and_leaves_the_checkpoints() {
         .on(Notice::VmReady { vm: vm(1) }, [start(T0, 1, StartReason::Planned)]);
     let mut run = begun(&script, vec![]);
     up(&mut run, 1);
-    run.handle(s(60), Event::Tick);
+    run.handle_event(s(60), Event::Tick);
     tell(&mut run, 120, taken(1, T0, FIRST, 400_000));
-    let (step, _) =
-        run.handle(s(130), Event::HostLost { host: HOST, why: "silence".into(), unheard: false });
+    let (step, _) = run.handle_event(
+        s(130),
+        Event::HostLost { host: HOST, why: "silence".into(), unheard: false },
+    );
     assert_eq!(step.notices, [Notice::VmLost { vm: vm(1) }]);
     assert!(matches!(step.effects[..], [Effect::VmEnded { why: VmEnd::HostLost, .. }]));
-    assert_eq!(task(&run, 0).kept(), Some((CheckpointSeq::new(1), Ppm::new(400_000))));
+    assert_eq!(task(&run, 0).kept_checkpoint(), Some((CheckpointSeq::new(1), Ppm::new(400_000))));
     assert!(run.is_stuck(), "nothing runs and nothing is to come");
 }
 
@@ -537,7 +552,7 @@ fn a_wrong_answer_is_a_failed_attempt_and_its_checkpoints_are_not_trusted() {
         .on(Notice::VmReady { vm: vm(1) }, [start(T0, 1, StartReason::Planned)]);
     let mut run = begun(&script, vec![]);
     up(&mut run, 1);
-    run.handle(s(60), Event::Tick);
+    run.handle_event(s(60), Event::Tick);
     tell(&mut run, 100, taken(1, T0, FIRST, 400_000));
     let wrong = Report::TaskFinished {
         vm: vm(1),
@@ -551,15 +566,18 @@ fn a_wrong_answer_is_a_failed_attempt_and_its_checkpoints_are_not_trusted() {
     };
     let (step, _) = tell(&mut run, 160, wrong);
     assert!(matches!(step.notices[..], [Notice::TaskFailed { task: T0, .. }]));
-    assert_eq!((task(&run, 0).kept(), task(&run, 0).real_cpu_us, run.unfinished()), (None, 5, 2));
+    assert_eq!(
+        (task(&run, 0).kept_checkpoint(), task(&run, 0).real_cpu_us, run.unfinished_count()),
+        (None, 5, 2)
+    );
 }
 
 #[test]
 fn a_log_line_reads_back_as_it_was() {
     let script = Script::default();
     script.on(Notice::Begin, [launch(1, Market::Spot), Decision::Wake { at: s(5), token: 9 }]);
-    let mut run = Run::new(setup(acts(&[(70, Action::Hibernate)])), Box::new(script));
-    let offer = Host::new(100, Bytes::new(10_000));
+    let mut run = Run::new(setup(acts(&[(70, InterruptionAction::Hibernate)])), Box::new(script));
+    let offer = ResourceVector::new(100, Bytes::new(10_000));
     let events = [
         Event::HostJoined { host: HOST, name: "h".into(), offer },
         Event::Begin,
@@ -569,7 +587,7 @@ fn a_log_line_reads_back_as_it_was() {
         Event::Cancel { why: "enough".into() },
     ];
     for (at, event) in (0..).zip(events) {
-        let (step, _) = run.handle(s(at * 40), event);
+        let (step, _) = run.handle_event(s(at * 40), event);
         let line = serde_json::to_string(&step).expect("a step is JSON");
         assert_eq!(serde_json::from_str::<Step>(&line).expect("it reads back"), step, "{line}");
     }

@@ -5,11 +5,11 @@ use std::convert::Infallible;
 
 use dormouse_analysis::jobs::simulate;
 use dormouse_analysis::{JobHistory, RunRecord as Record, SpellEnd, carried_out};
-use dormouse_engine::jobs::Simulation;
-use dormouse_model::{Decision, Event, Promotion, Step, Submission, UsageInformation};
+use dormouse_engine::jobs::JobSimulation;
+use dormouse_model::{Decision, Event, PromotionMethod, Step, Submission, UsageInformation};
 use dormouse_policies::Policy;
 use dormouse_policies::batch::{Algorithm, BatchPolicy, BatchScheduler, Config, Noted};
-use dormouse_units::{Bytes, Ppm, Seats, Span, Stream, TaskId, Tier, Time, Usage};
+use dormouse_units::{Bytes, Ppm, RandomStream, Seats, Span, TaskId, Tier, Time, Usage};
 
 type Vm = (u32, Tier);
 
@@ -55,9 +55,9 @@ impl Rules {
                 assert!(!held.is_empty() && held.iter().all(|vm| vm.1 == Tier::Background));
                 let own: Vec<u32> = held.iter().map(|vm| vm.0).collect();
                 let on = match (by, self.algorithm) {
-                    (Promotion::Swap, _) => &own[..],
-                    (Promotion::Kill { on }, Some(Algorithm::Keasy)) => on,
-                    (Promotion::Migrate { on }, Some(Algorithm::Measy)) => on,
+                    (PromotionMethod::Swap, _) => &own[..],
+                    (PromotionMethod::Kill { on }, Some(Algorithm::Keasy)) => on,
+                    (PromotionMethod::Migrate { on }, Some(Algorithm::Measy)) => on,
                     other => panic!("no such promotion here: {other:?}"),
                 };
                 self.sit(*task, Tier::Foreground, on);
@@ -76,25 +76,26 @@ impl Rules {
 }
 
 fn workload(seed: u64, count: u64, machine: u32) -> Vec<Submission> {
-    let mut stream = Stream::new(seed, "two-tier test", 0);
+    let mut stream = RandomStream::new(seed, "two-tier test", 0);
     let mut at = 0;
     (0..count)
         .map(|number| {
-            at += stream.below(30) as u64;
-            let processes = match stream.below(3) {
+            at += stream.draw_below(30) as u64;
+            let processes = match stream.draw_below(3) {
                 0 => 1,
-                _ => 1 + stream.below(machine as usize) as u32,
+                _ => 1 + stream.draw_below(machine as usize) as u32,
             };
-            let usage: Vec<_> =
-                (0..processes).map(|_| Ppm::new(400_000 + stream.below(600_000) as u32)).collect();
-            let runtime = stream.below(200) as u64;
+            let usage: Vec<_> = (0..processes)
+                .map(|_| Ppm::new(400_000 + stream.draw_below(600_000) as u32))
+                .collect();
+            let runtime = stream.draw_below(200) as u64;
             Submission {
                 number,
                 submitted: Time::from_secs(at),
                 processes,
                 runtime: Span::from_secs(runtime),
-                estimate: Span::from_secs(1 + runtime + stream.below(200) as u64),
-                usage: if processes == 1 { Usage::FULL } else { Usage::each(usage) },
+                estimate: Span::from_secs(1 + runtime + stream.draw_below(200) as u64),
+                usage: if processes == 1 { Usage::FULL } else { Usage::each_process(usage) },
                 memory: Bytes::ZERO,
                 after: None,
                 is_cut: false,
@@ -104,7 +105,7 @@ fn workload(seed: u64, count: u64, machine: u32) -> Vec<Submission> {
         .collect()
 }
 
-fn play(seed: u64, jobs: &[Submission], mut setup: Simulation) -> Rules {
+fn play(seed: u64, jobs: &[Submission], mut setup: JobSimulation) -> Rules {
     setup.seed = seed;
     let algorithm = Some(setup.config.algorithm);
     let mut rules = Rules { algorithm, ..Rules::default() };
@@ -125,7 +126,7 @@ fn no_vm_is_taken_twice_and_every_job_ends() {
             for information in
                 [UsageInformation::Exact, UsageInformation::Absent(Ppm::new(700_000))]
             {
-                let mut setup = Simulation::new(Config::new(algorithm, machine), 1);
+                let mut setup = JobSimulation::new(Config::new(algorithm, machine), 1);
                 setup.information = information;
                 for job in play(seed, &jobs, setup).jobs {
                     swaps += job.left_by(SpellEnd::Swapped);
@@ -141,7 +142,7 @@ fn no_vm_is_taken_twice_and_every_job_ends() {
 #[test]
 fn the_same_seed_gives_the_same_records_and_another_does_not() {
     let jobs = workload(7, 200, 16);
-    let setup = Simulation::new(Config::new(Algorithm::Measy, 16), 1);
+    let setup = JobSimulation::new(Config::new(Algorithm::Measy, 16), 1);
     let played = |seed| format!("{:?}", play(seed, &jobs, setup.clone()).jobs);
     assert_eq!(played(7), played(7));
     assert_ne!(played(7), played(8));
@@ -150,7 +151,7 @@ fn the_same_seed_gives_the_same_records_and_another_does_not() {
 #[test]
 fn watching_a_job_says_what_it_waits_for_and_changes_nothing() {
     let jobs = workload(3, 200, 8);
-    let setup = Simulation::new(Config::new(Algorithm::Easy, 8), 1);
+    let setup = JobSimulation::new(Config::new(Algorithm::Easy, 8), 1);
     let (mut rules, mut instants) = (Rules::default(), Vec::new());
     simulate(jobs.iter().cloned().map(Ok), &setup, |record, step| {
         if step.event == Event::InstantOver {
@@ -178,7 +179,7 @@ fn what_can_not_be_is_refused_with_the_job_named() {
     let refused = |change: fn(&mut Vec<Submission>)| {
         let mut jobs = workload(1, 5, 4);
         change(&mut jobs);
-        let setup = Simulation::new(Config::new(Algorithm::Measy, 4), 1);
+        let setup = JobSimulation::new(Config::new(Algorithm::Measy, 4), 1);
         let mut rules = Rules { algorithm: Some(Algorithm::Measy), ..Rules::default() };
         let see = |record: &Record, step: &Step| rules.see(record, step);
         let error = simulate(jobs.into_iter().map(Ok), &setup, see).expect_err("refused");

@@ -1,6 +1,6 @@
 //! Configuration of a scheduler of parallel jobs.
 
-use dormouse_model::Promotion;
+use dormouse_model::PromotionMethod;
 use dormouse_units::{Ppm, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -75,17 +75,19 @@ impl Config {
     /// foreground at `now`, in this way.
     pub(super) fn end_expected_of(
         &self,
-        by: &Promotion,
+        by: &PromotionMethod,
         (since, now): (Time, Time),
         estimate: Span,
     ) -> Time {
         let whole = now + estimate;
         match (self.expected_end, by) {
             // One that is killed has no work done.
-            (_, Promotion::Kill { .. })
+            (_, PromotionMethod::Kill { .. })
             | (ExpectedEnd::WholeEstimate, _)
-            | (ExpectedEnd::AfterMove, Promotion::Swap) => whole,
-            (ExpectedEnd::AfterMove, Promotion::Migrate { .. }) => whole + self.migration_cost,
+            | (ExpectedEnd::AfterMove, PromotionMethod::Swap) => whole,
+            (ExpectedEnd::AfterMove, PromotionMethod::Migrate { .. }) => {
+                whole + self.migration_cost
+            }
             (ExpectedEnd::SinceStart, _) => now.max(since + estimate),
         }
     }
@@ -99,13 +101,14 @@ mod tests {
     fn work_that_is_done_counts_where_that_is_said_and_it_is_kept() {
         let at = Time::from_secs;
         let on = dormouse_units::Cpus::from([3]);
-        let (moved, killed) = (Promotion::Migrate { on: on.clone() }, Promotion::Kill { on });
+        let (moved, killed) =
+            (PromotionMethod::Migrate { on: on.clone() }, PromotionMethod::Kill { on });
         for (expected_end, by, now, end) in [
             (ExpectedEnd::WholeEstimate, &moved, 100, 160),
             (ExpectedEnd::AfterMove, &moved, 100, 180),
-            (ExpectedEnd::AfterMove, &Promotion::Swap, 100, 160),
+            (ExpectedEnd::AfterMove, &PromotionMethod::Swap, 100, 160),
             (ExpectedEnd::SinceStart, &moved, 100, 150),
-            (ExpectedEnd::SinceStart, &Promotion::Swap, 100, 150),
+            (ExpectedEnd::SinceStart, &PromotionMethod::Swap, 100, 150),
             // It has outlived its estimate.
             (ExpectedEnd::SinceStart, &moved, 200, 200),
             (ExpectedEnd::SinceStart, &killed, 100, 160),

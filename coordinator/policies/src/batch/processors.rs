@@ -173,7 +173,7 @@ impl TwoTierProcessors {
 
     pub(crate) fn sit_foreground(&mut self, job: TaskId, usage: &Usage, on: &[u32]) {
         // A usage that all processes share is looked up once.
-        let uniform = usage.uniform();
+        let uniform = usage.uniform_usage();
         for (n, &p) in on.iter().enumerate() {
             let usage = uniform.unwrap_or_else(|| usage.of_process(n));
             self.all[p as usize].foreground = Some(SeatedProcess { job, usage });

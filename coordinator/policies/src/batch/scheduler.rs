@@ -10,7 +10,7 @@ use super::processors::TwoTierProcessors;
 use super::queue::{ExpectedEnding, ExpectedEndings, QueuedJob, ShortestFirst};
 use super::reservation::HeadReservation;
 use super::schedulers::{BatchPolicy, OnPromotion};
-use crate::{GivenUp, Hearing, Policy};
+use crate::{Delivery, GivenUp, Policy};
 
 mod pass;
 
@@ -236,8 +236,8 @@ impl Policy for BatchScheduler {
         self.has_given_up.then_some(GivenUp::Work)
     }
 
-    fn hearing(&self) -> Hearing {
-        Hearing::Instants
+    fn hearing(&self) -> Delivery {
+        Delivery::EndOfInstant
     }
 
     /// Handles the ends of jobs before all other notices of the instant.

@@ -131,7 +131,7 @@ impl LifetimeTables {
         (runtime, left): (Span, Span),
         cost: Span,
     ) -> Vec<Ppm> {
-        let Some(place) = OfType::place(&self.of.laws, kind) else { return Vec::new() };
+        let Some(place) = OfType::find_place(&self.of.laws, kind) else { return Vec::new() };
         let (of, law) = (&self.of, &self.of.laws[place].of);
         let (steps, cost) = (of.steps(left), of.steps(cost));
         if steps == 0 {

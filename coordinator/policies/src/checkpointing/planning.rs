@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dormouse_cloud::{Market, PriceTrace};
-use dormouse_model::{CheckpointConfig, CheckpointOn, Knows, OfType, Period, Scheme};
+use dormouse_model::{
+    AdaptKnowledge, CheckpointConfig, CheckpointOn, CheckpointScheme, OfType, PeriodUnit,
+};
 use dormouse_units::{Bytes, Ppm, Span, TypeName};
 
 use super::acc::AccCheckpoints;
@@ -66,27 +68,33 @@ pub trait CheckpointPlanning {
 
 impl CheckpointPlanning for CheckpointConfig {
     fn build(&self, prices: &BTreeMap<TypeName, PriceTrace>) -> Box<dyn Checkpointing> {
-        let never = (Span::ZERO, Knows::Past);
+        let never = (Span::ZERO, AdaptKnowledge::Past);
         let priced =
             |scheme, decides, look| Box::new(PricedCheckpoints::new(scheme, decides, look, prices));
         let scheme: Box<dyn Checkpointing> = match &self.scheme {
-            Scheme::Budget(overhead) => Box::new(OverheadBudget(*overhead, LastCheckpoint::Kept)),
-            Scheme::BudgetIntervals(overhead) => {
+            CheckpointScheme::Budget(overhead) => {
+                Box::new(OverheadBudget(*overhead, LastCheckpoint::Kept))
+            }
+            CheckpointScheme::BudgetIntervals(overhead) => {
                 Box::new(OverheadBudget(*overhead, LastCheckpoint::AtTheEnd))
             }
-            &Scheme::Every { period, of: Period::Time } => Box::new(EveryTime(period)),
-            &Scheme::Every { period, of: Period::Work } => Box::new(EveryWork(period)),
-            Scheme::Points(points) => Box::new(ListedPoints(Arc::clone(points))),
-            Scheme::Hour {} => priced(SpotScheme::Hour, never, Span::ZERO),
-            Scheme::Edge {} => priced(SpotScheme::Edge, never, Span::ZERO),
-            &Scheme::Adapt { every, knows } => {
+            &CheckpointScheme::Every { period, of: PeriodUnit::Time } => {
+                Box::new(EveryTime(period))
+            }
+            &CheckpointScheme::Every { period, of: PeriodUnit::Work } => {
+                Box::new(EveryWork(period))
+            }
+            CheckpointScheme::Points(points) => Box::new(ListedPoints(Arc::clone(points))),
+            CheckpointScheme::Hour {} => priced(SpotScheme::Hour, never, Span::ZERO),
+            CheckpointScheme::Edge {} => priced(SpotScheme::Edge, never, Span::ZERO),
+            &CheckpointScheme::Adapt { every, knows } => {
                 priced(SpotScheme::Adapt, (every, knows), Span::ZERO)
             }
-            &Scheme::Opt { look } => priced(SpotScheme::Opt, never, look),
-            &Scheme::Acc { bid, look } => Box::new(AccCheckpoints { bid, look }),
-            Scheme::YoungDaly { mttf } => Box::new(YoungDaly(mttf.clone())),
-            Scheme::Dp(plans) => Box::new(ByLifetime(LifetimeTables::new(plans.clone()))),
-            Scheme::None {} => Box::new(NoCheckpoints),
+            &CheckpointScheme::Opt { look } => priced(SpotScheme::Opt, never, look),
+            &CheckpointScheme::Acc { bid, look } => Box::new(AccCheckpoints { bid, look }),
+            CheckpointScheme::YoungDaly { mttf } => Box::new(YoungDaly(mttf.clone())),
+            CheckpointScheme::Dp(plans) => Box::new(ByLifetime(LifetimeTables::new(plans.clone()))),
+            CheckpointScheme::None {} => Box::new(NoCheckpoints),
         };
         match self.on {
             CheckpointOn::Spot => Box::new(SpotOnly(scheme)),
@@ -100,7 +108,7 @@ impl CheckpointPlanning for CheckpointConfig {
 
     fn planner(&self) -> CheckpointPlanner<'_> {
         let tables = match &self.scheme {
-            Scheme::Dp(plans) => Some(LifetimeTables::new(plans.clone())),
+            CheckpointScheme::Dp(plans) => Some(LifetimeTables::new(plans.clone())),
             _ => None,
         };
         CheckpointPlanner { config: self, tables }
@@ -115,23 +123,24 @@ impl CheckpointPlanning for CheckpointConfig {
     }
 
     fn is_planned_on(&self, market: Market) -> bool {
-        let is_of_spot = self.on == CheckpointOn::Spot || matches!(self.scheme, Scheme::Dp(_));
+        let is_of_spot =
+            self.on == CheckpointOn::Spot || matches!(self.scheme, CheckpointScheme::Dp(_));
         market == Market::Spot || !is_of_spot
     }
 
     fn takes_any_on(&self, market: Market, memory: Bytes, runtime: Span) -> bool {
         match (self.on, market, &self.scheme) {
-            (CheckpointOn::Spot, Market::OnDemand, _) | (_, _, Scheme::None {}) => false,
+            (CheckpointOn::Spot, Market::OnDemand, _) | (_, _, CheckpointScheme::None {}) => false,
             // A VM's hour may end, its price change and its age have come soon after a task began.
-            (_, _, Scheme::Hour {}) => true,
+            (_, _, CheckpointScheme::Hour {}) => true,
             (
                 _,
                 _,
-                Scheme::Edge {}
-                | Scheme::Adapt { .. }
-                | Scheme::Opt { .. }
-                | Scheme::Acc { .. }
-                | Scheme::Dp(_),
+                CheckpointScheme::Edge {}
+                | CheckpointScheme::Adapt { .. }
+                | CheckpointScheme::Opt { .. }
+                | CheckpointScheme::Acc { .. }
+                | CheckpointScheme::Dp(_),
             ) => market == Market::Spot,
             _ => self.plan(memory, runtime).count() > 0,
         }
@@ -144,21 +153,23 @@ impl CheckpointPlanning for CheckpointConfig {
             return plan;
         }
         let due = match &self.scheme {
-            Scheme::YoungDaly { mttf } => {
-                let mttf = OfType::place(mttf, Some(kind)).map(|place| mttf[place].of);
+            CheckpointScheme::YoungDaly { mttf } => {
+                let mttf = OfType::find_place(mttf, Some(kind)).map(|place| mttf[place].of);
                 let period = mttf.map(|mttf| young_daly(plan.cost, mttf));
                 CheckpointPoints::Listed(
                     period_multiples(period.unwrap_or_default(), runtime).into(),
                 )
             }
-            Scheme::Dp(plans) => {
+            CheckpointScheme::Dp(plans) => {
                 let left = runtime.saturating_sub(runtime.part(kept));
                 let mut tables = LifetimeTables::new(plans.clone());
                 CheckpointPoints::Listed(
                     tables.checkpoint_points(Some(kind), age, (runtime, left), plan.cost).into(),
                 )
             }
-            Scheme::Every { of: Period::Time, .. } | Scheme::Hour {} => CheckpointPoints::Even(0),
+            CheckpointScheme::Every { of: PeriodUnit::Time, .. } | CheckpointScheme::Hour {} => {
+                CheckpointPoints::Even(0)
+            }
             _ => return plan,
         };
         CheckpointPlan { due, ..plan }
@@ -172,33 +183,35 @@ fn plan_by(
     memory: Bytes,
     runtime: Span,
 ) -> CheckpointPlan {
-    let cost = config.cost(memory);
+    let cost = config.checkpoint_cost(memory);
     let due = match &config.scheme {
-        Scheme::Budget(overhead) => {
+        CheckpointScheme::Budget(overhead) => {
             return OverheadBudget(*overhead, LastCheckpoint::Kept).plan(runtime, cost);
         }
-        Scheme::BudgetIntervals(overhead) => {
+        CheckpointScheme::BudgetIntervals(overhead) => {
             return OverheadBudget(*overhead, LastCheckpoint::AtTheEnd).plan(runtime, cost);
         }
-        Scheme::YoungDaly { mttf } => {
+        CheckpointScheme::YoungDaly { mttf } => {
             let period = mttf.first().map(|mttf| young_daly(cost, mttf.of));
             CheckpointPoints::Listed(period_multiples(period.unwrap_or_default(), runtime).into())
         }
-        Scheme::Dp(_) => {
+        CheckpointScheme::Dp(_) => {
             let whole = (runtime, runtime);
             let points = tables.map(|of| of.checkpoint_points(None, Span::ZERO, whole, cost));
             CheckpointPoints::Listed(points.unwrap_or_default().into())
         }
-        Scheme::Every { period, .. } => {
+        CheckpointScheme::Every { period, .. } => {
             CheckpointPoints::Listed(period_multiples(*period, runtime).into())
         }
-        Scheme::Points(points) => CheckpointPoints::Listed(Arc::clone(points)),
-        Scheme::Hour {} => CheckpointPoints::Listed(period_multiples(HOUR, runtime).into()),
-        Scheme::Edge {}
-        | Scheme::Adapt { .. }
-        | Scheme::Opt { .. }
-        | Scheme::Acc { .. }
-        | Scheme::None {} => CheckpointPoints::Even(0),
+        CheckpointScheme::Points(points) => CheckpointPoints::Listed(Arc::clone(points)),
+        CheckpointScheme::Hour {} => {
+            CheckpointPoints::Listed(period_multiples(HOUR, runtime).into())
+        }
+        CheckpointScheme::Edge {}
+        | CheckpointScheme::Adapt { .. }
+        | CheckpointScheme::Opt { .. }
+        | CheckpointScheme::Acc { .. }
+        | CheckpointScheme::None {} => CheckpointPoints::Even(0),
     };
     CheckpointPlan { due, cost }
 }
@@ -221,7 +234,7 @@ impl CheckpointPlanner<'_> {
 mod tests {
     use super::*;
 
-    fn artifact(scheme: Scheme) -> CheckpointConfig {
+    fn artifact(scheme: CheckpointScheme) -> CheckpointConfig {
         CheckpointConfig {
             scheme,
             fixed: Span::from_micros(12_995_000),
@@ -233,23 +246,23 @@ mod tests {
 
     #[test]
     fn the_artifacts_numbers() {
-        let budget = artifact(Scheme::Budget(Ppm::new(100_000)));
+        let budget = artifact(CheckpointScheme::Budget(Ppm::new(100_000)));
         let plan = |mb: u64, s| budget.plan(Bytes::new(mb * 1_000_000), Span::from_secs(s)).count();
         assert_eq!([plan(10, 119), plan(10, 167), plan(13, 349), plan(168, 210)], [0, 1, 2, 1]);
-        let intervals = artifact(Scheme::BudgetIntervals(Ppm::new(100_000)));
+        let intervals = artifact(CheckpointScheme::BudgetIntervals(Ppm::new(100_000)));
         let plan = |mb: u64, s| intervals.plan(Bytes::new(mb * 1_000_000), Span::from_secs(s));
         let counts = [plan(10, 119), plan(10, 167), plan(13, 349)].map(|plan| plan.count());
         assert_eq!(counts, [0, 0, 1]);
         assert_eq!(plan(13, 349).points(), [Ppm::new(500_000)]);
-        let nothing = artifact(Scheme::Budget(Ppm::ZERO));
+        let nothing = artifact(CheckpointScheme::Budget(Ppm::ZERO));
         assert_eq!(nothing.plan(Bytes::ZERO, Span::from_secs(1)).count(), 0);
     }
 
     #[test]
     fn what_is_not_known_beforehand_is_reckoned_with_all_the_same() {
         let (memory, runtime) = (Bytes::ZERO, Span::from_secs(100));
-        let every = |of| artifact(Scheme::Every { period: Span::from_secs(30), of });
-        let (time, work) = (every(Period::Time), every(Period::Work));
+        let every = |of| artifact(CheckpointScheme::Every { period: Span::from_secs(30), of });
+        let (time, work) = (every(PeriodUnit::Time), every(PeriodUnit::Work));
         for config in [&time, &work] {
             assert_eq!(config.plan_on(Market::Spot, memory, runtime).count(), 3);
             assert_eq!(config.plan_on(Market::OnDemand, memory, runtime).count(), 0);

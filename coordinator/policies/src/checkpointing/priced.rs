@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dormouse_cloud::{Market, PriceTrace};
-use dormouse_model::Knows;
+use dormouse_model::AdaptKnowledge;
 use dormouse_units::{Price, Span, Time, TypeName};
 
 use super::{Checkpointing, Quote, TaskView, When};
@@ -18,7 +18,7 @@ pub(super) struct PricedCheckpoints {
     /// Time between two decisions of ADAPT.
     every: Span,
     /// Prices that ADAPT may use.
-    knows: Knows,
+    knows: AdaptKnowledge,
     /// Time before the price exceeds the bid by which OPT's checkpoint is complete.
     look: Span,
     prices: BTreeMap<TypeName, PriceTrace>,
@@ -30,7 +30,7 @@ pub(super) struct PricedCheckpoints {
 impl PricedCheckpoints {
     pub(super) fn new(
         scheme: SpotScheme,
-        (every, knows): (Span, Knows),
+        (every, knows): (Span, AdaptKnowledge),
         look: Span,
         prices: &BTreeMap<TypeName, PriceTrace>,
     ) -> Self {

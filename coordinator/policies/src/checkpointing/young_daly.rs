@@ -21,7 +21,7 @@ pub(super) struct YoungDaly(pub(super) Vec<OfType<Span>>);
 
 impl Checkpointing for YoungDaly {
     fn next(&mut self, now: Time, task: &TaskView, quote: &Quote<'_>) -> Option<When> {
-        let mttf = &self.0[OfType::place(&self.0, Some(quote.kind))?];
+        let mttf = &self.0[OfType::find_place(&self.0, Some(quote.kind))?];
         EveryWork(young_daly(task.cost, mttf.of)).next(now, task, quote)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use dormouse_cloud::{Burstable, Market};
+use dormouse_cloud::{BurstableTerms, Market};
 use dormouse_model::StartReason;
 use dormouse_units::{Credits, Ppm, Span, TaskId, Time};
 
@@ -140,10 +140,10 @@ pub(crate) fn vcpu_speed(mode: Mode, kind: &KnownType) -> Ppm {
 
 /// Credits that bursting for this long takes: one per minute begun (Algorithm 4, line 6).
 pub(crate) fn credits_needed(time: Span) -> Credits {
-    Credits::whole(time.as_micros().div_ceil(Credits::ONE.as_vcpu_micros()))
+    Credits::whole_credits(time.as_micros().div_ceil(Credits::ONE.as_vcpu_micros()))
 }
 
-fn credits_earned(burstable: &Burstable, time: Span) -> Credits {
+fn credits_earned(burstable: &BurstableTerms, time: Span) -> Credits {
     const HOUR: u128 = 3_600_000_000;
     let rate = u128::from(burstable.earned_per_hour.as_vcpu_micros());
     let earned = rate * u128::from(time.as_micros()) / HOUR;

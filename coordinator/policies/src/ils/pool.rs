@@ -186,7 +186,7 @@ impl SearchPool {
     /// A candidate with each of these numbers of vCPUs, and tasks of any lengths; on every other
     /// candidate memory binds.
     pub(crate) fn random_pool(
-        random: &mut dormouse_units::Stream,
+        random: &mut dormouse_units::RandomStream,
         vcpus: &[usize],
         tasks: u32,
     ) -> Self {
@@ -196,10 +196,10 @@ impl SearchPool {
             lengths: kind * tasks as usize,
             vcpus,
             memory: (kind % 2 == 1).then_some(Bytes::new(20)),
-            price: 1 + random.bits() % 9,
+            price: 1 + random.next_bits() % 9,
         };
         let candidates: Vec<_> = vcpus.iter().enumerate().map(candidate).collect();
-        let mut below = |n| random.bits() % n;
+        let mut below = |n| random.next_bits() % n;
         let lengths = (0..candidates.len() * tasks as usize)
             .map(|_| if below(20) == 0 { NEVER } else { Span::from_micros(1 + below(100)) })
             .collect();
@@ -215,11 +215,11 @@ mod tests {
 
     #[test]
     fn the_short_cut_packs_as_list_scheduling_does() {
-        let mut random = dormouse_units::Stream::new(1, "test", 0);
+        let mut random = dormouse_units::RandomStream::new(1, "test", 0);
         for _ in 0..200 {
             let lengths: Vec<_> =
-                (0..100).map(|_| Span::from_secs(1 + random.bits() % 50)).collect();
-            let words = [random.bits(), random.bits() >> 28];
+                (0..100).map(|_| Span::from_secs(1 + random.next_bits() % 50)).collect();
+            let words = [random.next_bits(), random.next_bits() >> 28];
             let mut packing = VcpuPacking::new(4, Time::ZERO, None);
             for position in positions(&words) {
                 packing.push(lengths[position], Bytes::ZERO);

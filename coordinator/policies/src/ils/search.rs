@@ -1,7 +1,7 @@
 //! The iterated local search (Algorithm 1, part 1, and Algorithm 3).
 
 use dormouse_cloud::Market;
-use dormouse_units::Stream;
+use dormouse_units::RandomStream;
 use dormouse_units::{Ppm, Span};
 
 use super::pool::SearchPool;
@@ -29,7 +29,7 @@ struct LocalSearch<'a> {
     hopeless: (f64, Span),
     /// Number of moves of one attempt.
     moves: usize,
-    random: Stream,
+    random: RandomStream,
     packing: VcpuPacking,
     evaluations: u64,
 }
@@ -73,7 +73,7 @@ pub(crate) fn improve_map(
         least_cost: start.least_cost(&pool),
         hopeless: (f64::NAN, Span::ZERO),
         moves: moves_per_attempt(config.swap_rate, pool.tasks.len()),
-        random: Stream::new(seed, "ils", 0),
+        random: RandomStream::new(seed, "ils", 0),
         packing,
         evaluations: 0,
         pool,
@@ -94,7 +94,7 @@ pub(crate) fn improve_map(
     let mut last_best = 0;
     for i in 0..config.max_iteration {
         if !unselected.is_empty() {
-            let chosen = search.random.below(unselected.len());
+            let chosen = search.random.draw_below(unselected.len());
             selected.push(unselected.swap_remove(chosen));
         }
         if i - last_best > config.max_failed {
@@ -141,17 +141,17 @@ impl LocalSearch<'_> {
         let tasks = self.pool.tasks.len();
         let restart = self.config.local_search == LocalSearchRule::Restart;
         scratch.copy(best);
-        let mut destination = selected[self.random.below(selected.len())];
+        let mut destination = selected[self.random.draw_below(selected.len())];
         let mut is_hopeless = false;
         let mut hopeless_end = self.hopeless_end(fitness);
         for attempt in 0..self.config.max_attempt {
             if restart && attempt > 0 {
                 scratch.copy(best);
-                destination = selected[self.random.below(selected.len())];
+                destination = selected[self.random.draw_below(selected.len())];
                 is_hopeless = false;
             }
             for _ in 0..self.moves {
-                let position = self.random.below(tasks);
+                let position = self.random.draw_below(tasks);
                 if is_hopeless {
                     if scratch.can_place(&self.pool, position, destination) {
                         self.evaluations += 1;

@@ -206,7 +206,7 @@ mod tests {
     /// solution made from scratch.
     #[test]
     fn a_rough_solution_is_never_worse_than_it_is() {
-        let mut random = dormouse_units::Stream::new(1, "test", 0);
+        let mut random = dormouse_units::RandomStream::new(1, "test", 0);
         let scale = FitnessScale { alpha: 0.5, cost: 100.0, makespan: Span::from_micros(100) };
         let mut packing = VcpuPacking::default();
         for _ in 0..50 {
@@ -214,7 +214,7 @@ mod tests {
             let latest = [Span::from_micros(700); 6];
             let mut solution = TaskMap::new(&pool);
             for moved in 0..300 {
-                solution.place_task(&pool, random.below(70), random.below(6));
+                solution.place_task(&pool, random.draw_below(70), random.draw_below(6));
                 if moved % 7 != 0 {
                     continue;
                 }
@@ -243,7 +243,7 @@ mod tests {
     /// one; and it is not found too late before one that is better.
     #[test]
     fn what_is_given_up_never_gets_better() {
-        let mut random = dormouse_units::Stream::new(2, "test", 0);
+        let mut random = dormouse_units::RandomStream::new(2, "test", 0);
         let mut packing = VcpuPacking::default();
         let (mut given_up, mut not) = (0, 0);
         for n in 0..200 {
@@ -253,7 +253,7 @@ mod tests {
                 FitnessScale { alpha: 0.5, cost: 50_000.0, makespan: Span::from_micros(200) };
             let mut start = TaskMap::new(&pool);
             for position in 0..70 {
-                start.place_task(&pool, position, random.below(6));
+                start.place_task(&pool, position, random.draw_below(6));
             }
             while start.work_out(&pool, &mut packing) {}
             let latest = [Span::from_micros(if n % 2 == 0 { 700 } else { 1_000_000 }); 6];
@@ -261,9 +261,9 @@ mod tests {
             let least_cost = start.least_cost(&pool);
             assert!(least_cost <= start.cost);
             let end = scale.hopeless_end(&pool, least_cost, fitness);
-            let (destination, mut is_hopeless) = (random.below(6), false);
+            let (destination, mut is_hopeless) = (random.draw_below(6), false);
             for _ in 0..20 {
-                start.place_task(&pool, random.below(70), destination);
+                start.place_task(&pool, random.draw_below(70), destination);
                 let least = start.least_end(destination);
                 is_hopeless |= least >= end || least > latest[destination];
                 let mut exact = start.clone();

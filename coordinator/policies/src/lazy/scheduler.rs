@@ -289,7 +289,7 @@ impl LazyScheduler {
         let for_all = self.moments.last_moment_for_all().filter(|_| !self.is_late);
         let is_sold = self.order.types_to_buy(Market::OnDemand).0 == Market::OnDemand;
         let urgent = self.waiting.next_urgent(now).filter(|_| is_sold);
-        let Some(at) = Time::sooner(for_all, urgent) else { return };
+        let Some(at) = Time::sooner_of(for_all, urgent) else { return };
         if at > now && self.wakes_at.is_none_or(|pending| at < pending || pending <= now) {
             self.wakes_at = Some(at);
             out.push(Decision::Wake { at, token: LAST_MOMENT });

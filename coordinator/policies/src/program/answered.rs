@@ -3,26 +3,26 @@
 use dormouse_model::{Decision, Notice};
 use dormouse_units::Time;
 
-use crate::{Hearing, Policy};
+use crate::{Delivery, Policy};
 
 /// Placeholder for a program that is not started, as a repeated run takes its answers from the log.
 /// If it is asked for a new decision it fails with an error.
 #[derive(Debug)]
 pub struct UnstartedProgram {
-    hearing: Hearing,
+    hearing: Delivery,
     failure: Option<&'static str>,
 }
 
 impl UnstartedProgram {
     /// A placeholder for a program that receives its notices in this way.
     #[must_use]
-    pub const fn new(hearing: Hearing) -> Self {
+    pub const fn new(hearing: Delivery) -> Self {
         Self { hearing, failure: None }
     }
 }
 
 impl Policy for UnstartedProgram {
-    fn hearing(&self) -> Hearing {
+    fn hearing(&self) -> Delivery {
         self.hearing
     }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use dormouse_model::{Decision, Notice};
 use dormouse_units::{Span, Time};
 
-use crate::{Hearing, Policy};
+use crate::{Delivery, Policy};
 
 /// Gives the recorded answers of a program again, each to the notices that it was given to: the twin
 /// of a live run hears of the same things at slightly other times, maybe in another order.
@@ -14,7 +14,7 @@ use crate::{Hearing, Policy};
 /// asked has no answer.
 #[derive(Debug)]
 pub struct Following {
-    hearing: Hearing,
+    hearing: Delivery,
     answers: BTreeMap<String, VecDeque<RecordedAnswer>>,
 }
 
@@ -28,7 +28,7 @@ struct RecordedAnswer {
 impl Following {
     /// Replays answers that were given at these times to these notices, in order.
     pub fn new<'a>(
-        hearing: Hearing,
+        hearing: Delivery,
         recorded: impl IntoIterator<Item = (Time, &'a [Notice], &'a [Decision])>,
     ) -> Self {
         let mut answers: BTreeMap<String, VecDeque<RecordedAnswer>> = BTreeMap::new();
@@ -46,7 +46,7 @@ impl Following {
 }
 
 impl Policy for Following {
-    fn hearing(&self) -> Hearing {
+    fn hearing(&self) -> Delivery {
         self.hearing
     }
 
@@ -115,7 +115,7 @@ mod tests {
         let first = ([ended(1)], [wake(15, 1)]);
         let second = ([started(100)], [wake(40, 2)]);
         let mut following = Following::new(
-            Hearing::Each,
+            Delivery::Immediate,
             [(s(10), &first.0[..], &first.1[..]), (s(20), &second.0, &second.1)],
         );
         let mut told = |at, notice| {

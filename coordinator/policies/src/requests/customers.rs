@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_model::{Decision, Notice, Request};
+use dormouse_model::{Decision, Notice, VmRequest};
 use dormouse_units::{RequestId, Span, Time, VmId};
 
 use crate::Policy;
@@ -32,7 +32,7 @@ impl Customers {
         Self::default()
     }
 
-    fn launch_for_request(&mut self, id: RequestId, request: &Request, out: &mut Vec<Decision>) {
+    fn launch_for_request(&mut self, id: RequestId, request: &VmRequest, out: &mut Vec<Decision>) {
         let vm = VmId::new(id.get());
         self.open.insert(vm, OpenRequest { left: request.duration, since: None });
         let (kind, market) = (request.kind.clone(), request.market);
@@ -119,7 +119,7 @@ mod tests {
     fn requested() -> (Customers, Vec<Decision>) {
         let mut customers = Customers::new();
         let (kind, market) = ("small".into(), Market::Spot);
-        let asks = Request { kind, market, duration: Span::from_secs(100) };
+        let asks = VmRequest { kind, market, duration: Span::from_secs(100) };
         let out = tell(&mut customers, 0, Notice::Requested { request: RequestId::new(4), asks });
         (customers, out)
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dormouse_cloud::Market;
-use dormouse_model::{Decision, EndReason, Notice, Scheme};
+use dormouse_model::{CheckpointScheme, Decision, EndReason, Notice};
 use dormouse_units::{Price, Span, TaskId, Time, VmId};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -56,11 +56,11 @@ impl ListedBagScheduler for Acc {
         feasibility::check_fleet(&given)?;
         let OwnParameters { look } = given.config.own.read()?;
         let (kept, bid) = match given.checkpoints.scheme {
-            Scheme::Acc { bid: None, .. } => {
+            CheckpointScheme::Acc { bid: None, .. } => {
                 let want = "[checkpoint] policy \"acc\" has to name a bid: the VMs have none";
                 return Err(PlanError::Parameter { key: "name", value: "acc".to_owned(), want });
             }
-            Scheme::Acc { bid, look } => (Some(look), bid),
+            CheckpointScheme::Acc { bid, look } => (Some(look), bid),
             _ => (None, None),
         };
         let look = look.or(kept).unwrap_or(LOOK);

@@ -1,7 +1,7 @@
 //! The batch service of the bathtub paper, section 5.
 
 use dormouse_cloud::{Lifetimes, Market};
-use dormouse_model::{OfType, Scheme};
+use dormouse_model::{CheckpointScheme, OfType};
 use dormouse_units::{Span, TaskId, Time, TypeName};
 
 use super::{ListedBagScheduler, SchedulerInput};
@@ -96,7 +96,7 @@ impl ListedBagScheduler for BatchService {
 
 /// Lifetime law of VMs of a type; `None`: the provider never takes them away.
 fn lifetime_law(config: &BagSchedulerConfig, market: Market, kind: &TypeName) -> Option<Lifetimes> {
-    let place = OfType::place(&config.laws, Some(kind)).filter(|_| market == Market::Spot);
+    let place = OfType::find_place(&config.laws, Some(kind)).filter(|_| market == Market::Spot);
     place.map(|place| config.laws[place].of.clone())
 }
 
@@ -106,7 +106,7 @@ fn check_lifetimes(
     law: &Lifetimes,
     kind: &TypeName,
 ) -> Result<(), PlanError> {
-    if !matches!(given.checkpoints.scheme, Scheme::None {}) {
+    if !matches!(given.checkpoints.scheme, CheckpointScheme::None {}) {
         return Ok(());
     }
     let lives = |length: Span| law.law().cdf(dormouse_cloud::lifetimes::hours(length)) < 1.0;
@@ -132,7 +132,7 @@ fn choose_type(given: &SchedulerInput<'_>, own: &ServiceConfig) -> Result<KindId
             let want = "it has to be a type of the catalogue that is sold in this market";
             return Err(PlanError::Parameter { key: "type", value, want });
         }
-        let (scheduler, known) = (config.name.as_str(), catalogue.names());
+        let (scheduler, known) = (config.name.as_str(), catalogue.list_names());
         return Err(PlanError::NothingOffered { scheduler, what: "type in its market", known });
     }
     feasibility::check_tasks(problem, bag, &offered)?;
@@ -143,6 +143,6 @@ fn choose_type(given: &SchedulerInput<'_>, own: &ServiceConfig) -> Result<KindId
     cheapest.ok_or_else(|| PlanError::NothingOffered {
         scheduler: config.name.as_str(),
         what: "one type on which all tasks can run",
-        known: catalogue.names(),
+        known: catalogue.list_names(),
     })
 }

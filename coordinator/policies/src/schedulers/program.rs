@@ -3,7 +3,7 @@
 use super::{ListedBagScheduler, SchedulerInput};
 use crate::parameters::ParameterSchema;
 use crate::program::{self, ProgramConfig, UnstartedProgram};
-use crate::{Hearing, Plan, PlanError, Policy};
+use crate::{Delivery, Plan, PlanError, Policy};
 
 /// Entry of the list for a scheduler that is a program. [`ListedBagScheduler::build`] returns only
 /// a placeholder; whoever runs the experiment starts the program instead.
@@ -32,7 +32,7 @@ impl ListedBagScheduler for BagSchedulerProgram {
             let why = "a scheduler that is a program makes its plans itself; leave the plan out";
             return Err(PlanError::BadPlan(why.to_owned()));
         }
-        Ok(Box::new(UnstartedProgram::new(Hearing::Each)))
+        Ok(Box::new(UnstartedProgram::new(Delivery::Immediate)))
     }
 
     fn moves_tasks(&self) -> bool {

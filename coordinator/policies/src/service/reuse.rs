@@ -77,7 +77,7 @@ impl ReusePolicy {
             return f64::INFINITY;
         }
         match self {
-            Self::ExpectedTime => job + law.lived(age + job) - law.lived(age),
+            Self::ExpectedTime => job + law.hours_lived(age + job) - law.hours_lived(age),
             Self::ExpectedTimeCorrected => job + lost(law, age, job) / left,
             Self::Probability => law.cdf(age + job) - law.cdf(age),
             Self::ConditionalProbability => (law.cdf(age + job) - law.cdf(age)) / left,

@@ -7,7 +7,7 @@ use dormouse_cloud::Lifetime;
 #[must_use]
 pub fn lost(law: &dyn Lifetime, from: f64, job: f64) -> f64 {
     let to = from + job;
-    law.lived(to) - law.lived(from) - from * (law.cdf(to) - law.cdf(from))
+    law.hours_lived(to) - law.hours_lived(from) - from * (law.cdf(to) - law.cdf(from))
 }
 
 /// Expected work that a preemption of a job on a new VM wastes, given that there is one (Eq. 5);
@@ -15,11 +15,11 @@ pub fn lost(law: &dyn Lifetime, from: f64, job: f64) -> f64 {
 #[must_use]
 pub fn wasted(law: &dyn Lifetime, job: f64) -> Option<f64> {
     let failed = law.cdf(job);
-    (failed > 0.0).then(|| law.lived(job) / failed)
+    (failed > 0.0).then(|| law.hours_lived(job) / failed)
 }
 
 /// Expected running time of a job on a new VM (Eq. 7).
 #[must_use]
 pub fn running_time(law: &dyn Lifetime, job: f64) -> f64 {
-    job + law.lived(job)
+    job + law.hours_lived(job)
 }

@@ -2,7 +2,7 @@
 //! to work out by hand. All times are in seconds; the boot takes 10.
 
 use dormouse_cloud::Market;
-use dormouse_model::{CheckpointConfig, CheckpointOn, Decision, Scheme, StartReason};
+use dormouse_model::{CheckpointConfig, CheckpointOn, CheckpointScheme, Decision, StartReason};
 use dormouse_units::{Mode, Ppm, Span, TaskId, Time, VmId};
 
 use super::fixture::{Fixture, cloud, hibernated, start, tens};
@@ -19,7 +19,7 @@ fn secs(seconds: u64) -> Span {
 
 /// One checkpoint of 3 s for a task of 10 s.
 fn a_third(on: CheckpointOn) -> CheckpointConfig {
-    let scheme = Scheme::Budget(Ppm::new(300_000));
+    let scheme = CheckpointScheme::Budget(Ppm::new(300_000));
     CheckpointConfig { scheme, fixed: secs(3), per_megabyte: Span::ZERO, on, ..no_budget() }
 }
 

@@ -1,6 +1,6 @@
 //! A cloud, a bag and a scheduler with a given plan, small enough to work out by hand.
 
-use dormouse_cloud::{Burstable, Catalogue, InstanceType, Limits, Market};
+use dormouse_cloud::{BurstableTerms, Catalogue, InstanceType, Market, VmLimits};
 use dormouse_model::{Bag, Decision, Notice, PlannedTask, PlannedVm, StartReason, Task};
 use dormouse_units::{Bytes, Credits, Mode, Money, Ppm, Price, Seats, Span, TaskId, Time, VmId};
 
@@ -18,14 +18,14 @@ pub(super) fn cloud(limit: u32) -> Catalogue {
         mflops: 1_000,
         on_demand,
         spot,
-        limits: Limits { spot: limit, on_demand: limit },
+        limits: VmLimits { spot: limit, on_demand: limit },
         burstable,
     };
-    let bursts = Burstable {
+    let bursts = BurstableTerms {
         baseline: Ppm::new(500_000),
-        earned_per_hour: Credits::whole(30),
-        initial: Credits::whole(10),
-        cap: Credits::whole(100),
+        earned_per_hour: Credits::whole_credits(30),
+        initial: Credits::whole_credits(10),
+        cap: Credits::whole_credits(100),
         surplus: None,
     };
     let types = [

@@ -1,6 +1,6 @@
 //! Tests that the computation of HADS grows hardly faster than the bag.
 
-use dormouse_cloud::{Catalogue, InstanceType, Limits, Market};
+use dormouse_cloud::{Catalogue, InstanceType, Market, VmLimits};
 use dormouse_model::{Bag, Notice, PlannedTask, PlannedVm, Task};
 use dormouse_units::{Bytes, Money, Price, Span, TaskId, Time, VmId};
 
@@ -24,7 +24,7 @@ fn hads(vms: u32) -> BagScheduler {
         mflops: 1_000,
         on_demand: price(10),
         spot: price(3),
-        limits: Limits { spot: vms, on_demand: vms },
+        limits: VmLimits { spot: vms, on_demand: vms },
         burstable: None,
     };
     let catalogue = Catalogue {

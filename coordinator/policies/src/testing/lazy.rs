@@ -1,7 +1,7 @@
 //! The rule `lazy` on a case small enough to work out by hand. All times are in seconds; the boot takes 10,
 //! and a task takes equally long on every type.
 
-use dormouse_cloud::{Catalogue, InstanceType, Limits, Market};
+use dormouse_cloud::{Catalogue, InstanceType, Market, VmLimits};
 use dormouse_model::{Bag, Decision, Notice, StartReason, Task};
 use dormouse_units::{Bytes, Mode, Ppm, Price, Seats, Span, TaskId, Time, VmId};
 
@@ -22,7 +22,7 @@ fn cloud(on_demand: u32) -> Catalogue {
         mflops: 1_000,
         on_demand: Some(price(10 * usd)),
         spot: Some(price(usd)),
-        limits: Limits { spot: 2, on_demand },
+        limits: VmLimits { spot: 2, on_demand },
         burstable: None,
     };
     Catalogue {

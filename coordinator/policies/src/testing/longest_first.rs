@@ -1,7 +1,7 @@
 //! The rule `longest-first` on a case small enough to work out by hand. All times are in seconds; the
 //! boot takes 10.
 
-use dormouse_cloud::{Catalogue, InstanceType, Limits, Market};
+use dormouse_cloud::{Catalogue, InstanceType, Market, VmLimits};
 use dormouse_model::{Bag, Decision, Notice, StartReason, Task};
 use dormouse_units::{Bytes, Mode, Price, Seats, Span, TaskId, Time, TypeName, VmId};
 
@@ -19,7 +19,7 @@ fn cloud(is_spot_sold: bool) -> Catalogue {
         mflops: 1_000,
         on_demand: Some(price(10 * usd)),
         spot: is_spot_sold.then(|| price(usd)),
-        limits: Limits { spot: 2, on_demand: 2 },
+        limits: VmLimits { spot: 2, on_demand: 2 },
         burstable: None,
     };
     Catalogue {

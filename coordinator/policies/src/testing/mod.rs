@@ -18,13 +18,13 @@ mod stored;
 
 use std::path::PathBuf;
 
-use dormouse_model::{CheckpointConfig, CheckpointOn, Scheme};
+use dormouse_model::{CheckpointConfig, CheckpointOn, CheckpointScheme};
 use dormouse_units::Span;
 
 /// Configuration without checkpoints; one that is taken to leave a VM costs what the artifact's do.
 fn no_budget() -> CheckpointConfig {
     CheckpointConfig {
-        scheme: Scheme::None {},
+        scheme: CheckpointScheme::None {},
         fixed: Span::from_micros(12_995_000),
         per_megabyte: Span::from_micros(40_000),
         on: CheckpointOn::All,

@@ -1,7 +1,7 @@
 //! What plans are billed, worked out by hand: the boot takes 10 s; "a" costs 1 dollar an hour on the spot
 //! market and 10 on demand, "t" is burstable and costs 5.
 
-use dormouse_cloud::{Billing, Market, PriceTrace, TariffName, Terms};
+use dormouse_cloud::{BillingTerms, Market, PriceTrace, ProviderTerms, TariffName};
 use dormouse_model::{CheckpointConfig, PlannedTask, PlannedVm, Setup};
 use dormouse_units::{Mode, Price, Span, TaskId, Time, TypeName};
 
@@ -10,7 +10,7 @@ use crate::{BagSchedulerConfig, BagSchedulerName, KeepIdle, Plan, planned_bill};
 
 const DOLLAR: i64 = 1_000_000_000;
 
-fn setup(terms: Terms) -> Setup {
+fn setup(terms: ProviderTerms) -> Setup {
     Setup {
         seed: 1,
         catalogue: cloud(2),
@@ -44,7 +44,8 @@ fn paid_s(name: BagSchedulerName, keep_idle: KeepIdle, boot: bool, by: bool) -> 
     vms.extend(by.then(|| vm("t", Market::OnDemand, None)));
     let plan = Plan { makespan: Span::from_secs(2_000), ..Plan::unreckoned(name, vms) };
     let config = BagSchedulerConfig { keep_idle, ..BagSchedulerConfig::paper(name) };
-    let terms = Terms { billing: Billing { boot, frozen: false }, ..Terms::default() };
+    let terms =
+        ProviderTerms { billing: BillingTerms { boot, frozen: false }, ..ProviderTerms::default() };
     planned_bill(&plan, &config, &setup(terms)).as_usd() * 3_600.0
 }
 
@@ -79,7 +80,7 @@ fn a_plan_pays_for_idle_vms_only_while_spot_vms_work_where_that_is_said() {
     let plan = Plan { makespan: Span::from_secs(3_000), ..Plan::unreckoned(name, vms) };
     let of = |keep_idle| {
         let config = BagSchedulerConfig { keep_idle, ..BagSchedulerConfig::paper(name) };
-        planned_bill(&plan, &config, &setup(Terms::default())).as_usd() * 3_600.0
+        planned_bill(&plan, &config, &setup(ProviderTerms::default())).as_usd() * 3_600.0
     };
     let (spot, on_demand) = (1_990.0, 10.0 * 2_990.0);
     let beside_spot = spot + 5.0 * 1_990.0 + on_demand;
@@ -98,7 +99,7 @@ fn a_plan_is_billed_by_the_tariff_and_at_the_prices_of_its_run() {
     // One dollar, and three from 1,810 s on: half an hour after the boot.
     let steps = vec![(Time::ZERO, dollars(1)), (Time::from_secs(1_810), dollars(3))];
     let bill = |tariff, prices| {
-        let terms = Terms { tariff, prices, ..Terms::default() };
+        let terms = ProviderTerms { tariff, prices, ..ProviderTerms::default() };
         planned_bill(&plan, &BagSchedulerConfig::paper(name), &setup(terms)).as_nanos()
     };
     let listed = || bill(TariffName::StartedHour, [].into());

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use dormouse_cloud::{Burstable, Catalogue, InstanceType, Limits, Market};
+use dormouse_cloud::{BurstableTerms, Catalogue, InstanceType, Market, VmLimits};
 use dormouse_model::{Bag, Task};
 use dormouse_units::{Bytes, Credits, Ppm, Price, Span};
 use serde_json::Value;
@@ -43,12 +43,12 @@ fn catalogue(env: &Value) -> Catalogue {
             Price::from_usd_per_hour(of["prices"][market].as_f64().unwrap()).filter(|_| sold)
         };
         let limit = |market: &str| rules["limits"][market].as_u64().unwrap() as u32;
-        let burstable = (rules["burstable"]["burstable"] == "yes").then(|| Burstable {
+        let burstable = (rules["burstable"]["burstable"] == "yes").then(|| BurstableTerms {
             // Their planner takes a third of the speed, whatever the file says.
             baseline: Ppm::new(333_334),
-            earned_per_hour: Credits::whole(96),
+            earned_per_hour: Credits::whole_credits(96),
             initial: Credits::ZERO,
-            cap: Credits::whole(2_304),
+            cap: Credits::whole_credits(2_304),
             surplus: None,
         });
         InstanceType {
@@ -59,7 +59,7 @@ fn catalogue(env: &Value) -> Catalogue {
             mflops: (of["gflops"].as_f64().unwrap() * 1e3) as u64,
             on_demand: price("on-demand"),
             spot: price("preemptible"),
-            limits: Limits { spot: limit("preemptible"), on_demand: limit("on-demand") },
+            limits: VmLimits { spot: limit("preemptible"), on_demand: limit("on-demand") },
             burstable,
         }
     };

@@ -3,9 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 #![expect(clippy::disallowed_macros, reason = "a test prints what it found")]
 
-use dormouse_cloud::{Catalogue, InstanceType, Limits};
-use dormouse_model::{Bag, CheckpointConfig, Scheme, Task};
-use dormouse_units::Stream;
+use dormouse_cloud::{Catalogue, InstanceType, VmLimits};
+use dormouse_model::{Bag, CheckpointConfig, CheckpointScheme, Task};
+use dormouse_units::RandomStream;
 use dormouse_units::{Bytes, Ppm, Price, Span};
 use good_lp::{Expression, Solution, SolverModel, constraint, microlp, variable, variables};
 
@@ -22,8 +22,8 @@ struct Instance {
 }
 
 fn instance(seed: u64) -> Instance {
-    let mut random = Stream::new(seed, "instance", 0);
-    let mut between = |low: u64, high: u64| low + random.below((high - low) as usize) as u64;
+    let mut random = RandomStream::new(seed, "instance", 0);
+    let mut between = |low: u64, high: u64| low + random.draw_below((high - low) as usize) as u64;
     let types = TYPES.map(|name| InstanceType {
         name: name.into(),
         vcpus: 1,
@@ -32,7 +32,7 @@ fn instance(seed: u64) -> Instance {
         mflops: between(20_000, 45_000),
         on_demand: Some(Price::from_nanos_per_hour(between(80_000_000, 250_000_000))),
         spot: None,
-        limits: Limits { spot: 0, on_demand: 1 },
+        limits: VmLimits { spot: 0, on_demand: 1 },
         burstable: None,
     });
     let tasks = (0..7 + seed % 4).map(|n| Task {
@@ -52,7 +52,7 @@ fn instance(seed: u64) -> Instance {
 
 fn checkpoint_config() -> CheckpointConfig {
     CheckpointConfig {
-        scheme: Scheme::Budget(Ppm::ZERO),
+        scheme: CheckpointScheme::Budget(Ppm::ZERO),
         fixed: Span::from_micros(13_000_000),
         per_megabyte: Span::ZERO,
         on: dormouse_model::CheckpointOn::All,

@@ -3,9 +3,9 @@
 use dormouse_model::{Command, Report};
 use dormouse_units::{Attempt, TaskId, VmId};
 
-/// What a worker was told to do with a VM, or with an attempt on it, and answers with a report.
+/// Kind of a command about a VM or an attempt that its worker must answer with a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Order {
+pub(super) enum WorkerOrder {
     Create,
     Freeze,
     Thaw,
@@ -16,10 +16,9 @@ pub(super) enum Order {
     Move(TaskId, Attempt),
 }
 
-impl Order {
-    /// The VM and the order of a command; `None`: nothing is answered to it. A change of mode or supply and a
-    /// checkpoint that can't be taken cost nothing, as the task runs on; of a fault and an announcement a worker
-    /// has nothing to say.
+impl WorkerOrder {
+    /// Returns the VM and the kind of a command; `None`: it has no answer. A change of mode or supply, or a missed
+    /// checkpoint, costs nothing as the task runs on, and faults and announcements have no answer.
     pub(super) const fn from_command(command: &Command) -> Option<(VmId, Self)> {
         match *command {
             Command::CreateVm { vm, .. } => Some((vm, Self::Create)),
@@ -42,7 +41,8 @@ impl Order {
         }
     }
 
-    /// The order that a report is the answer to; `None`: to none, or to all that its VM or its attempt was told.
+    /// Returns the kind of command that a report answers; `None`: it answers none, or all commands about its VM or
+    /// attempt.
     pub(super) const fn from_report(report: &Report) -> Option<Self> {
         match *report {
             Report::VmCreated { .. } => Some(Self::Create),
@@ -67,8 +67,8 @@ impl Order {
         }
     }
 
-    /// The attempt that it is about.
-    pub(super) const fn attempt(self) -> Option<(TaskId, Attempt)> {
+    /// Returns the attempt that the command is about.
+    pub(super) const fn order_attempt(self) -> Option<(TaskId, Attempt)> {
         match self {
             Self::Start(task, attempt)
             | Self::Stop(task, attempt)
@@ -78,13 +78,13 @@ impl Order {
         }
     }
 
-    /// Whether it waits for as long as its VM is frozen.
-    pub(super) const fn rests(self) -> bool {
+    /// Returns whether the answer may wait for as long as the VM is frozen.
+    pub(super) const fn waits_while_frozen(self) -> bool {
         matches!(self, Self::Start(..) | Self::Stop(..))
     }
 
-    /// The order in words, for the user whose worker does not obey it.
-    pub(super) fn words(self, vm: VmId) -> String {
+    /// Describes the command in words, for the user whose worker doesn't answer it.
+    pub(super) fn describe_order(self, vm: VmId) -> String {
         match self {
             Self::Create => format!("make {vm}"),
             Self::Freeze => format!("freeze {vm}"),

@@ -7,7 +7,7 @@ const VM: VmId = VmId::new(7);
 const WITHIN: Duration = Duration::from_secs(10);
 
 fn start(task: u32, memory: u64) -> Command {
-    Command::StartTask(dormouse_model::StartTask {
+    Command::StartTask(dormouse_model::TaskStart {
         host: HOST,
         seats: Seats::first_free(VM),
         task: TaskId::new(task),

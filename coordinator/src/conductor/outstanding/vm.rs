@@ -5,69 +5,69 @@ use std::time::Duration;
 
 use dormouse_units::{Attempt, Bytes, Cpus, Seats, TaskId, Tier, Time};
 
-use super::order::Order;
+use super::order::WorkerOrder;
 
-/// An order that has no answer yet.
+/// A command without an answer.
 #[derive(Debug)]
-pub(super) struct Open {
-    /// The command's number among those that its worker was told.
+pub(super) struct OpenOrder {
+    /// Number of the command among those to its worker.
     pub(super) number: u64,
-    /// The real time for which it has had no answer.
+    /// Real time for which it has been without an answer.
     pub(super) waited: Duration,
-    /// The instant at which it was decided on, if it is carried out as soon as it comes: its end is of that instant.
+    /// Instant of its decision, if it takes effect on arrival: its effect has that instant.
     pub(super) at_once: Option<Time>,
-    /// The vCPUs that a task is moved to; `None` for every other order.
+    /// vCPUs to which a task is moved; `None` for all other commands.
     pub(super) to: Option<Cpus>,
 }
 
-/// An attempt that is on a VM, or is to come.
+/// An attempt on a VM, or on its way there.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OnVm {
     pub(super) memory: Bytes,
-    /// The instant at which its start was decided on.
+    /// Instant at which its start was decided.
     pub(super) decided: Time,
-    /// The last report of it is of this instant: what comes later is not of an earlier one.
+    /// Instant of its last report; later reports don't have an earlier one.
     pub(super) heard: Time,
 }
 
-/// What one VM has been told and has not said.
+/// Commands to one VM that aren't answered, and its attempts.
 #[derive(Debug, Default)]
-pub(super) struct Vm {
-    /// Parallel jobs share its processors in two tiers: nobody waits until one of them has been killed.
+pub(super) struct OutstandingVm {
+    /// True if parallel jobs share its processors in two tiers, so that no job waits for another to be killed.
     pub(super) is_two_tier: bool,
     pub(super) is_frozen: bool,
-    pub(super) orders: BTreeMap<Order, Open>,
+    pub(super) orders: BTreeMap<WorkerOrder, OpenOrder>,
     pub(super) attempts: BTreeMap<(TaskId, Attempt), OnVm>,
-    /// The last balance of its credits is of this instant: one that comes after it is not of an earlier one.
+    /// Instant of the last credit balance; later balances don't have an earlier one.
     pub(super) balance: Time,
 }
 
-impl Vm {
-    /// The orders to an attempt that is over.
-    pub(super) fn orders_to(of: (TaskId, Attempt)) -> [Order; 4] {
+impl OutstandingVm {
+    /// Returns the commands to an attempt that has ended.
+    pub(super) fn orders_to(of: (TaskId, Attempt)) -> [WorkerOrder; 4] {
         let (task, attempt) = of;
         [
-            Order::Start(task, attempt),
-            Order::Stop(task, attempt),
-            Order::Promote(task, attempt),
-            Order::Move(task, attempt),
+            WorkerOrder::Start(task, attempt),
+            WorkerOrder::Stop(task, attempt),
+            WorkerOrder::Promote(task, attempt),
+            WorkerOrder::Move(task, attempt),
         ]
     }
 
-    /// The orders that are done with the beginning of an attempt: one that was promoted, or moved, before it
-    /// began may have begun where it was to go, and one that has begun elsewhere owes it yet. `began` is the
-    /// place that its worker says; `None`: the worker says none.
+    /// Returns the commands that the beginning of an attempt answers. An attempt that was promoted or moved before it
+    /// began may have begun at the new place; if it began elsewhere, the command is still unanswered. `began` is the
+    /// place that the worker reports.
     pub(super) fn done_with_beginning(
         &self,
         (task, attempt): (TaskId, Attempt),
         began: Option<&Seats>,
-    ) -> impl Iterator<Item = Order> + use<> {
+    ) -> impl Iterator<Item = WorkerOrder> + use<> {
         let is_up = began.is_none_or(|at| at.tier == Tier::Foreground);
-        let moved = Order::Move(task, attempt);
+        let moved = WorkerOrder::Move(task, attempt);
         let to = self.orders.get(&moved).and_then(|open| open.to.as_ref());
         let is_there = is_up && began.is_none_or(|at| Some(&at.cpus) == to);
-        let promoted = is_up.then_some(Order::Promote(task, attempt));
+        let promoted = is_up.then_some(WorkerOrder::Promote(task, attempt));
         let there = is_there.then_some(moved);
-        [Some(Order::Start(task, attempt)), promoted, there].into_iter().flatten()
+        [Some(WorkerOrder::Start(task, attempt)), promoted, there].into_iter().flatten()
     }
 }

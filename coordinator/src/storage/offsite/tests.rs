@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tonic::Code;
 
 use super::*;
-use crate::storage::fetches::Fetches;
-use crate::storage::store::Store;
+use crate::storage::fetches::ActiveFetches;
+use crate::storage::store::CheckpointFolder;
 use crate::system::objects::Pending;
 
 /// Objects by their keys.
@@ -39,8 +39,8 @@ struct Outgoing(Memory, String, BytesMut);
 
 struct Arriving(Option<Bytes>);
 
-impl Objects for Memory {
-    fn list(&self, folder: String) -> Pending<'_, Vec<(String, u64)>> {
+impl ObjectStorage for Memory {
+    fn list_objects(&self, folder: String) -> Pending<'_, Vec<(String, u64)>> {
         let folder = format!("{folder}/");
         Box::pin(async move {
             self.here()?;
@@ -50,16 +50,16 @@ impl Objects for Memory {
         })
     }
 
-    fn upload(&self, key: String) -> Box<dyn Upload> {
+    fn begin_upload(&self, key: String) -> Box<dyn ObjectUpload> {
         Box::new(Outgoing(self.clone(), key, BytesMut::new()))
     }
 
-    fn download(&self, key: String) -> Pending<'_, Box<dyn Download>> {
+    fn begin_download(&self, key: String) -> Pending<'_, Box<dyn ObjectDownload>> {
         Box::pin(async move {
             self.here()?;
             let found = self.all().get(&key).cloned();
             let found = found.ok_or_else(|| ObjectError::Absent(format!("no {key}")))?;
-            Ok(Box::new(Arriving(Some(found))) as Box<dyn Download>)
+            Ok(Box::new(Arriving(Some(found))) as Box<dyn ObjectDownload>)
         })
     }
 
@@ -72,13 +72,13 @@ impl Objects for Memory {
     }
 }
 
-impl Upload for Outgoing {
+impl ObjectUpload for Outgoing {
     fn write(&mut self, data: Bytes) -> Pending<'_, ()> {
         self.2.extend_from_slice(&data);
         Box::pin(async move { self.0.here() })
     }
 
-    fn finish(&mut self) -> Pending<'_, ()> {
+    fn finish_upload(&mut self) -> Pending<'_, ()> {
         Box::pin(async move {
             self.0.here()?;
             self.0.all().insert(self.1.clone(), self.2.split().freeze());
@@ -87,56 +87,58 @@ impl Upload for Outgoing {
     }
 }
 
-impl Download for Arriving {
+impl ObjectDownload for Arriving {
     fn next(&mut self) -> Pending<'_, Option<Bytes>> {
         Box::pin(async move { Ok(self.0.take()) })
     }
 }
 
-async fn opened(memory: &Memory, folder: &Path) -> Arc<Store> {
-    let objects: Arc<dyn Objects> = Arc::new(memory.clone());
-    let offsite = Offsite::open(objects, "run", Threads::System).await.expect("it is there");
-    let contents = Contents::open(&folder.join("contents")).expect("room");
-    let store = Store::open(&folder.join("checkpoints"), Arc::new(contents)).expect("room");
+async fn opened(memory: &Memory, folder: &Path) -> Arc<CheckpointFolder> {
+    let objects: Arc<dyn ObjectStorage> = Arc::new(memory.clone());
+    let offsite =
+        OffsiteStore::open(objects, "run", BlockingThreads::System).await.expect("it is there");
+    let contents = ContentPool::open(&folder.join("contents")).expect("room");
+    let store =
+        CheckpointFolder::open(&folder.join("checkpoints"), Arc::new(contents)).expect("room");
     Arc::new(store.with_offsite(Some(offsite)))
 }
 
-fn offsite(store: &Arc<Store>) -> Arc<Offsite> {
+fn offsite(store: &Arc<CheckpointFolder>) -> Arc<OffsiteStore> {
     Arc::clone(store.offsite().expect("it has one"))
 }
 
-fn content(store: &Store, data: &[u8]) -> Hash {
+fn content(store: &CheckpointFolder, data: &[u8]) -> Hash {
     let digest = blake3::hash(data);
-    let mut incoming = store.contents().receive(digest, data.len() as u64).expect("room");
+    let mut incoming = store.contents().receive_content(digest, data.len() as u64).expect("room");
     incoming.write(data).expect("room");
-    store.contents().finish(incoming).expect("it is whole");
+    store.contents().finish_content(incoming).expect("it is whole");
     digest
 }
 
 /// Stores a checkpoint as the desk does.
 async fn put(
-    store: &Arc<Store>,
+    store: &Arc<CheckpointFolder>,
     which: Which,
     data: &[u8],
     refers: &[Hash],
-) -> Result<(), Failure> {
-    let mut sending = offsite(store).begin(7, which);
-    let mut incoming = store.receive(7, which, 1)?;
+) -> Result<(), OffsiteError> {
+    let mut sending = offsite(store).begin_upload(7, which);
+    let mut incoming = store.receive_checkpoint(7, which, 1)?;
     sending.write(Bytes::copy_from_slice(data)).await?;
     incoming.write(data)?;
-    sending.finish(store.contents(), refers).await?;
-    store.finish(7, incoming, refers)?;
-    offsite(store).prune(7, store.newest_logged(7)).await;
+    sending.finish_upload(store.contents(), refers).await?;
+    store.finish_checkpoint(7, incoming, refers)?;
+    offsite(store).prune_task(7, store.newest_logged(7)).await;
     // The log hears of it from the worker, which has its receipt by then.
     store.has_logged(7, Some(which.0));
     Ok(())
 }
 
-async fn brought(store: &Arc<Store>, number: u32) -> Result<(), Status> {
-    Fetches::default().bring(store, &offsite(store), (7, number)).await
+async fn brought(store: &Arc<CheckpointFolder>, number: u32) -> Result<(), Status> {
+    ActiveFetches::default().bring_checkpoint(store, &offsite(store), (7, number)).await
 }
 
-fn read(store: &Store, number: u32) -> Vec<u8> {
+fn read(store: &CheckpointFolder, number: u32) -> Vec<u8> {
     let mut data = Vec::new();
     let mut file = store.open_checkpoint(7, number).expect("it is here");
     io::Read::read_to_end(&mut file, &mut data).expect("readable");
@@ -165,11 +167,11 @@ async fn what_the_folder_has_lost_comes_back_with_its_contents() {
         std::fs::remove_dir_all(folder.path().join(lost)).expect("it is ours");
     }
     let store = opened(&memory, folder.path()).await;
-    assert!(store.holds(7) && !store.has(7, 2).expect("readable"));
+    assert!(store.may_hold(7) && !store.has_checkpoint(7, 2).expect("readable"));
     brought(&store, 2).await.expect("it comes");
     assert_eq!(read(&store, 2), b"second");
     assert!(store.contents().is_of_checkpoint(7, &digest).expect("readable"));
-    assert!(store.contents().holds(&digest).expect("readable"));
+    assert!(store.contents().holds_content(&digest).expect("readable"));
     // It goes on as if nothing had been.
     store.has_logged(7, Some(2));
     put(&store, (3, 2), b"third", &[digest]).await.expect("it is there");
@@ -207,7 +209,7 @@ async fn the_same_go_on_either_side_and_contents_with_the_last_that_refers_to_th
     put(&store, (4, 2), b"n", &[]).await.expect("it is there");
     assert_eq!(kept(), ["2.1", "3.1", "4.2"]);
     assert_eq!(here(), kept());
-    offsite(&store).forget(7).await;
+    offsite(&store).forget_task(7).await;
     assert_eq!(memory.keys(), ["run/about"]);
     put(&store, (6, 3), b"n", &[new]).await.expect("it is there");
     offsite(&store).close().await.expect("it goes");
@@ -224,7 +226,7 @@ async fn a_checkpoint_that_never_became_whole_is_none_whatever_went_before_it() 
     // What is not the run's is nobody's business.
     memory.all().insert("run/checkpoints/x/y".to_owned(), Bytes::new());
     let store = opened(&memory, folder.path()).await;
-    assert_eq!(offsite(&store).tasks(), [7]);
+    assert_eq!(offsite(&store).task_numbers(), [7]);
     let absent = brought(&store, 2).await.expect_err("there is none");
     assert_eq!(absent.code(), Code::NotFound, "{absent}");
     brought(&store, 1).await.expect("it comes");
@@ -240,7 +242,7 @@ async fn a_store_that_is_away_is_no_reason_to_begin_anew() {
     let refused = put(&store, (2, 1), b"second", &[]).await.expect_err("it is away").of_put();
     assert_eq!(refused.code(), Code::Internal, "{refused}");
     assert_eq!(refused.message(), "the object store: the memory is away");
-    assert!(!store.has(7, 2).expect("readable"), "it is stored on neither side");
+    assert!(!store.has_checkpoint(7, 2).expect("readable"), "it is stored on neither side");
     assert_eq!(read(&store, 1), b"first");
     std::fs::remove_dir_all(folder.path().join("checkpoints/7")).expect("it is ours");
     std::fs::create_dir(folder.path().join("checkpoints/7")).expect("room");

@@ -5,13 +5,13 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use dormouse_cloud::{Catalogue, InstanceType, Limits, Market, Terms};
-use dormouse_coordinator::admission::Demand;
-use dormouse_coordinator::{LiveRun, Observer, World};
+use dormouse_cloud::{Catalogue, InstanceType, Market, ProviderTerms, VmLimits};
+use dormouse_coordinator::admission::RunDemand;
+use dormouse_coordinator::{CoordinatorWorld, LiveRunPlan, RunObserver};
 use dormouse_engine::Run;
 use dormouse_model::{
-    Bag, CheckpointConfig, Decision, MetadataSettings, Notice, Scheme, Setup, StartReason, Task,
-    Work,
+    Bag, CheckpointConfig, CheckpointScheme, Decision, MetadataSettings, Notice, Setup,
+    StartReason, Task, TenantWork,
 };
 use dormouse_policies::Policy;
 use dormouse_tasks::own::TaskProgram;
@@ -29,7 +29,7 @@ pub fn setup(tasks: usize, vcpus: u32) -> Setup {
         mflops: 1,
         on_demand: Some(Price::from_nanos_per_hour(1_000_000)),
         spot: None,
-        limits: Limits { spot: 0, on_demand: 8 },
+        limits: VmLimits { spot: 0, on_demand: 8 },
         burstable: None,
     };
     let task = Task {
@@ -48,7 +48,7 @@ pub fn setup(tasks: usize, vcpus: u32) -> Setup {
         },
         bag: Bag { tasks: vec![task; tasks].into(), deadline: Span::from_secs(1_000_000) },
         checkpoint: CheckpointConfig {
-            scheme: Scheme::Budget(Ppm::ZERO),
+            scheme: CheckpointScheme::Budget(Ppm::ZERO),
             fixed: Span::ZERO,
             per_megabyte: Span::ZERO,
             on: dormouse_model::CheckpointOn::All,
@@ -56,7 +56,7 @@ pub fn setup(tasks: usize, vcpus: u32) -> Setup {
         },
         interruptions: Vec::new(),
         preemption_notice: Span::ZERO,
-        terms: Terms::default(),
+        terms: ProviderTerms::default(),
         noise: None,
         jobs: None,
         requests: false,
@@ -158,10 +158,10 @@ pub fn checked() -> TaskProgram {
 }
 
 /// A no-op run of so many tasks on `vcpus` vCPUs.
-pub fn live(tasks: usize, vcpus: u32, out: &Path) -> LiveRun {
-    LiveRun {
+pub fn live(tasks: usize, vcpus: u32, out: &Path) -> LiveRunPlan {
+    LiveRunPlan {
         setup: setup(tasks, vcpus),
-        policies: vec![(Work::All, Box::new(Fifo::new(tasks, vcpus)))],
+        policies: vec![(TenantWork::All, Box::new(Fifo::new(tasks, vcpus)))],
         submissions: Vec::new(),
         requests: Vec::new(),
         open: false,
@@ -171,7 +171,7 @@ pub fn live(tasks: usize, vcpus: u32, out: &Path) -> LiveRun {
         listen: SocketAddr::from(([127, 0, 0, 1], 0)),
         workers: 1,
         speedup: Speedup::from_f64(30.0).unwrap(),
-        demand: Demand { vms: vec![vcpus], kinds: [KIND.into()].into(), hosts: Vec::new() },
+        demand: RunDemand { vms: vec![vcpus], kinds: [KIND.into()].into(), hosts: Vec::new() },
         reserve: Ppm::new(250_000),
         share: None,
         inputs: std::collections::BTreeMap::new(),
@@ -189,11 +189,11 @@ pub fn live(tasks: usize, vcpus: u32, out: &Path) -> LiveRun {
         workers_stay: false,
         answer_within: dormouse_coordinator::ANSWER_WITHIN,
         limit: Time::from_secs(1_000_000),
-        observer: Observer::default(),
+        observer: RunObserver::default(),
         cancel: CancellationToken::new(),
         pause: CancellationToken::new(),
         resume: false,
-        world: World::default(),
+        world: CoordinatorWorld::default(),
     }
 }
 

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use dormouse_coordinator::{Conducted, CoordinatorError, LiveRun};
+use dormouse_coordinator::{CoordinatorError, LiveOutcome, LiveRunPlan};
 use dormouse_identity::{Credential, Role, TOKEN_KEY, Token, WorkerKey, client_config};
 use dormouse_proto::{Protocols, v1};
 use tokio::sync::mpsc;
@@ -102,20 +102,20 @@ pub async fn client(at: &At, shows: Option<&Credential>, says: Option<Token>) ->
 /// A coordinator under way.
 pub struct Under {
     pub at: At,
-    pub conducting: JoinHandle<Result<Conducted, CoordinatorError>>,
+    pub conducting: JoinHandle<Result<LiveOutcome, CoordinatorError>>,
     pub cancel: CancellationToken,
 }
 
 impl Under {
-    pub async fn start(live: LiveRun) -> Self {
+    pub async fn start(live: LiveRunPlan) -> Self {
         let cancel = live.cancel.clone();
         let folder = live.out.clone();
-        let bound = live.bind().await.unwrap();
+        let bound = live.bind_run().await.unwrap();
         let at = At { address: bound.address(), folder };
-        Self { at, conducting: tokio::spawn(bound.conduct()), cancel }
+        Self { at, conducting: tokio::spawn(bound.conduct_run()), cancel }
     }
 
-    pub async fn outcome(self) -> Result<Conducted, CoordinatorError> {
+    pub async fn outcome(self) -> Result<LiveOutcome, CoordinatorError> {
         within("the run's end", self.conducting).await.unwrap()
     }
 }
@@ -453,7 +453,7 @@ fn end(task: Option<v1::TaskRef>) -> v1::TaskFinished {
 }
 
 /// A run on one worker of this name, which has joined it, and what that was told.
-pub async fn joined(name: &str, live: LiveRun) -> (Under, FakeWorker, v1::Welcome) {
+pub async fn joined(name: &str, live: LiveRunPlan) -> (Under, FakeWorker, v1::Welcome) {
     let coordinator = Under::start(live).await;
     let mut worker = FakeWorker::new(name, &coordinator.at);
     let welcome = worker.join().await;
@@ -461,7 +461,7 @@ pub async fn joined(name: &str, live: LiveRun) -> (Under, FakeWorker, v1::Welcom
 }
 
 /// Such a run that has begun: the VM that the worker has been told to make.
-pub async fn begun(name: &str, live: LiveRun) -> (Under, FakeWorker, u32) {
+pub async fn begun(name: &str, live: LiveRunPlan) -> (Under, FakeWorker, u32) {
     let (coordinator, mut worker, _) = joined(name, live).await;
     let vm = created(&worker.commands().await);
     (coordinator, worker, vm)
@@ -520,7 +520,7 @@ pub fn could_not_restore(vm: u32, task: u32, attempt: u32) -> v1::report::Report
 }
 
 /// Starts a coordinator in a runtime of its own, so that it can be killed.
-pub async fn start_apart(live: LiveRun) -> (tokio::runtime::Runtime, Under) {
+pub async fn start_apart(live: LiveRunPlan) -> (tokio::runtime::Runtime, Under) {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let under = runtime.spawn(Under::start(live)).await.unwrap();
     (runtime, under)

@@ -86,7 +86,7 @@ async fn seven_hundred_downloads_that_nobody_reads_keep_nobody_else_waiting() {
     worker.obey_to_the_end().await;
     unread.shutdown().await;
     let done = coordinator.outcome().await.unwrap();
-    assert_eq!((done.run.unfinished(), done.run.counts().hosts_lost), (0, 0));
+    assert_eq!((done.run.unfinished_count(), done.run.counts().hosts_lost), (0, 0));
 }
 
 /// A worker that sends 2.5 GB of a checkpoint fills a disk in 12 s. Its task has 1 MiB.
@@ -130,7 +130,7 @@ async fn a_checkpoint_is_no_larger_than_its_task_s_memory_explains() {
     // The run is unharmed.
     worker.report(finished(vm, task, attempt)).await;
     worker.obey_to_the_end().await;
-    assert_eq!(coordinator.outcome().await.unwrap().run.unfinished(), 0);
+    assert_eq!(coordinator.outcome().await.unwrap().run.unfinished_count(), 0);
 }
 
 /// Texts of 3.9 MB went into the log, and to whatever terminal it was shown on.
@@ -192,7 +192,7 @@ async fn a_worker_that_floods_the_log_is_given_up_and_no_other() {
     assert!(goodbye.why.contains("unsolicited messages a second") && !goodbye.over, "{goodbye:?}");
     honest.obey_to_the_end().await;
     let done = coordinator.outcome().await.unwrap();
-    assert_eq!((done.run.unfinished(), done.run.counts().hosts_lost), (0, 1));
+    assert_eq!((done.run.unfinished_count(), done.run.counts().hosts_lost), (0, 1));
     let bytes = std::fs::metadata(&done.log).unwrap().len();
     assert!(bytes < 20_000_000, "{bytes}");
 }

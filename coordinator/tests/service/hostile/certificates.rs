@@ -28,7 +28,7 @@ async fn a_certificate_is_over_sooner_where_the_run_says_so() {
 async fn is_over_after(valid: Duration) {
     let dir = tempfile::tempdir().unwrap();
     let run = live(1, 1, dir.path());
-    let mut run = dormouse_coordinator::LiveRun { certificates_valid: valid, ..run };
+    let mut run = dormouse_coordinator::LiveRunPlan { certificates_valid: valid, ..run };
     let from = Arc::new(AtomicU64::new(now_s() * 1_000_000));
     let since = tokio::time::Instant::now();
     run.world.wall = WallClock::Running { since, from: Arc::clone(&from) };

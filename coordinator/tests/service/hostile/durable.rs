@@ -7,7 +7,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::common::*;
-use dormouse_coordinator::{Awaited, CoordinatorError, LiveRun, Progress, replay};
+use dormouse_coordinator::{
+    AwaitedWorkers, CoordinatorError, LiveRunPlan, RunProgress, replay_log,
+};
 use dormouse_proto::v1;
 use dormouse_units::Span;
 
@@ -46,10 +48,10 @@ async fn a_killed_coordinator_goes_on_with_what_its_workers_still_run() {
     assert_eq!(started(&worker.commands().await), (vm, task, attempt), "it comes again");
     worker.obey_to_the_end().await;
     let done = coordinator.outcome().await.unwrap();
-    assert_eq!((done.run.unfinished(), done.run.counts().hosts_lost), (0, 0));
+    assert_eq!((done.run.unfinished_count(), done.run.counts().hosts_lost), (0, 0));
     assert!(done.run.tasks().iter().all(|t| t.attempt.get() == 1 && t.real_cpu_us == 11));
-    assert!(done.run.over().unwrap() >= dormouse_units::Time::from_micros(after.now_us));
-    let report = replay(&done.log, |_| Ok(run_again(4, 1))).unwrap();
+    assert!(done.run.over_at().unwrap() >= dormouse_units::Time::from_micros(after.now_us));
+    let report = replay_log(&done.log, |_| Ok(run_again(4, 1))).unwrap();
     assert_eq!((report.difference, report.torn), (None, false));
     assert_eq!(report.decisions_sha256, done.run.digest());
     // It is over: nobody needs the secret any more, and nothing else says it.
@@ -131,8 +133,8 @@ async fn an_account_that_is_parted_from_its_report_is_heard_once() {
     worker.welcome().await;
     worker.obey_to_the_end().await;
     let done = coordinator.outcome().await.unwrap();
-    assert_eq!((done.run.unfinished(), accounts()), (0, 1));
-    let report = replay(&done.log, |_| Ok(run_again(2, 1))).unwrap();
+    assert_eq!((done.run.unfinished_count(), accounts()), (0, 1));
+    let report = replay_log(&done.log, |_| Ok(run_again(2, 1))).unwrap();
     assert_eq!((report.difference, report.torn), (None, false));
 }
 
@@ -163,11 +165,11 @@ async fn the_vms_are_charged_for_the_time_without_a_coordinator() {
     assert!(Duration::from_micros(outage.away_real_us) >= OUTAGE, "{outage:?}");
     // At speed-up 30, and not for longer than from the beginning to the end.
     let passed = Duration::from_micros(outage.outage.as_micros());
-    assert!(passed >= OUTAGE * 30 && done.run.over().unwrap() >= outage.at, "{outage:?}");
+    assert!(passed >= OUTAGE * 30 && done.run.over_at().unwrap() >= outage.at, "{outage:?}");
     let (_, vm) = done.run.provider().vms().next().unwrap();
     let there = vm.charges().iter().fold(Span::ZERO, |sum, charge| sum + charge.duration());
     assert!(Duration::from_micros(there.as_micros()) >= OUTAGE * 30, "{there}");
-    let report = replay(&done.log, |_| Ok(run_again(1, 1))).unwrap();
+    let report = replay_log(&done.log, |_| Ok(run_again(1, 1))).unwrap();
     assert_eq!((report.difference, report.facts.outages.len()), (None, 1));
 }
 
@@ -182,7 +184,7 @@ async fn a_worker_that_does_not_come_back_is_lost_as_of_when_the_coordinator_wen
     worker.report(vm_created(vm)).await;
     started(&worker.commands().await);
     kill(runtime).await;
-    let before = replay(&dir.path().join("events.jsonl"), |_| Ok(run_again(2, 1))).unwrap();
+    let before = replay_log(&dir.path().join("events.jsonl"), |_| Ok(run_again(2, 1))).unwrap();
     // This is the outage itself: nothing is waited for.
     tokio::time::sleep(OUTAGE).await;
     let mut again = live(2, 1, dir.path());
@@ -192,7 +194,7 @@ async fn a_worker_that_does_not_come_back_is_lost_as_of_when_the_coordinator_wen
     other.join().await;
     other.obey_to_the_end().await;
     let done = coordinator.outcome().await.unwrap();
-    assert_eq!((done.run.unfinished(), done.run.counts().hosts_lost), (0, 1));
+    assert_eq!((done.run.unfinished_count(), done.run.counts().hosts_lost), (0, 1));
     let (lost, why) = done.facts.hosts[&dormouse_units::HostId::new(0)].lost.clone().unwrap();
     assert!(why.contains("not connected"), "{why}");
     // Nobody knows of more: no time passed, and the VM is charged up to there.
@@ -202,7 +204,7 @@ async fn a_worker_that_does_not_come_back_is_lost_as_of_when_the_coordinator_wen
     let (_, vm) = done.run.provider().vms().next().unwrap();
     let there = vm.charges().iter().fold(Span::ZERO, |sum, charge| sum + charge.duration());
     assert!(Duration::from_micros(there.as_micros()) < OUTAGE * 30, "{there}");
-    let report = replay(&done.log, |_| Ok(run_again(2, 1))).unwrap();
+    let report = replay_log(&done.log, |_| Ok(run_again(2, 1))).unwrap();
     assert_eq!((report.difference, before.difference), (None, None));
     assert!(report.steps > before.steps);
     // Its scheduler heard of it as the run went on, and not before.
@@ -240,8 +242,8 @@ async fn a_run_does_not_go_on_with_a_new_worker_that_is_sent_away_as_it_comes() 
     other.join().await;
     other.obey_to_the_end().await;
     let done = coordinator.outcome().await.unwrap();
-    assert_eq!((done.run.unfinished(), done.run.counts().hosts_lost), (0, 2));
-    let report = replay(&done.log, |_| Ok(run_again(2, 1))).unwrap();
+    assert_eq!((done.run.unfinished_count(), done.run.counts().hosts_lost), (0, 2));
+    let report = replay_log(&done.log, |_| Ok(run_again(2, 1))).unwrap();
     assert_eq!((report.difference, report.facts.outages.len()), (None, 1));
     let hosts = done.run.provider().vms().map(|(_, vm)| vm.host.get()).collect::<Vec<_>>();
     assert_eq!(hosts, [0, 2], "no VM was ordered of who was sent away");
@@ -250,7 +252,7 @@ async fn a_run_does_not_go_on_with_a_new_worker_that_is_sent_away_as_it_comes() 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_whose_only_worker_does_not_suit_it_any_more_ends_with_the_reason() {
     let dir = tempfile::tempdir().unwrap();
-    let begun = LiveRun { noop: false, ..live(2, 1, dir.path()) };
+    let begun = LiveRunPlan { noop: false, ..live(2, 1, dir.path()) };
     let (runtime, coordinator) = start_apart(begun).await;
     let mut worker = FakeWorker::new("w", &coordinator.at);
     worker.join().await;
@@ -258,7 +260,7 @@ async fn a_run_whose_only_worker_does_not_suit_it_any_more_ends_with_the_reason(
     worker.report(vm_created(vm)).await;
     started(&worker.commands().await);
     kill(runtime).await;
-    let mut again = LiveRun { noop: false, resume: true, ..live(2, 1, dir.path()) };
+    let mut again = LiveRunPlan { noop: false, resume: true, ..live(2, 1, dir.path()) };
     (again.lost_after, again.hold) = (Duration::from_millis(300), Duration::from_millis(300));
     let coordinator = Under::start(again).await;
     let mut small = FakeWorker::new("small", &coordinator.at);
@@ -267,9 +269,9 @@ async fn a_run_whose_only_worker_does_not_suit_it_any_more_ends_with_the_reason(
     let goodbye = small.goodbye().await;
     assert!(goodbye.why.contains("the smallest VM has 1"), "{goodbye:?}");
     let done = coordinator.outcome().await.unwrap();
-    let why = done.run.cancelled().unwrap_or_default();
+    let why = done.run.cancel_reason().unwrap_or_default();
     assert!(why.contains("nothing will ever happen again"), "{why}");
-    assert_eq!((done.run.unfinished(), done.run.counts().hosts_lost), (2, 1));
+    assert_eq!((done.run.unfinished_count(), done.run.counts().hosts_lost), (2, 1));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -286,24 +288,24 @@ async fn a_run_that_goes_on_waits_for_its_workers_and_shows_none_of_their_vms_un
     worker.disconnect();
     let mut again = live(1, 1, dir.path());
     (again.listen, again.resume) = (address, true);
-    let (progress, mut seen) = tokio::sync::watch::channel(Progress::default());
+    let (progress, mut seen) = tokio::sync::watch::channel(RunProgress::default());
     again.observer.progress = Some(progress);
     let coordinator = Under::start(again).await;
     let waits = within("it waits", seen.wait_for(|now| now.awaited.is_some())).await.unwrap();
-    assert_eq!(waits.awaited, Some(Awaited { back: 0, of: 1 }));
+    assert_eq!(waits.awaited, Some(AwaitedWorkers { back: 0, of: 1 }));
     assert_eq!((waits.vms, waits.running), (0, 0));
     let stood = waits.now;
     drop(waits);
     worker.connect().await.unwrap();
     worker.welcome().await;
-    let goes_on = |now: &Progress| now.awaited.is_none() && now.begun;
+    let goes_on = |now: &RunProgress| now.awaited.is_none() && now.begun;
     let goes_on = *within("it goes on", seen.wait_for(goes_on)).await.unwrap();
     assert_eq!((goes_on.vms, goes_on.running), (1, 1));
     assert!(goes_on.now > stood, "{goes_on:?}");
     worker.report(finished(vm, task, attempt)).await;
     worker.obey_to_the_end().await;
     let done = coordinator.outcome().await.unwrap();
-    assert_eq!((done.run.unfinished(), done.run.counts().hosts_lost), (0, 0));
+    assert_eq!((done.run.unfinished_count(), done.run.counts().hosts_lost), (0, 0));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -331,10 +333,10 @@ async fn workers_that_stay_are_not_told_that_a_stopped_run_is_over() {
     worker.welcome().await;
     worker.obey_to_the_end().await;
     let done = coordinator.outcome().await.unwrap();
-    assert_eq!((done.run.unfinished(), done.run.counts().hosts_lost), (0, 0));
+    assert_eq!((done.run.unfinished_count(), done.run.counts().hosts_lost), (0, 0));
     assert!(done.run.tasks().iter().all(|t| t.attempt.get() == 1));
     assert!(done.facts.outages[0].outage > Span::ZERO, "its VM went on: {:?}", done.facts.outages);
-    assert_eq!(replay(&done.log, |_| Ok(run_again(2, 1))).unwrap().difference, None);
+    assert_eq!(replay_log(&done.log, |_| Ok(run_again(2, 1))).unwrap().difference, None);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -351,14 +353,14 @@ async fn a_log_that_names_more_than_a_machine_has_is_refused_at_its_line() {
     let why =
         format!("events.jsonl:{line}: the vCPUs of vm1 are 4294967294; the maximum is 10000000");
     let refused = |said: String| assert!(said.contains(&why), "{said}");
-    refused(replay(&done.log, |_| Ok(run_again(2, 1))).unwrap_err().to_string());
+    refused(replay_log(&done.log, |_| Ok(run_again(2, 1))).unwrap_err().to_string());
     // Somebody wants to go on with it as it is.
     dormouse_log::reseal(&done.log).unwrap();
     let mut again = live(2, 1, dir.path());
     again.resume = true;
-    refused(again.conduct().await.unwrap_err().to_string());
+    refused(again.conduct_run().await.unwrap_err().to_string());
     // The header's counts are the run's own.
-    let vast = replay(&done.log, |_| Ok(run_again(2, 10_000_001))).unwrap_err().to_string();
+    let vast = replay_log(&done.log, |_| Ok(run_again(2, 10_000_001))).unwrap_err().to_string();
     assert!(vast.contains("events.jsonl:1: the vCPU count of"), "{vast}");
 }
 
@@ -381,13 +383,13 @@ async fn only_the_same_run_is_resumed() {
     let mut larger = resumed();
     larger.setup = setup(3, 1);
     for (live, word) in [(other, "'experiment'"), (faster, "--speedup 30"), (larger, "line")] {
-        let no = live.conduct().await.unwrap_err();
+        let no = live.conduct_run().await.unwrap_err();
         assert!(matches!(no, CoordinatorError::Resume { .. }), "{no}");
         assert!(no.to_string().contains(word), "{no}");
     }
     // One that was over stays over.
-    let done = resumed().conduct().await.unwrap();
-    assert_eq!(done.run.unfinished(), 0);
+    let done = resumed().conduct_run().await.unwrap();
+    assert_eq!(done.run.unfinished_count(), 0);
 }
 
 /// A file system of its own, with this much room.
@@ -436,9 +438,9 @@ async fn on_a_full_disk_a_run_stands_still_and_goes_on_once_there_is_room() {
     tiny.enlarge("64m");
     within("the worker is told that it is over", obeys).await.unwrap();
     let done = coordinator.outcome().await.unwrap();
-    assert_eq!((done.run.unfinished(), done.run.counts().hosts_lost), (0, 0));
+    assert_eq!((done.run.unfinished_count(), done.run.counts().hosts_lost), (0, 0));
     // No line is lost, twice or torn.
-    let report = replay(&done.log, |_| Ok(run_again(1_000, 64))).unwrap();
+    let report = replay_log(&done.log, |_| Ok(run_again(1_000, 64))).unwrap();
     assert_eq!(report.difference, None);
 }
 
@@ -447,7 +449,7 @@ async fn an_output_folder_that_cannot_be_made_is_said_plainly() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("file");
     std::fs::write(&file, "").unwrap();
-    let no = live(1, 1, &file.join("out")).conduct().await.unwrap_err();
+    let no = live(1, 1, &file.join("out")).conduct_run().await.unwrap_err();
     assert!(matches!(no, CoordinatorError::Output { .. }), "{no}");
     assert!(no.to_string().contains("file/out"), "{no}");
 }

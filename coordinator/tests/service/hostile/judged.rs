@@ -6,7 +6,7 @@ use dormouse_log::LogReader;
 use dormouse_model::{Setup, Step};
 use dormouse_units::Speedup;
 
-pub(super) const SPEEDUP: Speedup = Speedup::times(30);
+pub(super) const SPEEDUP: Speedup = Speedup::times_real(30);
 
 /// What the log of a run says, and what its verdict is.
 pub(super) struct Judged {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::judged::{SPEEDUP, judged};
 use crate::common::*;
 use dormouse_log::LogReader;
-use dormouse_model::{CheckpointConfig, Event, Report, Scheme, Setup, Step};
+use dormouse_model::{CheckpointConfig, CheckpointScheme, Event, Report, Setup, Step};
 use dormouse_proto::v1;
 use dormouse_units::{Ppm, Span};
 use v1::report::Report as R;
@@ -68,7 +68,7 @@ async fn a_load_that_no_host_can_have_is_refused_and_said() {
 #[tokio::test(flavor = "multi_thread")]
 async fn who_reports_of_anothers_vm_is_sent_away_and_the_run_goes_on() {
     let dir = tempfile::tempdir().unwrap();
-    let live = dormouse_coordinator::LiveRun { workers: 2, ..live(1, 1, dir.path()) };
+    let live = dormouse_coordinator::LiveRunPlan { workers: 2, ..live(1, 1, dir.path()) };
     let coordinator = Under::start(live).await;
     let mut honest = FakeWorker::new("a", &coordinator.at);
     let mut liar = FakeWorker::new("b", &coordinator.at);
@@ -98,7 +98,7 @@ async fn who_reports_of_anothers_vm_is_sent_away_and_the_run_goes_on() {
 #[tokio::test(flavor = "multi_thread")]
 async fn who_reports_of_machines_before_the_run_has_begun_is_sent_away() {
     let dir = tempfile::tempdir().unwrap();
-    let live = dormouse_coordinator::LiveRun { workers: 2, ..live(1, 1, dir.path()) };
+    let live = dormouse_coordinator::LiveRunPlan { workers: 2, ..live(1, 1, dir.path()) };
     let coordinator = Under::start(live).await;
     let mut liar = FakeWorker::new("liar", &coordinator.at);
     liar.join().await;
@@ -121,7 +121,7 @@ async fn a_task_that_is_punctual_and_takes_no_checkpoint_is_found() {
     let dir = tempfile::tempdir().unwrap();
     let points = (1..10).map(|n| Ppm::new(n * 100_000)).collect::<Vec<_>>();
     let with_points = |mut setup: Setup| {
-        let scheme = Scheme::Points(Arc::from(points.clone()));
+        let scheme = CheckpointScheme::Points(Arc::from(points.clone()));
         setup.checkpoint = CheckpointConfig { scheme, ..setup.checkpoint };
         setup
     };
@@ -134,7 +134,7 @@ async fn a_task_that_is_punctual_and_takes_no_checkpoint_is_found() {
     let of = Some(v1::TaskRef { vm, task, attempt });
     worker.report(R::TaskStarted(v1::TaskStarted { task: of, ..Default::default() })).await;
     // It computes nothing for as long as its work takes, and beats.
-    while begun.elapsed() < SPEEDUP.real(Span::from_secs(100)) {
+    while begun.elapsed() < SPEEDUP.to_real(Span::from_secs(100)) {
         worker.beat().await;
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
@@ -153,7 +153,7 @@ async fn a_task_that_is_punctual_and_takes_no_checkpoint_is_found() {
 async fn a_wrong_answer_is_wrong_whatever_its_worker_says() {
     let dir = tempfile::tempdir().unwrap();
     let live =
-        dormouse_coordinator::LiveRun { programs: vec![checked()], ..live(1, 1, dir.path()) };
+        dormouse_coordinator::LiveRunPlan { programs: vec![checked()], ..live(1, 1, dir.path()) };
     let (coordinator, mut worker, vm) = begun("liar", live).await;
     worker.report(vm_created(vm)).await;
     let (_, task, attempt) = started(&worker.commands().await);
@@ -229,7 +229,8 @@ async fn a_checkpoint_counts_for_a_coordinator_that_goes_on_with_the_run() {
     let listen = coordinator.at.address;
     kill(runtime).await;
     worker.disconnect();
-    let again = dormouse_coordinator::LiveRun { listen, resume: true, ..live(1, 1, dir.path()) };
+    let again =
+        dormouse_coordinator::LiveRunPlan { listen, resume: true, ..live(1, 1, dir.path()) };
     let coordinator = Under::start(again).await;
     worker.connect().await.unwrap();
     worker.welcome().await;

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use crate::common::*;
-use dormouse_coordinator::{CoordinatorError, Remote, replay};
+use dormouse_coordinator::{CoordinatorError, RemoteCoordinator, replay_log};
 use dormouse_identity::Role;
 use dormouse_log::LogReader;
-use dormouse_model::{Effect, Event, Step, Work};
+use dormouse_model::{Effect, Event, Step, TenantWork};
 use dormouse_proto::v1;
 use dormouse_units::{TaskId, Time};
 
@@ -18,16 +18,16 @@ async fn every_task_is_done_and_the_log_replays_to_the_same_decisions() {
     let Said::Goodbye(goodbye) = worker.obey().await else { panic!("no goodbye") };
     assert!(goodbye.over, "{}", goodbye.why);
     let done = coordinator.outcome().await.unwrap();
-    assert_eq!(done.run.unfinished(), 0);
+    assert_eq!(done.run.unfinished_count(), 0);
     assert_eq!(worker.acked, worker.reports.len() as u64, "all that is durable is acknowledged");
     assert_eq!(done.run.tasks().get(TaskId::new(7)).unwrap().real_cpu_us, 11);
     assert_eq!(done.facts.starts.len(), 200);
-    let report = replay(&done.log, |_| Ok(run_again(200, 8))).unwrap();
+    let report = replay_log(&done.log, |_| Ok(run_again(200, 8))).unwrap();
     assert_eq!(report.difference, None);
     assert_eq!(report.decisions_sha256, done.run.digest());
     assert!(!report.torn);
     // The same events through another scheduler come out differently, and that is seen.
-    let other = replay(&done.log, |_| Ok(run_again(200, 7))).unwrap();
+    let other = replay_log(&done.log, |_| Ok(run_again(200, 7))).unwrap();
     assert!(other.difference.is_some());
 }
 
@@ -53,7 +53,7 @@ async fn after_a_broken_connection_both_sides_say_again_what_was_not_heard() {
     let Said::Goodbye(goodbye) = worker.obey().await else { panic!("no goodbye") };
     assert!(goodbye.over);
     let done = coordinator.outcome().await.unwrap();
-    assert_eq!((done.run.unfinished(), done.run.counts().hosts_lost), (0, 0));
+    assert_eq!((done.run.unfinished_count(), done.run.counts().hosts_lost), (0, 0));
     assert_eq!(
         done.run.tasks().get(TaskId::new(task)).unwrap().real_cpu_us,
         11,
@@ -77,7 +77,12 @@ async fn a_worker_started_anew_is_another_host_and_its_former_life_is_lost() {
     assert_eq!(anew.take_over().await.host, 2);
     let (address, token) =
         (coordinator.at.address.to_string(), coordinator.at.token(Role::Observer));
-    let status = Remote::dial(&address, token).await.unwrap().status().await.unwrap();
+    let status = RemoteCoordinator::dial_coordinator(&address, token)
+        .await
+        .unwrap()
+        .get_status()
+        .await
+        .unwrap();
     assert_eq!((status.workers, status.workers_lost), (2, 1));
     // Its former life dials again: it must clean up.
     first.connect().await.unwrap();
@@ -88,10 +93,10 @@ async fn a_worker_started_anew_is_another_host_and_its_former_life_is_lost() {
     assert!(goodbye.over, "{}", goodbye.why);
     within("the other worker's end", obeying).await.unwrap();
     let done = coordinator.outcome().await.unwrap();
-    assert_eq!((done.run.unfinished(), done.run.counts().hosts_lost), (0, 1));
+    assert_eq!((done.run.unfinished_count(), done.run.counts().hosts_lost), (0, 1));
     assert_eq!(done.run.tasks().get(TaskId::new(task)).unwrap().attempt.get(), attempt + 1);
     assert_eq!(done.facts.hosts.len(), 3);
-    let report = replay(&done.log, |_| Ok(run_again(2, 1))).unwrap();
+    let report = replay_log(&done.log, |_| Ok(run_again(2, 1))).unwrap();
     assert_eq!(report.difference, None);
 }
 
@@ -109,7 +114,7 @@ async fn of_two_workers_of_one_name_the_second_is_refused_while_the_first_lives(
     first.report(vm_created(vm)).await;
     first.obey_to_the_end().await;
     let done = coordinator.outcome().await.unwrap();
-    assert_eq!((done.run.unfinished(), done.run.counts().hosts_lost), (0, 0));
+    assert_eq!((done.run.unfinished_count(), done.run.counts().hosts_lost), (0, 0));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -152,7 +157,7 @@ async fn a_task_of_a_lost_worker_goes_on_elsewhere_from_its_last_checkpoint() {
     second.flush().await;
     second.obey_to_the_end().await;
     let done = coordinator.outcome().await.unwrap();
-    assert_eq!((done.run.unfinished(), done.run.counts().restores), (0, 1));
+    assert_eq!((done.run.unfinished_count(), done.run.counts().restores), (0, 1));
     assert_eq!(done.facts.checkpoints[0].real_dump_us, 8);
     assert_eq!(done.run.tasks().get(TaskId::new(0)).unwrap().real_cpu_us, 11);
     assert!(!dir.path().join("checkpoints").exists());
@@ -193,7 +198,7 @@ async fn a_silent_worker_is_lost_and_its_tasks_run_elsewhere() {
     let end = within("the other's end", beating).await.unwrap();
     assert!(matches!(end, Said::Goodbye(v1::Goodbye { over: true, .. })), "{end:?}");
     let done = coordinator.outcome().await.unwrap();
-    assert_eq!((done.run.unfinished(), done.run.counts().hosts_lost), (0, 1));
+    assert_eq!((done.run.unfinished_count(), done.run.counts().hosts_lost), (0, 1));
     assert!(
         done.facts.hosts[&dormouse_units::HostId::new(0)].lost.is_some()
             && done.facts.hosts[&dormouse_units::HostId::new(1)].lost.is_none()
@@ -225,7 +230,7 @@ async fn a_worker_that_beats_and_answers_nothing_is_given_up_and_its_tasks_run_e
     assert!(why.contains(&format!("told to make vm{vm} and has not answered for 3 s")), "{why}");
     assert!(matches!(end, Said::Goodbye(v1::Goodbye { over: true, .. })), "{end:?}");
     let done = coordinator.outcome().await.unwrap();
-    assert_eq!((done.run.unfinished(), done.run.counts().hosts_lost), (0, 1));
+    assert_eq!((done.run.unfinished_count(), done.run.counts().hosts_lost), (0, 1));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -264,7 +269,7 @@ async fn nonsense(ack: u64, body: v1::from_worker::Body, word: &str) {
     // No worker is left, so the scheduler's next launch was refused: nothing will ever happen
     // again, and the coordinator says so.
     let done = coordinator.outcome().await.unwrap();
-    let why = done.run.cancelled().unwrap();
+    let why = done.run.cancel_reason().unwrap();
     assert!(why.contains("nothing will ever happen") && why.contains("no host"), "{why}");
 }
 
@@ -283,7 +288,7 @@ async fn an_oversized_message_breaks_the_connection_and_nothing_else() {
     worker.welcome().await;
     worker.report(vm_created(vm)).await;
     assert!(matches!(worker.obey().await, Said::Goodbye(_)));
-    assert_eq!(coordinator.outcome().await.unwrap().run.unfinished(), 0);
+    assert_eq!(coordinator.outcome().await.unwrap().run.unfinished_count(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -306,7 +311,7 @@ async fn who_does_not_say_hello_properly_gets_no_session() {
     assert!(no.message().contains("speaks protocol 99,"), "{no}");
     coordinator.cancel.cancel();
     let done = coordinator.outcome().await.unwrap();
-    assert!(done.run.cancelled().is_some());
+    assert!(done.run.cancel_reason().is_some());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -337,7 +342,7 @@ async fn a_cancelled_run_ends_cleanly_and_says_why() {
     coordinator.cancel.cancel();
     worker.obey_to_the_end().await;
     let done = coordinator.outcome().await.unwrap();
-    assert_eq!(done.run.cancelled(), Some("the user ended it"));
+    assert_eq!(done.run.cancel_reason(), Some("the user ended it"));
     let mut log = LogReader::open(&done.log).unwrap();
     assert!(log.header()["live"]["share_ppm"].is_u64());
     let (mut over, mut destroyed) = (false, false);
@@ -362,15 +367,15 @@ async fn the_time_limit_ends_a_run() {
     started(&worker.commands().await);
     worker.obey_to_the_end().await;
     let done = coordinator.outcome().await.unwrap();
-    assert!(done.run.cancelled().unwrap().contains("time limit of 6s"));
-    assert!(done.run.over().unwrap() >= Time::from_secs(6));
+    assert!(done.run.cancel_reason().unwrap().contains("time limit of 6s"));
+    assert!(done.run.over_at().unwrap() >= Time::from_secs(6));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_panic_of_the_scheduler_ends_the_run_with_an_error() {
     let dir = tempfile::tempdir().unwrap();
     let mut live = live(9, 1, dir.path());
-    live.policies = vec![(Work::All, Box::new(Fifo::new(9, 1).panicking_at(3)))];
+    live.policies = vec![(TenantWork::All, Box::new(Fifo::new(9, 1).panicking_at(3)))];
     let (coordinator, mut worker, _) = joined("w", live).await;
 
     let Said::Goodbye(goodbye) = worker.obey().await else { panic!("no goodbye") };
@@ -385,6 +390,6 @@ async fn a_busy_port_is_said_plainly() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let mut live = live(1, 1, dir.path());
     live.listen = taken.local_addr().unwrap();
-    let no = live.bind().await.unwrap_err();
+    let no = live.bind_run().await.unwrap_err();
     assert!(no.to_string().contains("another program listens there"), "{no}");
 }

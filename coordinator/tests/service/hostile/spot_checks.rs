@@ -44,7 +44,7 @@ impl Scene {
     async fn play(self, answering: Vec<Answering>) -> (Vec<CheckFinding>, Judged) {
         let dir = tempfile::tempdir().unwrap();
         let tasks = self.tasks;
-        let live = dormouse_coordinator::LiveRun {
+        let live = dormouse_coordinator::LiveRunPlan {
             workers: u32::try_from(answering.len()).unwrap(),
             noop: false,
             spot_checks: self.spot_checks,
@@ -65,7 +65,8 @@ impl Scene {
             worker.await.unwrap();
         }
         let done = coordinator.outcome().await.unwrap();
-        let report = dormouse_coordinator::replay(&done.log, |_| Ok(run_again(tasks, 1))).unwrap();
+        let report =
+            dormouse_coordinator::replay_log(&done.log, |_| Ok(run_again(tasks, 1))).unwrap();
         assert_eq!((report.difference, report.torn), (None, false));
         assert_eq!(report.decisions_sha256, done.run.digest(), "they are in no decision");
         let judged = judged(&done.log, &setup(tasks, 1));
@@ -258,7 +259,7 @@ async fn two_hosts_that_tell_one_lie_are_found_by_a_third() {
 async fn a_worker_does_not_choose_that_nobody_checks_it() {
     let dir = tempfile::tempdir().unwrap();
     let Scene { program, spot_checks, .. } = Scene::of_kernel(1);
-    let run = dormouse_coordinator::LiveRun {
+    let run = dormouse_coordinator::LiveRunPlan {
         noop: false,
         spot_checks,
         programs: vec![program],

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::common::*;
-use dormouse_coordinator::Remote;
+use dormouse_coordinator::RemoteCoordinator;
 use dormouse_identity::{Role, Token};
 use dormouse_proto::v1;
 use tokio_stream::StreamExt as _;
@@ -105,7 +105,7 @@ async fn a_token_is_no_worker_that_has_joined() {
     honest.report(finished(vm, task, attempt)).await;
     honest.obey_to_the_end().await;
     let done = coordinator.outcome().await.unwrap();
-    assert_eq!((done.run.unfinished(), done.run.counts().hosts_lost), (0, 0));
+    assert_eq!((done.run.unfinished_count(), done.run.counts().hosts_lost), (0, 0));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -153,8 +153,10 @@ async fn a_token_that_is_renewed_or_refused_closes_all_that_was_opened_with_it()
     thief.join().await;
     let former = at.token(Role::Worker);
     let mut looking =
-        Remote::dial(&at.address.to_string(), at.token(Role::Observer)).await.unwrap();
-    let mut events = looking.events(v1::EventsRequest::default()).await.unwrap();
+        RemoteCoordinator::dial_coordinator(&at.address.to_string(), at.token(Role::Observer))
+            .await
+            .unwrap();
+    let mut events = looking.read_events(v1::EventsRequest::default()).await.unwrap();
     for role in [Role::Worker, Role::Observer] {
         dormouse_coordinator::renew_token(dir.path(), role, MINUTE).unwrap();
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::common::*;
-use dormouse_coordinator::{Contents, LiveRun};
+use dormouse_coordinator::{ContentPool, LiveRunPlan};
 use dormouse_proto::v1;
 use dormouse_tasks::own::{FileRef, OwnProgram, Saves, TaskProgram};
 use dormouse_units::Bytes;
@@ -18,10 +18,10 @@ const QUOTA: u64 = 1 << 20;
 type Client = v1::content_store_client::ContentStoreClient<tonic::transport::Channel>;
 
 /// A run of one task that is a program of the user's own, whose input is in the run's folder.
-fn own(out: &Path) -> LiveRun {
+fn own(out: &Path) -> LiveRunPlan {
     let file = out.join("solve");
     std::fs::write(&file, INPUT).unwrap();
-    let contents = Contents::open(&out.join(Contents::FOLDER)).unwrap();
+    let contents = ContentPool::open(&out.join(ContentPool::FOLDER)).unwrap();
     let input: FileRef = contents.take_in(&file, "solve").unwrap();
     let program = OwnProgram {
         argv: vec!["./solve".to_owned()],
@@ -35,7 +35,7 @@ fn own(out: &Path) -> LiveRun {
         verify: None,
         deterministic: false,
     };
-    LiveRun { programs: vec![TaskProgram::Own(Arc::new(program))], ..live(1, 1, out) }
+    LiveRunPlan { programs: vec![TaskProgram::Own(Arc::new(program))], ..live(1, 1, out) }
 }
 
 async fn contents(at: &At, worker: &FakeWorker) -> Client {
@@ -175,7 +175,7 @@ async fn contents_are_those_of_whoever_runs_their_task_and_end_in_the_run_s_fold
     worker.report(v1::report::Report::TaskFinished(finished)).await;
     worker.obey_to_the_end().await;
     let done = coordinator.outcome().await.unwrap();
-    assert_eq!(done.run.unfinished(), 0);
+    assert_eq!(done.run.unfinished_count(), 0);
     let read = |path: &str| std::fs::read_to_string(dir.path().join("tasks/0").join(path)).unwrap();
     assert_eq!(
         [read("stdout"), read("outputs/a.csv"), read("exit")],

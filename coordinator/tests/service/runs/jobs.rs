@@ -4,11 +4,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::common::{FakeWorker, PATIENCE, Said, Under, answer, joined, live as bag};
-use dormouse_coordinator::admission::Demand;
-use dormouse_coordinator::{LiveRun, Remote, replay};
+use dormouse_coordinator::admission::RunDemand;
+use dormouse_coordinator::{LiveRunPlan, RemoteCoordinator, replay_log};
 use dormouse_engine::Run;
 use dormouse_identity::Role;
-use dormouse_model::{Decision, Event, Setup, Submission, UsageInformation, Work};
+use dormouse_model::{Decision, Event, Setup, Submission, TenantWork, UsageInformation};
 use dormouse_policies::batch::{Algorithm, BatchScheduler, Config};
 use dormouse_proto::v1;
 use dormouse_units::{Bytes, Ppm, Span, Speedup, Time, Usage};
@@ -43,12 +43,12 @@ fn policy(algorithm: Algorithm) -> Box<BatchScheduler> {
     Box::new(BatchScheduler::new(Config::new(algorithm, MACHINE), kind))
 }
 
-fn live(algorithm: Algorithm, submissions: Vec<Submission>, out: &Path) -> LiveRun {
-    LiveRun {
+fn live(algorithm: Algorithm, submissions: Vec<Submission>, out: &Path) -> LiveRunPlan {
+    LiveRunPlan {
         setup: setup(),
-        policies: vec![(Work::All, policy(algorithm))],
+        policies: vec![(TenantWork::All, policy(algorithm))],
         submissions,
-        demand: Demand {
+        demand: RunDemand {
             vms: vec![MACHINE],
             kinds: [setup().jobs.unwrap().machine].into(),
             hosts: Vec::new(),
@@ -67,7 +67,7 @@ fn live(algorithm: Algorithm, submissions: Vec<Submission>, out: &Path) -> LiveR
 
 /// The log of a run of this algorithm comes out again; how many decisions are in it.
 fn comes_out_again(algorithm: Algorithm, log: &Path) -> usize {
-    let report = replay(log, |_| Ok(Run::new(setup(), policy(algorithm)))).unwrap();
+    let report = replay_log(log, |_| Ok(Run::new(setup(), policy(algorithm)))).unwrap();
     assert_eq!((report.difference, report.torn), (None, false), "{algorithm}");
     let steps: Vec<dormouse_model::Step> = std::fs::read_to_string(log)
         .unwrap()
@@ -88,7 +88,7 @@ async fn every_decision_is_on_record_and_comes_out_again() {
             joined("w", live(algorithm, submissions(12), folder.path())).await;
         worker.obey_to_the_end().await;
         let done = under.outcome().await.unwrap();
-        let (finished, rejected) = (done.run.tasks().finished(), done.run.counts().rejected);
+        let (finished, rejected) = (done.run.tasks().finished_count(), done.run.counts().rejected);
         assert_eq!((finished, rejected, done.facts.jobs.verified), (12, 0, 12), "{algorithm}");
         let decided = comes_out_again(algorithm, &done.log);
         assert!(decided > 12, "{algorithm}: {decided} decisions");
@@ -181,7 +181,7 @@ async fn jobs_are_promoted_moved_and_killed_as_decided() {
         let told = obey_slowly(&mut worker).await;
         let done = under.outcome().await.unwrap();
         let counts = done.run.counts();
-        assert_eq!((done.run.tasks().finished(), counts.rejected), (24, 0), "{algorithm}");
+        assert_eq!((done.run.tasks().finished_count(), counts.rejected), (24, 0), "{algorithm}");
         let counted = Told { swaps: counts.swaps, moves: counts.migrations, kills: counts.kills };
         assert_eq!(told, counted, "{algorithm}");
         assert!(promotes(told) > 0, "{algorithm}: {told:?}");
@@ -225,7 +225,7 @@ async fn a_lost_machine_is_made_again_on_another_worker() {
     second.report(ended(again, true)).await;
     second.obey_to_the_end().await;
     let done = under.outcome().await.unwrap();
-    assert_eq!((done.run.tasks().finished(), done.run.counts().hosts_lost), (3, 1));
+    assert_eq!((done.run.tasks().finished_count(), done.run.counts().hosts_lost), (3, 1));
     comes_out_again(Algorithm::Measy, &done.log);
 }
 
@@ -240,9 +240,9 @@ async fn a_machine_that_cannot_be_made_is_asked_for_again_after_a_while() {
     worker.report(R::VmFailed(v1::VmFailed { vm: first.vm, why })).await;
     worker.obey_to_the_end().await;
     let done = under.outcome().await.unwrap();
-    assert_eq!((done.run.tasks().finished(), done.facts.vms_lost), (2, 1));
+    assert_eq!((done.run.tasks().finished_count(), done.facts.vms_lost), (2, 1));
     // The clock has not stood meanwhile: a minute passed until it was asked for again.
-    assert!(done.run.over().unwrap() >= Time::from_secs(60), "{:?}", done.run.over());
+    assert!(done.run.over_at().unwrap() >= Time::from_secs(60), "{:?}", done.run.over_at());
     comes_out_again(Algorithm::Easy, &done.log);
 }
 
@@ -260,7 +260,7 @@ async fn a_run_does_not_go_on_with_other_jobs() {
     others[0].runtime = Span::from_secs(51);
     let mut again = live(Algorithm::Easy, others, folder.path());
     again.resume = true;
-    let no = again.conduct().await.unwrap_err().to_string();
+    let no = again.conduct_run().await.unwrap_err().to_string();
     assert!(no.contains("job 1 has changed since"), "{no}");
 }
 
@@ -280,7 +280,7 @@ async fn a_job_that_fails_or_answers_wrongly_is_started_again() {
     worker.flush().await;
     worker.obey_to_the_end().await;
     let done = under.outcome().await.unwrap();
-    assert_eq!((done.run.tasks().finished(), done.run.counts().attempts_failed), (3, 2));
+    assert_eq!((done.run.tasks().finished_count(), done.run.counts().attempts_failed), (3, 2));
     assert_eq!(done.facts.jobs.wrong.len(), 1);
 }
 
@@ -325,7 +325,7 @@ async fn a_run_that_was_stopped_goes_on_with_the_jobs_that_are_left() {
     assert_eq!(worker.welcome().await.run, before.run);
     worker.obey_to_the_end().await;
     let done = under.outcome().await.unwrap();
-    assert_eq!((done.run.tasks().finished(), done.run.counts().hosts_lost), (9, 0));
+    assert_eq!((done.run.tasks().finished_count(), done.run.counts().hosts_lost), (9, 0));
     assert_eq!(done.facts.outages.len(), 1);
     comes_out_again(Algorithm::Keasy, &done.log);
 }
@@ -350,7 +350,7 @@ async fn a_machine_that_could_not_be_had_is_asked_for_again_as_soon_as_a_host_jo
     .await;
     anew.obey().await;
     let done = under.outcome().await.unwrap();
-    assert_eq!((done.run.tasks().finished(), done.run.counts().launches_refused), (3, 1));
+    assert_eq!((done.run.tasks().finished_count(), done.run.counts().launches_refused), (3, 1));
     comes_out_again(Algorithm::Easy, &done.log);
     let log = std::fs::read_to_string(&done.log).unwrap();
     assert!(log.contains("no host has 4 vCPUs free for a VM of type"), "said plainly");
@@ -370,7 +370,7 @@ async fn a_machine_that_could_not_be_had_is_asked_for_again_as_soon_as_a_host_jo
 async fn a_machine_without_criu_is_refused_where_jobs_migrate() {
     let folder = tempfile::tempdir().unwrap();
     let live = live(Algorithm::Measy, submissions(1), folder.path());
-    let under = Under::start(LiveRun { needs_criu: true, ..live }).await;
+    let under = Under::start(LiveRunPlan { needs_criu: true, ..live }).await;
     let mut worker = FakeWorker::new("w", &under.at);
     let no = worker.connect().await.unwrap_err();
     assert!(no.message().contains("worker w has no CRIU"), "{no}");
@@ -384,10 +384,10 @@ async fn a_machine_without_criu_is_refused_where_jobs_migrate() {
 #[tokio::test]
 async fn particulars_that_cannot_be_are_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let refused = async |change: fn(&mut LiveRun), word: &str| {
+    let refused = async |change: fn(&mut LiveRunPlan), word: &str| {
         let mut live = live(Algorithm::Easy, submissions(3), folder.path());
         change(&mut live);
-        let error = live.bind().await.unwrap_err().to_string();
+        let error = live.bind_run().await.unwrap_err().to_string();
         assert!(error.contains(word), "{error}");
     };
     refused(|live| live.submissions[1].processes = 5, "job 2 can't be run").await;
@@ -408,13 +408,18 @@ fn asked(key: &str, processes: u32) -> v1::SubmitRequest {
     }
 }
 
-async fn remote(under: &Under) -> Remote {
-    Remote::dial(&under.at.address.to_string(), under.at.token(Role::Operator)).await.unwrap()
+async fn remote(under: &Under) -> RemoteCoordinator {
+    RemoteCoordinator::dial_coordinator(
+        &under.at.address.to_string(),
+        under.at.token(Role::Operator),
+    )
+    .await
+    .unwrap()
 }
 
 /// An open run of these jobs, and how it is stopped.
-fn open(n: u64, out: &Path, resume: bool) -> LiveRun {
-    LiveRun { open: true, resume, ..live(Algorithm::Measy, submissions(n), out) }
+fn open(n: u64, out: &Path, resume: bool) -> LiveRunPlan {
+    LiveRunPlan { open: true, resume, ..live(Algorithm::Measy, submissions(n), out) }
 }
 
 #[tokio::test]
@@ -426,7 +431,7 @@ async fn an_open_run_takes_jobs_once_each_and_ends_when_it_is_told_to() {
     let obeying = tokio::spawn(async move { obey_slowly(&mut worker).await });
     // Until its worker is there it takes none.
     let first = loop {
-        match user.submit(asked("mine", 2)).await {
+        match user.submit_job(asked("mine", 2)).await {
             Ok(taken) => break taken,
             Err(no) => assert!(no.to_string().contains("has not begun"), "{no}"),
         }
@@ -443,21 +448,21 @@ async fn an_open_run_takes_jobs_once_each_and_ends_when_it_is_told_to() {
             "wants 1 MiB for each process, and how much its machine has was not said",
         ),
     ] {
-        let no = user.submit(request).await.unwrap_err().to_string();
+        let no = user.submit_job(request).await.unwrap_err().to_string();
         assert!(no.contains(word), "{no}");
     }
-    let again = user.submit(asked("mine", 2)).await.unwrap();
+    let again = user.submit_job(asked("mine", 2)).await.unwrap();
     assert_eq!(again, v1::SubmitReply { known: true, ..first });
-    assert_eq!(user.submit(asked("other", 1)).await.unwrap().number, 4);
+    assert_eq!(user.submit_job(asked("other", 1)).await.unwrap().number, 4);
     // All that it has may end: it goes on.
-    while user.status().await.unwrap().completed < 4 {
+    while user.get_status().await.unwrap().completed < 4 {
         tokio::task::yield_now().await;
     }
-    assert!(!user.status().await.unwrap().over);
-    assert_eq!(user.submit(asked("late", 1)).await.unwrap().number, 5);
+    assert!(!user.get_status().await.unwrap().over);
+    assert_eq!(user.submit_job(asked("late", 1)).await.unwrap().number, 5);
     user.close().await.unwrap();
     assert!(log().contains(r#""event":"closed""#), "that is in the log before it is answered");
-    if let Err(no) = user.submit(asked("too late", 1)).await {
+    if let Err(no) = user.submit_job(asked("too late", 1)).await {
         // It may be over by now, and its coordinator gone.
         let no = no.to_string();
         assert!(["closed", "over", "ending", "coordinator"].iter().any(|w| no.contains(w)), "{no}");
@@ -466,8 +471,8 @@ async fn an_open_run_takes_jobs_once_each_and_ends_when_it_is_told_to() {
     }
     obeying.await.unwrap();
     let done = under.outcome().await.unwrap();
-    assert_eq!((done.run.tasks().finished(), done.facts.jobs.verified), (5, 5));
-    assert_eq!(done.run.cancelled(), None);
+    assert_eq!((done.run.tasks().finished_count(), done.facts.jobs.verified), (5, 5));
+    assert_eq!(done.run.cancel_reason(), None);
     comes_out_again(Algorithm::Measy, &done.log);
     assert_eq!(log().matches(r#""key":"mine""#).count(), 1);
 }
@@ -479,30 +484,30 @@ async fn jobs_from_outside_are_there_when_a_run_is_gone_on_with() {
     let pause = first.pause.clone();
     let (under, mut worker, _) = joined("w", first).await;
     first_job(&mut worker).await;
-    let taken = remote(&under).await.submit(asked("mine", 2)).await.unwrap();
+    let taken = remote(&under).await.submit_job(asked("mine", 2)).await.unwrap();
     pause.cancel();
     under.outcome().await.unwrap_err();
 
     let under = Under::start(open(1, folder.path(), true)).await;
     let mut user = remote(&under).await;
-    let no = user.submit(asked("mine", 2)).await.unwrap_err().to_string();
+    let no = user.submit_job(asked("mine", 2)).await.unwrap_err().to_string();
     assert!(no.contains("once its workers are back"), "{no}");
     let mut anew = FakeWorker::new("other", &under.at);
     anew.join().await;
     let again = loop {
-        match user.submit(asked("mine", 2)).await {
+        match user.submit_job(asked("mine", 2)).await {
             Ok(again) => break again,
             Err(no) => assert!(no.to_string().contains("once its workers are back"), "{no}"),
         }
     };
     assert_eq!(again, v1::SubmitReply { known: true, ..taken });
-    assert_eq!(user.submit(asked("more", 1)).await.unwrap().number, taken.number + 1);
+    assert_eq!(user.submit_job(asked("more", 1)).await.unwrap().number, taken.number + 1);
     let obeying = tokio::spawn(async move { obey_slowly(&mut anew).await });
     user.close().await.unwrap();
     user.close().await.unwrap();
     obeying.await.unwrap();
     let done = under.outcome().await.unwrap();
-    assert_eq!((done.run.tasks().finished(), done.facts.jobs.verified), (3, 3));
+    assert_eq!((done.run.tasks().finished_count(), done.facts.jobs.verified), (3, 3));
     comes_out_again(Algorithm::Measy, &done.log);
 }
 
@@ -513,15 +518,16 @@ async fn only_an_open_run_of_parallel_jobs_takes_more_of_them() {
         joined("w", live(Algorithm::Easy, submissions(1), folder.path())).await;
     first_job(&mut worker).await;
     let mut user = remote(&under).await;
-    for no in
-        [user.submit(asked("k", 1)).await.map(drop).unwrap_err(), user.close().await.unwrap_err()]
-    {
+    for no in [
+        user.submit_job(asked("k", 1)).await.map(drop).unwrap_err(),
+        user.close().await.unwrap_err(),
+    ] {
         assert!(no.to_string().contains("--open"), "{no}");
     }
     under.cancel.cancel();
     worker.obey_to_the_end().await;
     under.outcome().await.unwrap();
-    let none = LiveRun { open: true, ..bag(1, 1, &folder.path().join("bag")) };
-    let no = none.conduct().await.unwrap_err().to_string();
+    let none = LiveRunPlan { open: true, ..bag(1, 1, &folder.path().join("bag")) };
+    let no = none.conduct_run().await.unwrap_err().to_string();
     assert!(no.contains("only parallel jobs"), "{no}");
 }

@@ -1,13 +1,14 @@
 //! Tests of which workers a run takes and which it sends away.
 
 use crate::common::*;
-use dormouse_coordinator::LiveRun;
+use dormouse_coordinator::LiveRunPlan;
 use dormouse_proto::v1;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_worker_without_criu_is_refused_where_tasks_are_checkpointed() {
     let dir = tempfile::tempdir().unwrap();
-    let coordinator = Under::start(LiveRun { needs_criu: true, ..live(1, 1, dir.path()) }).await;
+    let coordinator =
+        Under::start(LiveRunPlan { needs_criu: true, ..live(1, 1, dir.path()) }).await;
     let no = FakeWorker::new("bare", &coordinator.at).connect().await.unwrap_err();
     assert_eq!(no.code(), tonic::Code::AlreadyExists, "{no}");
     for words in ["worker bare has no CRIU", "checkpoints", "scripts/get-criu"] {
@@ -18,12 +19,12 @@ async fn a_worker_without_criu_is_refused_where_tasks_are_checkpointed() {
     worker.join().await;
     worker.obey_to_the_end().await;
     let done = coordinator.outcome().await.unwrap();
-    assert_eq!((done.run.unfinished(), done.facts.hosts.len()), (0, 1));
+    assert_eq!((done.run.unfinished_count(), done.facts.hosts.len()), (0, 1));
 }
 
 /// A run of one task that has begun, on a worker that holds one vCPU for each of its cores.
 async fn begun_on_first(dir: &std::path::Path) -> (Under, FakeWorker, u32) {
-    begun("first", LiveRun { noop: false, ..live(1, 1, dir) }).await
+    begun("first", LiveRunPlan { noop: false, ..live(1, 1, dir) }).await
 }
 
 /// A late worker, what it says that a repetition takes, and what it is told then.
@@ -73,6 +74,6 @@ async fn a_late_worker_that_does_not_suit_the_run_is_sent_away_for_good_with_the
     first.obey_to_the_end().await;
     let done = coordinator.outcome().await.unwrap();
     let names: Vec<_> = done.facts.hosts.values().map(|host| &host.name[..4]).collect();
-    assert_eq!((done.run.unfinished(), &names[..]), (0, &["firs", "fit@"][..]));
+    assert_eq!((done.run.unfinished_count(), &names[..]), (0, &["firs", "fit@"][..]));
     assert_eq!(done.run.counts().hosts_lost, 0);
 }

@@ -7,13 +7,15 @@ use std::time::Duration;
 
 use crate::common::*;
 use dormouse_cloud::Market;
-use dormouse_coordinator::admission::Demand;
-use dormouse_coordinator::{LiveRun, replay};
+use dormouse_coordinator::admission::RunDemand;
+use dormouse_coordinator::{LiveRunPlan, replay_log};
 use dormouse_engine::Run;
-use dormouse_engine::drive::{BOUNDLESS, Modelled, Requested, TwoTierLaw, beginning, play};
+use dormouse_engine::drive::{
+    BOUNDLESS, ModelledMachines, RequestEvents, TwoTierLaw, beginning_events, play_run,
+};
 use dormouse_model::{
-    Decision, Effect, Event, Notice, Request, Setup, StartReason, Step, Submission,
-    UsageInformation, Work,
+    Decision, Effect, Event, Notice, Setup, StartReason, Step, Submission, TenantWork,
+    UsageInformation, VmRequest,
 };
 use dormouse_policies::Policy;
 use dormouse_policies::batch::{Algorithm, BatchScheduler, Config};
@@ -21,12 +23,12 @@ use dormouse_policies::requests::Customers;
 use dormouse_units::{
     Bytes, Mode, Ppm, RequestId, Seats, Span, Speedup, TaskId, Time, Usage, VmId,
 };
-use dormouse_vm::Sharing;
+use dormouse_vm::ProcessorSharing;
 use tokio::sync::mpsc;
 
 /// Nothing shares a processor here.
 const LAW: TwoTierLaw =
-    TwoTierLaw { sharing: Sharing::PERFECT, migration_cost: Span::ZERO, seed: 1 };
+    TwoTierLaw { sharing: ProcessorSharing::PERFECT, migration_cost: Span::ZERO, seed: 1 };
 /// No run here is as long.
 const LIMIT: Time = Time::from_secs(1_000_000);
 
@@ -57,9 +59,9 @@ impl Policy for Waker {
 }
 
 /// Requests for VMs at these seconds, each for 7 s.
-fn requests(at: &[u64]) -> Vec<(Time, Request)> {
+fn requests(at: &[u64]) -> Vec<(Time, VmRequest)> {
     let (kind, market) = (KIND.into(), Market::OnDemand);
-    let asks = Request { kind, market, duration: Span::from_secs(7) };
+    let asks = VmRequest { kind, market, duration: Span::from_secs(7) };
     at.iter().map(|s| (Time::from_secs(*s), asks.clone())).collect()
 }
 
@@ -67,8 +69,11 @@ fn shared() -> Setup {
     Setup { requests: true, ..setup(1, 1) }
 }
 
-fn tenants(wakes: &'static [u64]) -> Vec<(Work, Box<dyn Policy>)> {
-    vec![(Work::Bag, Box::new(Waker(wakes))), (Work::Requests, Box::new(Customers::new()))]
+fn tenants(wakes: &'static [u64]) -> Vec<(TenantWork, Box<dyn Policy>)> {
+    vec![
+        (TenantWork::Bag, Box::new(Waker(wakes))),
+        (TenantWork::Requests, Box::new(Customers::new())),
+    ]
 }
 
 /// A live run of a bag and of customers, and its durable steps.
@@ -76,12 +81,12 @@ fn with_customers(
     wakes: &'static [u64],
     at: &[u64],
     out: &Path,
-) -> (LiveRun, mpsc::UnboundedReceiver<Step>) {
+) -> (LiveRunPlan, mpsc::UnboundedReceiver<Step>) {
     let (steps, seen) = mpsc::unbounded_channel();
     let bag = live(1, 1, out);
-    let demand = Demand { vms: vec![1; 6], ..bag.demand.clone() };
+    let demand = RunDemand { vms: vec![1; 6], ..bag.demand.clone() };
     let (setup, policies, requests) = (shared(), tenants(wakes), requests(at));
-    let mut live = LiveRun { setup, policies, requests, demand, ..bag };
+    let mut live = LiveRunPlan { setup, policies, requests, demand, ..bag };
     live.observer.steps = Some(steps);
     (live, seen)
 }
@@ -116,17 +121,17 @@ async fn requests_that_are_due_with_a_timer_are_heard_before_it_as_in_virtual_ti
     let heard = comes(&steps_of(&done.log), WAKES);
 
     let mut run = Run::of_tenants(shared(), tenants(WAKES));
-    let mut world = Modelled::new(LAW);
+    let mut world = ModelledMachines::new(LAW);
     let requested =
         requests(REQUESTS).into_iter().map(|(at, asks)| Ok::<_, Infallible>((at, asks)));
-    let requested = Requested::from(requested, RequestId::new(0));
-    let outside = beginning(&[BOUNDLESS]).into_iter().map(Ok).chain(requested);
+    let requested = RequestEvents::from(requested, RequestId::new(0));
+    let outside = beginning_events(&[BOUNDLESS]).into_iter().map(Ok).chain(requested);
     let mut steps = Vec::new();
     let see = |step: &Step| {
         steps.push(step.clone());
         Ok(())
     };
-    play(&mut run, &mut world, outside, LIMIT, see).unwrap();
+    play_run(&mut run, &mut world, outside, LIMIT, see).unwrap();
     assert_eq!(heard, comes(&steps, WAKES));
     let at = |s: u64, what| (Time::from_secs(s), what);
     assert_eq!(heard[..2], [at(10, "request"), at(10, "wake")], "{heard:?}");
@@ -181,7 +186,7 @@ async fn requests_that_came_due_without_a_coordinator_are_heard_as_it_goes_on_in
     });
     assert!(ids.eq(0..5));
     let again = |_: &_| Ok(Run::of_tenants(shared(), tenants(WAKES)));
-    assert_eq!(replay(&done.log, again).unwrap().difference, None);
+    assert_eq!(replay_log(&done.log, again).unwrap().difference, None);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -207,11 +212,11 @@ async fn the_clock_stands_until_the_machine_of_parallel_jobs_is_there_as_in_virt
         fails: false,
     };
     let dir = tempfile::tempdir().unwrap();
-    let live = LiveRun {
+    let live = LiveRunPlan {
         setup: setup(),
-        policies: vec![(Work::All, policy())],
+        policies: vec![(TenantWork::All, policy())],
         submissions: (1..=3).map(job).collect(),
-        demand: Demand { vms: vec![MACHINE], kinds: [kind.clone()].into(), hosts: Vec::new() },
+        demand: RunDemand { vms: vec![MACHINE], kinds: [kind.clone()].into(), hosts: Vec::new() },
         programs: Vec::new(),
         noop: false,
         speedup: Speedup::from_f64(1_000.0).unwrap(),
@@ -240,19 +245,19 @@ async fn the_clock_stands_until_the_machine_of_parallel_jobs_is_there_as_in_virt
         steps.iter().flat_map(in_step).collect()
     };
     let mut run = Run::new(setup(), policy());
-    let mut world = Modelled::new(LAW);
+    let mut world = ModelledMachines::new(LAW);
     let submitted = (1..=3).map(job).map(|job| {
         let (task, at) = (TaskId::new(u32::try_from(job.number).unwrap() - 1), job.submitted);
         (at, Event::Submitted { task, key: None, job: job.into() })
     });
-    let outside = beginning(&[BOUNDLESS]).into_iter().chain(submitted);
+    let outside = beginning_events(&[BOUNDLESS]).into_iter().chain(submitted);
     let outside = outside.chain([(Time::from_secs(30), Event::AllSubmitted)]);
     let mut steps = Vec::new();
     let see = |step: &Step| {
         steps.push(step.clone());
         Ok(())
     };
-    play(&mut run, &mut world, outside.map(Ok::<_, Infallible>), LIMIT, see).unwrap();
+    play_run(&mut run, &mut world, outside.map(Ok::<_, Infallible>), LIMIT, see).unwrap();
     assert_eq!(begins(&steps_of(&done.log)), begins(&steps));
     assert_eq!(begins(&steps)[..2], [(Time::ZERO, "begins"), (Time::ZERO, "ready")]);
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::common::*;
-use dormouse_coordinator::{Conducted, replay};
+use dormouse_coordinator::{LiveOutcome, replay_log};
 use dormouse_log::LogReader;
 use dormouse_model::{Effect, Step};
 use dormouse_proto::v1;
@@ -27,7 +27,7 @@ fn refused(is_so: bool) -> Option<Failing> {
 async fn run(
     out: &Path,
     mut fails: impl FnMut(&v1::StartTask) -> Option<Failing>,
-) -> (Conducted, Vec<u32>) {
+) -> (LiveOutcome, Vec<u32>) {
     let coordinator = Under::start(live(1, 1, out)).await;
     let mut worker = FakeWorker::new("w", &coordinator.at);
     let welcome = worker.join().await;
@@ -64,8 +64,8 @@ async fn run(
 }
 
 /// From which checkpoint to which the task fell back, by the log, which comes out again.
-fn fell_back(done: &Conducted) -> Vec<(u32, Option<u32>)> {
-    let report = replay(&done.log, |_| Ok(run_again(1, 1))).unwrap();
+fn fell_back(done: &LiveOutcome) -> Vec<(u32, Option<u32>)> {
+    let report = replay_log(&done.log, |_| Ok(run_again(1, 1))).unwrap();
     assert_eq!(report.difference, None);
     let mut log = LogReader::open(&done.log).unwrap();
     let mut all = Vec::new();
@@ -85,8 +85,8 @@ async fn a_checkpoint_that_is_refused_is_followed_by_the_one_before() {
     let (done, begun_with) = run(dir.path(), |start| refused(checkpoint_of(start) == 2)).await;
     assert_eq!(begun_with, [2, 1]);
     assert_eq!(fell_back(&done), [(2, Some(1))]);
-    assert_eq!((done.run.unfinished(), done.run.counts().restores), (0, 1));
-    assert_eq!(done.run.over().is_some(), done.run.cancelled().is_none());
+    assert_eq!((done.run.unfinished_count(), done.run.counts().restores), (0, 1));
+    assert_eq!(done.run.over_at().is_some(), done.run.cancel_reason().is_none());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -98,7 +98,7 @@ async fn a_checkpoint_is_not_given_up_for_what_else_goes_wrong() {
     let (done, begun_with) = run(dir.path(), failed).await;
     assert_eq!(begun_with, [2, 2, 2, 2]);
     assert_eq!(fell_back(&done), []);
-    assert_eq!((done.run.unfinished(), done.run.counts().restores), (0, 1));
+    assert_eq!((done.run.unfinished_count(), done.run.counts().restores), (0, 1));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -107,7 +107,7 @@ async fn a_task_none_of_whose_checkpoints_can_be_restored_begins_anew() {
     let (done, begun_with) = run(dir.path(), |start| refused(checkpoint_of(start) > 0)).await;
     assert_eq!(begun_with, [2, 1, 0]);
     assert_eq!(fell_back(&done), [(2, Some(1)), (1, Some(1)), (1, None)]);
-    assert_eq!((done.run.unfinished(), done.run.counts().restores), (0, 0));
+    assert_eq!((done.run.unfinished_count(), done.run.counts().restores), (0, 0));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -4,9 +4,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use crate::common::*;
-use dormouse_coordinator::Remote;
+use dormouse_coordinator::RemoteCoordinator;
 use dormouse_identity::Role;
-use dormouse_model::{Decision, Notice, Work};
+use dormouse_model::{Decision, Notice, TenantWork};
 use dormouse_policies::Policy;
 use dormouse_units::Time;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -45,10 +45,10 @@ async fn while_a_scheduler_thinks_workers_and_whoever_looks_on_are_answered() {
     let (thinker, mut thinks, release) = thinker(ROUNDS);
     let mut live = live(ROUNDS, 1, dir.path());
     live.lost_after = LOST_AFTER;
-    live.policies = vec![(Work::All, Box::new(thinker))];
+    live.policies = vec![(TenantWork::All, Box::new(thinker))];
     let (coordinator, mut worker, vm) = begun("w", live).await;
     let (at, token) = (coordinator.at.address.to_string(), coordinator.at.token(Role::Operator));
-    let mut remote = Remote::dial(&at, token).await.unwrap();
+    let mut remote = RemoteCoordinator::dial_coordinator(&at, token).await.unwrap();
     worker.report(vm_created(vm)).await;
     for round in 0..ROUNDS {
         let commands = loop {
@@ -75,7 +75,7 @@ async fn while_a_scheduler_thinks_workers_and_whoever_looks_on_are_answered() {
             beats += 1;
         }
         assert!(began.elapsed() >= LOST_AFTER / 4 * 6, "they are not answers to what it says");
-        let status = within("its status", remote.status()).await.unwrap();
+        let status = within("its status", remote.get_status()).await.unwrap();
         // It is told as it was before the scheduler began to think.
         assert!(status.real_age_us > 0 && !status.over, "{status:?}");
         assert!(status.completed as usize <= round, "{status:?}");
@@ -83,6 +83,6 @@ async fn while_a_scheduler_thinks_workers_and_whoever_looks_on_are_answered() {
     }
     worker.obey_to_the_end().await;
     let done = coordinator.outcome().await.unwrap();
-    assert_eq!((done.run.unfinished(), done.run.counts().hosts_lost), (0, 0));
+    assert_eq!((done.run.unfinished_count(), done.run.counts().hosts_lost), (0, 0));
     assert!(done.run.tasks().iter().all(|task| task.attempt.get() == 1));
 }

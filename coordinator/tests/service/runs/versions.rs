@@ -25,7 +25,7 @@ async fn a_worker_is_welcome_if_it_speaks_a_version_in_common() {
     worker.protocols = range(1, ours.newest + 9);
     assert_eq!(worker.join().await.protocol, ours.newest);
     assert!(matches!(worker.obey().await, Said::Goodbye(v1::Goodbye { over: true, .. })));
-    assert_eq!(coordinator.outcome().await.unwrap().run.unfinished(), 0);
+    assert_eq!(coordinator.outcome().await.unwrap().run.unfinished_count(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -56,7 +56,7 @@ async fn what_a_worker_does_not_know_has_failed_with_the_reason_and_it_lives_on(
     assert!(matches!(worker.obey().await, Said::Goodbye(v1::Goodbye { over: true, .. })));
     let done = coordinator.outcome().await.unwrap();
     let counts = done.run.counts();
-    assert_eq!((done.run.unfinished(), counts.hosts_lost, counts.attempts_failed), (0, 0, 1));
+    assert_eq!((done.run.unfinished_count(), counts.hosts_lost, counts.attempts_failed), (0, 0, 1));
     let log = std::fs::read_to_string(&done.log).unwrap();
     for asked in [format!("make vm{first}"), format!("start task{task}")] {
         assert!(log.contains(&format!("its worker can't {asked}")), "{asked}");
@@ -97,5 +97,5 @@ async fn a_report_of_an_unknown_kind_is_dropped_and_acknowledged() {
     assert!(matches!(worker.obey().await, Said::Goodbye(v1::Goodbye { over: true, .. })));
     assert_eq!(worker.acked, worker.reports.len() as u64);
     let done = coordinator.outcome().await.unwrap();
-    assert_eq!((done.run.unfinished(), done.run.counts().hosts_lost), (0, 0));
+    assert_eq!((done.run.unfinished_count(), done.run.counts().hosts_lost), (0, 0));
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_cloud::{Burstable, InstanceType, Limits, Types};
+use dormouse_cloud::{BurstableTerms, InstanceType, Types, VmLimits};
 use dormouse_documents::{InputError, Node, read_whole};
 use dormouse_units::{Bytes, Credits, Ppm, Price, TypeName};
 use schemars::JsonSchema;
@@ -103,7 +103,7 @@ pub fn types(root: &Node) -> Result<Types, InputError> {
 fn instance_type(
     name: &TypeName,
     kind: &EnvType,
-    burstable: Option<Burstable>,
+    burstable: Option<BurstableTerms>,
 ) -> Option<InstanceType> {
     let EnvRestrictions { limits, markets, .. } = &kind.restrictions;
     let offer = |open: Option<YesNo>, price: Option<Price>, limit: Option<u32>| {
@@ -125,7 +125,7 @@ fn instance_type(
         mflops: round_bytes(kind.gflops * 1e3).get(),
         on_demand,
         spot,
-        limits: Limits { spot: spot_limit, on_demand: on_demand_limit },
+        limits: VmLimits { spot: spot_limit, on_demand: on_demand_limit },
         burstable,
     })
 }
@@ -135,7 +135,7 @@ fn instance_type(
 /// # Errors
 ///
 /// The key that is missing or 0.
-fn burstable_of(kind: &EnvType) -> Result<Option<Burstable>, &'static str> {
+fn burstable_of(kind: &EnvType) -> Result<Option<BurstableTerms>, &'static str> {
     let said = kind.restrictions.burstable.as_ref();
     let Some(said) = said.filter(|said| said.burstable == Some(YesNo::Yes)) else {
         return Ok(None);
@@ -143,7 +143,7 @@ fn burstable_of(kind: &EnvType) -> Result<Option<Burstable>, &'static str> {
     let rate = said.cpu_credit_rate.filter(|rate| *rate > 0).ok_or("cpu_credit_rate")?;
     let percent = said.baseline.filter(|percent| *percent > 0.0).ok_or("baseline")?;
     let baseline = Ppm::from_f64(percent / 100.0).unwrap_or(Ppm::ONE);
-    Ok(Some(Burstable::new(baseline, Credits::whole(rate))))
+    Ok(Some(BurstableTerms::new(baseline, Credits::whole_credits(rate))))
 }
 
 #[cfg(test)]
@@ -173,7 +173,7 @@ mod tests {
         assert_eq!(kind(read("", "")).burstable, None);
         let said = r#""no", "cpu_credit_rate": 0, "baseline": 0"#;
         let burstable = kind(read(said, r#""yes", "cpu_credit_rate": 36, "baseline": 20"#));
-        let t3 = Burstable::new(Ppm::new(200_000), Credits::whole(36));
+        let t3 = BurstableTerms::new(Ppm::new(200_000), Credits::whole_credits(36));
         assert_eq!(burstable.burstable, Some(t3));
         for (to, key) in [
             (r#""yes", "cpu_credit_rate": 0, "baseline": 20"#, "cpu_credit_rate"),

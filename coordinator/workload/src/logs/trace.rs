@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-use dormouse_model::{After, Submission};
+use dormouse_model::{JobPredecessors, Submission};
 use dormouse_units::{Bytes, Span, Time, Usage};
 
 use super::error::SwfError;
@@ -143,7 +143,7 @@ impl Trace {
     }
 
     /// The job that a job follows; none if the field names the job itself.
-    fn jobs_before(&mut self, job: &SwfJob) -> Option<Arc<After>> {
+    fn jobs_before(&mut self, job: &SwfJob) -> Option<Arc<JobPredecessors>> {
         // In logs that number jobs from 1, a 0 here means no preceding job.
         let follows_none = job.preceding == 0 && !self.numbers.has_number(0);
         if job.preceding < 0 || follows_none || self.reader.rules().follow_ups == FollowUps::Ignored
@@ -159,7 +159,7 @@ impl Trace {
         self.reader.odd_jobs().follow_ups += 1;
         let think = Span::from_secs(job.think_time.clamp(0, LAST).unsigned_abs());
         let jobs = jobs.into_iter().map(i64::unsigned_abs).collect();
-        Some(Arc::new(After { jobs, think }))
+        Some(Arc::new(JobPredecessors { jobs, think }))
     }
 
     /// True if a line is for a part of a job that also has a line for the whole.

@@ -6,7 +6,7 @@
 //! Poisson (FW) or bursty (JW).
 
 use dormouse_model::Submission;
-use dormouse_units::{Bytes, Span, Stream, Time, Usage};
+use dormouse_units::{Bytes, RandomStream, Span, Time, Usage};
 
 use super::ModelError;
 use crate::sampling::exponential;
@@ -87,9 +87,9 @@ impl ModelTargets {
 
 fn generate(targets: &ModelTargets, count: usize, machine: u32, seed: u64) -> Vec<Submission> {
     let sizes = SizeDistribution::calibrate_sizes(targets, machine);
-    let mut size_stream = Stream::new(seed, "size", 0);
-    let mut runtime_stream = Stream::new(seed, "runtime", 0);
-    let mut gap_stream = Stream::new(seed, "arrival", 0);
+    let mut size_stream = RandomStream::new(seed, "size", 0);
+    let mut runtime_stream = RandomStream::new(seed, "runtime", 0);
+    let mut gap_stream = RandomStream::new(seed, "arrival", 0);
     let drawn: Vec<(u32, f64)> = (0..count)
         .map(|_| {
             let size = sizes.draw(&mut size_stream);
@@ -155,8 +155,8 @@ impl SizeDistribution {
         )
     }
 
-    fn draw(&self, stream: &mut Stream) -> u32 {
-        let u = stream.unit();
+    fn draw(&self, stream: &mut RandomStream) -> u32 {
+        let u = stream.draw_unit();
         let at = self.0.partition_point(|&sum| sum <= u).min(self.0.len() - 1);
         u32::try_from(at + 1).unwrap_or(1)
     }
@@ -176,10 +176,15 @@ fn size_weights(targets: &ModelTargets, machine: u32, theta: f64) -> Vec<f64> {
 }
 
 /// A run time in units of the mean of a short run.
-fn unscaled_runtime(targets: &ModelTargets, size: u32, machine: u32, stream: &mut Stream) -> f64 {
+fn unscaled_runtime(
+    targets: &ModelTargets,
+    size: u32,
+    machine: u32,
+    stream: &mut RandomStream,
+) -> f64 {
     let (base, grows) = targets.long;
     let relative = libm::log(f64::from(size)) / libm::log(f64::from(machine));
-    let is_long = stream.unit() < base + grows * relative;
+    let is_long = stream.draw_unit() < base + grows * relative;
     let mean = if is_long { targets.long_over_short } else { 1.0 };
     (0..targets.stages).map(|_| exponential(mean / f64::from(targets.stages), stream)).sum()
 }
@@ -206,9 +211,9 @@ fn runtime_scale(targets: &ModelTargets, drawn: &[(u32, f64)]) -> f64 {
     high
 }
 
-fn draw_gap(targets: &ModelTargets, stream: &mut Stream) -> f64 {
+fn draw_gap(targets: &ModelTargets, stream: &mut RandomStream) -> f64 {
     let Some((long, times)) = targets.bursts else { return exponential(MEAN_GAP_S, stream) };
     let short = MEAN_GAP_S / (1.0 - long + long * times);
-    let mean = if stream.unit() < long { short * times } else { short };
+    let mean = if stream.draw_unit() < long { short * times } else { short };
     exponential(mean, stream)
 }

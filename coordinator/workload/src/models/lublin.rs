@@ -2,7 +2,7 @@
 //! the characteristics of rigid jobs" (1999, 2003), with its published parameters.
 
 use dormouse_model::Submission;
-use dormouse_units::{Bytes, Span, Stream, Time, Usage};
+use dormouse_units::{Bytes, RandomStream, Span, Time, Usage};
 
 use crate::sampling::{gamma, gamma_cdf};
 
@@ -123,9 +123,9 @@ struct LublinJobs<'a> {
     points: f64,
     remainder: f64,
     now: f64,
-    arrivals: Stream,
-    sizes: Stream,
-    runtimes: Stream,
+    arrivals: RandomStream,
+    sizes: RandomStream,
+    runtimes: RandomStream,
 }
 
 impl<'a> LublinJobs<'a> {
@@ -151,9 +151,9 @@ impl<'a> LublinJobs<'a> {
             points: 0.0,
             remainder: 0.0,
             now: 0.0,
-            arrivals: Stream::named(seed, "arrival", parameters.purpose),
-            sizes: Stream::named(seed, "size", parameters.purpose),
-            runtimes: Stream::named(seed, "runtime", parameters.purpose),
+            arrivals: RandomStream::named_stream(seed, "arrival", parameters.purpose),
+            sizes: RandomStream::named_stream(seed, "size", parameters.purpose),
+            runtimes: RandomStream::named_stream(seed, "runtime", parameters.purpose),
         }
     }
 
@@ -199,17 +199,17 @@ impl<'a> LublinJobs<'a> {
 
     fn draw_size(&mut self, machine: u32) -> u32 {
         let p = self.parameters;
-        let u = self.sizes.unit();
+        let u = self.sizes.draw_unit();
         if u <= p.serial {
             return 1;
         }
         let bend = (self.largest - p.bend).max(p.size_low);
-        let (from, to) = if self.sizes.unit() <= p.size_probability {
+        let (from, to) = if self.sizes.draw_unit() <= p.size_probability {
             (p.size_low, bend)
         } else {
             (bend, self.largest.max(bend))
         };
-        let x = from + (to - from) * self.sizes.unit();
+        let x = from + (to - from) * self.sizes.draw_unit();
         let x = if u <= p.serial + p.power_of_two { x.round() } else { x };
         #[expect(
             clippy::cast_possible_truncation,
@@ -223,7 +223,7 @@ impl<'a> LublinJobs<'a> {
     fn draw_runtime(&mut self, processes: u32) -> Span {
         let LublinParameters { short_by_size: (per_process, base), .. } = *self.parameters;
         let probability = (per_process * f64::from(processes) + base).clamp(0.0, 1.0);
-        let is_short = self.runtimes.unit() <= probability;
+        let is_short = self.runtimes.draw_unit() <= probability;
         let (shape, scale) =
             if is_short { self.parameters.runtime_short } else { self.parameters.runtime_long };
         loop {

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dormouse_model::Submission;
-use dormouse_units::{Span, Stream};
+use dormouse_units::{RandomStream, Span};
 
 use crate::sampling::shuffle;
 
@@ -50,7 +50,7 @@ pub fn tsafrir_estimates(
         return Ok(0);
     }
     let longest_s = longest.as_micros() / 1_000_000;
-    let mut stream = Stream::new(seed, "estimates", 0);
+    let mut stream = RandomStream::new(seed, "estimates", 0);
     let histogram = estimate_counts(jobs.len(), longest_s, &mut stream);
     let mut estimates: Vec<Span> = histogram
         .into_iter()
@@ -61,7 +61,7 @@ pub fn tsafrir_estimates(
 }
 
 /// Number of jobs with each estimate in seconds, for `jobs` jobs in all.
-fn estimate_counts(jobs: usize, longest: u64, stream: &mut Stream) -> BTreeMap<u64, usize> {
+fn estimate_counts(jobs: usize, longest: u64, stream: &mut RandomStream) -> BTreeMap<u64, usize> {
     let head_times = head_times(longest);
     let ranks = popularity_ranks(stream);
     let mut share: BTreeMap<u64, f64> =
@@ -114,7 +114,7 @@ fn head_times(longest: u64) -> Vec<u64> {
 /// Popularity rank of each of the head's estimates by rank of time. The longest is the most
 /// popular; each later one adds its ranks in the four logs to a pool and takes the one that no
 /// later estimate has, else the more popular of two drawn from the pool.
-fn popularity_ranks(stream: &mut Stream) -> [usize; HEAD] {
+fn popularity_ranks(stream: &mut RandomStream) -> [usize; HEAD] {
     let mut ranks = [1; HEAD];
     let mut unused: BTreeSet<u8> = (2..=20).collect();
     let mut pool: Vec<u8> = POPULARITY[0].to_vec();
@@ -127,7 +127,7 @@ fn popularity_ranks(stream: &mut Stream) -> [usize; HEAD] {
             if pool.is_empty() {
                 return unused.first().copied().unwrap_or(1);
             }
-            pool[stream.below(pool.len())].min(pool[stream.below(pool.len())])
+            pool[stream.draw_below(pool.len())].min(pool[stream.draw_below(pool.len())])
         });
         unused.remove(&chosen);
         ranks[at] = usize::from(chosen);
@@ -201,7 +201,7 @@ fn assign_estimates(
     jobs: &mut [Submission],
     estimates: &mut [Span],
     longest: Span,
-    stream: &mut Stream,
+    stream: &mut RandomStream,
 ) -> usize {
     let mut order: Vec<usize> = (0..jobs.len()).collect();
     order.sort_by_key(|&j| (std::cmp::Reverse(jobs[j].runtime), j));
@@ -219,7 +219,7 @@ fn assign_estimates(
             jobs[j].estimate = Span::from_secs(minutes5 * 300).min(longest);
             continue;
         }
-        estimates.swap(at, at + stream.below(hi - at + 1));
+        estimates.swap(at, at + stream.draw_below(hi - at + 1));
         jobs[j].estimate = estimates[at];
     }
     raised
@@ -310,7 +310,7 @@ mod tests {
     #[test]
     fn ranks_are_a_permutation() {
         for seed in 0..200 {
-            let mut ranks = popularity_ranks(&mut Stream::new(seed, "test", 0));
+            let mut ranks = popularity_ranks(&mut RandomStream::new(seed, "test", 0));
             assert_eq!(ranks[0], 1);
             ranks.sort_unstable();
             assert_eq!(ranks.to_vec(), (1..=20).collect::<Vec<_>>());
@@ -319,7 +319,7 @@ mod tests {
 
     #[test]
     fn counts_sum_to_the_jobs_and_the_head_to_its_share() {
-        let mut stream = Stream::new(1, "test", 0);
+        let mut stream = RandomStream::new(1, "test", 0);
         for jobs in [1, 19, 500, 20_000, 300_000] {
             let counts = estimate_counts(jobs, 64_800, &mut stream);
             assert_eq!(counts.values().sum::<usize>(), jobs);

@@ -1,6 +1,6 @@
 //! Arrivals of requests: the processes by which they come.
 
-use dormouse_units::{Ppm, Span, Stream, Time};
+use dormouse_units::{Ppm, RandomStream, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -90,11 +90,11 @@ impl RequestArrivals {
 pub(super) struct ArrivalTimes {
     arrivals: RequestArrivals,
     now: Time,
-    stream: Stream,
+    stream: RandomStream,
     /// True during a burst; only `Arrivals::Bursts` uses this, `until` and `turns`.
     is_burst: bool,
     until: Time,
-    turns: Stream,
+    turns: RandomStream,
 }
 
 impl ArrivalTimes {
@@ -102,16 +102,16 @@ impl ArrivalTimes {
         let mut times = Self {
             arrivals: arrivals.clone(),
             now: Time::ZERO,
-            stream: Stream::new(seed, "request-arrival", 0),
+            stream: RandomStream::new(seed, "request-arrival", 0),
             is_burst: false,
             until: Time::ZERO,
-            turns: Stream::new(seed, "request-burst", 0),
+            turns: RandomStream::new(seed, "request-burst", 0),
         };
         if let RequestArrivals::Bursts { calm, burst, .. } = arrivals {
             let (calm, burst) = (calm.as_secs_f64(), burst.as_secs_f64());
             // The first phase began before the run, but its rest is distributed like a whole phase:
             // exponential laws have no memory.
-            let begins_calm = times.turns.unit() * (calm + burst) >= burst;
+            let begins_calm = times.turns.draw_unit() * (calm + burst) >= burst;
             times.is_burst = begins_calm;
             times.switch_phase();
         }
@@ -145,7 +145,7 @@ impl ArrivalTimes {
                     let is_weekend = self.now.as_micros() / period.as_micros().max(1) % 7 >= 5;
                     let part = weekend.filter(|_| is_weekend).unwrap_or(Ppm::ONE).as_f64();
                     let rate = part * (1.0 + amplitude.as_f64() * wave);
-                    if self.stream.unit() * highest < rate {
+                    if self.stream.draw_unit() * highest < rate {
                         break;
                     }
                 }
@@ -174,7 +174,7 @@ fn cycle_fraction(now: Time, period: Span, peak: Option<Span>) -> f64 {
 }
 
 /// An instant that is an exponentially distributed time with this mean after `now`.
-fn draw_later(now: Time, mean: Span, stream: &mut Stream) -> Time {
+fn draw_later(now: Time, mean: Span, stream: &mut RandomStream) -> Time {
     seconds_after(now, exponential(mean.as_secs_f64(), stream))
 }
 

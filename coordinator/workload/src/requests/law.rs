@@ -1,6 +1,6 @@
 //! Laws of the durations for which VMs are requested.
 
-use dormouse_units::{Ppm, Span, Stream};
+use dormouse_units::{Ppm, RandomStream, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -111,7 +111,7 @@ impl DurationLaw {
     }
 
     /// Draws a duration from `stream`.
-    pub(super) fn draw(&self, stream: &mut Stream) -> Span {
+    pub(super) fn draw(&self, stream: &mut RandomStream) -> Span {
         let (least, most) = self.bounds();
         let mut drawn = least;
         for _ in 0..MOST_DRAWS {
@@ -125,7 +125,7 @@ impl DurationLaw {
                     Span::from_secs_f64(exponential(mean.as_secs_f64(), stream))
                 }
                 Self::Lognormal { mean, variation, .. } => {
-                    let factor = stream.lognormal(variation.as_f64());
+                    let factor = stream.draw_lognormal(variation.as_f64());
                     Span::from_secs_f64(mean.as_secs_f64() * factor)
                 }
             };
@@ -142,7 +142,7 @@ impl DurationLaw {
 }
 
 /// A uniformly drawn whole number from 0 to `most`.
-fn up_to(stream: &mut Stream, most: u64) -> u64 {
+fn up_to(stream: &mut RandomStream, most: u64) -> u64 {
     let count = u128::from(most) + 1;
-    u64::try_from((u128::from(stream.bits()) * count) >> 64).unwrap_or(most)
+    u64::try_from((u128::from(stream.next_bits()) * count) >> 64).unwrap_or(most)
 }

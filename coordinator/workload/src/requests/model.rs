@@ -1,8 +1,8 @@
 //! A model of a stream of requests.
 
 use dormouse_cloud::Market;
-use dormouse_model::Request;
-use dormouse_units::{Ppm, Span, Stream, Time, TypeName};
+use dormouse_model::VmRequest;
+use dormouse_units::{Ppm, RandomStream, Span, Time, TypeName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -89,8 +89,8 @@ pub(super) struct DrawnRequests {
     sums: Vec<u64>,
     seed: u64,
     times: ArrivalTimes,
-    types: Stream,
-    markets: Stream,
+    types: RandomStream,
+    markets: RandomStream,
     /// The number of the next request.
     next: u64,
 }
@@ -105,8 +105,8 @@ impl DrawnRequests {
             sums: weights.collect(),
             seed,
             times: ArrivalTimes::new(&model.arrivals, seed),
-            types: Stream::new(seed, "request-type", 0),
-            markets: Stream::new(seed, "request-market", 0),
+            types: RandomStream::new(seed, "request-type", 0),
+            markets: RandomStream::new(seed, "request-market", 0),
             next: 0,
             model,
         }
@@ -114,24 +114,24 @@ impl DrawnRequests {
 }
 
 impl Iterator for DrawnRequests {
-    type Item = (Time, Request);
+    type Item = (Time, VmRequest);
 
-    fn next(&mut self) -> Option<(Time, Request)> {
+    fn next(&mut self) -> Option<(Time, VmRequest)> {
         if self.model.requests.is_some_and(|requests| self.next >= requests) {
             return None;
         }
         let end = self.model.lasts.map_or(Time::from_micros(u64::MAX), |lasts| Time::ZERO + lasts);
         let at = self.times.next(end)?;
         let total = usize::try_from(*self.sums.last()?).ok()?;
-        let drawn = self.types.below(total) as u64;
+        let drawn = self.types.draw_below(total) as u64;
         let share = self.model.mix.get(self.sums.partition_point(|sum| *sum <= drawn))?;
         let is_spot =
-            self.markets.below(1_000_000) < self.model.preemptible_of(share).get() as usize;
+            self.markets.draw_below(1_000_000) < self.model.preemptible_of(share).get() as usize;
         let market = if is_spot { Market::Spot } else { Market::OnDemand };
         // Each request has its own stream: draws that are repeated for one move no other.
-        let mut chance = Stream::new(self.seed, "request-duration", self.next);
+        let mut chance = RandomStream::new(self.seed, "request-duration", self.next);
         let duration = self.model.duration_in(market).draw(&mut chance);
         self.next += 1;
-        Some((at, Request { kind: share.kind.clone(), market, duration }))
+        Some((at, VmRequest { kind: share.kind.clone(), market, duration }))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_cloud::{Host, InstanceType, Market, PlacementRule, Types};
+use dormouse_cloud::{InstanceType, Market, PlacementRule, ResourceVector, Types};
 use dormouse_documents::instead;
 use dormouse_units::{Bytes, TypeName};
 
@@ -59,8 +59,8 @@ struct SoldMarkets {
 impl Offer {
     /// The offer of these types on these hosts; without hosts there is room for all types.
     #[must_use]
-    pub fn new(types: &Types, hosts: &[Host], rule: &PlacementRule) -> Self {
-        let mut kinds: Vec<&Host> = hosts.iter().collect();
+    pub fn new(types: &Types, hosts: &[ResourceVector], rule: &PlacementRule) -> Self {
+        let mut kinds: Vec<&ResourceVector> = hosts.iter().collect();
         kinds.sort_unstable();
         kinds.dedup();
         let sold = |kind: &InstanceType| {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use dormouse_cloud::{Market, Types};
-use dormouse_model::Request;
+use dormouse_model::VmRequest;
 use dormouse_units::{Time, TypeName};
 use serde::{Serialize, Serializer};
 
@@ -41,8 +41,8 @@ impl RequestStatistics {
     }
 
     /// Adds a request; they must come in order of time.
-    pub fn add(&mut self, at: Time, request: &Request) {
-        let Request { kind, market, duration } = request;
+    pub fn add(&mut self, at: Time, request: &VmRequest) {
+        let VmRequest { kind, market, duration } = request;
         if self.first.is_some() {
             self.gap.add(at.since(self.last).as_secs_f64());
         }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dormouse_cloud::Market;
-use dormouse_model::Request;
+use dormouse_model::VmRequest;
 use dormouse_units::{Span, Time, TypeName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -52,7 +52,7 @@ pub struct RequestsWanted<'a> {
 pub struct RequestStream(RequestInput);
 
 /// Several identical requests at one time.
-type Alike = RepeatN<(Time, Request)>;
+type Alike = RepeatN<(Time, VmRequest)>;
 
 /// Input that a stream takes its requests from.
 #[derive(Debug)]
@@ -113,7 +113,7 @@ impl RequestStream {
 }
 
 impl Iterator for RequestStream {
-    type Item = Result<(Time, Request), WorkloadError>;
+    type Item = Result<(Time, VmRequest), WorkloadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         match &mut self.0 {
@@ -179,8 +179,8 @@ const fn one_request() -> u32 {
 impl RequestSpec {
     /// Instant at which the request comes, and the request itself.
     #[must_use]
-    pub fn request(&self) -> (Time, Request) {
+    pub fn request(&self) -> (Time, VmRequest) {
         let Self { at, kind, market, duration, .. } = self;
-        (Time::ZERO + *at, Request { kind: kind.clone(), market: *market, duration: *duration })
+        (Time::ZERO + *at, VmRequest { kind: kind.clone(), market: *market, duration: *duration })
     }
 }

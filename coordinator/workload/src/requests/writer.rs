@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use dormouse_cloud::Market;
-use dormouse_model::Request;
+use dormouse_model::VmRequest;
 use dormouse_units::Time;
 
 use super::file::HEADER;
@@ -31,7 +31,7 @@ impl<W: Write> RequestWriter<W> {
     /// # Errors
     ///
     /// Writing failed, or the type's name could not be read back.
-    pub fn write(&mut self, at: Time, request: &Request) -> io::Result<()> {
+    pub fn write(&mut self, at: Time, request: &VmRequest) -> io::Result<()> {
         let name = request.kind.as_str();
         let is_plain = |c: char| !c.is_control() && c != ',' && c != '"';
         if name.is_empty() || name.trim() != name || !name.chars().all(is_plain) {

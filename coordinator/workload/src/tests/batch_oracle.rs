@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 use dormouse_analysis::SpellEnd;
 use dormouse_analysis::jobs::simulate;
-use dormouse_engine::jobs::Simulation;
+use dormouse_engine::jobs::JobSimulation;
 use dormouse_policies::batch::{Algorithm, Config};
 
 use machine::{Machine, Outcome, Scheduler};
@@ -45,7 +45,7 @@ fn ours(algorithm: Algorithm, text: &str) -> Outcome {
         trace.expect("it opens").take(JOBS).map(|job| job.map(|job| usage.assign_usage(job)));
     let jobs: Vec<_> = jobs.collect::<Result<_, _>>().expect("well-formed");
     let (mut ends, mut moves) = (BTreeMap::new(), [0; 3]);
-    let simulation = Simulation::new(Config::new(algorithm, PROCESSORS), SEED);
+    let simulation = JobSimulation::new(Config::new(algorithm, PROCESSORS), SEED);
     let all = [SpellEnd::Swapped, SpellEnd::Killed, SpellEnd::Migrated];
     simulate(jobs.into_iter().map(Ok::<_, Infallible>), &simulation, |record, step| {
         for job in &record.closed().jobs {

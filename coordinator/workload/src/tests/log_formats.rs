@@ -8,7 +8,7 @@ use std::path::Path;
 
 use dormouse_analysis::JobHistory;
 use dormouse_analysis::jobs::simulate;
-use dormouse_engine::jobs::Simulation;
+use dormouse_engine::jobs::JobSimulation;
 use dormouse_model::Submission;
 use dormouse_policies::batch::{Algorithm, Config};
 use dormouse_units::{Span, Time};
@@ -84,7 +84,7 @@ fn easy(log: &[u8], processors: u32, rules: LogRules) -> Vec<(u64, u64, u64, boo
     let listed = Listed::read(&wanted(&workload)).expect("it is read");
     let listed = Jobs::listed(&wanted(&workload), &name, &listed).expect("it is read");
     let [one, other] = [streamed, listed].map(|jobs| {
-        let simulation = Simulation::new(Config::new(Algorithm::Easy, processors), 1);
+        let simulation = JobSimulation::new(Config::new(Algorithm::Easy, processors), 1);
         let mut ends = Vec::new();
         let jobs = jobs.map(|job| Ok::<_, Infallible>(job.expect("a job")));
         simulate(jobs, &simulation, |record, _| {

@@ -13,7 +13,7 @@ use std::fs::File;
 use std::path::PathBuf;
 
 use dormouse_analysis::jobs::simulate;
-use dormouse_engine::jobs::Simulation;
+use dormouse_engine::jobs::JobSimulation;
 use dormouse_model::Submission;
 use dormouse_policies::batch::{Algorithm, Config};
 use dormouse_units::{Span, Time, Usage};
@@ -116,7 +116,7 @@ fn reference(machine: u32, jobs: &[Submission], backfills: bool) -> Vec<Time> {
 fn assert_as_reference(machine: u32, jobs: &[Submission]) {
     for (algorithm, backfills) in [(Algorithm::Fcfs, false), (Algorithm::Easy, true)] {
         let mut ours = Vec::new();
-        let simulation = Simulation::new(Config::new(algorithm, machine), 1);
+        let simulation = JobSimulation::new(Config::new(algorithm, machine), 1);
         simulate(jobs.iter().cloned().map(Ok::<_, Infallible>), &simulation, |record, _| {
             ours.extend(record.closed().jobs.iter().map(|job| (job.id, job.started())));
             Ok(())

@@ -5,8 +5,8 @@ use std::io::{self, Cursor, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use dormouse_cloud::{Host, Market, PlacementRule, built_in};
-use dormouse_model::Request;
+use dormouse_cloud::{Market, PlacementRule, ResourceVector, built_in};
+use dormouse_model::VmRequest;
 use dormouse_units::{Bytes, Ppm, Span, Time};
 use proptest::prelude::*;
 
@@ -18,19 +18,20 @@ use crate::{
 /// The types of 2020 on hosts of 4 vCPUs.
 fn offer() -> Arc<Offer> {
     let types = built_in("ec2-2020").expect("a catalogue");
-    let hosts = [Host::new(2, Bytes::new(1 << 40)), Host::new(4, Bytes::new(1 << 30))];
+    let hosts =
+        [ResourceVector::new(2, Bytes::new(1 << 40)), ResourceVector::new(4, Bytes::new(1 << 30))];
     Arc::new(Offer::new(&types, &hosts, &PlacementRule::default()))
 }
 
-fn read(text: &[u8], offer: Option<Arc<Offer>>) -> Result<Vec<(Time, Request)>, String> {
+fn read(text: &[u8], offer: Option<Arc<Offer>>) -> Result<Vec<(Time, VmRequest)>, String> {
     let file = Ok(Cursor::new(text.to_vec()));
     let csv =
         RequestFile::from_file(Path::new("some.csv"), file, offer).map_err(|e| e.to_string())?;
     csv.collect::<Result<_, _>>().map_err(|e| e.to_string())
 }
 
-fn request(kind: &str, market: Market, duration: Span) -> Request {
-    Request { kind: kind.into(), market, duration }
+fn request(kind: &str, market: Market, duration: Span) -> VmRequest {
+    VmRequest { kind: kind.into(), market, duration }
 }
 
 #[test]
@@ -122,7 +123,7 @@ fn a_file_begins_with_its_header_and_has_a_request() {
     assert!(read(&cut, None).is_err_and(|error| error.contains("can't read some.csv")));
 }
 
-fn written(all: &[(Time, Request)]) -> io::Result<Vec<u8>> {
+fn written(all: &[(Time, VmRequest)]) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut writer = RequestWriter::new(&mut bytes)?;
     for (at, request) in all {
@@ -361,7 +362,7 @@ fn sources_of_all_kinds_give_their_stream() {
     std::fs::write(&path, written(&all).expect("plain names")).expect("written");
     let csv = RequestSource::Csv { csv: path, rules: Box::default() };
     assert_eq!(of(&csv), Ok(all.clone()));
-    let spec = |(at, request): &(Time, Request)| RequestSpec {
+    let spec = |(at, request): &(Time, VmRequest)| RequestSpec {
         at: at.since(Time::ZERO),
         kind: request.kind.clone(),
         market: request.market,

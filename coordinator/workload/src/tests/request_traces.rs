@@ -6,7 +6,7 @@ use std::io::{self, Cursor, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-use dormouse_cloud::{InstanceType, Limits, Market, PlacementRule, Types};
+use dormouse_cloud::{InstanceType, Market, PlacementRule, Types, VmLimits};
 use dormouse_units::{Bytes, Price};
 
 use crate::{
@@ -25,7 +25,7 @@ fn offer() -> Arc<Offer> {
         mflops: 1_000,
         on_demand: Some(Price::from_nanos_per_hour(100_000_000 * u64::from(vcpus))),
         spot: spot.then(|| Price::from_nanos_per_hour(30_000_000 * u64::from(vcpus))),
-        limits: Limits { spot: 100, on_demand: 100 },
+        limits: VmLimits { spot: 100, on_demand: 100 },
         burstable: None,
     };
     let types = [

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use dormouse_cloud::Market;
-use dormouse_model::Request;
+use dormouse_model::VmRequest;
 use dormouse_units::{Ppm, Span, Time};
 use proptest::prelude::*;
 
@@ -36,7 +36,7 @@ fn model(requests: u64) -> RequestModel {
     }
 }
 
-fn drawn(model: &RequestModel, seed: u64) -> Vec<(Time, Request)> {
+fn drawn(model: &RequestModel, seed: u64) -> Vec<(Time, VmRequest)> {
     let source = RequestSource::Model { model: model.clone() };
     let open = |_: &Path| Err(io::Error::other("no file is needed"));
     let wanted = RequestsWanted { source: &source, offer: None, seed, open };
@@ -44,7 +44,7 @@ fn drawn(model: &RequestModel, seed: u64) -> Vec<(Time, Request)> {
     stream.collect::<Result<_, _>>().expect("a model fails never")
 }
 
-fn statistics(all: &[(Time, Request)]) -> RequestStatistics {
+fn statistics(all: &[(Time, VmRequest)]) -> RequestStatistics {
     let mut statistics = RequestStatistics::new(None, None);
     all.iter().for_each(|(at, request)| statistics.add(*at, request));
     statistics
@@ -57,7 +57,7 @@ fn near(mean: f64, expected: f64, deviation: f64, n: usize, what: &str) {
 }
 
 /// Number of requests in each window of this length, for all windows that are whole.
-fn counts(all: &[(Time, Request)], window: Span) -> Vec<f64> {
+fn counts(all: &[(Time, VmRequest)], window: Span) -> Vec<f64> {
     let of = |at: Time| usize::try_from(at.as_micros() / window.as_micros()).expect("a place");
     let mut counts = vec![0.0; of(all.last().expect("one").0)];
     for (at, _) in all {
@@ -265,9 +265,9 @@ fn each_thing_has_a_chance_of_its_own() {
     let mut model = model(2_000);
     model.mix.push(of_type("c3.xlarge", 1.0, None));
     let before = drawn(&model, 9);
-    let same = |other: &RequestModel, what: fn(&(Time, Request)) -> String, is_same: bool| {
+    let same = |other: &RequestModel, what: fn(&(Time, VmRequest)) -> String, is_same: bool| {
         let now = drawn(other, 9);
-        let words = |all: &[(Time, Request)]| all.iter().map(what).collect::<Vec<_>>();
+        let words = |all: &[(Time, VmRequest)]| all.iter().map(what).collect::<Vec<_>>();
         assert_eq!(words(&before) == words(&now), is_same);
     };
     let duration = DurationLaw::Exponential { mean: HOUR, least: Some(HOUR), most: None };
@@ -276,7 +276,7 @@ fn each_thing_has_a_chance_of_its_own() {
     same(&other, |(_, r)| r.duration.to_string(), false);
     // Preemptible ones have a law of their own; the others keep their durations.
     let mixed = RequestModel { preemptible_duration: Some(duration), ..model.clone() };
-    let of_normal = |(_, r): &(Time, Request)| match r.market {
+    let of_normal = |(_, r): &(Time, VmRequest)| match r.market {
         Market::OnDemand => r.duration.to_string(),
         Market::Spot => String::new(),
     };
@@ -300,7 +300,7 @@ fn each_thing_has_a_chance_of_its_own() {
     same(&other, |(_, r)| r.kind.to_string(), false);
 }
 
-fn csv(all: &[(Time, Request)]) -> String {
+fn csv(all: &[(Time, VmRequest)]) -> String {
     let mut bytes = Vec::new();
     let mut writer = RequestWriter::new(&mut bytes).expect("to memory");
     for (at, request) in all {
@@ -348,7 +348,7 @@ fn a_stream_ends_after_its_requests_or_its_time() {
 fn figures_are_of_what_was_counted() {
     let types = dormouse_cloud::built_in("ec2-2020").expect("a catalogue");
     let mut figures = RequestStatistics::new(Some(&types), Some(16));
-    let request = |kind: &str, market, seconds| Request {
+    let request = |kind: &str, market, seconds| VmRequest {
         kind: kind.into(),
         market,
         duration: Span::from_secs(seconds),

@@ -1,6 +1,6 @@
 //! Shape of a workflow: its width, depth and least duration.
 
-use dormouse_model::Followers;
+use dormouse_model::TaskFollowers;
 use dormouse_units::{Span, TaskId};
 
 use super::Workflow;
@@ -36,12 +36,12 @@ impl Workflow {
             task.and_then(|task| task.runtime).or(runtime).unwrap_or_default()
         };
         let ids = || (0_u32..).map(TaskId::new).take(self.tasks.len());
-        let followers = Followers::new(&self.in_order());
+        let followers = TaskFollowers::new(&self.in_order());
         let mut path = followers.critical_path(length);
         if path.is_empty() {
             path.extend(ids().max_by_key(|&task| (length(task), std::cmp::Reverse(task))));
         }
-        let mut levels = followers.levels();
+        let mut levels = followers.task_levels();
         levels.resize(self.tasks.len(), 0);
         let mut widths = std::collections::BTreeMap::<u32, usize>::new();
         for level in levels {

@@ -4,8 +4,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use dormouse_coordinator::{CoordinatorError, LiveRun, Objects, World};
-use dormouse_model::{BucketUrl, CheckpointStore, Endpoint};
+use dormouse_coordinator::{CoordinatorError, CoordinatorWorld, LiveRunPlan, ObjectStorage};
+use dormouse_model::{BucketUrl, CheckpointStore, ServerAddress};
 use dormouse_proto::v1;
 use dormouse_units::Span;
 use tonic::Code;
@@ -28,10 +28,10 @@ async fn get(client: &mut Client, of: v1::CheckpointRef) -> Result<Vec<u8>, toni
 }
 
 /// The run of one task, whose checkpoints are in the bucket of this server.
-fn run(out: &Path, server: &str, secret: &str) -> LiveRun {
+fn run(out: &Path, server: &str, secret: &str) -> LiveRunPlan {
     let store = CheckpointStore {
         url: BucketUrl::try_from("s3://runs/mine".to_owned()).unwrap(),
-        endpoint: Some(Endpoint::try_from(server.to_owned()).unwrap()),
+        endpoint: Some(ServerAddress::try_from(server.to_owned()).unwrap()),
         region: None,
         // A server that is built without optimisation, beside other tests, answers late.
         timeout: Span::from_secs(10),
@@ -41,8 +41,11 @@ fn run(out: &Path, server: &str, secret: &str) -> LiveRun {
         "AWS_SECRET_ACCESS_KEY" => Some(secret.to_owned()),
         _ => None,
     };
-    let bucket: Arc<dyn Objects> = Arc::new(Bucket::open_in(&store, &environment).unwrap());
-    LiveRun { world: World { objects: Some(bucket), ..World::default() }, ..live(1, 1, out) }
+    let bucket: Arc<dyn ObjectStorage> = Arc::new(Bucket::open_in(&store, &environment).unwrap());
+    LiveRunPlan {
+        world: CoordinatorWorld { objects: Some(bucket), ..CoordinatorWorld::default() },
+        ..live(1, 1, out)
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -54,7 +57,7 @@ async fn a_task_goes_on_from_the_bucket_when_the_coordinator_and_its_folder_are_
     let first = run(dir.path(), &server.address, SECRET);
     let pause = first.pause.clone();
     let (coordinator, mut worker, welcome) =
-        joined("w", LiveRun { workers_stay: true, ..first }).await;
+        joined("w", LiveRunPlan { workers_stay: true, ..first }).await;
     let address = coordinator.at.address;
     let vm = created(&worker.commands().await);
     worker.report(vm_created(vm)).await;
@@ -93,7 +96,7 @@ async fn a_task_goes_on_from_the_bucket_when_the_coordinator_and_its_folder_are_
 
     let again = || {
         let again = run(dir.path(), &endpoint, SECRET);
-        LiveRun { listen: address, resume: true, ..again }
+        LiveRunPlan { listen: address, resume: true, ..again }
     };
     let away = Under::start(again()).await.outcome().await.unwrap_err();
     assert!(matches!(away, CoordinatorError::Objects(_)), "{away}");
@@ -117,7 +120,7 @@ async fn a_task_goes_on_from_the_bucket_when_the_coordinator_and_its_folder_are_
     worker.flush().await;
     assert!(matches!(worker.obey().await, Said::Goodbye(v1::Goodbye { over: true, .. })));
     let done = coordinator.outcome().await.unwrap();
-    assert_eq!((done.run.unfinished(), done.run.counts().restores), (0, 1));
+    assert_eq!((done.run.unfinished_count(), done.run.counts().restores), (0, 1));
     assert!(!at(2).exists(), "all goes when the run is over");
 }
 

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use dormouse_coordinator::{ObjectError, Objects};
-use dormouse_model::{BucketUrl, CheckpointStore, Endpoint};
+use dormouse_coordinator::{ObjectError, ObjectStorage};
+use dormouse_model::{BucketUrl, CheckpointStore, ServerAddress};
 use dormouse_units::Span;
 
 use super::s3::{KEY, SECRET, Server};
@@ -13,7 +13,7 @@ use crate::Bucket;
 fn store(url: &str, endpoint: &str) -> CheckpointStore {
     CheckpointStore {
         url: BucketUrl::try_from(url.to_owned()).expect("a bucket"),
-        endpoint: Some(Endpoint::try_from(endpoint.to_owned()).expect("an address")),
+        endpoint: Some(ServerAddress::try_from(endpoint.to_owned()).expect("an address")),
         region: None,
         // A server that is built without optimisation, beside other tests, answers late.
         timeout: Span::from_secs(10),
@@ -29,15 +29,15 @@ fn bucket(url: &str, endpoint: &str, secret: &str) -> Result<Bucket, ObjectError
 }
 
 async fn put(bucket: &Bucket, key: &str, parts: &[Bytes]) -> Result<(), ObjectError> {
-    let mut upload = bucket.upload(key.to_owned());
+    let mut upload = bucket.begin_upload(key.to_owned());
     for part in parts {
         upload.write(part.clone()).await?;
     }
-    upload.finish().await
+    upload.finish_upload().await
 }
 
 async fn get(bucket: &Bucket, key: &str) -> Result<Vec<u8>, ObjectError> {
-    let (mut download, mut all) = (bucket.download(key.to_owned()).await?, Vec::new());
+    let (mut download, mut all) = (bucket.begin_download(key.to_owned()).await?, Vec::new());
     while let Some(data) = download.next().await? {
         all.extend_from_slice(&data);
     }
@@ -60,7 +60,7 @@ async fn objects_of_one_request_and_of_many_are_read_back_listed_and_removed() {
     put(&bucket, "run/a/1.1", &small).await.expect("it is stored");
     put(&bucket, "run/a/2.1", &large).await.expect("it is stored");
     put(&bucket, "run-2/a", &[]).await.expect("it is stored");
-    let mut found = bucket.list("run".to_owned()).await.expect("a list");
+    let mut found = bucket.list_objects("run".to_owned()).await.expect("a list");
     found.sort();
     assert_eq!(found, [("run/a/1.1".to_owned(), 1000), ("run/a/2.1".to_owned(), 20 << 20)]);
     assert_eq!(get(&bucket, "run/a/1.1").await.expect("it is there"), small.concat());
@@ -82,13 +82,13 @@ async fn an_object_that_is_given_up_is_not_there() {
     let server = Server::start(folder.path()).await;
     let bucket = bucket("s3://runs", &server.address, SECRET).expect("credentials");
     for count in [1000, 20 << 20] {
-        let mut upload = bucket.upload("run/a".to_owned());
+        let mut upload = bucket.begin_upload("run/a".to_owned());
         for part in bytes(count) {
             upload.write(part).await.expect("it is taken");
         }
         drop(upload);
     }
-    assert_eq!(bucket.list("run".to_owned()).await.expect("a list"), []);
+    assert_eq!(bucket.list_objects("run".to_owned()).await.expect("a list"), []);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -107,7 +107,7 @@ async fn what_is_wrong_is_said_in_one_line_with_the_place_and_the_remedy() {
         (error, said)
     };
     let wrong = bucket("s3://runs", at, "another").expect("credentials");
-    let (error, why) = said(wrong.list("run".to_owned()).await.expect_err("it is refused"));
+    let (error, why) = said(wrong.list_objects("run".to_owned()).await.expect_err("it is refused"));
     assert!(matches!(error, ObjectError::Refused(_)), "{why}");
     assert!(
         why.contains("SignatureDoesNotMatch") && why.contains("AWS_SECRET_ACCESS_KEY"),
@@ -118,7 +118,7 @@ async fn what_is_wrong_is_said_in_one_line_with_the_place_and_the_remedy() {
 
     // A list tells so by the protocol; this server makes a bucket for an object that is stored in none.
     let none = bucket("s3://runs-2", at, SECRET).expect("credentials");
-    let error = none.list("run".to_owned()).await.expect_err("it is not there");
+    let error = none.list_objects("run".to_owned()).await.expect_err("it is not there");
     let why = error.to_string();
     assert!(matches!(error, ObjectError::Refused(_)), "{why}");
     assert!(why.starts_with("s3://runs-2 at") && why.contains("NoSuchBucket"), "{why}");
@@ -136,7 +136,7 @@ async fn a_server_that_goes_away_in_the_middle_is_given_up_after_its_time() {
     let server = Server::start(folder.path()).await;
     let bucket = bucket("s3://runs", &server.address, SECRET).expect("credentials");
     put(&bucket, "run/whole", &bytes(1000)).await.expect("it is stored");
-    let mut upload = bucket.upload("run/half".to_owned());
+    let mut upload = bucket.begin_upload("run/half".to_owned());
     let parts = bytes(20 << 20);
     for part in &parts[..parts.len() / 2] {
         upload.write(part.clone()).await.expect("it is taken");
@@ -147,7 +147,7 @@ async fn a_server_that_goes_away_in_the_middle_is_given_up_after_its_time() {
         for part in &parts[parts.len() / 2..] {
             upload.write(part.clone()).await?;
         }
-        upload.finish().await
+        upload.finish_upload().await
     };
     let error = rest.await.expect_err("nobody is there");
     assert!(matches!(error, ObjectError::Unreachable(_)), "{error:?}");
@@ -157,6 +157,6 @@ async fn a_server_that_goes_away_in_the_middle_is_given_up_after_its_time() {
     // It comes back, elsewhere: what was whole is there, what was not is not.
     let server = Server::start(folder.path()).await;
     let bucket = self::bucket("s3://runs", &server.address, SECRET).expect("credentials");
-    let found = bucket.list("run".to_owned()).await.expect("a list");
+    let found = bucket.list_objects("run".to_owned()).await.expect("a list");
     assert_eq!(found, [("run/whole".to_owned(), 1000)]);
 }

@@ -246,7 +246,7 @@ async fn a_paced_clock_follows_the_hosts_and_is_not_advanced() {
     .await;
     assert!(refused.contains("start with --clock manual"), "{refused}");
     assert!(cloud.now >= Time::from_secs(2_000), "20 ms are 2,000 s: {}", cloud.now);
-    assert!(cloud.now <= Time::ZERO + speedup.emulated(began.elapsed()), "{}", cloud.now);
+    assert!(cloud.now <= Time::ZERO + speedup.to_emulated(began.elapsed()), "{}", cloud.now);
 }
 
 #[tokio::test]

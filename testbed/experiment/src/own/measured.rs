@@ -102,7 +102,7 @@ impl MeasuredProgram {
     #[must_use]
     pub fn runtime(&self, pace: Speedup) -> Span {
         let real = Duration::from_micros(self.cpu_us.saturating_add(self.waited_us));
-        pace.emulated(real).max(Span::from_micros(1))
+        pace.to_emulated(real).max(Span::from_micros(1))
     }
 
     /// Memory for a task of the program's kind: the peak and a quarter more, in whole MiB.
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn the_time_of_a_program_is_one_number_whatever_share_it_was_measured_at() {
         assert_eq!(measured().runtime(Speedup::ONE), Span::from_micros(1_500_000));
-        assert_eq!(measured().runtime(Speedup::times(30)), Span::from_secs(45));
+        assert_eq!(measured().runtime(Speedup::times_real(30)), Span::from_secs(45));
         assert_eq!(measured().memory_with_room(), Bytes::new(13 << 20));
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use dormouse_model::{CheckpointConfig, Scheme};
+use dormouse_model::{CheckpointConfig, CheckpointScheme};
 use dormouse_tasks::own::Saves;
 
 use super::programs::CollectedPrograms;
@@ -23,7 +23,7 @@ impl CollectedPrograms {
         saved.at_notice |= !savers.is_empty() && !written.never;
         let is_all = savers.len() + unsaved.len() == tasks && tasks > 0;
         if is_all {
-            (saved.scheme, saved.at_hibernation) = (Scheme::None {}, false);
+            (saved.scheme, saved.at_hibernation) = (CheckpointScheme::None {}, false);
             saved.never |= savers.is_empty();
             saved.at_notice &= !saved.never;
         }
@@ -70,7 +70,7 @@ mod tests {
     }
 
     fn written(never: bool) -> CheckpointConfig {
-        let scheme = if never { Scheme::None {} } else { Scheme::Hour {} };
+        let scheme = if never { CheckpointScheme::None {} } else { CheckpointScheme::Hour {} };
         let fixed = Span::from_secs(7);
         CheckpointConfig { scheme, fixed, at_hibernation: !never, never, ..CheckpointConfig::NONE }
     }
@@ -80,18 +80,20 @@ mod tests {
         let notice = Saves::Notice { signal: None, file: None };
         let (alone, is_other) = saved(&[notice.clone(), Saves::None], 2, false);
         assert!(is_other && alone.at_notice && !alone.never && !alone.at_hibernation);
-        assert_eq!((&alone.scheme, alone.fixed), (&Scheme::None {}, Span::from_secs(7)));
+        assert_eq!((&alone.scheme, alone.fixed), (&CheckpointScheme::None {}, Span::from_secs(7)));
         let [first, second] = [0, 1].map(TaskId::new);
         assert!(alone.is_saved_by_program(first) && !alone.is_saved_by_program(second));
         assert!(alone.keeps_nothing_of(second) && !alone.keeps_nothing_of(first));
         // The third task is a kernel.
         let (beside, _) = saved(&[notice.clone(), Saves::Own], 3, false);
-        assert!(beside.at_notice && beside.at_hibernation && beside.scheme == Scheme::Hour {});
+        assert!(
+            beside.at_notice && beside.at_hibernation && beside.scheme == CheckpointScheme::Hour {}
+        );
         let saves = [0, 1, 2].map(|task| beside.is_saved_by_program(TaskId::new(task)));
         let has_scheme = [0, 1, 2].map(|task| beside.has_scheme_for(TaskId::new(task)));
         assert_eq!((saves, has_scheme), ([true, false, false], [false, true, true]));
         let (nothing, _) = saved(&[Saves::None], 1, false);
-        assert!(nothing.never && !nothing.at_notice && nothing.scheme == Scheme::None {});
+        assert!(nothing.never && !nothing.at_notice && nothing.scheme == CheckpointScheme::None {});
         assert_eq!(saved(&[Saves::Own], 1, false), (written(false), false));
         assert_eq!(saved(&[notice], 1, true), (written(true), false));
     }

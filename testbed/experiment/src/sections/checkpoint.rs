@@ -1,6 +1,6 @@
 //! The section `[checkpoint]` of experiment files.
 
-use dormouse_model::{CheckpointOn, DpMode, Knows, Period};
+use dormouse_model::{AdaptKnowledge, CheckpointOn, DpMode, PeriodUnit};
 use dormouse_units::{Ppm, Price, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,7 @@ pub(crate) struct CheckpointSection {
     #[schemars(example = "10m")]
     pub(crate) period: Option<Span>,
     /// For `every`: what the distance is counted in; `time` where it is not given.
-    pub(crate) of: Option<Period>,
+    pub(crate) of: Option<PeriodUnit>,
     /// For `points`: parts of the work, ascending, each above 0 and below 1.
     #[schemars(example = [0.25, 0.5, 0.75])]
     pub(crate) points: Option<Vec<Ppm>>,
@@ -35,7 +35,7 @@ pub(crate) struct CheckpointSection {
     #[schemars(extend("least" = "1s"), example = "10m")]
     pub(crate) every: Option<Span>,
     /// For `adapt`: where its probabilities come from; `past` where it is not given.
-    pub(crate) knows: Option<Knows>,
+    pub(crate) knows: Option<AdaptKnowledge>,
     /// For `young-daly`: how long VMs live on average; the mean of `lifetimes` where it is not given.
     #[schemars(extend("least" = "1s"), example = "1h")]
     pub(crate) mttf: Option<Span>,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_cloud::{GeneratedPrices, Placement, Preemption, SpotPlaces, TariffName};
+use dormouse_cloud::{GeneratedPrices, Placement, PreemptionAction, SpotPlaces, TariffName};
 use dormouse_units::{Bytes, Credits, Ppm, Price, Span, TypeName, ZoneName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -46,7 +46,7 @@ pub(crate) struct CloudSection {
     /// Where spot VMs have their processors.
     pub(crate) spot: SpotPlaces,
     /// What becomes of a spot VM whose room an on-demand VM gets, where `placement` has it so.
-    pub(crate) preemption: Preemption,
+    pub(crate) preemption: PreemptionAction,
     /// What is charged of an interval.
     pub(crate) tariff: TariffName,
     /// Whether VMs are charged for their boot, too.
@@ -113,7 +113,7 @@ impl Default for CloudSection {
             preemption_notice: Span::from_secs(120),
             placement: Placement::default(),
             spot: SpotPlaces::default(),
-            preemption: Preemption::default(),
+            preemption: PreemptionAction::default(),
             tariff: TariffName::default(),
             bill_boot: false,
             bill_frozen: false,

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_cloud::{Action, Bathtub, GompertzMakeham, Scope, Uniform, Weibull};
+use dormouse_cloud::{
+    Bathtub, GompertzMakeham, InterruptionAction, InterruptionScope, Uniform, Weibull,
+};
 use dormouse_units::{Span, TypeName, ZoneName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -39,7 +41,7 @@ pub(crate) struct PoissonSection {
     #[schemars(extend("least" = "1us"))]
     pub(crate) resume_every: Option<Span>,
     /// What each process is of; `type` where it is not given.
-    pub(crate) scope: Option<Scope>,
+    pub(crate) scope: Option<InterruptionScope>,
 }
 
 /// Lifetimes by one law: exponential around a mean, one with more parameters, or as they were recorded.
@@ -146,7 +148,7 @@ pub(crate) struct ActSection {
     #[schemars(example = "10m")]
     pub(crate) at: Span,
     /// What the provider does to it.
-    pub(crate) action: Action,
+    pub(crate) action: InterruptionAction,
     /// To all spot VMs of this type; or give `vm`, `zone` or `all`.
     #[serde(rename = "type")]
     pub(crate) kind: Option<TypeName>,

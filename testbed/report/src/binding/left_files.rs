@@ -20,7 +20,7 @@ const TASKS: &str = "tasks";
 pub(super) fn left_files(folder: &Path, steps: &[Step], ended: bool, found: &mut Vec<String>) {
     let mut ends = AttemptEnds::default();
     let mut known = BTreeSet::new();
-    for left in steps.iter().filter_map(|step| ends.see(step)) {
+    for left in steps.iter().filter_map(|step| ends.take_step(step)) {
         let name = match left.finished {
             true => folder_of(left.task),
             false => folder_of_failed(left.task, left.attempt),
@@ -78,7 +78,7 @@ fn file_difference(folder: &Path, file: &KeptFile) -> Option<&'static str> {
 mod tests {
     use std::sync::Arc;
 
-    use dormouse_model::{Event, Ledger, Notice, OwnEnd, ProgramExit, Report};
+    use dormouse_model::{AttemptLedger, Event, Notice, ProgramEnd, ProgramExit, Report};
     use dormouse_units::{Attempt, Bytes, HostId, TaskId, Time, VmId};
 
     use super::*;
@@ -97,7 +97,7 @@ mod tests {
             bytes: Bytes::new(content.len() as u64),
             executable: false,
         };
-        let own = Some(Arc::new(OwnEnd {
+        let own = Some(Arc::new(ProgramEnd {
             exit: Some(ProgramExit::Status(i32::from(!finished))),
             verify_status: None,
             files: files.iter().map(file).collect(),
@@ -107,7 +107,7 @@ mod tests {
             directory: Bytes::ZERO,
         }));
         let (vm, task, attempt) = (VmId::new(0), TaskId::new(7), Attempt::new(n));
-        let ledger = Box::new(Ledger::default());
+        let ledger = Box::new(AttemptLedger::default());
         let account = step(Report::Ledger { vm, task, attempt, ledger, own }, Vec::new());
         let report = Report::TaskFinished {
             vm,

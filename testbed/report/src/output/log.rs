@@ -458,7 +458,7 @@ mod tests {
 
     fn step(event: Event, effects: Vec<Effect>) -> Step {
         let mut step = Step::blank();
-        step.begin(0, Time::ZERO, event);
+        step.begin_step(0, Time::ZERO, event);
         step.effects = effects;
         step
     }
@@ -543,7 +543,7 @@ mod beginning_tests {
         let mut begin = 0..0;
         for (seq, event) in (0..).zip(events).take(2 + from_begin) {
             let mut step = Step::blank();
-            step.begin(seq, Time::ZERO, event);
+            step.begin_step(seq, Time::ZERO, event);
             let mut length = || usize::try_from(log.sync().unwrap()).unwrap();
             begin.start = if seq == 2 { length() } else { begin.start };
             log.line(&step).unwrap();

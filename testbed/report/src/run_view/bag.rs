@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dormouse_analysis::fidelity::{BackgroundSupply, TaskTimes};
 use dormouse_analysis::outcome::{OutcomeTally, WorkOutcome, wording};
-use dormouse_engine::Counts;
+use dormouse_engine::RunCounts;
 use dormouse_units::{Span, Time};
 use dormouse_view::{FigureCard, HtmlPage, PageBlock, TextTone, TimeUnit};
 
@@ -71,7 +71,7 @@ fn summary_lines(of: &BagResults<'_>, beside: &RunsBeside) -> Vec<SummaryLine> {
         SummaryLine::verdict("jobs", jobs::is_complete(own), jobs::line(own, TimeUnit::Second))
     }));
     lines.extend(of.of.requests.iter().flat_map(requests::lines));
-    let Counts { vms_launched: launched, hibernations, resumes, preemptions, .. } = c;
+    let RunCounts { vms_launched: launched, hibernations, resumes, preemptions, .. } = c;
     let machines = format!(
         "{launched} launched, {hibernations} hibernated, {resumes} resumed, {preemptions} preempted"
     );
@@ -218,7 +218,7 @@ fn longest_wait(of: &BagResults<'_>) -> Option<Duration> {
 
 /// The longest wait for inputs, in emulated time.
 pub(super) fn longest_emulated(of: &BagResults<'_>) -> Option<Span> {
-    longest_wait(of).map(|longest| of.of.header.experiment.live.speedup.emulated(longest))
+    longest_wait(of).map(|longest| of.of.header.experiment.live.speedup.to_emulated(longest))
 }
 
 /// A line on that time, if it is long enough.

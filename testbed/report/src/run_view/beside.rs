@@ -272,11 +272,11 @@ fn measured_runtime(
     if setup.catalogue.get(&vm.kind)?.burstable.is_some() {
         return None;
     }
-    let said = setup.runtime(id, &vm.kind)?;
+    let said = setup.task_runtime(id, &vm.kind)?;
     let from = last.from.map_or(Ppm::ZERO, |(_, done)| done);
     let memory = setup.bag.tasks.get(id.get() as usize)?.memory;
-    let stood = setup.checkpoint.cost(memory).times(last.checkpoints.len() as u64);
-    let took = speedup.emulated(Duration::from_micros(ledger.real_promised_us));
+    let stood = setup.checkpoint.checkpoint_cost(memory).times(last.checkpoints.len() as u64);
+    let took = speedup.to_emulated(Duration::from_micros(ledger.real_promised_us));
     Some((said, said.part(from) + took.saturating_sub(stood)))
 }
 
@@ -294,7 +294,7 @@ mod tests {
     use std::fs;
 
     use dormouse_experiment::{ExperimentSource, open};
-    use dormouse_model::{Effect, Event, Ledger, Report, StartReason, Step};
+    use dormouse_model::{AttemptLedger, Effect, Event, Report, StartReason, Step};
     use dormouse_units::{Attempt, CheckpointSeq, HostId, Price, VmId};
 
     use super::*;
@@ -351,7 +351,7 @@ memory = "64 MB"
             happened(&mut record, 1, report(started), Vec::new());
             let Some(took_s) = took_s else { continue };
             let real_promised_us = took_s * 1_000_000;
-            let ledger = Box::new(Ledger { real_promised_us, ..Ledger::default() });
+            let ledger = Box::new(AttemptLedger { real_promised_us, ..AttemptLedger::default() });
             happened(
                 &mut record,
                 1_000,
@@ -372,7 +372,8 @@ memory = "64 MB"
         }
         let took = as_it_took(&experiment, &record);
         let kind = "c3.large".into();
-        let seconds = |task| took.setup.runtime(TaskId::new(task), &kind).map(Span::as_secs_f64);
+        let seconds =
+            |task| took.setup.task_runtime(TaskId::new(task), &kind).map(Span::as_secs_f64);
         assert_eq!([0, 1, 2].map(seconds), [Some(300.0), Some(540.0), Some(600.0)]);
         let beside = run_totals(&without_interruptions(&took)).unwrap();
         // Two vCPUs: the third begins after the first, which ends 300 s after the boot.

@@ -11,7 +11,7 @@ use super::{RunView, SummaryLine};
 
 /// The beginning of the run in words; `None` if it is unknown.
 pub(super) fn begins(calendar: Calendar) -> Option<String> {
-    match (calendar.beginning(), calendar.log_time) {
+    match (calendar.beginning_date(), calendar.log_time) {
         (date, Span::ZERO) => date,
         (Some(date), _) => Some(format!("{date}, with the first submission")),
         // The workload's log has it in seconds.
@@ -24,7 +24,7 @@ pub(super) fn begins(calendar: Calendar) -> Option<String> {
 
 /// End of a chart's line of figures: the date from which its times count.
 pub(super) fn from_date(calendar: Calendar) -> String {
-    calendar.beginning().map(|date| format!(" · from {date}")).unwrap_or_default()
+    calendar.beginning_date().map(|date| format!(" · from {date}")).unwrap_or_default()
 }
 
 /// Axis for figures over the time of a run.
@@ -37,7 +37,7 @@ pub(super) fn add(view: &mut RunView, calendar: Calendar) {
     let Some(begins) = begins(calendar) else { return };
     view.lines.insert(1.min(view.lines.len()), SummaryLine::plain("begins", begins));
     let mut clock = json!({});
-    if let Some(date) = calendar.beginning() {
+    if let Some(date) = calendar.beginning_date() {
         clock["begins"] = json!(date);
     }
     if calendar.log_time > Span::ZERO {

@@ -1,6 +1,6 @@
 //! Fidelity of a live run, and the reason for its speed-up, in the view.
 
-use dormouse_host::calibration::Came;
+use dormouse_host::calibration::CellOutcome;
 use dormouse_units::Span;
 use dormouse_view::{FigureCard, PageBlock, TableColumn, TextTone, TypedTable};
 
@@ -162,11 +162,11 @@ pub(super) fn speedup(header: &LogHeader) -> Vec<PageBlock> {
     )));
     blocks.push(PageBlock::Table(calibration::table(calibration)));
     blocks.extend(calibration.cells.iter().filter_map(|cell| match &cell.came {
-        Came::Refused { why } => Some(PageBlock::text(format!(
+        CellOutcome::Refused { why } => Some(PageBlock::text(format!(
             "Speed-up {} at load {} was refused: {why}",
             cell.speedup, cell.load
         ))),
-        Came::Measured(_) => None,
+        CellOutcome::Measured(_) => None,
     }));
     blocks
 }

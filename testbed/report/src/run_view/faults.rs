@@ -2,7 +2,7 @@
 
 use dormouse_analysis::outcome::wording;
 use dormouse_analysis::{FaultCost, FaultHistory, RunMode, RunRecord};
-use dormouse_model::{Fault, FaultKind};
+use dormouse_model::{FaultKind, HostFault};
 use dormouse_units::{HostId, Span, Speedup, Time};
 use dormouse_view::plot::{BarFill, GanttBar, GanttChart, GanttLane, GanttPlace};
 use dormouse_view::{PageBlock, TableColumn, TypedTable};
@@ -15,7 +15,7 @@ use super::outcome::RunResults;
 #[derive(Clone, Debug)]
 pub(super) struct FaultResult<'a> {
     n: usize,
-    asked: &'a Fault,
+    asked: &'a HostFault,
     speedup: Option<Speedup>,
     /// The fault's history and cost; `None` if the run never came to it.
     came: Option<(&'a FaultHistory, FaultCost)>,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use dormouse_analysis::fidelity::Consolidation;
 use dormouse_analysis::jobs::{JobFigures, JobQuantity};
-use dormouse_model::Work;
+use dormouse_model::TenantWork;
 use dormouse_policies::batch::Algorithm;
 use dormouse_view::plot::{
     AxisScale, ChartPanel, GanttChart, PanelChart, PlotAxis, PointLook, PointSeries, SeriesPoint,
@@ -144,7 +144,7 @@ pub(super) fn part_of_summary(run: &RunResults<'_>, jobs: &JobsOutcome<'_>) -> V
         for key in OF_THE_RUN {
             own.remove(key);
         }
-        own.insert("work".to_owned(), json!(Work::Jobs.name()));
+        own.insert("work".to_owned(), json!(TenantWork::Jobs.name()));
     }
     summary
 }

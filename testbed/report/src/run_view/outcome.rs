@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use dormouse_analysis::{OutcomeTally, RunRecord, TaskHistory, VmHistory};
 use dormouse_experiment::PlannedFigures;
 use dormouse_log::Head;
-use dormouse_model::Work;
+use dormouse_model::TenantWork;
 use dormouse_model::{PlannedTask, PlannedVm, Task};
 use dormouse_policies::Plan;
 use dormouse_units::{Money, Ppm, Span, TaskId, Time, VmId};
@@ -204,10 +204,10 @@ impl BagResults<'_> {
     /// so their numbers are those that the tenant gave to the real VMs.
     fn planned_tasks(&self) -> BTreeMap<usize, (usize, PlannedTask)> {
         let tenants = self.of.header.experiment.tenants();
-        let numbers = tenants.numbers(tenants.with_bag().unwrap_or_default());
+        let numbers = tenants.tenant_numbers(tenants.with_bag().unwrap_or_default());
         let of_vm = |(own, vm): (u32, &PlannedVm)| {
             let tasks: Vec<_> = vm.vcpus.iter().flatten().copied().collect();
-            let number = numbers.vm(VmId::new(own)).get() as usize;
+            let number = numbers.run_vm(VmId::new(own)).get() as usize;
             tasks.into_iter().map(move |task| (task.task.get() as usize, (number, task)))
         };
         let vms = self.of.plan.iter().flat_map(|plan| &plan.vms);
@@ -217,7 +217,7 @@ impl BagResults<'_> {
     /// The VMs of the bag, out of those of all tenants.
     pub(super) fn vms_of_bag(&self) -> impl Iterator<Item = &VmHistory> {
         let of = self.of.header.experiment.tenants();
-        self.record.vms.values().filter(move |vm| of.owns(Work::Bag, vm.id))
+        self.record.vms.values().filter(move |vm| of.owns_vm(TenantWork::Bag, vm.id))
     }
 
     /// Cost of the bag's VMs.

@@ -6,7 +6,7 @@ use dormouse_analysis::outcome::{OutcomeTally, WorkOutcome, wording};
 use dormouse_analysis::request_figures;
 use dormouse_analysis::requests::{LostRevenue, RequestFigures, RequestTally, UsageBin, UsageFlow};
 use dormouse_cloud::Market;
-use dormouse_engine::Counts;
+use dormouse_engine::RunCounts;
 use dormouse_units::{Money, Time};
 use dormouse_view::plot::{
     AxisScale, ChartPanel, GanttChart, PanelChart, PlotAxis, PointLook, PointSeries, SeriesPoint,
@@ -27,7 +27,7 @@ pub struct RequestsOutcome {
     /// Figures of the requests.
     pub figures: RequestFigures,
     /// Counts of events of the whole run.
-    pub counts: Counts,
+    pub counts: RunCounts,
     /// Digest of all decisions, in hexadecimal.
     pub decisions_sha256: String,
     /// Counts of what was read from their file and left out; `None` if they come from no file, or

@@ -2,13 +2,15 @@
 
 use dormouse_analysis::outcome::wording;
 use dormouse_analysis::{AttemptEnd, AttemptHistory, RunRecord, VmHistory};
-use dormouse_cloud::{Action, Billing, Market, Target, TariffName, Terms};
+use dormouse_cloud::{
+    BillingTerms, InterruptionAction, InterruptionTarget, Market, ProviderTerms, TariffName,
+};
 use dormouse_model::VmEnd;
 use dormouse_units::{Money, Span, Time, VmId};
 use dormouse_view::{PageBlock, TableCell, TableColumn, TypedTable};
 
-use super::outcome::BagResults;
 use super::dates;
+use super::outcome::BagResults;
 
 /// Section "The bill": the cost of each VM, and how it is computed.
 pub(super) fn bill(of: &BagResults<'_>) -> Vec<PageBlock> {
@@ -29,7 +31,9 @@ pub(super) fn bill(of: &BagResults<'_>) -> Vec<PageBlock> {
         .column(TableColumn::text("VM"), |vm| vm.id.to_string())
         .column(TableColumn::text("type"), |vm| vm.kind.as_str())
         .column(TableColumn::text("market"), |vm| vm.market.to_string())
-        .column(TableColumn::text("end"), |vm| vm.ended.map_or("running", |(_, why, _)| why.word()))
+        .column(TableColumn::text("end"), |vm| {
+            vm.ended.map_or("running", |(_, why, _)| why.one_word())
+        })
         .column(TableColumn::text(wording::CHARGED), |vm| charged(vm))
         .column(TableColumn::count("tasks"), |vm| record.finished_on(vm.id))
         .column(TableColumn::text(price), |vm| vm.price.to_string())
@@ -50,8 +54,8 @@ pub(super) fn bill(of: &BagResults<'_>) -> Vec<PageBlock> {
 }
 
 /// The sentence on the page about charged times and prices, under these terms.
-fn charged_how(terms: &Terms) -> String {
-    let Billing { boot, frozen } = terms.billing;
+fn charged_how(terms: &ProviderTerms) -> String {
+    let BillingTerms { boot, frozen } = terms.billing;
     let from = if boot { "from its launch" } else { "from the end of its boot" };
     let unless = match frozen {
         true => ", unless it ends without having resumed: then since it froze, too",
@@ -120,16 +124,16 @@ pub(super) fn names<'a>(vms: impl IntoIterator<Item = &'a VmId>) -> String {
 fn interruption_table(record: &RunRecord) -> TypedTable {
     TypedTable::with_rows(&record.interruptions)
         .column(TableColumn::text("act of the provider"), |i| match i.action {
-            Action::Hibernate => "hibernate",
-            Action::Resume => "resume",
-            Action::Preempt => "preempt",
-            Action::Rebalance => "rebalance",
+            InterruptionAction::Hibernate => "hibernate",
+            InterruptionAction::Resume => "resume",
+            InterruptionAction::Preempt => "preempt",
+            InterruptionAction::Rebalance => "rebalance",
         })
         .column(TableColumn::text("meant for"), |i| match &i.target {
-            Target::Type(kind) => format!("all spot {kind}"),
-            Target::Vm(vm) => vm.to_string(),
-            Target::Zone(zone) => format!("all spot VMs of {zone}"),
-            Target::All => "all spot VMs".to_owned(),
+            InterruptionTarget::Type(kind) => format!("all spot {kind}"),
+            InterruptionTarget::Vm(vm) => vm.to_string(),
+            InterruptionTarget::Zone(zone) => format!("all spot VMs of {zone}"),
+            InterruptionTarget::All => "all spot VMs".to_owned(),
         })
         .column(TableColumn::text("VMs hit"), |i| match i.vms.as_slice() {
             [] => "none: no such VM ran".to_owned(),
@@ -275,7 +279,11 @@ mod tests {
     #[test]
     fn the_bill_says_how_it_is_reckoned() {
         let of = |tariff, boot, frozen| {
-            charged_how(&Terms { tariff, billing: Billing { boot, frozen }, ..Terms::default() })
+            charged_how(&ProviderTerms {
+                tariff,
+                billing: BillingTerms { boot, frozen },
+                ..ProviderTerms::default()
+            })
         };
         assert_eq!(
             of(TariffName::Second, true, false),

@@ -3,7 +3,7 @@
 use dormouse_analysis::RunRecord;
 use dormouse_analysis::fidelity::BackgroundSupply;
 use dormouse_host::calibration::SpeedupChoice;
-use dormouse_model::Work;
+use dormouse_model::TenantWork;
 use dormouse_units::{Span, Time};
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ pub(super) fn summary(of: &BagResults<'_>, beside: &RunsBeside) -> Value {
             "launched_s": vm.launched.as_secs_f64(),
             "ready_s": vm.ready.map(Time::as_secs_f64),
             "ended_s": vm.ended.map(|(at, ..)| at.as_secs_f64()),
-            "end": vm.ended.map(|(_, why, _)| why.word()),
+            "end": vm.ended.map(|(_, why, _)| why.one_word()),
             "hibernations": vm.hibernations.len(),
             "cost_usd": vm.cost().as_usd(),
             "tasks": record.finished_on(vm.id),
@@ -105,7 +105,7 @@ fn service_figures(of: &BagResults<'_>) -> Option<Value> {
 /// Results of a bag that shares the run.
 fn of_bag(of: &BagResults<'_>) -> Value {
     json!({
-        "work": Work::Bag.name(),
+        "work": TenantWork::Bag.name(),
         "scheduler": of.of.header.experiment.scheduler_name(),
         "makespan_s": of.record.makespan().map(Time::as_secs_f64),
         "cost_usd": of.cost_of_bag().as_usd(),

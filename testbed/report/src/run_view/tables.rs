@@ -2,8 +2,8 @@
 
 use dormouse_analysis::outcome::{WorkOutcome, wording};
 use dormouse_analysis::{RunRecord, TaskHistory, VmHistory};
-use dormouse_cloud::Charge;
-use dormouse_model::{OwnEnd, ProgramExit, StartReason};
+use dormouse_cloud::ChargedInterval;
+use dormouse_model::{ProgramEnd, ProgramExit, StartReason};
 use dormouse_tasks::own::folder_of;
 use dormouse_units::{Span, TaskId};
 use dormouse_view::{TableColumn, TypedTable};
@@ -102,7 +102,7 @@ fn exit_in_words(how: ProgramExit) -> String {
 }
 
 /// End of the user's own program that a task ran last, if it ran one to its end.
-fn own_end<'a>(task: &TaskOutcome<'a>) -> Option<&'a OwnEnd> {
+fn own_end<'a>(task: &TaskOutcome<'a>) -> Option<&'a ProgramEnd> {
     task.is.attempts.iter().rev().find_map(|attempt| attempt.own.as_deref())
 }
 
@@ -133,11 +133,11 @@ pub(super) fn vms(record: &RunRecord) -> TypedTable {
         .column(TableColumn::seconds("launched").named("launched_s"), |vm| vm.launched)
         .column(TableColumn::seconds("ready").named("ready_s"), |vm| vm.ready)
         .column(TableColumn::seconds("ended").named("ended_s"), |vm| vm.ended.map(|(at, ..)| at))
-        .column(TableColumn::text("end"), |vm| vm.ended.map(|(_, why, _)| why.word()))
+        .column(TableColumn::text("end"), |vm| vm.ended.map(|(_, why, _)| why.one_word()))
         .column(TableColumn::count("hibernations"), |vm| vm.hibernations.len())
         .column(TableColumn::seconds("frozen").named("frozen_s"), |vm| frozen(vm))
         .column(TableColumn::seconds(wording::CHARGED).named("charged_s"), |vm| {
-            vm.charges().iter().map(Charge::duration).sum::<Span>()
+            vm.charges().iter().map(ChargedInterval::duration).sum::<Span>()
         })
         .column(TableColumn::dollars("cost").named("cost_usd"), |vm| vm.cost())
         .column(TableColumn::count("tasks"), |vm| record.finished_on(vm.id))

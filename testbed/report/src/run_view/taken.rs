@@ -2,7 +2,7 @@
 
 use dormouse_analysis::outcome::wording;
 use dormouse_analysis::{DisplacedTask, TakenVm, TenantToll, VmTenant, taken, tolls};
-use dormouse_model::Work;
+use dormouse_model::TenantWork;
 use dormouse_units::Span;
 use dormouse_view::{PageBlock, TableColumn, TypedTable};
 use serde_json::{Value, json};
@@ -27,7 +27,7 @@ pub(super) fn all_taken<'a>(of: &BagResults<'a>) -> Option<TakenVms<'a>> {
 fn tenant_in_words(party: &VmTenant) -> String {
     match (party.work, party.request) {
         (_, Some(request)) => request.to_string(),
-        (Work::Jobs, None) => "parallel jobs".to_owned(),
+        (TenantWork::Jobs, None) => "parallel jobs".to_owned(),
         (_, None) => "the bag".to_owned(),
     }
 }

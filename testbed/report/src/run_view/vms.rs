@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dormouse_cloud::Market;
-use dormouse_model::Work;
+use dormouse_model::TenantWork;
 use dormouse_model::{StartReason, VmEnd};
 use dormouse_units::{Mode, Span, Time, VmId};
 use dormouse_view::plot::{
@@ -11,8 +11,8 @@ use dormouse_view::plot::{
     LaneMeasure, MarkKind, PlotLimit,
 };
 
-use super::outcome::{BagResults, TaskOutcome};
 use super::dates;
+use super::outcome::{BagResults, TaskOutcome};
 use dormouse_analysis::{AttemptEnd, AttemptHistory, TaskHistory, VmHistory};
 
 /// Colour of each kind of tasks; the kind is the part of a task's name before its number.
@@ -36,7 +36,7 @@ pub(super) fn gantt(of: &BagResults<'_>) -> GanttChart {
     }
     // The machine of parallel jobs has a lane of another kind.
     let tenants = experiment.tenants();
-    let own = |vm: &&VmHistory| of.of.jobs.is_none() || tenants.owns(Work::Bag, vm.id);
+    let own = |vm: &&VmHistory| of.of.jobs.is_none() || tenants.owns_vm(TenantWork::Bag, vm.id);
     let own: Vec<_> = of.record.vms.values().filter(own).collect();
     let lanes = own.iter().enumerate().map(|(n, vm)| (vm.id, n)).collect();
     let mut all = VmLanes { of, gantt: empty_chart(of, &kinds), kinds, lanes };
@@ -119,9 +119,9 @@ impl VmLanes<'_> {
         let used = record.tasks.iter().flat_map(|task| &task.attempts);
         let used = used.filter(|a| a.vm == vm.id).map(|a| a.lane + 1).max().unwrap_or(0);
         let rows = u32::try_from(used).unwrap_or(u32::MAX).max(vm.vcpus.min(64));
-        let gone = vm
-            .ended
-            .map_or("still there".to_owned(), |(at, why, _)| format!("{} {}", why.word(), s(at)));
+        let gone = vm.ended.map_or("still there".to_owned(), |(at, why, _)| {
+            format!("{} {}", why.one_word(), s(at))
+        });
         let points = record.credits(vm.id, &self.of.of.header.experiment.setup.catalogue);
         let market = match (vm.market, points.is_empty()) {
             (Market::Spot, _) => "spot",
@@ -157,7 +157,7 @@ impl VmLanes<'_> {
         );
         if let Some((at, why @ (VmEnd::Preempted | VmEnd::HostLost | VmEnd::Failed), _)) = vm.ended
         {
-            let title = format!("{} {} {}", vm.id, why.word(), s(at));
+            let title = format!("{} {} {}", vm.id, why.one_word(), s(at));
             self.gantt.marks.push(GanttMark { place, at, kind: MarkKind::Gone, title });
         }
     }
@@ -255,7 +255,7 @@ impl VmLanes<'_> {
             Some((_, AttemptEnd::Stopped(done))) => format!("stopped, {done} kept"),
             Some((_, AttemptEnd::Dropped)) => format!("left there, {} kept", attempt.kept()),
             Some((_, AttemptEnd::VmGone(why))) => {
-                format!("its VM was gone ({}), {} kept", why.word(), attempt.kept())
+                format!("its VM was gone ({}), {} kept", why.one_word(), attempt.kept())
             }
         };
         format!("{}{from}{mode}; {end}", self.start_reason(&attempt.reason))

@@ -9,7 +9,7 @@ use dormouse_analysis::twin::{
     has_begun, twin_of_bag, twin_of_jobs,
 };
 use dormouse_engine::Run;
-use dormouse_engine::drive::{PlayError, World};
+use dormouse_engine::drive::{MachineWorld, PlayError};
 use dormouse_model::{Setup, Step, Submission};
 use dormouse_workload::WorkloadError;
 
@@ -141,7 +141,7 @@ fn pace_of(header: &LogHeader, dir: &Path) -> Result<RunPace, JobsError> {
 /// outside.
 fn play_twin(
     experiment: &Experiment,
-    on: &mut impl World,
+    on: &mut impl MachineWorld,
     (mode, live): (RunMode, &[Step]),
 ) -> Result<Vec<Step>, JobsError> {
     let came = jobs_in(live);

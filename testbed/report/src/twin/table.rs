@@ -4,7 +4,7 @@ use dormouse_analysis::RunMode;
 use dormouse_analysis::twin::{
     DivergentDecision, DurationSpread, LiveAndTwin, TaskFate, TwinComparison, TwinTask, VmFate,
 };
-use dormouse_model::Work;
+use dormouse_model::TenantWork;
 use dormouse_units::{Money, Span, Time};
 use dormouse_view::{TableCell, TableColumn, TableOf, Terminal, TypedTable};
 
@@ -54,8 +54,8 @@ impl ComparisonText<'_> {
     /// The word for this number of tasks or jobs.
     fn unit_word(&self, n: usize) -> &'static str {
         match (self.twin.work, n) {
-            (Work::Jobs, 1) => "job",
-            (Work::Jobs, _) => "jobs",
+            (TenantWork::Jobs, 1) => "job",
+            (TenantWork::Jobs, _) => "jobs",
             (_, 1) => "task",
             (_, _) => "tasks",
         }
@@ -72,7 +72,7 @@ impl ComparisonText<'_> {
             "twin",
             &match (mode, twin.work) {
                 (RunMode::Virtual, _) => "a run of virtual time is its own twin".to_owned(),
-                (RunMode::Live, Work::Jobs) => {
+                (RunMode::Live, TenantWork::Jobs) => {
                     let moving = twin.migration.map(seconds);
                     let moving = moving.map(|took| {
                         format!("; moving a job takes as long as it did here, {took} on average")
@@ -123,7 +123,7 @@ impl ComparisonText<'_> {
 
     fn add_spreads(&mut self) {
         let alone = match self.twin.work {
-            Work::Jobs => "foreground",
+            TenantWork::Jobs => "foreground",
             _ => "undisturbed",
         };
         self.add_line("");

@@ -5,7 +5,7 @@
 //! bootstrap, Efron 1979).
 
 use dormouse_estimate::{Verdict, middle95};
-use dormouse_units::Stream;
+use dormouse_units::RandomStream;
 
 use super::claim::{CellCombination, ClaimMeasure};
 
@@ -50,10 +50,10 @@ impl PairedSamples {
 
     /// The measure of the means of `runs` samples, drawn with replacement.
     #[expect(clippy::cast_precision_loss, reason = "a count of runs")]
-    fn draw_measure(&self, runs: usize, measure: ClaimMeasure, chance: &mut Stream) -> f64 {
+    fn draw_measure(&self, runs: usize, measure: ClaimMeasure, chance: &mut RandomStream) -> f64 {
         let (mut of, mut than) = (0.0, 0.0);
         for _ in 0..runs {
-            let n = chance.below(self.of.len());
+            let n = chance.draw_below(self.of.len());
             of += self.of[n];
             than += self.than[n];
         }
@@ -81,7 +81,7 @@ pub(super) fn as_printed(
     if !of_means || runs == 0 || cells.is_empty() || cells.iter().any(|cell| cell.of.len() < 2) {
         return None;
     }
-    let mut chance = Stream::named(1, "as printed", name);
+    let mut chance = RandomStream::named_stream(1, "as printed", name);
     let drawn: Vec<f64> = (0..DRAWS)
         .map(|_| {
             let each: Vec<f64> =

@@ -442,8 +442,8 @@ mod tests {
         is_right: bool,
     ) -> Option<(f64, f64)> {
         let printed = |metric| paper.printed(&cell.case, metric).map(|(value, _)| value);
-        let mut chance = dormouse_units::Stream::named(seed, "near", cell.digest());
-        let mut about = |x: f64| x * (0.9 + 0.2 * chance.below(1_000) as f64 / 1_000.0);
+        let mut chance = dormouse_units::RandomStream::named_stream(seed, "near", cell.digest());
+        let mut about = |x: f64| x * (0.9 + 0.2 * chance.draw_below(1_000) as f64 / 1_000.0);
         let times = if is_right { 1.0 } else { 2.0 };
         Some((about(printed("cost_usd")? * times), about(printed("makespan_s")?)))
     }
@@ -466,8 +466,8 @@ mod tests {
         let (paper, _) = named("burst-hads").expect("it is there");
         let drawn = |cell: &SweepCell, seed| {
             let (cost, makespan) = near(&paper, cell, seed, true)?;
-            let mut chance = dormouse_units::Stream::named(seed, "far", cell.digest());
-            let mut times = || 0.2 + 1.6 * chance.below(1_000) as f64 / 1_000.0;
+            let mut chance = dormouse_units::RandomStream::named_stream(seed, "far", cell.digest());
+            let mut times = || 0.2 + 1.6 * chance.draw_below(1_000) as f64 / 1_000.0;
             Some((cost * times(), makespan * times()))
         };
         let refused = searched(&kept, (1, 1), drawn).expect_err("one run shows nothing");

@@ -100,7 +100,7 @@ fn key_of_jobs(batch: &BatchSetup, seed: u64) -> blake3::Hash {
     let workload = &batch.workload;
     // Jobs listed in the experiment get their usage when they are read.
     let listed = (workload.usage, batch.scheduler.name);
-    let memory = batch.simulation(seed).space().memory;
+    let memory = batch.simulation(seed).job_capacity().memory;
     let parts = serde_json::json!([workload.source, workload.processors, memory, listed, seed]);
     blake3::hash(parts.to_string().as_bytes())
 }

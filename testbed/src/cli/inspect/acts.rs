@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_cloud::{Action, Target, read_acts};
+use dormouse_cloud::{InterruptionAction, InterruptionTarget, read_acts};
 use dormouse_experiment::read_file;
 use dormouse_units::Time;
 
@@ -28,16 +28,16 @@ pub(super) fn inspect(args: &InspectArgs, head: &Head) -> Result<Found, Failure>
     let mut counts: BTreeMap<String, u32> = BTreeMap::new();
     for written in &acts {
         let of = match &written.act.target {
-            Target::Type(kind) => kind.to_string(),
-            Target::Zone(zone) => format!("zone {zone}"),
-            Target::Vm(_) => "single VMs".to_owned(),
-            Target::All => "all VMs".to_owned(),
+            InterruptionTarget::Type(kind) => kind.to_string(),
+            InterruptionTarget::Zone(zone) => format!("zone {zone}"),
+            InterruptionTarget::Vm(_) => "single VMs".to_owned(),
+            InterruptionTarget::All => "all VMs".to_owned(),
         };
         let action = match written.act.action {
-            Action::Hibernate => "hibernate",
-            Action::Resume => "resume",
-            Action::Preempt => "preempt",
-            Action::Rebalance => "rebalance",
+            InterruptionAction::Hibernate => "hibernate",
+            InterruptionAction::Resume => "resume",
+            InterruptionAction::Preempt => "preempt",
+            InterruptionAction::Rebalance => "rebalance",
         };
         *counts.entry(format!("{action} {of}")).or_default() += 1;
     }

@@ -1,6 +1,6 @@
 //! Records of how many spot VMs can be had.
 
-use dormouse_cloud::{Availability, count_trace_prices};
+use dormouse_cloud::{SpotAvailability, count_trace_prices};
 use dormouse_experiment::read_file;
 use dormouse_units::{Span, Time};
 
@@ -12,7 +12,7 @@ use crate::cli::failure::Failure;
 /// Reads a record whole.
 pub(super) fn inspect(args: &InspectArgs, head: &Head) -> Result<Found, Failure> {
     let chosen = args.chosen();
-    let (of, begins) = read_file(&args.file, |source| Availability::read(source, &chosen))?;
+    let (of, begins) = read_file(&args.file, |source| SpotAvailability::read(source, &chosen))?;
     let format = if head.is_json() { "JSON of spot-traces" } else { "table" };
     let mut found = Found::new(args, head, ("availability of spot VMs", format));
     let steps = of.steps();

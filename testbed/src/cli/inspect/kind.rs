@@ -3,7 +3,7 @@
 use std::io;
 
 use dormouse_cloud::{
-    Availability, are_acts, are_cloud_events, are_types, is_described, looks_like_prices,
+    SpotAvailability, are_acts, are_cloud_events, are_types, is_described, looks_like_prices,
 };
 use dormouse_fit::looks_like_lifetimes;
 use dormouse_input::Chosen;
@@ -56,8 +56,8 @@ const KINDS: [Kind; 9] = [
     Kind {
         name: "availability of spot VMs",
         is: |head, _| {
-            let is_trace = head.is_json() && Availability::is_trace(head.bytes());
-            Ok(is_trace || head.begins_with(Availability::are_headings)?)
+            let is_trace = head.is_json() && SpotAvailability::is_trace(head.bytes());
+            Ok(is_trace || head.begins_with(SpotAvailability::are_headings)?)
         },
         keys: &[&["gap_seconds"]],
         columns: &["time", "count"],

@@ -35,7 +35,7 @@ pub(super) fn inspect(args: &InspectArgs, head: &Head) -> Result<Found, Failure>
     {
         columns.clone_into(&mut found.columns);
     }
-    found.fact("prices", series.iter().map(|(_, record, _)| record.rows()).sum::<usize>());
+    found.fact("prices", series.iter().map(|(_, record, _)| record.row_count()).sum::<usize>());
     found.fact("series", series.len());
     let file = args.file.file_name().unwrap_or(args.file.as_os_str()).to_string_lossy();
     let named = |of: &SeriesName| match of.to_string() {
@@ -44,7 +44,7 @@ pub(super) fn inspect(args: &InspectArgs, head: &Head) -> Result<Found, Failure>
     };
     for (of, record, length) in series.iter().take(SHOWN) {
         let trace = record.from(Span::ZERO).unwrap_or_default();
-        let statistics = PriceStatistics::measure(&trace, Time::ZERO + *length);
+        let statistics = PriceStatistics::measure_trace(&trace, Time::ZERO + *length);
         let when = record.dates().map_or_else(
             || format!("{length} from the first to the last"),
             |dates| dates.to_string(),
@@ -63,7 +63,7 @@ pub(super) fn inspect(args: &InspectArgs, head: &Head) -> Result<Found, Failure>
     let mut odd = Vec::new();
     for (of, record, _) in &series {
         let whose = if is_one { String::new() } else { format!("{}: ", named(of)) };
-        odd.extend(record.oddities().map(|what| format!("{whose}{what}")));
+        odd.extend(record.describe_oddities().map(|what| format!("{whose}{what}")));
     }
     let more = odd.len().saturating_sub(MOST_ODD);
     found.oddities.extend(odd.into_iter().take(MOST_ODD));

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use dormouse_cloud::{PriceRecord, PriceStatistics, PriceTrace, listed};
+use dormouse_cloud::{PriceRecord, PriceStatistics, PriceTrace, list_names};
 use dormouse_spot::SpotRecord;
 use dormouse_units::{Price, Span, Time};
 use dormouse_view::plot::{
@@ -94,7 +94,7 @@ impl DescribeArgs {
             let trace = record.from(Span::ZERO).unwrap_or_default();
             let until = Time::ZERO + length;
             let name = if is_one { path.clone() } else { format!("{path}: {name}") };
-            match PriceStatistics::measure(&trace, until) {
+            match PriceStatistics::measure_trace(&trace, until) {
                 Some(of) => all.push(Described { name, record, trace, until, of }),
                 None => without.push(name),
             }
@@ -107,7 +107,7 @@ impl DescribeArgs {
             ),
             many => {
                 let names = many.iter().map(|name| name.replacen(&format!("{path}: "), "", 1));
-                let names = listed(names);
+                let names = list_names(names);
                 let n = many.len();
                 notes.push(format!(
                     "{path}: {n} series left out, as no price in them holds for any time: {names}"
@@ -129,7 +129,7 @@ impl DescribeArgs {
         let days = |span: Span| span.as_secs_f64() / 86_400.0;
         let mut table = TypedTable::with_rows(all)
             .column(TableColumn::text("record"), |it| it.name.as_str())
-            .column(TableColumn::count("rows"), |it| it.record.rows() as u64)
+            .column(TableColumn::count("rows"), |it| it.record.row_count() as u64)
             .column(TableColumn::number("days").digits(1), move |it| days(it.of.length))
             .column(TableColumn::number("changes a day").named("changes_a_day").digits(2), |it| {
                 it.of.changes_a_day()
@@ -146,7 +146,7 @@ impl DescribeArgs {
             ("most, $", "most_usd", 1.0),
         ] {
             table = table.column(TableColumn::number(title).named(name).digits(4), move |it| {
-                usd(it.of.quantile(part))
+                usd(it.of.price_quantile(part))
             });
         }
         let volatility = TableColumn::number("volatility, %").named("volatility_pct").digits(1);

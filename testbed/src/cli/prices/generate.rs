@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use dormouse_cloud::{PriceModel, PriceStatistics};
-use dormouse_units::{Ppm, Price, Span, Stream, Time};
+use dormouse_units::{Ppm, Price, RandomStream, Span, Time};
 use serde_json::json;
 
 use super::describe::csv;
@@ -75,9 +75,9 @@ impl GenerateArgs {
         };
         let lasts = self.lasts;
         let bad = |error| Failure::BadInput(format!("prices generate: {error}"));
-        model.check(lasts).map_err(bad)?;
-        let trace = model.trace(lasts, &mut Stream::new(self.seed, "prices", 0));
-        let Some(drawn) = PriceStatistics::measure(&trace, Time::ZERO + lasts) else {
+        model.check_model(lasts).map_err(bad)?;
+        let trace = model.draw_trace(lasts, &mut RandomStream::new(self.seed, "prices", 0));
+        let Some(drawn) = PriceStatistics::measure_trace(&trace, Time::ZERO + lasts) else {
             return Err(Failure::BadInput("--lasts 0s: give a length above 0".to_owned()));
         };
         save(&self.out, &csv(&trace))?;

@@ -2,7 +2,7 @@
 
 use dormouse_analysis::RunMode;
 use dormouse_analysis::outcome::wording::REQUESTS_ENDED;
-use dormouse_coordinator::Vitals;
+use dormouse_coordinator::CoordinatorVitals;
 use dormouse_units::Time;
 
 use super::exposition::{FamilySamples, Labels, MetricFamily};
@@ -34,7 +34,7 @@ pub struct UnloggedFacts<'a> {
     /// Present time of the run's clock; `None` if only the log's last time is known.
     pub now: Option<Time>,
     /// The coordinator's own figures, if it is this process.
-    pub vitals: Option<&'a Vitals>,
+    pub vitals: Option<&'a CoordinatorVitals>,
 }
 
 fn gauge(name: &'static str, help: &'static str, value: impl Into<f64>) -> MetricFamily {
@@ -392,7 +392,7 @@ pub(super) fn coordinator(beside: &UnloggedFacts<'_>) -> Vec<MetricFamily> {
     let mut all = vec![gauge("coordinator_up", help, flag(beside.serves))];
     let Some(vitals) = beside.vitals else { return all };
     let sessions: Vec<_> = vitals
-        .sessions()
+        .session_vitals()
         .into_iter()
         .map(|it| {
             let host = it.host.get().to_string();
@@ -410,7 +410,7 @@ pub(super) fn coordinator(beside: &UnloggedFacts<'_>) -> Vec<MetricFamily> {
             "seconds",
             "Time from a step's making until it was durable, for the first step of each write, real \
              time.",
-            vitals.journal().into(),
+            vitals.journal_delays().into(),
         ),
         histogram(
             "clock_lateness",

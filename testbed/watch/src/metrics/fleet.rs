@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dormouse_analysis::{RunRecord, VmHistory};
-use dormouse_cloud::{Action, Billing, Catalogue, Market, Prices};
+use dormouse_cloud::{BillingTerms, Catalogue, InterruptionAction, Market, Prices};
 use dormouse_model::{Effect, Setup, Step};
 use dormouse_units::{Credits, Money, Time, TypeName};
 
@@ -55,11 +55,11 @@ pub(super) const fn market_word(market: Market) -> &'static str {
 /// Stage of a VM that has not ended.
 fn stage_of(vm: &VmHistory) -> FleetStage {
     match (vm.is_running(), vm.told) {
-        (true, Some(Action::Hibernate)) => FleetStage::Hibernating,
+        (true, Some(InterruptionAction::Hibernate)) => FleetStage::Hibernating,
         (true, _) if vm.has_notice => FleetStage::Notice,
         (true, _) => FleetStage::Running,
         (false, _) if vm.ready.is_none() => FleetStage::Booting,
-        (false, Some(Action::Resume)) => FleetStage::Resuming,
+        (false, Some(InterruptionAction::Resume)) => FleetStage::Resuming,
         (false, _) => FleetStage::Hibernated,
     }
 }
@@ -68,7 +68,7 @@ fn stage_of(vm: &VmHistory) -> FleetStage {
 #[derive(Debug)]
 pub(super) struct FleetMetrics {
     catalogue: Catalogue,
-    billing: Billing,
+    billing: BillingTerms,
     prices: Arc<dyn Prices>,
     /// Cost of the VMs that ended.
     settled: Money,
@@ -82,7 +82,7 @@ impl FleetMetrics {
         Self {
             catalogue: setup.catalogue.clone(),
             billing: setup.terms.billing,
-            prices: setup.terms.prices(),
+            prices: setup.terms.price_source(),
             settled: Money::ZERO,
             launched: BTreeMap::new(),
             ended: BTreeMap::new(),
@@ -97,10 +97,10 @@ impl FleetMetrics {
                     *self.launched.entry(market_word(*market)).or_default() += 1;
                 }
                 Effect::VmEnded { why, cost, .. } => {
-                    *self.ended.entry(why.word()).or_default() += 1;
+                    *self.ended.entry(why.one_word()).or_default() += 1;
                     self.settled += *cost;
                 }
-                Effect::Interrupted { action: Action::Rebalance, vms, .. } => {
+                Effect::Interrupted { action: InterruptionAction::Rebalance, vms, .. } => {
                     self.rebalances += vms.len() as u64;
                 }
                 _ => {}
@@ -133,7 +133,7 @@ impl FleetMetrics {
             FleetStage::Hibernated | FleetStage::Resuming => false,
         };
         let charged = record.vms.values().filter(is_charged);
-        charged.map(|vm| vm.meter().charged().as_usd_per_hour()).sum()
+        charged.map(|vm| vm.meter().charged_price().as_usd_per_hour()).sum()
     }
 
     /// Credits of the burstable VMs of each type: their sum, and the lowest balance.
@@ -154,9 +154,9 @@ impl FleetMetrics {
 
     /// Spot price of each type that is sold as spot, in dollars per hour.
     pub(super) fn spot_prices(&self, now: Time) -> impl Iterator<Item = (&TypeName, f64)> {
-        let sold = self.catalogue.types.values().filter(|kind| kind.limit(Market::Spot) > 0);
+        let sold = self.catalogue.types.values().filter(|kind| kind.vm_limit(Market::Spot) > 0);
         sold.filter_map(move |kind| {
-            let price = self.prices.at(kind, Market::Spot, now)?;
+            let price = self.prices.price_at(kind, Market::Spot, now)?;
             Some((&kind.name, price.as_usd_per_hour()))
         })
     }

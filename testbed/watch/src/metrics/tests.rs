@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dormouse_analysis::{RunMode, RunRecord};
-use dormouse_coordinator::Vitals;
+use dormouse_coordinator::CoordinatorVitals;
 use dormouse_experiment::{ExperimentSource, LoadedExperiment, open};
 use dormouse_model::{Effect, Event, Report, Step};
 use dormouse_report::output::{LogHeader, RunLog};
@@ -223,7 +223,7 @@ fn everything() -> String {
     let header = header_of("provider-j60");
     let mut metrics = metrics_of(&header);
     metrics.name.speedup = Some(30.0);
-    let vitals = Vitals::default();
+    let vitals = CoordinatorVitals::default();
     metrics.exposition(
         MetricFormat::Plain,
         &UnloggedFacts { serves: true, now: None, vitals: Some(&vitals) },
@@ -349,7 +349,7 @@ fn the_dashboard_is_whole() {
 
 #[test]
 fn only_what_a_coordinator_knows_is_said_before_a_run() {
-    let vitals = Vitals::default();
+    let vitals = CoordinatorVitals::default();
     let beside = UnloggedFacts { serves: true, now: None, vitals: Some(&vitals) };
     let seen = samples(&RunMetrics::before(MetricFormat::Plain, &beside));
     assert_eq!(seen["dormouse_coordinator_up"], 1.0);

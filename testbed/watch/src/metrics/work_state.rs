@@ -1,7 +1,7 @@
 //! Tasks and parallel jobs of a run: how many wait, are on a VM, and are done.
 
 use dormouse_analysis::{AttemptEnd, RecordChange, RunRecord, carried_out};
-use dormouse_model::{Decision, Effect, Event, Promotion, Setup, StartReason, Step};
+use dormouse_model::{Decision, Effect, Event, PromotionMethod, Setup, StartReason, Step};
 use dormouse_units::{Attempt, TaskId};
 
 /// Kind of work: a task of the bag, or a parallel job.
@@ -91,9 +91,11 @@ impl WorkState {
         }
         for decision in carried_out(step) {
             match decision {
-                Decision::Promote { by: Promotion::Swap, .. } => self.swaps += 1,
-                Decision::Promote { by: Promotion::Migrate { .. }, .. } => self.migrations += 1,
-                Decision::Promote { by: Promotion::Kill { .. }, .. } => self.kills += 1,
+                Decision::Promote { by: PromotionMethod::Swap, .. } => self.swaps += 1,
+                Decision::Promote { by: PromotionMethod::Migrate { .. }, .. } => {
+                    self.migrations += 1
+                }
+                Decision::Promote { by: PromotionMethod::Kill { .. }, .. } => self.kills += 1,
                 _ => {}
             }
         }

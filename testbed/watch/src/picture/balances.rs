@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dormouse_cloud::{Burstable, Catalogue};
+use dormouse_cloud::{BurstableTerms, Catalogue};
 use dormouse_units::{Credits, Mode, Span, TaskId, Time, TypeName, VmId};
 
 /// Microseconds in an hour.
@@ -12,7 +12,7 @@ const HOUR: i128 = 3_600_000_000;
 /// report, or from the initial credits.
 #[derive(Debug, Default)]
 pub(super) struct CreditBalances {
-    types: BTreeMap<TypeName, Burstable>,
+    types: BTreeMap<TypeName, BurstableTerms>,
     accounts: BTreeMap<VmId, CreditAccount>,
     /// Times at which balances become full or empty, unless something changes before.
     bends: BTreeSet<(Time, VmId)>,
@@ -20,7 +20,7 @@ pub(super) struct CreditBalances {
 
 #[derive(Debug)]
 struct CreditAccount {
-    burstable: Burstable,
+    burstable: BurstableTerms,
     at: Time,
     balance: Credits,
     is_frozen: bool,

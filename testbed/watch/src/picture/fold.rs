@@ -7,10 +7,10 @@ use dormouse_analysis::happening::{act, meant, why_started};
 use dormouse_analysis::{
     AttemptEnd, AttemptHistory, RecordChange, RunRecord, TaskHistory, WorkOutcome, carried_out,
 };
-use dormouse_cloud::Action;
+use dormouse_cloud::InterruptionAction;
 use dormouse_model::{
-    Decision, Effect, Event, Notice, Promotion, Report, Setup, StartReason, Step, Tenants, VmEnd,
-    Work as Share,
+    Decision, Effect, Event, Notice, PromotionMethod, Report, Setup, StartReason, Step,
+    TenantWork as Share, Tenants, VmEnd,
 };
 use dormouse_units::{Attempt, Credits, Mode, Ppm, Speedup, TaskId, Tier, Time, VmId};
 use serde::Serialize;
@@ -174,7 +174,7 @@ impl RunPicture {
                 let attempt = record.task(*task).and_then(|task| task.attempt(*attempt));
                 if let Some(ledger) = attempt.and_then(|attempt| attempt.ledger) {
                     let emulated = |real_us| {
-                        self.speedup.emulated(Duration::from_micros(real_us)).as_secs_f64()
+                        self.speedup.to_emulated(Duration::from_micros(real_us)).as_secs_f64()
                     };
                     let promised_s = emulated(ledger.real_promised_us);
                     let took_s = emulated(ledger.real_took_us);
@@ -246,9 +246,9 @@ impl RunPicture {
         let Decision::Promote { task, by, reason, .. } = decision else { return };
         let Some(attempt) = record.task(*task).and_then(TaskHistory::last) else { return };
         let cpus = match (by, self.work.cpus(*task)) {
-            (_, None) | (Promotion::Kill { .. }, _) => return,
-            (Promotion::Swap, Some(cpus)) => cpus.to_vec(),
-            (Promotion::Migrate { on }, _) => on.to_vec(),
+            (_, None) | (PromotionMethod::Kill { .. }, _) => return,
+            (PromotionMethod::Swap, Some(cpus)) => cpus.to_vec(),
+            (PromotionMethod::Migrate { on }, _) => on.to_vec(),
         };
         self.changes.say(("stop", seconds(self.now), task, attempt.attempt, "moved"));
         self.add_start(*task, attempt, cpus, (Tier::Foreground, *reason));
@@ -331,7 +331,7 @@ impl RunPicture {
             Effect::Reclaimed { vm } => {
                 self.add_act(
                     t,
-                    Action::Preempt,
+                    InterruptionAction::Preempt,
                     &vm.to_string(),
                     &[*vm],
                     "provider: fewer can be had",
@@ -340,7 +340,7 @@ impl RunPicture {
             Effect::Outbid { vm } => {
                 self.add_act(
                     t,
-                    Action::Preempt,
+                    InterruptionAction::Preempt,
                     &vm.to_string(),
                     &[*vm],
                     "provider: above the bid",
@@ -352,7 +352,7 @@ impl RunPicture {
             }
             Effect::GivenBack { vm } => {
                 let by = "provider: it has its room again";
-                self.add_act(t, Action::Resume, &vm.to_string(), &[*vm], by);
+                self.add_act(t, InterruptionAction::Resume, &vm.to_string(), &[*vm], by);
             }
             Effect::VmEnded { vm, why, cost } => {
                 let mut left: Vec<_> = record.changes().iter().filter_map(left_on(*vm)).collect();
@@ -366,7 +366,7 @@ impl RunPicture {
                 if self.tenants.request_of(*vm).is_some() {
                     self.work.request_ended(*why == VmEnd::Terminated);
                 }
-                self.changes.say(("vm-end", t, vm, why.word()));
+                self.changes.say(("vm-end", t, vm, why.one_word()));
             }
             Effect::PriceChanged { kind, price } => {
                 self.machines.repriced(record, kind);
@@ -445,17 +445,24 @@ impl RunPicture {
     }
 
     /// Adds an act of the provider on these VMs.
-    fn add_act(&mut self, t: f64, action: Action, target: &str, vms: &[VmId], by: &str) {
+    fn add_act(
+        &mut self,
+        t: f64,
+        action: InterruptionAction,
+        target: &str,
+        vms: &[VmId],
+        by: &str,
+    ) {
         // An act that hits no VM is not drawn.
         if vms.is_empty() {
             return;
         }
         self.changes.say(("act", t, act(action), target, vms, by));
         let state = match action {
-            Action::Hibernate => "hibernating",
-            Action::Resume => "resuming",
-            Action::Preempt => "notice",
-            Action::Rebalance => return,
+            InterruptionAction::Hibernate => "hibernating",
+            InterruptionAction::Resume => "resuming",
+            InterruptionAction::Preempt => "notice",
+            InterruptionAction::Rebalance => return,
         };
         for vm in vms {
             self.add_vm_state(t, *vm, state);

@@ -46,7 +46,11 @@ impl VmContribution {
         Self {
             spot: is(Market::Spot),
             on_demand: is(Market::OnDemand),
-            nanos_per_hour: if charged { vm.meter().charged().as_nanos_per_hour() } else { 0 },
+            nanos_per_hour: if charged {
+                vm.meter().charged_price().as_nanos_per_hour()
+            } else {
+                0
+            },
         }
     }
 }

@@ -45,7 +45,7 @@ impl PictureWork {
     pub(super) fn new(setup: &Setup) -> Self {
         let ids = (0..setup.bag.tasks.len()).filter_map(|n| u32::try_from(n).ok());
         let mut to_come: Vec<_> =
-            ids.map(TaskId::new).map(|task| (setup.submitted(task), task)).collect();
+            ids.map(TaskId::new).map(|task| (setup.submission_time(task), task)).collect();
         to_come.sort_unstable();
         Self { to_come: to_come.into(), ..Self::default() }
     }

@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::body::Body;
-use dormouse_coordinator::{Candidates, ConnectionBounds, Socket};
+use dormouse_coordinator::{ConnectionBounds, GuardedSocket, UnauthenticatedConnections};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -38,7 +38,7 @@ const NO_ROOM: Duration = Duration::from_millis(50);
 
 /// Accepts connections and answers their requests; never ends.
 pub(super) async fn answer_all(listener: TcpListener, site: SiteState) {
-    let candidates = Candidates::new(BOUNDS);
+    let candidates = UnauthenticatedConnections::new(BOUNDS);
     loop {
         let ends = match listener.accept().await {
             Ok((stream, from)) => stream.local_addr().map(|local| (stream, from, local)),
@@ -54,7 +54,7 @@ pub(super) async fn answer_all(listener: TcpListener, site: SiteState) {
         };
         // Without it answers are slower, nothing worse.
         let _ = stream.set_nodelay(true);
-        let socket = candidates.add(Box::new(stream), from);
+        let socket = candidates.add_connection(Box::new(stream), from);
         let peer = PagePeer::at(from, local).with_candidate(socket.candidate());
         tokio::spawn(answer(PatientStream::new(socket), peer, site.clone()));
     }
@@ -81,13 +81,13 @@ where
 
 /// A connection that breaks if its peer reads nothing for [`STALL`].
 struct PatientStream {
-    socket: Socket,
+    socket: GuardedSocket,
     /// Time limit of the present stall; `None` while the peer reads.
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
 impl PatientStream {
-    const fn new(socket: Socket) -> Self {
+    const fn new(socket: GuardedSocket) -> Self {
         Self { socket, stalled: None }
     }
 

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, OnceLock};
 
-use dormouse_coordinator::Candidate;
+use dormouse_coordinator::UnauthenticatedConnection;
 
 /// State `TCP_ESTABLISHED` in the kernel's tables.
 const ESTABLISHED: &str = "01";
@@ -19,7 +19,7 @@ pub(super) struct PagePeer {
     /// User at the other end, looked up once: reading the kernel's tables takes long.
     user: Arc<OnceLock<Option<u32>>>,
     /// Place of this connection among those that are not let in yet.
-    candidate: Option<Candidate>,
+    candidate: Option<UnauthenticatedConnection>,
 }
 
 impl PagePeer {
@@ -33,7 +33,7 @@ impl PagePeer {
     }
 
     /// Adds the peer's place among the connections of the port.
-    pub(super) fn with_candidate(self, candidate: Candidate) -> Self {
+    pub(super) fn with_candidate(self, candidate: UnauthenticatedConnection) -> Self {
         Self { candidate: Some(candidate), ..self }
     }
 
@@ -45,13 +45,13 @@ impl PagePeer {
 
     /// Lets the connection stay after an accepted request; false if there are too many.
     pub(super) fn admit(&self) -> bool {
-        self.candidate.as_ref().is_none_or(Candidate::admit)
+        self.candidate.as_ref().is_none_or(UnauthenticatedConnection::admit_connection)
     }
 
     /// Counts a refused request of the connection.
     pub(super) fn refuse(&self) {
         if let Some(candidate) = &self.candidate {
-            candidate.refuse();
+            candidate.count_refused();
         }
     }
 }

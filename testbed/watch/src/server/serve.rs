@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use dormouse_coordinator::Vitals;
+use dormouse_coordinator::CoordinatorVitals;
 use rustix::process::setpriority_process;
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
@@ -35,7 +35,7 @@ pub struct PageConfig {
     /// only this host is let in.
     pub tokens: PageTokens,
     /// The coordinator's own figures, if it is in this process.
-    pub vitals: Option<Vitals>,
+    pub vitals: Option<CoordinatorVitals>,
     /// If set, the page plays the run from its beginning, this many times as fast as its clock.
     pub playback: Option<f64>,
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use dormouse_coordinator::Disk as _;
+use dormouse_coordinator::LogDisk as _;
 
 use super::{MountedDisk, SimulatedDisk};
 use crate::death::{Death, PowerLoss};

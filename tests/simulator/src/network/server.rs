@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dormouse_coordinator::Desk;
+use dormouse_coordinator::WorkerDesk;
 use dormouse_identity::WorkerLife;
 use dormouse_proto::v1;
 use tokio_stream::StreamExt as _;
@@ -10,9 +10,9 @@ use tonic::Status;
 
 use super::{Messages, Server, Serving};
 
-impl Server for Desk {
+impl Server for WorkerDesk {
     fn join(&self, worker: &str, former: Option<&WorkerLife>) -> Result<WorkerLife, Status> {
-        Self::join(self, worker, former)
+        Self::join_worker(self, worker, former)
     }
 
     fn session(
@@ -21,7 +21,7 @@ impl Server for Desk {
         inbound: Messages<v1::FromWorker>,
     ) -> Serving<Messages<v1::ToWorker>> {
         Box::pin(async move {
-            let outbound = Self::session(&self, &life, inbound).await?;
+            let outbound = Self::open_session(&self, &life, inbound).await?;
             Ok::<Messages<v1::ToWorker>, Status>(Box::pin(outbound))
         })
     }

@@ -63,14 +63,14 @@ impl AccountLines {
 
 #[cfg(test)]
 mod tests {
-    use dormouse_model::Ledger;
+    use dormouse_model::AttemptLedger;
     use dormouse_units::{Span, Time, VmId};
 
     use super::*;
 
     fn step(number: u64, report: Report) -> Step {
         let mut step = Step::blank();
-        step.begin(0, Time::ZERO, Event::Machine { host: HostId::new(1), number, report });
+        step.begin_step(0, Time::ZERO, Event::Machine { host: HostId::new(1), number, report });
         step
     }
 
@@ -79,7 +79,7 @@ mod tests {
             vm: VmId::new(1),
             task: TaskId::new(task),
             attempt: Attempt::new(1),
-            ledger: Box::new(Ledger::default()),
+            ledger: Box::new(AttemptLedger::default()),
             own: None,
         }
     }
@@ -88,7 +88,7 @@ mod tests {
     fn an_account_is_there_once_and_before_its_report() {
         let honest = LyingHosts::default();
         let mut resumed = Step::blank();
-        resumed.begin(0, Time::ZERO, Event::Resumed { outage: Span::ZERO, away_real_us: 0 });
+        resumed.begin_step(0, Time::ZERO, Event::Resumed { outage: Span::ZERO, away_real_us: 0 });
         let mut all = AccountLines::default();
         assert_eq!(all.see(&step(7, account(2)), &honest), Ok(()));
         assert_eq!(all.see(&resumed, &honest), Ok(()));

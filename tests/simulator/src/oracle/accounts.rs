@@ -2,9 +2,9 @@
 
 use dormouse_analysis::jobs::SeenByJobs;
 use dormouse_analysis::{CapacityChecker, Checker, JobsChecker, RequestsChecker, RuleViolation};
-use dormouse_engine::jobs::Simulation;
+use dormouse_engine::jobs::JobSimulation;
 use dormouse_engine::tenants_part;
-use dormouse_model::{Setup, Step, Tenants, Work};
+use dormouse_model::{Setup, Step, TenantWork, Tenants};
 use dormouse_policies::batch::{Algorithm, Config};
 use dormouse_units::{Bytes, Span};
 
@@ -38,7 +38,7 @@ pub fn accounts(
         steps.iter().for_each(|step| checker.see(&seen.see(step)));
         found.extend(checker.finish(true));
     }
-    if tenants.with(Work::Requests).is_some() {
+    if tenants.find_tenant(TenantWork::Requests).is_some() {
         let mut checker = RequestsChecker::new(setup, tenants.clone(), lateness);
         steps.iter().for_each(|step| checker.see(step));
         found.extend(checker.finish(true));
@@ -67,14 +67,14 @@ fn of_bag(setup: &Setup, tenants: &Tenants, lateness: Span, steps: &[Step]) -> V
 }
 
 /// The machine of the parallel jobs of a setup.
-fn simulation(setup: &Setup, algorithm: Algorithm) -> Simulation {
+fn simulation(setup: &Setup, algorithm: Algorithm) -> JobSimulation {
     let processors = setup.space_of_jobs().processors;
     let memory = setup.memory_of_machine();
-    Simulation {
+    JobSimulation {
         checkpoint: setup.checkpoint_of_jobs().cloned(),
         memory: (memory > Bytes::ZERO)
             .then(|| Bytes::new(memory.get() / u64::from(processors.max(1)))),
         burstable: setup.credits_of_jobs(),
-        ..Simulation::new(Config::new(algorithm, processors), setup.seed)
+        ..JobSimulation::new(Config::new(algorithm, processors), setup.seed)
     }
 }

@@ -44,7 +44,7 @@ impl AskedFaults {
 
 #[cfg(test)]
 mod tests {
-    use dormouse_model::{FaultKind, Felt};
+    use dormouse_model::{FaultKind, FaultState};
     use dormouse_units::{Span, Time};
 
     use super::*;
@@ -54,7 +54,7 @@ mod tests {
         let fault = FaultId::new(0);
         let step = |event: Event| {
             let mut step = Step::blank();
-            step.begin(0, Time::ZERO, event);
+            step.begin_step(0, Time::ZERO, event);
             step
         };
         let asked = || {
@@ -62,7 +62,7 @@ mod tests {
             step(Event::Fault { fault, hosts, lasts: Span::ZERO, kind: FaultKind::Kill })
         };
         let felt = |host| {
-            let (host, felt) = (HostId::new(host), Felt::Begun);
+            let (host, felt) = (HostId::new(host), FaultState::Begun);
             step(Event::FaultFelt { fault, host, number: 1, real_took_us: 0, felt })
         };
         let mut all = AskedFaults::default();

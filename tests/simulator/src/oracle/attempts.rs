@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dormouse_cloud::Action;
-use dormouse_model::{Decision, Effect, Event, Notice, Promotion, Report, Step};
+use dormouse_cloud::InterruptionAction;
+use dormouse_model::{Decision, Effect, Event, Notice, PromotionMethod, Report, Step};
 use dormouse_units::{Attempt, TaskId, VmId};
 
 use super::Broken;
@@ -140,10 +140,10 @@ impl Attempts {
                 Effect::VmReady { vm } | Effect::VmResumed { vm, .. } => {
                     self.running.insert(*vm);
                 }
-                Effect::Interrupted { action: Action::Hibernate, vms, .. } => {
+                Effect::Interrupted { action: InterruptionAction::Hibernate, vms, .. } => {
                     self.running.retain(|vm| !vms.contains(vm));
                 }
-                Effect::Displaced { vm, action: Action::Hibernate, .. }
+                Effect::Displaced { vm, action: InterruptionAction::Hibernate, .. }
                 | Effect::VmHibernated { vm, .. } => {
                     self.running.remove(vm);
                 }
@@ -156,7 +156,7 @@ impl Attempts {
     fn decide(&mut self, step: &Step) -> Result<(), Broken> {
         let mut effects = step.effects.iter();
         for (place, decision) in step.decisions.iter().enumerate() {
-            if step.effects.iter().any(|effect| effect.refuses(place)) {
+            if step.effects.iter().any(|effect| effect.refuses_decision(place)) {
                 continue;
             }
             match decision {
@@ -166,12 +166,12 @@ impl Attempts {
                     self.leave(is_at_once.then_some(*task), *vm);
                 }
                 Decision::Promote { task, vm, by, .. } => {
-                    let killed = matches!(by, Promotion::Kill { .. }).then_some(*task);
+                    let killed = matches!(by, PromotionMethod::Kill { .. }).then_some(*task);
                     self.leave(killed, *vm);
                     if killed.is_some() {
                         self.take_until_sent(&mut effects, step)?;
                     }
-                    if matches!(by, Promotion::Migrate { .. }) {
+                    if matches!(by, PromotionMethod::Migrate { .. }) {
                         self.note_move(*task);
                     }
                 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_cloud::{Billing, Market, TariffName};
+use dormouse_cloud::{BillingTerms, Market, TariffName};
 use dormouse_model::{Effect, Setup, Step, VmEnd};
 use dormouse_units::{TypeName, VmId};
 
@@ -154,7 +154,13 @@ impl VmBill {
     }
 
     /// The VM is gone: all that it costs.
-    fn settle(mut self, now: Micros, is_taken: bool, billing: Billing, tariff: TariffName) -> u64 {
+    fn settle(
+        mut self,
+        now: Micros,
+        is_taken: bool,
+        billing: BillingTerms,
+        tariff: TariffName,
+    ) -> u64 {
         // One that never resumed is charged for its hibernation by a provider that does so.
         if let Some(since) = self.hibernated.filter(|_| billing.frozen) {
             self.begin(since);
@@ -302,7 +308,7 @@ mod tests {
             if resumes {
                 bill.begin(3 * HOUR);
             }
-            bill.settle(4 * HOUR, false, Billing { boot: false, frozen }, TariffName::Second)
+            bill.settle(4 * HOUR, false, BillingTerms { boot: false, frozen }, TariffName::Second)
         };
         assert_eq!(settled(true, true), 30 + 30 + 7);
         assert_eq!(settled(true, false), 30 + 30 + 7);

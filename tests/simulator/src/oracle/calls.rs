@@ -91,7 +91,7 @@ mod tests {
         let mut step = Step::blank();
         let event =
             Event::Submitted { task: TaskId::new(0), key: Some(key.into()), job: Arc::new(job) };
-        step.begin(0, Time::ZERO, event);
+        step.begin_step(0, Time::ZERO, event);
         step
     }
 
@@ -105,7 +105,7 @@ mod tests {
         assert!(calls.see(&submitted("a", 5)).is_err());
         assert!(calls.close_is_answered().is_err());
         let mut closed = Step::blank();
-        closed.begin(1, Time::ZERO, Event::Closed);
+        closed.begin_step(1, Time::ZERO, Event::Closed);
         assert_eq!(calls.see(&closed), Ok(()));
         assert_eq!(calls.close_is_answered(), Ok(()));
         assert!(calls.see(&submitted("b", 6)).is_err(), "it is closed");

@@ -17,7 +17,7 @@ const SLACK: Duration = Duration::from_millis(100);
 ///
 /// The step is of a time that has not come.
 pub fn clock(speedup: Speedup, passed: Duration, steps: &[Step]) -> Result<(), Broken> {
-    let latest = Time::ZERO + speedup.emulated(passed + SLACK);
+    let latest = Time::ZERO + speedup.to_emulated(passed + SLACK);
     let Some(last) = steps.last().filter(|step| step.at > latest) else { return Ok(()) };
     let why = format!("step {} is of {}, and it can't be later than {latest}", last.seq, last.at);
     Err((Invariant::NotAhead, why))

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_cloud::Burstable;
+use dormouse_cloud::BurstableTerms;
 use dormouse_model::{Effect, Event, Report, Setup, Step};
 use dormouse_units::{Span, Time, VmId};
 
@@ -13,7 +13,7 @@ use crate::invariant::Invariant;
 /// A burstable VM, in microseconds of time and of a vCPU.
 #[derive(Debug)]
 struct CreditBill {
-    rates: Burstable,
+    rates: BurstableTerms,
     vcpus: u64,
     launched: Time,
     /// Time in hibernations that are over, and the beginning of the present one.
@@ -147,10 +147,10 @@ mod tests {
 
     #[test]
     fn nothing_is_earned_in_a_hibernation_nor_beyond_the_cap() {
-        let rates = Burstable {
-            initial: Credits::whole(2),
-            cap: Credits::whole(10),
-            ..Burstable::new(Ppm::new(100_000), Credits::whole(60))
+        let rates = BurstableTerms {
+            initial: Credits::whole_credits(2),
+            cap: Credits::whole_credits(10),
+            ..BurstableTerms::new(Ppm::new(100_000), Credits::whole_credits(60))
         };
         let mut bill = CreditBill {
             rates,
@@ -162,7 +162,7 @@ mod tests {
         };
         let whole = |bill: &CreditBill, secs| {
             let most = bill.most(Time::from_secs(secs), Span::ZERO);
-            most / Credits::whole(1).as_vcpu_micros()
+            most / Credits::whole_credits(1).as_vcpu_micros()
         };
         assert_eq!([60, 120, 180, 9_000].map(|secs| whole(&bill, secs)), [2, 3, 4, 10]);
         bill.since = Some(Time::from_secs(120));

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dormouse_cloud::Host;
+use dormouse_cloud::ResourceVector;
 use dormouse_model::{Effect, Event, Notice, Step, TenantNumbers};
 use dormouse_units::HostId;
 
@@ -109,7 +109,7 @@ impl Reason {
                 if !facts.bag.are_same() {
                     return None;
                 }
-                let large = |offer: &Host| offer.vcpus >= machine;
+                let large = |offer: &ResourceVector| offer.vcpus >= machine;
                 let (host, offer) = hosts(steps).into_iter().find(|(_, offer)| large(offer))?;
                 Some(format!("{host} offers {} vCPUs, and the machine has {machine}", offer.vcpus))
             }
@@ -136,14 +136,14 @@ fn most_failures(steps: &[Step]) -> u32 {
 /// Launches that were refused to this tenant since a VM of its own was ready for the last time.
 fn refused_at_last(steps: &[Step], own: TenantNumbers) -> u32 {
     steps.iter().flat_map(|step| &step.notices).fold(0, |refused, notice| match notice {
-        Notice::VmReady { vm } if own.owns(*vm) => 0,
-        Notice::LaunchRefused { vm, .. } if own.owns(*vm) => refused + 1,
+        Notice::VmReady { vm } if own.owns_vm(*vm) => 0,
+        Notice::LaunchRefused { vm, .. } if own.owns_vm(*vm) => refused + 1,
         _ => refused,
     })
 }
 
 /// The hosts that are there at the end, and what each offers.
-fn hosts(steps: &[Step]) -> BTreeMap<HostId, Host> {
+fn hosts(steps: &[Step]) -> BTreeMap<HostId, ResourceVector> {
     let mut there = BTreeMap::new();
     for step in steps {
         match &step.event {
@@ -215,9 +215,9 @@ mod tests {
     /// A log of these notices, cancelled for this reason.
     fn cancelled(why: &str, notices: Vec<Notice>) -> Vec<Step> {
         let mut steps = vec![Step::blank(), Step::blank()];
-        steps[0].begin(0, Time::ZERO, Event::Begin);
+        steps[0].begin_step(0, Time::ZERO, Event::Begin);
         steps[0].notices = notices;
-        steps[1].begin(1, Time::ZERO, Event::Cancel { why: why.to_owned() });
+        steps[1].begin_step(1, Time::ZERO, Event::Cancel { why: why.to_owned() });
         steps[1].effects.push(Effect::Over { complete: false });
         steps
     }
@@ -274,14 +274,14 @@ mod tests {
         let jobs = EndFacts { machine: Some(4), ..BAG };
         let with_host = |vcpus, is_lost| {
             let host = HostId::new(1);
-            let offer = Host { memory: Bytes::new(1), ..Host::of_vcpus(vcpus) };
+            let offer = ResourceVector { memory: Bytes::new(1), ..ResourceVector::of_vcpus(vcpus) };
             let mut steps = cancelled(why, Vec::new());
             let name = "w0@1".to_owned();
             steps[0].event = Event::HostJoined { host, name, offer };
             if is_lost {
                 let lost = Event::HostLost { host, why: String::new(), unheard: false };
                 let mut step = Step::blank();
-                step.begin(1, Time::ZERO, lost);
+                step.begin_step(1, Time::ZERO, lost);
                 steps.insert(1, step);
             }
             steps

@@ -65,7 +65,7 @@ mod tests {
 
     fn step(at: u64, event: Event) -> Step {
         let mut step = Step::blank();
-        step.begin(0, Time::from_secs(at), event);
+        step.begin_step(0, Time::from_secs(at), event);
         step
     }
 

@@ -65,7 +65,7 @@ impl Returned {
 
 #[cfg(test)]
 mod tests {
-    use dormouse_cloud::Host;
+    use dormouse_cloud::ResourceVector;
     use dormouse_units::{Span, Time};
 
     use super::*;
@@ -74,7 +74,7 @@ mod tests {
 
     fn step(event: Event) -> Step {
         let mut step = Step::blank();
-        step.begin(0, Time::ZERO, event);
+        step.begin_step(0, Time::ZERO, event);
         step
     }
 
@@ -85,8 +85,11 @@ mod tests {
     #[test]
     fn who_has_joined_is_heard_by_who_goes_on_or_is_lost() {
         let life = WorkerLife { run: "r".to_owned(), worker: "w".to_owned(), incarnation: 0x2a };
-        let joined =
-            Event::HostJoined { host: HOST, name: "w@2a".to_owned(), offer: Host::of_vcpus(1) };
+        let joined = Event::HostJoined {
+            host: HOST,
+            name: "w@2a".to_owned(),
+            offer: ResourceVector::of_vcpus(1),
+        };
         let mut all = Returned::default();
         all.hears(1, &life);
         assert_eq!(all.see(&step(joined), 1), Ok(()));

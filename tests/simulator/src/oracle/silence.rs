@@ -115,14 +115,14 @@ impl Silence {
 
 #[cfg(test)]
 mod tests {
-    use dormouse_cloud::Host;
+    use dormouse_cloud::ResourceVector;
     use dormouse_units::Time;
 
     use super::*;
 
     fn step(event: Event) -> Step {
         let mut step = Step::blank();
-        step.begin(0, Time::ZERO, event);
+        step.begin_step(0, Time::ZERO, event);
         step
     }
 
@@ -130,7 +130,8 @@ mod tests {
     fn a_loss_takes_a_silence_on_the_present_connection() {
         let host = HostId::new(3);
         let life = WorkerLife { run: "r".to_owned(), worker: "w".to_owned(), incarnation: 0x1f };
-        let joined = Event::HostJoined { host, name: "w@1f".to_owned(), offer: Host::of_vcpus(1) };
+        let joined =
+            Event::HostJoined { host, name: "w@1f".to_owned(), offer: ResourceVector::of_vcpus(1) };
         let lost = |why: &str| step(Event::HostLost { host, why: why.to_owned(), unheard: false });
         let mut all = Silence::new(1_000);
         all.coordinator_starts(500);

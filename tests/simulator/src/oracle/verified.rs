@@ -72,7 +72,7 @@ impl Verified {
 mod tests {
     use std::sync::Arc;
 
-    use dormouse_cloud::Host;
+    use dormouse_cloud::ResourceVector;
     use dormouse_model::Submission;
     use dormouse_units::{Bytes, HostId, Ppm, Span, Time, Usage, VmId};
 
@@ -83,7 +83,7 @@ mod tests {
 
     fn step(event: Event) -> Step {
         let mut step = Step::blank();
-        step.begin(0, Time::ZERO, event);
+        step.begin_step(0, Time::ZERO, event);
         step
     }
 
@@ -133,7 +133,7 @@ mod tests {
     fn only_a_job_that_nobody_can_check_counts_by_a_word() {
         let mut lying = LyingHosts::new(["w".to_owned()].into());
         let (host, name) = (HostId::new(1), "w@1".to_owned());
-        let joined = step(Event::HostJoined { host, name, offer: Host::of_vcpus(1) });
+        let joined = step(Event::HostJoined { host, name, offer: ResourceVector::of_vcpus(1) });
         let mut all = Verified::new([7].into());
         assert_eq!(all.see(&submitted(6), &lying), Ok(()));
         all.did(&Deed::WorkDone { task: TASK, attempt: ATTEMPT });

@@ -144,7 +144,7 @@ mod tests {
     fn a_reason_has_happened() {
         let over = |why: &str| WorkerEnd::Over(why.to_owned());
         let mut step = Step::blank();
-        step.begin(0, Time::ZERO, Event::Tick);
+        step.begin_step(0, Time::ZERO, Event::Tick);
         step.effects.push(Effect::Over { complete: true });
         assert!(!check(&over("the run is over"), &[], |_| ()));
         assert!(check(&over("the run is over"), &[step], |_| ()));

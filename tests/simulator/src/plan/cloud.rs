@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use dormouse_cloud::{
-    Action, Availability, Billing, Burstable, Catalogue, Exponential, InstanceType, Interruption,
-    InterruptionModel, Lifetimes, Limits, Placement, PlacerName, Preemption, PriceTrace, Scope,
-    SpotPlaces, Target, TariffName, Terms,
+    BillingTerms, BurstableTerms, Catalogue, Exponential, InstanceType, Interruption,
+    InterruptionAction, InterruptionModel, InterruptionScope, InterruptionTarget, Lifetimes,
+    Placement, PlacerName, PreemptionAction, PriceTrace, ProviderTerms, SpotAvailability,
+    SpotPlaces, TariffName, VmLimits,
 };
-use dormouse_model::{CheckpointConfig, CheckpointOn, Period, Scheme};
+use dormouse_model::{CheckpointConfig, CheckpointOn, CheckpointScheme, PeriodUnit};
 use dormouse_units::{Bytes, Credits, Ppm, Price, Span, Time};
 
 use crate::draw::Draw;
@@ -24,19 +25,19 @@ fn regular(draw: &mut Draw, name: &str) -> InstanceType {
         mflops: 10_000 * u64::from(vcpus),
         on_demand: Some(Price::from_nanos_per_hour(cents * 10_000_000)),
         spot: Some(Price::from_nanos_per_hour(cents * draw.between(1, 6) * 1_000_000)),
-        limits: Limits { spot: draw.between(1, 2) as u32, on_demand: draw.between(1, 2) as u32 },
+        limits: VmLimits { spot: draw.between(1, 2) as u32, on_demand: draw.between(1, 2) as u32 },
         burstable: None,
     }
 }
 
 /// Rates at which a type earns credits: in unlimited mode, where it has a price of surplus credits.
-pub(super) fn credits(draw: &mut Draw) -> Burstable {
+pub(super) fn credits(draw: &mut Draw) -> BurstableTerms {
     let tenths = draw.between(1, 4) as u32;
-    Burstable {
+    BurstableTerms {
         baseline: Ppm::new(tenths * 100_000),
-        earned_per_hour: Credits::whole(u64::from(tenths) * 12),
-        initial: Credits::whole(draw.between(0, 10)),
-        cap: Credits::whole(draw.one(&[2, 20, 300])),
+        earned_per_hour: Credits::whole_credits(u64::from(tenths) * 12),
+        initial: Credits::whole_credits(draw.between(0, 10)),
+        cap: Credits::whole_credits(draw.one(&[2, 20, 300])),
         surplus: draw.one_in(3).then_some(Price::from_nanos_per_hour(50_000_000)),
     }
 }
@@ -67,7 +68,7 @@ fn prices(draw: &mut Draw, listed: Price, on_demand: Price) -> PriceTrace {
 }
 
 /// The number of spot VMs of a type that there may be over time, at last one at least.
-fn availability(draw: &mut Draw) -> Availability {
+fn availability(draw: &mut Draw) -> SpotAvailability {
     let mut at = 0;
     let mut steps: Vec<_> = (0..draw.between(1, 5))
         .map(|_| {
@@ -77,12 +78,12 @@ fn availability(draw: &mut Draw) -> Availability {
         })
         .collect();
     steps.push((Time::from_secs(at), 1 + draw.below(2)));
-    Availability::new(steps)
+    SpotAvailability::new(steps)
 }
 
 /// The rules of a provider of these types beside its catalogue.
-pub(super) fn terms(draw: &mut Draw, catalogue: &Catalogue) -> Terms {
-    let mut terms = Terms {
+pub(super) fn terms(draw: &mut Draw, catalogue: &Catalogue) -> ProviderTerms {
+    let mut terms = ProviderTerms {
         placement: Placement::Named(draw.one(&[
             PlacerName::Spread,
             PlacerName::Pack,
@@ -90,7 +91,11 @@ pub(super) fn terms(draw: &mut Draw, catalogue: &Catalogue) -> Terms {
             PlacerName::Preempting,
         ])),
         spot: if draw.one_in(10) { SpotPlaces::Background } else { SpotPlaces::Own },
-        preemption: if draw.one_in(2) { Preemption::Hibernate } else { Preemption::Terminate },
+        preemption: if draw.one_in(2) {
+            PreemptionAction::Hibernate
+        } else {
+            PreemptionAction::Terminate
+        },
         tariff: draw.one(&[
             TariffName::Second,
             TariffName::Second,
@@ -100,10 +105,10 @@ pub(super) fn terms(draw: &mut Draw, catalogue: &Catalogue) -> Terms {
             TariffName::Gce,
             TariffName::Azure,
         ]),
-        billing: Billing { boot: draw.one_in(3), frozen: draw.one_in(3) },
+        billing: BillingTerms { boot: draw.one_in(3), frozen: draw.one_in(3) },
         default_bid: draw.one_in(4).then(|| Ppm::new(300_000 + draw.below(700_000))),
         rebalance_lead: draw.one_in(5).then(|| Span::from_secs(draw.between(10, 120))),
-        ..Terms::default()
+        ..ProviderTerms::default()
     };
     for kind in catalogue.types.values() {
         let (Some(spot), Some(on_demand)) = (kind.spot, kind.on_demand) else { continue };
@@ -138,16 +143,16 @@ pub(super) fn interruptions(draw: &mut Draw) -> Vec<InterruptionModel> {
     let act = |draw: &mut Draw| Interruption {
         at: Time::from_secs(draw.between(10, 600)),
         target: match draw.below(3) {
-            0 => Target::All,
-            1 => Target::Type("b".into()),
-            _ => Target::Type("a".into()),
+            0 => InterruptionTarget::All,
+            1 => InterruptionTarget::Type("b".into()),
+            _ => InterruptionTarget::Type("a".into()),
         },
         action: draw.one(&[
-            Action::Hibernate,
-            Action::Hibernate,
-            Action::Resume,
-            Action::Resume,
-            Action::Preempt,
+            InterruptionAction::Hibernate,
+            InterruptionAction::Hibernate,
+            InterruptionAction::Resume,
+            InterruptionAction::Resume,
+            InterruptionAction::Preempt,
         ]),
     };
     let model = match draw.below(6) {
@@ -155,7 +160,7 @@ pub(super) fn interruptions(draw: &mut Draw) -> Vec<InterruptionModel> {
         2 => InterruptionModel::Poisson {
             hibernate_every: Some(Span::from_secs(draw.between(100, 600))),
             resume_every: Some(Span::from_secs(draw.between(60, 400))),
-            scope: draw.one(&[Scope::Type, Scope::Vm]),
+            scope: draw.one(&[InterruptionScope::Type, InterruptionScope::Vm]),
         },
         3 => InterruptionModel::Lifetime {
             kind: None,
@@ -176,12 +181,18 @@ pub(super) fn interruptions(draw: &mut Draw) -> Vec<InterruptionModel> {
 pub(super) fn checkpoint(draw: &mut Draw) -> CheckpointConfig {
     let scheme = match draw.below(6) {
         0 => return CheckpointConfig::NONE,
-        1 => Scheme::Budget(Ppm::new(draw.below(300_000))),
-        2 => {
-            Scheme::Points([150_000, 400_000, 650_000, 900_000].map(Ppm::new).into_iter().collect())
-        }
-        3 => Scheme::Every { period: Span::from_secs(draw.between(15, 90)), of: Period::Work },
-        _ => Scheme::Every { period: Span::from_secs(draw.between(15, 90)), of: Period::Time },
+        1 => CheckpointScheme::Budget(Ppm::new(draw.below(300_000))),
+        2 => CheckpointScheme::Points(
+            [150_000, 400_000, 650_000, 900_000].map(Ppm::new).into_iter().collect(),
+        ),
+        3 => CheckpointScheme::Every {
+            period: Span::from_secs(draw.between(15, 90)),
+            of: PeriodUnit::Work,
+        },
+        _ => CheckpointScheme::Every {
+            period: Span::from_secs(draw.between(15, 90)),
+            of: PeriodUnit::Time,
+        },
     };
     CheckpointConfig {
         scheme,

@@ -1,16 +1,16 @@
 //! What an experiment's file may ask for beside its work: faults of its own, and bounds on what is under way.
 
 use dormouse_coordinator::SessionLimits;
-use dormouse_model::{Fault, FaultKind, Victims};
+use dormouse_model::{FaultKind, FaultVictims, HostFault};
 use dormouse_units::{Speedup, Time};
 
 use crate::draw::Draw;
 
 /// One to three faults of an experiment at this speed.
-pub(super) fn faults(seed: u64, speedup: u32, workers: usize) -> Vec<Fault> {
+pub(super) fn faults(seed: u64, speedup: u32, workers: usize) -> Vec<HostFault> {
     let mut draw = Draw::new(seed, "simulator: faults of the experiment", workers);
-    let speedup = Speedup::times(speedup);
-    let millis = |many| speedup.emulated(std::time::Duration::from_millis(many));
+    let speedup = Speedup::times_real(speedup);
+    let millis = |many| speedup.to_emulated(std::time::Duration::from_millis(many));
     let mut fault = |_: u32| {
         let kind = match draw.below(8) {
             0 | 1 => FaultKind::Kill,
@@ -22,12 +22,17 @@ pub(super) fn faults(seed: u64, speedup: u32, workers: usize) -> Vec<Fault> {
         };
         let lasts = millis(draw.between(50, 4_000));
         let on = match draw.below(4) {
-            0 => Victims::All,
-            1 => Victims::Type("a".into()),
-            _ => Victims::Workers(vec![format!("w{}", draw.worker())]),
+            0 => FaultVictims::All,
+            1 => FaultVictims::Type("a".into()),
+            _ => FaultVictims::Workers(vec![format!("w{}", draw.worker())]),
         };
         let at = Time::ZERO + millis(draw.between(0, 6_000));
-        Fault { at, lasts: if kind == FaultKind::Kill { lasts.times(0) } else { lasts }, on, kind }
+        HostFault {
+            at,
+            lasts: if kind == FaultKind::Kill { lasts.times(0) } else { lasts },
+            on,
+            kind,
+        }
     };
     let mut faults: Vec<_> = (0..3).map(&mut fault).collect();
     faults.truncate(1 + draw.below(3) as usize);

@@ -1,6 +1,6 @@
 //! The longest that a run may take which nothing disturbs any more.
 
-use dormouse_cloud::{Availability, InterruptionModel, Preemption};
+use dormouse_cloud::{InterruptionModel, PreemptionAction, SpotAvailability};
 use dormouse_units::{Ppm, Span, Time};
 
 use super::{Plan, PlannedWorker};
@@ -81,7 +81,7 @@ impl Plan {
     /// Emulated time for which a hibernated VM may wait until it is resumed, or until its scheduler no longer waits:
     /// HADS does until the deadline is near.
     fn resumes(&self) -> Span {
-        let displaces = self.setup.terms.preemption == Preemption::Hibernate;
+        let displaces = self.setup.terms.preemption == PreemptionAction::Hibernate;
         if self.setup.interruptions.is_empty() && !displaces {
             return Span::ZERO;
         }
@@ -98,7 +98,7 @@ impl Plan {
 }
 
 /// Time of the last change of what there is of a type.
-fn last_change(numbers: &Availability) -> Option<Time> {
+fn last_change(numbers: &SpotAvailability) -> Option<Time> {
     std::iter::successors(numbers.next_change(Time::ZERO), |at| numbers.next_change(*at)).last()
 }
 

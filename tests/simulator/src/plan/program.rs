@@ -1,7 +1,7 @@
 //! A scheduler that is asked as a program of its own is, without a process: none can run in simulated time.
 
 use dormouse_model::{Decision, Notice};
-use dormouse_policies::{Hearing, Policy};
+use dormouse_policies::{Delivery, Policy};
 use dormouse_units::Time;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -36,7 +36,7 @@ fn carried<T: Serialize + DeserializeOwned>(values: &[T]) -> Result<Vec<T>, serd
 }
 
 impl Policy for ProgramStandIn {
-    fn hearing(&self) -> Hearing {
+    fn hearing(&self) -> Delivery {
         self.own.hearing()
     }
 

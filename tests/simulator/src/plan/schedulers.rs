@@ -1,6 +1,6 @@
 //! The schedulers of a plan: one for each kind of work that its run has.
 
-use dormouse_model::{Setup, Tenants, Work};
+use dormouse_model::{Setup, TenantWork, Tenants};
 use dormouse_policies::batch::{Algorithm, BatchScheduler, Config};
 use dormouse_policies::requests::Customers;
 use dormouse_policies::{BagSchedulerConfig, PlanError, Policy, build};
@@ -23,7 +23,7 @@ pub struct Schedulers {
 }
 
 /// The tenants of a run: the work of each and its policy.
-type Policies = Vec<(Work, Box<dyn Policy>)>;
+type Policies = Vec<(TenantWork, Box<dyn Policy>)>;
 
 impl Schedulers {
     /// The scheduler of a bag alone.
@@ -33,11 +33,11 @@ impl Schedulers {
     }
 
     /// The kinds of work that there are, in the order of their tenants.
-    fn kinds(&self) -> Vec<Work> {
+    fn kinds(&self) -> Vec<TenantWork> {
         let has = [
-            (Work::Bag, self.bag.is_some()),
-            (Work::Jobs, self.jobs.is_some()),
-            (Work::Requests, self.has_customers),
+            (TenantWork::Bag, self.bag.is_some()),
+            (TenantWork::Jobs, self.jobs.is_some()),
+            (TenantWork::Requests, self.has_customers),
         ];
         has.into_iter().filter(|(_, has)| *has).map(|(work, _)| work).collect()
     }
@@ -46,7 +46,7 @@ impl Schedulers {
     #[must_use]
     pub fn tenants(&self) -> Tenants {
         match &self.kinds()[..] {
-            [_] => Tenants::from([Work::All]),
+            [_] => Tenants::from([TenantWork::All]),
             kinds => kinds.iter().copied().collect(),
         }
     }
@@ -59,18 +59,18 @@ impl Schedulers {
     pub fn policies(&self, setup: &Setup) -> Result<Policies, PlanError> {
         let kinds = self.kinds();
         let is_alone = kinds.len() == 1;
-        let policy = |work: Work| -> Result<_, PlanError> {
+        let policy = |work: TenantWork| -> Result<_, PlanError> {
             let policy = match work {
-                Work::Bag => self.bag_policy(setup)?,
-                Work::Jobs => self.jobs_policy(setup),
+                TenantWork::Bag => self.bag_policy(setup)?,
+                TenantWork::Jobs => self.jobs_policy(setup),
                 _ => Some(Box::new(Customers::new()) as Box<dyn Policy>),
             };
-            let is_program = self.are_programs && work != Work::Requests;
+            let is_program = self.are_programs && work != TenantWork::Requests;
             let policy = policy.map(|policy| match is_program {
                 true => Box::new(ProgramStandIn::new(policy)) as Box<dyn Policy>,
                 false => policy,
             });
-            Ok(policy.map(|policy| (if is_alone { Work::All } else { work }, policy)))
+            Ok(policy.map(|policy| (if is_alone { TenantWork::All } else { work }, policy)))
         };
         let all: Result<Vec<_>, PlanError> = kinds.into_iter().map(policy).collect();
         Ok(all?.into_iter().flatten().collect())

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use dormouse_cloud::{Burstable, InstanceType, Market, Terms};
-use dormouse_engine::jobs::Simulation;
+use dormouse_cloud::{BurstableTerms, InstanceType, Market, ProviderTerms};
+use dormouse_engine::jobs::JobSimulation;
 use dormouse_model::{
-    After, Bag, CheckpointConfig, Noise, Request, Setup, Submission, Task, UsageInformation,
+    Bag, CheckpointConfig, JobPredecessors, Noise, Setup, Submission, Task, UsageInformation,
+    VmRequest,
 };
 use dormouse_policies::batch::{Algorithm, Config};
 use dormouse_policies::{BagSchedulerConfig, BagSchedulerName, Fleet, OnNotice};
@@ -36,7 +37,7 @@ pub(super) struct Drawn {
     pub(super) setup: Setup,
     pub(super) schedulers: Schedulers,
     pub(super) submissions: Vec<Submission>,
-    pub(super) requests: Vec<(Time, Request)>,
+    pub(super) requests: Vec<(Time, VmRequest)>,
     pub(super) speedup: u32,
 }
 
@@ -168,7 +169,11 @@ fn drawn_bag(seed: u64, turn: u64, is_large: bool, name: Option<BagSchedulerName
         checkpoint: cloud::checkpoint(&mut draw),
         interruptions: cloud::interruptions(&mut draw),
         preemption_notice: Span::from_secs(draw.between(0, 120)),
-        terms: if draw.one_in(3) { Terms::default() } else { cloud::terms(&mut draw, &catalogue) },
+        terms: if draw.one_in(3) {
+            ProviderTerms::default()
+        } else {
+            cloud::terms(&mut draw, &catalogue)
+        },
         catalogue,
     };
     Drawn { setup, schedulers: Schedulers::of_bag(config), ..nothing(seed) }
@@ -196,7 +201,7 @@ fn jobs(seed: u64, is_large: bool, drawn: &mut Drawn) -> u64 {
         let runtime = draw.between(20, 120);
         let after = (follow && number > 1 && draw.one_in(2)).then(|| {
             let jobs = vec![draw.between(1, number - 1)];
-            Arc::new(After { jobs, think: Span::from_secs(draw.between(0, 30)) })
+            Arc::new(JobPredecessors { jobs, think: Span::from_secs(draw.between(0, 30)) })
         });
         let each = memory.filter(|_| draw.one_in(2)).map(|most| Bytes::new(most.get() / 4));
         Submission {
@@ -216,12 +221,13 @@ fn jobs(seed: u64, is_large: bool, drawn: &mut Drawn) -> u64 {
     let checkpointed = draw.one_in(2).then(|| cloud::checkpoint(&mut draw));
     let checkpointed = checkpointed.filter(|it| *it != CheckpointConfig::NONE);
     // Experiments have no machine for parallel jobs in unlimited mode.
-    let credits = draw.one_in(6).then(|| Burstable { surplus: None, ..cloud::credits(&mut draw) });
-    let simulation = Simulation {
+    let credits =
+        draw.one_in(6).then(|| BurstableTerms { surplus: None, ..cloud::credits(&mut draw) });
+    let simulation = JobSimulation {
         checkpoint: checkpointed,
         memory,
         burstable: credits,
-        ..Simulation::new(Config::new(algorithm, machine), seed)
+        ..JobSimulation::new(Config::new(algorithm, machine), seed)
     };
     // The machine of a run of jobs alone is there at once.
     let setup = std::mem::replace(&mut drawn.setup, nothing(seed).setup);
@@ -233,7 +239,7 @@ fn jobs(seed: u64, is_large: bool, drawn: &mut Drawn) -> u64 {
 }
 
 /// Requests of customers for VMs of the types of a bag.
-fn requests(seed: u64, setup: &Setup) -> Vec<(Time, Request)> {
+fn requests(seed: u64, setup: &Setup) -> Vec<(Time, VmRequest)> {
     let mut draw = Draw::new(seed, "simulator: requests", 1);
     let sold: Vec<_> = setup
         .catalogue
@@ -250,7 +256,7 @@ fn requests(seed: u64, setup: &Setup) -> Vec<(Time, Request)> {
         at += draw.between(0, 200);
         let (kind, market) = draw.one(&sold);
         let duration = Span::from_secs(draw.between(10, 300));
-        (Time::from_secs(at), Request { kind: kind.clone(), market, duration })
+        (Time::from_secs(at), VmRequest { kind: kind.clone(), market, duration })
     };
     (0..if sold.is_empty() { 0 } else { 5 }).map(&mut request).collect()
 }

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use dormouse_coordinator::Desk;
+use dormouse_coordinator::WorkerDesk;
 use dormouse_proto::v1;
 use tokio::time::sleep;
 use tonic::{Code, Status};
@@ -18,15 +18,15 @@ const AGAIN: Duration = Duration::from_millis(200);
 
 /// The desk of the coordinator that is there, with its generation.
 #[derive(Clone, Debug, Default)]
-pub(super) struct PresentDesk(Arc<Mutex<Option<(Arc<Desk>, u64)>>>);
+pub(super) struct PresentDesk(Arc<Mutex<Option<(Arc<WorkerDesk>, u64)>>>);
 
 impl PresentDesk {
     /// This desk is the one that answers from now on.
-    pub(super) fn set(&self, desk: Arc<Desk>, generation: u64) {
+    pub(super) fn set(&self, desk: Arc<WorkerDesk>, generation: u64) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((desk, generation));
     }
 
-    fn get(&self) -> Option<(Arc<Desk>, u64)> {
+    fn get(&self) -> Option<(Arc<WorkerDesk>, u64)> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
@@ -38,7 +38,7 @@ pub(super) async fn call(callers: Callers, desk: PresentDesk, stage: Stage) {
         let key = format!("called{number}");
         for _ in 0..if job.is_sent_twice { 2 } else { 1 } {
             let request = request(&key, job);
-            let submit = |desk: Arc<Desk>| {
+            let submit = |desk: Arc<WorkerDesk>| {
                 let request = request.clone();
                 async move { desk.submit_job(request).await }
             };
@@ -47,7 +47,7 @@ pub(super) async fn call(callers: Callers, desk: PresentDesk, stage: Stage) {
         }
     }
     sleep(Duration::from_millis(callers.closes_after)).await;
-    let close = |desk: Arc<Desk>| async move { desk.close_run().await };
+    let close = |desk: Arc<WorkerDesk>| async move { desk.close_run().await };
     if answer(&desk, &stage, close).await.is_some() {
         stage.close_answered();
     }
@@ -66,7 +66,7 @@ fn request(key: &str, job: &CalledJob) -> v1::SubmitRequest {
 async fn answer<T, F: Future<Output = Result<T, Status>>>(
     desk: &PresentDesk,
     stage: &Stage,
-    ask: impl Fn(Arc<Desk>) -> F,
+    ask: impl Fn(Arc<WorkerDesk>) -> F,
 ) -> Option<T> {
     loop {
         if let Some((desk, generation)) = desk.get().filter(|(_, it)| stage.lives(*it)) {

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use dormouse_coordinator::admission::Demand;
+use dormouse_coordinator::admission::RunDemand;
 use dormouse_coordinator::{
-    Chance, CoordinatorError, Desk, LiveRun, Observer, Threads, WallClock, World,
+    BlockingThreads, CoordinatorError, CoordinatorWorld, LiveRunPlan, RandomSource, RunObserver,
+    WallClock, WorkerDesk,
 };
 use dormouse_log::HeaderText;
 use dormouse_model::MetadataSettings;
@@ -77,17 +78,17 @@ pub(super) fn start(
     host: &Host,
     folder: &Path,
     generation: u64,
-    serves: impl FnOnce(Arc<Desk>) + Send + 'static,
+    serves: impl FnOnce(Arc<WorkerDesk>) + Send + 'static,
 ) -> Process {
     let (cancel, pause) = (CancellationToken::new(), CancellationToken::new());
-    let world = World {
+    let world = CoordinatorWorld {
         disk: Arc::new(host.disk.mounted(generation)),
         wall: WallClock::Running { since: host.since, from: Arc::clone(&host.wall) },
-        threads: Threads::InPlace {
+        threads: BlockingThreads::InPlace {
             takes: Arc::clone(&host.slow),
-            turns: Chance::stream(plan.seed ^ (generation << 40)),
+            turns: RandomSource::seeded_stream(plan.seed ^ (generation << 40)),
         },
-        chance: Chance::stream(plan.seed ^ (generation << 32)),
+        chance: RandomSource::seeded_stream(plan.seed ^ (generation << 32)),
         objects: None,
         limits: plan.limits,
     };
@@ -108,15 +109,15 @@ pub(super) fn start(
             Err(error) => return drop(say.send(Err(error))),
         };
         has_begun.store(true, Ordering::Relaxed);
-        serves(inner.desk());
+        serves(inner.worker_desk());
         let ended = tokio::select! {
             biased;
             () = killed.cancelled() => None,
-            ended = inner.ended() => Some(ended.map(drop)),
+            ended = inner.wait_end() => Some(ended.map(drop)),
         };
         match ended {
             Some(ended) => drop(say.send(ended)),
-            None => inner.kill(),
+            None => inner.kill_actors(),
         }
     });
     process
@@ -126,15 +127,15 @@ fn live_run(
     plan: &Plan,
     folder: &Path,
     resume: bool,
-    world: World,
+    world: CoordinatorWorld,
     (cancel, pause): (CancellationToken, CancellationToken),
-) -> Result<LiveRun, CoordinatorError> {
+) -> Result<LiveRunPlan, CoordinatorError> {
     let setup = plan.setup.clone();
     let invalid = |why: String| CoordinatorError::Invalid { why };
     let policies = plan.schedulers.policies(&setup).map_err(|error| invalid(error.to_string()))?;
     let speedup = speedup(plan);
     let tasks = setup.bag.tasks.len();
-    Ok(LiveRun {
+    Ok(LiveRunPlan {
         demand: demand(plan),
         policies,
         submissions: plan.submissions.clone(),
@@ -163,7 +164,7 @@ fn live_run(
         workers_stay: plan.workers_stay,
         answer_within: ANSWER_WITHIN,
         limit: Time::from_secs(1_000_000),
-        observer: Observer::default(),
+        observer: RunObserver::default(),
         cancel,
         pause,
         resume,
@@ -184,12 +185,12 @@ fn header(plan: &Plan) -> serde_json::Result<HeaderText> {
 
 /// The speed at which a plan is played.
 pub(super) fn speedup(plan: &Plan) -> Speedup {
-    Speedup::times(plan.speedup)
+    Speedup::times_real(plan.speedup)
 }
 
 /// What the scheduler may want at once: no more than its types' limits, and less where one is enough.
-fn demand(plan: &Plan) -> Demand {
+fn demand(plan: &Plan) -> RunDemand {
     let types = &plan.setup.catalogue.types;
     let vms = types.values().map(|kind| kind.vcpus).collect();
-    Demand { vms, kinds: types.keys().cloned().collect(), hosts: Vec::new() }
+    RunDemand { vms, kinds: types.keys().cloned().collect(), hosts: Vec::new() }
 }

@@ -21,7 +21,7 @@ pub(super) fn end_facts(plan: &Plan, is_cancelled: bool, is_paused: bool) -> End
         failures: failures.min().unwrap_or(u32::MAX),
         refusals: config.map_or(u32::MAX, |config| config.max_retries),
         machine: schedulers.jobs.map(|_| setup.space_of_jobs().processors),
-        bag: tenants.numbers(tenants.with_bag().unwrap_or_default()),
+        bag: tenants.tenant_numbers(tenants.with_bag().unwrap_or_default()),
         are_programs: schedulers.are_programs,
         has_bids: config.is_some_and(bids) || setup.terms.default_bid.is_some(),
         has_scarce: !setup.terms.availability.is_empty(),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use dormouse_coordinator::{CoordinatorError, Desk};
+use dormouse_coordinator::{CoordinatorError, WorkerDesk};
 use dormouse_log::LogError;
 use dormouse_model::{Event, Step};
 use dormouse_policies::batch::MOST_STARTS;
@@ -286,7 +286,7 @@ impl<'a> Player<'a> {
         self.played.coordinators += 1;
         let (stage, network) = (self.stage.clone(), self.network.clone());
         let present = self.desk.clone();
-        let serves = move |desk: Arc<Desk>| {
+        let serves = move |desk: Arc<WorkerDesk>| {
             if stage.lives(generation) {
                 present.set(Arc::clone(&desk), generation);
                 network.serve(desk, generation);
@@ -607,7 +607,7 @@ impl<'a> Player<'a> {
         let held_up = self.held_up.longest() + Duration::from_millis(2 * self.plan.slow_sync);
         let facts = end_facts(self.plan, self.is_cancelled, self.paused.is_some());
         let now_us = self.stage.now_us();
-        let lateness = speedup(self.plan).emulated(LATENESS + held_up);
+        let lateness = speedup(self.plan).to_emulated(LATENESS + held_up);
         let checked = self.stage.with_oracle(|oracle| {
             oracle.finish(now_us)?;
             ending(&facts, oracle.steps())?;

@@ -28,7 +28,8 @@ pub(super) fn unfinished(run: Option<&Run>, steps: &[Step]) -> String {
     if more > 0 {
         let _ = write!(text, "{more} more tasks; ");
     }
-    let alive: Vec<_> = run.provider().alive().map(|(vm, _)| where_is(run, &hosts, vm)).collect();
+    let alive: Vec<_> =
+        run.provider().alive_vms().map(|(vm, _)| where_is(run, &hosts, vm)).collect();
     let there = hosts.iter().filter(|(_, (_, lost))| lost.is_none());
     let there: Vec<_> = there.map(|(host, (name, _))| format!("{host} ({name})")).collect();
     let _ = write!(text, "VMs: {alive:?}; hosts: {there:?}; ");
@@ -51,7 +52,7 @@ pub(super) fn waits_only_for(
     let Some(run) = run else { return false };
     let hosts = hosts(steps);
     let is_of_them = |vm: VmId| {
-        let host = run.provider().vm(vm).and_then(|it| hosts.get(&it.host));
+        let host = run.provider().find_vm(vm).and_then(|it| hosts.get(&it.host));
         let worker =
             host.filter(|(_, lost)| lost.is_none()).and_then(|(life, _)| life.split('@').next());
         worker.is_some_and(|worker| workers.contains(worker))
@@ -85,7 +86,7 @@ fn hosts(steps: &[Step]) -> Hosts<'_> {
 fn waits_for(run: &Run, hosts: &Hosts<'_>, task: &TaskRecord) -> String {
     let attempt = task.attempt;
     match task.state {
-        TaskState::Waiting if run.provider().alive().next().is_none() => {
+        TaskState::Waiting if run.provider().alive_vms().next().is_none() => {
             "waits for a VM, and there is none".to_owned()
         }
         TaskState::Waiting => "waits for its scheduler to start it".to_owned(),
@@ -103,7 +104,7 @@ fn waits_for(run: &Run, hosts: &Hosts<'_>, task: &TaskRecord) -> String {
 }
 
 fn where_is(run: &Run, hosts: &Hosts<'_>, vm: VmId) -> String {
-    let Some(it) = run.provider().vm(vm) else { return format!("{vm}, which is not there") };
+    let Some(it) = run.provider().find_vm(vm) else { return format!("{vm}, which is not there") };
     let host = match hosts.get(&it.host) {
         Some((name, None)) => (*name).to_owned(),
         Some((name, Some(why))) => format!("{name}, lost: {why}"),

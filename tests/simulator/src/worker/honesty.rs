@@ -6,7 +6,7 @@ use dormouse_proto::v1::{
 };
 use dormouse_tasks::result::TaskResult;
 use dormouse_units::Ppm;
-use dormouse_worker::agent::in_process::Ask;
+use dormouse_worker::agent::in_process::VmCommand;
 use serde::{Deserialize, Serialize};
 
 use super::chance::Chance;
@@ -96,9 +96,10 @@ impl Liar {
     }
 
     /// Whether a command is not answered, nor obeyed.
-    pub(super) fn ignores(&mut self, ask: &Ask) -> bool {
+    pub(super) fn ignores(&mut self, ask: &VmCommand) -> bool {
         let Honesty::Silence(rate) = self.honesty else { return false };
-        !matches!(ask, Ask::SetMode(_) | Ask::SetSupply(_) | Ask::Announce(_)) && self.lies(rate)
+        !matches!(ask, VmCommand::SetMode(_) | VmCommand::SetSupply(_) | VmCommand::Announce(_))
+            && self.lies(rate)
     }
 
     /// The bytes that are stored as a checkpoint.

@@ -53,7 +53,7 @@ impl<U: Uplink> Host<U> {
         Arc::new(Self {
             plan: Arc::clone(plan),
             incarnation,
-            speedup: speedup.unwrap_or(Speedup::times(1)),
+            speedup: speedup.unwrap_or(Speedup::times_real(1)),
             hold_checkpoints: welcome.hold_checkpoints,
             criu: Arc::new(Semaphore::new(cores)),
             images: Images::new(line, welcome, plan.chance("rot", incarnation), plan.rates.rot),

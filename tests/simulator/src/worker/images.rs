@@ -10,7 +10,8 @@ use std::{
 use dormouse_proto::v1::{CheckpointChunk, CheckpointRef, Kept, Welcome};
 use dormouse_units::{Attempt, CheckpointSeq, Ppm, TaskId};
 use dormouse_worker::agent::in_process::{
-    FetchError, Pass, Stuck, compare_stored, fetch_until_answered, send_until_answered,
+    FetchError, LaunchPass, StuckTransfer, compare_stored, fetch_until_answered,
+    send_until_answered,
 };
 use tokio::time::timeout;
 
@@ -142,7 +143,7 @@ impl<U: Uplink> Images<U> {
     }
 
     /// Sends a checkpoint to the coordinator; the bytes that it has in the end.
-    pub(super) async fn put(&self, pass: &Pass, image: &Image) -> Result<u64, String> {
+    pub(super) async fn put(&self, pass: &LaunchPass, image: &Image) -> Result<u64, String> {
         let whole = encode(image, &self.run, &self.key);
         let length = whole.len() as u64;
         let sent = self.line.liar.lock().unwrap_or_else(PoisonError::into_inner).stores(whole);
@@ -195,7 +196,7 @@ impl<U: Uplink> Images<U> {
     /// Fetches a checkpoint of a task that one of these attempts has taken.
     pub(super) async fn fetch(
         &self,
-        pass: &Pass,
+        pass: &LaunchPass,
         task: TaskId,
         checkpoint: u32,
         attempts: RangeInclusive<u32>,
@@ -207,7 +208,7 @@ impl<U: Uplink> Images<U> {
             let life = life.ok_or_else(|| FetchError::Transport("it has no life".to_owned()))?;
             let get = self.line.uplink.get_checkpoint(&life, wanted.clone());
             let got = pass.unless_revoked(timeout(STILL, get)).await?;
-            let chunks = got.map_err(|_| Stuck::Still { after: STILL })??;
+            let chunks = got.map_err(|_| StuckTransfer::Still { after: STILL })??;
             let bytes: Vec<u8> = chunks.into_iter().flat_map(|chunk| chunk.data).collect();
             let image = decode(&bytes, &self.key);
             let is_it = |image: &Image| {

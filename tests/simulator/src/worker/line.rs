@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use dormouse_proto::v1::{FromWorker, from_worker};
-use dormouse_worker::agent::in_process::{DialError, Transport};
+use dormouse_worker::agent::in_process::{DialError, SessionTransport};
 use tokio::sync::mpsc;
 use tonic::Status;
 
@@ -17,16 +17,16 @@ pub(super) struct Line<U> {
     pub(super) liar: Arc<Mutex<Liar>>,
 }
 
-impl<U: Uplink> Transport for Line<U> {
+impl<U: Uplink> SessionTransport for Line<U> {
     type Connection = ();
     type Inbound = U::Inbound;
 
-    async fn dial(&self) -> Result<(), DialError> {
+    async fn dial_coordinator(&self) -> Result<(), DialError> {
         let dialled = self.uplink.dial().await;
         dialled.map_err(|status| DialError::Unreachable(status.message().to_owned()))
     }
 
-    async fn join(&self, (): (), _: &str) -> Result<u64, Status> {
+    async fn join_run(&self, (): (), _: &str) -> Result<u64, Status> {
         let former = self.shared.life();
         let life = self.uplink.join(former.as_ref()).await?;
         let incarnation = life.incarnation;
@@ -34,7 +34,7 @@ impl<U: Uplink> Transport for Line<U> {
         Ok(incarnation)
     }
 
-    async fn session(
+    async fn begin_session(
         &self,
         (): (),
         messages: mpsc::Receiver<FromWorker>,

@@ -8,7 +8,9 @@ use dormouse_proto::v1::{
 };
 use dormouse_worker::agent::{
     AgentError, Result,
-    in_process::{Ask, CommandStamp, Cores, LifeContext, Machines, Vms, VmsMsg},
+    in_process::{
+        CommandStamp, HostCores, LifeContext, LifeMachines, VmCommand, VmSupervisor, VmsMsg,
+    },
 };
 use ractor::{Actor, ActorRef};
 use tokio::{
@@ -47,11 +49,11 @@ impl<U: Uplink> InMemory<U> {
             hold_checkpoints: host.hold_checkpoints,
             has_criu: true,
             criu: Arc::clone(&host.criu),
-            cores: Arc::new(Cores::none()),
+            cores: Arc::new(HostCores::without_cores()),
             tick: TICK,
             machine: Arc::new(SimulatedHost::new(&host)),
         };
-        let (vms, ended) = Actor::spawn(None, Vms, Arc::new(context))
+        let (vms, ended) = Actor::spawn(None, VmSupervisor, Arc::new(context))
             .await
             .map_err(|error| AgentError::Bug { what: error.to_string() })?;
         host.shared.has_owners(vms.get_cell());
@@ -63,9 +65,9 @@ impl<U: Uplink> InMemory<U> {
     }
 }
 
-impl<U: Uplink> Machines for InMemory<U> {
+impl<U: Uplink> LifeMachines for InMemory<U> {
     #[expect(clippy::manual_async_fn, reason = "the future holds nothing of the machines")]
-    fn measure(
+    fn measure_programs(
         &self,
         programs: Vec<Program>,
     ) -> impl Future<Output = Result<Vec<u64>>> + Send + 'static {
@@ -79,7 +81,7 @@ impl<U: Uplink> Machines for InMemory<U> {
         }
     }
 
-    fn load(&self) -> Option<HostLoad> {
+    fn host_load(&self) -> Option<HostLoad> {
         let elapsed = self.host.welcomed.elapsed();
         let real_elapsed_us = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX);
         let millicores = self.host.plan.millicores;
@@ -93,31 +95,31 @@ impl<U: Uplink> Machines for InMemory<U> {
         })
     }
 
-    fn check(&self) -> Result<()> {
+    fn check_host(&self) -> Result<()> {
         Ok(())
     }
 
-    fn report(&self, report: Report) {
+    fn send_report(&self, report: Report) {
         self.host.report(report);
     }
 
-    fn create(&mut self, create: Box<CreateVm>, asked: CommandStamp) -> Result<()> {
+    fn create_vm(&mut self, create: Box<CreateVm>, asked: CommandStamp) -> Result<()> {
         self.tell(VmsMsg::Create(create, asked))
     }
 
-    fn ask(&mut self, vm: u32, ask: Ask, asked: CommandStamp) -> Result<()> {
+    fn ask_vm(&mut self, vm: u32, ask: VmCommand, asked: CommandStamp) -> Result<()> {
         if self.host.liar().ignores(&ask) {
             return Ok(());
         }
         self.tell(VmsMsg::Ask(vm, ask, asked))
     }
 
-    fn fault(&mut self, fault: Fault) {
+    fn carry_out_fault(&mut self, fault: Fault) {
         let host = Arc::clone(&self.host);
         self.host.shared.spawn(async move { carry_out(host, fault).await });
     }
 
-    async fn abandoned(&mut self) {
+    async fn wait_abandoned(&mut self) {
         // Whether it panicked is said where it did.
         let _ = (&mut self.ended).await;
     }

@@ -1,6 +1,6 @@
 //! A simulated worker as it is drawn in advance.
 
-use dormouse_units::{Ppm, Stream};
+use dormouse_units::{Ppm, RandomStream};
 use serde::{Deserialize, Serialize};
 
 use super::{chance::Chance, honesty::Honesty};
@@ -61,7 +61,7 @@ impl WorkerPlan {
 
     /// The chance of one purpose, in a process of the worker that begins with this number of draws.
     pub(super) fn chance(&self, purpose: &str, entity: u64) -> Chance {
-        let own = Stream::named(self.seed, "worker", &self.name).bits();
-        Chance::new(Stream::new(own, purpose, entity))
+        let own = RandomStream::named_stream(self.seed, "worker", &self.name).next_bits();
+        Chance::new(RandomStream::new(own, purpose, entity))
     }
 }

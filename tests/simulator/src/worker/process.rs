@@ -13,7 +13,9 @@ use dormouse_proto::{
 };
 use dormouse_worker::agent::{
     AgentError,
-    in_process::{Absences, Dial, End, Heard, go_on, keep, welcomed},
+    in_process::{
+        DialTarget, LifeEnd, RejoinPauses, SessionEvent, go_on, keep_session, wait_welcome,
+    },
 };
 use tokio::{
     sync::mpsc,
@@ -107,18 +109,18 @@ impl SimulatedWorker {
 
 /// One life after the other; how the last one ended.
 async fn lives<U: Uplink>(plan: &Arc<WorkerPlan>, line: &Line<U>) -> WorkerEnd {
-    let mut absences = Absences::default();
+    let mut absences = RejoinPauses::default();
     let mut is_known = false;
     loop {
         let born = Instant::now();
         let end = one_life(plan, line, is_known).await;
         is_known = true;
         match end {
-            Ok(End::Over { why }) => return WorkerEnd::Over(why),
-            Ok(End::Terminated) => return WorkerEnd::Terminated,
-            Ok(End::Refused { why }) => return WorkerEnd::Refused(why),
-            Ok(End::Lost { after, why }) => return WorkerEnd::Lost(after, why),
-            Ok(End::Rejoin { .. }) => sleep(absences.next_pause(born.elapsed())).await,
+            Ok(LifeEnd::Over { why }) => return WorkerEnd::Over(why),
+            Ok(LifeEnd::Terminated) => return WorkerEnd::Terminated,
+            Ok(LifeEnd::Refused { why }) => return WorkerEnd::Refused(why),
+            Ok(LifeEnd::Lost { after, why }) => return WorkerEnd::Lost(after, why),
+            Ok(LifeEnd::Rejoin { .. }) => sleep(absences.next_pause(born.elapsed())).await,
             Err(error) => return WorkerEnd::Failed(error.to_string()),
         }
     }
@@ -128,10 +130,10 @@ async fn one_life<U: Uplink>(
     plan: &Arc<WorkerPlan>,
     line: &Line<U>,
     is_known: bool,
-) -> Result<End, AgentError> {
+) -> Result<LifeEnd, AgentError> {
     let (report, reports) = mpsc::unbounded_channel();
     let (hear, mut heard) = mpsc::unbounded_channel();
-    let dial = Dial {
+    let dial = DialTarget {
         transport: line.clone(),
         hello: hello(plan),
         is_known,
@@ -139,13 +141,13 @@ async fn one_life<U: Uplink>(
         hold: None,
     };
     let stop = CancellationToken::new();
-    let session = keep(dial, reports, hear, stop.clone());
+    let session = keep_session(dial, reports, hear, stop.clone());
     let session = tokio::spawn(line.shared.fence().around(session));
     let terminated = line.shared.terminated().clone();
     let end = tokio::select! {
         biased;
-        () = terminated.cancelled() => Ok(End::Terminated),
-        first = welcomed(&mut heard) => match first {
+        () = terminated.cancelled() => Ok(LifeEnd::Terminated),
+        first = wait_welcome(&mut heard) => match first {
             Err(end) => Ok(end),
             Ok(welcome) => {
                 let incarnation = line.shared.life().map_or(0, |life| life.incarnation);
@@ -175,11 +177,11 @@ async fn pass_on(
     worker: &str,
     incarnation: u64,
     shared: &Shared,
-    heard: &mut mpsc::UnboundedReceiver<Heard>,
-    relay: mpsc::UnboundedSender<Heard>,
+    heard: &mut mpsc::UnboundedReceiver<SessionEvent>,
+    relay: mpsc::UnboundedSender<SessionEvent>,
 ) {
     while let Some(heard) = heard.recv().await {
-        if let Heard::Commands(first, commands) = &heard {
+        if let SessionEvent::Commands(first, commands) = &heard {
             for (number, command) in (*first..).zip(commands) {
                 shared.witness().obeyed((worker, incarnation), number, command);
             }

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::words::{errors_text, percent_text};
-use super::{Calibration, ExpectedErrors, Found};
+use super::{Calibration, ExpectedErrors, StoredCalibration};
 
 /// Place where the speed-up of an experiment was set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,14 +21,14 @@ pub enum SpeedupSaid {
 
 /// The greatest errors that live tasks may have, relative to their virtual twins.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Wanted {
+pub struct WantedErrors {
     /// Largest error of a single task allowed, in absolute value.
     pub worst: f64,
     /// Largest mean error allowed, in absolute value.
     pub mean: f64,
 }
 
-impl Wanted {
+impl WantedErrors {
     /// True if the expected errors are within these limits.
     #[must_use]
     pub fn are_kept_by(&self, expected: &ExpectedErrors) -> bool {
@@ -40,7 +40,7 @@ impl Wanted {
 
 /// Properties of an experiment that the choice depends on.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Demand {
+pub struct ExperimentDemand {
     /// Load of the experiment on this host.
     pub load: f64,
     /// Length of the experiment's shortest task, in emulated seconds.
@@ -48,7 +48,7 @@ pub struct Demand {
     /// Fraction of the cores that the experiment keeps free of VMs.
     pub reserve: f64,
     /// The errors that the experiment allows.
-    pub wanted: Wanted,
+    pub wanted: WantedErrors,
     /// Highest speed-up at which the host can hold the experiment; `None`: it can't at any.
     pub admitted: Option<f64>,
     /// The experiment's own speed-up.
@@ -82,7 +82,7 @@ impl fmt::Display for SpeedupChoice {
 
 /// Result of the choice of a speed-up.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Choice {
+pub enum SpeedupVerdict {
     /// Run the experiment at the chosen speed-up.
     Run(Box<SpeedupChoice>),
     /// Refuse the run, for this reason: the errors exceed the limits at every speed-up.
@@ -92,11 +92,11 @@ pub enum Choice {
 /// Chooses the speed-up of a run. `demand` is called only if there is a calibration; it returns
 /// `None` if the hosts can't hold the experiment at any speed-up.
 pub fn choose(
-    found: Found,
+    found: StoredCalibration,
     speedup: f64,
     said: SpeedupSaid,
-    demand: impl FnOnce() -> Option<Demand>,
-) -> Choice {
+    demand: impl FnOnce() -> Option<ExperimentDemand>,
+) -> SpeedupVerdict {
     let given = match said {
         SpeedupSaid::CommandLine => "as asked for",
         SpeedupSaid::Experiment => "as in the experiment",
@@ -104,13 +104,15 @@ pub fn choose(
     };
     let as_given = |why: Option<String>, load, calibration| {
         let why = why.map_or_else(|| given.to_owned(), |why| format!("{given}: {why}"));
-        Choice::Run(Box::new(SpeedupChoice { speedup, why, load, calibration }))
+        SpeedupVerdict::Run(Box::new(SpeedupChoice { speedup, why, load, calibration }))
     };
     let calibration = match found {
-        Found::Current(calibration) => *calibration,
-        Found::Unusable(why) => return as_given(Some(why), None, None),
-        Found::None if said == SpeedupSaid::CommandLine => return as_given(None, None, None),
-        Found::None => {
+        StoredCalibration::Current(calibration) => *calibration,
+        StoredCalibration::Unusable(why) => return as_given(Some(why), None, None),
+        StoredCalibration::None if said == SpeedupSaid::CommandLine => {
+            return as_given(None, None, None);
+        }
+        StoredCalibration::None => {
             let why = "this host is not calibrated (`dormouse calibrate`)".to_owned();
             return as_given(Some(why), None, None);
         }
@@ -124,7 +126,7 @@ pub fn choose(
 impl Calibration {
     /// Highest measured speed-up whose errors at this load are within the limits.
     #[must_use]
-    pub fn highest(&self, load: f64, wanted: &Wanted) -> Option<f64> {
+    pub fn highest(&self, load: f64, wanted: &WantedErrors) -> Option<f64> {
         let mut cells = self.at_load(load).into_iter().rev().map(|cell| cell.speedup);
         cells.find(|&s| self.expected_errors(s, load, 1.0).is_some_and(|e| wanted.are_kept_by(&e)))
     }
@@ -133,13 +135,13 @@ impl Calibration {
 /// Chooses a speed-up for an experiment from a calibration.
 struct SpeedupChooser {
     calibration: Calibration,
-    demand: Demand,
+    demand: ExperimentDemand,
     given: &'static str,
 }
 
 impl SpeedupChooser {
-    fn choose_speedup(self) -> Choice {
-        let Demand { load, speedup, said, .. } = self.demand;
+    fn choose_speedup(self) -> SpeedupVerdict {
+        let ExperimentDemand { load, speedup, said, .. } = self.demand;
         if let Some(why) = self.why_silent() {
             let why = format!("{}: {why}", self.given);
             return self.run(speedup, why);
@@ -160,13 +162,13 @@ impl SpeedupChooser {
                 let why = self.reason_of_choice(taken, &candidates);
                 self.run(taken.speedup, why)
             }
-            None => Choice::Refuse(self.refusal_text()),
+            None => SpeedupVerdict::Refuse(self.refusal_text()),
         }
     }
 
     /// Reason why the calibration doesn't apply to this experiment; `None`: it does.
     fn why_silent(&self) -> Option<String> {
-        let Demand { load, reserve, .. } = self.demand;
+        let ExperimentDemand { load, reserve, .. } = self.demand;
         let measured = self.calibration.conditions.reserve.as_f64();
         if reserve < measured {
             return Some(format!(
@@ -199,7 +201,7 @@ impl SpeedupChooser {
 
     /// Highest speed-up that both the experiment and the host allow.
     fn highest_allowed(&self) -> f64 {
-        let Demand { speedup, said, no_faster, admitted, .. } = self.demand;
+        let ExperimentDemand { speedup, said, no_faster, admitted, .. } = self.demand;
         let own = (said == SpeedupSaid::Experiment || no_faster).then_some(speedup);
         [own, admitted].into_iter().flatten().fold(f64::INFINITY, f64::min)
     }
@@ -225,8 +227,8 @@ impl SpeedupChooser {
     }
 
     /// Keeps the speed-up that the user set, and tells the errors to expect.
-    fn obey_user(self) -> Choice {
-        let Demand { speedup, wanted, .. } = self.demand;
+    fn obey_user(self) -> SpeedupVerdict {
+        let ExperimentDemand { speedup, wanted, .. } = self.demand;
         let why = match self.expected_at(speedup).filter(|e| !wanted.are_kept_by(e)) {
             Some(expected) => format!(
                 "{}, though {} was measured, and {} wanted",
@@ -241,7 +243,7 @@ impl SpeedupChooser {
 
     /// The allowed errors, in words.
     fn limits_in_words(&self) -> String {
-        let Wanted { worst, mean } = self.demand.wanted;
+        let WantedErrors { worst, mean } = self.demand.wanted;
         format!("at most {} % and {} % on average are", percent_text(worst), percent_text(mean))
     }
 
@@ -257,7 +259,7 @@ impl SpeedupChooser {
     }
 
     fn reason_of_choice(&self, taken: &ExpectedErrors, candidates: &[ExpectedErrors]) -> String {
-        let Demand { speedup, load, said, .. } = self.demand;
+        let ExperimentDemand { speedup, load, said, .. } = self.demand;
         let day = self.calibration.made.split('T').next().unwrap_or_default();
         let is_own = taken.speedup.total_cmp(&speedup).is_eq() && said == SpeedupSaid::Experiment;
         let which =
@@ -297,9 +299,9 @@ impl SpeedupChooser {
         )
     }
 
-    fn run(self, speedup: f64, why: String) -> Choice {
+    fn run(self, speedup: f64, why: String) -> SpeedupVerdict {
         let (load, calibration) = (Some(self.demand.load), Some(self.calibration));
-        Choice::Run(Box::new(SpeedupChoice { speedup, why, load, calibration }))
+        SpeedupVerdict::Run(Box::new(SpeedupChoice { speedup, why, load, calibration }))
     }
 }
 

@@ -15,7 +15,7 @@ const SYSTEM: &str = "/var/lib/dormouse";
 
 /// The state of a host's calibration.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Found {
+pub enum StoredCalibration {
     /// There is no calibration.
     None,
     /// A calibration of this host.
@@ -34,17 +34,17 @@ pub fn default_path() -> PathBuf {
 /// Looks for a calibration at `path` that belongs to this host. Damage is reported as unusable, not
 /// as an error, since the user did not ask for the file.
 #[must_use]
-pub fn find(path: &Path, host: impl FnOnce() -> HostIdentity) -> Found {
+pub fn find(path: &Path, host: impl FnOnce() -> HostIdentity) -> StoredCalibration {
     match read(path) {
-        Ok(None) => Found::None,
+        Ok(None) => StoredCalibration::None,
         Ok(Some(calibration)) => match calibration.host.first_difference(&host()) {
-            None => Found::Current(Box::new(calibration)),
-            Some(difference) => Found::Unusable(format!(
+            None => StoredCalibration::Current(Box::new(calibration)),
+            Some(difference) => StoredCalibration::Unusable(format!(
                 "the calibration in {} is stale ({difference}); `dormouse calibrate` makes a new one",
                 path.display()
             )),
         },
-        Err(error) => Found::Unusable(error.to_string()),
+        Err(error) => StoredCalibration::Unusable(error.to_string()),
     }
 }
 
@@ -126,11 +126,12 @@ mod tests {
     use super::*;
     use crate::calibration::host::tests::host_for_tests;
     use crate::calibration::table::tests::{calibration, cell};
-    use crate::calibration::{Came, Cell};
+    use crate::calibration::{CalibrationCell, CellOutcome};
 
     fn whole() -> Calibration {
         let why = "task 0 would be given 11 µs".to_owned();
-        let refused = Cell { came: Came::Refused { why }, ..cell(200.0, 1.0, 0.0) };
+        let refused =
+            CalibrationCell { came: CellOutcome::Refused { why }, ..cell(200.0, 1.0, 0.0) };
         calibration(vec![cell(10.0, 1.0, -0.0123), refused, cell(10.0, 0.25, 0.001)])
     }
 
@@ -138,9 +139,9 @@ mod tests {
     fn what_is_written_is_read_again() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("not/there/yet/calibration.json");
-        assert_eq!(find(&path, host_for_tests), Found::None);
+        assert_eq!(find(&path, host_for_tests), StoredCalibration::None);
         write(&path, &whole()).unwrap();
-        assert_eq!(find(&path, host_for_tests), Found::Current(whole().into()));
+        assert_eq!(find(&path, host_for_tests), StoredCalibration::Current(whole().into()));
         // Written again, it is replaced, and nothing else is left in the folder.
         write(&path, &calibration(Vec::new())).unwrap();
         assert_eq!(read(&path).unwrap().unwrap().cells, []);
@@ -153,7 +154,7 @@ mod tests {
         let path = folder.path().join("calibration.json");
         write(&path, &whole()).unwrap();
         let other = || HostIdentity { kernel: "6.99".into(), ..host_for_tests() };
-        let Found::Unusable(why) = find(&path, other) else { panic!("used") };
+        let StoredCalibration::Unusable(why) = find(&path, other) else { panic!("used") };
         assert!(why.contains("stale (kernel 6.18.0 then, 6.99 now)"), "{why}");
         assert!(why.contains("dormouse calibrate") && !why.contains('\n'), "{why}");
     }
@@ -167,7 +168,9 @@ mod tests {
         // Its last characters are the end of the object and of the line.
         for end in 0..text.len() - 2 {
             fs::write(&path, text.get(..end).unwrap_or("{")).unwrap();
-            let Found::Unusable(why) = find(&path, host_for_tests) else { panic!("used: {end}") };
+            let StoredCalibration::Unusable(why) = find(&path, host_for_tests) else {
+                panic!("used: {end}")
+            };
             assert!(why.contains("calibration.json") && !why.contains('\n'), "{why}");
         }
         for (from, to) in [
@@ -180,10 +183,10 @@ mod tests {
         ] {
             assert!(text.contains(from), "{from}: {text}");
             fs::write(&path, text.replacen(from, to, 1)).unwrap();
-            assert!(matches!(find(&path, host_for_tests), Found::Unusable(_)), "{to}");
+            assert!(matches!(find(&path, host_for_tests), StoredCalibration::Unusable(_)), "{to}");
         }
         fs::write(&path, b"\x7fELF\xff\xfe").unwrap();
-        assert!(matches!(find(&path, host_for_tests), Found::Unusable(_)));
+        assert!(matches!(find(&path, host_for_tests), StoredCalibration::Unusable(_)));
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use dormouse_worker::agent::available_millicores;
-use dormouse_worker::cgroup::Hierarchy;
-use dormouse_worker::criu::Criu;
+use dormouse_worker::cgroup::CgroupHierarchy;
+use dormouse_worker::criu::CriuProgram;
 use serde::{Deserialize, Serialize};
 
 use crate::programs::criu_program;
@@ -37,14 +37,14 @@ impl HostIdentity {
         let uts = nix::sys::utsname::uname();
         let kernel =
             uts.map_or_else(|_| "unknown".into(), |u| u.release().to_string_lossy().into_owned());
-        let criu = Criu::new(criu_program()).version(DEADLINE).ok();
+        let criu = CriuProgram::new(criu_program()).read_version(DEADLINE).ok();
         Self {
             millicores: available_millicores(),
             processor: processor_name(
                 &std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default(),
             ),
             kernel,
-            cgroups: Hierarchy::detect().ok().map(|h| if h.is_v2() { 2 } else { 1 }),
+            cgroups: CgroupHierarchy::detect_version().ok().map(|h| if h.is_v2() { 2 } else { 1 }),
             criu: criu.map(|version| version.to_string()),
             dormouse: env!("CARGO_PKG_VERSION").to_owned(),
         }

@@ -8,12 +8,14 @@ mod samples;
 mod table;
 mod words;
 
-pub use choose::{Choice, Demand, SpeedupChoice, SpeedupSaid, Wanted, choose};
+pub use choose::{
+    ExperimentDemand, SpeedupChoice, SpeedupSaid, SpeedupVerdict, WantedErrors, choose,
+};
 pub use error::CalibrationError;
-pub use file::{Found, default_path, find, folder_of, read, write};
+pub use file::{StoredCalibration, default_path, find, folder_of, read, write};
 pub use host::HostIdentity;
 pub use samples::Samples;
 pub use table::{
-    Calibration, Came, Cell, CellFigures, Conditions, ExpectedErrors, FORMAT, Spread, load_at,
-    share_at,
+    Calibration, CalibrationCell, CalibrationConditions, CellFigures, CellOutcome, ExpectedErrors,
+    FORMAT, RepeatedDuration, load_at, share_at,
 };

@@ -2,7 +2,10 @@
 
 use std::time::SystemTime;
 
-use super::{Calibration, Came, Cell, CellFigures, Conditions, FORMAT, HostIdentity, Spread};
+use super::{
+    Calibration, CalibrationCell, CalibrationConditions, CellFigures, CellOutcome, FORMAT,
+    HostIdentity, RepeatedDuration,
+};
 use crate::date::utc_text;
 
 /// Samples from all runs of a cell, one after the other.
@@ -29,15 +32,15 @@ pub struct Samples {
 impl Samples {
     /// The outcome of so many runs that took so many real seconds.
     #[must_use]
-    pub fn came(self, runs: u32, real_s: f64) -> Came {
+    pub fn came(self, runs: u32, real_s: f64) -> CellOutcome {
         let worst = self.errors.iter().copied().max_by(|a, b| a.abs().total_cmp(&b.abs()));
         let Some(worst_error) = worst else {
             let why = format!("no task came to its end undisturbed: {}", self.notes.join("; "));
-            return Came::Refused { why };
+            return CellOutcome::Refused { why };
         };
         #[expect(clippy::cast_precision_loss, reason = "a count of tasks")]
         let mean_error = self.errors.iter().sum::<f64>() / self.errors.len() as f64;
-        Came::Measured(CellFigures {
+        CellOutcome::Measured(CellFigures {
             runs,
             tasks: u32::try_from(self.errors.len()).unwrap_or(u32::MAX),
             mean_error,
@@ -46,18 +49,18 @@ impl Samples {
             checkpoints_due: self.checkpoints_due,
             faithful: !self.unfaithful,
             notes: self.notes,
-            start: Spread::from_times(self.starts_us),
-            restore: Spread::from_times(self.restores_us),
-            dump: Spread::from_times(self.dumps_us),
+            start: RepeatedDuration::from_times(self.starts_us),
+            restore: RepeatedDuration::from_times(self.restores_us),
+            dump: RepeatedDuration::from_times(self.dumps_us),
             real_s,
         })
     }
 }
 
-impl Cell {
+impl CalibrationCell {
     /// One that was measured now.
     #[must_use]
-    pub fn now(speedup: f64, load: f64, vcpus: u32, came: Came) -> Self {
+    pub fn now(speedup: f64, load: f64, vcpus: u32, came: CellOutcome) -> Self {
         Self { speedup, load, vcpus, made: utc_text(SystemTime::now()), came }
     }
 }
@@ -66,7 +69,11 @@ impl Calibration {
     /// A calibration of this host under these conditions, with nothing measured yet; or `former`,
     /// if it is of this host and was measured under the same.
     #[must_use]
-    pub fn begin(host: HostIdentity, conditions: Conditions, former: Option<Self>) -> Self {
+    pub fn begin(
+        host: HostIdentity,
+        conditions: CalibrationConditions,
+        former: Option<Self>,
+    ) -> Self {
         let same = |former: &Self| former.host == host && former.conditions == conditions;
         former.filter(same).unwrap_or_else(|| Self {
             format: FORMAT,
@@ -88,13 +95,15 @@ mod tests {
     fn the_worst_is_the_furthest_from_zero_and_signs_cancel_in_the_mean() {
         let errors = vec![0.01, -0.06, 0.02];
         let came = Samples { errors, dumps_us: vec![500], ..Samples::default() }.came(2, 12.5);
-        let Came::Measured(of) = came else { panic!("{came:?}") };
+        let CellOutcome::Measured(of) = came else { panic!("{came:?}") };
         assert_eq!((of.runs, of.tasks, of.worst_error, of.faithful), (2, 3, -0.06, true));
         assert!((of.mean_error + 0.01).abs() < 1e-12);
         assert_eq!((of.dump.map(|d| d.n), of.restore), (Some(1), None));
 
         let none = Samples { notes: vec!["it was lost".into()], ..Samples::default() };
-        assert!(matches!(none.came(1, 1.0), Came::Refused { why } if why.contains("it was lost")));
+        assert!(
+            matches!(none.came(1, 1.0), CellOutcome::Refused { why } if why.contains("it was lost"))
+        );
     }
 
     #[test]
@@ -105,7 +114,8 @@ mod tests {
         assert_eq!(begin(host_for_tests(), conditions.clone()).cells.len(), 1);
         let elsewhere = HostIdentity { millicores: 4_000, ..host_for_tests() };
         assert_eq!(begin(elsewhere, conditions.clone()).cells, []);
-        let otherwise = Conditions { checkpoint_s: conditions.checkpoint_s + 1.0, ..conditions };
+        let otherwise =
+            CalibrationConditions { checkpoint_s: conditions.checkpoint_s + 1.0, ..conditions };
         assert_eq!(begin(host_for_tests(), otherwise).cells, []);
     }
 }

@@ -33,15 +33,15 @@ pub struct Calibration {
     /// The host that was measured.
     pub host: HostIdentity,
     /// Conditions that every cell was measured under.
-    pub conditions: Conditions,
+    pub conditions: CalibrationConditions,
     /// The measured cells, sorted by load, highest first, and speed-up.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<CalibrationCell>,
 }
 
 /// The conditions under which every cell was measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Conditions {
+pub struct CalibrationConditions {
     /// Fraction of the cores that was kept free of VMs.
     pub reserve: Ppm,
     /// Shortest and longest task in emulated seconds.
@@ -55,7 +55,7 @@ pub struct Conditions {
 /// Measurements at one speed-up and one load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Cell {
+pub struct CalibrationCell {
     /// Emulated seconds per real second.
     pub speedup: f64,
     /// Load at which it was measured.
@@ -66,13 +66,13 @@ pub struct Cell {
     pub made: String,
     /// The outcome of the cell.
     #[serde(flatten)]
-    pub came: Came,
+    pub came: CellOutcome,
 }
 
 /// The outcome of a cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "came", rename_all = "kebab-case", rename_all_fields = "kebab-case")]
-pub enum Came {
+pub enum CellOutcome {
     /// Tasks were run.
     Measured(CellFigures),
     /// The host can't hold this load at this speed-up.
@@ -103,11 +103,11 @@ pub struct CellFigures {
     /// Remarks of the runs.
     pub notes: Vec<String>,
     /// Time from the start command to a task's first instruction.
-    pub start: Option<Spread>,
+    pub start: Option<RepeatedDuration>,
     /// Time from the restore command to a task's first instruction after the checkpoint.
-    pub restore: Option<Spread>,
+    pub restore: Option<RepeatedDuration>,
     /// The time that CRIU took for a checkpoint.
-    pub dump: Option<Spread>,
+    pub dump: Option<RepeatedDuration>,
     /// Duration of the cell in real seconds.
     pub real_s: f64,
 }
@@ -115,7 +115,7 @@ pub struct CellFigures {
 /// Median and maximum of a repeatedly measured duration, in real milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Spread {
+pub struct RepeatedDuration {
     /// The number of measurements.
     pub n: u32,
     /// Median of the durations.
@@ -124,27 +124,27 @@ pub struct Spread {
     pub worst_ms: f64,
 }
 
-impl Cell {
+impl CalibrationCell {
     /// True if the values are plausible.
     pub(super) fn makes_sense(&self) -> bool {
         let came = match &self.came {
-            Came::Measured(of) => {
+            CellOutcome::Measured(of) => {
                 // A task can't take less than no time.
                 of.tasks > 0
                     && [of.mean_error, of.worst_error].iter().all(|e| (-1.0..1e9).contains(e))
             }
-            Came::Refused { .. } => true,
+            CellOutcome::Refused { .. } => true,
         };
         came && (0.001..=1e6).contains(&self.speedup) && (1e-6..=1e6).contains(&self.load)
     }
 }
 
-impl Cell {
+impl CalibrationCell {
     /// Mean and worst error, if tasks ran.
     pub(super) fn errors(&self) -> Option<(f64, f64)> {
         match &self.came {
-            Came::Measured(of) => Some((of.mean_error, of.worst_error)),
-            Came::Refused { .. } => None,
+            CellOutcome::Measured(of) => Some((of.mean_error, of.worst_error)),
+            CellOutcome::Refused { .. } => None,
         }
     }
 }
@@ -166,7 +166,7 @@ impl ExpectedErrors {
     }
 }
 
-impl Spread {
+impl RepeatedDuration {
     /// Spread of these durations in real microseconds; `None` if there are none.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "milliseconds for people")]
@@ -219,7 +219,7 @@ impl Calibration {
     pub fn expected_errors(&self, speedup: f64, load: f64, times: f64) -> Option<ExpectedErrors> {
         let cells = self.at_load(load);
         let (first, rest) = cells.split_first()?;
-        let of = |cell: &Cell| ExpectedErrors {
+        let of = |cell: &CalibrationCell| ExpectedErrors {
             speedup,
             measured_at: cell.speedup,
             load: cell.load,
@@ -232,7 +232,7 @@ impl Calibration {
     /// For each speed-up, lowest first, the cell at the lowest measured load that is at least
     /// `load`.
     #[must_use]
-    pub fn at_load(&self, load: f64) -> Vec<&Cell> {
+    pub fn at_load(&self, load: f64) -> Vec<&CalibrationCell> {
         let mut cells: Vec<_> =
             self.cells.iter().filter(|c| c.load * (1.0 + SAME_LOAD) >= load).collect();
         cells.sort_by(|a, b| {
@@ -252,8 +252,8 @@ impl Calibration {
     }
 
     /// Adds a cell, replacing an earlier one of the same speed-up and load.
-    pub fn add(&mut self, cell: Cell) {
-        let same = |c: &Cell| (c.speedup, c.load) == (cell.speedup, cell.load);
+    pub fn add(&mut self, cell: CalibrationCell) {
+        let same = |c: &CalibrationCell| (c.speedup, c.load) == (cell.speedup, cell.load);
         self.cells.retain(|c| !same(c));
         self.made = self.made.clone().max(cell.made.clone());
         self.cells.push(cell);
@@ -268,8 +268,8 @@ pub(crate) mod tests {
     use super::*;
     use crate::calibration::host::tests::host_for_tests;
 
-    pub(crate) fn cell(speedup: f64, load: f64, worst_error: f64) -> Cell {
-        let came = Came::Measured(CellFigures {
+    pub(crate) fn cell(speedup: f64, load: f64, worst_error: f64) -> CalibrationCell {
+        let came = CellOutcome::Measured(CellFigures {
             runs: 1,
             tasks: 40,
             mean_error: worst_error / 20.0,
@@ -278,20 +278,20 @@ pub(crate) mod tests {
             checkpoints_due: 42,
             faithful: worst_error.abs() < 0.05,
             notes: Vec::new(),
-            start: Spread::from_times(vec![2_000, 1_000, 9_000]),
+            start: RepeatedDuration::from_times(vec![2_000, 1_000, 9_000]),
             restore: None,
-            dump: Spread::from_times(vec![30_000]),
+            dump: RepeatedDuration::from_times(vec![30_000]),
             real_s: 9.5,
         });
-        Cell { speedup, load, vcpus: 30, made: "2026-11-22T03:34:53Z".into(), came }
+        CalibrationCell { speedup, load, vcpus: 30, made: "2026-11-22T03:34:53Z".into(), came }
     }
 
-    pub(crate) fn calibration(cells: Vec<Cell>) -> Calibration {
+    pub(crate) fn calibration(cells: Vec<CalibrationCell>) -> Calibration {
         Calibration {
             format: FORMAT,
             made: "2026-11-22T03:34:53Z".into(),
             host: host_for_tests(),
-            conditions: Conditions {
+            conditions: CalibrationConditions {
                 reserve: Ppm::new(250_000),
                 task_s: (110.0, 140.0),
                 memory: Bytes::new(10_000_000),
@@ -350,7 +350,7 @@ pub(crate) mod tests {
         assert_eq!(at(99.0), at(30.0));
         let mut refused = table;
         let why = "too fast".to_owned();
-        refused.add(Cell { came: Came::Refused { why }, ..cell(20.0, 1.0, 0.0) });
+        refused.add(CalibrationCell { came: CellOutcome::Refused { why }, ..cell(20.0, 1.0, 0.0) });
         let errors = refused.expected_errors(30.0, 1.0, 1.0).map(|e| (e.measured_at, e.errors));
         assert_eq!(errors, Some((20.0, None)));
     }
@@ -358,7 +358,7 @@ pub(crate) mod tests {
     #[test]
     fn a_new_cell_takes_the_place_of_the_old_one() {
         let mut table = calibration(vec![cell(10.0, 1.0, 0.02), cell(10.0, 0.5, 0.01)]);
-        let later = Cell { made: "2026-11-23T00:00:00Z".into(), ..cell(10.0, 1.0, 0.5) };
+        let later = CalibrationCell { made: "2026-11-23T00:00:00Z".into(), ..cell(10.0, 1.0, 0.5) };
         table.add(later.clone());
         table.add(cell(5.0, 1.0, 0.3));
         assert_eq!(table.cells, [cell(5.0, 1.0, 0.3), later, cell(10.0, 0.5, 0.01)]);
@@ -368,8 +368,8 @@ pub(crate) mod tests {
 
     #[test]
     fn a_spread_is_the_middle_and_the_end() {
-        let four = Spread::from_times(vec![4_000, 1_000, 3_000, 2_000]);
-        assert_eq!(four, Some(Spread { n: 4, median_ms: 2.0, worst_ms: 4.0 }));
-        assert_eq!(Spread::from_times(Vec::new()), None);
+        let four = RepeatedDuration::from_times(vec![4_000, 1_000, 3_000, 2_000]);
+        assert_eq!(four, Some(RepeatedDuration { n: 4, median_ms: 2.0, worst_ms: 4.0 }));
+        assert_eq!(RepeatedDuration::from_times(Vec::new()), None);
     }
 }

@@ -1,6 +1,6 @@
 //! Descriptions of a calibration in words.
 
-use super::{Calibration, Wanted};
+use super::{Calibration, WantedErrors};
 
 /// A fraction as a percentage, without meaningless digits.
 pub(super) fn percent_text(fraction: f64) -> String {
@@ -21,7 +21,7 @@ pub(super) fn errors_text(errors: Option<(f64, f64)>) -> String {
 impl Calibration {
     /// For each load, a sentence with the highest speed-up within these limits.
     #[must_use]
-    pub fn highest_in_words(&self, wanted: &Wanted) -> Vec<String> {
+    pub fn highest_in_words(&self, wanted: &WantedErrors) -> Vec<String> {
         let (worst, mean) = (percent_text(wanted.worst), percent_text(wanted.mean));
         let of = |load| match self.highest(load, wanted) {
             Some(speedup) => format!(
@@ -46,7 +46,8 @@ mod tests {
     fn what_to_take_is_said_of_each_load() {
         let cells = [(10.0, 1.0, -0.06), (10.0, 0.5, 0.012), (30.0, 0.5, 0.05), (50.0, 0.5, 0.07)];
         let cells = cells.map(|(speedup, load, worst)| cell(speedup, load, worst));
-        let said = calibration(cells.into()).highest_in_words(&Wanted { worst: 0.05, mean: 0.005 });
+        let said =
+            calibration(cells.into()).highest_in_words(&WantedErrors { worst: 0.05, mean: 0.005 });
         assert_eq!(said.len(), 2, "{said:?}");
         assert!(said[0].starts_with("at load 1 tasks err more than 5 %, or 0.5 %"), "{said:?}");
         assert!(said[1].ends_with("up to speed-up 30"), "{said:?}");

@@ -6,11 +6,11 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use dormouse_worker::place::Place;
+use dormouse_worker::place::ProcessPlace;
 use serde::{Deserialize, Serialize};
 
 use super::rights::ProcessRights;
-use super::{Depth, Diagnosis, criu_program, examine, find_task_program};
+use super::{ExaminationDepth, HostDiagnosis, criu_program, examine, find_task_program};
 
 const FILE: &str = "proof.json";
 
@@ -32,7 +32,7 @@ struct ProofKey {
 #[derive(Serialize, Deserialize)]
 struct KeptProof {
     key: ProofKey,
-    diagnosis: Diagnosis,
+    diagnosis: HostDiagnosis,
 }
 
 impl ProofKey {
@@ -44,7 +44,7 @@ impl ProofKey {
             boot: read("/proc/sys/kernel/random/boot_id"),
             kernel: read("/proc/sys/kernel/osrelease"),
             groups: read("/proc/self/cgroup"),
-            place: format!("{:?}", Place::detect()),
+            place: format!("{:?}", ProcessPlace::detect_place()),
             capabilities: rights.effective,
             is_filtered: rights.is_filtered,
             is_root: rights.is_root,
@@ -65,14 +65,14 @@ fn file_stamp(path: &Path) -> String {
 /// The proof of this host: the kept one if it is still valid, else a new one. The flag is true if
 /// it was kept.
 #[must_use]
-pub fn proved() -> (Diagnosis, bool) {
+pub fn proved() -> (HostDiagnosis, bool) {
     let key = ProofKey::current_key();
     for folder in proof_folders() {
         if let Some(diagnosis) = read(&folder.join(FILE), &key) {
             return (diagnosis, true);
         }
     }
-    let diagnosis = examine(Depth::Prove);
+    let diagnosis = examine(ExaminationDepth::Prove);
     if diagnosis.proved_at.is_some() {
         keep_proof(KeptProof { key, diagnosis: diagnosis.clone() });
     }
@@ -87,7 +87,7 @@ fn proof_folders() -> Vec<PathBuf> {
 }
 
 /// A kept proof that is valid for this key; an unreadable one counts as missing.
-fn read(path: &Path, key: &ProofKey) -> Option<Diagnosis> {
+fn read(path: &Path, key: &ProofKey) -> Option<HostDiagnosis> {
     let kept: KeptProof = serde_json::from_str(&fs::read_to_string(path).ok()?).ok()?;
     (kept.key == *key && kept.diagnosis.live).then_some(kept.diagnosis)
 }
@@ -118,7 +118,7 @@ mod tests {
     fn a_proof_is_good_for_what_it_was_made_with() {
         let folder = tempfile::tempdir().unwrap();
         let key = ProofKey::current_key();
-        let diagnosis = Diagnosis::new(vec![Finding::found_finding("kernel", "Linux")], true);
+        let diagnosis = HostDiagnosis::new(vec![Finding::found_finding("kernel", "Linux")], true);
         write(folder.path(), &KeptProof { key: key.clone(), diagnosis: diagnosis.clone() })
             .unwrap();
         let path = folder.path().join(FILE);

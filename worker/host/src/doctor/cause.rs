@@ -1,13 +1,13 @@
 //! Diagnosis of a failed step of the proof, and its remedy.
 
-use dormouse_worker::place::Place;
+use dormouse_worker::place::ProcessPlace;
 
 use super::rights::ProcessRights;
 
 /// Circumstances from which the cause of a failure is concluded.
 #[derive(Clone, Debug)]
 pub(super) struct FailureCircumstances {
-    pub(super) place: Place,
+    pub(super) place: ProcessPlace,
     pub(super) rights: ProcessRights,
 }
 
@@ -77,7 +77,7 @@ mod tests {
 
     fn at(effective: u64, is_filtered: bool) -> FailureCircumstances {
         let rights = ProcessRights { is_root: true, effective, is_filtered };
-        FailureCircumstances { place: Place::Docker, rights }
+        FailureCircumstances { place: ProcessPlace::Docker, rights }
     }
 
     #[test]

@@ -5,9 +5,9 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use dormouse_worker::process::Task;
+use dormouse_worker::process::ChildProcess;
 
-use super::{Depth, Diagnosis, Finding};
+use super::{ExaminationDepth, Finding, HostDiagnosis};
 use crate::workers;
 
 /// Time limit of the proof, far longer than even a busy host takes.
@@ -15,22 +15,22 @@ const DEADLINE: Duration = Duration::from_secs(120);
 
 /// Examines and proves everything in a child process of this program (`dormouse doctor --here`).
 #[must_use]
-pub fn examine(depth: Depth) -> Diagnosis {
+pub fn examine(depth: ExaminationDepth) -> HostDiagnosis {
     match examine_in_child(depth) {
         Ok(diagnosis) => diagnosis,
         Err(why) => {
             let fix = "run `dormouse doctor --here` to see where it stops";
-            Diagnosis::new(vec![Finding::missing_finding("examination", why, fix)], false)
+            HostDiagnosis::new(vec![Finding::missing_finding("examination", why, fix)], false)
         }
     }
 }
 
-fn examine_in_child(depth: Depth) -> Result<Diagnosis, String> {
+fn examine_in_child(depth: ExaminationDepth) -> Result<HostDiagnosis, String> {
     let program = std::env::current_exe()
         .map_err(|e| format!("the path of this program is not known: {e}"))?;
     let mut command = Command::new(program);
     command.args(["doctor", "--here", "--json"]);
-    if depth == Depth::Look {
+    if depth == ExaminationDepth::Look {
         command.arg("--quick");
     }
     let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -61,6 +61,6 @@ fn examine_in_child(depth: Depth) -> Result<Diagnosis, String> {
 
 /// Waits until the child ends or the deadline has passed; true if it ended, and was reaped.
 fn wait_for_end(child: &Child) -> bool {
-    let task = i32::try_from(child.id()).ok().and_then(|pid| Task::adopt(pid).ok());
-    task.is_some_and(|task| matches!(task.wait(DEADLINE), Ok(Some(_))))
+    let task = i32::try_from(child.id()).ok().and_then(|pid| ChildProcess::adopt_child(pid).ok());
+    task.is_some_and(|task| matches!(task.wait_end(DEADLINE), Ok(Some(_))))
 }

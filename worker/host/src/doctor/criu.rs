@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dormouse_worker::criu::Criu;
+use dormouse_worker::criu::CriuProgram;
 
 use super::cause::{FailureCircumstances, brief_failure};
 use super::{Finding, criu_program};
@@ -23,7 +23,7 @@ pub(super) fn check_criu(circumstances: &FailureCircumstances) -> Vec<Finding> {
     let name = "CRIU";
     let fix = "run scripts/get-criu (with --system for a dormouse that is installed), or set DORMOUSE_CRIU to \
                one that passes `criu check`; in an image of Debian 13: apt-get install criu";
-    let probe = Criu::new(criu_program()).probe(DEADLINE);
+    let probe = CriuProgram::new(criu_program()).probe_host(DEADLINE);
     let program = probe.program.display();
     let version = probe.version.map_or("no version".to_owned(), |v| v.to_string());
     if let Err(error) = &probe.check {

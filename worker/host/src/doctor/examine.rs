@@ -2,19 +2,19 @@
 
 use std::time::Duration;
 
-use dormouse_worker::cgroup::Hierarchy;
-use dormouse_worker::place::Place;
-use dormouse_worker::proof::What;
+use dormouse_worker::cgroup::CgroupHierarchy;
+use dormouse_worker::place::ProcessPlace;
+use dormouse_worker::proof::ProofStepKind;
 use dormouse_worker::workspace::make_kernel_files_writable;
 use serde::{Deserialize, Serialize};
 
 use super::cause::FailureCircumstances;
 use super::rights::ProcessRights;
-use super::{Finding, State, criu, groups, kernel, resources, steps};
+use super::{Finding, FindingState, criu, groups, kernel, resources, steps};
 
 /// Findings on every precondition of live runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Diagnosis {
+pub struct HostDiagnosis {
     /// True if nothing that live runs need is missing.
     pub live: bool,
     /// True: virtual runs need nothing.
@@ -30,7 +30,7 @@ pub struct Diagnosis {
 
 /// Depth of an examination: with real tasks or without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Depth {
+pub enum ExaminationDepth {
     /// Preconditions are only checked.
     Look,
     /// Preconditions are also proved by real tasks.
@@ -40,9 +40,9 @@ pub enum Depth {
 /// Examines everything in this process, which becomes a worker if there is a proof; takes about a
 /// second, or two to three with a proof. Must be called before any thread is started.
 #[must_use]
-pub fn examine_here(depth: Depth) -> Diagnosis {
-    let (place, rights) = (Place::detect(), ProcessRights::of_this_process());
-    let hierarchy = Hierarchy::detect();
+pub fn examine_here(depth: ExaminationDepth) -> HostDiagnosis {
+    let (place, rights) = (ProcessPlace::detect_place(), ProcessRights::of_this_process());
+    let hierarchy = CgroupHierarchy::detect_version();
     let mut findings =
         vec![kernel::check_kernel(), groups::place_finding(place, hierarchy.as_ref().ok())];
     // Control groups as a worker would see them.
@@ -57,8 +57,8 @@ pub fn examine_here(depth: Depth) -> Diagnosis {
     });
     seen.extend(kernel::check_namespaces());
     let steps = match depth {
-        Depth::Prove if is_writable => steps::prove_steps(&circumstances),
-        Depth::Prove | Depth::Look => None,
+        ExaminationDepth::Prove if is_writable => steps::prove_steps(&circumstances),
+        ExaminationDepth::Prove | ExaminationDepth::Look => None,
     };
     let proved = steps.as_deref().map(is_whole);
     findings.extend(circumstances.rights.rights_findings(place, proved));
@@ -72,19 +72,19 @@ pub fn examine_here(depth: Depth) -> Diagnosis {
         resources::task_program(),
     ]);
     findings.extend(steps.unwrap_or_default());
-    Diagnosis::new(findings, proved.is_some())
+    HostDiagnosis::new(findings, proved.is_some())
 }
 
 /// True if all steps succeeded, including those with checkpoints.
 fn is_whole(steps: &[Finding]) -> bool {
-    let has_dump = steps.iter().any(|step| step.name == What::Dump.words());
-    has_dump && steps.iter().all(|step| step.state == State::Found)
+    let has_dump = steps.iter().any(|step| step.name == ProofStepKind::Dump.step_words());
+    has_dump && steps.iter().all(|step| step.state == FindingState::Found)
 }
 
-impl Diagnosis {
+impl HostDiagnosis {
     /// The diagnosis with these findings.
     pub(super) fn new(findings: Vec<Finding>, proved: bool) -> Self {
-        let live = findings.iter().all(|f| f.state != State::Missing);
+        let live = findings.iter().all(|f| f.state != FindingState::Missing);
         let proved_at =
             (live && proved).then(|| crate::date::utc_text(std::time::SystemTime::now()));
         Self { live, virtual_time: true, proved_at, findings }
@@ -93,7 +93,7 @@ impl Diagnosis {
     /// The missing preconditions of live runs as a clause; `None`: live runs are possible.
     #[must_use]
     pub fn missing(&self) -> Option<String> {
-        let missing = self.findings.iter().filter(|f| f.state == State::Missing);
+        let missing = self.findings.iter().filter(|f| f.state == FindingState::Missing);
         let names: Vec<_> = missing.map(|f| f.name.as_str()).collect();
         (!self.live).then(|| format!("{} missing", names.join(", ")))
     }
@@ -101,14 +101,14 @@ impl Diagnosis {
     /// The first missing precondition of a live run, which may need CRIU or not.
     #[must_use]
     pub fn lacking(&self, needs_criu: bool) -> Option<&Finding> {
-        let missing = |f: &&Finding| f.state == State::Missing;
+        let missing = |f: &&Finding| f.state == FindingState::Missing;
         self.findings.iter().filter(missing).find(|f| needs_criu || !f.for_checkpoints)
     }
 
     /// Duration of a step of the proof.
     #[must_use]
-    pub fn took(&self, what: What) -> Option<Duration> {
-        let step = self.findings.iter().find(|f| f.name == what.words())?;
+    pub fn took(&self, what: ProofStepKind) -> Option<Duration> {
+        let step = self.findings.iter().find(|f| f.name == what.step_words())?;
         step.took_us.map(Duration::from_micros)
     }
 }
@@ -121,7 +121,7 @@ mod tests {
     fn runs_without_checkpoints_do_not_lack_criu() {
         let criu = Finding::missing_finding("CRIU", "none", "get one").of_checkpoints();
         let diagnosis =
-            Diagnosis::new(vec![Finding::found_finding("kernel", "Linux"), criu.clone()], true);
+            HostDiagnosis::new(vec![Finding::found_finding("kernel", "Linux"), criu.clone()], true);
         assert!(!diagnosis.live && diagnosis.proved_at.is_none());
         assert_eq!(diagnosis.lacking(true), Some(&criu));
         assert_eq!(diagnosis.lacking(false), None);
@@ -132,7 +132,7 @@ mod tests {
     fn what_was_written_before_there_were_proofs_is_read() {
         let text = r#"{"live": true, "virtual": true,
             "findings": [{"name": "kernel", "state": "found", "found": "Linux"}]}"#;
-        let read: Diagnosis = serde_json::from_str(text).unwrap_or_else(|e| panic!("{e}"));
+        let read: HostDiagnosis = serde_json::from_str(text).unwrap_or_else(|e| panic!("{e}"));
         assert!(read.live && read.proved_at.is_none());
         assert_eq!(read.findings, [Finding::found_finding("kernel", "Linux")]);
     }

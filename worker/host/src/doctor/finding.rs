@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The state in which a precondition was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum State {
+pub enum FindingState {
     /// The precondition is met.
     Found,
     /// The precondition could be met better; live runs are possible.
@@ -22,7 +22,7 @@ pub struct Finding {
     /// The name of the precondition.
     pub name: String,
     /// The state in which the precondition was found.
-    pub state: State,
+    pub state: FindingState,
     /// What the host has of the precondition, in words.
     pub found: String,
     /// The remedy, in words; `None` if nothing is wrong.
@@ -39,7 +39,7 @@ pub struct Finding {
 impl Finding {
     pub(crate) fn new(
         name: &str,
-        state: State,
+        state: FindingState,
         found: impl Into<String>,
         fix: Option<String>,
     ) -> Self {
@@ -48,7 +48,7 @@ impl Finding {
     }
 
     pub(crate) fn found_finding(name: &str, found: impl Into<String>) -> Self {
-        Self::new(name, State::Found, found, None)
+        Self::new(name, FindingState::Found, found, None)
     }
 
     pub(crate) fn missing_finding(
@@ -56,7 +56,7 @@ impl Finding {
         found: impl Into<String>,
         fix: impl Into<String>,
     ) -> Self {
-        Self::new(name, State::Missing, found, Some(fix.into()))
+        Self::new(name, FindingState::Missing, found, Some(fix.into()))
     }
 
     /// A finding that is met if `good`, else doubtful.
@@ -66,8 +66,11 @@ impl Finding {
         found: impl Into<String>,
         fix: &str,
     ) -> Self {
-        let (state, fix) =
-            if good { (State::Found, None) } else { (State::Doubtful, Some(fix.to_owned())) };
+        let (state, fix) = if good {
+            (FindingState::Found, None)
+        } else {
+            (FindingState::Doubtful, Some(fix.to_owned()))
+        };
         Self::new(name, state, found, fix)
     }
 

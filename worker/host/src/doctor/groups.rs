@@ -2,27 +2,27 @@
 
 use std::path::Path;
 
-use dormouse_worker::cgroup::{self, Controller, Hierarchy, own_low_weight};
-use dormouse_worker::place::Place;
+use dormouse_worker::cgroup::{self, CgroupController, CgroupHierarchy, own_low_weight};
+use dormouse_worker::place::ProcessPlace;
 use dormouse_worker::workspace;
 
 use super::Finding;
 
-const CONTROLLERS: [(&str, Controller); 5] = [
-    ("cpu", Controller::Cpu),
-    ("cpuacct", Controller::Cpuacct),
-    ("memory", Controller::Memory),
-    ("freezer", Controller::Freezer),
-    ("pids", Controller::Pids),
+const CONTROLLERS: [(&str, CgroupController); 5] = [
+    ("cpu", CgroupController::Cpu),
+    ("cpuacct", CgroupController::Cpuacct),
+    ("memory", CgroupController::Memory),
+    ("freezer", CgroupController::Freezer),
+    ("pids", CgroupController::Pids),
 ];
 
 /// Finding on the container or virtual machine that this process is in.
-pub(super) fn place_finding(place: Place, hierarchy: Option<&Hierarchy>) -> Finding {
-    Finding::found_finding("place", place.words(hierarchy, also_v2(hierarchy)))
+pub(super) fn place_finding(place: ProcessPlace, hierarchy: Option<&CgroupHierarchy>) -> Finding {
+    Finding::found_finding("place", place.place_words(hierarchy, also_v2(hierarchy)))
 }
 
 /// True if a version 2 tree is mounted beside groups of version 1.
-fn also_v2(hierarchy: Option<&Hierarchy>) -> bool {
+fn also_v2(hierarchy: Option<&CgroupHierarchy>) -> bool {
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     hierarchy.is_some_and(|it| !it.is_v2()) && mounts.contains(" - cgroup2 ")
 }
@@ -30,9 +30,9 @@ fn also_v2(hierarchy: Option<&Hierarchy>) -> bool {
 /// Finding on the control groups as a worker sees them. `writable` tells if a read-only mount could
 /// be remounted; `None`: this process may not try.
 pub(super) fn control_groups(
-    hierarchy: &cgroup::Result<Hierarchy>,
+    hierarchy: &cgroup::Result<CgroupHierarchy>,
     writable: Option<workspace::Result<()>>,
-    place: Place,
+    place: ProcessPlace,
 ) -> Vec<Finding> {
     let name = "control groups";
     let hierarchy = match hierarchy {
@@ -76,10 +76,10 @@ pub(super) fn control_groups(
 }
 
 /// The refusal and its reason, without the remedy, which the finding has itself.
-fn refusal_text(error: &workspace::Error) -> String {
+fn refusal_text(error: &workspace::WorkspaceError) -> String {
     let why = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
     match error {
-        workspace::Error::ReadOnly { path, .. } => {
+        workspace::WorkspaceError::ReadOnly { path, .. } => {
             format!("{} is mounted read-only, and a remount is refused: {why}", path.display())
         }
         other => format!("{other}: {why}"),
@@ -87,7 +87,7 @@ fn refusal_text(error: &workspace::Error) -> String {
 }
 
 /// Finding on the weight of this process's groups relative to others.
-fn weight_finding(hierarchy: &Hierarchy, place: Place) -> Option<Finding> {
+fn weight_finding(hierarchy: &CgroupHierarchy, place: ProcessPlace) -> Option<Finding> {
     let name = "CPU weight";
     match own_low_weight(hierarchy) {
         Ok(Some(low)) => {
@@ -100,13 +100,13 @@ fn weight_finding(hierarchy: &Hierarchy, place: Place) -> Option<Finding> {
 }
 
 fn controller_finding(
-    hierarchy: &Hierarchy,
+    hierarchy: &CgroupHierarchy,
     name: &str,
-    controller: Controller,
+    controller: CgroupController,
     to_write: &str,
 ) -> Finding {
     let title = format!("controller {name}");
-    let Some(mount) = hierarchy.mount(controller) else {
+    let Some(mount) = hierarchy.mount_point(controller) else {
         let fix = "not needed: the freezer lists the same processes";
         return Finding::judged_finding(&title, false, "not mounted", fix);
     };

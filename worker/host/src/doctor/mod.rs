@@ -14,7 +14,7 @@ mod steps;
 
 pub use cache::proved;
 pub use child::examine;
-pub use examine::{Depth, Diagnosis, examine_here};
-pub use finding::{Finding, State};
+pub use examine::{ExaminationDepth, HostDiagnosis, examine_here};
+pub use finding::{Finding, FindingState};
 
 pub use crate::programs::{criu_program, find_task_program};

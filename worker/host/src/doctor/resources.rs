@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
 use dormouse_worker::agent::available_millicores;
-use dormouse_worker::cgroup::{Hierarchy, own_memory_limit};
+use dormouse_worker::cgroup::{CgroupHierarchy, own_memory_limit};
 
 use super::{Finding, find_task_program};
 use crate::ticks::ClockTicks;
@@ -48,7 +48,8 @@ pub(super) fn check_memory() -> Finding {
     let Some(kib) = kib else {
         return Finding::judged_finding(name, false, "/proc/meminfo does not say", "mount /proc");
     };
-    let limit = Hierarchy::detect().and_then(|it| own_memory_limit(&it)).ok().flatten();
+    let limit =
+        CgroupHierarchy::detect_version().and_then(|it| own_memory_limit(&it)).ok().flatten();
     let bytes = (kib << 10).min(limit.unwrap_or(u64::MAX));
     let of_limit = if bytes < kib << 10 { ", the limit of its control group" } else { "" };
     let found = format!("{}{of_limit}", dormouse_units::Bytes::new(bytes));

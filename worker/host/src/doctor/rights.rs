@@ -1,8 +1,8 @@
 //! Rights of this process: its user, capabilities and system call filter.
 
-use dormouse_worker::place::Place;
+use dormouse_worker::place::ProcessPlace;
 
-use super::{Finding, State};
+use super::{Finding, FindingState};
 
 /// A capability that live runs use: its name without `CAP_`, its bit number, and its use.
 struct LiveCapability {
@@ -122,7 +122,11 @@ impl ProcessRights {
 
     /// Findings on the rights. `proved` tells if a proof succeeded despite missing rights, if there
     /// was one.
-    pub(super) fn rights_findings(&self, place: Place, proved: Option<bool>) -> Vec<Finding> {
+    pub(super) fn rights_findings(
+        &self,
+        place: ProcessPlace,
+        proved: Option<bool>,
+    ) -> Vec<Finding> {
         if !self.is_root {
             let found = "this process is not root's: control groups and CRIU are";
             return vec![Finding::missing_finding(CAPABILITIES_NAME, found, place.to_be_root())];
@@ -130,7 +134,7 @@ impl ProcessRights {
         vec![self.capabilities_finding(place, proved), self.filter_finding(place, proved)]
     }
 
-    fn capabilities_finding(&self, place: Place, proved: Option<bool>) -> Finding {
+    fn capabilities_finding(&self, place: ProcessPlace, proved: Option<bool>) -> Finding {
         let name = CAPABILITIES_NAME;
         let lacking: Vec<_> = CAPABILITIES.iter().filter(|of| self.lacks_capability(of)).collect();
         if lacking.is_empty() {
@@ -145,18 +149,18 @@ impl ProcessRights {
             // The proof succeeded without these capabilities.
             Some(true) => {
                 found += ", without which the proof went well";
-                State::Doubtful
+                FindingState::Doubtful
             }
-            _ if names.contains(&"SYS_ADMIN") => State::Missing,
+            _ if names.contains(&"SYS_ADMIN") => FindingState::Missing,
             // The steps that need them say so.
-            Some(false) => State::Doubtful,
-            None => State::Missing,
+            Some(false) => FindingState::Doubtful,
+            None => FindingState::Missing,
         };
         let of_checkpoints = lacking.iter().all(|of| of.for_checkpoints);
         Finding { for_checkpoints: of_checkpoints, ..Finding::new(name, state, found, fix) }
     }
 
-    fn filter_finding(&self, place: Place, proved: Option<bool>) -> Finding {
+    fn filter_finding(&self, place: ProcessPlace, proved: Option<bool>) -> Finding {
         let name = "system calls";
         match (self.is_filtered, proved) {
             (false, _) => Finding::found_finding(name, "not filtered"),
@@ -167,7 +171,7 @@ impl ProcessRights {
                 let found =
                     "filtered (seccomp): the default profiles of engines forbid what CRIU needs";
                 let fix = Some(place.to_lift_seccomp());
-                Finding::new(name, State::Doubtful, found, fix).of_checkpoints()
+                Finding::new(name, FindingState::Doubtful, found, fix).of_checkpoints()
             }
         }
     }
@@ -195,23 +199,23 @@ mod tests {
         assert_eq!(rights(ALL).lacking_names(), Vec::<&str>::new());
         let less = rights(ALL & !(1 << 25));
         assert_eq!(less.lacking_names(), ["SYS_TIME"]);
-        let [capabilities, _] = &less.rights_findings(Place::Docker, None)[..] else {
+        let [capabilities, _] = &less.rights_findings(ProcessPlace::Docker, None)[..] else {
             panic!("two")
         };
-        assert_eq!(capabilities.state, State::Missing);
+        assert_eq!(capabilities.state, FindingState::Missing);
         assert!(capabilities.for_checkpoints);
         assert!(capabilities.fix.as_ref().is_some_and(|fix| fix.contains("--cap-add SYS_TIME")));
-        let proved = less.capabilities_finding(Place::Docker, Some(true));
-        assert_eq!(proved.state, State::Doubtful);
+        let proved = less.capabilities_finding(ProcessPlace::Docker, Some(true));
+        assert_eq!(proved.state, FindingState::Doubtful);
         assert!(proved.found.contains("went well"), "{}", proved.found);
-        let none = rights(0).capabilities_finding(Place::Host, Some(false));
-        assert!(none.state == State::Missing && !none.for_checkpoints);
+        let none = rights(0).capabilities_finding(ProcessPlace::Host, Some(false));
+        assert!(none.state == FindingState::Missing && !none.for_checkpoints);
     }
 
     #[test]
     fn who_is_not_root_hears_of_that_alone() {
         let user = ProcessRights { is_root: false, ..rights(0) };
-        let findings = user.rights_findings(Place::Docker, None);
+        let findings = user.rights_findings(ProcessPlace::Docker, None);
         assert!(matches!(&findings[..], [only] if only.found.contains("not root")), "{findings:?}");
     }
 }

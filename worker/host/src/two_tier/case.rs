@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-use dormouse_units::Stream;
+use dormouse_units::RandomStream;
 
 /// The number of processes that the jobs have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Case {
+pub enum ProcessCase {
     /// One process each, on one processor.
     Single,
     /// Two processes each, on two processors.
     Several,
 }
 
-impl Case {
+impl ProcessCase {
     /// Both cases, the simpler first.
     pub const ALL: [Self; 2] = [Self::Single, Self::Several];
 
@@ -51,7 +51,7 @@ impl Case {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct JobPair {
     /// Number of processes and of the processors under them.
-    pub case: Case,
+    pub case: ProcessCase,
     /// The seed of the phases' lengths.
     pub seed: u64,
     /// The length of a phase of the foreground job alone.
@@ -67,11 +67,11 @@ const PHASES: (f64, f64) = (0.002, 0.05);
 impl JobPair {
     /// Draws the pair of this seed: phase lengths are log-uniform in their range.
     #[must_use]
-    pub fn draw(case: Case, seed: u64) -> Self {
-        let mut stream = Stream::named(seed, "two-tier", case.name());
+    pub fn draw(case: ProcessCase, seed: u64) -> Self {
+        let mut stream = RandomStream::named_stream(seed, "two-tier", case.name());
         let mut phase = || {
             let (shortest, longest) = PHASES;
-            Duration::from_secs_f64(shortest * (longest / shortest).powf(stream.unit()))
+            Duration::from_secs_f64(shortest * (longest / shortest).powf(stream.draw_unit()))
         };
         Self { case, seed, foreground_phase: phase(), background_phase: phase() }
     }
@@ -84,12 +84,19 @@ mod tests {
     #[test]
     fn pairs_differ_by_seed_and_case_and_are_the_same_again() {
         let pair = |case, seed| JobPair::draw(case, seed);
-        assert_eq!(pair(Case::Single, 3), pair(Case::Single, 3));
-        assert_ne!(pair(Case::Single, 3).foreground_phase, pair(Case::Single, 4).foreground_phase);
-        assert_ne!(pair(Case::Single, 3).foreground_phase, pair(Case::Several, 3).foreground_phase);
+        assert_eq!(pair(ProcessCase::Single, 3), pair(ProcessCase::Single, 3));
+        assert_ne!(
+            pair(ProcessCase::Single, 3).foreground_phase,
+            pair(ProcessCase::Single, 4).foreground_phase
+        );
+        assert_ne!(
+            pair(ProcessCase::Single, 3).foreground_phase,
+            pair(ProcessCase::Several, 3).foreground_phase
+        );
         let (shortest, longest) = PHASES;
         for seed in 0..1000 {
-            let JobPair { foreground_phase, background_phase, .. } = pair(Case::Several, seed);
+            let JobPair { foreground_phase, background_phase, .. } =
+                pair(ProcessCase::Several, seed);
             for phase in [foreground_phase, background_phase] {
                 assert!((shortest..longest).contains(&phase.as_secs_f64()), "{phase:?}");
             }

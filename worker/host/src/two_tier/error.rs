@@ -19,13 +19,13 @@ pub enum TwoTierError {
     NoRoot(u32),
     /// An operation on control groups failed.
     #[error("two tiers can't be measured without control groups; `dormouse doctor` says more")]
-    Cgroup(#[from] cgroup::Error),
+    Cgroup(#[from] cgroup::CgroupError),
     /// The container mounts a place read-only.
     #[error("two tiers can't be measured here")]
-    Place(#[from] workspace::Error),
+    Place(#[from] workspace::WorkspaceError),
     /// A job's process can't be run.
     #[error("a job to be measured can't be run")]
-    Process(#[from] process::Error),
+    Process(#[from] process::ProcessError),
     /// A job's progress can't be followed.
     #[error("a job to be measured can't be followed")]
     Progress(#[from] ProgressError),

@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use dormouse_folders::HeldFolder;
 use dormouse_tasks::result::TaskResult;
-use dormouse_worker::cgroup::{CpuQuota, Hierarchy, InstanceName, Slot, Tree, Vm, sweep_stale};
-use dormouse_worker::guardian::Guardian;
-use dormouse_worker::process::{Identity, pid_namespace};
+use dormouse_worker::cgroup::{
+    CgroupHierarchy, CpuQuota, GroupTree, InstanceName, TierSlot, VmGroups, sweep_stale,
+};
+use dormouse_worker::guardian::GroupGuardian;
+use dormouse_worker::process::{ProcessIdentity, pid_namespace};
 use dormouse_worker::workspace::make_kernel_files_writable;
 use nix::sched::{CpuSet, sched_getaffinity};
 use nix::unistd::Pid;
@@ -27,16 +29,16 @@ const VCPUS: u32 = 2;
 /// groups and the folder; if the process is killed, its guardian removes the groups, and the next
 /// live run the folder.
 #[derive(Debug)]
-pub struct Host {
-    tree: Tree,
-    vm: Vm,
+pub struct TwoTierHost {
+    tree: GroupTree,
+    vm: VmGroups,
     folder: HeldFolder,
     program: PathBuf,
     cores: Vec<usize>,
-    _guardian: Guardian,
+    _guardian: GroupGuardian,
 }
 
-impl Host {
+impl TwoTierHost {
     /// Prepares this process to measure with the `dormouse-task` at `program`. Must be called
     /// before any thread is started.
     ///
@@ -48,12 +50,15 @@ impl Host {
         if !user.is_root() {
             return Err(TwoTierError::NoRoot(user.as_raw()));
         }
-        let hierarchy = Hierarchy::detect()?;
-        let name = InstanceName { pid_namespace: pid_namespace()?, owner: Identity::current()? };
+        let hierarchy = CgroupHierarchy::detect_version()?;
+        let name = InstanceName {
+            pid_namespace: pid_namespace()?,
+            owner: ProcessIdentity::current_process()?,
+        };
         make_kernel_files_writable(&hierarchy)?;
-        let guardian = Guardian::start(&hierarchy, name)?;
+        let guardian = GroupGuardian::start_guardian(&hierarchy, name)?;
         sweep_stale(&hierarchy, SOON)?;
-        let tree = Tree::create(hierarchy, name, CpuQuota::DEFAULT_PERIOD_US)?;
+        let tree = GroupTree::create_tree(hierarchy, name, CpuQuota::DEFAULT_PERIOD_US)?;
         let vm = tree.create_vm(VM, VCPUS, None)?;
         let folder = crate::workers::make_folder()
             .map_err(TwoTierError::io("make a folder in", std::env::temp_dir()))?;
@@ -81,7 +86,7 @@ impl Host {
         set
     }
 
-    pub(super) fn vm(&self) -> &Vm {
+    pub(super) fn vm(&self) -> &VmGroups {
         &self.vm
     }
 
@@ -96,14 +101,14 @@ impl Host {
     /// CPU time that one block of work takes on an otherwise idle core.
     pub(super) fn time_of_a_block(&self) -> Result<Duration, TwoTierError> {
         let spec = MeasuredJobSpec { processes: 1, usage: 1.0, phases: 20, blocks: 500, seed: 0 };
-        let job = MeasuredJob::start(self, "calibration", Slot::A, &spec)?;
+        let job = MeasuredJob::start(self, "calibration", TierSlot::A, &spec)?;
         job.let_go()?;
         let TaskResult { units, cpu_seconds, .. } = job.wait_for_result()?;
         Ok(Duration::from_secs_f64(cpu_seconds / units.max(1) as f64))
     }
 }
 
-impl Drop for Host {
+impl Drop for TwoTierHost {
     fn drop(&mut self) {
         // The guardian removes leftovers when this process ends.
         let _ = self.tree.remove(SOON);
@@ -123,13 +128,13 @@ pub(super) struct OtherWork {
 }
 
 impl OtherWork {
-    pub(super) fn begin(host: &Host) -> Result<Self, TwoTierError> {
+    pub(super) fn begin(host: &TwoTierHost) -> Result<Self, TwoTierError> {
         Ok(Self { before: read_ticks()?, ours_ns: host.vm.cpu_ns()? })
     }
 
     /// Fraction of all processors' time since the beginning that others used, including what a
     /// hypervisor took away.
-    pub(super) fn share_elsewhere(&self, host: &Host) -> Result<f64, TwoTierError> {
+    pub(super) fn share_elsewhere(&self, host: &TwoTierHost) -> Result<f64, TwoTierError> {
         let now = read_ticks()?;
         let ours_ns = host.vm.cpu_ns()?.saturating_sub(self.ours_ns);
         let ours = ours_ns as f64 / tick_ns() as f64;

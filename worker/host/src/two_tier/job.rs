@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use dormouse_tasks::progress::{self, Progress, ProgressReader};
 use dormouse_tasks::result::TaskResult;
-use dormouse_worker::cgroup::Slot;
-use dormouse_worker::process::{Ended, Program, Task, ranks};
+use dormouse_worker::cgroup::TierSlot;
+use dormouse_worker::process::{ChildProcess, ProcessEnd, ProgramCommand, rank_pids};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::TwoTierError;
-use super::host::{Host, SOON};
+use super::host::{SOON, TwoTierHost};
 
 /// Time limit of a measured job, many times what it should take.
 const LONG: Duration = Duration::from_secs(60);
@@ -36,7 +36,7 @@ pub(super) struct MeasuredJobSpec {
 #[derive(Debug)]
 pub(super) struct MeasuredJob {
     which: &'static str,
-    process: Task,
+    process: ChildProcess,
     over: bool,
     page: PathBuf,
     reader: ProgressReader,
@@ -46,9 +46,9 @@ pub(super) struct MeasuredJob {
 impl MeasuredJob {
     /// Starts the job with rank n on processor n, in the tier `slot`; it is held until released.
     pub(super) fn start(
-        host: &Host,
+        host: &TwoTierHost,
         which: &'static str,
-        slot: Slot,
+        slot: TierSlot,
         spec: &MeasuredJobSpec,
     ) -> Result<Self, TwoTierError> {
         let folder = host.folder().join(which);
@@ -57,7 +57,7 @@ impl MeasuredJob {
         progress::create_held(&page)?;
         let reader = ProgressReader::open(&page)?;
         let number = |n: u64| n.to_string();
-        let process = Program::new(host.program(), &folder)
+        let process = ProgramCommand::new(host.program(), &folder)
             .arg("parallel")
             .args(["--processes", &number(spec.processes.into())])
             .args(["--usage", &format!("{:.6}", spec.usage)])
@@ -67,12 +67,12 @@ impl MeasuredJob {
             .arg(&page)
             .arg("--result")
             .arg(&result)
-            .start(&host.vm().entry(0, slot)?, SOON)?;
+            .start_task(&host.vm().slot_groups(0, slot)?, SOON)?;
         let job = Self { which, process, over: false, page, reader, result };
         for (n, pid) in job.wait_for_ranks(spec.processes)?.into_iter().enumerate() {
             let vcpu = u32::try_from(n).unwrap_or(u32::MAX);
-            host.vm().attach(vcpu, slot, pid)?;
-            host.vm().bind(vcpu, &host.core(n))?;
+            host.vm().attach_process(vcpu, slot, pid)?;
+            host.vm().bind_vcpu(vcpu, &host.core(n))?;
         }
         Ok(job)
     }
@@ -81,7 +81,7 @@ impl MeasuredJob {
     fn wait_for_ranks(&self, processes: u32) -> Result<Vec<i32>, TwoTierError> {
         let begun = Instant::now();
         while begun.elapsed() < SOON {
-            let pids = ranks(self.process.pid(), &self.reader.ranks()?)?;
+            let pids = rank_pids(self.process.pid(), &self.reader.ranks()?)?;
             if pids.len() == processes as usize {
                 return Ok(pids);
             }
@@ -125,7 +125,7 @@ impl MeasuredJob {
 
     /// Sleeps for this time, and checks that the job still runs afterwards.
     pub(super) fn work_for(&self, time: Duration) -> Result<(), TwoTierError> {
-        match self.process.wait(time)? {
+        match self.process.wait_end(time)? {
             None => Ok(()),
             Some(end) => Err(self.broken_job(describe_end(end))),
         }
@@ -133,10 +133,10 @@ impl MeasuredJob {
 
     /// Waits for the job's end.
     pub(super) fn wait_for_end(&mut self) -> Result<(), TwoTierError> {
-        let ended = self.process.wait(LONG)?;
+        let ended = self.process.wait_end(LONG)?;
         self.over = ended.is_some();
         match ended {
-            Some(Ended::Exited(0)) => Ok(()),
+            Some(ProcessEnd::Exited(0)) => Ok(()),
             Some(end) => Err(self.broken_job(describe_end(end))),
             None => Err(self.broken_job(format!("is not done after {} s", LONG.as_secs()))),
         }
@@ -157,15 +157,15 @@ impl Drop for MeasuredJob {
     fn drop(&mut self) {
         if !self.over {
             // The ranks are in a PID namespace whose first process this is, so they end with it.
-            let _ = self.process.kill();
-            let _ = self.process.wait(SOON);
+            let _ = self.process.kill_all();
+            let _ = self.process.wait_end(SOON);
         }
     }
 }
 
-fn describe_end(end: Ended) -> String {
+fn describe_end(end: ProcessEnd) -> String {
     match end {
-        Ended::Exited(status) => format!("ended with status {status}"),
-        Ended::Killed(signal) => format!("was killed by signal {signal}"),
+        ProcessEnd::Exited(status) => format!("ended with status {status}"),
+        ProcessEnd::Killed(signal) => format!("was killed by signal {signal}"),
     }
 }

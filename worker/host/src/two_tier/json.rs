@@ -2,15 +2,15 @@
 
 use serde_json::{Value, json};
 
-use super::{JobPair, Measured, Row};
+use super::{JobPair, PaperComparison, TwoTierResults};
 
-impl Measured {
+impl TwoTierResults {
     /// JSON with the distributions that the virtual model reads (`[sharing] measured`), the command
     /// that made them, and all figures and measurements.
     #[must_use]
     pub fn to_json(&self, command: &str) -> String {
         let mut value = json!({ "command": command, "sharing": self.sharing() });
-        let figures = self.rows().into_iter().map(|Row { case, metric, ours, .. }| {
+        let figures = self.rows().into_iter().map(|PaperComparison { case, metric, ours, .. }| {
             let interval = ours.ci95.map_or(Value::Null, |(low, high)| json!([low, high]));
             json!({ "case": case, "metric": metric, "mean": ours.mean, "ci95": interval, "n": ours.n })
         });

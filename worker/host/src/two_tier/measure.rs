@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use dormouse_worker::cgroup::Slot;
+use dormouse_worker::cgroup::TierSlot;
 
 use super::TwoTierError;
-use super::case::{Case, JobPair};
-use super::host::{Host, OtherWork};
+use super::case::{JobPair, ProcessCase};
+use super::host::{OtherWork, TwoTierHost};
 use super::job::{MeasuredJob, MeasuredJobSpec};
 
 /// Time that a foreground job takes alone.
@@ -18,7 +18,7 @@ const WATCH: Duration = Duration::from_secs(1);
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measurement {
     /// The number of processes that the jobs have.
-    pub case: Case,
+    pub case: ProcessCase,
     /// Seed of the pair.
     pub seed: u64,
     /// Requested foreground usage, in per cent.
@@ -84,8 +84,8 @@ struct CounterReading {
 
 impl CounterReading {
     fn read_counters(
-        host: &Host,
-        case: Case,
+        host: &TwoTierHost,
+        case: ProcessCase,
         background: Option<&MeasuredJob>,
     ) -> Result<Self, TwoTierError> {
         let cpu = |slot| (0..case.processes()).map(|n| host.vm().slot_cpu_ns(n, slot)).sum();
@@ -94,15 +94,15 @@ impl CounterReading {
             None => 0,
         };
         Ok(Self {
-            foreground_ns: cpu_sum(cpu(Slot::A))?,
-            background_ns: cpu_sum(cpu(Slot::B))?,
+            foreground_ns: cpu_sum(cpu(TierSlot::A))?,
+            background_ns: cpu_sum(cpu(TierSlot::B))?,
             background_units,
             at: Instant::now(),
         })
     }
 }
 
-fn cpu_sum(sum: Result<u64, dormouse_worker::cgroup::Error>) -> Result<u64, TwoTierError> {
+fn cpu_sum(sum: Result<u64, dormouse_worker::cgroup::CgroupError>) -> Result<u64, TwoTierError> {
     Ok(sum?)
 }
 
@@ -179,11 +179,11 @@ fn background_spec(pair: &JobPair, block: Duration) -> MeasuredJobSpec {
 
 /// Measures a pair's background job alone.
 pub(super) fn background_alone(
-    host: &Host,
+    host: &TwoTierHost,
     pair: &JobPair,
     block: Duration,
 ) -> Result<AloneFigures, TwoTierError> {
-    let job = MeasuredJob::start(host, "background", Slot::B, &background_spec(pair, block))?;
+    let job = MeasuredJob::start(host, "background", TierSlot::B, &background_spec(pair, block))?;
     job.set_going()?;
     let start = CounterReading::read_counters(host, pair.case, Some(&job))?;
     job.work_for(WATCH)?;
@@ -195,7 +195,7 @@ pub(super) fn background_alone(
 /// Measures a pair at a foreground usage in per cent: the foreground alone, twice with its
 /// neighbour, and alone again, so that a drift of the processor's speed cancels out.
 pub(super) fn measure_both(
-    host: &Host,
+    host: &TwoTierHost,
     pair: &JobPair,
     usage: u32,
     block: Duration,
@@ -204,7 +204,8 @@ pub(super) fn measure_both(
     let spec = foreground_spec(pair, usage, block);
     let busy = OtherWork::begin(host)?;
     let before = run_beside(host, pair, &spec, None)?;
-    let neighbour = MeasuredJob::start(host, "background", Slot::B, &background_spec(pair, block))?;
+    let neighbour =
+        MeasuredJob::start(host, "background", TierSlot::B, &background_spec(pair, block))?;
     neighbour.set_going()?;
     let first = run_beside(host, pair, &spec, Some(&neighbour))?;
     let with = first.add_window(&run_beside(host, pair, &spec, Some(&neighbour))?);
@@ -226,12 +227,12 @@ pub(super) fn measure_both(
 
 /// Runs the foreground job to its end beside what runs already.
 fn run_beside(
-    host: &Host,
+    host: &TwoTierHost,
     pair: &JobPair,
     spec: &MeasuredJobSpec,
     neighbour: Option<&MeasuredJob>,
 ) -> Result<MeasuredWindow, TwoTierError> {
-    let mut job = MeasuredJob::start(host, "foreground", Slot::A, spec)?;
+    let mut job = MeasuredJob::start(host, "foreground", TierSlot::A, spec)?;
     let start = CounterReading::read_counters(host, pair.case, neighbour)?;
     job.let_go()?;
     job.wait_for_end()?;
@@ -244,7 +245,7 @@ pub(super) mod tests {
     use super::*;
 
     pub(in crate::two_tier) const MEASUREMENT: Measurement = Measurement {
-        case: Case::Several,
+        case: ProcessCase::Several,
         seed: 1,
         usage: 60,
         foreground_usage: 0.6,

@@ -14,7 +14,7 @@
 //! - *share*: the part of the idle cycles that the kernel charged to the background, progress
 //!   or not.
 //!
-//! [`Measured::sharing`] hands the distributions on to the virtual model.
+//! [`TwoTierResults::sharing`] hands the distributions on to the virtual model.
 
 mod case;
 mod error;
@@ -24,11 +24,13 @@ mod json;
 mod measure;
 mod results;
 
-pub use case::{Case, JobPair};
+pub use case::{JobPair, ProcessCase};
 pub use error::TwoTierError;
-pub use host::Host;
+pub use host::TwoTierHost;
 pub use measure::Measurement;
-pub use results::{LOSS, LOST, Measured, Metric, Row, SHARE, UTILISATION, utilisation};
+pub use results::{
+    LOSS, LOST, Metric, PaperComparison, SHARE, TwoTierResults, UTILISATION, utilisation,
+};
 
 /// Default foreground usages to measure, in per cent: those of the paper's jobs (section 3.1).
 pub const USAGES: [u32; 7] = [40, 50, 60, 70, 80, 90, 100];
@@ -53,15 +55,15 @@ const TRIES: usize = 3;
 ///
 /// The host can't do it, or a job failed.
 pub fn measure(
-    host: &Host,
+    host: &TwoTierHost,
     usages: &[u32],
     seeds: u64,
     mut progress: impl FnMut(usize, usize),
-) -> Result<Measured, TwoTierError> {
-    let cases: Vec<Case> =
-        Case::ALL.into_iter().filter(|c| c.processes() <= host.cores()).collect();
+) -> Result<TwoTierResults, TwoTierError> {
+    let cases: Vec<ProcessCase> =
+        ProcessCase::ALL.into_iter().filter(|c| c.processes() <= host.cores()).collect();
     let all = cases.len() * usages.len() * usize::try_from(seeds).unwrap_or(usize::MAX);
-    let mut measured = Measured::default();
+    let mut measured = TwoTierResults::default();
     let block = host.time_of_a_block()?;
     for seed in 1..=seeds {
         for &case in &cases {

@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use dormouse_estimate::{Estimate, normal};
-use dormouse_vm::Sharing;
+use dormouse_vm::ProcessorSharing;
 
-use super::case::Case;
+use super::case::ProcessCase;
 use super::measure::Measurement;
 
 /// All measurements that were made.
 #[derive(Clone, Debug, Default)]
-pub struct Measured {
+pub struct TwoTierResults {
     /// The measurements, one for each pair and usage.
     pub all: Vec<Measurement>,
     /// Number of measurements that were repeated because others disturbed them.
@@ -19,7 +19,7 @@ pub struct Measured {
 
 /// One figure beside the paper's.
 #[derive(Clone, Debug)]
-pub struct Row {
+pub struct PaperComparison {
     /// The jobs that the figure is about, and their foreground usage if it is one.
     pub case: String,
     /// Name of the metric, which is in per cent.
@@ -35,10 +35,10 @@ pub const LOSS: (f64, f64) = (0.5, 4.0);
 
 /// The lowest and the highest utilisation that the paper found (section 2.1), in per cent.
 #[must_use]
-pub const fn utilisation(case: Case) -> (f64, f64) {
+pub const fn utilisation(case: ProcessCase) -> (f64, f64) {
     match case {
-        Case::Single => (80.0, 92.0),
-        Case::Several => (19.8, 76.6),
+        ProcessCase::Single => (80.0, 92.0),
+        ProcessCase::Several => (19.8, 76.6),
     }
 }
 
@@ -53,7 +53,7 @@ pub const SHARE: Metric = |m| m.share().map(|x| 100.0 * x);
 const MORE_CPU: Metric = |m| Some(100.0 * m.more_cpu);
 const USAGE: Metric = |m| Some(100.0 * m.foreground_usage);
 
-impl Measured {
+impl TwoTierResults {
     /// Mean fraction of the host's processor time that others used.
     #[must_use]
     pub fn elsewhere(&self) -> f64 {
@@ -63,12 +63,12 @@ impl Measured {
 
     /// All figures: those of the paper first, then those of each usage.
     #[must_use]
-    pub fn rows(&self) -> Vec<Row> {
+    pub fn rows(&self) -> Vec<PaperComparison> {
         let mut rows = Vec::new();
-        for case in Case::ALL {
+        for case in ProcessCase::ALL {
             rows.extend(self.summary(case));
         }
-        for case in Case::ALL {
+        for case in ProcessCase::ALL {
             for usage in self.usages(case) {
                 let name = format!("{}/usage-{usage}", case.name());
                 for (metric, of) in [
@@ -79,7 +79,7 @@ impl Measured {
                     ("background_share_pct", SHARE),
                 ] {
                     let ours = self.at(case, usage, of);
-                    rows.extend(ours.map(|ours| Row {
+                    rows.extend(ours.map(|ours| PaperComparison {
                         case: name.clone(),
                         metric,
                         paper: None,
@@ -93,9 +93,9 @@ impl Measured {
 
     /// The figures that the paper gives: a range of averages for the loss, a range of single jobs
     /// for the utilisation.
-    fn summary(&self, case: Case) -> Vec<Row> {
+    fn summary(&self, case: ProcessCase) -> Vec<PaperComparison> {
         let row = |metric, paper, ours: Option<Estimate>| {
-            Some(Row { case: case.name().to_owned(), metric, paper, ours: ours? })
+            Some(PaperComparison { case: case.name().to_owned(), metric, paper, ours: ours? })
         };
         let losses = self.losses(case);
         let by_mean = |a: &&Estimate, b: &&Estimate| a.mean.total_cmp(&b.mean);
@@ -119,36 +119,36 @@ impl Measured {
     }
 
     /// Mean losses at usages at which the paper would run a background job.
-    fn losses(&self, case: Case) -> Vec<Estimate> {
+    fn losses(&self, case: ProcessCase) -> Vec<Estimate> {
         let has_room = |usage: &u32| self.at(case, *usage, UTILISATION).is_some();
         let usages = self.usages(case).into_iter().filter(has_room);
         usages.filter_map(|usage| self.at(case, usage, LOST)).collect()
     }
 
-    fn measurements(&self, case: Case) -> impl Iterator<Item = &Measurement> {
+    fn measurements(&self, case: ProcessCase) -> impl Iterator<Item = &Measurement> {
         self.all.iter().filter(move |m| m.case == case)
     }
 
-    fn values(&self, case: Case, metric: Metric) -> Vec<f64> {
+    fn values(&self, case: ProcessCase, metric: Metric) -> Vec<f64> {
         self.measurements(case).filter_map(metric).collect()
     }
 
     /// The measured foreground usages.
     #[must_use]
-    pub fn usages(&self, case: Case) -> Vec<u32> {
+    pub fn usages(&self, case: ProcessCase) -> Vec<u32> {
         self.measurements(case).map(|m| m.usage).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     /// A metric at one foreground usage over all pairs.
     #[must_use]
-    pub fn at(&self, case: Case, usage: u32, metric: Metric) -> Option<Estimate> {
+    pub fn at(&self, case: ProcessCase, usage: u32, metric: Metric) -> Option<Estimate> {
         let values: Vec<f64> =
             self.measurements(case).filter(|m| m.usage == usage).filter_map(metric).collect();
         Estimate::from_samples(&values)
     }
 
     /// A metric over all foreground usages; each pair of jobs is one sample.
-    fn over_usages(&self, case: Case, metric: Metric) -> Option<Estimate> {
+    fn over_usages(&self, case: ProcessCase, metric: Metric) -> Option<Estimate> {
         let seeds: BTreeSet<u64> = self.measurements(case).map(|m| m.seed).collect();
         let of_pair = |seed| {
             let values: Vec<f64> =
@@ -162,16 +162,19 @@ impl Measured {
     /// averages, the utilisation uniform over its range for one process, and a truncated normal
     /// distribution for several. The paper's values stand for what was not measured.
     #[must_use]
-    pub fn sharing(&self) -> Sharing {
-        let paper = Sharing::default();
+    pub fn sharing(&self) -> ProcessorSharing {
+        let paper = ProcessorSharing::default();
         let part = |percent: f64| (percent / 100.0).clamp(0.0, 1.0);
         let both = |(low, high): (f64, f64)| (part(low), part(high));
-        let losses: Vec<f64> =
-            Case::ALL.iter().flat_map(|case| self.losses(*case)).map(|all| all.mean).collect();
-        let single = Estimate::from_samples(&self.values(Case::Single, UTILISATION));
-        let several = self.values(Case::Several, UTILISATION);
+        let losses: Vec<f64> = ProcessCase::ALL
+            .iter()
+            .flat_map(|case| self.losses(*case))
+            .map(|all| all.mean)
+            .collect();
+        let single = Estimate::from_samples(&self.values(ProcessCase::Single, UTILISATION));
+        let several = self.values(ProcessCase::Several, UTILISATION);
         let several_range = Estimate::from_samples(&several).map(|all| both(all.range));
-        Sharing {
+        ProcessorSharing {
             loss: Estimate::from_samples(&losses).map_or(paper.loss, |all| both(all.range)),
             single: single.map_or(paper.single, |all| both(all.range)),
             several_normal: normal(&several).map_or(paper.several_normal, both),
@@ -187,12 +190,13 @@ mod tests {
 
     /// Two pairs of each case at 50 and 100 %: the loss is the usage's hundredth and the seed's
     /// tenth in per cent, the utilisation .9 or .5 less the seed's hundredth.
-    fn measured() -> Measured {
+    fn measured() -> TwoTierResults {
         let mut all = Vec::new();
-        for case in Case::ALL {
+        for case in ProcessCase::ALL {
             for seed in 1..=2_u32 {
                 for usage in [50, 100_u32] {
-                    let x = if case == Case::Single { 0.9 } else { 0.5 } - f64::from(seed) / 100.0;
+                    let x = if case == ProcessCase::Single { 0.9 } else { 0.5 }
+                        - f64::from(seed) / 100.0;
                     let (used, bg) = (f64::from(usage) / 100.0, case.background_usage());
                     all.push(Measurement {
                         case,
@@ -209,10 +213,10 @@ mod tests {
                 }
             }
         }
-        Measured { all, again: 0 }
+        TwoTierResults { all, again: 0 }
     }
 
-    fn row(case: &str, metric: &str) -> Row {
+    fn row(case: &str, metric: &str) -> PaperComparison {
         let rows = measured().rows();
         let found = rows.iter().find(|row| (row.case.as_str(), row.metric) == (case, metric));
         found.unwrap_or_else(|| panic!("{case} {metric}: {rows:?}")).clone()
@@ -238,7 +242,9 @@ mod tests {
         assert!((most.ours.mean - 0.65).abs() < 1e-9, "{most:?}");
         let full = row("single/usage-100", "foreground_loss_pct");
         assert!((full.ours.mean - 1.15).abs() < 1e-9 && full.ours.n == 2);
-        let none = |r: &Row| r.case != "single/usage-100" || !r.metric.starts_with("background");
+        let none = |r: &PaperComparison| {
+            r.case != "single/usage-100" || !r.metric.starts_with("background")
+        };
         assert!(measured().rows().iter().all(none));
     }
 
@@ -254,7 +260,7 @@ mod tests {
         near(sharing.several_normal, (0.485, 0.01 / 2_f64.sqrt()));
         // What was not measured is the paper's.
         let mut single = measured();
-        single.all.retain(|m| m.case == Case::Single);
-        assert_eq!(single.sharing().several_within, Sharing::default().several_within);
+        single.all.retain(|m| m.case == ProcessCase::Single);
+        assert_eq!(single.sharing().several_within, ProcessorSharing::default().several_within);
     }
 }

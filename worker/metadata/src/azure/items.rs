@@ -4,14 +4,14 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Map, Value, json};
 
 use super::versions::AzureVersion;
-use crate::{Facts, Market};
+use crate::{VmFacts, VmMarket};
 
 const SUBSCRIPTION: &str = "00000000-0000-0000-0000-000000000000";
 const RESOURCE_GROUP: &str = "dormouse";
 
 /// All metadata in this version: keys of later versions are missing, and unknown values are empty
 /// texts.
-pub(super) fn instance_document(facts: &Facts, version: AzureVersion) -> Value {
+pub(super) fn instance_document(facts: &VmFacts, version: AzureVersion) -> Value {
     let address = facts.address.to_string();
     json!({
         "compute": compute_document(facts, version),
@@ -22,17 +22,17 @@ pub(super) fn instance_document(facts: &Facts, version: AzureVersion) -> Value {
                     "subnet": [{ "address": "10.0.0.0", "prefix": "8" }],
                 },
                 "ipv6": { "ipAddress": [] },
-                "macAddress": facts.mac().replace(':', "").to_uppercase(),
+                "macAddress": facts.mac_address().replace(':', "").to_uppercase(),
             }],
         },
     })
 }
 
 /// The known properties of the VM, each from the version that introduced it.
-fn compute_document(facts: &Facts, version: AzureVersion) -> Value {
+fn compute_document(facts: &VmFacts, version: AzureVersion) -> Value {
     let (priority, eviction) = match facts.market {
-        Market::Spot => ("Spot", "Delete"),
-        Market::OnDemand => ("Regular", ""),
+        VmMarket::Spot => ("Spot", "Delete"),
+        VmMarket::OnDemand => ("Regular", ""),
     };
     let name = facts.name();
     let resource = format!(
@@ -79,7 +79,7 @@ fn compute_document(facts: &Facts, version: AzureVersion) -> Value {
         ("userData", "2021-01-01", json!(user_data)),
         ("version", "2017-03-01", nothing.clone()),
         ("virtualMachineScaleSet", "2021-03-01", of_nobody),
-        ("vmId", "2017-03-01", json!(facts.uuid("vm"))),
+        ("vmId", "2017-03-01", json!(facts.azure_uuid("vm"))),
         ("vmScaleSetName", "2017-12-01", nothing),
         ("vmSize", "2017-03-01", json!(facts.kind)),
         ("zone", "2017-12-01", json!(facts.place.zone)),

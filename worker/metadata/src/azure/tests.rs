@@ -1,37 +1,37 @@
 use super::*;
 use crate::{
-    Announcement, Key, Settings,
+    EndpointSettings, TokenSecret, VmAnnouncement,
     facts::tests::tagged_facts,
-    service::tests::{announce_taken, service},
+    service::tests::{announce_taken, spot_service},
 };
 
 const EVENTS: &str = "/metadata/scheduledevents?api-version=2020-07-01";
 
-fn ask(method: Method, target: &str) -> Request {
-    Request::new(method, target).with_header("Metadata", "true")
+fn ask(method: HttpMethod, target: &str) -> HttpRequest {
+    HttpRequest::new(method, target).with_header("Metadata", "true")
 }
 
-fn read(service: &mut Service, target: &str) -> Value {
-    let said = answer_azure(service, &ask(Method::Get, target));
+fn read(service: &mut MetadataService, target: &str) -> Value {
+    let said = answer_azure(service, &ask(HttpMethod::Get, target));
     assert_eq!(said.status, 200, "{target}: {}", said.body);
     serde_json::from_str(&said.body).expect("JSON")
 }
 
-fn approval(id: &str) -> Request {
+fn approval(id: &str) -> HttpRequest {
     let body = json!({ "StartRequests": [{ "EventId": id }] }).to_string().into_bytes();
-    Request { body, ..ask(Method::Post, EVENTS) }
+    HttpRequest { body, ..ask(HttpMethod::Post, EVENTS) }
 }
 
 #[test]
 fn nothing_is_scheduled_at_first() {
-    let document = read(&mut service(), EVENTS);
+    let document = read(&mut spot_service(), EVENTS);
     assert_eq!(document, json!({ "DocumentIncarnation": 1, "Events": [] }));
 }
 
 #[test]
 fn a_preemption_is_scheduled_and_approved() {
-    let mut service = service();
-    service.announce(announce_taken(Taking::Terminate));
+    let mut service = spot_service();
+    service.announce_event(announce_taken(TakingAction::Terminate));
     let document = read(&mut service, EVENTS);
     assert_eq!(document["DocumentIncarnation"], 2);
     let event = &document["Events"][0];
@@ -46,35 +46,35 @@ fn a_preemption_is_scheduled_and_approved() {
     assert_eq!(document["DocumentIncarnation"], 3);
     let event = &document["Events"][0];
     assert_eq!((&event["EventStatus"], &event["NotBefore"]), (&json!("Started"), &json!("")));
-    service.announce(Announcement::Resumed);
+    service.announce_event(VmAnnouncement::Resumed);
     assert_eq!(read(&mut service, EVENTS)["Events"], json!([]));
 }
 
 #[test]
 fn a_hibernation_is_a_freeze() {
-    let mut service = service();
-    service.announce(announce_taken(Taking::Hibernate));
+    let mut service = spot_service();
+    service.announce_event(announce_taken(TakingAction::Hibernate));
     assert_eq!(read(&mut service, EVENTS)["Events"][0]["EventType"], "Freeze");
 }
 
 #[test]
 fn an_instance_says_what_it_is() {
-    let mut service = service();
+    let mut service = spot_service();
     let at = |path: &str| format!("/metadata/instance{path}?api-version=2021-02-01");
     let all = read(&mut service, &at(""));
     assert_eq!(all["compute"]["vmSize"], "c5.large");
     assert_eq!(all["compute"]["priority"], "Spot");
     let address = "/network/interface/0/ipv4/ipAddress/0/privateIpAddress";
     let text = format!("{}&format=text", at(address));
-    assert_eq!(answer_azure(&mut service, &ask(Method::Get, &text)).body, "10.0.0.7");
-    let nothing = answer_azure(&mut service, &ask(Method::Get, &at("/compute/nothing")));
+    assert_eq!(answer_azure(&mut service, &ask(HttpMethod::Get, &text)).body, "10.0.0.7");
+    let nothing = answer_azure(&mut service, &ask(HttpMethod::Get, &at("/compute/nothing")));
     assert_eq!(nothing.status, 404);
 }
 
 /// The makers' own samples ask with the newest; a real VM of July 2025 names these three to who asks without one.
 #[test]
 fn versions_are_those_of_a_vm_of_2025() {
-    let mut service = service();
+    let mut service = spot_service();
     for version in INSTANCE_VERSIONS {
         let all = read(&mut service, &format!("/metadata/instance?api-version={version}"));
         assert_eq!(all["compute"]["vmSize"], "c5.large", "{version}");
@@ -82,7 +82,7 @@ fn versions_are_those_of_a_vm_of_2025() {
     for version in EVENT_VERSIONS {
         read(&mut service, &format!("/metadata/scheduledevents?api-version={version}"));
     }
-    let refused = answer_azure(&mut service, &ask(Method::Get, "/metadata/instance"));
+    let refused = answer_azure(&mut service, &ask(HttpMethod::Get, "/metadata/instance"));
     let said: Value = serde_json::from_str(&refused.body).expect("JSON");
     assert_eq!(said["newest-versions"], json!(["2025-04-07", "2024-07-17", "2024-03-15"]));
     let listed = read(&mut service, "/metadata/versions");
@@ -92,7 +92,7 @@ fn versions_are_those_of_a_vm_of_2025() {
 
 #[test]
 fn a_version_has_what_came_with_it_and_before() {
-    let mut service = service();
+    let mut service = spot_service();
     for (version, has, has_not) in [
         ("2017-03-01", "platformFaultDomain", "tags"),
         ("2017-08-01", "tags", "zone"),
@@ -104,7 +104,7 @@ fn a_version_has_what_came_with_it_and_before() {
         let all = read(&mut service, &format!("/metadata/instance/compute?api-version={version}"));
         assert!(all.get(has).is_some() && all.get(has_not).is_none(), "{version}: {all}");
     }
-    service.announce(announce_taken(Taking::Terminate));
+    service.announce_event(announce_taken(TakingAction::Terminate));
     let mut event = |version: &str| {
         let events =
             read(&mut service, &format!("/metadata/scheduledevents?api-version={version}"));
@@ -119,7 +119,11 @@ fn a_version_has_what_came_with_it_and_before() {
 
 #[test]
 fn tags_and_user_data_are_in_the_form_of_azure() {
-    let mut service = Service::new(tagged_facts(), Settings::default(), Key::new([3; 32]));
+    let mut service = MetadataService::new(
+        tagged_facts(),
+        EndpointSettings::default(),
+        TokenSecret::new([3; 32]),
+    );
     let all = read(&mut service, "/metadata/instance/compute?api-version=2025-04-07");
     assert_eq!(all["tags"], "Name:worker-7;team:weather");
     assert_eq!(all["tagsList"][1], json!({ "name": "team", "value": "weather" }));
@@ -128,16 +132,16 @@ fn tags_and_user_data_are_in_the_form_of_azure() {
 
 #[test]
 fn requests_have_a_header_and_a_version() {
-    let mut service = service();
-    let broken = Request { body: b"{}".to_vec(), ..ask(Method::Post, EVENTS) };
+    let mut service = spot_service();
+    let broken = HttpRequest { body: b"{}".to_vec(), ..ask(HttpMethod::Post, EVENTS) };
     for (request, status) in [
-        (Request::new(Method::Get, EVENTS), 400),
-        (ask(Method::Get, EVENTS).with_header("X-Forwarded-For", "10.0.0.1"), 400),
-        (ask(Method::Get, "/metadata/scheduledevents"), 400),
-        (ask(Method::Get, "/metadata/scheduledevents?api-version=1999-01-01"), 400),
-        (ask(Method::Put, EVENTS), 405),
+        (HttpRequest::new(HttpMethod::Get, EVENTS), 400),
+        (ask(HttpMethod::Get, EVENTS).with_header("X-Forwarded-For", "10.0.0.1"), 400),
+        (ask(HttpMethod::Get, "/metadata/scheduledevents"), 400),
+        (ask(HttpMethod::Get, "/metadata/scheduledevents?api-version=1999-01-01"), 400),
+        (ask(HttpMethod::Put, EVENTS), 405),
         (broken, 400),
-        (ask(Method::Get, "/metadata/nothing?api-version=2021-02-01"), 404),
+        (ask(HttpMethod::Get, "/metadata/nothing?api-version=2021-02-01"), 404),
     ] {
         assert_eq!(answer_azure(&mut service, &request).status, status, "{request:?}");
     }

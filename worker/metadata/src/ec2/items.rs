@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 
 use crate::{
-    Facts, MaintenanceEvent, MaintenanceState, Market, notices::VmAnnouncements, tree::TreeNode,
+    MaintenanceEvent, MaintenanceState, VmFacts, VmMarket, notices::VmAnnouncements, tree::TreeNode,
 };
 
 /// All categories, under a version.
-pub(super) fn metadata_tree(facts: &Facts, notices: &VmAnnouncements) -> TreeNode {
+pub(super) fn metadata_tree(facts: &VmFacts, notices: &VmAnnouncements) -> TreeNode {
     let document = TreeNode::directory([(
         "document",
         TreeNode::value(pretty_json(&identity_document(facts))),
@@ -22,13 +22,13 @@ pub(super) fn metadata_tree(facts: &Facts, notices: &VmAnnouncements) -> TreeNod
     TreeNode::Directory(all)
 }
 
-fn meta_data(facts: &Facts, notices: &VmAnnouncements) -> Vec<(String, TreeNode)> {
-    let mac = facts.mac();
-    let hostname = facts.hostname();
+fn meta_data(facts: &VmFacts, notices: &VmAnnouncements) -> Vec<(String, TreeNode)> {
+    let mac = facts.mac_address();
+    let hostname = facts.ec2_hostname();
     let address = facts.address.to_string();
     let life = match facts.market {
-        Market::Spot => "spot",
-        Market::OnDemand => "on-demand",
+        VmMarket::Spot => "spot",
+        VmMarket::OnDemand => "on-demand",
     };
     let disk = TreeNode::directory([
         ("ami", TreeNode::value("/dev/xvda")),
@@ -80,7 +80,7 @@ fn meta_data(facts: &Facts, notices: &VmAnnouncements) -> Vec<(String, TreeNode)
 fn events_node(notices: &VmAnnouncements) -> TreeNode {
     let mut all = vec![("maintenance".to_owned(), maintenance_node(notices.maintenance.as_ref()))];
     if let Some(since) = notices.rebalance {
-        let notice = json!({ "noticeTime": since.iso() }).to_string();
+        let notice = json!({ "noticeTime": since.iso_text() }).to_string();
         let recommendations = TreeNode::directory([("rebalance", TreeNode::value(notice))]);
         all.push(("recommendations".to_owned(), recommendations));
     }
@@ -110,17 +110,19 @@ fn maintenance_event(event: &MaintenanceEvent) -> Value {
         "Description": format!("{prefix}scheduled {code}"),
         "EventId": event.id(),
         "NotAfter": not_after.day_first(),
-        "State": state.word(),
+        "State": state.ec2_word(),
         "NotBeforeDeadline": deadline.day_first(),
     })
 }
 
 /// The coming interruption; only a termination has a termination time.
 fn spot_node(notices: &VmAnnouncements) -> Option<TreeNode> {
-    let action = crate::Service::notice(notices.interruption?);
+    let action = crate::MetadataService::interruption_json(notices.interruption?);
     let mut all = vec![("instance-action".to_owned(), TreeNode::value(action))];
     let terminates = notices.terminates_at();
-    all.extend(terminates.map(|at| ("termination-time".to_owned(), TreeNode::value(at.iso()))));
+    all.extend(
+        terminates.map(|at| ("termination-time".to_owned(), TreeNode::value(at.iso_text()))),
+    );
     Some(TreeNode::Directory(all))
 }
 
@@ -136,7 +138,7 @@ fn network_node(mac: String, hostname: String, address: String) -> TreeNode {
 }
 
 /// Identity document of the VM. It is not signed.
-fn identity_document(facts: &Facts) -> Value {
+fn identity_document(facts: &VmFacts) -> Value {
     json!({
         "accountId": "000000000000",
         "architecture": if cfg!(target_arch = "aarch64") { "arm64" } else { "x86_64" },
@@ -148,7 +150,7 @@ fn identity_document(facts: &Facts) -> Value {
         "instanceId": facts.instance_id(),
         "instanceType": facts.kind,
         "kernelId": null,
-        "pendingTime": facts.launched.iso(),
+        "pendingTime": facts.launched.iso_text(),
         "privateIp": facts.address.to_string(),
         "ramdiskId": null,
         "region": facts.place.region,

@@ -1,23 +1,24 @@
 use super::*;
 use crate::{
-    Announcement, Key, MaintenanceEvent, MaintenanceState, Settings, Taking,
+    EndpointSettings, MaintenanceEvent, MaintenanceState, TakingAction, TokenSecret,
+    VmAnnouncement,
     facts::tests::{spot_facts, tagged_facts},
-    service::tests::{NOW, TAKEN, announce_taken, service},
+    service::tests::{NOW, TAKEN, announce_taken, spot_service},
 };
 
-fn get(service: &Service, path: &str) -> (u16, String) {
-    let said = answer_ec2(service, &Request::new(Method::Get, path), NOW);
+fn get(service: &MetadataService, path: &str) -> (u16, String) {
+    let said = answer_ec2(service, &HttpRequest::new(HttpMethod::Get, path), NOW);
     (said.status, said.body)
 }
 
-fn body(service: &Service, path: &str) -> String {
+fn body(service: &MetadataService, path: &str) -> String {
     let (status, body) = get(service, path);
     assert_eq!(status, 200, "{path}");
     body
 }
 
-fn put(ttl: Option<&str>) -> Request {
-    let request = Request::new(Method::Put, "/latest/api/token");
+fn put(ttl: Option<&str>) -> HttpRequest {
+    let request = HttpRequest::new(HttpMethod::Put, "/latest/api/token");
     match ttl {
         Some(ttl) => request.with_header("X-aws-ec2-metadata-token-ttl-seconds", ttl),
         None => request,
@@ -26,7 +27,7 @@ fn put(ttl: Option<&str>) -> Request {
 
 #[test]
 fn a_vm_says_what_it_is() {
-    let service = service();
+    let service = spot_service();
     for (path, value) in [
         ("instance-type", "c5.large"),
         ("instance-life-cycle", "spot"),
@@ -51,7 +52,7 @@ fn a_vm_says_what_it_is() {
 
 #[test]
 fn directories_are_listed_without_a_last_newline() {
-    let service = service();
+    let service = spot_service();
     assert!(body(&service, "/").ends_with("\n2022-09-24\nlatest"));
     assert_eq!(body(&service, "/latest/"), "dynamic\nmeta-data");
     assert_eq!(body(&service, "/latest/dynamic/"), "instance-identity/");
@@ -64,7 +65,7 @@ fn directories_are_listed_without_a_last_newline() {
 
 #[test]
 fn what_is_not_there_is_not_found() {
-    let service = service();
+    let service = spot_service();
     for path in [
         "/latest/meta-data/spot/instance-action",
         "/latest/meta-data/spot/termination-time",
@@ -89,13 +90,17 @@ fn what_is_not_there_is_not_found() {
 
 #[test]
 fn tags_and_user_data_are_as_they_were_given() {
-    let service = Service::new(tagged_facts(), Settings::default(), Key::new([3; 32]));
+    let service = MetadataService::new(
+        tagged_facts(),
+        EndpointSettings::default(),
+        TokenSecret::new([3; 32]),
+    );
     assert_eq!(body(&service, "/latest/"), "dynamic\nmeta-data\nuser-data");
     assert!(body(&service, "/latest/meta-data/").ends_with("\nsystem\ntags/"));
     assert_eq!(body(&service, "/latest/meta-data/tags/instance/"), "Name\nteam");
     assert_eq!(body(&service, "/latest/meta-data/tags/instance/team"), "weather");
     assert_eq!(get(&service, "/latest/meta-data/tags/instance/none").0, 404);
-    let ask = Request::new(Method::Get, "/latest/user-data");
+    let ask = HttpRequest::new(HttpMethod::Get, "/latest/user-data");
     let said = answer_ec2(&service, &ask, NOW);
     assert_eq!(said.content_type, "application/octet-stream");
     assert_eq!(said.body, "#!/bin/sh\necho hello\n");
@@ -103,10 +108,10 @@ fn tags_and_user_data_are_as_they_were_given() {
 
 #[test]
 fn maintenance_is_scheduled_until_it_is_over() {
-    let mut service = service();
+    let mut service = spot_service();
     let at = |seconds: u64| UnixTime::from_micros(NOW.as_micros() + seconds * 1_000_000);
     let event = |state| {
-        Announcement::Maintenance(MaintenanceEvent {
+        VmAnnouncement::Maintenance(MaintenanceEvent {
             code: "system-reboot".to_owned(),
             state,
             not_before: at(0),
@@ -114,17 +119,17 @@ fn maintenance_is_scheduled_until_it_is_over() {
             deadline: at(172_800),
         })
     };
-    let list = |service: &Service, of: &str| {
+    let list = |service: &MetadataService, of: &str| {
         let path = format!("/latest/meta-data/events/maintenance/{of}");
         serde_json::from_str::<serde_json::Value>(&body(service, &path)).expect("JSON")
     };
-    service.announce(event(MaintenanceState::Active));
+    service.announce_event(event(MaintenanceState::Active));
     let scheduled = list(&service, "scheduled");
     assert_eq!(scheduled[0]["Code"], "system-reboot");
     assert_eq!(scheduled[0]["State"], "active");
     assert_eq!(scheduled[0]["NotBefore"], "9 Jun 2026 10:13:20 GMT");
     assert_eq!(list(&service, "history"), serde_json::json!([]));
-    service.announce(event(MaintenanceState::Canceled));
+    service.announce_event(event(MaintenanceState::Canceled));
     let history = list(&service, "history");
     assert_eq!(history, list(&service, "scheduled"));
     assert_eq!(history[0]["Description"], "[Canceled] scheduled system-reboot");
@@ -133,20 +138,20 @@ fn maintenance_is_scheduled_until_it_is_over() {
 
 #[test]
 fn a_termination_is_announced_in_both_forms() {
-    let mut service = service();
-    service.announce(announce_taken(Taking::Terminate));
+    let mut service = spot_service();
+    service.announce_event(announce_taken(TakingAction::Terminate));
     let action = "/latest/meta-data/spot/instance-action";
-    let said = answer_ec2(&service, &Request::new(Method::Get, action), NOW);
+    let said = answer_ec2(&service, &HttpRequest::new(HttpMethod::Get, action), NOW);
     assert_eq!(said.content_type, "application/json");
     assert_eq!(said.body, r#"{"action":"terminate","time":"2026-06-09T22:13:20Z"}"#);
-    assert_eq!(body(&service, "/latest/meta-data/spot/termination-time"), TAKEN.iso());
+    assert_eq!(body(&service, "/latest/meta-data/spot/termination-time"), TAKEN.iso_text());
     assert_eq!(body(&service, "/latest/meta-data/spot"), "instance-action\ntermination-time");
 }
 
 #[test]
 fn a_hibernation_has_no_time_of_termination() {
-    let mut service = service();
-    service.announce(announce_taken(Taking::Hibernate));
+    let mut service = spot_service();
+    service.announce_event(announce_taken(TakingAction::Hibernate));
     let action = body(&service, "/latest/meta-data/spot/instance-action");
     assert_eq!(action, r#"{"action":"hibernate","time":"2026-06-09T22:13:20Z"}"#);
     assert_eq!(get(&service, "/latest/meta-data/spot/termination-time").0, 404);
@@ -154,39 +159,39 @@ fn a_hibernation_has_no_time_of_termination() {
 
 #[test]
 fn a_recommendation_says_since_when() {
-    let mut service = service();
-    service.announce(Announcement::Rebalance(NOW));
-    service.announce(Announcement::Rebalance(TAKEN));
+    let mut service = spot_service();
+    service.announce_event(VmAnnouncement::Rebalance(NOW));
+    service.announce_event(VmAnnouncement::Rebalance(TAKEN));
     let said = body(&service, "/latest/meta-data/events/recommendations/rebalance");
     assert_eq!(said, r#"{"noticeTime":"2026-06-09T10:13:20Z"}"#);
 }
 
 #[test]
 fn a_token_opens_what_needs_one_while_it_lasts() {
-    let mut service = service();
-    service.settings = Settings { tokens: Tokens::Required };
+    let mut service = spot_service();
+    service.settings = EndpointSettings { tokens: TokenRule::Required };
     let said = answer_ec2(&service, &put(Some("60")), NOW);
-    assert_eq!((said.status, said.header(TTL_OUT)), (200, Some("60")));
-    let ask = Request::new(Method::Get, "/latest/meta-data/instance-type");
+    assert_eq!((said.status, said.find_header(TTL_OUT)), (200, Some("60")));
+    let ask = HttpRequest::new(HttpMethod::Get, "/latest/meta-data/instance-type");
     assert_eq!(answer_ec2(&service, &ask, NOW).status, 401);
     let with = |token: &str| ask.clone().with_header("X-aws-ec2-metadata-token", token);
     let after = |seconds: u64| UnixTime::from_micros(NOW.as_micros() + seconds * 1_000_000);
     let said_then = answer_ec2(&service, &with(&said.body), after(10));
-    assert_eq!((said_then.status, said_then.header(TTL_OUT)), (200, Some("50")));
+    assert_eq!((said_then.status, said_then.find_header(TTL_OUT)), (200, Some("50")));
     assert_eq!(answer_ec2(&service, &with(&said.body), after(60)).status, 401);
     assert_eq!(answer_ec2(&service, &with("made up"), NOW).status, 401);
 }
 
 #[test]
 fn a_wrong_token_is_refused_where_none_is_needed() {
-    let ask = Request::new(Method::Get, "/latest/meta-data/");
+    let ask = HttpRequest::new(HttpMethod::Get, "/latest/meta-data/");
     let ask = ask.with_header("X-aws-ec2-metadata-token", "made up");
-    assert_eq!(answer_ec2(&service(), &ask, NOW).status, 401);
+    assert_eq!(answer_ec2(&spot_service(), &ask, NOW).status, 401);
 }
 
 #[test]
 fn tokens_are_given_out_as_ec2_does() {
-    let service = service();
+    let service = spot_service();
     for (request, status) in [
         (put(Some("1")), 200),
         (put(Some("21600")), 200),
@@ -195,8 +200,8 @@ fn tokens_are_given_out_as_ec2_does() {
         (put(Some("soon")), 400),
         (put(None), 400),
         (put(Some("60")).with_header("X-Forwarded-For", "10.0.0.1"), 403),
-        (Request::new(Method::Get, "/latest/api/token"), 405),
-        (Request::new(Method::Put, "/latest/meta-data/"), 405),
+        (HttpRequest::new(HttpMethod::Get, "/latest/api/token"), 405),
+        (HttpRequest::new(HttpMethod::Put, "/latest/meta-data/"), 405),
     ] {
         assert_eq!(answer_ec2(&service, &request, NOW).status, status, "{request:?}");
     }

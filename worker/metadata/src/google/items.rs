@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use crate::{Facts, Market, Taking, notices::VmAnnouncements, tree::TreeNode};
+use crate::{TakingAction, VmFacts, VmMarket, notices::VmAnnouncements, tree::TreeNode};
 
 /// The whole metadata tree from its root.
-pub(super) fn metadata_tree(facts: &Facts, notices: &VmAnnouncements) -> TreeNode {
+pub(super) fn metadata_tree(facts: &VmFacts, notices: &VmAnnouncements) -> TreeNode {
     let of_project = |what: &str, name: &str| {
         TreeNode::value(format!("projects/{PROJECT_NUMBER}/{what}/{name}"))
     };
@@ -14,10 +14,10 @@ pub(super) fn metadata_tree(facts: &Facts, notices: &VmAnnouncements) -> TreeNod
         ("numeric-project-id", TreeNode::value(PROJECT_NUMBER)),
         ("project-id", TreeNode::value("dormouse")),
     ]);
-    let is_spot = facts.market == Market::Spot;
+    let is_spot = facts.market == VmMarket::Spot;
     // A notice that ends the VM is a preemption. One that hibernates it is none: the VM comes back.
     let taking = notices.interruption.map(|it| it.taking);
-    let is_preempted = matches!(taking, Some(Taking::Terminate | Taking::Stop));
+    let is_preempted = matches!(taking, Some(TakingAction::Terminate | TakingAction::Stop));
     let scheduling = TreeNode::directory([
         ("automatic-restart", truth_node(!is_spot)),
         ("on-host-maintenance", TreeNode::value(if is_spot { "TERMINATE" } else { "MIGRATE" })),
@@ -25,12 +25,12 @@ pub(super) fn metadata_tree(facts: &Facts, notices: &VmAnnouncements) -> TreeNod
     ]);
     let interface = TreeNode::directory([
         ("ip", TreeNode::value(facts.address.to_string())),
-        ("mac", TreeNode::value(facts.mac())),
+        ("mac", TreeNode::value(facts.mac_address())),
         ("network", of_project("networks", "default")),
     ]);
     let maintenance = match taking {
-        Some(Taking::Terminate | Taking::Stop) => "TERMINATE_ON_HOST_MAINTENANCE",
-        Some(Taking::Hibernate) | None => "NONE",
+        Some(TakingAction::Terminate | TakingAction::Stop) => "TERMINATE_ON_HOST_MAINTENANCE",
+        Some(TakingAction::Hibernate) | None => "NONE",
     };
     let hostname = format!("{}.{}.c.dormouse.internal", facts.name(), facts.place.zone);
     // Tags are attributes that the owner has set, and so is the data that cloud-init reads.
@@ -42,7 +42,7 @@ pub(super) fn metadata_tree(facts: &Facts, notices: &VmAnnouncements) -> TreeNod
         ("cpu-platform", TreeNode::value("Unknown CPU Platform")),
         ("description", TreeNode::value("")),
         ("hostname", TreeNode::value(hostname)),
-        ("id", TreeNode::value(facts.number().to_string())),
+        ("id", TreeNode::value(facts.google_id().to_string())),
         ("machine-type", of_project("machineTypes", &facts.kind)),
         ("maintenance-event", TreeNode::value(maintenance)),
         ("name", TreeNode::value(facts.name())),

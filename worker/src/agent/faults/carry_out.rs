@@ -10,70 +10,71 @@ use nix::{
 };
 use tokio::time::{Instant, sleep_until};
 
-use super::{Network, network::Disturbance, pause};
+use super::{WorkerNetwork, network::NetworkDisturbance, pause};
 use crate::agent::{
     NEWS,
-    host::Host,
-    report::{explain, micros, report},
+    host::LifeHost,
+    report::{explain_error, make_report, whole_micros},
 };
 
-/// Carries a fault out, and reports when it is in effect and when it is over. Nothing waits for it.
-pub(crate) fn carry_out(host: &Arc<Host>, network: &Network, fault: v1::Fault) {
-    let fault = Fault { host: Arc::clone(host), number: fault.fault, came: Instant::now(), fault };
+/// Carries out a fault, and reports when it takes effect and when it ends. Returns at once.
+pub(crate) fn carry_out(host: &Arc<LifeHost>, network: &WorkerNetwork, fault: v1::Fault) {
+    let fault =
+        InjectedFault { host: Arc::clone(host), number: fault.fault, came: Instant::now(), fault };
     let network = network.clone();
-    tokio::spawn(async move { fault.go(network).await });
+    tokio::spawn(async move { fault.carry_out(network).await });
 }
 
-struct Fault {
-    host: Arc<Host>,
+struct InjectedFault {
+    host: Arc<LifeHost>,
     number: u32,
     fault: v1::Fault,
     came: Instant,
 }
 
-impl Fault {
-    async fn go(self, network: Network) {
+impl InjectedFault {
+    async fn carry_out(self, network: WorkerNetwork) {
         let lasts = Duration::from_micros(self.fault.real_lasts_us);
         let until = self.came + lasts;
         let (number, what) = (self.number, in_words(self.fault.kind.as_ref()));
         tracing::warn!(target: NEWS, "fault{number} of the experiment begins: {what} for {lasts:?}");
-        let disturb = |what| network.disturb(u64::from(self.number), what, until);
+        let disturb = |what| network.disturb_until(u64::from(self.number), what, until);
         match self.fault.kind {
-            None => {
-                self.says(Felt::Refused("this worker does not know this kind of fault".to_owned()))
-            }
+            None => self.report_state(Felt::Refused(
+                "this worker does not know this kind of fault".to_owned(),
+            )),
             Some(Kind::Partition(_)) => {
-                self.lasts(until, disturb(Disturbance::Partition)).await;
+                self.hold_until(until, disturb(NetworkDisturbance::Partition)).await;
             }
             Some(Kind::DelayRealUs(us)) => {
-                let by = Disturbance::Delay(Duration::from_micros(us));
-                self.lasts(until, disturb(by)).await;
+                let by = NetworkDisturbance::Delay(Duration::from_micros(us));
+                self.hold_until(until, disturb(by)).await;
             }
             Some(Kind::LossPpm(part)) => {
-                self.lasts(until, disturb(Disturbance::Loss(Ppm::new(part)))).await;
+                self.hold_until(until, disturb(NetworkDisturbance::Loss(Ppm::new(part)))).await;
             }
             Some(Kind::BytesPerRealSecond(rate)) => {
-                self.lasts(until, disturb(Disturbance::Rate(rate))).await;
+                self.hold_until(until, disturb(NetworkDisturbance::Rate(rate))).await;
             }
             Some(Kind::DiskFull(_)) => {
-                self.lasts(until, self.host.store().fill()).await;
+                self.hold_until(until, self.host.store().fill_disk()).await;
             }
             Some(Kind::CriuRealUs(us)) => match &self.host.checkpointer {
                 Some(checkpointer) => {
-                    self.lasts(until, checkpointer.slow_down(Duration::from_micros(us))).await;
+                    self.hold_until(until, checkpointer.slow_down(Duration::from_micros(us))).await;
                 }
-                None => self.says(Felt::Refused("this worker has no CRIU".to_owned())),
+                None => self.report_state(Felt::Refused("this worker has no CRIU".to_owned())),
             },
             Some(Kind::Pause(_)) => {
-                self.says(Felt::Begun(Nothing {}));
+                self.report_state(Felt::Begun(Nothing {}));
                 let host = Arc::clone(&self.host);
                 let paused = tokio::task::spawn_blocking(move || {
                     pause::stand_still(&host.prepared.tree, lasts)
                 });
                 match paused.await {
                     Ok(Ok(())) => self.is_over(until),
-                    Ok(Err(error)) => self.says(Felt::Refused(explain(&error))),
-                    Err(error) => self.says(Felt::Refused(error.to_string())),
+                    Ok(Err(error)) => self.report_state(Felt::Refused(explain_error(&error))),
+                    Err(error) => self.report_state(Felt::Refused(error.to_string())),
                 }
             }
             Some(Kind::Kill(_)) => {
@@ -84,25 +85,26 @@ impl Fault {
         }
     }
 
-    /// The effect is in effect until then.
-    async fn lasts<T>(&self, until: Instant, effect: T) {
-        self.says(Felt::Begun(Nothing {}));
+    /// Keeps an effect until this instant.
+    async fn hold_until<T>(&self, until: Instant, effect: T) {
+        self.report_state(Felt::Begun(Nothing {}));
         sleep_until(until).await;
         drop(effect);
         self.is_over(until);
     }
 
     fn is_over(&self, until: Instant) {
-        self.say(Felt::Over(Nothing {}), until.elapsed());
+        self.report_took(Felt::Over(Nothing {}), until.elapsed());
     }
 
-    fn says(&self, felt: Felt) {
-        self.say(felt, self.came.elapsed());
+    fn report_state(&self, felt: Felt) {
+        self.report_took(felt, self.came.elapsed());
     }
 
-    fn say(&self, felt: Felt, took: Duration) {
-        let felt = FaultFelt { fault: self.number, felt: Some(felt), real_took_us: micros(took) };
-        self.host.report(report(report::Report::FaultFelt(felt)));
+    fn report_took(&self, felt: Felt, took: Duration) {
+        let felt =
+            FaultFelt { fault: self.number, felt: Some(felt), real_took_us: whole_micros(took) };
+        self.host.send_report(make_report(report::Report::FaultFelt(felt)));
     }
 }
 

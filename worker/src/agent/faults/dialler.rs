@@ -7,31 +7,31 @@ use tokio::{
     net::TcpStream,
 };
 
-/// Bytes in both directions, in order.
-pub trait Link: AsyncRead + AsyncWrite + Send + Unpin {}
+/// A connection: bytes in both directions, in order.
+pub trait DialledLink: AsyncRead + AsyncWrite + Send + Unpin {}
 
-impl<S: AsyncRead + AsyncWrite + Send + Unpin> Link for S {}
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> DialledLink for S {}
 
-/// A link that is being made.
-pub type Dialling = Pin<Box<dyn Future<Output = io::Result<Box<dyn Link>>> + Send>>;
+/// Future of a connection that is being made.
+pub type Dialling = Pin<Box<dyn Future<Output = io::Result<Box<dyn DialledLink>>> + Send>>;
 
-/// A way to reach hosts.
-pub trait Dialler: fmt::Debug + Send + Sync {
-    /// Makes a link to a port of a host, which is a name or an address.
-    fn dial(&self, host: &str, port: u16) -> Dialling;
+/// A way to connect to hosts.
+pub trait HostDialler: fmt::Debug + Send + Sync {
+    /// Connects to a port of a host, given by name or address.
+    fn dial_host(&self, host: &str, port: u16) -> Dialling;
 }
 
-/// The host's own TCP.
+/// Connects by the host's own TCP.
 #[derive(Debug)]
-pub(super) struct Tcp;
+pub(super) struct TcpDialler;
 
-impl Dialler for Tcp {
-    fn dial(&self, host: &str, port: u16) -> Dialling {
+impl HostDialler for TcpDialler {
+    fn dial_host(&self, host: &str, port: u16) -> Dialling {
         let host = host.to_owned();
         Box::pin(async move {
             let stream = TcpStream::connect((host, port)).await?;
             stream.set_nodelay(true)?;
-            Ok(Box::new(stream) as Box<dyn Link>)
+            Ok(Box::new(stream) as Box<dyn DialledLink>)
         })
     }
 }

@@ -9,22 +9,22 @@ use std::{
 use bytes::{Buf as _, Bytes};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use super::Network;
+use super::WorkerNetwork;
 
-/// Most bytes that are under way: about what two kernels hold of a connection.
+/// Most bytes in transit: about what two kernels buffer for a connection.
 pub(super) const MAX_UNDER_WAY: usize = 512 * 1024;
 
-/// Bytes on their way, in their order, and when each is to arrive.
+/// Bytes in transit in one direction, with the times of their arrival.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct DelayLine {
     under_way: VecDeque<(Instant, Bytes)>,
     bytes: usize,
-    /// Until when those that have set out keep it busy.
+    /// Time until which earlier bytes occupy the line.
     free_at: Instant,
     timer: Pin<Box<Sleep>>,
 }
 
-impl Line {
+impl DelayLine {
     pub(super) fn new() -> Self {
         let now = Instant::now();
         let timer = Box::pin(sleep_until(now));
@@ -35,23 +35,22 @@ impl Line {
         self.under_way.is_empty()
     }
 
-    /// The number of bytes that may still set out.
-    pub(super) const fn room(&self) -> usize {
+    /// Returns the number of bytes that may still be sent.
+    pub(super) const fn room_left(&self) -> usize {
         MAX_UNDER_WAY.saturating_sub(self.bytes)
     }
 
-    /// Bytes set out.
-    pub(super) fn send(&mut self, bytes: &[u8], network: &Network) {
+    /// Sends bytes.
+    pub(super) fn send_bytes(&mut self, bytes: &[u8], network: &WorkerNetwork) {
         let now = Instant::now();
-        let arrives = network.arrival(now, bytes.len(), &mut self.free_at);
+        let arrives = network.arrival_time(now, bytes.len(), &mut self.free_at);
         // What was sent first arrives first.
         let arrives = self.under_way.back().map_or(arrives, |(before, _)| arrives.max(*before));
         self.bytes += bytes.len();
         self.under_way.push_back((arrives, Bytes::copy_from_slice(bytes)));
     }
 
-    /// The first bytes, once they are there; whoever waits is woken then. Ready with none where none are
-    /// under way.
+    /// Polls for the first bytes to arrive; ready with an empty slice if none are in transit.
     pub(super) fn poll_first(&mut self, cx: &mut Context<'_>) -> Poll<&[u8]> {
         let Some((arrives, bytes)) = self.under_way.front() else { return Poll::Ready(&[]) };
         if *arrives > Instant::now() {
@@ -63,8 +62,8 @@ impl Line {
         Poll::Ready(bytes)
     }
 
-    /// So many of the first bytes have been taken.
-    pub(super) fn took(&mut self, count: usize) {
+    /// Removes this many arrived bytes, which were taken.
+    pub(super) fn bytes_taken(&mut self, count: usize) {
         self.bytes -= count;
         if let Some((_, bytes)) = self.under_way.front_mut() {
             bytes.advance(count);

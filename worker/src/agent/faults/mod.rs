@@ -9,5 +9,5 @@ mod pause;
 mod stream;
 
 pub(crate) use carry_out::carry_out;
-pub use dialler::{Dialler, Dialling, Link};
-pub use network::Network;
+pub use dialler::{DialledLink, Dialling, HostDialler};
+pub use network::WorkerNetwork;

@@ -17,70 +17,70 @@ use tokio::time::{Instant, sleep_until};
 use tonic::transport::{Channel, Endpoint, Uri};
 
 use super::{
-    dialler::{Dialler, Link, Tcp},
-    stream::Stream,
+    dialler::{DialledLink, HostDialler, TcpDialler},
+    stream::DisturbedStream,
 };
 
-/// What is lost is sent again after this long, and after twice as long each further time: the least
-/// timeout of Linux's TCP (tcp(7), `TCP_RTO_MIN`).
+/// Time after which a lost segment is sent again, doubled for each further loss: the smallest timeout of Linux's TCP
+/// (tcp(7), `TCP_RTO_MIN`).
 const SENT_AGAIN: Duration = Duration::from_millis(200);
-/// After so many losses in a row a segment is said to have come: one that never comes is a partition.
+/// Number of losses in a row after which a segment arrives: one that never arrives is a partition.
 const MOST_LOSSES: u32 = 6;
-/// Bytes in a segment: those of Ethernet without the headers of TCP over IPv4.
+/// Bytes of a segment: those of Ethernet without the headers of TCP over IPv4.
 const SEGMENT: usize = 1448;
 
-/// One way in which it is wrong.
+/// One kind of network disturbance.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Disturbance {
-    /// Nothing passes in either direction.
+pub(crate) enum NetworkDisturbance {
+    /// No bytes pass in either direction.
     Partition,
-    /// All that passes is this much later.
+    /// All bytes are delayed by this.
     Delay(Duration),
-    /// This part of the segments is lost, and sent again.
+    /// This fraction of the segments is lost, and sent again.
     Loss(Ppm),
-    /// So many bytes a second pass.
+    /// This many bytes pass per second.
     Rate(u64),
 }
 
-/// The network as all connections of a worker have it, whichever of its lives made them.
+/// The network of a worker, shared by the connections of all its lives. Faults disturb it.
 #[derive(Clone, Debug)]
-pub struct Network(Arc<Shared>);
+pub struct WorkerNetwork(Arc<SharedNetwork>);
 
 #[derive(Debug)]
-struct Shared {
-    dialler: Box<dyn Dialler>,
-    /// How many there are, so that nobody waits for the lock where nothing is wrong.
+struct SharedNetwork {
+    dialler: Box<dyn HostDialler>,
+    /// Number of disturbances, so that an undisturbed network needs no lock.
     count: AtomicUsize,
-    disturbances: Mutex<Vec<Lasting>>,
-    /// Drawn from for each segment that may be lost.
+    disturbances: Mutex<Vec<TimedDisturbance>>,
+    /// Counter from which the random loss of each segment is derived.
     drawn: AtomicU64,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Lasting {
+struct TimedDisturbance {
     number: u64,
-    what: Disturbance,
+    what: NetworkDisturbance,
     until: Instant,
 }
 
-/// A disturbance, over once it is dropped.
+/// A disturbance under way, which ends when dropped.
 #[derive(Debug)]
-pub(crate) struct Disturbed {
-    network: Network,
+pub(crate) struct DisturbanceGuard {
+    network: WorkerNetwork,
     number: u64,
 }
 
-impl Default for Network {
+impl Default for WorkerNetwork {
     fn default() -> Self {
-        Self::over(Tcp)
+        Self::over_dialler(TcpDialler)
     }
 }
 
-impl Network {
-    /// A network whose connections this makes.
+impl WorkerNetwork {
+    /// Makes a network whose connections are made by this dialler.
     #[must_use]
-    pub fn over(dialler: impl Dialler + 'static) -> Self {
-        Self(Arc::new(Shared {
+    pub fn over_dialler(dialler: impl HostDialler + 'static) -> Self {
+        Self(Arc::new(SharedNetwork {
             dialler: Box::new(dialler),
             count: AtomicUsize::new(0),
             disturbances: Mutex::default(),
@@ -88,34 +88,46 @@ impl Network {
         }))
     }
 
-    /// Something is wrong until then, or until what this returns is dropped.
-    pub(crate) fn disturb(&self, number: u64, what: Disturbance, until: Instant) -> Disturbed {
+    /// Disturbs the network until this instant, or until the returned guard is dropped.
+    pub(crate) fn disturb_until(
+        &self,
+        number: u64,
+        what: NetworkDisturbance,
+        until: Instant,
+    ) -> DisturbanceGuard {
         self.0.drawn.fetch_add(number.wrapping_add(1), Ordering::Relaxed);
-        self.all().push(Lasting { number, what, until });
+        self.all_disturbances().push(TimedDisturbance { number, what, until });
         self.0.count.fetch_add(1, Ordering::Release);
-        Disturbed { network: self.clone(), number }
+        DisturbanceGuard { network: self.clone(), number }
     }
 
-    /// Whether anything is wrong.
+    /// Returns whether the network is disturbed.
     pub(crate) fn is_disturbed(&self) -> bool {
         self.0.count.load(Ordering::Acquire) > 0
     }
 
-    fn all(&self) -> MutexGuard<'_, Vec<Lasting>> {
+    fn all_disturbances(&self) -> MutexGuard<'_, Vec<TimedDisturbance>> {
         self.0.disturbances.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The time at which so many bytes that set out now are through; `free_at` is until when what set out before
-    /// them keeps the line busy.
-    pub(super) fn arrival(&self, now: Instant, bytes: usize, free_at: &mut Instant) -> Instant {
+    /// Returns the time at which bytes that are sent now arrive; `free_at` is the time until which earlier bytes
+    /// occupy the line.
+    pub(super) fn arrival_time(
+        &self,
+        now: Instant,
+        bytes: usize,
+        free_at: &mut Instant,
+    ) -> Instant {
         let mut sets_out = now;
         let (mut later, mut late) = (Duration::ZERO, Duration::ZERO);
-        for Lasting { what, until, .. } in self.all().iter().filter(|it| it.until > now) {
+        for TimedDisturbance { what, until, .. } in
+            self.all_disturbances().iter().filter(|it| it.until > now)
+        {
             match *what {
-                Disturbance::Partition => sets_out = sets_out.max(*until),
-                Disturbance::Delay(by) => later += by,
-                Disturbance::Loss(part) => late = late.max(self.sent_again(bytes, part)),
-                Disturbance::Rate(per_second) => {
+                NetworkDisturbance::Partition => sets_out = sets_out.max(*until),
+                NetworkDisturbance::Delay(by) => later += by,
+                NetworkDisturbance::Loss(part) => late = late.max(self.sent_again(bytes, part)),
+                NetworkDisturbance::Rate(per_second) => {
                     let micros = bytes as u64 * 1_000_000 / per_second.max(1);
                     *free_at = now.max(*free_at) + Duration::from_micros(micros);
                     sets_out = sets_out.max(*free_at);
@@ -125,32 +137,31 @@ impl Network {
         sets_out + later + late
     }
 
-    /// The time that it takes until segments of so many bytes in all have come, of which this part is lost
-    /// each time that they are sent.
+    /// Returns the time lost by resending segments of these bytes, of which this fraction is lost each time.
     fn sent_again(&self, bytes: usize, part: Ppm) -> Duration {
         let segments = bytes.div_ceil(SEGMENT).max(1);
-        let times = (0..segments).map(|_| self.losses(part)).max().unwrap_or_default();
+        let times = (0..segments).map(|_| self.count_losses(part)).max().unwrap_or_default();
         // 200 ms, and 400 more, and 800 more.
         SENT_AGAIN * ((1 << times) - 1)
     }
 
-    /// The number of times that a segment is lost in a row.
-    fn losses(&self, part: Ppm) -> u32 {
+    /// Draws the number of times in a row that a segment is lost.
+    fn count_losses(&self, part: Ppm) -> u32 {
         let lost = |_: &u32| {
             let n = self.0.drawn.fetch_add(0x9E37_79B9_7F4A_7C15, Ordering::Relaxed);
-            scrambled(n) % 1_000_000 < u64::from(part.get())
+            scramble_number(n) % 1_000_000 < u64::from(part.get())
         };
         u32::try_from((0..MOST_LOSSES).take_while(lost).count()).unwrap_or(MOST_LOSSES)
     }
 
-    /// Waits while nothing passes.
-    async fn passable(&self) {
+    /// Waits while no bytes pass.
+    async fn wait_passable(&self) {
         loop {
             let now = Instant::now();
             let partitions = self
-                .all()
+                .all_disturbances()
                 .iter()
-                .filter(|it| it.what == Disturbance::Partition)
+                .filter(|it| it.what == NetworkDisturbance::Partition)
                 .map(|it| it.until)
                 .max();
             match partitions.filter(|until| *until > now) {
@@ -160,53 +171,54 @@ impl Network {
         }
     }
 
-    async fn dial(self, to: Uri) -> io::Result<Stream<Box<dyn Link>>> {
-        self.passable().await;
+    async fn dial_link(self, to: Uri) -> io::Result<DisturbedStream<Box<dyn DialledLink>>> {
+        self.wait_passable().await;
         let host = to.host().unwrap_or_default();
         let host = host.strip_prefix('[').and_then(|it| it.strip_suffix(']')).unwrap_or(host);
-        let link = self.0.dialler.dial(host, to.port_u16().unwrap_or(80)).await?;
-        Ok(Stream::new(link, self))
+        let link = self.0.dialler.dial_host(host, to.port_u16().unwrap_or(80)).await?;
+        Ok(DisturbedStream::new(link, self))
     }
 
-    /// Dials the coordinator, and has it prove itself.
+    /// Connects to the coordinator, and verifies it.
     ///
     /// # Errors
-    /// It can't be reached, or does not.
-    pub(crate) async fn connect(
+    ///
+    /// It can't be reached or verified.
+    pub(crate) async fn connect_securely(
         &self,
         to: &Endpoint,
         tls: Arc<ClientConfig>,
     ) -> Result<Channel, tonic::transport::Error> {
         let network = self.clone();
-        let connect = move |uri| network.clone().secured(uri, Arc::clone(&tls));
+        let connect = move |uri| network.clone().secured_stream(uri, Arc::clone(&tls));
         to.connect_with_connector(tower::service_fn(connect)).await
     }
 
-    /// A connection that is made once it is needed, and again where it breaks.
+    /// Makes a connection that is established when it is first needed, and again whenever it breaks.
     pub(crate) fn connect_lazy(&self, to: &Endpoint, tls: Arc<ClientConfig>) -> Channel {
         let network = self.clone();
-        let connect = move |uri| network.clone().secured(uri, Arc::clone(&tls));
+        let connect = move |uri| network.clone().secured_stream(uri, Arc::clone(&tls));
         to.connect_with_connector_lazy(tower::service_fn(connect))
     }
 
-    async fn secured(
+    async fn secured_stream(
         self,
         to: Uri,
         tls: Arc<ClientConfig>,
-    ) -> io::Result<TokioIo<Dialled<Stream<Box<dyn Link>>>>> {
-        Ok(TokioIo::new(dormouse_identity::dial(tls, self.dial(to).await?).await?))
+    ) -> io::Result<TokioIo<Dialled<DisturbedStream<Box<dyn DialledLink>>>>> {
+        Ok(TokioIo::new(dormouse_identity::dial(tls, self.dial_link(to).await?).await?))
     }
 }
 
-impl Drop for Disturbed {
+impl Drop for DisturbanceGuard {
     fn drop(&mut self) {
-        self.network.all().retain(|it| it.number != self.number);
+        self.network.all_disturbances().retain(|it| it.number != self.number);
         self.network.0.count.fetch_sub(1, Ordering::Release);
     }
 }
 
-/// A number that looks drawn, of one that was counted (SplitMix64's last steps).
-const fn scrambled(n: u64) -> u64 {
+/// Scrambles a counter into a random-looking number (the last steps of SplitMix64).
+const fn scramble_number(n: u64) -> u64 {
     let n = (n ^ (n >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let n = (n ^ (n >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     n ^ (n >> 31)
@@ -216,25 +228,26 @@ const fn scrambled(n: u64) -> u64 {
 mod tests {
     use super::*;
 
-    fn after(network: &Network, bytes: usize) -> Duration {
+    fn after(network: &WorkerNetwork, bytes: usize) -> Duration {
         let now = Instant::now();
         let mut free = now;
-        network.arrival(now, bytes, &mut free) - now
+        network.arrival_time(now, bytes, &mut free) - now
     }
 
     #[tokio::test]
     async fn what_is_wrong_adds_up_and_passes() {
-        let network = Network::default();
+        let network = WorkerNetwork::default();
         let until = Instant::now() + Duration::from_secs(100);
         assert!(!network.is_disturbed());
-        let delay = network.disturb(1, Disturbance::Delay(Duration::from_millis(30)), until);
-        let rate = network.disturb(2, Disturbance::Rate(1000), until);
+        let delay =
+            network.disturb_until(1, NetworkDisturbance::Delay(Duration::from_millis(30)), until);
+        let rate = network.disturb_until(2, NetworkDisturbance::Rate(1000), until);
         assert_eq!(after(&network, 500), Duration::from_millis(530));
         drop(delay);
         assert_eq!(after(&network, 500), Duration::from_millis(500));
         drop(rate);
         assert!(!network.is_disturbed());
-        let partition = network.disturb(3, Disturbance::Partition, until);
+        let partition = network.disturb_until(3, NetworkDisturbance::Partition, until);
         assert!(after(&network, 1) > Duration::from_secs(99));
         drop(partition);
         assert_eq!(after(&network, 1), Duration::ZERO);
@@ -242,17 +255,22 @@ mod tests {
 
     #[tokio::test]
     async fn a_rate_holds_for_all_that_sets_out() {
-        let network = Network::default();
+        let network = WorkerNetwork::default();
         let now = Instant::now();
-        let _rate = network.disturb(1, Disturbance::Rate(1_000_000), now + Duration::from_secs(9));
+        let _rate = network.disturb_until(
+            1,
+            NetworkDisturbance::Rate(1_000_000),
+            now + Duration::from_secs(9),
+        );
         let mut free = now;
-        let ends: Vec<_> = (0..3).map(|_| network.arrival(now, 100_000, &mut free) - now).collect();
+        let ends: Vec<_> =
+            (0..3).map(|_| network.arrival_time(now, 100_000, &mut free) - now).collect();
         assert_eq!(ends, [100, 200, 300].map(Duration::from_millis));
     }
 
     #[tokio::test]
     async fn as_many_segments_are_lost_as_are_said() {
-        let network = Network::default();
+        let network = WorkerNetwork::default();
         let half = Ppm::new(250_000);
         let lost = (0..10_000).filter(|_| network.sent_again(SEGMENT, half) > Duration::ZERO);
         // Three times the standard deviation of a binomial distribution.

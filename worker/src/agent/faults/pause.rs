@@ -12,42 +12,42 @@ use nix::{
     unistd::{Pid, getpid},
 };
 
-use crate::{agent::host::limit, cgroup::Tree};
+use crate::{agent::host::limit, cgroup::GroupTree};
 
-/// How much later than it is set to the timer may ring.
+/// Largest delay of the timer.
 const RINGS: Duration = Duration::from_millis(10);
 
-/// Why a worker did not stand still.
+/// Reasons why a worker couldn't stop itself.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Error {
+pub(super) enum PauseError {
     /// The first process of a PID namespace can't be stopped from inside.
     #[error(
         "this worker is process 1 of its container, which nothing inside can stop; give the container an \
          init (docker run --init, `init: true` in compose)"
     )]
     First,
-    /// The tasks could not be frozen, or thawed.
+    /// The tasks couldn't be frozen or thawed.
     #[error("its tasks can't be frozen: {0}")]
-    Groups(#[from] crate::cgroup::Error),
+    Groups(#[from] crate::cgroup::CgroupError),
     /// The kernel refuses.
     #[error("the kernel can't stop it: {0}")]
     Kernel(#[from] io::Error),
 }
 
-/// Has this process and all tasks stand still for so long. Blocks: nothing of this process runs
-/// meanwhile.
+/// Stops this process and all tasks for this time. Blocks: nothing of this process runs meanwhile.
 ///
 /// # Errors
-/// It can't be stopped; nothing has stood still for long then.
-pub(super) fn stand_still(tree: &Tree, lasts: Duration) -> Result<(), Error> {
+///
+/// It can't be stopped; nothing stood still for long then.
+pub(super) fn stand_still(tree: &GroupTree, lasts: Duration) -> Result<(), PauseError> {
     if getpid() == Pid::from_raw(1) {
-        return Err(Error::First);
+        return Err(PauseError::First);
     }
     // The kernel's timer, which no stopped process has to look at.
     let signal = SigevNotify::SigevSignal { signal: Signal::SIGCONT, si_value: 0 };
     let mut timer =
         Timer::new(ClockId::CLOCK_MONOTONIC, SigEvent::new(signal)).map_err(io::Error::from)?;
-    tree.freeze(true, limit::FREEZE)?;
+    tree.freeze_all(true, limit::FREEZE)?;
     let stopped = timer
         .set(Expiration::OneShot(TimeSpec::from_duration(lasts)), TimerSetTimeFlags::empty())
         .and_then(|()| kill(getpid(), Signal::SIGSTOP));
@@ -57,6 +57,6 @@ pub(super) fn stand_still(tree: &Tree, lasts: Duration) -> Result<(), Error> {
         thread::sleep(lasts + RINGS);
     }
     // Whether or not it stood still its tasks have to go on.
-    tree.freeze(false, limit::FREEZE)?;
+    tree.freeze_all(false, limit::FREEZE)?;
     Ok(stopped.map_err(io::Error::from)?)
 }

@@ -8,48 +8,48 @@ use std::{
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::{Network, line::Line};
+use super::{WorkerNetwork, line::DelayLine};
 
-/// Bytes read at once where the connection is disturbed.
+/// Bytes read at once from a disturbed connection.
 const READ: usize = 16 * 1024;
 
-/// A connection through a network that may be disturbed. Where it is not, bytes pass as they are.
+/// A connection through a network that may be disturbed. While it isn't, bytes pass unchanged.
 #[derive(Debug)]
-pub(super) struct Stream<S> {
+pub(super) struct DisturbedStream<S> {
     inner: S,
-    network: Network,
-    /// From the coordinator.
-    coming: Line,
-    /// To the coordinator.
-    going: Line,
-    /// How the coordinator's end of it ended, which is heard of after all that came before.
+    network: WorkerNetwork,
+    /// Bytes from the coordinator.
+    coming: DelayLine,
+    /// Bytes to the coordinator.
+    going: DelayLine,
+    /// How the coordinator's end was closed, to be reported after all bytes before it.
     ended: Option<io::Result<()>>,
 }
 
-impl<S> Stream<S> {
-    pub(super) fn new(inner: S, network: Network) -> Self {
-        Self { inner, network, coming: Line::new(), going: Line::new(), ended: None }
+impl<S> DisturbedStream<S> {
+    pub(super) fn new(inner: S, network: WorkerNetwork) -> Self {
+        Self { inner, network, coming: DelayLine::new(), going: DelayLine::new(), ended: None }
     }
 }
 
-impl<S: AsyncRead + Unpin> Stream<S> {
-    /// Has all set out that has come to this end.
+impl<S: AsyncRead + Unpin> DisturbedStream<S> {
+    /// Reads what has arrived at this end, and puts it in transit.
     fn take_in(&mut self, cx: &mut Context<'_>) {
         let mut space = [0; READ];
-        while self.ended.is_none() && self.coming.room() > 0 {
-            let most = READ.min(self.coming.room());
+        while self.ended.is_none() && self.coming.room_left() > 0 {
+            let most = READ.min(self.coming.room_left());
             let mut buffer = ReadBuf::new(&mut space[..most]);
             match Pin::new(&mut self.inner).poll_read(cx, &mut buffer) {
                 Poll::Pending => return,
                 Poll::Ready(Err(error)) => self.ended = Some(Err(error)),
                 Poll::Ready(Ok(())) if buffer.filled().is_empty() => self.ended = Some(Ok(())),
-                Poll::Ready(Ok(())) => self.coming.send(buffer.filled(), &self.network),
+                Poll::Ready(Ok(())) => self.coming.send_bytes(buffer.filled(), &self.network),
             }
         }
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Stream<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for DisturbedStream<S> {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -68,13 +68,13 @@ impl<S: AsyncRead + Unpin> AsyncRead for Stream<S> {
         let first = ready!(this.coming.poll_first(cx));
         let count = first.len().min(to.remaining());
         to.put_slice(&first[..count]);
-        this.coming.took(count);
+        this.coming.bytes_taken(count);
         Poll::Ready(Ok(()))
     }
 }
 
-impl<S: AsyncWrite + Unpin> Stream<S> {
-    /// Hands on all that has arrived at the coordinator's end; ready once nothing is under way.
+impl<S: AsyncWrite + Unpin> DisturbedStream<S> {
+    /// Writes what has arrived at the coordinator's end; ready once nothing is in transit.
     fn poll_arrive(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.going.is_empty() {
             let first = ready!(self.going.poll_first(cx));
@@ -82,13 +82,13 @@ impl<S: AsyncWrite + Unpin> Stream<S> {
             if count == 0 {
                 return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
             }
-            self.going.took(count);
+            self.going.bytes_taken(count);
         }
         Poll::Ready(Ok(()))
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Stream<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for DisturbedStream<S> {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -99,11 +99,11 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Stream<S> {
         if arrived.is_ready() && !this.network.is_disturbed() {
             return Pin::new(&mut this.inner).poll_write(cx, from);
         }
-        if this.going.room() == 0 {
+        if this.going.room_left() == 0 {
             return Poll::Pending;
         }
-        let count = from.len().min(this.going.room());
-        this.going.send(&from[..count], &this.network);
+        let count = from.len().min(this.going.room_left());
+        this.going.send_bytes(&from[..count], &this.network);
         Poll::Ready(Ok(count))
     }
 
@@ -131,21 +131,24 @@ mod tests {
     };
 
     use super::*;
-    use crate::agent::faults::network::Disturbance;
+    use crate::agent::faults::network::NetworkDisturbance;
 
     /// Both ends of a connection whose near one is disturbed.
-    fn pair(network: &Network) -> (Stream<tokio::io::DuplexStream>, tokio::io::DuplexStream) {
+    fn pair(
+        network: &WorkerNetwork,
+    ) -> (DisturbedStream<tokio::io::DuplexStream>, tokio::io::DuplexStream) {
         let (near, far) = duplex(1 << 20);
-        (Stream::new(near, network.clone()), far)
+        (DisturbedStream::new(near, network.clone()), far)
     }
 
     #[tokio::test]
     async fn bytes_come_late_whole_and_in_order_in_both_directions() {
-        let network = Network::default();
+        let network = WorkerNetwork::default();
         let (mut near, mut far) = pair(&network);
         let began = Instant::now();
         let until = began + Duration::from_secs(60);
-        let delay = network.disturb(1, Disturbance::Delay(Duration::from_millis(50)), until);
+        let delay =
+            network.disturb_until(1, NetworkDisturbance::Delay(Duration::from_millis(50)), until);
         let text: Vec<u8> = (0..200_000_u32).map(|n| n.to_le_bytes()[0]).collect();
         let sent = text.clone();
         let there = tokio::spawn(async move {
@@ -171,11 +174,11 @@ mod tests {
 
     #[tokio::test]
     async fn nothing_passes_a_partition_until_it_is_over() {
-        let network = Network::default();
+        let network = WorkerNetwork::default();
         let (mut near, mut far) = pair(&network);
         let began = Instant::now();
         let lasts = Duration::from_millis(70);
-        let _partition = network.disturb(1, Disturbance::Partition, began + lasts);
+        let _partition = network.disturb_until(1, NetworkDisturbance::Partition, began + lasts);
         far.write_all(b"hello").await.unwrap();
         let mut word = [0; 5];
         near.read_exact(&mut word).await.unwrap();

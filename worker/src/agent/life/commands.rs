@@ -6,25 +6,25 @@ use dormouse_proto::v1::{
 
 use crate::agent::{
     AgentError, Result, bounds,
-    report::{report, vm_failed},
-    vm::Ask,
+    report::{make_report, vm_failed},
+    vm::VmCommand,
 };
 
-/// The meaning of a command.
+/// A decoded command.
 #[derive(Debug)]
-pub(super) enum Reading {
-    /// Make a VM.
+pub(super) enum CommandReading {
+    /// Create a VM.
     Create(Box<CreateVm>),
-    /// Ask something of the VM of this number.
-    Ask(u32, Ask),
-    /// Have a fault.
+    /// Hand a command to the VM of this number.
+    Ask(u32, VmCommand),
+    /// Inject a fault.
     Fault(Fault),
-    /// The command is not obeyed; what is said of that, if anything is.
+    /// The command is refused, with this report if it has an answer.
     Refused(Option<Box<Report>>),
 }
 
-/// The command in a message, if its kind is known here; else what is said of it.
-pub(super) fn known(
+/// Returns the command in a message if its kind is known here; as an error, the report about it.
+pub(super) fn known_command(
     number: u64,
     command: Command,
 ) -> std::result::Result<command::Command, Box<Report>> {
@@ -33,58 +33,61 @@ pub(super) fn known(
                  version of worker and coordinator"
             .to_owned();
         tracing::warn!(number, "a command is not carried out: {what}");
-        Box::new(report(report::Report::Unsupported(Unsupported { command: number, what })))
+        Box::new(make_report(report::Report::Unsupported(Unsupported { command: number, what })))
     })
 }
 
-/// Reads a command of a kind that is known.
+/// Decodes a command of a known kind.
 ///
 /// # Errors
-/// The command is none of a coordinator that keeps the protocol.
-pub(super) fn read(number: u64, command: command::Command) -> Result<Reading> {
-    if let Err(why) = bounds::check(&command) {
+///
+/// No coordinator that keeps the protocol would send it.
+pub(super) fn read(number: u64, command: command::Command) -> Result<CommandReading> {
+    if let Err(why) = bounds::check_command(&command) {
         tracing::warn!(number, why, "a command is refused");
-        return Ok(Reading::Refused(refusal(&command, why).map(Box::new)));
+        return Ok(CommandReading::Refused(refuse_command(&command, why).map(Box::new)));
     }
     let (vm, ask) = match command {
-        command::Command::CreateVm(create) => return Ok(Reading::Create(Box::new(create))),
-        command::Command::Fault(fault) => return Ok(Reading::Fault(fault)),
-        command::Command::DestroyVm(at) => (at.vm, Ask::Destroy),
-        command::Command::FreezeVm(at) => (at.vm, Ask::Freeze),
-        command::Command::ThawVm(at) => (at.vm, Ask::Thaw),
-        command::Command::StartTask(start) => (vm_of(start.task)?, Ask::Start(Box::new(start))),
-        command::Command::StopTask(stop) => (vm_of(stop.task)?, Ask::Stop(stop)),
-        command::Command::SetMode(set) => (vm_of(set.task)?, Ask::SetMode(set)),
-        command::Command::SetSupply(set) => (set.vm, Ask::SetSupply(set)),
-        command::Command::PromoteTask(of) => (of.vm, Ask::Promote(of)),
-        command::Command::CheckpointNow(of) => (of.vm, Ask::CheckpointNow(of)),
-        command::Command::Announce(said) => (said.vm, Ask::Announce(said)),
-        command::Command::MoveTask(to) => (vm_of(to.task)?, Ask::Move(to)),
+        command::Command::CreateVm(create) => return Ok(CommandReading::Create(Box::new(create))),
+        command::Command::Fault(fault) => return Ok(CommandReading::Fault(fault)),
+        command::Command::DestroyVm(at) => (at.vm, VmCommand::Destroy),
+        command::Command::FreezeVm(at) => (at.vm, VmCommand::Freeze),
+        command::Command::ThawVm(at) => (at.vm, VmCommand::Thaw),
+        command::Command::StartTask(start) => {
+            (vm_of(start.task)?, VmCommand::Start(Box::new(start)))
+        }
+        command::Command::StopTask(stop) => (vm_of(stop.task)?, VmCommand::Stop(stop)),
+        command::Command::SetMode(set) => (vm_of(set.task)?, VmCommand::SetMode(set)),
+        command::Command::SetSupply(set) => (set.vm, VmCommand::SetSupply(set)),
+        command::Command::PromoteTask(of) => (of.vm, VmCommand::Promote(of)),
+        command::Command::CheckpointNow(of) => (of.vm, VmCommand::CheckpointNow(of)),
+        command::Command::Announce(said) => (said.vm, VmCommand::Announce(said)),
+        command::Command::MoveTask(to) => (vm_of(to.task)?, VmCommand::Move(to)),
     };
-    Ok(Reading::Ask(vm, ask))
+    Ok(CommandReading::Ask(vm, ask))
 }
 
-/// The answer to a command that is not obeyed.
-fn refusal(command: &command::Command, why: String) -> Option<Report> {
+/// Makes the report that refuses a command.
+fn refuse_command(command: &command::Command, why: String) -> Option<Report> {
     match command {
         command::Command::CreateVm(create) => Some(vm_failed(create.vm, why)),
-        command::Command::StartTask(start) => Some(refused(start, why)),
+        command::Command::StartTask(start) => Some(refuse_start(start, why)),
         command::Command::MoveTask(to) => to.task.map(|task| vm_failed(task.vm, why)),
         _ => None,
     }
 }
 
-/// The answer to a start that is refused, for this reason.
+/// Makes the report that refuses a start, for this reason.
 #[must_use]
-pub fn refused(start: &StartTask, why: String) -> Report {
-    report(report::Report::TaskFailed(TaskFailed {
+pub fn refuse_start(start: &StartTask, why: String) -> Report {
+    make_report(report::Report::TaskFailed(TaskFailed {
         task: start.task,
         why,
         ..TaskFailed::default()
     }))
 }
 
-/// The VM of a task.
+/// Returns the VM of a task.
 fn vm_of(task: Option<TaskRef>) -> Result<u32> {
     let no_task = AgentError::Protocol { what: "a command that names no task".to_owned() };
     task.map(|task| task.vm).ok_or(no_task)

@@ -4,46 +4,50 @@ use dormouse_proto::v1::{CreateVm, Fault, HostLoad, Program, Report};
 
 use crate::agent::{
     Result,
-    vm::{Ask, CommandStamp},
+    vm::{CommandStamp, VmCommand},
 };
 
-/// The VMs of a life and their host: really control groups and processes, in the simulator state in memory.
-pub trait Machines: Send {
-    /// CPU time of one repetition of each of these programs here, in microseconds.
-    fn measure(
+/// VMs of a worker's life and their host: control groups and processes on a real host, state in memory in the
+/// simulator.
+pub trait LifeMachines: Send {
+    /// Measures the CPU time of one repetition of each of these programs here, in microseconds.
+    fn measure_programs(
         &self,
         programs: Vec<Program>,
     ) -> impl Future<Output = Result<Vec<u64>>> + Send + 'static;
 
-    /// The host's doings since the welcome; `None` where the kernel does not say.
-    fn load(&self) -> Option<HostLoad>;
+    /// Returns the host's load since the welcome; `None` if the kernel doesn't tell it.
+    fn host_load(&self) -> Option<HostLoad>;
 
-    /// Whether the host can go on.
+    /// Checks that the host still works.
     ///
     /// # Errors
-    /// Everything that it is told from now on would fail.
-    fn check(&self) -> Result<()>;
+    ///
+    /// All further commands would fail.
+    fn check_host(&self) -> Result<()>;
 
-    /// Hands a report to the session.
-    fn report(&self, report: Report);
+    /// Sends a report to the coordinator by the session.
+    fn send_report(&self, report: Report);
 
-    /// Makes a VM.
+    /// Creates a VM.
     ///
     /// # Errors
-    /// Nobody is there to make it.
-    fn create(&mut self, create: Box<CreateVm>, asked: CommandStamp) -> Result<()>;
+    ///
+    /// The supervisor of VMs is gone.
+    fn create_vm(&mut self, create: Box<CreateVm>, asked: CommandStamp) -> Result<()>;
 
-    /// Asks something of a VM, which may not exist.
+    /// Hands a command to a VM, which may not exist.
     ///
     /// # Errors
-    /// Nobody is there to be asked.
-    fn ask(&mut self, vm: u32, ask: Ask, asked: CommandStamp) -> Result<()>;
+    ///
+    /// The supervisor of VMs is gone.
+    fn ask_vm(&mut self, vm: u32, ask: VmCommand, asked: CommandStamp) -> Result<()>;
 
     /// Carries out a fault.
-    fn fault(&mut self, fault: Fault);
+    fn carry_out_fault(&mut self, fault: Fault);
 
-    /// Waits until nobody owns the VMs any more, which must not be.
-    fn abandoned(&mut self) -> impl Future<Output = ()> + Send;
+    /// Waits until the supervisor of VMs is gone, which must not happen.
+    fn wait_abandoned(&mut self) -> impl Future<Output = ()> + Send;
 
     /// Destroys all VMs and what is left of their tasks.
     fn clean_up(&mut self) -> impl Future<Output = ()> + Send;

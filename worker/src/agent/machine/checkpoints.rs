@@ -7,7 +7,7 @@ use std::{
 };
 
 use dormouse_units::Ppm;
-use dormouse_vm::life::Seat;
+use dormouse_vm::life::AttemptSeat;
 use tokio::{sync::OwnedSemaphorePermit, time::Instant};
 
 use super::{
@@ -15,103 +15,108 @@ use super::{
     process::{ProgressPage, TaskProcess},
 };
 use crate::{
-    agent::{gate::Pass, report::Key, vm::JobRank},
-    cgroup::Slot,
+    agent::{gate::LaunchPass, report::Key, vm::JobRank},
+    cgroup::TierSlot,
     criu::AfterDump,
-    store::Progress,
+    store::SavedProgress,
     workspace::TaskName,
 };
 
-/// A checkpoint of a task of one process, which is to be taken at the place at CRIU that `permit` holds.
+/// Order to checkpoint a task of one process, in the turn at CRIU that `permit` holds.
 #[derive(Debug)]
 pub struct TaskDump {
-    /// Names the attempt.
+    /// The attempt.
     pub key: Key,
-    /// Names its folder and its checkpoints.
+    /// Name of its folder and its checkpoints.
     pub name: TaskName,
-    /// The vCPU that it is on.
+    /// Its vCPU.
     pub cpu: u32,
-    /// The slot of the vCPU.
-    pub slot: Slot,
-    /// Its process, or the parent of all its processes.
+    /// Its slot of the vCPU.
+    pub slot: TierSlot,
+    /// Its process, or the parent of its processes.
     pub process: Arc<dyn TaskProcess>,
-    /// The page on which it says how far it is; `None` for programs that say nothing.
+    /// Page on which it reports its progress; `None` for programs that don't.
     pub page: Option<Arc<dyn ProgressPage>>,
-    /// The memory is dumped by CRIU; else the directory alone is kept.
+    /// True if CRIU dumps its memory; otherwise only its directory is saved.
     pub by_criu: bool,
-    /// The part of its work that it was due to hold: it holds no more.
+    /// Part of its work that was due; the checkpoint holds no more.
     pub due: Option<Ppm>,
-    /// The part of its work that a program of the user's own has done, which does not say so itself.
+    /// Part of its work that a user's own program has done, which doesn't report it itself.
     pub own_done: Option<Ppm>,
-    /// What becomes of it after the dump.
+    /// What happens to it after the dump.
     pub after: AfterDump,
-    /// Its place at CRIU.
+    /// Its turn at CRIU.
     pub permit: Option<OwnedSemaphorePermit>,
 }
 
-/// A checkpoint of a parallel job, of all its processes together, after which it goes on in its places.
+/// Order to checkpoint a parallel job with all its processes, which then runs on in its seats.
 #[derive(Debug)]
 pub struct JobDump {
-    /// Names the attempt.
+    /// The attempt.
     pub key: Key,
-    /// Names its folder and its checkpoints.
+    /// Name of its folder and its checkpoints.
     pub name: TaskName,
-    /// The seats of its processes, by their number.
-    pub seats: Vec<Seat>,
-    /// Its process, or the parent of all its processes.
+    /// Seats of its processes, by rank.
+    pub seats: Vec<AttemptSeat>,
+    /// Its process, or the parent of its processes.
     pub process: Arc<dyn TaskProcess>,
-    /// Its processes, by their number.
+    /// Its processes, by rank.
     pub ranks: Vec<JobRank>,
-    /// The page on which it says how far it is; `None` for programs that say nothing.
+    /// Page on which it reports its progress; `None` for programs that don't.
     pub page: Option<Arc<dyn ProgressPage>>,
-    /// The part of its work that it was due to hold: it holds no more.
+    /// Part of its work that was due; the checkpoint holds no more.
     pub due: Option<Ppm>,
-    /// What becomes of it after the dump.
+    /// What happens to it after the dump.
     pub after: AfterDump,
-    /// Its place at CRIU.
+    /// Its turn at CRIU.
     pub permit: Option<OwnedSemaphorePermit>,
 }
 
-/// A parallel job that is to be dumped and to leave its places.
+/// Order to dump a parallel job, which then leaves its seats.
 #[derive(Debug)]
 pub struct JobLeave {
-    /// Names its folder and its checkpoints.
+    /// Name of its folder and its checkpoints.
     pub name: TaskName,
-    /// The seats of its processes, by their number.
-    pub seats: Vec<Seat>,
-    /// Its process, or the parent of all its processes.
+    /// Seats of its processes, by rank.
+    pub seats: Vec<AttemptSeat>,
+    /// Its process, or the parent of its processes.
     pub process: Arc<dyn TaskProcess>,
-    /// Its processes, by their number.
+    /// Its processes, by rank.
     pub ranks: Vec<JobRank>,
-    /// What the checkpoint is to say of its work.
-    pub progress: Progress,
+    /// Progress to be recorded in the checkpoint.
+    pub progress: SavedProgress,
 }
 
-/// A checkpoint in the worker's own store, of a task that stands still or has been killed.
+/// A checkpoint in the worker's own store, of a task that stands still or was killed.
 #[derive(Debug)]
 pub struct TakenCheckpoint {
-    /// The checkpoint's number, counted for each task from 1.
+    /// Number of the checkpoint, counted for each task from 1.
     pub number: u32,
-    /// The part of the task's work that it holds, in ppm.
+    /// Part of the task's work that it holds, in ppm.
     pub ppm: u32,
-    /// The size of all that is in it.
+    /// Size in bytes.
     pub bytes: u64,
-    /// The time at which the task began to stand still.
+    /// When the task was stopped.
     pub stopped_at: Instant,
-    /// The time from then until CRIU let the task go.
+    /// Time from then until CRIU released the task.
     pub dump: Duration,
-    /// CPU time that CRIU's code in the task used, in nanoseconds.
+    /// CPU time of CRIU's code in the task, in nanoseconds.
     pub foreign_ns: u64,
-    /// Its way to the coordinator.
+    /// Sends it to the coordinator.
     pub upload: Box<dyn CheckpointUpload>,
 }
 
-/// A checkpoint that is to be sent to the coordinator.
+/// A checkpoint to be sent to the coordinator.
 pub trait CheckpointUpload: Debug + Send + Sync {
-    /// Sends it, for as long as `pass` allows, and counts in `sent` the bytes that are on their way; the bytes that the
-    /// coordinator has in the end.
+    /// Sends the checkpoint for as long as `pass` allows, and counts the bytes in transit in `sent`; returns the
+    /// bytes that the coordinator has in the end.
     ///
     /// # Errors
-    /// In words, why the coordinator does not have it.
-    fn send(self: Box<Self>, pass: Pass, sent: Arc<AtomicU64>) -> BoxedFuture<Result<u64, String>>;
+    ///
+    /// In words, why the coordinator doesn't have it.
+    fn send(
+        self: Box<Self>,
+        pass: LaunchPass,
+        sent: Arc<AtomicU64>,
+    ) -> BoxedFuture<Result<u64, String>>;
 }

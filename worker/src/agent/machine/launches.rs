@@ -1,59 +1,59 @@
 //! What is asked of a machine from the launch of an attempt to what its program leaves.
 
 use dormouse_proto::v1::{OwnEnd, SavesAtNotice, StartTask};
-use dormouse_vm::life::Seat;
+use dormouse_vm::life::AttemptSeat;
 
 use crate::{
-    agent::{gate::Pass, report::Key},
-    cgroup::Slot,
+    agent::{gate::LaunchPass, report::Key},
+    cgroup::TierSlot,
     workspace::TaskName,
 };
 
-/// A task of one process that is to come to life.
+/// Order to start a task of one process.
 #[derive(Clone, Debug)]
 pub struct TaskLaunch {
-    /// Names the attempt.
+    /// The attempt.
     pub key: Key,
-    /// Names its folder and its checkpoints.
+    /// Name of its folder and its checkpoints.
     pub name: TaskName,
-    /// The order of the coordinator.
+    /// The coordinator's command.
     pub order: StartTask,
-    /// The vCPU that it is on.
+    /// Its vCPU.
     pub cpu: u32,
-    /// The slot of the vCPU.
-    pub slot: Slot,
-    /// What the VM allows it.
-    pub pass: Pass,
+    /// Its slot of the vCPU.
+    pub slot: TierSlot,
+    /// Permission of the VM.
+    pub pass: LaunchPass,
 }
 
-/// A program of the user's own that has ended, and whose answer and files are to be seen to.
+/// Order to check the answer of a user's own program that has ended, and to keep its files.
 #[derive(Clone, Debug)]
 pub struct OwnKeep {
-    /// Names its folder and its checkpoints.
+    /// Name of its folder and its checkpoints.
     pub name: TaskName,
-    /// The order of the coordinator.
+    /// The coordinator's command.
     pub order: StartTask,
     /// How the program ended.
     pub end: OwnEnd,
-    /// The vCPU that it is on.
+    /// Its vCPU.
     pub cpu: u32,
-    /// The slot of the vCPU.
-    pub slot: Option<Slot>,
-    /// What the VM allows it.
-    pub pass: Pass,
+    /// Its slot of the vCPU.
+    pub slot: Option<TierSlot>,
+    /// Permission of the VM.
+    pub pass: LaunchPass,
 }
 
-/// A notice for a program that saves its work when it hears of one.
+/// A notice of interruption for a program that saves its work then.
 #[derive(Clone, Debug)]
 pub struct ProgramNotice<'a> {
-    /// Names its folder and its checkpoints.
+    /// Name of its folder and its checkpoints.
     pub name: &'a TaskName,
-    /// How the program hears of it.
+    /// How the program is notified.
     pub how: &'a SavesAtNotice,
-    /// The notice's text.
+    /// Text of the notice.
     pub notice: &'a str,
-    /// The seats of its processes, by their number.
-    pub seats: &'a [Seat],
-    /// The program's parent, which is the worker's own and is sent no signal.
+    /// Seats of its processes, by rank.
+    pub seats: &'a [AttemptSeat],
+    /// Parent of the program's processes, which belongs to the worker and gets no signal.
     pub parent: Option<i32>,
 }

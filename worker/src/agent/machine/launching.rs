@@ -4,13 +4,13 @@
 use std::{fmt::Debug, ops::RangeInclusive, sync::Arc};
 
 use dormouse_proto::v1::Kept;
-use dormouse_vm::{OLDER_CHECKPOINTS, life::LaunchError};
+use dormouse_vm::{OLDER_CHECKPOINTS, life::LaunchFailure};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::backend::BoxedFuture;
 use crate::agent::{
-    gate::{Inside, Pass},
-    report::explain,
+    gate::{GatedWork, LaunchPass},
+    report::explain_error,
     transfer::FetchError,
 };
 
@@ -72,7 +72,7 @@ pub trait LaunchSteps: Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// In words, the input that could not be had, and why.
-    fn bring_inputs<'a>(&'a self, pass: &'a Pass) -> LaunchFuture<'a, Result<(), String>>;
+    fn bring_inputs<'a>(&'a self, pass: &'a LaunchPass) -> LaunchFuture<'a, Result<(), String>>;
 
     /// Gives the task's directory to the attempt, removes checkpoints that are newer than this one or another attempt's
     /// of the same number, and tells whether this one is here and sound.
@@ -87,7 +87,7 @@ pub trait LaunchSteps: Debug + Send + Sync + 'static {
     /// It did not come.
     fn fetch_checkpoint<'a>(
         &'a self,
-        pass: &'a Pass,
+        pass: &'a LaunchPass,
         number: u32,
         attempts: RangeInclusive<u32>,
     ) -> LaunchFuture<'a, Result<(), FetchError>>;
@@ -99,8 +99,8 @@ pub trait LaunchSteps: Debug + Send + Sync + 'static {
     fn bring_to_life(
         &self,
         way: LaunchWay,
-        pass: &Pass,
-        inside: Inside,
+        pass: &LaunchPass,
+        inside: GatedWork,
     ) -> BoxedFuture<Result<Born<Self::Alive>, String>>;
 }
 
@@ -116,9 +116,9 @@ pub type LaunchFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send +
 /// In words, what went wrong.
 pub async fn launch_program<S: LaunchSteps>(
     steps: &S,
-    pass: &Pass,
+    pass: &LaunchPass,
     plan: LaunchPlan,
-) -> Result<S::Alive, LaunchError> {
+) -> Result<S::Alive, LaunchFailure> {
     let LaunchPlan { from, first: mut way, from_scratch } = plan;
     if from_scratch == Some(way) {
         steps.bring_inputs(pass).await?;
@@ -127,14 +127,14 @@ pub async fn launch_program<S: LaunchSteps>(
         bring_checkpoint(steps, pass, from).await?;
     }
     loop {
-        pass.thawed().await.map_err(|e| explain(&e))?;
+        pass.wait_thawed().await.map_err(|e| explain_error(&e))?;
         let permit = match way {
             LaunchWay::Restored => Some(turn_at_criu(steps.criu(), pass).await?),
             _ => None,
         };
         // It may have been frozen while this waited, and CRIU is others' then.
-        let Some(inside) = pass.birth() else { continue };
-        let meanwhile = pass.stopwatch();
+        let Some(inside) = pass.enter_birth() else { continue };
+        let meanwhile = pass.start_stopwatch();
         let error = match unless_frozen(pass, permit, steps.bring_to_life(way, pass, inside)).await
         {
             Ok(Born::Alive(alive)) => return Ok(alive),
@@ -146,14 +146,14 @@ pub async fn launch_program<S: LaunchSteps>(
                     way = scratch;
                     continue;
                 }
-                None => LaunchError::from(why),
+                None => LaunchFailure::from(why),
             },
             Ok(Born::Refused { why }) => {
-                LaunchError { why, image: from.is_some() && pass.check().is_ok() }
+                LaunchFailure { why, image: from.is_some() && pass.check_wanted().is_ok() }
             }
-            Err(why) => LaunchError::from(why),
+            Err(why) => LaunchFailure::from(why),
         };
-        if pass.check().is_err() || meanwhile.stood().is_zero() {
+        if pass.check_wanted().is_err() || meanwhile.frozen_meanwhile().is_zero() {
             return Err(error);
         }
         let (why, task) = (error.why, steps.name());
@@ -167,22 +167,22 @@ pub async fn launch_program<S: LaunchSteps>(
 /// The launch is no longer wanted.
 pub(crate) async fn turn_at_criu(
     criu: Arc<Semaphore>,
-    pass: &Pass,
+    pass: &LaunchPass,
 ) -> Result<OwnedSemaphorePermit, String> {
     let turn = pass.unless_revoked(criu.acquire_owned()).await;
-    turn.map_err(|e| explain(&e))?.map_err(|e| explain(&e))
+    turn.map_err(|e| explain_error(&e))?.map_err(|e| explain_error(&e))
 }
 
 /// What comes of a birth, which gives its place at CRIU back when its VM freezes: frozen with it, the program uses nothing
 /// that others wait for.
 async fn unless_frozen<T>(
-    pass: &Pass,
+    pass: &LaunchPass,
     permit: Option<OwnedSemaphorePermit>,
     mut birth: BoxedFuture<T>,
 ) -> T {
     tokio::select! {
         born = &mut birth => return born,
-        () = pass.frozen() => {}
+        () = pass.wait_frozen() => {}
     }
     drop(permit);
     birth.await
@@ -191,12 +191,12 @@ async fn unless_frozen<T>(
 /// Sees to it that the newest sound checkpoint is here, if there is one. None at all is no error.
 async fn bring_checkpoint<S: LaunchSteps>(
     steps: &S,
-    pass: &Pass,
+    pass: &LaunchPass,
     from: Kept,
 ) -> Result<(), String> {
     // First of all: what a former attempt left may just be being removed.
     let is_here = steps.claim_checkpoint(from).await?;
-    pass.check().map_err(|e| explain(&e))?;
+    pass.check_wanted().map_err(|e| explain_error(&e))?;
     if is_here {
         return Ok(());
     }
@@ -207,10 +207,10 @@ async fn bring_checkpoint<S: LaunchSteps>(
         match steps.fetch_checkpoint(pass, number, first..=from.attempt).await {
             Ok(()) => return Ok(()),
             Err(error @ FetchError::Absent(_)) => {
-                let (why, task) = (explain(&error), steps.name());
+                let (why, task) = (explain_error(&error), steps.name());
                 tracing::warn!(why, task, number, "a checkpoint cannot be had");
             }
-            Err(error) => return Err(format!("checkpoint {number}: {}", explain(&error))),
+            Err(error) => return Err(format!("checkpoint {number}: {}", explain_error(&error))),
         }
     }
     Ok(())

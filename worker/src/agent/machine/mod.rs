@@ -13,7 +13,7 @@ mod vm;
 pub use backend::{BoxedFuture, MachineBackend};
 pub use checkpoints::{CheckpointUpload, JobDump, JobLeave, TakenCheckpoint, TaskDump};
 pub use context::LifeContext;
-pub(crate) use host::{HostBackend, reap};
+pub(crate) use host::{HostBackend, reap_killed};
 pub use launches::{OwnKeep, ProgramNotice, TaskLaunch};
 pub use launching::{Born, LaunchFuture, LaunchPlan, LaunchSteps, LaunchWay, launch_program};
 pub use process::{ProgressPage, TaskProcess};

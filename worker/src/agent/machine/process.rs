@@ -5,85 +5,91 @@ use std::{fmt::Debug, io, time::Duration};
 use dormouse_tasks::progress::{Clock, Progress, ProgressReader};
 
 use crate::{
-    agent::{report::explain, watch::watch},
-    process::{self, Ended, Task},
+    agent::{report::explain_error, watch::watch_end},
+    process::{self, ChildProcess, ProcessEnd},
 };
 
-/// The process of an attempt, or the parent of all its processes.
+/// The process of an attempt, or the parent of its processes.
 pub trait TaskProcess: Debug + Send + Sync + 'static {
-    /// Number of the process on this host.
+    /// Returns the process's PID on this host.
     fn pid(&self) -> i32;
 
-    /// Kills the process with all that it has made.
+    /// Kills the process and all its descendants.
     ///
     /// # Errors
+    ///
     /// The kernel refuses.
     fn kill(&self) -> process::Result<()>;
 
-    /// How the process ended, if it has.
+    /// Returns how the process ended; `None`: it runs.
     ///
     /// # Errors
-    /// The kernel does not say.
-    fn try_wait(&self) -> process::Result<Option<Ended>>;
+    ///
+    /// The kernel doesn't tell.
+    fn try_wait(&self) -> process::Result<Option<ProcessEnd>>;
 
-    /// How the process ended; `None` if it has not within `limit`. Blocks for as long.
+    /// Waits for the end of the process; `None` if it still runs after `limit`. Blocks.
     ///
     /// # Errors
-    /// The kernel does not say.
-    fn wait(&self, limit: Duration) -> process::Result<Option<Ended>>;
+    ///
+    /// The kernel doesn't tell.
+    fn wait(&self, limit: Duration) -> process::Result<Option<ProcessEnd>>;
 
-    /// Calls `ended` once the process has ended, which is then still to be waited for.
+    /// Calls `ended` once the process has ended, which must still be waited for.
     ///
     /// # Errors
-    /// Out of descriptors.
+    ///
+    /// There are no file descriptors left.
     fn watch(&self, ended: Box<dyn FnOnce() + Send>) -> io::Result<()>;
 
     /// Asks the program to stand still, which it does when it would run next.
     ///
     /// # Errors
+    ///
     /// In words, why it can't be asked.
     fn ask_to_stop(&self) -> Result<(), String>;
 
-    /// Lets the program go on.
+    /// Lets the program run on.
     ///
     /// # Errors
+    ///
     /// In words, why it can't.
     fn resume(&self) -> Result<(), String>;
 
-    /// Memory of the process, in bytes; `None` where the kernel does not say.
+    /// Returns the memory of the process in bytes; `None` if the kernel doesn't tell.
     fn resident_bytes(&self) -> Option<u64>;
 
-    /// CPU time of the process alone, in nanoseconds; 0 where the kernel does not say.
+    /// Returns the CPU time of the process alone, in nanoseconds; 0 if the kernel doesn't tell.
     fn cpu_ns(&self) -> u64;
 }
 
-impl TaskProcess for Task {
+impl TaskProcess for ChildProcess {
     fn pid(&self) -> i32 {
         Self::pid(self)
     }
 
     fn kill(&self) -> process::Result<()> {
-        Self::kill(self)
+        Self::kill_all(self)
     }
 
-    fn try_wait(&self) -> process::Result<Option<Ended>> {
+    fn try_wait(&self) -> process::Result<Option<ProcessEnd>> {
         Self::try_wait(self)
     }
 
-    fn wait(&self, limit: Duration) -> process::Result<Option<Ended>> {
-        Self::wait(self, limit)
+    fn wait(&self, limit: Duration) -> process::Result<Option<ProcessEnd>> {
+        Self::wait_end(self, limit)
     }
 
     fn watch(&self, ended: Box<dyn FnOnce() + Send>) -> io::Result<()> {
-        watch(self, ended)
+        watch_end(self, ended)
     }
 
     fn ask_to_stop(&self) -> Result<(), String> {
-        process::ask_to_stop(Self::pid(self)).map_err(|e| explain(&e))
+        process::ask_to_stop(Self::pid(self)).map_err(|e| explain_error(&e))
     }
 
     fn resume(&self) -> Result<(), String> {
-        process::resume(Self::pid(self)).map_err(|e| explain(&e))
+        process::resume_process(Self::pid(self)).map_err(|e| explain_error(&e))
     }
 
     fn resident_bytes(&self) -> Option<u64> {
@@ -95,15 +101,17 @@ impl TaskProcess for Task {
     }
 }
 
-/// The page on which a program says how far it is.
+/// Page of shared memory on which a program reports its progress.
 pub trait ProgressPage: Debug + Send + Sync + 'static {
-    /// What the program says now; `None` if the page can't be read.
+    /// Returns what the program reports now; `None` if the page can't be read.
     fn progress(&self) -> Option<Progress>;
 
-    /// CPU time of the program's work and of what others did in its process; `None` if the page can't be read.
+    /// Returns the CPU time of the program's work, and of foreign code in its process; `None` if the page can't be
+    /// read.
     fn clock(&self) -> Option<Clock>;
 
-    /// CPU time that each of a job's processes has worked; `None` if the page does not say that of so many.
+    /// Returns the CPU time that each of a job's processes has worked; `None` if the page doesn't have this number of
+    /// processes.
     fn work(&self, processes: usize) -> Option<Vec<Duration>>;
 }
 

@@ -16,42 +16,43 @@ use tokio::task::spawn_blocking;
 
 use super::{
     end::{end_of, status_of},
-    launch::{bounds, bring_inputs},
+    launch::{bring_inputs, program_bounds},
     order::{ORDER, write_order},
 };
 use crate::{
     agent::{
-        gate::{Inside, Pass},
-        host::{Host, limit},
-        launch::{PROGRESS, Place, RESULT, put_down},
-        report::{explain, key},
+        gate::{GatedWork, LaunchPass},
+        host::{LifeHost, limit},
+        launch::{PROGRESS, RESULT, TaskPlace, put_down},
+        report::{attempt_key, explain_error},
     },
-    directory::{self, Input, WORK, has_file, is_plain, matching},
-    process::{Program, Task},
+    directory::{self, TaskInput, WORK, has_file, is_plain, matching_paths},
+    process::{ChildProcess, ProgramCommand},
     workspace::TaskName,
 };
 
-/// How often it is seen whether a check is still wanted.
+/// Interval at which it is checked whether a check is still wanted.
 const LOOK: Duration = Duration::from_millis(100);
-/// How much of what a check writes is kept with what its program wrote, in bytes.
+/// Bytes of a check's output that are kept with the output of its program.
 const SAID_BYTES: u64 = 64 << 10;
-/// What a task's directory has beside the files of its program, in bytes for each file: what a page is not full of.
+/// Bytes that a task's directory may have for each file beside its contents: a page that isn't full.
 const BESIDE: u64 = 4096;
 
-/// Whether the answer of a program that ended so is to be checked by a command.
+/// Returns whether the answer of a program with this end must be checked by a command.
 pub(crate) fn is_to_be_checked(order: &StartTask, end: &OwnEnd) -> bool {
     status_of(end) == Some(0) && order.own.as_ref().is_some_and(|own| !own.verify.is_empty())
 }
 
-/// Runs the check of a program that ended well, and appends what it says to what the program said; the status that it
-/// returned, or that a shell would have for its signal.
+/// Runs the check of a program that ended well, and appends its output to the program's; returns its status, as a
+/// shell would give it for a signal.
 ///
 /// # Errors
-/// Why it could not be run to its end.
-pub(crate) async fn check(
-    host: &Arc<Host>,
-    place: &Place,
-    pass: &Pass,
+///
+/// Why it couldn't be run to its end.
+pub(crate) async fn run_check(
+    host: &Arc<LifeHost>,
+    place: &TaskPlace,
+    pass: &LaunchPass,
     name: &TaskName,
     order: &StartTask,
 ) -> Result<i32, String> {
@@ -60,14 +61,14 @@ pub(crate) async fn check(
     };
     // What was brought for its start may have made room for others since.
     bring_inputs(host, pass, order).await?;
-    let (task, attempt) = key(order.task);
+    let (task, attempt) = attempt_key(order.task);
     let copy = format!("{}-check-{}", task.get(), attempt.get());
-    let copy = TaskName::new(host.run.clone(), copy).map_err(|e| explain(&e))?;
+    let copy = TaskName::new(host.run.clone(), copy).map_err(|e| explain_error(&e))?;
     let work =
-        Check { host: Arc::clone(host), place: place.clone(), name: name.clone(), copy, own };
+        OutputCheck { host: Arc::clone(host), place: place.clone(), name: name.clone(), copy, own };
     let made = {
         let work = work.clone();
-        blocking(move || work.make()).await
+        run_blocking(move || work.make_directory()).await
     };
     let checked = match made {
         Ok(()) => work.run(pass).await,
@@ -76,9 +77,9 @@ pub(crate) async fn check(
     // Whatever came of it, nothing of it stays.
     let said = {
         let work = work.clone();
-        blocking(move || {
+        run_blocking(move || {
             work.keep_words();
-            work.host.workspace().remove_task(&work.copy).map_err(|e| explain(&e))
+            work.host.workspace().remove_task(&work.copy).map_err(|e| explain_error(&e))
         })
         .await
     };
@@ -88,37 +89,37 @@ pub(crate) async fn check(
     checked
 }
 
-/// A check that is to be run.
+/// A check to be run.
 #[derive(Clone)]
-struct Check {
-    host: Arc<Host>,
-    place: Place,
-    /// The task whose answer is checked.
+struct OutputCheck {
+    host: Arc<LifeHost>,
+    place: TaskPlace,
+    /// Task whose answer is checked.
     name: TaskName,
-    /// The task that the check is: it has a directory and a user of its own.
+    /// Task of the check itself, which has its own directory and user.
     copy: TaskName,
     own: OwnProgram,
 }
 
-impl Check {
+impl OutputCheck {
     /// Makes its directory.
-    fn make(&self) -> Result<(), String> {
+    fn make_directory(&self) -> Result<(), String> {
         let Self { host, place, name, copy, own } = self;
-        let inputs: Result<Vec<_>, _> = own.inputs.iter().map(Input::read).collect();
-        let inputs = inputs.map_err(|e| explain(&e))?;
-        let left = host.workspace().task(name).join(WORK);
-        let matches = matching(&left, &own.outputs);
-        let (inputs, copied) = chosen(own, inputs, matches, |path| has_file(&left, path));
-        let folder = host.workspace().create_check(copy).map_err(|e| explain(&e))?;
+        let inputs: Result<Vec<_>, _> = own.inputs.iter().map(TaskInput::read).collect();
+        let inputs = inputs.map_err(|e| explain_error(&e))?;
+        let left = host.workspace().task_directory(name).join(WORK);
+        let matches = matching_paths(&left, &own.outputs);
+        let (inputs, copied) = choose_inputs(own, inputs, matches, |path| has_file(&left, path));
+        let folder = host.workspace().create_check(copy).map_err(|e| explain_error(&e))?;
         let files = u64::try_from(inputs.len() + copied.len()).unwrap_or(u64::MAX);
         // The inputs and what is copied may each be as much as the program's directory holds.
         let most =
             own.directory_bytes.saturating_mul(2).saturating_add(BESIDE.saturating_mul(files));
-        host.workspace().bound_task(copy, most).map_err(|e| explain(&e))?;
+        host.workspace().bound_task(copy, most).map_err(|e| explain_error(&e))?;
         let wanted = inputs.iter().map(|input| (input.digest, input.bytes));
-        let held = host.contents().hold(wanted).map_err(|e| explain(&e))?;
+        let held = host.contents().hold_contents(wanted).map_err(|e| explain_error(&e))?;
         directory::make_copy(&folder, (&inputs, &held), (&left, &copied))
-            .map_err(|e| explain(&e))?;
+            .map_err(|e| explain_error(&e))?;
         let check = OwnProgram {
             argv: own.verify.clone(),
             env: own.env.clone(),
@@ -127,80 +128,81 @@ impl Check {
             ..OwnProgram::default()
         };
         let has_root = place.groups.cell().is_some_and(|cell| cell.has_root());
-        write_order(&folder, &check, has_root).map_err(|e| explain(&e))
+        write_order(&folder, &check, has_root).map_err(|e| explain_error(&e))
     }
 
     /// Runs it to its end, however often its VM freezes meanwhile.
-    async fn run(&self, pass: &Pass) -> Result<i32, String> {
+    async fn run(&self, pass: &LaunchPass) -> Result<i32, String> {
         let started = loop {
-            pass.thawed().await.map_err(|e| explain(&e))?;
-            let Some(inside) = pass.birth() else { continue };
+            pass.wait_thawed().await.map_err(|e| explain_error(&e))?;
+            let Some(inside) = pass.enter_birth() else { continue };
             let work = self.clone();
-            break blocking(move || work.start(&inside)).await?;
+            break run_blocking(move || work.start_check(&inside)).await?;
         };
         let (work, pass) = (self.clone(), pass.clone());
-        blocking(move || work.await_end(&started, &pass)).await
+        run_blocking(move || work.await_end(&started, &pass)).await
     }
 
-    fn start(&self, _inside: &Inside) -> Result<Task, String> {
-        let folder = self.host.workspace().task(&self.copy);
-        let Place { groups, cpu, slot, .. } = &self.place;
-        let entry = groups.entry(*cpu, *slot).map_err(|e| explain(&e))?;
-        Program::new(self.host.program(), &folder)
+    fn start_check(&self, _inside: &GatedWork) -> Result<ChildProcess, String> {
+        let folder = self.host.workspace().task_directory(&self.copy);
+        let TaskPlace { groups, cpu, slot, .. } = &self.place;
+        let entry = groups.slot_groups(*cpu, *slot).map_err(|e| explain_error(&e))?;
+        ProgramCommand::new(self.host.task_program(), &folder)
             .args([supervisor::KIND, "--order"])
             .arg(folder.join(ORDER))
             .arg("--progress")
             .arg(folder.join(PROGRESS))
             .arg("--result")
             .arg(folder.join(RESULT))
-            .bounds(bounds(&self.own))
-            .start(&entry, limit::BIRTH)
-            .map_err(|e| explain(&e))
+            .bounds(program_bounds(&self.own))
+            .start_task(&entry, limit::BIRTH)
+            .map_err(|e| explain_error(&e))
     }
 
-    fn await_end(&self, process: &Task, pass: &Pass) -> Result<i32, String> {
+    fn await_end(&self, process: &ChildProcess, pass: &LaunchPass) -> Result<i32, String> {
         loop {
-            if let Err(error) = pass.check() {
+            if let Err(error) = pass.check_wanted() {
                 put_down(process, pass);
-                return Err(explain(&error));
+                return Err(explain_error(&error));
             }
-            match process.wait(LOOK) {
+            match process.wait_end(LOOK) {
                 Ok(None) => {}
                 Ok(Some(ended)) => {
-                    let end = end_of(&self.host.workspace().task(&self.copy), ended);
+                    let end = end_of(&self.host.workspace().task_directory(&self.copy), ended);
                     return status_of(&end)
                         .ok_or_else(|| "its exit status is not known".to_owned());
                 }
-                Err(error) => return Err(explain(&error)),
+                Err(error) => return Err(explain_error(&error)),
             }
         }
     }
 
-    /// Appends what it wrote to what its program wrote: what there is no room for is left out.
+    /// Appends its output to that of its program, as far as there is room.
     fn keep_words(&self) {
-        let [from, to] = [&self.copy, &self.name].map(|name| self.host.workspace().task(name));
+        let [from, to] =
+            [&self.copy, &self.name].map(|name| self.host.workspace().task_directory(name));
         for file in ["stdout", "stderr"] {
-            if let Err(error) = append(&from.join(file), &to.join(file)) {
+            if let Err(error) = append_file(&from.join(file), &to.join(file)) {
                 tracing::debug!(%error, task = %self.name, file, "what a check wrote is not kept");
             }
         }
     }
 }
 
-fn append(from: &Path, to: &Path) -> io::Result<()> {
+fn append_file(from: &Path, to: &Path) -> io::Result<()> {
     let words = left::tail(from, SAID_BYTES)?;
     left::open(to, OpenOptions::new().append(true))?.write_all(&words)
 }
 
-/// What a check finds: the inputs as they were given, and of what the program left the files that `matches` its
-/// outputs, or that a word of the check names, where `is_there`. Of an input the program's own copy counts only where
-/// `outputs` names exactly it, as of data that is changed in its place; of the program that checks it never does.
-fn chosen(
+/// Returns the files that a check finds: the original inputs, and files that the program left and that `matches` its
+/// outputs or that a word of the check names, if `is_there`. The program's copy of an input counts only if `outputs`
+/// names exactly that, as for data that is changed in place; that of the checking program never does.
+fn choose_inputs(
     own: &OwnProgram,
-    inputs: Vec<Input>,
+    inputs: Vec<TaskInput>,
     matches: Vec<String>,
     is_there: impl Fn(&str) -> bool,
-) -> (Vec<Input>, Vec<String>) {
+) -> (Vec<TaskInput>, Vec<String>) {
     let plain = |word: &String| word.strip_prefix("./").unwrap_or(word).to_owned();
     let checker = own.verify.first().map(plain);
     let is_changed = |path: &String| own.outputs.contains(path) && checker.as_ref() != Some(path);
@@ -208,7 +210,7 @@ fn chosen(
     let inputs: Vec<_> = inputs.into_iter().filter(|input| !is_changed(&input.path)).collect();
     let mut copied: Vec<_> = matches.into_iter().chain(named).collect();
     copied.retain(|path| {
-        let is_in = |input: &Input| {
+        let is_in = |input: &TaskInput| {
             // Neither in the place of an input, nor of a directory that one is in, nor below one.
             let below =
                 |a: &str, b: &str| a.strip_prefix(b).is_some_and(|rest| rest.starts_with('/'));
@@ -221,10 +223,10 @@ fn chosen(
     (inputs, copied)
 }
 
-async fn blocking<T: Send + 'static>(
+async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, String> + Send + 'static,
 ) -> Result<T, String> {
-    spawn_blocking(work).await.map_err(|e| explain(&e))?
+    spawn_blocking(work).await.map_err(|e| explain_error(&e))?
 }
 
 #[cfg(test)]
@@ -242,7 +244,7 @@ mod tests {
     ) -> (Vec<String>, Vec<String>) {
         let own =
             OwnProgram { outputs: words(outputs), verify: words(verify), ..OwnProgram::default() };
-        let input = |path: &&str| Input {
+        let input = |path: &&str| TaskInput {
             path: (*path).to_owned(),
             digest: blake3::hash(b""),
             bytes: 0,
@@ -250,7 +252,8 @@ mod tests {
         };
         let inputs = ["check.sh", "data", "lib/table"].iter().map(input).collect();
         let there = ["answer", "data", "check.sh"];
-        let (inputs, copied) = chosen(&own, inputs, words(matches), |path| there.contains(&path));
+        let (inputs, copied) =
+            choose_inputs(&own, inputs, words(matches), |path| there.contains(&path));
         (inputs.into_iter().map(|input| input.path).collect(), copied)
     }
 

@@ -8,31 +8,31 @@ use dormouse_tasks::{
     supervisor::{Exit, OwnResult},
 };
 
-use crate::{agent::launch::RESULT, process::Ended};
+use crate::{agent::launch::RESULT, process::ProcessEnd};
 
-/// How much of what a failed program wrote goes into a reason, in bytes.
+/// Bytes of a failed program's output in the reason of its failure.
 const LAST_WORDS: u64 = 400;
-/// How the program ended whose supervisor ended so, in this directory of its task. That it did well is the
-/// supervisor's word alone, which the kernel brings; what it noted says only how a program failed.
-pub(crate) fn end_of(directory: &Path, ended: Ended) -> v1::OwnEnd {
+/// Returns how a program ended, given the end of its supervisor and the directory of its task. Whether it did well is
+/// decided by the supervisor's status, which the kernel reports; the supervisor's notes only explain a failure.
+pub(crate) fn end_of(directory: &Path, ended: ProcessEnd) -> v1::OwnEnd {
     use v1::own_end::End;
     let noted = || OwnResult::read(&directory.join(RESULT)).ok().map(|noted| noted.exit);
     let end = match ended {
-        Ended::Exited(0) => End::Status(0),
-        Ended::Exited(1) => match noted() {
+        ProcessEnd::Exited(0) => End::Status(0),
+        ProcessEnd::Exited(1) => match noted() {
             Some(Exit::Status(status)) if status != 0 => End::Status(status),
             Some(Exit::Signal(signal)) => End::Signal(signal),
             Some(Exit::Status(_)) | None => End::Status(1),
         },
         // It did not run its program to its end.
-        Ended::Exited(status) => End::Status(status),
+        ProcessEnd::Exited(status) => End::Status(status),
         // The supervisor went with its program, as for want of memory.
-        Ended::Killed(signal) => End::Signal(signal),
+        ProcessEnd::Killed(signal) => End::Signal(signal),
     };
     v1::OwnEnd { end: Some(end), ..v1::OwnEnd::default() }
 }
 
-/// The status that a shell would have for this end.
+/// Returns the status that a shell would give for this end.
 pub(crate) fn status_of(end: &v1::OwnEnd) -> Option<i32> {
     use v1::own_end::End;
     end.end.map(|end| match end {
@@ -41,8 +41,8 @@ pub(crate) fn status_of(end: &v1::OwnEnd) -> Option<i32> {
     })
 }
 
-/// Why its program did not do well, if it did not; with its last words.
-pub(crate) fn failure(directory: &Path, end: &v1::OwnEnd) -> Option<String> {
+/// Describes why a program failed, with its last output; `None` if it did well.
+pub(crate) fn describe_failure(directory: &Path, end: &v1::OwnEnd) -> Option<String> {
     use v1::own_end::End;
     let how = match (end.end?, end.verify_status) {
         (End::Status(0), None | Some(0)) => return None,
@@ -64,30 +64,30 @@ mod tests {
     fn an_end_is_the_program_s_and_not_its_supervisor_s() {
         let folder = tempfile::tempdir().unwrap();
         let at = |ended| end_of(folder.path(), ended);
-        assert_eq!(at(Ended::Killed(9)).end, Some(End::Signal(9)));
-        assert_eq!(at(Ended::Exited(127)).end, Some(End::Status(127)));
-        assert_eq!(at(Ended::Exited(1)).end, Some(End::Status(1)), "it noted nothing");
+        assert_eq!(at(ProcessEnd::Killed(9)).end, Some(End::Signal(9)));
+        assert_eq!(at(ProcessEnd::Exited(127)).end, Some(End::Status(127)));
+        assert_eq!(at(ProcessEnd::Exited(1)).end, Some(End::Status(1)), "it noted nothing");
         let note = |exit| {
             let result = serde_json::to_vec(&OwnResult { exit }).unwrap();
             std::fs::write(folder.path().join(RESULT), result).unwrap();
         };
         // Whoever wrote this: the supervisor says that the program failed.
         note(Exit::Status(0));
-        assert_eq!(at(Ended::Exited(1)).end, Some(End::Status(1)));
+        assert_eq!(at(ProcessEnd::Exited(1)).end, Some(End::Status(1)));
         note(Exit::Signal(6));
-        assert_eq!(at(Ended::Exited(0)).end, Some(End::Status(0)));
-        assert_eq!(status_of(&at(Ended::Exited(1))), Some(134));
+        assert_eq!(at(ProcessEnd::Exited(0)).end, Some(End::Status(0)));
+        assert_eq!(status_of(&at(ProcessEnd::Exited(1))), Some(134));
         note(Exit::Status(3));
         std::fs::write(folder.path().join("stderr"), "no such table\n").unwrap();
-        let end = at(Ended::Exited(1));
+        let end = at(ProcessEnd::Exited(1));
         assert_eq!((end.end, end.verify_status), (Some(End::Status(3)), None));
-        let why = failure(folder.path(), &end);
+        let why = describe_failure(folder.path(), &end);
         assert_eq!(why.as_deref(), Some("it returned status 3: no such table"));
-        let well = at(Ended::Exited(0));
+        let well = at(ProcessEnd::Exited(0));
         let checked = |status| v1::OwnEnd { verify_status: Some(status), ..well.clone() };
-        let why = failure(folder.path(), &checked(139));
+        let why = describe_failure(folder.path(), &checked(139));
         assert!(why.unwrap().starts_with("its check ended with status 139"));
-        assert_eq!(failure(folder.path(), &checked(0)), None);
-        assert_eq!(failure(folder.path(), &well), None);
+        assert_eq!(describe_failure(folder.path(), &checked(0)), None);
+        assert_eq!(describe_failure(folder.path(), &well), None);
     }
 }

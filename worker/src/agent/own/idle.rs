@@ -6,44 +6,51 @@
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Less CPU time than this is nothing: what its processes take for being woken in vain.
+/// CPU time that counts as nothing: processes use as much when they are woken in vain.
 const NOTHING_NS: u64 = 10_000_000;
-/// A look that comes later counts as no later: this process did not run, and so may the program.
+/// Longest counted interval between two looks: if it is longer, this process didn't run, and so perhaps neither did
+/// the program.
 const LATE: Duration = Duration::from_secs(1);
 
-/// What a restored program has done: CPU time of its processes without their supervisor, in nanoseconds, and what it has
-/// written, in bytes.
+/// Activity of a restored program: CPU time of its processes without their supervisor, in nanoseconds, and bytes that
+/// it has written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Deeds {
+pub(crate) struct ProgramActivity {
     pub(crate) cpu_ns: u64,
     pub(crate) written: u64,
 }
 
-/// Follows a restored program until it has done something, or nothing for long.
+/// Watches a restored program until it has done something, or nothing for a long time.
 #[derive(Debug, Default)]
 pub(crate) struct IdleWatch {
-    /// What it had done when it was seen first.
-    first: Option<Deeds>,
+    /// Its activity at the first look.
+    first: Option<ProgramActivity>,
     looked: Option<Instant>,
-    /// The time for which it might have run since.
+    /// Time for which it could have run since then.
     free: Duration,
-    /// Nothing more is to be said of it.
+    /// True once there is nothing more to report.
     is_over: bool,
 }
 
 impl IdleWatch {
-    /// From now on nothing is expected of it until it is seen again.
-    pub(crate) fn pause(&mut self) {
+    /// Pauses the watch until the next look.
+    pub(crate) fn pause_watch(&mut self) {
         self.looked = None;
     }
 
-    /// Whether there may still be something to be said.
+    /// Returns whether there may be something to report.
     pub(crate) const fn is_on(&self) -> bool {
         !self.is_over
     }
 
-    /// Takes down what a program that may run has done by now; for how long it has done nothing, once that is `long`.
-    pub(crate) fn see(&mut self, now: Instant, deeds: Deeds, long: Duration) -> Option<Duration> {
+    /// Records the activity of a program that may run; returns for how long it has done nothing, once that is at
+    /// least `long`.
+    pub(crate) fn note_activity(
+        &mut self,
+        now: Instant,
+        deeds: ProgramActivity,
+        long: Duration,
+    ) -> Option<Duration> {
         let first = *self.first.get_or_insert(deeds);
         if self.is_over {
             return None;
@@ -68,11 +75,11 @@ mod tests {
     const LONG: Duration = Duration::from_secs(10);
 
     /// What is said, and when, of a program that is looked at ten times a second for a minute and has then done this.
-    fn said(deeds: impl Fn(u64) -> Deeds) -> Option<(u64, Duration)> {
+    fn said(deeds: impl Fn(u64) -> ProgramActivity) -> Option<(u64, Duration)> {
         let (mut watch, begun) = (IdleWatch::default(), Instant::now());
         let said = (0..600).filter_map(|look| {
             let now = begun + Duration::from_millis(look * 100);
-            watch.see(now, deeds(look), LONG).map(|free| (look, free))
+            watch.note_activity(now, deeds(look), LONG).map(|free| (look, free))
         });
         let said: Vec<_> = said.collect();
         assert!(said.len() < 2, "{said:?}");
@@ -81,23 +88,23 @@ mod tests {
 
     #[test]
     fn only_who_does_nothing_is_told_and_once() {
-        let still = Deeds { cpu_ns: 7, written: 3 };
+        let still = ProgramActivity { cpu_ns: 7, written: 3 };
         assert_eq!(said(|_| still), Some((100, LONG)));
         // What waking in vain takes is nothing; a line or some work is something.
-        assert!(said(|look| Deeds { cpu_ns: 7 + look * 1000, ..still }).is_some());
-        assert_eq!(said(|look| Deeds { cpu_ns: 7 + look * 200_000, ..still }), None);
-        assert_eq!(said(|look| Deeds { written: 3 + look / 90, ..still }), None);
+        assert!(said(|look| ProgramActivity { cpu_ns: 7 + look * 1000, ..still }).is_some());
+        assert_eq!(said(|look| ProgramActivity { cpu_ns: 7 + look * 200_000, ..still }), None);
+        assert_eq!(said(|look| ProgramActivity { written: 3 + look / 90, ..still }), None);
     }
 
     #[test]
     fn what_passes_while_it_may_not_run_does_not_count() {
         let (mut watch, mut now) = (IdleWatch::default(), Instant::now());
-        let still = Deeds { cpu_ns: 0, written: 0 };
+        let still = ProgramActivity { cpu_ns: 0, written: 0 };
         for _ in 0..50 {
-            assert_eq!(watch.see(now, still, LONG), None);
-            watch.pause();
+            assert_eq!(watch.note_activity(now, still, LONG), None);
+            watch.pause_watch();
             now += Duration::from_secs(3600);
-            assert_eq!(watch.see(now, still, LONG), None);
+            assert_eq!(watch.note_activity(now, still, LONG), None);
             now += Duration::from_millis(100);
         }
         assert!(watch.is_on());

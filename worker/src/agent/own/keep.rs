@@ -9,64 +9,69 @@ use tokio::task::spawn_blocking;
 
 use crate::{
     agent::{
-        gate::Pass,
-        host::Host,
-        report::{explain, key},
+        gate::LaunchPass,
+        host::LifeHost,
+        report::{attempt_key, explain_error},
         transfer::Open,
     },
-    directory::{self, Leavings, open_leaving},
+    directory::{self, LeftFiles, open_leaving},
     workspace::TaskName,
 };
 
-/// What is kept of a program that has ended.
+/// Files kept of a program that has ended.
 #[derive(Debug, Default)]
-pub struct Kept {
-    /// The program's standard output and error, and its outputs; their contents are with the coordinator.
+pub struct KeptOutputs {
+    /// Standard output and error, and outputs; the coordinator has their contents.
     pub files: Vec<File>,
-    /// Why a file that was to be kept was not.
+    /// Reasons why files weren't kept.
     pub not_kept: Vec<String>,
-    /// What its directory held in the end.
+    /// Bytes in its directory at the end.
     pub directory_bytes: u64,
-    /// The status of the check of its answer, if one came to its end.
+    /// Status of the check of its answer, if one ran to its end.
     pub verify_status: Option<i32>,
 }
 
-impl Kept {
-    /// Says something before what is said already, of which the last goes where there are more sentences than may be.
+impl KeptOutputs {
+    /// Puts a sentence before the others; the last one is dropped if there are too many.
     pub(crate) fn say_first(&mut self, sentence: String) {
         self.not_kept.insert(0, one_line(&sentence, NOT_KEPT_BYTES).into_owned());
         self.not_kept.truncate(NOT_KEPT);
     }
 
-    fn nothing(why: String) -> Self {
+    fn nothing_kept(why: String) -> Self {
         Self { not_kept: vec![why], ..Self::default() }
     }
 }
 
-/// Keeps what a program left whose order was this: sends it to the coordinator, for as long as its VM is there.
-pub(crate) async fn keep(host: &Host, pass: &Pass, name: &TaskName, order: &StartTask) -> Kept {
-    let Some(own) = order.own.clone() else { return Kept::default() };
-    let (folder, most) = (host.workspace().task(name), own.directory_bytes);
+/// Sends the files that a program left to the coordinator, for as long as its VM exists.
+pub(crate) async fn keep_outputs(
+    host: &LifeHost,
+    pass: &LaunchPass,
+    name: &TaskName,
+    order: &StartTask,
+) -> KeptOutputs {
+    let Some(own) = order.own.clone() else { return KeptOutputs::default() };
+    let (folder, most) = (host.workspace().task_directory(name), own.directory_bytes);
     let read = spawn_blocking({
         let folder = folder.clone();
         move || {
-            let held = directory::size(&folder).map_or(0, Bytes::get);
+            let held = directory::directory_size(&folder).map_or(0, Bytes::get);
             let is_full = directory::is_full(&folder).unwrap_or(false);
-            (Leavings::read(&folder, &own.outputs, own.directory_bytes), held, is_full)
+            (LeftFiles::read(&folder, &own.outputs, own.directory_bytes), held, is_full)
         }
     });
     let (leavings, directory_bytes, is_full) = match read.await {
         Ok(read) => read,
-        Err(panic) => return Kept::nothing(explain(&panic)),
+        Err(panic) => return KeptOutputs::nothing_kept(explain_error(&panic)),
     };
     let paths: BTreeMap<_, _> =
         leavings.files.iter().map(|it| (*it.digest.as_bytes(), it.path.clone())).collect();
     let open: Open = Arc::new(move |digest| {
         let path = paths.get(digest.as_bytes()).map(String::as_str).unwrap_or_default();
-        open_leaving(&folder, path).map_err(|e| explain(&e))
+        open_leaving(&folder, path).map_err(|e| explain_error(&e))
     });
     let contents = leavings.files.iter().map(|it| (it.digest, it.bytes)).collect();
-    let (task, attempt) = key(order.task);
+    let (task, attempt) = attempt_key(order.task);
     let of = (&*host.run, task.get(), attempt.get());
     let (mut files, mut not_sent) = (Vec::new(), None);
     match host.transfers.put_contents(pass, of, contents, open).await {
@@ -79,7 +84,7 @@ pub(crate) async fn keep(host: &Host, pass: &Pass, name: &TaskName, order: &Star
         Err(why) => not_sent = Some(why),
     }
     let mut kept =
-        Kept { files, not_kept: leavings.not_kept, directory_bytes, verify_status: None };
+        KeptOutputs { files, not_kept: leavings.not_kept, directory_bytes, verify_status: None };
     if let Some(why) = not_sent {
         kept.say_first(format!("its files: {why}"));
     }

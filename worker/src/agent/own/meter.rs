@@ -6,33 +6,33 @@ use tokio::time::Instant;
 
 use super::{
     idle::IdleWatch,
-    wants::{Wants, wanted_by},
+    wants::{ProcessorWants, wanted_by},
 };
 
-/// What a program of the user's own got, and what of its promise it did not want. CPU time is in nanoseconds.
+/// CPU time of a user's own program, and the part of its promise that it didn't want. Times are in nanoseconds.
 #[derive(Debug, Default)]
 pub(crate) struct OwnMeter {
-    /// CPU time of its work, with what it came with.
+    /// CPU time of its work, including what its checkpoint held.
     pub(crate) worked: u64,
-    /// CPU time that it was promised while it did not want to compute.
+    /// CPU time that it was promised while it didn't want to compute.
     pub(crate) unwanted: u64,
-    /// For how long it did not.
+    /// Time for which it didn't want to compute.
     pub(crate) waited: Duration,
-    /// CPU time that its slot was charged until it ended, once it has: what its check computes is no work of its own.
+    /// CPU time charged to its slot up to its end, once it has ended; its check's doesn't count.
     pub(crate) charged: Option<u64>,
-    /// The time that it took, without the time that its VM was frozen, once it has ended.
+    /// Its run time without time in which its VM was frozen, once it has ended.
     pub(crate) took: Option<Duration>,
-    /// The most memory that it was seen to have, in bytes.
+    /// Largest memory that was seen, in bytes.
     pub(crate) memory: u64,
-    /// Whether it does anything since it was restored.
+    /// Watches whether it does anything after a restore.
     pub(crate) idle: IdleWatch,
-    wants: Wants,
+    wants: ProcessorWants,
 }
 
 impl OwnMeter {
-    /// Takes down what it got, and what its threads wanted; `share`: how much of a host core it is promised
-    /// now, in ppm; `stands`: whether it has stood still since it was seen last.
-    pub(crate) fn see(
+    /// Records its CPU time and what its threads wanted; `share` is the share of a host core that it is promised now,
+    /// in ppm, and `stands` says whether it stood still since the last look.
+    pub(crate) fn note_use(
         &mut self,
         worked: u64,
         (threads, memory): (&[i32], u64),
@@ -42,10 +42,10 @@ impl OwnMeter {
         self.worked = self.worked.max(worked);
         self.memory = self.memory.max(memory);
         if stands {
-            self.pause();
+            self.pause_count();
         }
         let threads = threads.iter().filter_map(|thread| wanted_by(*thread));
-        let waited = self.wants.waited(Instant::now(), threads);
+        let waited = self.wants.idle_since_look(Instant::now(), threads);
         let span = Duration::from_nanos(waited.unsigned_abs());
         let unwanted = u128::from(share) * span.as_nanos() / 1_000_000;
         let unwanted = u64::try_from(unwanted).unwrap_or(u64::MAX);
@@ -58,14 +58,14 @@ impl OwnMeter {
         }
     }
 
-    /// Nothing is counted until it is seen again: its VM is frozen, or it is being dumped.
-    pub(crate) fn pause(&mut self) {
-        self.idle.pause();
-        self.wants.pause();
+    /// Pauses counting until the next look: its VM is frozen, or it is being dumped.
+    pub(crate) fn pause_count(&mut self) {
+        self.idle.pause_watch();
+        self.wants.pause_count();
     }
 
-    /// What it has done of work that is `whole` CPU time, in ppm: all of it only at its end. Time in which
-    /// it waited counts as what it was promised meanwhile.
+    /// Returns the part of its work that is done, in ppm, if the whole takes `whole` CPU time; all of it only at its
+    /// end. While it waited, it counts as doing what it was promised.
     pub(crate) fn done_ppm(&self, whole: u64) -> u32 {
         const ALMOST_DONE: u32 = 999_999;
         let done = u128::from(self.worked) + u128::from(self.unwanted);
@@ -82,7 +82,7 @@ mod tests {
     fn waiting_counts_as_time_that_passed_and_never_as_the_end() {
         let mut meter = OwnMeter { worked: 300, unwanted: 200, ..OwnMeter::default() };
         assert_eq!(meter.done_ppm(1000), 500_000);
-        meter.see(200, (&[], 7), 500_000, false);
+        meter.note_use(200, (&[], 7), 500_000, false);
         assert_eq!((meter.worked, meter.memory, meter.waited), (300, 7, Duration::ZERO));
         meter.worked = 5000;
         assert_eq!((meter.done_ppm(1000), meter.done_ppm(0)), (999_999, 999_999));

@@ -12,15 +12,15 @@ mod order;
 mod snapshot;
 mod wants;
 
-pub(crate) use check::{check, is_to_be_checked};
-pub(crate) use end::{end_of, failure};
-pub(crate) use idle::Deeds;
-pub use keep::Kept;
-pub(crate) use keep::keep;
+pub(crate) use check::{is_to_be_checked, run_check};
+pub(crate) use end::{describe_failure, end_of};
+pub(crate) use idle::ProgramActivity;
+pub use keep::KeptOutputs;
+pub(crate) use keep::keep_outputs;
 pub(crate) use launch::{
     bring_inputs, is_kept_while_it_runs, is_saved_by_criu, waits_for_inputs, with_inputs,
     with_saved,
 };
 pub(crate) use meter::OwnMeter;
 pub(crate) use mounts::check_mounts;
-pub(crate) use snapshot::take;
+pub(crate) use snapshot::take_checkpoint;

@@ -4,12 +4,13 @@ use std::path::{Component, Path, PathBuf};
 
 use dormouse_proto::v1::StartTask;
 
-/// The most folders that one program may ask for.
+/// Most folders that one program may ask for.
 const MOST: usize = 64;
 
-/// Whether all folders that the program of an order reads may be read here: each is one of `allowed`, or in one.
+/// Checks that all folders that the program of an order reads may be read here: each must be in one of `allowed`.
 ///
 /// # Errors
+///
 /// In words, the first that may not.
 pub(crate) fn check_mounts(order: &StartTask, allowed: &[PathBuf]) -> Result<(), String> {
     let asked = order.own.as_ref().map_or(&[][..], |own| &own.mounts);

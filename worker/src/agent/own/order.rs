@@ -12,24 +12,25 @@ use dormouse_tasks::supervisor::{Order, WORK};
 
 use crate::jail;
 
-/// The file with the supervisor's order, in the directory of its task.
+/// Name of the file with the supervisor's order in a task's directory.
 pub(crate) const ORDER: &str = "order.json";
-/// The directories in which programs are looked for.
+/// Directories in which programs are searched for.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// Writes the order of a program whose task's directory is this one as the program finds it; `has_root` says whether it
-/// has a view of files of its own.
+/// Writes the supervisor's order of a program into its task's directory; `has_root` says whether the program has its
+/// own view of files.
 ///
 /// # Errors
+///
 /// The file can't be written.
 pub(crate) fn write_order(directory: &Path, own: &OwnProgram, has_root: bool) -> io::Result<()> {
-    let order = order(directory, own, has_root);
+    let order = make_order(directory, own, has_root);
     // A former attempt may have left a link in its place: only a new file is written to.
     let mut file = File::create_new(directory.join(ORDER))?;
     file.write_all(&serde_json::to_vec(&order)?)
 }
 
-fn order(directory: &Path, own: &OwnProgram, has_root: bool) -> Order {
+fn make_order(directory: &Path, own: &OwnProgram, has_root: bool) -> Order {
     let work = directory.join(WORK).to_string_lossy().into_owned();
     let every = [("PATH", PATH), ("LANG", "C.UTF-8"), ("HOME", &work), ("PWD", &work)];
     let user =
@@ -71,8 +72,8 @@ mod tests {
             env: [(text("LANG"), text("de_DE.UTF-8")), (text("N"), text("3"))].into(),
             ..OwnProgram::default()
         };
-        let jailed = order(Path::new("/tasks/7"), &own, true);
-        let order = order(Path::new("/tasks/7"), &own, false);
+        let jailed = make_order(Path::new("/tasks/7"), &own, true);
+        let order = make_order(Path::new("/tasks/7"), &own, false);
         let has = |name: &str| order.env.get(name).map(String::as_str);
         assert_eq!((has("LANG"), has("N")), (Some("de_DE.UTF-8"), Some("3")));
         assert_eq!((has("HOME"), has("TMPDIR")), (Some("/tasks/7/work"), Some("/tasks/7/work")));

@@ -6,40 +6,40 @@ use tokio::time::Instant;
 
 use crate::{
     agent::{
-        host::{Host, limit},
-        launch::Place,
+        host::{LifeHost, limit},
+        launch::TaskPlace,
         machine::TaskProcess,
-        report::explain,
-        snapshot::{Snapshot, SnapshotError},
+        report::explain_error,
+        snapshot::{SnapshotError, TaskSnapshot},
     },
     criu::AfterDump,
-    store::{Checkpoint, Progress},
+    store::{SavedProgress, StoredCheckpoint},
     workspace::TaskName,
 };
 
-/// Takes a checkpoint of the directory of a program, which stands still meanwhile, and of which a part is `due`
-/// to be in it and a part is known to be done. Blocks for as long as that takes.
-pub(crate) fn take(
-    host: &Host,
-    place: &Place,
+/// Checkpoints the directory of a program, which stands still meanwhile; of its work one part is `due` and one is
+/// known to be done. Blocks.
+pub(crate) fn take_checkpoint(
+    host: &LifeHost,
+    place: &TaskPlace,
     name: &TaskName,
     attempt: Attempt,
     task: &dyn TaskProcess,
     (due, done): (Option<Ppm>, Option<Ppm>),
     after: AfterDump,
-) -> Result<Snapshot, SnapshotError> {
-    let Some(inside) = place.gate.dump() else {
+) -> Result<TaskSnapshot, SnapshotError> {
+    let Some(inside) = place.gate.enter_dump() else {
         return Err(SnapshotError { overtaken: true, ..SnapshotError::new("its VM freezes") });
     };
-    let Place { groups, cpu, slot, .. } = place;
+    let TaskPlace { groups, cpu, slot, .. } = place;
     let stopped_at = Instant::now();
     let done = done.unwrap_or_default();
     let ppm = due.map_or(done, |due| due.min(done));
-    let progress = Progress { attempt: attempt.get(), progress_ppm: ppm.get(), cpu_ns: 0 };
+    let progress = SavedProgress { attempt: attempt.get(), progress_ppm: ppm.get(), cpu_ns: 0 };
     let saved = groups
         .hold_at_once(*cpu, *slot, limit::DUMP)
-        .map_err(|e| explain(&e))
-        .and_then(|()| save(host, name, progress));
+        .map_err(|e| explain_error(&e))
+        .and_then(|()| save_directory(host, name, progress));
     drop(inside);
     let goes_on = saved.is_ok() && after == AfterDump::Continue;
     if saved.is_ok() && !goes_on {
@@ -51,10 +51,14 @@ pub(crate) fn take(
     }
     let checkpoint = saved.map_err(SnapshotError::new)?;
     let dump = stopped_at.elapsed();
-    Ok(Snapshot { checkpoint, ppm: ppm.get(), stopped_at, dump, foreign_ns: 0 })
+    Ok(TaskSnapshot { checkpoint, ppm: ppm.get(), stopped_at, dump, foreign_ns: 0 })
 }
 
-fn save(host: &Host, name: &TaskName, progress: Progress) -> Result<Checkpoint, String> {
-    let directory = host.workspace().task(name);
-    host.store().save_directory(name, &directory, progress).map_err(|e| explain(&e))
+fn save_directory(
+    host: &LifeHost,
+    name: &TaskName,
+    progress: SavedProgress,
+) -> Result<StoredCheckpoint, String> {
+    let directory = host.workspace().task_directory(name);
+    host.store().save_directory(name, &directory, progress).map_err(|e| explain_error(&e))
 }

@@ -6,37 +6,37 @@ use tokio::time::Instant;
 
 use crate::cgroup::CpuQuota;
 
-/// The period of a quota, where the share is not tiny; most of it is waited for where the share is small.
+/// Period of a quota for shares that aren't tiny; most of it is spent waiting if the share is small.
 const PERIOD: Duration = Duration::from_micros(CpuQuota::DEFAULT_PERIOD_US);
-/// The longest that the kernel lets it be.
+/// Longest period that the kernel allows.
 const LONGEST_PERIOD: Duration = Duration::from_secs(1);
 
-/// Follows the threads of a program. Of each the kernel counts how long it has computed and how long it has
-/// waited for a processor, by its quota or for others (`/proc/PID/schedstat`).
+/// Finds when the threads of a program don't want to compute. For each thread the kernel counts the time that it has
+/// computed and that it has waited for a processor, by its quota or for others (`/proc/PID/schedstat`).
 #[derive(Debug, Default)]
-pub(crate) struct Wants {
-    /// Both together, of each thread, when it was looked at last.
+pub(crate) struct ProcessorWants {
+    /// Sum of both times of each thread at the last look.
     threads: BTreeMap<i32, Duration>,
     looked: Option<Instant>,
-    /// Nanoseconds that were taken for waiting and may turn out to be none: the kernel counts what a thread waits for a
-    /// processor only once it has one.
+    /// Nanoseconds that counted as not wanted and may turn out otherwise: the kernel counts a thread's wait for a
+    /// processor only once it has got one.
     unsure: i64,
 }
 
-impl Wants {
-    /// From now on nothing is counted until it is looked at again.
-    pub(crate) fn pause(&mut self) {
+impl ProcessorWants {
+    /// Pauses counting until the next look.
+    pub(crate) fn pause_count(&mut self) {
         self.looked = None;
     }
 
-    /// The time for which no thread wanted to compute since the last look, in nanoseconds, from what the threads that
-    /// there are have come to by now; negative, where some of what was said before turns out to have been a wait for a
-    /// processor. Several that want to at different times count as one that wants to for as long as the one that wants
-    /// to most: the rest is taken for waiting.
+    /// Returns the nanoseconds in which no thread wanted to compute since the last look, given the current times of
+    /// all threads; negative if some of what was returned before turns out to have been a wait for a processor.
+    /// Several threads that want to compute at different times count as one that wants to for as long as the busiest
+    /// of them: the rest counts as not wanted.
     ///
-    /// All that is said is off by one such wait at most, which under a quota is most of a period. (Without taking
-    /// anything back each look added a part of one: 2.4 % of the time at a fifth of a core.)
-    pub(crate) fn waited(
+    /// The result is off by at most one such wait, which under a quota is most of a period. (Without taking anything
+    /// back, each look added a part of a wait: 2.4 % of the time at a fifth of a core.)
+    pub(crate) fn idle_since_look(
         &mut self,
         now: Instant,
         threads: impl IntoIterator<Item = (i32, Duration)>,
@@ -49,12 +49,12 @@ impl Wants {
         self.threads = threads;
         let Some(then) = self.looked.replace(now) else {
             // What it waited for when it was paused is not known any more: it was its quota at most times.
-            return -std::mem::take(&mut self.unsure).min(nanos(PERIOD));
+            return -std::mem::take(&mut self.unsure).min(signed_nanos(PERIOD));
         };
-        let passed = nanos(now.saturating_duration_since(then));
-        let missing = passed - nanos(wanted);
+        let passed = signed_nanos(now.saturating_duration_since(then));
+        let missing = passed - signed_nanos(wanted);
         let counted = missing.max(-self.unsure);
-        self.unsure = (self.unsure + counted).min(nanos(LONGEST_PERIOD));
+        self.unsure = (self.unsure + counted).min(signed_nanos(LONGEST_PERIOD));
         if !wanted.is_zero() {
             // A wait that a thread is in began after the last time that it ran.
             self.unsure = self.unsure.min(passed);
@@ -63,11 +63,11 @@ impl Wants {
     }
 }
 
-fn nanos(duration: Duration) -> i64 {
+fn signed_nanos(duration: Duration) -> i64 {
     i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
 }
 
-/// What a thread has come to: how long it has computed or waited for a processor; `None`: it is gone.
+/// Returns the time that a thread has computed or waited for a processor; `None`: it is gone.
 pub(crate) fn wanted_by(thread: i32) -> Option<(i32, Duration)> {
     let text = fs::read_to_string(format!("/proc/{thread}/schedstat")).ok()?;
     let mut numbers = text.split_whitespace().map(str::parse::<u64>);
@@ -84,17 +84,17 @@ mod tests {
 
     #[test]
     fn what_no_thread_wants_is_waited() {
-        let (mut wants, begin) = (Wants::default(), Instant::now());
-        assert_eq!(wants.waited(begin, [(1, 50 * MS)]), 0);
+        let (mut wants, begin) = (ProcessorWants::default(), Instant::now());
+        assert_eq!(wants.idle_since_look(begin, [(1, 50 * MS)]), 0);
         // Of 100 ms thread 1 wants 30, and thread 2, which is new, 60.
         let at = begin + 100 * MS;
-        assert_eq!(wants.waited(at, [(1, 80 * MS), (2, 60 * MS)]), 40 * MS_NS);
+        assert_eq!(wants.idle_since_look(at, [(1, 80 * MS), (2, 60 * MS)]), 40 * MS_NS);
         // All of it, and a little more than passed.
-        assert_eq!(wants.waited(at + 10 * MS, [(2, 71 * MS)]), -MS_NS);
-        wants.pause();
+        assert_eq!(wants.idle_since_look(at + 10 * MS, [(2, 71 * MS)]), -MS_NS);
+        wants.pause_count();
         // What it may have waited for just before the pause is taken back, no more than passed then.
-        assert_eq!(wants.waited(at + 999 * MS, [(2, 71 * MS)]), -10 * MS_NS);
-        assert_eq!(wants.waited(at + 1009 * MS, []), 10 * MS_NS);
+        assert_eq!(wants.idle_since_look(at + 999 * MS, [(2, 71 * MS)]), -10 * MS_NS);
+        assert_eq!(wants.idle_since_look(at + 1009 * MS, []), 10 * MS_NS);
     }
 
     /// What a thread that computes under a quota of so many milliseconds in 20 has come to after `ms`, as the kernel
@@ -108,14 +108,14 @@ mod tests {
     #[test]
     fn a_program_that_waits_for_its_quota_alone_has_not_waited() {
         for (quota, step) in [(1, 103), (4, 103), (4, 7), (4, 2), (5, 33), (10, 103), (19, 11)] {
-            let (mut wants, begin) = (Wants::default(), Instant::now());
+            let (mut wants, begin) = (ProcessorWants::default(), Instant::now());
             let (mut said, mut worst) = (0, 0);
             for ms in (0..10_000).step_by(step) {
                 let at = begin + Duration::from_millis(ms);
-                said += wants.waited(at, [(1, throttled(quota, ms))]);
+                said += wants.idle_since_look(at, [(1, throttled(quota, ms))]);
                 worst = worst.max(said);
             }
-            let wait = nanos(Duration::from_millis(20 - quota));
+            let wait = signed_nanos(Duration::from_millis(20 - quota));
             assert!((0..=wait).contains(&said) && worst <= wait, "{said} of {quota} ms in 20");
         }
     }
@@ -123,11 +123,11 @@ mod tests {
     /// A program that sleeps for half of each second, and computes under a quota in the other half.
     #[test]
     fn a_program_that_sleeps_has_waited_for_as_long() {
-        let (mut wants, begin, mut said) = (Wants::default(), Instant::now(), 0);
+        let (mut wants, begin, mut said) = (ProcessorWants::default(), Instant::now(), 0);
         for ms in (0..=10_000).step_by(100) {
             let (whole, rest) = (ms / 1_000, ms % 1_000);
             let came_to = throttled(4, whole * 500 + rest.min(500));
-            said += wants.waited(begin + Duration::from_millis(ms), [(1, came_to)]);
+            said += wants.idle_since_look(begin + Duration::from_millis(ms), [(1, came_to)]);
         }
         assert!((said - 5_000 * MS_NS).abs() <= 16 * MS_NS, "{said}");
     }

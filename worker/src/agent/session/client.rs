@@ -16,60 +16,59 @@ use tokio_stream::StreamExt as _;
 use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status};
 
-use super::complaints::Complaints;
-use super::redial::redial;
-use super::transport::{DialError, Transport};
-use crate::agent::{NEWS, report::explain};
+use super::complaints::ComplaintPacing;
+use super::redial::redial_silent;
+use super::transport::{DialError, SessionTransport};
+use crate::agent::{NEWS, report::explain_error};
 
-/// Reports in one message at most: far below every message limit.
+/// Most reports in one message, far below any limit on messages.
 const BATCH: usize = 512;
-/// Messages on their way into the connection.
+/// Number of messages buffered for the connection.
 const IN_FLIGHT: usize = 16;
-/// Heartbeats per time after which a silent side is lost: twice as many as the coordinator counts,
-/// or one that comes a little late would make two of its counts pass without any.
+/// Number of heartbeats in the time after which a silent side is lost: twice as many as the coordinator expects,
+/// since one that comes a little late would leave two of its counts without any.
 const BEATS: u32 = 8;
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 const CONNECT: Duration = Duration::from_secs(5);
 
-/// Whom to dial, as whom, and for how long.
+/// The coordinator to connect to, and how long to try.
 #[derive(Debug)]
-pub struct Dial<T> {
-    /// The way to the coordinator.
+pub struct DialTarget<T> {
+    /// Transport to the coordinator.
     pub transport: T,
-    /// What is said first; its incarnation is that of the certificate, once there is one.
+    /// First message; its incarnation is replaced by that of the certificate, once there is one.
     pub hello: Hello,
-    /// This process has been welcomed before: somebody else where its coordinator was does not end
-    /// it.
+    /// True if this process was welcomed before: an impostor at the coordinator's address doesn't end it then.
     pub is_known: bool,
-    /// The time for which to try to reach the coordinator before its first welcome.
+    /// Time for which it tries to reach the coordinator before its first welcome.
     pub patience: Duration,
-    /// The time for which to hold the VMs without a connection; else as the coordinator says.
+    /// Time for which it keeps its VMs without a connection; `None`: the time that the coordinator sets.
     pub hold: Option<Duration>,
 }
 
-/// What the session hears, in order.
+/// Events of a session, in order.
 #[derive(Debug)]
-pub enum Heard {
-    /// Also after every reconnect.
+pub enum SessionEvent {
+    /// A connection was established; also after every reconnect.
     Welcome(Welcome),
-    /// The number of the first; the others follow.
+    /// Commands, numbered from the given number on.
     Commands(u64, Vec<Command>),
     /// The coordinator sends this worker away.
     Goodbye {
-        /// In the coordinator's words.
+        /// Reason given by the coordinator.
         why: String,
-        /// The run is over.
+        /// True if the run is over.
         over: bool,
     },
-    /// The coordinator doesn't take this worker, however often it comes.
+    /// The coordinator refuses this worker for good.
     Refused {
-        /// In the coordinator's words.
+        /// Reason given by the coordinator.
         why: String,
     },
     /// There was no connection for too long.
     Lost {
-        /// The time for which nothing was heard.
+        /// Time since the last message.
         after: Duration,
         /// Why the last attempt failed.
         why: String,
@@ -77,20 +76,20 @@ pub enum Heard {
 }
 
 /// Why a connection ended.
-enum Parted<C> {
+enum ConnectionEnd<C> {
     Goodbye {
         why: String,
         over: bool,
     },
     Refused(String),
     Broken(String),
-    /// The connection was silent, and there is another one by now.
+    /// It was silent, and has been replaced by another one.
     Replaced(C),
     Stopped,
 }
 
-impl<C> Parted<C> {
-    /// What the coordinator's answer means: what it says of this worker does not change.
+impl<C> ConnectionEnd<C> {
+    /// Interprets the coordinator's answer: a refusal of this worker is final.
     fn from_status(status: &Status) -> Self {
         match status.code() {
             Code::Unauthenticated
@@ -102,31 +101,31 @@ impl<C> Parted<C> {
     }
 }
 
-struct Session<T> {
-    dial: Dial<T>,
+struct CoordinatorSession<T> {
+    dial: DialTarget<T>,
     outbox: Outbox<Report>,
     inbox: Inbox,
     reports: mpsc::UnboundedReceiver<Report>,
-    heard: mpsc::UnboundedSender<Heard>,
-    /// Silence after which the other side is taken for lost; known from the first welcome.
+    heard: mpsc::UnboundedSender<SessionEvent>,
+    /// Silence after which the other side counts as lost; known from the first welcome on.
     lost_after: Option<Duration>,
-    /// The time for which the VMs are held without a connection.
+    /// Time for which VMs are kept without a connection.
     hold: Duration,
-    /// The time at which something was last heard.
+    /// When the last message came.
     last_heard: Instant,
-    /// The worker has joined: it has a certificate for this life.
+    /// True once the worker has joined and has a certificate for this life.
     joined: bool,
-    complaints: Complaints,
+    complaints: ComplaintPacing,
 }
 
 /// Keeps the session until a goodbye, a loss, or `stop`.
-pub async fn keep<T: Transport>(
-    dial: Dial<T>,
+pub async fn keep_session<T: SessionTransport>(
+    dial: DialTarget<T>,
     reports: mpsc::UnboundedReceiver<Report>,
-    heard: mpsc::UnboundedSender<Heard>,
+    heard: mpsc::UnboundedSender<SessionEvent>,
     stop: CancellationToken,
 ) {
-    let mut session = Session {
+    let mut session = CoordinatorSession {
         dial,
         outbox: Outbox::default(),
         inbox: Inbox::default(),
@@ -136,7 +135,7 @@ pub async fn keep<T: Transport>(
         hold: Duration::ZERO,
         last_heard: Instant::now(),
         joined: false,
-        complaints: Complaints::default(),
+        complaints: ComplaintPacing::default(),
     };
     let last_word = tokio::select! {
         biased;
@@ -149,26 +148,28 @@ pub async fn keep<T: Transport>(
     }
 }
 
-impl<T: Transport> Session<T> {
-    async fn run(&mut self, stop: &CancellationToken) -> Option<Heard> {
+impl<T: SessionTransport> CoordinatorSession<T> {
+    async fn run(&mut self, stop: &CancellationToken) -> Option<SessionEvent> {
         let mut pause = FIRST_PAUSE;
         let mut standing = None;
         loop {
             let before = self.last_heard;
-            let parted = match self.connect(standing.take()).await {
-                Ok((out, stream)) => self.talk(out, stream, stop).await,
+            let parted = match self.begin_session(standing.take()).await {
+                Ok((out, stream)) => self.talk_until_end(out, stream, stop).await,
                 Err(parted) => parted,
             };
             let why = match parted {
-                Parted::Goodbye { why, over } => return Some(Heard::Goodbye { why, over }),
-                Parted::Refused(why) => return Some(Heard::Refused { why }),
-                Parted::Stopped => return None,
-                Parted::Replaced(connection) => {
+                ConnectionEnd::Goodbye { why, over } => {
+                    return Some(SessionEvent::Goodbye { why, over });
+                }
+                ConnectionEnd::Refused(why) => return Some(SessionEvent::Refused { why }),
+                ConnectionEnd::Stopped => return None,
+                ConnectionEnd::Replaced(connection) => {
                     tracing::debug!("a link that was silent is replaced");
                     standing = Some(connection);
                     continue;
                 }
-                Parted::Broken(why) => why,
+                ConnectionEnd::Broken(why) => why,
             };
             let patience = match self.lost_after {
                 Some(_) => self.hold,
@@ -176,9 +177,9 @@ impl<T: Transport> Session<T> {
             };
             let silent = self.last_heard.elapsed();
             if silent >= patience {
-                return Some(Heard::Lost { after: silent, why });
+                return Some(SessionEvent::Lost { after: silent, why });
             }
-            self.complain(&why, patience);
+            self.log_complaint(&why, patience);
             pause = if self.last_heard > before { FIRST_PAUSE } else { pause };
             let give_up = self.last_heard + patience;
             sleep_until((Instant::now() + pause).min(give_up)).await;
@@ -186,7 +187,7 @@ impl<T: Transport> Session<T> {
         }
     }
 
-    fn complain(&mut self, why: &str, patience: Duration) {
+    fn log_complaint(&mut self, why: &str, patience: Duration) {
         if !self.complaints.is_due(Instant::now()) {
             return;
         }
@@ -200,103 +201,106 @@ impl<T: Transport> Session<T> {
         }
     }
 
-    /// Begins a session, over this connection if there is one already.
-    async fn connect(
+    /// Begins a session over `standing`, or over a new connection.
+    async fn begin_session(
         &mut self,
         standing: Option<T::Connection>,
-    ) -> Result<(mpsc::Sender<FromWorker>, T::Inbound), Parted<T::Connection>> {
+    ) -> Result<(mpsc::Sender<FromWorker>, T::Inbound), ConnectionEnd<T::Connection>> {
         let limit = self.lost_after.unwrap_or(CONNECT).min(CONNECT);
         let dialled = async {
             if !self.joined {
-                let connection = self.dial().await?;
-                let joined = self.dial.transport.join(connection, &self.dial.hello.worker).await;
+                let connection = self.dial_coordinator().await?;
+                let joined =
+                    self.dial.transport.join_run(connection, &self.dial.hello.worker).await;
                 self.dial.hello.incarnation =
-                    joined.map_err(|status| Parted::from_status(&status))?;
+                    joined.map_err(|status| ConnectionEnd::from_status(&status))?;
                 self.joined = true;
             }
             let connection = match standing {
                 Some(connection) => connection,
-                None => self.dial().await?,
+                None => self.dial_coordinator().await?,
             };
             let (out, messages) = mpsc::channel(IN_FLIGHT);
             let hello = from_worker::Body::Hello(self.dial.hello.clone());
             out.try_send(FromWorker { ack: self.inbox.taken(), body: Some(hello) })
-                .map_err(|e| Parted::Broken(explain(&e)))?;
-            let inbound = self.dial.transport.session(connection, messages).await;
-            Ok((out, inbound.map_err(|status| Parted::from_status(&status))?))
+                .map_err(|e| ConnectionEnd::Broken(explain_error(&e)))?;
+            let inbound = self.dial.transport.begin_session(connection, messages).await;
+            Ok((out, inbound.map_err(|status| ConnectionEnd::from_status(&status))?))
         };
         match timeout(limit, dialled).await {
             Ok(result) => result,
-            Err(_) => Err(Parted::Broken(format!("no answer within {} ms", limit.as_millis()))),
+            Err(_) => {
+                Err(ConnectionEnd::Broken(format!("no answer within {} ms", limit.as_millis())))
+            }
         }
     }
 
-    /// A connection on which the coordinator has proved itself.
-    async fn dial(&self) -> Result<T::Connection, Parted<T::Connection>> {
-        self.dial.transport.dial().await.map_err(|error| match error {
-            DialError::Unreachable(why) => Parted::Broken(why),
+    /// Connects to the coordinator, and verifies it.
+    async fn dial_coordinator(&self) -> Result<T::Connection, ConnectionEnd<T::Connection>> {
+        self.dial.transport.dial_coordinator().await.map_err(|error| match error {
+            DialError::Unreachable(why) => ConnectionEnd::Broken(why),
             // Before it was ever welcomed its token is another run's; later somebody has taken the
             // place of its coordinator.
             DialError::Impostor if self.dial.is_known || self.lost_after.is_some() => {
-                Parted::Broken(Impostor.to_string())
+                ConnectionEnd::Broken(Impostor.to_string())
             }
-            DialError::Impostor => Parted::Refused(format!(
+            DialError::Impostor => ConnectionEnd::Refused(format!(
                 "{Impostor}; the token is not that of this run: give --secret-file with a copy of the \
                  file `secret` in the run's folder on the coordinator's host"
             )),
         })
     }
 
-    /// One connection, from the hello to its end.
-    async fn talk(
+    /// Runs one connection from the first message to its end.
+    async fn talk_until_end(
         &mut self,
         out: mpsc::Sender<FromWorker>,
         mut stream: T::Inbound,
         stop: &CancellationToken,
-    ) -> Parted<T::Connection> {
+    ) -> ConnectionEnd<T::Connection> {
         self.outbox.rewind();
         let mut welcome = false;
         let mut owed = false;
         let mut batch = Vec::new();
         let connected = Instant::now();
-        let mut beat = interval(self.silence() / BEATS);
+        let mut beat = interval(self.silence_limit() / BEATS);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut beat_due = false;
         let mut heard_at = connected;
         let whom = self.dial.transport.clone();
-        let another = move |since, after| redial(whom.clone(), since, after);
-        let mut redialled = Box::pin(another(heard_at, self.silence()));
+        let another = move |since, after| redial_silent(whom.clone(), since, after);
+        let mut redialled = Box::pin(another(heard_at, self.silence_limit()));
         loop {
             // A connection that has just come up has not been silent yet.
             let heard = self.last_heard.max(connected);
             if heard != heard_at {
                 heard_at = heard;
-                redialled.set(another(heard, self.silence()));
+                redialled.set(another(heard, self.silence_limit()));
             }
-            let silent_at = heard + self.silence();
+            let silent_at = heard + self.silence_limit();
             let sendable = welcome && (self.outbox.has_news() || owed || beat_due);
             tokio::select! {
                 biased;
-                () = stop.cancelled() => return Parted::Stopped,
+                () = stop.cancelled() => return ConnectionEnd::Stopped,
                 message = stream.next() => {
                     let message = match message {
                         Some(Ok(message)) => message,
-                        None => return Parted::Broken("it closed the session".to_owned()),
-                        Some(Err(status)) => return Parted::from_status(&status),
+                        None => return ConnectionEnd::Broken("it closed the session".to_owned()),
+                        Some(Err(status)) => return ConnectionEnd::from_status(&status),
                     };
-                    let was = self.silence();
-                    match self.hear(message, &mut welcome) {
+                    let was = self.silence_limit();
+                    match self.take_message(message, &mut welcome) {
                         Ok(news) => owed |= news,
                         Err(parted) => return parted,
                     }
-                    if self.silence() != was {
-                        beat = interval(self.silence() / BEATS);
+                    if self.silence_limit() != was {
+                        beat = interval(self.silence_limit() / BEATS);
                         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
                     }
                 }
                 place = out.reserve(), if sendable => {
                     let Ok(place) = place else {
-                        return Parted::Broken("the connection broke".to_owned());
+                        return ConnectionEnd::Broken("the connection broke".to_owned());
                     };
                     place.send(self.next_message());
                     (owed, beat_due) = (false, false);
@@ -307,21 +311,21 @@ impl<T: Transport> Session<T> {
                 _ = beat.tick() => beat_due = true,
                 // What is under way on this one is said again on that one. No more is heard, or
                 // acknowledged, here: the hello on that one says how far it came.
-                connection = &mut redialled, if welcome => return Parted::Replaced(connection),
+                connection = &mut redialled, if welcome => return ConnectionEnd::Replaced(connection),
                 () = sleep_until(silent_at) => {
-                    return Parted::Broken(
-                        format!("nothing was heard for {} ms", self.silence().as_millis()),
+                    return ConnectionEnd::Broken(
+                        format!("nothing was heard for {} ms", self.silence_limit().as_millis()),
                     );
                 }
             }
         }
     }
 
-    fn silence(&self) -> Duration {
+    fn silence_limit(&self) -> Duration {
         self.lost_after.unwrap_or(CONNECT)
     }
 
-    /// Reports if there are any, else a heartbeat; both carry the acknowledgement.
+    /// Returns the next message: reports if there are any, or else a heartbeat; both acknowledge commands.
     fn next_message(&mut self) -> FromWorker {
         let ack = self.inbox.taken();
         let body = if self.outbox.has_news() {
@@ -334,21 +338,23 @@ impl<T: Transport> Session<T> {
         FromWorker { ack, body: Some(body) }
     }
 
-    /// Takes a message; true where it has to be acknowledged.
-    fn hear(
+    /// Handles a message; returns whether it must be acknowledged.
+    fn take_message(
         &mut self,
         message: ToWorker,
         welcome: &mut bool,
-    ) -> Result<bool, Parted<T::Connection>> {
+    ) -> Result<bool, ConnectionEnd<T::Connection>> {
         self.last_heard = Instant::now();
         self.outbox.take_ack(message.ack).map_err(|FalseAck { ack, said }| {
-            Parted::Broken(format!("it acknowledged report {ack}, but only {said} were ever sent"))
+            ConnectionEnd::Broken(format!(
+                "it acknowledged report {ack}, but only {said} were ever sent"
+            ))
         })?;
         match message.body {
             Some(to_worker::Body::Welcome(said)) => {
                 let spoken = Protocols { oldest: said.protocol, newest: said.protocol };
                 if let Err(no) = Protocols::settle(PROTOCOLS, spoken) {
-                    return Err(Parted::Refused(no.to_string()));
+                    return Err(ConnectionEnd::Refused(no.to_string()));
                 }
                 *welcome = true;
                 let lost_after = Duration::from_millis(u64::from(said.lost_after_ms.max(100)));
@@ -358,23 +364,25 @@ impl<T: Transport> Session<T> {
                 if self.complaints.are_over() && again {
                     tracing::info!(target: NEWS, "connected again");
                 }
-                self.pass_on(Heard::Welcome(said))?;
+                self.pass_on(SessionEvent::Welcome(said))?;
                 Ok(true)
             }
             Some(to_worker::Body::Goodbye(said)) => {
-                Err(Parted::Goodbye { why: said.why, over: said.over })
+                Err(ConnectionEnd::Goodbye { why: said.why, over: said.over })
             }
             Some(to_worker::Body::Commands(Commands { first, commands })) => {
                 if !*welcome {
-                    return Err(Parted::Broken("commands came before the welcome".to_owned()));
+                    return Err(ConnectionEnd::Broken(
+                        "commands came before the welcome".to_owned(),
+                    ));
                 }
                 let number = self.inbox.taken() + 1;
                 let news = self
                     .inbox
                     .take(first, commands)
-                    .map_err(|gap| Parted::Broken(format!("command {gap}")))?;
+                    .map_err(|gap| ConnectionEnd::Broken(format!("command {gap}")))?;
                 if !news.is_empty() {
-                    self.pass_on(Heard::Commands(number, news))?;
+                    self.pass_on(SessionEvent::Commands(number, news))?;
                 }
                 Ok(true)
             }
@@ -382,8 +390,8 @@ impl<T: Transport> Session<T> {
         }
     }
 
-    fn pass_on(&self, heard: Heard) -> Result<(), Parted<T::Connection>> {
-        self.heard.send(heard).map_err(|_| Parted::Stopped)
+    fn pass_on(&self, heard: SessionEvent) -> Result<(), ConnectionEnd<T::Connection>> {
+        self.heard.send(heard).map_err(|_| ConnectionEnd::Stopped)
     }
 }
 
@@ -401,19 +409,19 @@ mod tests {
     #[derive(Clone, Debug)]
     struct Scripted(Arc<Mutex<VecDeque<Vec<ToWorker>>>>);
 
-    impl Transport for Scripted {
+    impl SessionTransport for Scripted {
         type Connection = ();
         type Inbound = tokio_stream::Iter<std::vec::IntoIter<Result<ToWorker, Status>>>;
 
-        async fn dial(&self) -> Result<(), DialError> {
+        async fn dial_coordinator(&self) -> Result<(), DialError> {
             Ok(())
         }
 
-        async fn join(&self, (): (), _: &str) -> Result<u64, Status> {
+        async fn join_run(&self, (): (), _: &str) -> Result<u64, Status> {
             Ok(1)
         }
 
-        async fn session(
+        async fn begin_session(
             &self,
             (): (),
             _: mpsc::Receiver<FromWorker>,
@@ -447,7 +455,7 @@ mod tests {
             ]
             .into(),
         )));
-        let dial = Dial {
+        let dial = DialTarget {
             transport: script.clone(),
             hello: Hello::default(),
             is_known: false,
@@ -456,10 +464,14 @@ mod tests {
         };
         let (_reports, to_say) = mpsc::unbounded_channel();
         let (heard, mut hears) = mpsc::unbounded_channel();
-        keep(dial, to_say, heard, CancellationToken::new()).await;
+        keep_session(dial, to_say, heard, CancellationToken::new()).await;
         let said = std::iter::from_fn(|| hears.try_recv().ok()).collect::<Vec<_>>();
-        let [Heard::Welcome(_), Heard::Welcome(_), Heard::Welcome(_), Heard::Goodbye { why, over }] =
-            &said[..]
+        let [
+            SessionEvent::Welcome(_),
+            SessionEvent::Welcome(_),
+            SessionEvent::Welcome(_),
+            SessionEvent::Goodbye { why, over },
+        ] = &said[..]
         else {
             panic!("{said:?}")
         };

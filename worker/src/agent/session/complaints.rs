@@ -4,18 +4,18 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// The time for which nothing is said after the first time; twice as long after every other.
+/// Time without further complaints after the first one; it doubles after each.
 const FIRST: Duration = Duration::from_secs(2);
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// The time at which to complain next.
+/// Spacing of log messages about the same failure.
 #[derive(Debug, Default)]
-pub(crate) struct Complaints {
+pub(crate) struct ComplaintPacing {
     quiet: Option<(Instant, Duration)>,
 }
 
-impl Complaints {
-    /// Something went wrong, at this time: whether to say so.
+impl ComplaintPacing {
+    /// Records a failure at this time; returns whether to log it.
     pub(crate) fn is_due(&mut self, now: Instant) -> bool {
         let (due, quiet_for) = match self.quiet {
             None => (true, FIRST),
@@ -27,7 +27,7 @@ impl Complaints {
         due
     }
 
-    /// All is well again. Whether it was not, and that was said.
+    /// Records that all is well again; returns whether a failure was logged before.
     pub(crate) fn are_over(&mut self) -> bool {
         self.quiet.take().is_some()
     }
@@ -39,7 +39,7 @@ mod tests {
 
     #[test]
     fn what_goes_on_being_wrong_is_said_ever_more_seldom() {
-        let (mut complaints, begun) = (Complaints::default(), Instant::now());
+        let (mut complaints, begun) = (ComplaintPacing::default(), Instant::now());
         let mut said = Vec::new();
         for second in 0..200 {
             if complaints.is_due(begun + Duration::from_secs(second)) {

@@ -12,33 +12,34 @@ use rustls::ClientConfig;
 use tonic::transport::Channel;
 use tonic::{Request, Status};
 
-use crate::agent::report::explain;
+use crate::agent::report::explain_error;
 
-/// The file in the worker's directory that keeps the certificate of its last life.
+/// File in the worker's directory with the certificate of its last life.
 const FILE: &str = "credential";
 
-/// The token of the run and the certificates of this worker's lives. Nothing of it is said to
-/// anybody who has not proved to be the coordinator of the token's run.
+/// Token of the run, and the certificates of this worker's lives. They are shown only to the verified coordinator of
+/// the token's run.
 #[derive(Clone, Debug)]
-pub struct Credentials(Arc<Shared>);
+pub struct WorkerCredentials(Arc<SharedCredentials>);
 
 #[derive(Debug)]
-struct Shared {
+struct SharedCredentials {
     token: Token,
     file: PathBuf,
-    /// The certificate of this life, or before it has one that of the last.
+    /// Certificate of this life, or of the last one until there is one.
     shown: Arc<ShownCredential>,
-    /// When to have the certificate of this life renewed, by the clock of this host; `None` before it has one.
+    /// When the certificate of this life must be renewed, by the clock of this host; `None` before there is one.
     due: Mutex<Option<SystemTime>>,
 }
 
-/// When a certificate is renewed that is good for so long from now on: nobody is late then who is away for a third of it.
-fn renewal(now: SystemTime, valid: Duration) -> Option<SystemTime> {
+/// Returns when to renew a certificate that is valid for this time from now on: early enough for a worker that is
+/// away for a third of it.
+fn renewal_time(now: SystemTime, valid: Duration) -> Option<SystemTime> {
     if valid.is_zero() { None } else { now.checked_add(valid * 2 / 3) }
 }
 
-impl Credentials {
-    /// Those of a life that begins, of a worker with this directory.
+impl WorkerCredentials {
+    /// Makes the credentials of a new life of a worker with this directory.
     #[must_use]
     pub fn new(token: Token, root: &std::path::Path) -> Self {
         let file = root.join(FILE);
@@ -47,54 +48,62 @@ impl Credentials {
             // A key that is damaged is as good as none.
             let _ = shown.show(&kept);
         }
-        Self(Arc::new(Shared { token, file, shown: Arc::new(shown), due: Mutex::default() }))
+        Self(Arc::new(SharedCredentials {
+            token,
+            file,
+            shown: Arc::new(shown),
+            due: Mutex::default(),
+        }))
     }
 
-    /// How connections are made: each with the certificate that there is then, and to nobody but the token's
+    /// Returns the TLS configuration of connections: they show the current certificate, and accept only the token's
     /// coordinator.
     ///
     /// # Errors
+    ///
     /// TLS can't be set up.
-    pub(crate) fn tls(&self) -> Result<Arc<ClientConfig>, IdentityError> {
+    pub(crate) fn tls_config(&self) -> Result<Arc<ClientConfig>, IdentityError> {
         client_config_of(self.0.token.authority, Arc::clone(&self.0.shown))
     }
 
-    /// Whether the certificate of this life is to be renewed by now.
+    /// Returns whether the certificate of this life must be renewed now.
     pub(crate) fn is_due(&self) -> bool {
         let due = self.0.due.lock().unwrap_or_else(PoisonError::into_inner);
         due.is_some_and(|due| SystemTime::now() >= due)
     }
 
-    /// Has the certificate of this life renewed over a connection that has shown it.
+    /// Renews the certificate of this life over a connection that has shown it.
     ///
     /// # Errors
+    ///
     /// The coordinator refuses, or is gone.
-    pub(crate) async fn renew(&self, channel: Channel) -> Result<(), Status> {
+    pub(crate) async fn renew_certificate(&self, channel: Channel) -> Result<(), Status> {
         let request = JoinRequest { renews: true, ..JoinRequest::default() };
-        self.certify(channel, Request::new(request)).await.map(drop)
+        self.certify_key(channel, Request::new(request)).await.map(drop)
     }
 
-    /// Joins the run over a connection: the incarnation of this life, whose certificate all further
+    /// Joins the run over a connection; returns the incarnation of this life, whose certificate all further
     /// connections show.
     ///
     /// # Errors
+    ///
     /// The coordinator refuses, or is gone.
-    pub(crate) async fn join(&self, channel: Channel, worker: &str) -> Result<u64, Status> {
+    pub(crate) async fn join_run(&self, channel: Channel, worker: &str) -> Result<u64, Status> {
         let request = JoinRequest { worker: worker.to_owned(), ..JoinRequest::default() };
         let mut request = Request::new(request);
         if let Some(token) = self.0.token.header() {
             request.metadata_mut().insert(TOKEN_KEY, token);
         }
-        self.certify(channel, request).await
+        self.certify_key(channel, request).await
     }
 
-    /// Has a new key certified, which all further connections show.
-    async fn certify(
+    /// Gets a certificate for a new key, which all further connections show.
+    async fn certify_key(
         &self,
         channel: Channel,
         mut request: Request<JoinRequest>,
     ) -> Result<u64, Status> {
-        let key = WorkerKey::generate().map_err(|e| Status::internal(explain(&e)))?;
+        let key = WorkerKey::generate().map_err(|e| Status::internal(explain_error(&e)))?;
         request.get_mut().public_key = key.public().into();
         let reply = CoordinatorClient::new(channel).join(request).await?;
         let JoinReply { certificate, incarnation, valid_s } = reply.into_inner();
@@ -106,8 +115,8 @@ impl Credentials {
                  once the coordinator has given up the old one"
             );
         }
-        self.0.shown.show(&credential).map_err(|e| Status::internal(explain(&e)))?;
-        let due = renewal(SystemTime::now(), Duration::from_secs(valid_s.into()));
+        self.0.shown.show(&credential).map_err(|e| Status::internal(explain_error(&e)))?;
+        let due = renewal_time(SystemTime::now(), Duration::from_secs(valid_s.into()));
         *self.0.due.lock().unwrap_or_else(PoisonError::into_inner) = due;
         Ok(incarnation)
     }
@@ -121,7 +130,7 @@ mod tests {
     fn a_certificate_is_renewed_with_a_third_of_its_time_left() {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000);
         let hours = |hours: u64| Duration::from_secs(hours * 3600);
-        assert_eq!(renewal(now, hours(12)), Some(now + hours(8)));
-        assert_eq!(renewal(now, Duration::ZERO), None);
+        assert_eq!(renewal_time(now, hours(12)), Some(now + hours(8)));
+        assert_eq!(renewal_time(now, Duration::ZERO), None);
     }
 }

@@ -6,6 +6,6 @@ mod credentials;
 mod redial;
 mod transport;
 
-pub use client::{Dial, Heard, keep};
-pub use credentials::Credentials;
-pub use transport::{DialError, Remote, Transport};
+pub use client::{DialTarget, SessionEvent, keep_session};
+pub use credentials::WorkerCredentials;
+pub use transport::{DialError, GrpcTransport, SessionTransport};

@@ -4,17 +4,17 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::transport::Transport;
+use super::transport::SessionTransport;
 
-/// The part of the time after which a side is lost, after which a silent link is dialled again.
+/// Fraction (1/n) of the time after which a side is lost, after which a silent connection is replaced.
 const SILENT: u32 = 3;
-/// The part of it that one attempt may take: the next one begins anew, where the system would go on
-/// waiting ever longer for an answer to what was lost.
+/// Fraction (1/n) of that time for one attempt: the next one begins anew, where the system would wait ever longer for
+/// an answer.
 const ATTEMPT: u32 = 6;
 
-/// Dials again once nothing has been heard since then for a third of the time after which a side is
-/// lost, until a connection stands on which the coordinator has proved itself.
-pub(super) async fn redial<T: Transport>(
+/// Connects again if nothing was received for a third of the time after which a side is lost, and repeats that until
+/// a verified connection is established.
+pub(super) async fn redial_silent<T: SessionTransport>(
     whom: T,
     heard: Instant,
     lost_after: Duration,
@@ -23,7 +23,7 @@ pub(super) async fn redial<T: Transport>(
     loop {
         sleep_until(next).await;
         next = Instant::now() + lost_after / ATTEMPT;
-        if let Ok(Ok(connection)) = timeout(lost_after / ATTEMPT, whom.dial()).await {
+        if let Ok(Ok(connection)) = timeout(lost_after / ATTEMPT, whom.dial_coordinator()).await {
             return connection;
         }
     }

@@ -11,83 +11,83 @@ use tonic::{
     transport::{Channel, Endpoint},
 };
 
-use super::credentials::Credentials;
-use crate::agent::{faults::Network, report::explain};
+use super::credentials::WorkerCredentials;
+use crate::agent::{faults::WorkerNetwork, report::explain_error};
 
-/// Commands come in large batches when a run begins.
+/// Largest message, as commands come in large batches when a run begins.
 const MESSAGE_LIMIT: usize = 64 << 20;
 
-/// Time between two looks at whether the certificate is to be renewed: the clock that says so may be set, and stands still for no
-/// host that sleeps.
+/// Interval at which it is checked whether the certificate must be renewed: the clock may be set, and hosts may
+/// sleep.
 const LOOK: Duration = Duration::from_secs(60);
 
-/// Why there is no connection.
+/// Reasons why there is no connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DialError {
-    /// Somebody answered who is not the coordinator of the worker's run.
+    /// The server isn't the coordinator of the worker's run.
     Impostor,
-    /// Nobody answered, for this reason.
+    /// No server answered, for this reason.
     Unreachable(String),
 }
 
-/// The way from a worker to its coordinator: over TLS and gRPC in a real run, and through a
-/// simulated network in the simulator.
-pub trait Transport: Clone + Debug + Send + Sync + 'static {
-    /// A connection on which the coordinator has proved itself.
+/// Transport from a worker to its coordinator: TLS and gRPC in a real run, a simulated network in the simulator.
+pub trait SessionTransport: Clone + Debug + Send + Sync + 'static {
+    /// A connection to the verified coordinator.
     type Connection: Send + 'static;
-    /// The coordinator's messages in a session.
+    /// Messages of the coordinator in a session.
     type Inbound: Stream<Item = Result<ToWorker, Status>> + Send + Unpin;
 
     /// Connects to the coordinator.
-    fn dial(&self) -> impl Future<Output = Result<Self::Connection, DialError>> + Send;
+    fn dial_coordinator(&self) -> impl Future<Output = Result<Self::Connection, DialError>> + Send;
 
-    /// Joins the run over a connection, under this name: the incarnation of this life, which all
-    /// further connections show.
-    fn join(
+    /// Joins the run over a connection, under this name; returns the incarnation of this life, which all further
+    /// connections show.
+    fn join_run(
         &self,
         connection: Self::Connection,
         worker: &str,
     ) -> impl Future<Output = Result<u64, Status>> + Send;
 
     /// Begins a session over a connection, in which these messages are sent.
-    fn session(
+    fn begin_session(
         &self,
         connection: Self::Connection,
         messages: mpsc::Receiver<FromWorker>,
     ) -> impl Future<Output = Result<Self::Inbound, Status>> + Send;
 }
 
-/// The coordinator of a real run, over TLS and gRPC.
+/// Transport of a real run, over TLS and gRPC.
 #[derive(Clone, Debug)]
-pub struct Remote {
-    /// The coordinator's address, and how connections to it are kept.
+pub struct GrpcTransport {
+    /// Address of the coordinator, and settings of connections to it.
     pub endpoint: Endpoint,
-    /// The network between.
-    pub network: Network,
-    /// Who the worker is to it.
-    pub credentials: Credentials,
+    /// Network in between, which faults may disturb.
+    pub network: WorkerNetwork,
+    /// Credentials of the worker.
+    pub credentials: WorkerCredentials,
 }
 
-impl Remote {
-    async fn connect(&self) -> Result<Channel, DialError> {
-        let tls = self.credentials.tls().map_err(|e| DialError::Unreachable(explain(&e)))?;
-        self.network.connect(&self.endpoint, tls).await.map_err(|error| {
+impl GrpcTransport {
+    async fn connect_channel(&self) -> Result<Channel, DialError> {
+        let tls =
+            self.credentials.tls_config().map_err(|e| DialError::Unreachable(explain_error(&e)))?;
+        self.network.connect_securely(&self.endpoint, tls).await.map_err(|error| {
             if is_impostor(&error) {
                 DialError::Impostor
             } else {
-                DialError::Unreachable(explain(&error))
+                DialError::Unreachable(explain_error(&error))
             }
         })
     }
 
-    /// Has the certificate of this life renewed in time, for as long as this is waited for.
+    /// Renews the certificate of this life in time, for as long as the future is polled.
     pub(crate) async fn renew_in_time(self) -> Infallible {
         let mut look = tokio::time::interval(LOOK);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             look.tick().await;
             if self.credentials.is_due()
-                && let Err(error) = self.dial().await
+                && let Err(error) = self.dial_coordinator().await
             {
                 tracing::debug!(?error, "the certificate is not renewed yet");
             }
@@ -95,28 +95,28 @@ impl Remote {
     }
 }
 
-impl Transport for Remote {
+impl SessionTransport for GrpcTransport {
     type Connection = Channel;
     type Inbound = Streaming<ToWorker>;
 
-    async fn dial(&self) -> Result<Channel, DialError> {
-        let channel = self.connect().await?;
+    async fn dial_coordinator(&self) -> Result<Channel, DialError> {
+        let channel = self.connect_channel().await?;
         if !self.credentials.is_due() {
             return Ok(channel);
         }
-        if let Err(status) = self.credentials.renew(channel).await {
+        if let Err(status) = self.credentials.renew_certificate(channel).await {
             let why = status.message();
             tracing::warn!(why, "the coordinator does not renew this worker's certificate");
         }
         // Connections show the certificate that there was when they were made.
-        self.connect().await
+        self.connect_channel().await
     }
 
-    async fn join(&self, channel: Channel, worker: &str) -> Result<u64, Status> {
-        self.credentials.join(channel, worker).await
+    async fn join_run(&self, channel: Channel, worker: &str) -> Result<u64, Status> {
+        self.credentials.join_run(channel, worker).await
     }
 
-    async fn session(
+    async fn begin_session(
         &self,
         channel: Channel,
         messages: mpsc::Receiver<FromWorker>,

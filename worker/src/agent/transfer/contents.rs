@@ -13,48 +13,56 @@ use dormouse_proto::v1::{ContentChunk, ContentRef, Contents, InputsRef};
 use tokio::time::timeout;
 
 use super::parcel::{ChunkReader, ChunkWriter};
-use super::{FetchError, NotSent, Pass, Pauses, Put, Transfers, explain, takes_packed, turn};
+use super::{
+    FetchError, LaunchPass, NotSent, Put, RetryPauses, WorkerTransfers, explain_error, take_turn,
+    takes_packed,
+};
 use crate::{
-    contents::{Cache, ContentError, Held, Incoming},
-    directory::Input,
+    contents::{ContentCache, ContentDownload, ContentError, HeldContents},
+    directory::TaskInput,
 };
 
-/// How many contents are asked for in one message.
+/// Most contents asked about in one message.
 const ASKED: usize = 1024;
 
-/// The run, the task and the attempt that contents are of.
+/// Run, task and attempt to which contents belong.
 pub(crate) type Of<'a> = (&'a str, u32, u32);
 
 /// Opens a content by its digest, or says why it can't.
 pub(crate) type Open = Arc<dyn Fn(&Hash) -> Result<File, String> + Send + Sync>;
 
-/// A digest as the wire has it.
-pub(super) fn wire(digest: &Hash) -> Bytes {
+/// Converts a digest to the wire format.
+pub(super) fn digest_bytes(digest: &Hash) -> Bytes {
     Bytes::copy_from_slice(digest.as_bytes())
 }
 
-pub(super) fn reference((run, task, attempt): Of<'_>, digest: &Hash, bytes: u64) -> ContentRef {
-    ContentRef { run: run.to_owned(), task, attempt, digest: wire(digest), bytes }
+pub(super) fn content_reference(
+    (run, task, attempt): Of<'_>,
+    digest: &Hash,
+    bytes: u64,
+) -> ContentRef {
+    ContentRef { run: run.to_owned(), task, attempt, digest: digest_bytes(digest), bytes }
 }
 
-impl Transfers {
-    /// Sends those of the contents that the coordinator lacks, each of which `open` opens, again and again while the
-    /// coordinator is away and the VM is there; how many bytes have moved.
+impl WorkerTransfers {
+    /// Sends those of the contents that the coordinator lacks, each opened by `open`, and tries again while the
+    /// coordinator is away and the VM exists; returns the number of bytes moved.
     ///
     /// # Errors
-    /// In words: why one of them is not with the coordinator.
+    ///
+    /// In words, why the coordinator doesn't have one of them.
     pub(crate) async fn put_contents(
         &self,
-        pass: &Pass,
+        pass: &LaunchPass,
         of: Of<'_>,
         contents: Vec<(Hash, u64)>,
         open: Open,
     ) -> Result<u64, String> {
-        let mut pauses = Pauses::default();
+        let mut pauses = RetryPauses::default();
         loop {
             match self.send_contents(of, contents.clone(), Arc::clone(&open)).await {
                 Err(NotSent { unanswered: true, why, .. }) => {
-                    pauses.wait(pass).await.map_err(|_| why)?;
+                    pauses.wait_pause(pass).await.map_err(|_| why)?;
                 }
                 done => return done.map_err(|NotSent { why, .. }| why),
             }
@@ -69,7 +77,7 @@ impl Transfers {
     ) -> Result<u64, NotSent> {
         let mut sent = 0;
         for some in contents.chunks(ASKED) {
-            let mut lacking = self.lacking(some).await?;
+            let mut lacking = self.find_lacking(some).await?;
             let wanted: Vec<_> = some
                 .iter()
                 .copied()
@@ -87,53 +95,56 @@ impl Transfers {
                     let mut file = open(&digest)?;
                     let mut file = io::Read::take(&mut file, bytes);
                     let copied = io::copy(&mut file, writer).and_then(|copied| {
-                        writer.finish()?;
+                        writer.finish_chunks()?;
                         Ok(copied)
                     });
-                    copied.map_err(|e| format!("the content {digest}: {}", explain(&e)))
+                    copied.map_err(|e| format!("the content {digest}: {}", explain_error(&e)))
                 };
-                sent += self.upload(reference(of, &digest, bytes), write, put).await?;
+                sent +=
+                    self.upload_chunks(content_reference(of, &digest, bytes), write, put).await?;
             }
         }
         Ok(sent)
     }
 
-    /// The digests of those of the contents that the coordinator lacks.
-    async fn lacking(&self, contents: &[(Hash, u64)]) -> Result<BTreeSet<[u8; 32]>, NotSent> {
+    /// Returns the digests of the contents that the coordinator lacks.
+    async fn find_lacking(&self, contents: &[(Hash, u64)]) -> Result<BTreeSet<[u8; 32]>, NotSent> {
         if contents.is_empty() {
             return Ok(BTreeSet::new());
         }
-        let digests = contents.iter().map(|(digest, _)| wire(digest)).collect();
+        let digests = contents.iter().map(|(digest, _)| digest_bytes(digest)).collect();
         let mut client = self.contents.clone();
         let asked = timeout(self.still, client.lacks(Contents { digests })).await;
-        let answer = asked.map_err(|_| explain(&self.stuck()))??.into_inner();
+        let answer = asked.map_err(|_| explain_error(&self.stuck_error()))??.into_inner();
         Ok(answer.digests.iter().filter_map(|digest| digest[..].try_into().ok()).collect())
     }
 
-    /// Brings the contents of a task's inputs here, again and again while the coordinator is away, and holds them: once
-    /// for all tasks of this host, however many begin at a time.
+    /// Fetches the contents of a task's inputs and holds them, and tries again while the coordinator is away. Tasks
+    /// that start at the same time share one fetch.
     ///
     /// # Errors
-    /// One of them cannot be had, or there is no room for them.
+    ///
+    /// One of them can't be fetched, or there is no room.
     pub(crate) async fn fetch_contents(
         &self,
-        cache: &Cache,
-        pass: &Pass,
+        cache: &ContentCache,
+        pass: &LaunchPass,
         of: Of<'_>,
-        inputs: &[Input],
-    ) -> Result<Arc<Held>, FetchError> {
+        inputs: &[TaskInput],
+    ) -> Result<Arc<HeldContents>, FetchError> {
         let wanted = inputs.iter().map(|input| (input.digest, input.bytes));
-        let held = cache.hold(wanted).map_err(|e| FetchError::Transport(explain(&e)))?;
+        let held =
+            cache.hold_contents(wanted).map_err(|e| FetchError::Transport(explain_error(&e)))?;
         let held = Arc::new(held);
-        if held.missing().is_empty() {
+        if held.missing_contents().is_empty() {
             return Ok(held);
         }
         let _alone = pass.unless_revoked(self.bringing.lock()).await?;
         let sizes: HashMap<_, _> = inputs.iter().map(|it| (it.digest, it.bytes)).collect();
-        let mut pauses = Pauses::default();
+        let mut pauses = RetryPauses::default();
         // Another task may have brought them meanwhile; and what had come of those before a call broke off is here.
         loop {
-            let missing = held.missing();
+            let missing = held.missing_contents();
             let wanted: Vec<_> = missing
                 .iter()
                 .take(ASKED)
@@ -147,87 +158,91 @@ impl Transfers {
                 brought => brought,
             };
             match brought {
-                Err(FetchError::Unanswered(_)) => pauses.wait(pass).await?,
+                Err(FetchError::Unanswered(_)) => pauses.wait_pause(pass).await?,
                 brought => brought?,
             }
         }
     }
 
-    /// Fetches inputs, one after the other in one stream, to where they are held.
+    /// Fetches inputs one after the other in one stream into the cache.
     async fn get_inputs(
         &self,
-        pass: &Pass,
+        pass: &LaunchPass,
         (run, task, _): Of<'_>,
-        held: &Arc<Held>,
+        held: &Arc<HeldContents>,
         wanted: Vec<(Hash, u64)>,
     ) -> Result<(), FetchError> {
-        let digests = wanted.iter().map(|(digest, _)| wire(digest)).collect();
+        let digests = wanted.iter().map(|(digest, _)| digest_bytes(digest)).collect();
         let reference = InputsRef { run: run.to_owned(), task, digests };
-        let turn = pass.unless_revoked(turn(&self.fetches)).await??;
+        let turn = pass.unless_revoked(take_turn(&self.fetches)).await??;
         let mut client = self.contents.clone();
         let asked = timeout(self.still, client.get_inputs(takes_packed(reference)));
-        let response = pass.unless_revoked(asked).await?.map_err(|_| self.stuck())?;
+        let response = pass.unless_revoked(asked).await?.map_err(|_| self.stuck_error())?;
         let stream = response?.into_inner();
         let held = Arc::clone(held);
-        self.take(pass, turn, stream, move |reader| receive_inputs(reader, &held, wanted)).await
+        self.take_stream(pass, turn, stream, move |reader| receive_inputs(reader, &held, wanted))
+            .await
     }
 
-    /// Fetches contents with a call each, from a coordinator that knows no other.
+    /// Fetches contents with a call each, from a coordinator without the newer call.
     async fn get_one_by_one(
         &self,
-        pass: &Pass,
+        pass: &LaunchPass,
         of: Of<'_>,
-        held: &Held,
+        held: &HeldContents,
         wanted: Vec<(Hash, u64)>,
     ) -> Result<(), FetchError> {
         for (digest, bytes) in wanted {
-            let incoming = held.receive(digest, bytes);
-            let incoming = incoming.map_err(|e| FetchError::Transport(explain(&e)))?;
-            self.get_content(pass, reference(of, &digest, bytes), incoming).await?;
-            held.came(&digest);
+            let incoming = held.receive_content(digest, bytes);
+            let incoming = incoming.map_err(|e| FetchError::Transport(explain_error(&e)))?;
+            self.get_content(pass, content_reference(of, &digest, bytes), incoming).await?;
+            held.content_came(&digest);
         }
         Ok(())
     }
 
-    /// Fetches a content to where it is received.
+    /// Fetches a content.
     pub(super) async fn get_content(
         &self,
-        pass: &Pass,
+        pass: &LaunchPass,
         reference: ContentRef,
-        incoming: Incoming,
+        incoming: ContentDownload,
     ) -> Result<(), FetchError> {
-        let turn = pass.unless_revoked(turn(&self.fetches)).await??;
+        let turn = pass.unless_revoked(take_turn(&self.fetches)).await??;
         let mut client = self.contents.clone();
         let asked = timeout(self.still, client.get(takes_packed(reference)));
-        let response = pass.unless_revoked(asked).await?.map_err(|_| self.stuck())?;
+        let response = pass.unless_revoked(asked).await?.map_err(|_| self.stuck_error())?;
         let stream = response?.into_inner();
-        self.take(pass, turn, stream, |reader| receive(reader, incoming)).await
+        self.take_stream(pass, turn, stream, |reader| receive_content(reader, incoming)).await
     }
 }
 
-fn receive(reader: &mut ChunkReader, mut incoming: Incoming) -> Result<(), ContentError> {
+fn receive_content(
+    reader: &mut ChunkReader,
+    mut incoming: ContentDownload,
+) -> Result<(), ContentError> {
     while let Some(chunk) = reader.next() {
         incoming.write(&chunk)?;
     }
-    incoming.finish()
+    incoming.finish_download()
 }
 
-/// Receives contents of these lengths in bytes that come one after the other, and holds each once it is whole.
+/// Receives contents of these lengths in bytes one after the other, and adds each to the cache once it is complete.
 fn receive_inputs(
     reader: &mut ChunkReader,
-    held: &Held,
+    held: &HeldContents,
     wanted: Vec<(Hash, u64)>,
 ) -> Result<(), ContentError> {
     for (digest, bytes) in wanted {
-        let (mut incoming, mut left) = (held.receive(digest, bytes)?, bytes);
+        let (mut incoming, mut left) = (held.receive_content(digest, bytes)?, bytes);
         while left > 0
             && let Some(chunk) = reader.next_of(left)
         {
             incoming.write(&chunk)?;
             left -= chunk.len() as u64;
         }
-        incoming.finish()?;
-        held.came(&digest);
+        incoming.finish_download()?;
+        held.content_came(&digest);
     }
     Ok(())
 }

@@ -12,16 +12,16 @@ use tokio::{sync::mpsc, time::Instant};
 /// Bytes in one chunk.
 pub(super) const CHUNK: usize = 256 * 1024;
 
-/// A message that is a chunk of something; the first one says of what.
-pub(super) trait Parcel: Carrier + Send + Sized + 'static {
-    /// What the chunks are of.
+/// Message of one chunk of a transfer; the first one says what is transferred.
+pub(super) trait ChunkMessage: Carrier + Send + Sized + 'static {
+    /// What is transferred.
     type Of: Send + 'static;
 
     fn new(of: Option<Self::Of>, data: Bytes) -> Self;
     fn data(&self) -> &Bytes;
 }
 
-impl Parcel for CheckpointChunk {
+impl ChunkMessage for CheckpointChunk {
     /// A checkpoint, and the digests of the contents that it refers to.
     type Of = (CheckpointRef, Vec<Bytes>);
 
@@ -35,7 +35,7 @@ impl Parcel for CheckpointChunk {
     }
 }
 
-impl Parcel for ContentChunk {
+impl ChunkMessage for ContentChunk {
     type Of = ContentRef;
 
     fn new(content: Option<ContentRef>, data: Bytes) -> Self {
@@ -47,22 +47,22 @@ impl Parcel for ContentChunk {
     }
 }
 
-/// Collects what is written into chunks. Blocks where the wire is slower.
-pub(super) struct ChunkWriter<M: Parcel> {
+/// Writer that sends what is written in chunks. Blocks while the connection is slower.
+pub(super) struct ChunkWriter<M: ChunkMessage> {
     chunks: mpsc::Sender<M>,
-    /// Until the first chunk has gone.
+    /// What is transferred, until the first chunk was sent.
     of: Option<M::Of>,
     buffer: BytesMut,
-    /// None: whoever takes the chunks can't unpack them.
+    /// Compression; `None`: the receiver can't decompress.
     packing: Option<Packing>,
 }
 
-impl<M: Parcel> ChunkWriter<M> {
+impl<M: ChunkMessage> ChunkWriter<M> {
     pub(super) fn new(chunks: mpsc::Sender<M>, of: M::Of, packing: Option<Packing>) -> Self {
         Self { chunks, of: Some(of), buffer: BytesMut::new(), packing }
     }
 
-    fn send(&mut self) -> io::Result<()> {
+    fn send_chunk(&mut self) -> io::Result<()> {
         let mut chunk = M::new(self.of.take(), self.buffer.split().freeze());
         if let Some(packing) = &mut self.packing
             && packing.is_worth()
@@ -78,29 +78,29 @@ impl<M: Parcel> ChunkWriter<M> {
         Ok(())
     }
 
-    /// Sends what is left, and one chunk of nothing where nothing was written at all.
-    pub(super) fn finish(&mut self) -> io::Result<()> {
-        if self.of.is_some() { self.send() } else { self.flush() }
+    /// Sends what is left, and one empty chunk if nothing was written at all.
+    pub(super) fn finish_chunks(&mut self) -> io::Result<()> {
+        if self.of.is_some() { self.send_chunk() } else { self.flush() }
     }
 }
 
-impl<M: Parcel> Write for ChunkWriter<M> {
+impl<M: ChunkMessage> Write for ChunkWriter<M> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let taken = bytes.len().min(CHUNK - self.buffer.len());
         let (now, _) = bytes.split_at(taken);
         self.buffer.extend_from_slice(now);
         if self.buffer.len() == CHUNK {
-            self.send()?;
+            self.send_chunk()?;
         }
         Ok(taken)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        if self.buffer.is_empty() { Ok(()) } else { self.send() }
+        if self.buffer.is_empty() { Ok(()) } else { self.send_chunk() }
     }
 }
 
-/// Reads chunks as one stream.
+/// Reader of chunks as one stream.
 pub(super) struct ChunkReader {
     chunks: mpsc::Receiver<Bytes>,
     current: Bytes,
@@ -111,12 +111,12 @@ impl ChunkReader {
         Self { chunks, current: Bytes::new() }
     }
 
-    /// The next chunk, whole; `None` after the last.
+    /// Returns the next chunk; `None` after the last.
     pub(super) fn next(&mut self) -> Option<Bytes> {
         self.chunks.blocking_recv()
     }
 
-    /// What comes next, at least a byte and at most so many; `None` after the last chunk.
+    /// Returns the next bytes, at least one and at most `most`; `None` after the last chunk.
     pub(super) fn next_of(&mut self, most: u64) -> Option<Bytes> {
         while self.current.is_empty() {
             self.current = self.chunks.blocking_recv()?;

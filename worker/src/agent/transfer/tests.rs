@@ -19,8 +19,8 @@ use tokio_stream::{StreamExt as _, wrappers::TcpListenerStream};
 use tonic::{Request, Response, transport::Endpoint};
 
 use crate::{
-    agent::gate::Gate,
-    store::{ImageKey, Progress},
+    agent::gate::VmGate,
+    store::{ImageKey, SavedProgress},
     workspace::TaskName,
 };
 
@@ -77,7 +77,7 @@ impl Coordinator for Silent {
 }
 
 /// Transfers with such a coordinator. To be called in a runtime.
-fn silent(gives: Option<Vec<u8>>, still: Duration) -> Transfers {
+fn silent(gives: Option<Vec<u8>>, still: Duration) -> WorkerTransfers {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     let address = listener.local_addr().unwrap();
@@ -86,7 +86,7 @@ fn silent(gives: Option<Vec<u8>>, still: Duration) -> Transfers {
     let server = tonic::transport::Server::builder().add_service(service);
     tokio::spawn(server.serve_with_incoming(incoming));
     let channel = Endpoint::from_shared(format!("http://{address}")).unwrap().connect_lazy();
-    Transfers { still, ..Transfers::new(channel, false) }
+    WorkerTransfers { still, ..WorkerTransfers::new(channel, false) }
 }
 
 fn runtime(blocking: usize) -> Runtime {
@@ -102,13 +102,13 @@ fn reference() -> CheckpointRef {
     CheckpointRef { run: "r".to_owned(), task: 1, checkpoint: 1, attempt: 1 }
 }
 
-fn store(directory: &Path) -> Store {
-    Store::open(directory).unwrap().with_key(ImageKey::new(&[5; 32]).unwrap())
+fn store(directory: &Path) -> LocalCheckpoints {
+    LocalCheckpoints::open(directory).unwrap().with_key(ImageKey::new(&[5; 32]).unwrap())
 }
 
-fn expected() -> Expected {
+fn expected() -> ExpectedCheckpoint {
     let program = String::new();
-    Expected { task: name(), sequence: 1, attempts: 1..=1, program, bytes: u64::MAX }
+    ExpectedCheckpoint { task: name(), sequence: 1, attempts: 1..=1, program, bytes: u64::MAX }
 }
 
 fn name() -> TaskName {
@@ -116,13 +116,13 @@ fn name() -> TaskName {
 }
 
 /// One of more than the wire and the chunks under way hold.
-fn checkpoint(directory: &Path) -> Checkpoint {
-    let draft = store(directory).begin(&name()).unwrap();
-    std::fs::write(draft.images().join("pages-1.img"), vec![7; 4 << 20]).unwrap();
+fn checkpoint(directory: &Path) -> StoredCheckpoint {
+    let draft = store(directory).begin_checkpoint(&name()).unwrap();
+    std::fs::write(draft.images_directory().join("pages-1.img"), vec![7; 4 << 20]).unwrap();
     draft
-        .commit(
+        .commit_checkpoint(
             String::new(),
-            Progress { attempt: 1, ..Progress::default() },
+            SavedProgress { attempt: 1, ..SavedProgress::default() },
             (vec![], vec![]),
             String::new(),
             &BTreeMap::new(),
@@ -136,18 +136,26 @@ fn an_upload_that_nobody_takes_is_given_up() {
     let checkpoint = checkpoint(dir.path());
     let why = runtime(4).block_on(async {
         let transfers = silent(None, Duration::from_millis(100));
-        timeout(SOON, transfers.put(&Gate::new().pass(), reference(), checkpoint, Arc::default()))
-            .await
+        timeout(
+            SOON,
+            transfers.put_checkpoint(
+                &VmGate::new().make_pass(),
+                reference(),
+                checkpoint,
+                Arc::default(),
+            ),
+        )
+        .await
     });
     let why = why.expect("it hangs").unwrap_err();
     assert!(why.starts_with("no data moved for 100 ms"), "{why}");
 }
 
 /// Transfers with a coordinator that is not there, and where it would be.
-fn away() -> (Transfers, SocketAddr) {
+fn away() -> (WorkerTransfers, SocketAddr) {
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let channel = Endpoint::from_shared(format!("http://{address}")).unwrap().connect_lazy();
-    (Transfers { still: SOON, ..Transfers::new(channel, false) }, address)
+    (WorkerTransfers { still: SOON, ..WorkerTransfers::new(channel, false) }, address)
 }
 
 #[test]
@@ -156,8 +164,8 @@ fn what_nobody_answers_is_sent_again_until_somebody_does_or_nobody_wants_it() {
     let checkpoint = checkpoint(dir.path());
     let (put, given_up) = runtime(4).block_on(async {
         let (transfers, address) = away();
-        let pass = Gate::new().pass();
-        let put = transfers.put(&pass, reference(), checkpoint.clone(), Arc::default());
+        let pass = VmGate::new().make_pass();
+        let put = transfers.put_checkpoint(&pass, reference(), checkpoint.clone(), Arc::default());
         tokio::pin!(put);
         let early = timeout(Duration::from_millis(500), &mut put).await;
         assert!(early.is_err(), "it gave up: {early:?}");
@@ -167,8 +175,8 @@ fn what_nobody_answers_is_sent_again_until_somebody_does_or_nobody_wants_it() {
         tokio::spawn(server.serve_with_incoming(TcpListenerStream::new(listener)));
         let done = timeout(SOON, put).await;
         let (nowhere, _) = away();
-        let put = nowhere.put(&pass, reference(), checkpoint, Arc::default());
-        let (given_up, ()) = tokio::join!(timeout(SOON, put), async { pass.revoke() });
+        let put = nowhere.put_checkpoint(&pass, reference(), checkpoint, Arc::default());
+        let (given_up, ()) = tokio::join!(timeout(SOON, put), async { pass.revoke_launch() });
         (done, given_up)
     });
     assert!(put.expect("it hangs").unwrap() > 4 << 20, "it is not taken when it can be");
@@ -179,18 +187,18 @@ fn what_nobody_answers_is_sent_again_until_somebody_does_or_nobody_wants_it() {
 fn a_fetch_that_stands_still_is_given_up_and_leaves_nothing() {
     let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let mut bytes = Vec::new();
-    checkpoint(there.path()).export(&mut bytes).unwrap();
+    checkpoint(there.path()).export_checkpoint(&mut bytes).unwrap();
     bytes.truncate(CHUNK);
     let store = store(here.path());
     for gives in [None, Some(bytes)] {
         let fetched = runtime(4).block_on(async {
             let transfers = silent(gives, Duration::from_millis(100));
-            let pass = Gate::new().pass();
-            timeout(SOON, transfers.fetch(&store, &pass, reference(), &expected())).await
+            let pass = VmGate::new().make_pass();
+            timeout(SOON, transfers.fetch_checkpoint(&store, &pass, reference(), &expected())).await
         });
         let error = fetched.expect("it hangs").unwrap_err();
         assert!(matches!(error, FetchError::Stuck(_)), "{error}");
-        assert!(store.complete(&name()).unwrap().is_empty());
+        assert!(store.complete_numbers(&name()).unwrap().is_empty());
     }
     // What had come of it lay in the folder of its number.
     let left = std::fs::read_dir(here.path().join("r/1")).unwrap();
@@ -201,25 +209,28 @@ fn a_fetch_that_stands_still_is_given_up_and_leaves_nothing() {
 fn a_transfer_that_gets_on_too_slowly_is_given_up() {
     let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let mut bytes = Vec::new();
-    checkpoint(there.path()).export(&mut bytes).unwrap();
+    checkpoint(there.path()).export_checkpoint(&mut bytes).unwrap();
     bytes.truncate(CHUNK);
     let store = store(here.path());
     let (put, fetched) = runtime(4).block_on(async {
         let hour = Duration::from_secs(3_600);
         let slow = || Some(Duration::from_millis(100));
-        let puts = Transfers { within: slow(), ..silent(None, hour) };
-        let fetches = Transfers { within: slow(), ..silent(Some(bytes), hour) };
-        let pass = Gate::new().pass();
-        let put =
-            timeout(SOON, puts.put(&pass, reference(), checkpoint(there.path()), Arc::default()));
+        let puts = WorkerTransfers { within: slow(), ..silent(None, hour) };
+        let fetches = WorkerTransfers { within: slow(), ..silent(Some(bytes), hour) };
+        let pass = VmGate::new().make_pass();
+        let put = timeout(
+            SOON,
+            puts.put_checkpoint(&pass, reference(), checkpoint(there.path()), Arc::default()),
+        );
         let expected = expected();
-        let fetched = timeout(SOON, fetches.fetch(&store, &pass, reference(), &expected));
+        let fetched =
+            timeout(SOON, fetches.fetch_checkpoint(&store, &pass, reference(), &expected));
         tokio::join!(put, fetched)
     });
     let why = put.expect("it hangs").unwrap_err();
     assert!(why.contains("more slowly than"), "{why}");
     let error = fetched.expect("it hangs").unwrap_err();
-    assert!(matches!(error, FetchError::Stuck(Stuck::Slow(_))), "{error}");
+    assert!(matches!(error, FetchError::Stuck(StuckTransfer::Slow(_))), "{error}");
 }
 
 #[test]
@@ -231,9 +242,9 @@ fn however_many_uploads_stand_still_the_pool_is_there_for_others() {
         let transfers = Arc::new(silent(None, Duration::from_secs(3600)));
         for _ in 0..4 * AT_ONCE {
             let (transfers, checkpoint) = (Arc::clone(&transfers), checkpoint.clone());
-            let pass = Gate::new().pass();
+            let pass = VmGate::new().make_pass();
             tokio::spawn(async move {
-                transfers.put(&pass, reference(), checkpoint, Arc::default()).await
+                transfers.put_checkpoint(&pass, reference(), checkpoint, Arc::default()).await
             });
         }
         let all_wait = async {

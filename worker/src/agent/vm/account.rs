@@ -2,19 +2,19 @@
 
 use dormouse_proto::v1::{JobAccount, Ledger};
 
-/// What an attempt was promised and got, in the words of the wire.
+/// What an attempt was promised and received, in the wire format.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Account {
+pub(crate) struct AttemptAccount {
     pub(crate) cpu_us: u64,
-    /// The ledger of a task of one process.
+    /// Ledger of a task of one process.
     pub(crate) ledger: Option<Ledger>,
-    /// The account of a parallel job.
+    /// Account of a parallel job.
     pub(crate) job: Option<JobAccount>,
 }
 
-/// CPU time, in nanoseconds.
+/// Promised and received CPU time, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Share {
+pub(crate) struct CpuAccount {
     pub(crate) promised: u64,
     pub(crate) received: u64,
 }

@@ -9,21 +9,21 @@ use tokio::time::Instant;
 
 use super::{
     clock::CommandStamp,
-    message::{Ask, Message},
-    owner::Owner,
+    message::{OwnerMessage, VmCommand},
+    owner::VmOwner,
     resources::VmResources,
 };
 use crate::agent::{
-    life::refused,
+    life::refuse_start,
     machine::LifeContext,
-    report::{report, vm_destroyed, vm_failed},
+    report::{make_report, vm_destroyed, vm_failed},
     test_fault,
 };
 
-/// Owns one VM from [`Message::Create`] until nothing is left of it, and ends then. Nothing waits
-/// for its `post_stop`: what there is of a VM is in its [`VmResources`].
+/// Actor that owns one VM from [`OwnerMessage::Create`] until nothing is left of it. Nothing waits for its
+/// `post_stop`: the VM's processes and groups are in its [`VmResources`].
 #[derive(Debug)]
-pub(crate) struct Vm;
+pub(crate) struct VmActor;
 
 #[derive(Debug)]
 pub(crate) struct VmArgs {
@@ -33,31 +33,31 @@ pub(crate) struct VmArgs {
 }
 
 #[derive(Debug)]
-pub(crate) struct VmState {
+pub(crate) struct VmActorState {
     args: VmArgs,
-    /// There is none until the VM is made, nor where it could not be made.
-    owner: Option<Box<Owner>>,
-    alarm: Alarm,
+    /// Owner of the VM; `None` before the VM is created, or if it couldn't be.
+    owner: Option<Box<VmOwner>>,
+    alarm: OwnerAlarm,
 }
 
-impl Actor for Vm {
-    type Msg = Message;
-    type State = VmState;
+impl Actor for VmActor {
+    type Msg = OwnerMessage;
+    type State = VmActorState;
     type Arguments = VmArgs;
 
     async fn pre_start(
         &self,
-        _: ActorRef<Message>,
+        _: ActorRef<OwnerMessage>,
         args: VmArgs,
-    ) -> Result<VmState, ActorProcessingErr> {
-        Ok(VmState { args, owner: None, alarm: Alarm::default() })
+    ) -> Result<VmActorState, ActorProcessingErr> {
+        Ok(VmActorState { args, owner: None, alarm: OwnerAlarm::default() })
     }
 
     async fn handle(
         &self,
-        myself: ActorRef<Message>,
-        message: Message,
-        state: &mut VmState,
+        myself: ActorRef<OwnerMessage>,
+        message: OwnerMessage,
+        state: &mut VmActorState,
     ) -> Result<(), ActorProcessingErr> {
         state.args.context.machine.running().await;
         let Some(owner) = &mut state.owner else {
@@ -66,20 +66,20 @@ impl Actor for Vm {
         };
         match message {
             // Behind what has come by now: what should be is not to go on past a command.
-            Message::Due => {
-                let _ = myself.cast(Message::Wake);
+            OwnerMessage::Due => {
+                let _ = myself.cast(OwnerMessage::Wake);
             }
             // It has been set to another time since.
-            Message::Wake if !state.alarm.has_rung() => {}
+            OwnerMessage::Wake if !state.alarm.has_rung() => {}
             message => {
-                if matches!(message, Message::Ask(Ask::Freeze, _)) {
+                if matches!(message, OwnerMessage::Ask(VmCommand::Freeze, _)) {
                     test_fault::panics_at_freeze();
                 }
-                owner.hear(message).await;
+                owner.handle_message(message).await;
                 if owner.is_over() {
                     myself.stop(None);
                 } else {
-                    state.alarm.set(owner.next_wake(), &myself);
+                    state.alarm.set_alarm(owner.next_wake(), &myself);
                 }
             }
         }
@@ -87,78 +87,78 @@ impl Actor for Vm {
     }
 }
 
-impl VmState {
-    async fn without_owner(&mut self, myself: &ActorRef<Message>, message: Message) {
+impl VmActorState {
+    async fn without_owner(&mut self, myself: &ActorRef<OwnerMessage>, message: OwnerMessage) {
         let VmArgs { context, id, remains } = &self.args;
         match message {
-            Message::Create(create, asked) => self.create(myself, &create, &asked).await,
-            Message::Ask(Ask::Destroy, _) => {
-                context.report(vm_destroyed(*id));
+            OwnerMessage::Create(create, asked) => self.create_vm(myself, &create, &asked).await,
+            OwnerMessage::Ask(VmCommand::Destroy, _) => {
+                context.send_report(vm_destroyed(*id));
                 remains.remove(context).await;
                 myself.stop(None);
             }
-            Message::Ask(Ask::Start(start), _) => {
-                context.report(refused(&start, "the VM could not be created".to_owned()));
+            OwnerMessage::Ask(VmCommand::Start(start), _) => {
+                context.send_report(refuse_start(&start, "the VM could not be created".to_owned()));
             }
             // Until it is destroyed there is nobody to do anything.
             _ => {}
         }
     }
 
-    async fn create(
+    async fn create_vm(
         &mut self,
-        myself: &ActorRef<Message>,
+        myself: &ActorRef<OwnerMessage>,
         create: &CreateVm,
         asked: &CommandStamp,
     ) {
         let VmArgs { context, id, remains } = &self.args;
-        match Owner::create(context, create, asked, remains, myself).await {
+        match VmOwner::create_vm(context, create, asked, remains, myself).await {
             Ok(owner) => {
-                context.report(report(report::Report::VmCreated(VmRef { vm: *id })));
+                context.send_report(make_report(report::Report::VmCreated(VmRef { vm: *id })));
                 let owner = self.owner.insert(Box::new(owner));
-                self.alarm.set(owner.next_wake(), myself);
+                self.alarm.set_alarm(owner.next_wake(), myself);
             }
-            Err(why) => context.report(vm_failed(*id, why)),
+            Err(why) => context.send_report(vm_failed(*id, why)),
         }
     }
 }
 
-/// Wakes the owner of a VM when something is due by itself.
+/// Timer that wakes the owner of a VM.
 #[derive(Debug, Default)]
-struct Alarm(Option<(Instant, AbortHandle)>);
+struct OwnerAlarm(Option<(Instant, AbortHandle)>);
 
-impl Alarm {
-    /// The alarm is to ring then, and at no other time.
-    fn set(&mut self, at: Option<Instant>, whom: &ActorRef<Message>) {
+impl OwnerAlarm {
+    /// Sets the alarm to this instant only; `None`: to none.
+    fn set_alarm(&mut self, at: Option<Instant>, whom: &ActorRef<OwnerMessage>) {
         if self.0.as_ref().map(|(at, _)| *at) == at {
             return;
         }
-        self.stop();
+        self.stop_alarm();
         self.0 = at.map(|at| {
             let whom = whom.clone();
             let ringing = tokio::spawn(async move {
                 tokio::time::sleep_until(at).await;
-                let _ = whom.cast(Message::Due);
+                let _ = whom.cast(OwnerMessage::Due);
             });
             (at, ringing.abort_handle())
         });
     }
 
-    /// Whether its time has come. It is not set any more then.
+    /// Returns whether the alarm was due, and clears it.
     fn has_rung(&mut self) -> bool {
         let now = Instant::now();
         self.0.take_if(|(at, _)| *at <= now).is_some()
     }
 
-    fn stop(&mut self) {
+    fn stop_alarm(&mut self) {
         if let Some((_, ringing)) = self.0.take() {
             ringing.abort();
         }
     }
 }
 
-impl Drop for Alarm {
+impl Drop for OwnerAlarm {
     fn drop(&mut self) {
-        self.stop();
+        self.stop_alarm();
     }
 }

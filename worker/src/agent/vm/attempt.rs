@@ -12,11 +12,12 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
 use super::{
-    birth::AttemptBirth, job::Job, last_save::LastSave, liveness::Liveness, task::Promise,
+    birth::AttemptBirth, job::JobState, last_save::NoticeSave, liveness::TaskLiveness,
+    task::TaskPromise,
 };
 use crate::{
     agent::{
-        gate::Pass,
+        gate::LaunchPass,
         machine::{ProgressPage, QuotaLift, TakenCheckpoint, TaskProcess},
         own::OwnMeter,
         report::Key,
@@ -24,162 +25,160 @@ use crate::{
     workspace::TaskName,
 };
 
-/// A checkpoint that is not yet reported.
+/// A checkpoint that isn't reported yet.
 #[derive(Debug)]
-pub(crate) struct Pending {
+pub(crate) struct UnreportedCheckpoint {
     pub(crate) number: u32,
     pub(crate) ppm: u32,
     pub(crate) stopped_at: Instant,
-    /// Since when a job stands still in the reference, on the run's clock.
+    /// When a job began to stand still in the reference, on the run's clock.
     pub(crate) held_at: Option<Time>,
     pub(crate) dump: Duration,
     pub(crate) criu: Duration,
-    /// The time for which the task has to stand still for it, in all.
+    /// Time for which the task must stand still for it in total.
     pub(crate) owed: Option<Duration>,
-    /// The time for which it stood still, once it runs again.
+    /// Time for which it stood still, once it runs again.
     pub(crate) held: Option<Duration>,
-    /// The size of all that is in it, in bytes, and what of that has been sent.
+    /// Size of the checkpoint in bytes, and the bytes sent so far.
     pub(crate) bytes: u64,
     pub(crate) sent: Arc<AtomicU64>,
-    /// The checkpoint's size, or why the coordinator does not have it, once that is known.
+    /// Size of the checkpoint, or why the coordinator doesn't have it, once that is known.
     pub(crate) stored: Result<u64, String>,
 }
 
-/// What an attempt is held to.
+/// Kind of an attempt, with what it is compared with.
 #[derive(Debug)]
-pub(crate) enum Nature {
-    /// A task of one process, to the model of its VM.
-    Task(Promise),
-    /// A parallel job, to the plan of its phases.
-    Job(Box<Job>),
+pub(crate) enum AttemptNature {
+    /// A task of one process, compared with the model of its VM.
+    Task(TaskPromise),
+    /// A parallel job, compared with the plan of its phases.
+    Job(Box<JobState>),
 }
 
-/// One attempt at a task on this VM. Where it is in its life is known to
-/// [`dormouse_vm::life::AttemptTable`].
+/// One attempt at a task on this VM. Its stage is in the [`dormouse_vm::life::AttemptTable`].
 #[derive(Debug)]
-pub(crate) struct Attempt {
+pub(crate) struct VmAttempt {
     pub(crate) key: Key,
     pub(crate) name: TaskName,
     pub(crate) order: StartTask,
-    /// What of its work it began with.
+    /// Part of its work with which it began, in ppm.
     pub(crate) from_ppm: u32,
-    /// The time at which it was decided on, on this host's clock.
+    /// When its start was decided, on this host's clock.
     pub(crate) asked: Instant,
-    /// The time that passed until the inputs of its program were in its directory, for which it is owed none.
+    /// Time until the inputs of its program were in its directory, for which it is promised nothing.
     pub(crate) waited_for_inputs: Duration,
-    /// The vCPU of each of its processes.
+    /// vCPU of each of its processes.
     pub(crate) on: Vec<u32>,
-    pub(crate) nature: Nature,
-    /// The attempt's only process, or the parent of all its processes.
+    pub(crate) nature: AttemptNature,
+    /// Its only process, or the parent of its processes.
     pub(crate) process: Option<Arc<dyn TaskProcess>>,
     pub(crate) page: Option<Arc<dyn ProgressPage>>,
     /// Since when it stands still.
     pub(crate) standing: Option<Instant>,
-    /// The time for which it has stood still before.
+    /// Time for which it stood still before.
     pub(crate) stood: Duration,
-    /// The time for which its VM was frozen under it.
+    /// Time for which its VM was frozen since its start.
     pub(crate) frozen: Duration,
     pub(crate) missed_checkpoints: u32,
-    /// While it ends: throttled, it would do so late.
+    /// Lifts the quota of its slots while it ends, as it would end late otherwise.
     pub(crate) exempt: Vec<QuotaLift>,
-    /// The time at which to look at its progress next.
+    /// When its progress is checked next.
     pub(crate) look: Option<Instant>,
-    /// Whether it gets on.
-    pub(crate) liveness: Liveness,
-    /// What of its work its last checkpoint was due to hold.
+    /// Whether it makes progress.
+    pub(crate) liveness: TaskLiveness,
+    /// Part of its work that its last checkpoint was due to hold.
     pub(crate) due: Option<Ppm>,
-    pub(crate) pending: Option<Pending>,
-    /// The permit of the semaphore `criu` to have CRIU at work on this attempt.
+    pub(crate) pending: Option<UnreportedCheckpoint>,
+    /// Its turn at CRIU.
     pub(crate) permit: Option<OwnedSemaphorePermit>,
-    /// What its launch brought to life, until its life begins.
+    /// Result of its launch, until it has begun.
     pub(crate) born: Option<AttemptBirth>,
-    /// What its dump gave, until that is seen to.
+    /// Result of its dump, until that is handled.
     pub(crate) snapshot: Option<TakenCheckpoint>,
-    /// Whether its answer is right, and its result, if its program gives one.
+    /// Whether its answer is right, and its result if its program gives one.
     pub(crate) answer: Option<(bool, Option<String>)>,
-    /// What it gets, if it is a program of the user's own.
+    /// CPU time of a user's own program.
     pub(crate) own: Option<Box<OwnMeter>>,
-    /// How such a program ended, and what it left.
+    /// End of a user's own program, with its files.
     pub(crate) own_end: Option<OwnEnd>,
-    /// The save that such a program makes at a notice, once there is one.
-    pub(crate) last_save: Option<LastSave>,
+    /// Save of a user's own program at a notice, once there is one.
+    pub(crate) last_save: Option<NoticeSave>,
     pub(crate) is_killed: bool,
-    /// How many processes of its VM had been killed for want of memory when its launch began.
+    /// Number of processes of its VM that were killed for lack of memory before its launch.
     pub(crate) killed_before: u64,
-    /// The VM's permission for the attempt's launch; it can be revoked.
-    pub(crate) pass: Pass,
+    /// Permission for its launch, which can be revoked.
+    pub(crate) pass: LaunchPass,
 }
 
-impl Attempt {
-    /// The vCPU of its first process.
-    pub(crate) fn cpu(&self) -> u32 {
+impl VmAttempt {
+    /// Returns the vCPU of its first process.
+    pub(crate) fn first_cpu(&self) -> u32 {
         self.on.first().copied().unwrap_or(0)
     }
 
-    /// The promise, if this is an attempt at a task of one process.
-    pub(crate) fn promise(&self) -> Option<&Promise> {
+    /// Returns the promise of an attempt at a task of one process.
+    pub(crate) fn task_promise(&self) -> Option<&TaskPromise> {
         match &self.nature {
-            Nature::Task(promise) => Some(promise),
-            Nature::Job(_) => None,
+            AttemptNature::Task(promise) => Some(promise),
+            AttemptNature::Job(_) => None,
         }
     }
 
-    /// The promise to be changed, if this is an attempt at a task of one process.
-    pub(crate) fn promise_mut(&mut self) -> Option<&mut Promise> {
+    /// Returns the promise of an attempt at a task of one process, to be changed.
+    pub(crate) fn promise_mut(&mut self) -> Option<&mut TaskPromise> {
         match &mut self.nature {
-            Nature::Task(promise) => Some(promise),
-            Nature::Job(_) => None,
+            AttemptNature::Task(promise) => Some(promise),
+            AttemptNature::Job(_) => None,
         }
     }
 
-    /// The job, if this is an attempt at a parallel job.
-    pub(crate) fn job(&self) -> Option<&Job> {
+    /// Returns the state of a parallel job.
+    pub(crate) fn parallel_job(&self) -> Option<&JobState> {
         match &self.nature {
-            Nature::Job(job) => Some(job),
-            Nature::Task(_) => None,
+            AttemptNature::Job(job) => Some(job),
+            AttemptNature::Task(_) => None,
         }
     }
 
-    /// The job to be changed, if this is an attempt at a parallel job.
-    pub(crate) fn job_mut(&mut self) -> Option<&mut Job> {
+    /// Returns the state of a parallel job, to be changed.
+    pub(crate) fn job_mut(&mut self) -> Option<&mut JobState> {
         match &mut self.nature {
-            Nature::Job(job) => Some(job),
-            Nature::Task(_) => None,
+            AttemptNature::Job(job) => Some(job),
+            AttemptNature::Task(_) => None,
         }
     }
 
-    /// What its process says of itself.
-    pub(crate) fn progress(&self) -> Option<Progress> {
+    /// Returns the progress that its process reports.
+    pub(crate) fn process_progress(&self) -> Option<Progress> {
         self.page.as_ref().and_then(|page| page.progress())
     }
 
-    /// What of its work is done, in ppm, as it says itself, or by what it got.
+    /// Returns the part of its work that is done, in ppm, as it reports or by the CPU time that it got.
     pub(crate) fn done_ppm(&self) -> u32 {
-        if let (Some(own), Nature::Task(promise)) = (&self.own, &self.nature) {
-            return own.done_ppm(promise.ledger.whole());
+        if let (Some(own), AttemptNature::Task(promise)) = (&self.own, &self.nature) {
+            return own.done_ppm(promise.ledger.whole_work());
         }
-        self.progress().map_or(self.from_ppm, |p| u32::try_from(p.ppm).unwrap_or(1_000_000))
+        self.process_progress().map_or(self.from_ppm, |p| u32::try_from(p.ppm).unwrap_or(1_000_000))
     }
 
-    /// The attempt stands still since its checkpoint, and has done nothing since.
+    /// Returns whether it has stood still since its checkpoint.
     pub(crate) fn is_kept(&self) -> bool {
         self.standing.is_some() && self.pending.as_ref().is_some_and(|p| p.held.is_none())
     }
 
-    /// Notes for how much longer it has to stand still for its checkpoint, the first time that is
-    /// known.
-    pub(crate) fn owe(&mut self, longer: Duration) {
+    /// Records for how much longer it must stand still for its checkpoint, the first time that this is known.
+    pub(crate) fn note_standing(&mut self, longer: Duration) {
         if let Some(pending) = &mut self.pending {
             pending.owed.get_or_insert_with(|| pending.stopped_at.elapsed() + longer);
         }
     }
 
-    /// Notes that the attempt's VM was frozen for `span`: that is nobody's time.
+    /// Records that the VM was frozen for `span`, which doesn't count for the attempt.
     pub(crate) fn was_frozen(&mut self, span: Duration) {
         self.frozen += span;
-        self.liveness.pause();
+        self.liveness.pause_watch();
         if let Some(own) = &mut self.own {
-            own.pause();
+            own.pause_count();
         }
         if let Some(since) = &mut self.standing {
             *since += span;
@@ -198,10 +197,10 @@ impl Attempt {
         }
     }
 
-    /// The attempt stands still for its checkpoint no longer, whatever becomes of it.
+    /// Ends the standstill for its checkpoint, whatever happens to the attempt.
     pub(crate) fn ends_hold(&mut self, now: Instant) {
         if self.is_kept() {
-            self.owe(Duration::ZERO);
+            self.note_standing(Duration::ZERO);
             if let Some(pending) = &mut self.pending {
                 pending.held = Some(now.saturating_duration_since(pending.stopped_at));
             }
@@ -212,7 +211,7 @@ impl Attempt {
         }
     }
 
-    /// Notes that it stands no longer.
+    /// Records that it no longer stands still.
     pub(crate) fn stands_no_longer(&mut self, now: Instant) {
         if let Some(since) = self.standing.take() {
             self.stood += now.saturating_duration_since(since);

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use super::job::JobBirth;
 use crate::{
-    agent::{launch::Birth, machine::TaskProcess},
-    process::Ended,
+    agent::{launch::TaskBirth, machine::TaskProcess},
+    process::ProcessEnd,
 };
 
-/// The birth of an attempt, of a task of one process or of a parallel job.
+/// Result of a launch, of a task of one process or of a parallel job.
 #[derive(Debug)]
 pub(crate) enum AttemptBirth {
-    Task(Birth),
+    Task(TaskBirth),
     Job(JobBirth),
 }
 
@@ -23,8 +23,8 @@ impl AttemptBirth {
         }
     }
 
-    /// How it ended, if that was at once.
-    pub(crate) const fn ended(&self) -> Option<Ended> {
+    /// Returns how the attempt ended, if it did at once.
+    pub(crate) const fn ended_already(&self) -> Option<ProcessEnd> {
         match self {
             Self::Task(birth) => birth.ended,
             Self::Job(_) => None,

@@ -10,137 +10,137 @@ use tokio::time::Instant;
 use dormouse_proto::v1::Command;
 use dormouse_units::{Span, Speedup, Time};
 
-/// The instants at which a command was decided on and came.
+/// When a command was decided and when it arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct CommandStamp {
-    /// The instant at which it came.
+    /// Instant of its arrival.
     pub came: Instant,
     late: Duration,
-    /// On the run's clock, if that was said.
+    /// Time of its decision on the run's clock, if the command has it.
     pub at: Option<Time>,
 }
 
 impl CommandStamp {
-    /// The times of a command that arrives at this moment.
+    /// Stamps a command that arrives now.
     #[must_use]
     pub fn from_command(command: &Command) -> Self {
         let at = command.emulated_at_us.map(Time::from_micros);
         Self { came: Instant::now(), late: Duration::from_micros(command.real_late_us), at }
     }
 
-    /// The times of a command that came without delay, for tests.
+    /// Stamps a command that arrived without delay, for tests.
     #[cfg(test)]
-    pub(crate) fn at(came: Instant, at: Time) -> Self {
+    pub(crate) fn undelayed_at(came: Instant, at: Time) -> Self {
         Self { came, late: Duration::ZERO, at: Some(at) }
     }
 
-    /// Now, by this worker itself.
+    /// Makes the stamp of a decision of this worker now.
     #[must_use]
-    pub fn now() -> Self {
+    pub fn stamp_now() -> Self {
         Self { came: Instant::now(), late: Duration::ZERO, at: None }
     }
 
-    /// The time at which it was decided on, on this host's clock.
+    /// Returns the instant of its decision on this host's clock.
     #[must_use]
-    pub fn decided(&self) -> Instant {
+    pub fn decided_at(&self) -> Instant {
         self.came.checked_sub(self.late).unwrap_or(self.came)
     }
 }
 
-/// A run's clock that has moved by more against this host's is followed from where it is now: it
-/// stood still while its coordinator was away, or a command came much later than it says.
+/// Difference beyond which the run's clock is followed from its new offset to this host's clock: it stood still while
+/// its coordinator was away, or a command arrived much later than it says.
 const SAME: Duration = Duration::from_millis(50);
 
-/// The clock of one VM.
+/// Clock of one VM, which stands still while the VM hibernates.
 #[derive(Debug)]
 pub(crate) struct VmClock {
     speedup: Speedup,
     created: Instant,
-    /// By how much the run's clock is ahead of the time since then, in microseconds: negative where
-    /// it stood still for longer than it had run before.
+    /// Offset of the run's clock to the time since the VM's creation, in microseconds; negative if it stood still for
+    /// longer than it had run before.
     ahead_us: Option<i64>,
-    /// Time in hibernation.
+    /// Time spent in hibernation.
     skipped: Span,
     frozen_since: Option<Time>,
 }
 
 impl VmClock {
-    /// The clock of a VM whose creation was decided on at the time in `create`.
+    /// Makes the clock of a VM whose creation was decided at the time in `create`.
     #[must_use]
     pub(crate) fn new(speedup: Speedup, create: &CommandStamp) -> Self {
         Self {
             speedup,
-            created: create.decided(),
-            ahead_us: create.at.map(signed),
+            created: create.decided_at(),
+            ahead_us: create.at.map(to_signed),
             skipped: Span::ZERO,
             frozen_since: None,
         }
     }
 
-    /// The time that it shows.
+    /// Returns the time that the clock shows.
     #[must_use]
     pub(crate) fn now(&self) -> Time {
-        self.at(Instant::now())
+        self.shown_at(Instant::now())
     }
 
-    fn at(&self, instant: Instant) -> Time {
+    fn shown_at(&self, instant: Instant) -> Time {
         let since = instant.saturating_duration_since(self.created);
-        Time::ZERO + self.speedup.emulated(since) - self.skipped
+        Time::ZERO + self.speedup.to_emulated(since) - self.skipped
     }
 
-    /// The time at which it shows `at`.
+    /// Returns the instant at which the clock shows `at`.
     #[must_use]
     pub(crate) fn instant_of(&self, at: Time) -> Instant {
         const FAR: Duration = Duration::from_secs(86_400 * 365);
         let span = at.since(Time::ZERO) + self.skipped;
-        self.created + self.speedup.real(span).min(FAR)
+        self.created + self.speedup.to_real(span).min(FAR)
     }
 
-    /// What it showed when a command was decided on.
-    pub(crate) fn decided(&mut self, asked: &CommandStamp) -> Time {
-        let own = self.at(asked.decided());
+    /// Returns what the clock showed when a command was decided.
+    pub(crate) fn note_decided(&mut self, asked: &CommandStamp) -> Time {
+        let own = self.shown_at(asked.decided_at());
         let Some(at) = asked.at else { return own };
-        let same = self.speedup.emulated(SAME);
+        let same = self.speedup.to_emulated(SAME);
         if let Some(ahead_us) = self.ahead_us {
-            let said = moved(at, ahead_us.saturating_neg()) - self.skipped;
+            let said = moved_by(at, ahead_us.saturating_neg()) - self.skipped;
             if said.since(own) <= same && own.since(said) <= same {
                 return said;
             }
         }
-        self.ahead_us = Some(signed(at).saturating_sub(signed(own + self.skipped)));
+        self.ahead_us = Some(to_signed(at).saturating_sub(to_signed(own + self.skipped)));
         own
     }
 
-    /// What the run's clock shows when this one shows `at`, if it was ever said.
+    /// Returns what the run's clock shows when this one shows `at`, if that is known.
     #[must_use]
     pub(crate) fn of_run(&self, at: Time) -> Option<Time> {
-        Some(moved(at + self.skipped, self.ahead_us?))
+        Some(moved_by(at + self.skipped, self.ahead_us?))
     }
 
-    /// Stands still from `at` on.
-    pub(crate) fn freeze(&mut self, at: Time) {
+    /// Stops the clock at `at`.
+    pub(crate) fn freeze_at(&mut self, at: Time) {
         self.frozen_since = Some(at);
     }
 
-    /// Goes on at `at`, which is counted as if it had not stood.
-    pub(crate) fn thaw(&mut self, at: Time) {
+    /// Continues the clock at `at`, as if it hadn't stood still.
+    pub(crate) fn thaw_at(&mut self, at: Time) {
         if let Some(since) = self.frozen_since.take() {
             self.skipped += at.since(since);
         }
     }
 
-    /// Time in hibernation so far.
+    /// Returns the time spent in hibernation so far.
     #[must_use]
-    pub(crate) const fn skipped(&self) -> Span {
+    pub(crate) const fn hibernated_time(&self) -> Span {
         self.skipped
     }
 }
 
-fn signed(at: Time) -> i64 {
+fn to_signed(at: Time) -> i64 {
     i64::try_from(at.as_micros()).unwrap_or(i64::MAX)
 }
 
-fn moved(at: Time, by_us: i64) -> Time {
+fn moved_by(at: Time, by_us: i64) -> Time {
     Time::from_micros(at.as_micros().saturating_add_signed(by_us))
 }
 
@@ -163,18 +163,18 @@ mod tests {
     fn what_was_decided_together_has_one_time_however_late_it_comes() {
         let base = Instant::now();
         // At speed-up 10, the run's clock showing 100 s at the base.
-        let mut clock = VmClock::new(Speedup::times(10), &asked(base, 7, 7, 100));
+        let mut clock = VmClock::new(Speedup::times_real(10), &asked(base, 7, 7, 100));
         for (came, late) in [(1000, 0), (1020, 19), (1030, 31)] {
-            assert_eq!(clock.decided(&asked(base, came, late, 110)), Time::from_secs(10));
+            assert_eq!(clock.note_decided(&asked(base, came, late, 110)), Time::from_secs(10));
         }
         // Hibernated from 120 to 150 s, each heard of a little late.
-        let frozen = clock.decided(&asked(base, 2003, 1, 120));
-        clock.freeze(frozen);
-        let thawed = clock.decided(&asked(base, 5009, 2, 150));
-        clock.thaw(thawed);
+        let frozen = clock.note_decided(&asked(base, 2003, 1, 120));
+        clock.freeze_at(frozen);
+        let thawed = clock.note_decided(&asked(base, 5009, 2, 150));
+        clock.thaw_at(thawed);
         assert_eq!((frozen, thawed), (Time::from_secs(20), Time::from_secs(50)));
-        assert_eq!(clock.skipped(), Span::from_secs(30));
-        assert_eq!(clock.decided(&asked(base, 6010, 0, 160)), Time::from_secs(30));
+        assert_eq!(clock.hibernated_time(), Span::from_secs(30));
+        assert_eq!(clock.note_decided(&asked(base, 6010, 0, 160)), Time::from_secs(30));
         assert_eq!(clock.instant_of(Time::from_secs(30)), base + Duration::from_secs(6));
         assert_eq!(clock.of_run(Time::from_secs(30)), Some(Time::from_secs(160)));
     }
@@ -182,23 +182,23 @@ mod tests {
     #[test]
     fn a_clock_that_stood_still_is_followed_from_where_it_is() {
         let base = Instant::now();
-        let mut clock = VmClock::new(Speedup::times(10), &asked(base, 0, 0, 100));
+        let mut clock = VmClock::new(Speedup::times_real(10), &asked(base, 0, 0, 100));
         // The coordinator was away for 3 s of real time.
-        assert_eq!(clock.decided(&asked(base, 5000, 0, 120)), Time::from_secs(50));
-        assert_eq!(clock.decided(&asked(base, 6010, 0, 130)), Time::from_secs(60));
+        assert_eq!(clock.note_decided(&asked(base, 5000, 0, 120)), Time::from_secs(50));
+        assert_eq!(clock.note_decided(&asked(base, 6010, 0, 130)), Time::from_secs(60));
         // A command that does not say when it was decided on.
-        assert_eq!(clock.decided(&asked(base, 7000, 0, None)), Time::from_secs(70));
+        assert_eq!(clock.note_decided(&asked(base, 7000, 0, None)), Time::from_secs(70));
     }
 
     #[test]
     fn a_clock_of_the_first_seconds_is_followed_after_a_longer_absence() {
         let base = Instant::now();
         // The VM is of the run's first instant, and the coordinator was away for 30 s.
-        let mut clock = VmClock::new(Speedup::times(10), &asked(base, 0, 0, 0));
-        assert_eq!(clock.decided(&asked(base, 1020, 19, 10)), Time::from_secs(10));
-        assert_eq!(clock.decided(&asked(base, 32_000, 0, 20)), Time::from_secs(320));
+        let mut clock = VmClock::new(Speedup::times_real(10), &asked(base, 0, 0, 0));
+        assert_eq!(clock.note_decided(&asked(base, 1020, 19, 10)), Time::from_secs(10));
+        assert_eq!(clock.note_decided(&asked(base, 32_000, 0, 20)), Time::from_secs(320));
         for (came, late, at) in [(33_000, 0, 30), (33_019, 18, 30), (33_031, 30, 30)] {
-            assert_eq!(clock.decided(&asked(base, came, late, at)), Time::from_secs(330));
+            assert_eq!(clock.note_decided(&asked(base, came, late, at)), Time::from_secs(330));
         }
         assert_eq!(clock.of_run(Time::from_secs(330)), Some(Time::from_secs(30)));
     }

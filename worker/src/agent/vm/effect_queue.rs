@@ -2,35 +2,38 @@
 
 use std::collections::VecDeque;
 
-use dormouse_vm::life::Effect;
+use dormouse_vm::life::VmEffect;
 
-/// The effects that wait. One is carried out at a time, and what it leads to comes before what was to follow it.
+/// Queue of effects. One is carried out at a time, and effects that follow from it come before those that were to
+/// follow it.
+///
+/// Use: `add_effects`; then, if `begin_effects` allows it, `take_next` until there is none, and `end_effects`.
 #[derive(Debug, Default)]
 pub(crate) struct EffectQueue {
-    waiting: VecDeque<Effect>,
-    /// What the effect that is being carried out has led to so far.
-    fresh: Vec<Effect>,
+    waiting: VecDeque<VmEffect>,
+    /// Effects that follow from the one under way.
+    fresh: Vec<VmEffect>,
     is_busy: bool,
 }
 
 impl EffectQueue {
-    /// Takes effects in, to be carried out before all that waits.
-    pub(crate) fn add(&mut self, effects: impl IntoIterator<Item = Effect>) {
+    /// Adds effects, to be carried out before all that wait.
+    pub(crate) fn add_effects(&mut self, effects: impl IntoIterator<Item = VmEffect>) {
         self.fresh.extend(effects);
     }
 
-    /// Begins to carry out what is at hand; `false` if that goes on already.
-    pub(crate) fn begin(&mut self) -> bool {
+    /// Begins to carry out effects; false if that is under way already.
+    pub(crate) fn begin_effects(&mut self) -> bool {
         !std::mem::replace(&mut self.is_busy, true)
     }
 
-    /// Nothing is being carried out any more.
-    pub(crate) fn end(&mut self) {
+    /// Records that no effect is under way any more.
+    pub(crate) fn end_effects(&mut self) {
         self.is_busy = false;
     }
 
-    /// The next effect, out of the queue.
-    pub(crate) fn take_next(&mut self) -> Option<Effect> {
+    /// Takes the next effect.
+    pub(crate) fn take_next(&mut self) -> Option<VmEffect> {
         for effect in self.fresh.drain(..).rev() {
             self.waiting.push_front(effect);
         }
@@ -38,7 +41,7 @@ impl EffectQueue {
     }
 
     /// Puts an effect back as the next one.
-    pub(crate) fn put_back(&mut self, effect: Effect) {
+    pub(crate) fn put_back(&mut self, effect: VmEffect) {
         self.waiting.push_front(effect);
     }
 }
@@ -50,16 +53,16 @@ mod tests {
     #[test]
     fn what_an_effect_leads_to_comes_before_what_was_to_follow_it() {
         let mut queue = EffectQueue::default();
-        queue.add([Effect::Freeze, Effect::Remove]);
-        assert!(queue.begin() && !queue.begin());
-        assert_eq!(queue.take_next(), Some(Effect::Freeze));
-        queue.add([Effect::KillAll]);
-        queue.add([Effect::Thaw]);
-        assert_eq!(queue.take_next(), Some(Effect::KillAll));
-        queue.put_back(Effect::KillAll);
+        queue.add_effects([VmEffect::Freeze, VmEffect::Remove]);
+        assert!(queue.begin_effects() && !queue.begin_effects());
+        assert_eq!(queue.take_next(), Some(VmEffect::Freeze));
+        queue.add_effects([VmEffect::KillAll]);
+        queue.add_effects([VmEffect::Thaw]);
+        assert_eq!(queue.take_next(), Some(VmEffect::KillAll));
+        queue.put_back(VmEffect::KillAll);
         let rest: Vec<_> = std::iter::from_fn(|| queue.take_next()).collect();
-        assert_eq!(rest, [Effect::KillAll, Effect::Thaw, Effect::Remove]);
-        queue.end();
-        assert!(queue.begin());
+        assert_eq!(rest, [VmEffect::KillAll, VmEffect::Thaw, VmEffect::Remove]);
+        queue.end_effects();
+        assert!(queue.begin_effects());
     }
 }

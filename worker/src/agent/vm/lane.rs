@@ -1,12 +1,12 @@
 //! What is in force on one vCPU.
 
-use crate::agent::cores::Core;
+use crate::agent::cores::BoundCore;
 
-/// The state of one vCPU: its quota and its host core.
+/// Quota and host core of one vCPU.
 #[derive(Debug, Default)]
-pub(crate) struct Lane {
-    /// The quota in force, in ppm of a host core; `None`: none yet.
+pub(crate) struct VcpuBinding {
+    /// Quota in force, in ppm of a host core; `None`: none yet.
     pub(crate) quota: Option<u32>,
-    /// The host core to which its tasks are bound, where there are two.
-    pub(crate) core: Option<Core>,
+    /// Host core to which its tasks are bound while there are two.
+    pub(crate) core: Option<BoundCore>,
 }

@@ -7,54 +7,58 @@ use tokio::time::Instant;
 
 use super::clock::CommandStamp;
 
-/// What is asked of a program that saves its work.
+/// A request to a program that saves its work, put off until it has.
 #[derive(Debug)]
-pub(crate) enum Request {
+pub(crate) enum DeferredRequest {
     Checkpoint(TaskRef),
     Stop(StopTask, CommandStamp),
 }
 
-/// The save that a program makes at a notice.
+/// Save that a program makes at a notice.
 #[derive(Debug)]
-pub(crate) struct LastSave {
-    /// The time at which it is taken for done.
+pub(crate) struct NoticeSave {
+    /// When the save counts as done.
     until: Instant,
-    /// What of its work was done at the notice: what comes later may not be saved.
+    /// Part of the work that was done at the notice; what is done later may not be saved.
     done: Ppm,
-    /// What is asked meanwhile.
-    put_off: Option<Request>,
+    /// Request put off meanwhile.
+    put_off: Option<DeferredRequest>,
 }
 
-impl LastSave {
-    /// A save that begins with so much of the work done, and is taken for done at this time.
+impl NoticeSave {
+    /// Begins a save with this part of the work done, which counts as done at `until`.
     pub(crate) const fn new(until: Instant, done: Ppm) -> Self {
         Self { until, done, put_off: None }
     }
 
-    /// What of its work was done at the notice.
-    pub(crate) const fn done(&self) -> Ppm {
+    /// Returns the part of the work that was done at the notice.
+    pub(crate) const fn work_done(&self) -> Ppm {
         self.done
     }
 
-    /// Puts off what is asked as long as the save goes on; gives it back if that is over.
-    pub(crate) fn put_off(&mut self, now: Instant, request: Request) -> Option<Request> {
+    /// Puts off a request while the save is under way; returns it if the save is over.
+    pub(crate) fn put_off(
+        &mut self,
+        now: Instant,
+        request: DeferredRequest,
+    ) -> Option<DeferredRequest> {
         if now >= self.until {
             return Some(request);
         }
         // A program that is stopped is kept thereby.
-        if !matches!(self.put_off, Some(Request::Stop(..))) {
+        if !matches!(self.put_off, Some(DeferredRequest::Stop(..))) {
             self.put_off = Some(request);
         }
         None
     }
 
-    /// The time at which what is put off is due, if anything is.
+    /// Returns when the put-off request is due.
     pub(crate) fn put_off_until(&self) -> Option<Instant> {
         self.put_off.as_ref().map(|_| self.until)
     }
 
-    /// Takes what was put off and is due by now.
-    pub(crate) fn take_due(&mut self, now: Instant) -> Option<Request> {
+    /// Takes the put-off request if it is due by now.
+    pub(crate) fn take_due(&mut self, now: Instant) -> Option<DeferredRequest> {
         self.put_off.take_if(|_| self.until <= now)
     }
 }

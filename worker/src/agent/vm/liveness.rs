@@ -11,37 +11,35 @@
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// CPU time without a beat that is too long: more than a thousand times what the programs take
-/// from one beat to the next.
+/// CPU time without a heartbeat after which a task hangs: more than a thousand times what programs take between two.
 const TOO_LONG: Duration = Duration::from_secs(5);
-/// However large its quota, a task has at least so much time: the host may stand still for a
-/// while, as with a disk that all wait for.
+/// Least time without a heartbeat, whatever its quota: the host may stand still for a while, as with a slow disk.
 const AT_LEAST: Duration = Duration::from_secs(30);
-/// A task that had some of what it was due, and not enough, is one on a host that is busy with
-/// others: it is due this many times as much before it is given up.
+/// Factor of the CPU time that a task without a heartbeat must be due if it got some of it, but too little: its host
+/// is busy with other work.
 const BUSY: u32 = 10;
-/// Less than this is nothing: what a process takes for going to sleep.
+/// CPU time that counts as nothing: what a process takes for going to sleep.
 const NOTHING: Duration = Duration::from_millis(10);
-/// A look that comes later counts as no later: this process did not run, and so may the tasks.
+/// Longest counted interval between two looks: if it is longer, this process didn't run, and so perhaps neither did
+/// the tasks.
 const LATE: Duration = Duration::from_secs(1);
 
-/// What a task was last seen to do.
+/// Progress of a task at its last look.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Liveness {
+pub(crate) struct TaskLiveness {
     beat: Option<u64>,
-    /// The time at which it was looked at last, and what its slot was charged by then, in nanoseconds, if that
-    /// is known.
+    /// When it was looked at last, and the CPU time charged to its slot by then, in nanoseconds, if that is known.
     looked: Option<(Instant, Option<u64>)>,
-    /// All since the last beat.
-    without: Without,
+    /// Times since the last heartbeat.
+    without: SilentTime,
 }
 
-/// What passed without a beat.
+/// Times without a heartbeat.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Without {
-    /// Time in which it might have run.
+struct SilentTime {
+    /// Time in which the task could have run.
     free: Duration,
-    /// CPU time that it was due in it, and CPU time that it had.
+    /// CPU time that it was due in that time, and CPU time that it got.
     due: Duration,
     had: Duration,
 }
@@ -53,25 +51,29 @@ struct Without {
      and it had {} ms",
     .0.free.as_millis(), .0.due.as_millis(), .0.had.as_millis()
 )]
-pub(crate) struct Hang(Without);
+pub(crate) struct HangWatch(SilentTime);
 
-impl Liveness {
-    /// From now on nothing is expected of it until it is seen again.
-    pub(crate) fn pause(&mut self) {
+impl TaskLiveness {
+    /// Pauses the watch until the next look.
+    pub(crate) fn pause_watch(&mut self) {
         self.looked = None;
     }
 
-    /// Takes down what is seen of a task that may run: how often its heart has beaten, as far as
-    /// that can be read; its share of a host core, in ppm; and what its slot was charged in all, if the kernel says so.
-    pub(crate) fn see(
+    /// Records a look at a task that may run: its count of heartbeats, if that can be read; its share of a host core,
+    /// in ppm; and the CPU time charged to its slot, if the kernel tells it.
+    ///
+    /// # Errors
+    ///
+    /// The task hangs.
+    pub(crate) fn note_beat(
         &mut self,
         now: Instant,
         beat: Option<u64>,
         ppm: u32,
         charged_ns: impl FnOnce() -> Option<u64>,
-    ) -> Result<(), Hang> {
+    ) -> Result<(), HangWatch> {
         if beat.is_some() && beat != self.beat {
-            *self = Self { beat, looked: Some((now, None)), without: Without::default() };
+            *self = Self { beat, looked: Some((now, None)), without: SilentTime::default() };
             return Ok(());
         }
         let charged = charged_ns();
@@ -82,11 +84,11 @@ impl Liveness {
             let had = before.zip(charged).map(|(before, charged)| charged.saturating_sub(before));
             self.without.had += Duration::from_nanos(had.unwrap_or_default());
         }
-        if self.without.is_too_long() { Err(Hang(self.without)) } else { Ok(()) }
+        if self.without.is_too_long() { Err(HangWatch(self.without)) } else { Ok(()) }
     }
 }
 
-impl Without {
+impl SilentTime {
     fn is_too_long(self) -> bool {
         let Self { free, due, had } = self;
         let computes = had >= TOO_LONG;
@@ -103,7 +105,7 @@ mod tests {
 
     /// One task, looked at every [`LOOK`].
     struct Watched {
-        liveness: Liveness,
+        liveness: TaskLiveness,
         now: Instant,
         ppm: u32,
         charged: Duration,
@@ -111,17 +113,17 @@ mod tests {
 
     impl Watched {
         fn at(ppm: u32) -> Self {
-            let mut liveness = Liveness::default();
+            let mut liveness = TaskLiveness::default();
             let now = Instant::now();
-            assert_eq!(liveness.see(now, Some(1), ppm, || None), Ok(()));
+            assert_eq!(liveness.note_beat(now, Some(1), ppm, || None), Ok(()));
             Self { liveness, now, ppm, charged: Duration::ZERO }
         }
 
-        fn look(&mut self, beat: Option<u64>, had: Duration) -> Result<(), Hang> {
+        fn look(&mut self, beat: Option<u64>, had: Duration) -> Result<(), HangWatch> {
             self.now += LOOK;
             self.charged += had;
             let charged = self.charged.as_nanos() as u64;
-            self.liveness.see(self.now, beat, self.ppm, || Some(charged))
+            self.liveness.note_beat(self.now, beat, self.ppm, || Some(charged))
         }
 
         /// In how many seconds it is found to hang; `None`: not within `limit`.
@@ -181,7 +183,7 @@ mod tests {
         let mut task = Watched::at(1_000_000);
         for _ in 0..100 {
             assert_eq!(task.look(Some(1), Duration::ZERO), Ok(()));
-            task.liveness.pause();
+            task.liveness.pause_watch();
             // Frozen for an hour, and dumped.
             task.now += Duration::from_secs(3600);
             task.charged += Duration::from_secs(60);
@@ -189,7 +191,7 @@ mod tests {
         }
         assert_eq!(
             task.liveness.without,
-            Without { free: 100 * LOOK, due: 100 * LOOK, had: Duration::ZERO }
+            SilentTime { free: 100 * LOOK, due: 100 * LOOK, had: Duration::ZERO }
         );
     }
 

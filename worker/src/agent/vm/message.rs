@@ -3,59 +3,61 @@
 use dormouse_proto::v1::{
     Announce, CreateVm, MoveTask, SetMode, SetSupply, StartTask, StopTask, TaskRef,
 };
-use dormouse_vm::life::LaunchError;
+use dormouse_vm::life::LaunchFailure;
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::{birth::AttemptBirth, clock::CommandStamp, job::Leaving};
-use crate::agent::{machine::TakenCheckpoint, own::Kept, report::Key, snapshot::SnapshotError};
+use super::{birth::AttemptBirth, clock::CommandStamp, job::JobDeparture};
+use crate::agent::{
+    machine::TakenCheckpoint, own::KeptOutputs, report::Key, snapshot::SnapshotError,
+};
 
-/// What a VM is asked to do.
+/// A command to a VM.
 #[derive(Debug)]
-pub enum Ask {
-    /// Stand still, as in a hibernation.
+pub enum VmCommand {
+    /// Freeze the VM for a hibernation.
     Freeze,
-    /// Go on after a hibernation.
+    /// Thaw the VM after a hibernation.
     Thaw,
-    /// End, with all that runs there.
+    /// Destroy the VM with everything on it.
     Destroy,
-    /// Run an attempt at a task.
+    /// Start an attempt at a task.
     Start(Box<StartTask>),
     /// Stop an attempt.
     Stop(StopTask),
-    /// Run an attempt in another mode.
+    /// Set the mode of an attempt.
     SetMode(SetMode),
-    /// Give a vCPU another share of a core.
+    /// Set a vCPU's share of a core.
     SetSupply(SetSupply),
-    /// Bring an attempt to the foreground.
+    /// Promote an attempt to the foreground.
     Promote(TaskRef),
     /// Move a parallel job to other vCPUs.
     Move(MoveTask),
-    /// Take a checkpoint of an attempt, whatever was planned.
+    /// Checkpoint an attempt now, whatever was planned.
     CheckpointNow(TaskRef),
-    /// Hear what is going to become of the VM.
+    /// Announce something to the VM's programs.
     Announce(Announce),
 }
 
-/// What comes to an owner: commands, what its threads have done, and its own alarm.
+/// Messages to the owner of a VM: commands, results of its threads, and its alarm.
 #[derive(Debug)]
-pub(crate) enum Message {
-    /// Make the VM: the first.
+pub(crate) enum OwnerMessage {
+    /// Create the VM: the first message.
     Create(Box<CreateVm>, CommandStamp),
-    Ask(Ask, CommandStamp),
-    Launched(Key, Result<AttemptBirth, LaunchError>),
-    /// The process has ended.
+    Ask(VmCommand, CommandStamp),
+    Launched(Key, Result<AttemptBirth, LaunchFailure>),
+    /// A process has ended.
     Ended(Key),
-    /// What a program of the user's own left is kept, as far as it can be.
-    OwnKept(Key, Kept),
-    /// The turn at CRIU is this attempt's.
+    /// The files of a user's own program are kept, as far as possible.
+    OwnKept(Key, KeptOutputs),
+    /// It is an attempt's turn at CRIU.
     DumpTurn(Key, OwnedSemaphorePermit),
     Dumped(Key, Result<TakenCheckpoint, SnapshotError>),
-    /// The coordinator has the checkpoint of this number (its size), or has not.
+    /// The coordinator has stored the checkpoint of this number (with its size), or hasn't.
     Stored(Key, u32, Result<u64, String>),
-    /// A job is to go on elsewhere.
-    Left(Key, Leaving),
-    /// Something is due by itself.
+    /// A job has left its seats, or hasn't.
+    Left(Key, JobDeparture),
+    /// The alarm has rung.
     Due,
-    /// The alarm, queued again behind the messages that had already come.
+    /// The alarm, queued again behind the messages that had already arrived.
     Wake,
 }

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use dormouse_metadata::{Announcement, Service, Settings, Tokens};
+use dormouse_metadata::{EndpointSettings, MetadataService, TokenRule, VmAnnouncement};
 use dormouse_proto::v1::{Announce, CreateVm, Metadata};
 use dormouse_units::Time;
 
 use super::clock::CommandStamp;
 use crate::{
     agent::machine::{LifeContext, VmMachine},
-    metadata::{Clock, Endpoint, Moment, announcement, facts, random_key},
+    metadata::{Clock, Endpoint, Moment, random_key, read_announcement, vm_facts},
 };
 
-/// The metadata of a VM: its endpoint, and the clock of the times there.
+/// Metadata of a VM: its endpoint, and the clock of the times there.
 #[derive(Debug)]
 pub(crate) struct VmMetadata {
     endpoint: Endpoint,
@@ -20,9 +20,9 @@ pub(crate) struct VmMetadata {
 }
 
 impl VmMetadata {
-    /// The metadata of a VM that is being made; `None` where it is to have none. A VM whose endpoint can't be
-    /// had is made all the same.
-    pub(super) async fn begin(
+    /// Opens the metadata endpoint of a VM that is being created; `None` if it has none. A VM whose endpoint can't be
+    /// opened is created all the same.
+    pub(super) async fn begin_metadata(
         context: &LifeContext,
         create: &CreateVm,
         asked: &CommandStamp,
@@ -39,32 +39,32 @@ impl VmMetadata {
         }
     }
 
-    /// Has the endpoint say what the provider announces; the notice for its programs, where that is one of an interruption.
-    /// `save_at` is the time until which they may save their work then, on the run's clock.
-    pub(super) fn announce(
+    /// Publishes an announcement of the provider at the endpoint; returns the notice for programs if it is an
+    /// interruption, which they may use to save their work until `save_at` on the run's clock.
+    pub(super) fn announce_event(
         &self,
         said: &Announce,
         asked: &CommandStamp,
         save_at: Option<Time>,
     ) -> Option<String> {
-        let what = announcement(said, self.clock, moment(asked))?;
-        let is_interruption = matches!(what, Announcement::Interruption(_));
-        self.endpoint.announce(what);
-        let save_by = save_at.map(|at| self.clock.shown(Some(at), moment(asked)));
-        is_interruption.then(|| self.endpoint.notice(save_by))?
+        let what = read_announcement(said, self.clock, decided_moment(asked))?;
+        let is_interruption = matches!(what, VmAnnouncement::Interruption(_));
+        self.endpoint.announce_event(what);
+        let save_by = save_at.map(|at| self.clock.shown_time(Some(at), decided_moment(asked)));
+        is_interruption.then(|| self.endpoint.announced_notice(save_by))?
     }
 
-    /// Ends the connections of its programs, one of which is about to be dumped.
+    /// Closes the connections of the VM's programs, one of which is about to be dumped.
     pub(super) fn hang_up(&self) {
         self.endpoint.hang_up();
     }
 
-    /// The VM is in use again: what was announced before is over.
-    pub(super) fn resumed(&self) {
-        self.endpoint.announce(Announcement::Resumed);
+    /// Withdraws earlier announcements, as the VM is in use again.
+    pub(super) fn vm_resumed(&self) {
+        self.endpoint.announce_event(VmAnnouncement::Resumed);
     }
 
-    /// What programs on the VM have in their environment, so that they find its metadata.
+    /// Returns environment variables by which programs on the VM find its metadata.
     pub(super) fn own_env(&self) -> Vec<(String, String)> {
         self.endpoint.own_env()
     }
@@ -79,15 +79,15 @@ async fn open(
     machine: &Arc<dyn VmMachine>,
 ) -> Result<Endpoint, String> {
     let key = random_key().map_err(|error| error.to_string())?;
-    let tokens = if of.tokens_required { Tokens::Required } else { Tokens::Optional };
-    let facts = facts(run, create, of, clock, moment(asked));
+    let tokens = if of.tokens_required { TokenRule::Required } else { TokenRule::Optional };
+    let facts = vm_facts(run, create, of, clock, decided_moment(asked));
     let address = facts.address;
-    let service = Service::new(facts, Settings { tokens }, key);
+    let service = MetadataService::new(facts, EndpointSettings { tokens }, key);
     let hop_limit = Some(of.hop_limit).filter(|hops| (1..=255).contains(hops));
     Arc::clone(machine).open_endpoint(service, address, hop_limit).await
 }
 
-/// The time at which a command was decided on.
-fn moment(asked: &CommandStamp) -> Moment {
-    Moment::ago(asked.decided().elapsed(), asked.at)
+/// Returns when a command was decided.
+fn decided_moment(asked: &CommandStamp) -> Moment {
+    Moment::moment_ago(asked.decided_at().elapsed(), asked.at)
 }

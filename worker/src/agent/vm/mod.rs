@@ -21,10 +21,10 @@ mod owner;
 mod resources;
 mod task;
 
-pub(crate) use actor::{Vm, VmArgs};
+pub(crate) use actor::{VmActor, VmArgs};
 pub use clock::CommandStamp;
-pub use job::{JobBirth, JobOrder, JobRank, Leaving, RankTime};
+pub use job::{JobBirth, JobDeparture, JobOrder, JobRank, RankTime};
 pub(crate) use job::{create_job_groups, dump_and_leave, dump_job, launch_job, resume_ranks};
-pub use message::Ask;
-pub(crate) use message::Message;
+pub(crate) use message::OwnerMessage;
+pub use message::VmCommand;
 pub(crate) use resources::VmResources;

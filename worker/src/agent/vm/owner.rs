@@ -21,91 +21,94 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 use dormouse_proto::v1::CreateVm;
 use dormouse_units::{Bytes, Credits, Ppm, Time};
 use dormouse_vm::{
-    CreditSpec, MachineSpec, Model,
-    life::{AttemptTable, Event, Limits, Seat},
+    CreditSpec, MachineSpec, VmModel,
+    life::{AttemptLimits, AttemptSeat, AttemptTable, VmEvent},
 };
 use ractor::ActorRef;
 use tokio::time::Instant;
 
 use super::{
-    account::Share,
-    attempt::Attempt,
+    account::CpuAccount,
+    attempt::VmAttempt,
     clock::{CommandStamp, VmClock},
     effect_queue::EffectQueue,
-    job::Pace,
-    lane::Lane,
-    message::{Ask, Message},
+    job::JobPace,
+    lane::VcpuBinding,
+    message::{OwnerMessage, VmCommand},
     metadata::VmMetadata,
     resources::VmResources,
 };
 use crate::{
     agent::{
-        gate::Gate,
+        gate::VmGate,
         host::limit,
         machine::{LifeContext, VmMachine},
-        report::{Key, explain, vm_failed},
+        report::{Key, explain_error, vm_failed},
     },
     cgroup,
 };
 
-/// The state of the owner of one VM.
+/// State of the owner of one VM: what its attempts should be doing by the model, and what they really do.
+///
+/// Use: [`VmOwner::create_vm`], then [`VmOwner::handle_message`] for each message, and a wake-up at
+/// [`VmOwner::next_wake`], until [`VmOwner::is_over`].
 #[derive(Debug)]
-pub(crate) struct Owner {
+pub(crate) struct VmOwner {
     context: Arc<LifeContext>,
     id: u32,
-    /// Every vCPU has a background beside its foreground.
+    /// True if every vCPU has a background beside its foreground.
     two_tier: bool,
-    /// The share of a host core that a vCPU is, where jobs may run.
+    /// Share of a host core per vCPU, if jobs may run on the VM.
     core_ppm: Option<u32>,
-    /// What should be of tasks of one process: who sits where, and how far each should be by now.
-    model: Model,
-    /// What should be of jobs.
-    pace: Pace,
+    /// Model of tasks of one process: their seats, and the progress that they should have made.
+    model: VmModel,
+    /// Reference of parallel jobs.
+    pace: JobPace,
     clock: VmClock,
-    /// All there is of it, whatever becomes of its owner.
+    /// Processes and groups of the VM, which outlive the owner.
     remains: Arc<VmResources>,
     machine: Arc<dyn VmMachine>,
-    lanes: Vec<Lane>,
-    /// The stages of the attempts' lives, and who really is where.
+    lanes: Vec<VcpuBinding>,
+    /// Stages of the attempts, and their real slots.
     lives: AttemptTable,
-    /// The time at which it was made.
+    /// When the VM was created.
     made: Instant,
-    /// What the lives want done.
+    /// Effects that are to be carried out.
     effects: EffectQueue,
-    /// In the order they came.
-    attempts: Vec<Attempt>,
-    /// The gate of the threads at work on the VM.
-    gate: Arc<Gate>,
-    /// What was asked after a freeze that waits for CRIU to let a task go.
-    queue: VecDeque<(Ask, CommandStamp)>,
-    /// The time at which what is obeyed was asked.
+    /// Attempts in order of their arrival.
+    attempts: Vec<VmAttempt>,
+    /// Gate of the threads that work on the VM.
+    gate: Arc<VmGate>,
+    /// Commands that wait behind a freeze, which waits for CRIU to let go of a task.
+    queue: VecDeque<(VmCommand, CommandStamp)>,
+    /// Stamp of the command under way.
     commanded: CommandStamp,
     /// The owner's own actor, for messages to itself.
-    tell: ActorRef<Message>,
-    /// The CPU time, promised and received, of the attempts that are over.
-    share: Share,
+    tell: ActorRef<OwnerMessage>,
+    /// Promised and received CPU time of the attempts that have ended.
+    share: CpuAccount,
     frozen_at: Option<Instant>,
-    /// What its programs read of it, where it has an endpoint for that.
+    /// Metadata for its programs, if it has an endpoint.
     metadata: Option<VmMetadata>,
     failed: bool,
     is_destroyed: bool,
 }
 
-impl Owner {
-    /// Makes the VM; why it can't be made.
-    pub(crate) async fn create(
+impl VmOwner {
+    /// Creates the VM; the error says why it can't be created.
+    pub(crate) async fn create_vm(
         context: &Arc<LifeContext>,
         create: &CreateVm,
         asked: &CommandStamp,
         remains: &Arc<VmResources>,
-        tell: &ActorRef<Message>,
+        tell: &ActorRef<OwnerMessage>,
     ) -> Result<Self, String> {
         let (id, vcpus, core_ppm) = (create.vm, create.vcpus, create.core_ppm);
         if vcpus == 0 || core_ppm == Some(0) {
             return Err("a VM has to have vCPUs, each with some share of a core".to_owned());
         }
-        let machine = context.machine.create_vm(create, remains.gate()).await?;
-        remains.made(&machine);
+        let machine = context.machine.create_vm(create, remains.vm_gate()).await?;
+        remains.machine_made(&machine);
         let credits = create.burstable.map(|b| CreditSpec {
             baseline: Ppm::new(b.baseline_ppm),
             earned_per_hour: Credits::from_vcpu_micros(b.emulated_earned_us_per_hour),
@@ -119,63 +122,65 @@ impl Owner {
         };
         let memory = Bytes::new(create.memory_bytes.unwrap_or(u64::MAX));
         let spec = MachineSpec { vcpus, memory, credits: of_tasks };
-        let mut pace = Pace::new(context.speedup, of_jobs);
-        pace.begin(asked);
+        let mut pace = JobPace::new(context.speedup, of_jobs);
+        pace.begin_pace(asked);
         Ok(Self {
             context: Arc::clone(context),
             id,
             two_tier: create.two_tier,
             core_ppm,
-            model: Model::new(Time::ZERO, spec),
+            model: VmModel::new(Time::ZERO, spec),
             pace,
             clock: VmClock::new(context.speedup, asked),
             remains: Arc::clone(remains),
-            lanes: (0..vcpus).map(|_| Lane::default()).collect(),
-            lives: AttemptTable::new(vcpus, Limits { kill: limit::KILL, checkpoints: true }),
+            lanes: (0..vcpus).map(|_| VcpuBinding::default()).collect(),
+            lives: AttemptTable::new(vcpus, AttemptLimits { kill: limit::KILL, checkpoints: true }),
             made: Instant::now(),
             effects: EffectQueue::default(),
             attempts: Vec::new(),
-            gate: Arc::clone(remains.gate()),
+            gate: Arc::clone(remains.vm_gate()),
             queue: VecDeque::new(),
             commanded: *asked,
             tell: tell.clone(),
-            share: Share::default(),
+            share: CpuAccount::default(),
             frozen_at: None,
-            metadata: VmMetadata::begin(context, create, asked, &machine).await,
+            metadata: VmMetadata::begin_metadata(context, create, asked, &machine).await,
             machine,
             failed: false,
             is_destroyed: false,
         })
     }
 
-    /// Does what this says, as far as that can be done now.
-    pub(crate) async fn hear(&mut self, message: Message) {
+    /// Handles a message, as far as that can be done now.
+    pub(crate) async fn handle_message(&mut self, message: OwnerMessage) {
         match message {
-            Message::Ask(Ask::Destroy, _) if !self.is_destroyed => {
+            OwnerMessage::Ask(VmCommand::Destroy, _) if !self.is_destroyed => {
                 self.is_destroyed = true;
                 self.queue.clear();
                 self.say_unsaved();
-                self.happen(Event::Destroy);
+                self.apply_event(VmEvent::Destroy);
             }
-            Message::Ask(..) if self.is_destroyed => {}
+            OwnerMessage::Ask(..) if self.is_destroyed => {}
             // It does not wait for what else is asked: it would come too late.
-            Message::Ask(Ask::Announce(said), asked) => self.announced(&said, &asked),
-            Message::Ask(ask, asked) => self.queue.push_back((ask, asked)),
-            Message::Launched(key, result) => self.hear_launched(key, result),
-            Message::Ended(key) => self.happen(Event::ProcessEnded(key)),
-            Message::OwnKept(key, kept) => self.hear_own_kept(key, kept),
-            Message::DumpTurn(key, permit) => self.take_turn(key, permit),
-            Message::Dumped(key, result) => self.hear_dumped(key, result),
-            Message::Stored(key, number, result) => self.hear_stored(key, number, result),
-            Message::Left(key, left) => self.hear_left(key, left),
-            Message::Wake => self.on_time(),
+            OwnerMessage::Ask(VmCommand::Announce(said), asked) => {
+                self.announce_event(&said, &asked)
+            }
+            OwnerMessage::Ask(ask, asked) => self.queue.push_back((ask, asked)),
+            OwnerMessage::Launched(key, result) => self.hear_launched(key, result),
+            OwnerMessage::Ended(key) => self.apply_event(VmEvent::ProcessEnded(key)),
+            OwnerMessage::OwnKept(key, kept) => self.hear_own_kept(key, kept),
+            OwnerMessage::DumpTurn(key, permit) => self.take_turn(key, permit),
+            OwnerMessage::Dumped(key, result) => self.hear_dumped(key, result),
+            OwnerMessage::Stored(key, number, result) => self.hear_stored(key, number, result),
+            OwnerMessage::Left(key, left) => self.hear_left(key, left),
+            OwnerMessage::Wake => self.on_time(),
             // The actor's own.
-            Message::Create(..) | Message::Due => {}
+            OwnerMessage::Create(..) | OwnerMessage::Due => {}
         }
         self.work_off().await;
     }
 
-    /// Whether nothing is left of the VM.
+    /// Returns whether nothing is left of the VM.
     pub(crate) fn is_over(&self) -> bool {
         self.lives.is_over()
     }
@@ -184,7 +189,7 @@ impl Owner {
         self.model.machine().is_frozen()
     }
 
-    /// Does what is to be done, and obeys what can be obeyed now, in order.
+    /// Carries out effects and queued commands that are possible now, in order.
     async fn work_off(&mut self) {
         self.do_all().await;
         while self.lives.is_ready()
@@ -192,17 +197,17 @@ impl Owner {
         {
             self.commanded = asked;
             match ask {
-                Ask::Freeze => self.happen(Event::Freeze),
-                Ask::Thaw => self.happen(Event::Thaw),
-                Ask::Start(start) => self.start(*start, &asked),
-                Ask::Stop(stop) => self.obey_stop(stop, &asked),
-                Ask::SetMode(set) => self.set_mode(set),
-                Ask::SetSupply(set) => self.set_supply(set, &asked),
-                Ask::Promote(of) => self.obey_promote(of, &asked),
-                Ask::Move(to) => self.obey_move(to, &asked),
-                Ask::CheckpointNow(of) => self.checkpoint_now(of),
+                VmCommand::Freeze => self.apply_event(VmEvent::Freeze),
+                VmCommand::Thaw => self.apply_event(VmEvent::Thaw),
+                VmCommand::Start(start) => self.start_attempt(*start, &asked),
+                VmCommand::Stop(stop) => self.obey_stop(stop, &asked),
+                VmCommand::SetMode(set) => self.set_mode(set),
+                VmCommand::SetSupply(set) => self.set_supply(set, &asked),
+                VmCommand::Promote(of) => self.obey_promote(of, &asked),
+                VmCommand::Move(to) => self.obey_move(to, &asked),
+                VmCommand::CheckpointNow(of) => self.checkpoint_now(of),
                 // They do not wait for their turn.
-                Ask::Destroy | Ask::Announce(_) => {}
+                VmCommand::Destroy | VmCommand::Announce(_) => {}
             }
             self.do_all().await;
             // What is over may be due sooner now.
@@ -211,7 +216,7 @@ impl Owner {
         }
     }
 
-    /// The next moment at which something is due by itself.
+    /// Returns when the owner must be woken next.
     pub(crate) fn next_wake(&mut self) -> Option<Instant> {
         if self.is_frozen() || self.is_destroyed {
             return None;
@@ -227,57 +232,57 @@ impl Owner {
     fn on_time(&mut self) {
         self.let_happen();
         let now = Instant::now();
-        self.happen(Event::Tick);
+        self.apply_event(VmEvent::Tick);
         self.do_put_off(now);
         let all: Vec<Key> = self.attempts.iter().map(|a| a.key).collect();
         for key in all {
-            let Some(attempt) = self.seen(key) else { continue };
+            let Some(attempt) = self.find_attempt(key) else { continue };
             if self.lives.is_running(key) && attempt.look.is_some_and(|at| at <= now) {
-                self.look(key);
+                self.pace_task(key);
             }
         }
         self.see_to_jobs(now);
     }
 
-    pub(crate) fn attempt(&mut self, key: Key) -> Option<&mut Attempt> {
+    pub(crate) fn attempt_mut(&mut self, key: Key) -> Option<&mut VmAttempt> {
         self.attempts.iter_mut().find(|a| a.key == key)
     }
 
-    /// An attempt, to look at.
-    pub(crate) fn seen(&self, key: Key) -> Option<&Attempt> {
+    /// Returns an attempt.
+    pub(crate) fn find_attempt(&self, key: Key) -> Option<&VmAttempt> {
         self.attempts.iter().find(|a| a.key == key)
     }
 
-    /// The seats of the processes of an attempt, wherever it is to go.
-    pub(crate) fn seats_of(&self, key: Key) -> Vec<Seat> {
-        self.lives.slots().all_of(key)
+    /// Returns the seats of an attempt's processes, or those to which it is to be moved.
+    pub(crate) fn seats_of(&self, key: Key) -> Vec<AttemptSeat> {
+        self.lives.vm_slots().all_of(key)
     }
 
-    pub(crate) fn vcpus(&self) -> u32 {
+    pub(crate) fn vcpu_count(&self) -> u32 {
         u32::try_from(self.lanes.len()).unwrap_or(u32::MAX)
     }
 
-    /// The VM cannot go on; the coordinator will have it destroyed.
-    pub(crate) fn fail(&mut self, error: &dyn std::error::Error) {
-        self.broken(&explain(error));
+    /// Reports that the VM has failed; the coordinator will destroy it.
+    pub(crate) fn fail_vm(&mut self, error: &dyn std::error::Error) {
+        self.vm_broken(&explain_error(error));
     }
 
-    /// A group that can't be set any more: there is no VM.
-    pub(crate) fn note(&mut self, set: cgroup::Result<()>) {
+    /// Handles a failed change of a control group, after which the VM can't be used.
+    pub(crate) fn note_set(&mut self, set: cgroup::Result<()>) {
         if let Err(error) = set {
-            self.fail(&error);
+            self.fail_vm(&error);
         }
     }
 
-    /// Notes that the VM has failed, and reports it the first time.
-    pub(crate) fn broken(&mut self, why: &str) {
+    /// Marks the VM as failed, and reports that the first time.
+    pub(crate) fn vm_broken(&mut self, why: &str) {
         tracing::error!(vm = self.id, why, "the VM has failed");
         if !std::mem::replace(&mut self.failed, true) {
-            self.context.report(vm_failed(self.id, why));
+            self.context.send_report(vm_failed(self.id, why));
         }
     }
 
-    /// The time for which it stands still so far in this freeze.
+    /// Returns the time since the current freeze.
     pub(crate) fn frozen_for(&self, now: Instant) -> Duration {
         self.frozen_at.map_or(Duration::ZERO, |at| now.saturating_duration_since(at))
     }

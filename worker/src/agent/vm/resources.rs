@@ -14,93 +14,92 @@ use tokio::time::timeout;
 
 use crate::{
     agent::{
-        gate::Gate,
+        gate::VmGate,
         host::limit,
-        machine::{LifeContext, TaskProcess, VmMachine, reap},
+        machine::{LifeContext, TaskProcess, VmMachine, reap_killed},
         report::Key,
     },
     workspace::TaskName,
 };
 
-/// Time after which what is still coming to life is killed again: nobody says when a process enters a
-/// group.
+/// Time after which starting processes are killed again, as nothing announces when a process enters a group.
 const AGAIN: Duration = Duration::from_millis(5);
 
-/// The groups, processes and directories of one VM.
+/// Groups, processes and directories of one VM, which outlive its owner.
 #[derive(Debug)]
 pub(crate) struct VmResources {
     vm: u32,
-    /// The gate of the threads at work on the VM.
-    gate: Arc<Gate>,
-    /// Once they are made.
+    /// Gate of the threads that work on the VM.
+    gate: Arc<VmGate>,
+    /// The VM's machine, once it is created.
     machine: OnceLock<Arc<dyn VmMachine>>,
-    attempts: Mutex<Attempts>,
+    attempts: Mutex<AttemptsResources>,
 }
 
 #[derive(Debug, Default)]
-struct Attempts {
-    all: BTreeMap<Key, Left>,
-    /// The VM is gone. Nobody asks for what still comes.
+struct AttemptsResources {
+    all: BTreeMap<Key, AttemptResources>,
+    /// True if the VM is gone, so that results of work under way are dropped.
     is_over: bool,
 }
 
-/// The directory and process of an attempt.
+/// Directory and process of an attempt.
 #[derive(Debug)]
-struct Left {
+struct AttemptResources {
     name: TaskName,
     process: Option<Arc<dyn TaskProcess>>,
 }
 
 impl VmResources {
     pub(crate) fn new(vm: u32) -> Arc<Self> {
-        let (gate, machine) = (Gate::new(), OnceLock::new());
+        let (gate, machine) = (VmGate::new(), OnceLock::new());
         Arc::new(Self { vm, gate, machine, attempts: Mutex::default() })
     }
 
-    pub(crate) fn gate(&self) -> &Arc<Gate> {
+    pub(crate) fn vm_gate(&self) -> &Arc<VmGate> {
         &self.gate
     }
 
-    /// The VM's machine has been made.
-    pub(crate) fn made(&self, machine: &Arc<dyn VmMachine>) {
+    /// Records that the VM's machine is created.
+    pub(crate) fn machine_made(&self, machine: &Arc<dyn VmMachine>) {
         // Once is enough: it is made once.
         let _ = self.machine.set(Arc::clone(machine));
     }
 
-    fn attempts(&self) -> MutexGuard<'_, Attempts> {
+    fn all_attempts(&self) -> MutexGuard<'_, AttemptsResources> {
         // Nothing is left half done under this lock.
         self.attempts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// An attempt begins, and may have a directory and a process from now on.
-    pub(crate) fn begins(&self, key: Key, name: TaskName) {
-        self.attempts().all.insert(key, Left { name, process: None });
+    /// Records that an attempt begins, which may have a directory and a process from now on.
+    pub(crate) fn attempt_begins(&self, key: Key, name: TaskName) {
+        self.all_attempts().all.insert(key, AttemptResources { name, process: None });
     }
 
-    /// An attempt's process has come to life.
-    pub(crate) fn born(&self, key: Key, process: &Arc<dyn TaskProcess>) {
-        let mut attempts = self.attempts();
-        let Attempts { all, is_over } = &mut *attempts;
+    /// Records the process of an attempt.
+    pub(crate) fn process_born(&self, key: Key, process: &Arc<dyn TaskProcess>) {
+        let mut attempts = self.all_attempts();
+        let AttemptsResources { all, is_over } = &mut *attempts;
         match all.get_mut(&key) {
             Some(left) => left.process = Some(Arc::clone(process)),
             None if *is_over => {
                 // Killed with all others of its group.
                 let process = Arc::clone(process);
-                tokio::task::spawn_blocking(move || reap(&*process));
+                tokio::task::spawn_blocking(move || reap_killed(&*process));
             }
             // Forgotten by its owner, who has it.
             None => {}
         }
     }
 
-    /// Nothing is left of an attempt that its owner has not seen to.
-    pub(crate) fn forget(&self, key: Key) {
-        self.attempts().all.remove(&key);
+    /// Forgets an attempt, whose directory and process its owner has removed.
+    pub(crate) fn forget_attempt(&self, key: Key) {
+        self.all_attempts().all.remove(&key);
     }
 
-    /// Kills all that runs and comes to life, whatever is being done to it.
-    pub(crate) async fn kill(&self) {
-        self.gate.end();
+    /// Kills everything that runs or starts, whatever is being done to it.
+    pub(crate) async fn kill_all(&self) {
+        self.gate.end_vm();
         let Some(machine) = self.machine.get() else { return };
         let begun = Instant::now();
         loop {
@@ -118,15 +117,15 @@ impl VmResources {
         }
     }
 
-    /// After [`Self::kill`]: reaps the processes, and removes the directories and the groups.
+    /// Reaps the processes killed by [`Self::kill_all`], and removes directories and groups.
     pub(crate) async fn remove(&self, context: &LifeContext) {
         let left = {
-            let mut attempts = self.attempts();
+            let mut attempts = self.all_attempts();
             attempts.is_over = true;
             std::mem::take(&mut attempts.all)
         };
         let mut processes = Vec::new();
-        for (key, Left { name, process }) in left {
+        for (key, AttemptResources { name, process }) in left {
             processes.extend(process);
             context.machine.release(&name, key, true);
         }

@@ -31,7 +31,7 @@ pub(super) enum ImageKind {
 
 impl ImageKind {
     /// The magic number of such a file.
-    pub(super) const fn magic(self) -> u32 {
+    pub(super) const fn magic_number(self) -> u32 {
         match self {
             Self::Inventory => 0x5831_3116,
             Self::Tree => 0x5027_3030,
@@ -45,73 +45,78 @@ impl ImageKind {
     }
 }
 
-/// The messages of an image file, read one by one, so that no more than one is ever held.
-pub(super) struct Entries<M> {
+/// Messages of an image file, read one by one, so that only one is held at a time.
+pub(super) struct ImageEntries<M> {
     file: BufReader<File>,
     left: usize,
     of: PhantomData<M>,
 }
 
-impl<M: Message + Default> Entries<M> {
-    /// Opens an image file and compares its magic number.
+impl<M: Message + Default> ImageEntries<M> {
+    /// Opens an image file and checks its magic number.
     ///
     /// # Errors
-    /// Where it can't be read or is of another kind.
+    ///
+    /// It can't be read or is of another kind.
     pub(super) fn open(path: &Path, kind: ImageKind) -> io::Result<Self> {
         let mut file = BufReader::new(File::open(path)?);
-        let common = kind == ImageKind::Inventory || word(&mut file)? == Some(COMMON_MAGIC);
-        if !common || word(&mut file)? != Some(kind.magic()) {
-            return Err(wrong(format!("it does not begin like a file of {kind:?}")));
+        let common = kind == ImageKind::Inventory || read_word(&mut file)? == Some(COMMON_MAGIC);
+        if !common || read_word(&mut file)? != Some(kind.magic_number()) {
+            return Err(wrong_image(format!("it does not begin like a file of {kind:?}")));
         }
         Ok(Self { file, left: MOST, of: PhantomData })
     }
 
-    /// The next message; `None` at the end of the file.
+    /// Returns the next message; `None` at the end of the file.
     ///
     /// # Errors
-    /// Where the file breaks off, a message is too long or none, or there are too many.
+    ///
+    /// The file breaks off, a message is too long or invalid, or there are too many.
     pub(super) fn next(&mut self) -> io::Result<Option<M>> {
-        let Some(length) = word(&mut self.file)? else { return Ok(None) };
+        let Some(length) = read_word(&mut self.file)? else { return Ok(None) };
         if length > LONGEST {
-            return Err(wrong(format!("a message of it would have {length} bytes")));
+            return Err(wrong_image(format!("a message of it would have {length} bytes")));
         }
-        self.left = self.left.checked_sub(1).ok_or_else(|| wrong("it has too many messages"))?;
+        self.left =
+            self.left.checked_sub(1).ok_or_else(|| wrong_image("it has too many messages"))?;
         // No more is allocated than there is.
         let mut bytes = Vec::new();
         (&mut self.file).take(u64::from(length)).read_to_end(&mut bytes)?;
         if bytes.len() != length as usize {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        M::decode(bytes.as_slice()).map(Some).map_err(|e| wrong(e.to_string()))
+        M::decode(bytes.as_slice()).map(Some).map_err(|e| wrong_image(e.to_string()))
     }
 
-    /// The first message of a file that must have one.
+    /// Returns the first message of a file that must have one.
     ///
     /// # Errors
-    /// Where there is none, and see [`Entries::next`].
-    pub(super) fn first(&mut self) -> io::Result<M> {
-        self.next()?.ok_or_else(|| wrong("it has no message"))
+    ///
+    /// There is none; or as in [`ImageEntries::next`].
+    pub(super) fn first_entry(&mut self) -> io::Result<M> {
+        self.next()?.ok_or_else(|| wrong_image("it has no message"))
     }
 
-    /// The only message of a file.
+    /// Returns the only message of a file.
     ///
     /// # Errors
-    /// Where there is none or a second one, and see [`Entries::next`].
-    pub(super) fn only(mut self) -> io::Result<M> {
-        let only = self.first()?;
-        match word(&mut self.file)? {
+    ///
+    /// There is none or a second one; or as in [`ImageEntries::next`].
+    pub(super) fn only_entry(mut self) -> io::Result<M> {
+        let only = self.first_entry()?;
+        match read_word(&mut self.file)? {
             None => Ok(only),
-            Some(_) => Err(wrong("it has more than one message")),
+            Some(_) => Err(wrong_image("it has more than one message")),
         }
     }
 }
 
-fn wrong(what: impl Into<String>) -> io::Error {
+fn wrong_image(what: impl Into<String>) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what.into())
 }
 
-/// A number of four bytes; `None` at the end of the file.
-fn word(file: &mut impl Read) -> io::Result<Option<u32>> {
+/// Reads a number of four bytes; `None` at the end of the file.
+fn read_word(file: &mut impl Read) -> io::Result<Option<u32>> {
     let mut bytes = Vec::new();
     file.take(4).read_to_end(&mut bytes)?;
     match <[u8; 4]>::try_from(bytes.as_slice()) {

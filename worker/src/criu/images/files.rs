@@ -1,19 +1,20 @@
 //! The files and sockets that images open.
 
-use super::{messages::FileEntry, names::Names};
+use super::{messages::FileEntry, names::ImageNames};
 
 /// Kinds of open files that a task of a cell can have, by their numbers in CRIU's `fdinfo.proto`: regular files,
 /// pipes and FIFOs, sockets of the internet and of UNIX, eventfd, epoll, inotify, signalfd, terminals (whose paths are among
 /// the regular files), timerfd, memfd, pidfd.
 const KINDS: [u32; 13] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 17, 18, 20];
-/// The kind of sockets that have whole packets: only root opens one.
+/// Kind of raw sockets, which only root can open.
 const RAW: u32 = 3;
 
-/// Looks at an open file of the images; `names` are those below the tasks' root, where they have one of their own.
+/// Checks an open file of the images; `names` checks paths below the tasks' root, if they have their own.
 ///
 /// # Errors
+///
 /// Why it is refused.
-pub(super) fn look_at(file: &FileEntry, names: Option<&Names>) -> Result<(), String> {
+pub(super) fn look_at(file: &FileEntry, names: Option<&ImageNames>) -> Result<(), String> {
     let kind = file.r#type.unwrap_or_default();
     if !KINDS.contains(&kind) {
         return Err(format!("has a file of kind {kind}, which a task can't have"));

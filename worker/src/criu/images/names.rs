@@ -15,22 +15,23 @@ use nix::{
 
 use crate::jail::CELL;
 
-/// Whether paths lead to something below the tasks' root and through no link.
+/// Checks that paths lead to something below the tasks' root, through no link.
 #[derive(Debug)]
-pub(super) struct Names {
+pub(super) struct ImageNames {
     /// The tasks' root.
     root: File,
 }
 
-impl Names {
-    pub(super) fn below(root: File) -> Self {
+impl ImageNames {
+    pub(super) fn below_root(root: File) -> Self {
         Self { root }
     }
 
-    /// Looks at a path as CRIU has it: that of the tasks' root is [`CELL`]. What the kernel calls a path of a
-    /// process never has links in it; one that has leads elsewhere.
+    /// Checks a path as CRIU has it; the tasks' root is at [`CELL`]. The kernel's path of a process's file never has
+    /// links in it; one that has leads elsewhere.
     ///
     /// # Errors
+    ///
     /// Why it is refused, as it stands after the path.
     pub(super) fn look_at(&self, path: &[u8]) -> Result<(), String> {
         let path = Path::new(OsStr::from_bytes(path));
@@ -45,7 +46,7 @@ impl Names {
         }
         // One that is not there any more may be made there: what leads to it counts.
         for part in below.ancestors().filter(|part| !part.as_os_str().is_empty()) {
-            match self.find(part) {
+            match self.find_path(part) {
                 Ok(()) => return Ok(()),
                 Err(Errno::ENOENT) => {}
                 Err(Errno::ELOOP) => return Err("leads through a link".to_owned()),
@@ -57,9 +58,10 @@ impl Names {
         Ok(())
     }
 
-    /// Looks at the name of a UNIX socket, which `directory` goes before where it is relative.
+    /// Checks the name of a UNIX socket, which is relative to `directory` if it isn't absolute.
     ///
     /// # Errors
+    ///
     /// Why it is refused, as it stands after the name.
     pub(super) fn look_at_socket(
         &self,
@@ -77,7 +79,7 @@ impl Names {
         self.look_at(path.as_os_str().as_bytes())
     }
 
-    fn find(&self, path: &Path) -> Result<(), Errno> {
+    fn find_path(&self, path: &Path) -> Result<(), Errno> {
         let resolve = ResolveFlag::RESOLVE_BENEATH
             | ResolveFlag::RESOLVE_NO_SYMLINKS
             | ResolveFlag::RESOLVE_NO_MAGICLINKS;

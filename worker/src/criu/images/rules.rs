@@ -3,20 +3,20 @@
 use std::{collections::BTreeMap, fs, io, path::Path};
 
 use super::{
-    entries::{Entries, ImageKind},
+    entries::{ImageEntries, ImageKind},
     files,
     messages::{
         CoreEntry, CredsEntry, FileEntry, FsEntry, GhostFileEntry, InventoryEntry, PstreeEntry,
         SeccompEntry, TaskKobjIdsEntry, ThreadCoreEntry,
     },
-    names::Names,
+    names::ImageNames,
 };
 use crate::{
-    criu::{Error, Result, status::Status},
-    jail::{CELL, Cell},
+    criu::{CriuError, Result, status::ThreadStatus},
+    jail::{CELL, JailCell},
 };
 
-/// Names of image files, of those with a number up to it: all that CRIU writes of a task of a cell.
+/// Names of image files, up to their number: all files that CRIU writes for a task of a cell.
 const NAMES: [&str; 15] = [
     "inventory.img",
     "pstree.img",
@@ -46,53 +46,54 @@ const NUMBERED: [&str; 10] = [
     "tcp-stream-",
     "timens-",
 ];
-/// The version of images in which each kind of file says which it is.
+/// Version of images in which every file has its own magic number.
 const VERSION: u32 = 2;
-/// States of a process (CRIU's `task-state.h`): it runs, or stands still; it is dead, and nothing of it runs.
+/// States of a process (CRIU's `task-state.h`) that are allowed: running or stopped, and dead.
 const ALIVE: [u32; 2] = [1, 3];
 const DEAD: [u32; 2] = [2, 6];
 /// The mode of a process with a filter of system calls (linux/seccomp.h).
 const FILTERED: u32 = 2;
-/// Policies of the scheduler (sched(7)) but those of real time: normal, batch, idle.
+/// Scheduling policies (sched(7)) other than real-time ones: normal, batch, idle.
 const POLICIES: [u32; 3] = [0, 3, 5];
 /// Types of a file (inode(7)): regular, directory, FIFO, socket, link.
 const TYPES: [u32; 5] = [0o100_000, 0o040_000, 0o010_000, 0o140_000, 0o120_000];
 
-/// What images may hold to be restored in a cell. What a process has once it is restored is looked at again, by
-/// [`Inspection`](crate::criu::inspection::Inspection).
+/// Rules on what images may hold to be restored in a cell. The restored processes are checked again by
+/// [`TaskInspection`](crate::criu::inspection::TaskInspection).
 #[derive(Debug)]
 pub(crate) struct ImageRules {
-    /// The user and the group of the task, where tasks have users of their own.
+    /// User and group of the task, if tasks have users of their own.
     user: Option<u32>,
-    /// The tasks' root, where they have one.
-    names: Option<Names>,
+    /// Checks paths below the tasks' root, if they have their own.
+    names: Option<ImageNames>,
     /// The filter of the cell, as images have it.
     filter: Option<Vec<u8>>,
-    /// What the worker has of what a task may have no more of.
-    worker: Status,
-    /// The least of these that a task may have: those of other workers may be above this one's.
+    /// Rights of the worker, which no task may exceed.
+    worker: ThreadStatus,
+    /// Lowest niceness of a task; other workers' may be above this one's.
     nice: i32,
     oom_score_adj: i32,
 }
 
 impl ImageRules {
-    /// The rules for a task of this user in this cell.
+    /// Makes the rules for a task of this user in this cell.
     ///
     /// # Errors
-    /// [`Error::Inspect`] where the cell or this process can't be looked at.
-    pub(crate) fn of(cell: &Cell, user: Option<u32>) -> Result<Self> {
+    ///
+    /// [`CriuError::Inspect`] if the cell or this process can't be read.
+    pub(crate) fn rules_for(cell: &JailCell, user: Option<u32>) -> Result<Self> {
         let read = || -> io::Result<Self> {
             let adjusted = fs::read_to_string("/proc/self/oom_score_adj")?;
             Ok(Self {
                 user,
-                names: cell.open_root()?.map(Names::below),
+                names: cell.open_root()?.map(ImageNames::below_root),
                 filter: cell.filter_bytes(),
-                worker: Status::of_task("self")?,
+                worker: ThreadStatus::of_task("self")?,
                 nice: rustix::process::getpriority_process(None)?.min(0),
                 oom_score_adj: adjusted.trim().parse::<i32>().map_err(io::Error::other)?.min(0),
             })
         };
-        read().map_err(|source| Error::Inspect { call: "restore", source })
+        read().map_err(|source| CriuError::Inspect { call: "restore", source })
     }
 
     /// The rules for tasks of this user, with this root and this filter, of a worker that may do nothing.
@@ -100,20 +101,21 @@ impl ImageRules {
     pub(super) fn for_tests(user: u32, root: fs::File, filter: &[u8]) -> Self {
         Self {
             user: Some(user),
-            names: Some(Names::below(root)),
+            names: Some(ImageNames::below_root(root)),
             filter: Some(filter.to_vec()),
-            worker: Status::default(),
+            worker: ThreadStatus::default(),
             nice: 0,
             oom_score_adj: 0,
         }
     }
 
-    /// Looks at the images in a directory.
+    /// Checks the images in a directory.
     ///
     /// # Errors
-    /// [`Error::Foreign`] with what they hold that no task of the cell has, or what they lack.
-    pub(crate) fn check(&self, images: &Path) -> Result<()> {
-        self.look_at(images).map_err(|what| Error::Foreign { call: "restore", what })
+    ///
+    /// [`CriuError::Foreign`] with what they hold that no task of the cell has, or what they lack.
+    pub(crate) fn check_images(&self, images: &Path) -> Result<()> {
+        self.look_at(images).map_err(|what| CriuError::Foreign { call: "restore", what })
     }
 
     fn look_at(&self, images: &Path) -> Found {
@@ -129,7 +131,8 @@ impl ImageRules {
             }
             others.push(name);
         }
-        let inventory: InventoryEntry = only(images, "inventory.img", ImageKind::Inventory)?;
+        let inventory: InventoryEntry =
+            read_only_entry(images, "inventory.img", ImageKind::Inventory)?;
         if inventory.img_version != Some(VERSION) {
             return Err(format!("its images are of version {:?}", inventory.img_version));
         }
@@ -137,24 +140,24 @@ impl ImageRules {
             return Err("it needs plugins of CRIU".to_owned());
         }
         let outside = inventory.root_ids.ok_or("its inventory has no namespaces")?;
-        let filters = self.filters(images)?;
-        let directories = self.tree(images, &outside, &filters)?;
+        let filters = self.match_filters(images)?;
+        let directories = self.check_tree(images, &outside, &filters)?;
         for name in others.iter().filter(|name| name.starts_with("ghost-file-")) {
-            self.ghost(images, name)?;
+            self.check_ghost(images, name)?;
         }
-        self.files(images, &directories)
+        self.check_files(images, &directories)
     }
 
-    /// Whether each filter of system calls in the images is the cell's.
-    fn filters(&self, images: &Path) -> Found<Vec<bool>> {
+    /// Returns for each filter of system calls in the images whether it is the cell's.
+    fn match_filters(&self, images: &Path) -> Found<Vec<bool>> {
         let Some(ours) = &self.filter else { return Ok(Vec::new()) };
-        let all: SeccompEntry = only(images, "seccomp.img", ImageKind::Filters)?;
+        let all: SeccompEntry = read_only_entry(images, "seccomp.img", ImageKind::Filters)?;
         let filters = all.seccomp_filters.into_iter();
         Ok(filters.map(|it| it.filter.is_some_and(|filter| filter == *ours)).collect())
     }
 
     /// All processes and their threads; the numbers of the files that are their roots and directories.
-    fn tree(
+    fn check_tree(
         &self,
         images: &Path,
         outside: &TaskKobjIdsEntry,
@@ -162,12 +165,13 @@ impl ImageRules {
     ) -> Found<BTreeMap<u32, bool>> {
         let mut directories = BTreeMap::new();
         let in_tree = in_file("pstree.img");
-        let opened = Entries::<PstreeEntry>::open(&images.join("pstree.img"), ImageKind::Tree);
+        let opened = ImageEntries::<PstreeEntry>::open(&images.join("pstree.img"), ImageKind::Tree);
         let mut tree = opened.map_err(&in_tree)?;
         let mut inside = None;
         while let Some(process) = tree.next().map_err(&in_tree)? {
             let pid = process.pid.ok_or("a process of it has no number")?;
-            let core: CoreEntry = only(images, &format!("core-{pid}.img"), ImageKind::Core)?;
+            let core: CoreEntry =
+                read_only_entry(images, &format!("core-{pid}.img"), ImageKind::Core)?;
             let state = core.tc.and_then(|of_process| of_process.task_state).unwrap_or_default();
             if DEAD.contains(&state) {
                 continue;
@@ -175,19 +179,21 @@ impl ImageRules {
             if !ALIVE.contains(&state) {
                 return Err(format!("process {pid} of it is in the state {state}"));
             }
-            let ids: TaskKobjIdsEntry = only(images, &format!("ids-{pid}.img"), ImageKind::Ids)?;
+            let ids: TaskKobjIdsEntry =
+                read_only_entry(images, &format!("ids-{pid}.img"), ImageKind::Ids)?;
             let namespaces = look_at_namespaces(pid, &ids, outside)?;
             if *inside.get_or_insert(namespaces) != namespaces
                 || core.ids.is_some_and(|own| own != ids)
             {
                 return Err(format!("process {pid} of it is in namespaces of its own"));
             }
-            self.core((pid, true), &core, filters)?;
+            self.check_core((pid, true), &core, filters)?;
             for thread in process.threads.iter().filter(|thread| **thread != pid) {
-                let core = only(images, &format!("core-{thread}.img"), ImageKind::Core)?;
-                self.core((*thread, false), &core, filters)?;
+                let core = read_only_entry(images, &format!("core-{thread}.img"), ImageKind::Core)?;
+                self.check_core((*thread, false), &core, filters)?;
             }
-            let at: FsEntry = only(images, &format!("fs-{pid}.img"), ImageKind::Directories)?;
+            let at: FsEntry =
+                read_only_entry(images, &format!("fs-{pid}.img"), ImageKind::Directories)?;
             let (Some(root), Some(cwd)) = (at.root_id, at.cwd_id) else {
                 return Err(format!("process {pid} of it has no root"));
             };
@@ -200,13 +206,18 @@ impl ImageRules {
         }
     }
 
-    /// A thread: its user, its capabilities, its filter, and what of the processor and of memory it would have first.
-    fn core(&self, (thread, is_first): (u32, bool), core: &CoreEntry, filters: &[bool]) -> Found {
+    /// Checks a thread: its user, its capabilities, its filter, and its use of the processor and of memory.
+    fn check_core(
+        &self,
+        (thread, is_first): (u32, bool),
+        core: &CoreEntry,
+        filters: &[bool],
+    ) -> Found {
         let why = |what: &str| format!("process {thread} of it {what}");
         let own = core.thread_core.as_ref().ok_or_else(|| why("has no state"))?;
         let creds = own.creds.as_ref().ok_or_else(|| why("has no user"))?;
-        self.creds(creds).map_err(|what| why(&what))?;
-        self.filtered(own, filters, is_first).map_err(why)?;
+        self.check_creds(creds).map_err(|what| why(&what))?;
+        self.check_filters(own, filters, is_first).map_err(why)?;
         let of_process = core.tc.as_ref();
         if of_process
             .is_some_and(|it| it.old_seccomp_mode.is_some() || it.old_seccomp_filter.is_some())
@@ -226,7 +237,7 @@ impl ImageRules {
         Ok(())
     }
 
-    fn creds(&self, creds: &CredsEntry) -> Found {
+    fn check_creds(&self, creds: &CredsEntry) -> Found {
         if let Some(user) = self.user {
             self.of_user(creds, user)?;
         }
@@ -246,19 +257,23 @@ impl ImageRules {
         if let Some(group) = creds.groups.first() {
             return Err(format!("is also of group {group}"));
         }
-        if [&creds.cap_eff, &creds.cap_prm, &creds.cap_amb].iter().any(|set| bits(set) != Some(0)) {
+        if [&creds.cap_eff, &creds.cap_prm, &creds.cap_amb]
+            .iter()
+            .any(|set| capability_bits(set) != Some(0))
+        {
             return Err("has capabilities".to_owned());
         }
-        let within = |set: &[u32], most: u64| bits(set).is_some_and(|set| set & !most == 0);
+        let within =
+            |set: &[u32], most: u64| capability_bits(set).is_some_and(|set| set & !most == 0);
         if !within(&creds.cap_inh, self.worker.inheritable) {
             return Err("could pass on capabilities that the worker does not have".to_owned());
         }
         Ok(())
     }
 
-    /// The filter that a thread has first is the cell's; those that it has put on by itself come after it. Where all
-    /// threads of a process have the same, CRIU has those of the first alone.
-    fn filtered(
+    /// Checks that the first filter of a thread is the cell's; those that it added itself come after it. If all
+    /// threads of a process have the same filters, CRIU stores only those of the first.
+    fn check_filters(
         &self,
         own: &ThreadCoreEntry,
         filters: &[bool],
@@ -276,11 +291,11 @@ impl ImageRules {
         }
     }
 
-    /// A file that has no name any more, which CRIU makes anew.
-    fn ghost(&self, images: &Path, name: &str) -> Found {
+    /// Checks a file without a name, which CRIU creates again.
+    fn check_ghost(&self, images: &Path, name: &str) -> Found {
         let in_ghost = in_file(name);
-        let opened = Entries::<GhostFileEntry>::open(&images.join(name), ImageKind::Ghost);
-        let ghost = opened.and_then(|mut entries| entries.first()).map_err(in_ghost)?;
+        let opened = ImageEntries::<GhostFileEntry>::open(&images.join(name), ImageKind::Ghost);
+        let ghost = opened.and_then(|mut entries| entries.first_entry()).map_err(in_ghost)?;
         let mode = ghost.mode.unwrap_or_default();
         // Type, and bits that lend a user's rights.
         if !TYPES.contains(&(mode & 0o170_000)) || mode & 0o6_000 != 0 {
@@ -295,9 +310,9 @@ impl ImageRules {
     }
 
     /// All that the processes have open, of which `directories` must be directories: their roots and their own.
-    fn files(&self, images: &Path, directories: &BTreeMap<u32, bool>) -> Found {
+    fn check_files(&self, images: &Path, directories: &BTreeMap<u32, bool>) -> Found {
         let in_files = in_file("files.img");
-        let opened = Entries::<FileEntry>::open(&images.join("files.img"), ImageKind::Files);
+        let opened = ImageEntries::<FileEntry>::open(&images.join("files.img"), ImageKind::Files);
         let mut files = opened.map_err(&in_files)?;
         let mut left = directories.clone();
         while let Some(file) = files.next().map_err(&in_files)? {
@@ -315,8 +330,8 @@ impl ImageRules {
     }
 }
 
-/// Namespaces, but that of PIDs, are those of CRIU, which is in the cell; that of PIDs is one of the task's own, whose
-/// number this returns.
+/// Checks that all namespaces but that of PIDs are those of CRIU, which is in the cell; returns the number of the
+/// task's own PID namespace.
 fn look_at_namespaces(pid: u32, ids: &TaskKobjIdsEntry, outside: &TaskKobjIdsEntry) -> Found<u32> {
     let shared = TaskKobjIdsEntry { pid_ns_id: outside.pid_ns_id, ..*ids };
     if shared != *outside {
@@ -331,18 +346,25 @@ fn look_at_namespaces(pid: u32, ids: &TaskKobjIdsEntry, outside: &TaskKobjIdsEnt
 /// The only message of an image file.
 /// The user of the first process in a directory of images; `None` where that is not to be found.
 pub(crate) fn user_of(images: &Path) -> Option<u32> {
-    let tree = Entries::<PstreeEntry>::open(&images.join("pstree.img"), ImageKind::Tree);
+    let tree = ImageEntries::<PstreeEntry>::open(&images.join("pstree.img"), ImageKind::Tree);
     let pid = tree.ok()?.next().ok()??.pid?;
-    let core: CoreEntry = only(images, &format!("core-{pid}.img"), ImageKind::Core).ok()?;
+    let core: CoreEntry =
+        read_only_entry(images, &format!("core-{pid}.img"), ImageKind::Core).ok()?;
     core.thread_core?.creds?.uid
 }
 
-fn only<M: prost::Message + Default>(images: &Path, name: &str, kind: ImageKind) -> Found<M> {
-    Entries::open(&images.join(name), kind).and_then(Entries::only).map_err(in_file(name))
+fn read_only_entry<M: prost::Message + Default>(
+    images: &Path,
+    name: &str,
+    kind: ImageKind,
+) -> Found<M> {
+    ImageEntries::open(&images.join(name), kind)
+        .and_then(ImageEntries::only_entry)
+        .map_err(in_file(name))
 }
 
-/// A set of capabilities; `None` where it has more bits than there are.
-fn bits(words: &[u32]) -> Option<u64> {
+/// Reads a set of capabilities; `None` if it has more bits than there are.
+fn capability_bits(words: &[u32]) -> Option<u64> {
     match *words {
         [] => Some(0),
         [low] => Some(u64::from(low)),
@@ -356,5 +378,5 @@ fn in_file(name: &str) -> impl Fn(io::Error) -> String + use<> {
     move |error| format!("{name} can't be read: {error}")
 }
 
-/// What was found, or what is wrong with the images, in words.
+/// Result of a check: a value, or what is wrong with the images.
 type Found<T = ()> = std::result::Result<T, String>;

@@ -10,7 +10,7 @@ use prost::Message;
 use tempfile::TempDir;
 
 use super::{
-    entries::{Entries, ImageKind},
+    entries::{ImageEntries, ImageKind},
     messages::{
         CoreEntry, CredsEntry, FhEntry, FileEntry, FsEntry, GhostFileEntry, InetSkEntry,
         InotifyFileEntry, InotifyWdEntry, InventoryEntry, PluginsEntry, PstreeEntry, RegFileEntry,
@@ -148,7 +148,7 @@ fn bytes_of<M: Message>(kind: ImageKind, messages: &[&M]) -> Vec<u8> {
     if kind != ImageKind::Inventory {
         bytes.extend(0x5456_4319_u32.to_le_bytes());
     }
-    bytes.extend(kind.magic().to_le_bytes());
+    bytes.extend(kind.magic_number().to_le_bytes());
     for message in messages {
         let message = message.encode_to_vec();
         bytes.extend(u32::try_from(message.len()).unwrap().to_le_bytes());
@@ -184,7 +184,7 @@ impl Host {
     fn check(&self) -> Result<(), String> {
         let root = fs::File::open(&self.root).unwrap();
         let rules = ImageRules::for_tests(USER, root, FILTER);
-        rules.check(&self.images).map_err(|error| error.to_string())
+        rules.check_images(&self.images).map_err(|error| error.to_string())
     }
 
     fn judge(&self, set: &Set) -> Result<(), String> {
@@ -317,7 +317,7 @@ fn a_file_that_is_cut_or_lies_about_its_lengths_is_an_error() {
     let path = directory.path().join("files.img");
     let read = |bytes: &[u8]| -> std::io::Result<usize> {
         fs::write(&path, bytes).unwrap();
-        let mut entries = Entries::<FileEntry>::open(&path, ImageKind::Files)?;
+        let mut entries = ImageEntries::<FileEntry>::open(&path, ImageKind::Files)?;
         let mut count = 0;
         while entries.next()?.is_some() {
             count += 1;

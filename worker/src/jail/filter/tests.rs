@@ -70,7 +70,7 @@ fn refusal(number: u32) -> Option<i32> {
 
 #[test]
 fn every_number_has_its_answer() {
-    let (program, arch) = (program().unwrap(), ARCHITECTURE.unwrap());
+    let (program, arch) = (filter_program().unwrap(), ARCHITECTURE.unwrap());
     assert!((100..1024).contains(&program.len()), "{}", program.len());
     // Those of the x32 ABI lie above the last.
     for number in (0..2048).chain(0x4000_0000..0x4000_0400).chain([u32::MAX - 1, u32::MAX]) {
@@ -93,7 +93,7 @@ fn every_number_has_its_answer() {
 
 #[test]
 fn what_a_call_is_for_is_looked_at() {
-    let (program, arch) = (program().unwrap(), ARCHITECTURE.unwrap());
+    let (program, arch) = (filter_program().unwrap(), ARCHITECTURE.unwrap());
     let answer = |call: libc::c_long, arguments| {
         reckon(&program, arch, u32::try_from(call).unwrap(), arguments)
     };
@@ -147,7 +147,7 @@ fn what_programs_of_every_day_call_is_allowed() {
 #[expect(unsafe_code, reason = "a process that binds itself")]
 fn the_kernel_takes_it_and_answers_so() {
     const NUMBERS: usize = 600;
-    let program = program().unwrap();
+    let program = filter_program().unwrap();
     let compiled = libc::sock_fprog {
         len: u16::try_from(program.len()).unwrap(),
         filter: program.as_ptr().cast_mut(),

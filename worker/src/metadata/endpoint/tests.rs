@@ -1,25 +1,29 @@
 use std::{collections::BTreeMap, process::Command};
 
-use dormouse_metadata::{Facts, Interruption, Market, Place, Settings, Taking, Tokens, UnixTime};
+use dormouse_metadata::{
+    EndpointSettings, InterruptionNotice, TakingAction, TokenRule, UnixTime, VmFacts, VmMarket,
+    VmPlace,
+};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::*;
 
 const TAKEN: UnixTime = UnixTime::from_micros(1_781_043_200_000_000);
 
-fn endpoint(tokens: Tokens) -> Endpoint {
+fn endpoint(tokens: TokenRule) -> Endpoint {
     let address = Ipv4Addr::new(10, 0, 0, 7);
-    let facts = Facts {
+    let facts = VmFacts {
         identity: "run/3".to_owned(),
         kind: "c5.large".to_owned(),
-        place: Place::of_zone("eu-west-1b"),
-        market: Market::Spot,
+        place: VmPlace::of_zone("eu-west-1b"),
+        market: VmMarket::Spot,
         launched: UnixTime::from_micros(1_780_000_000_000_000),
         address,
         tags: BTreeMap::new(),
         user_data: None,
     };
-    let service = Service::new(facts, Settings { tokens }, Key::new([5; 32]));
+    let service =
+        MetadataService::new(facts, EndpointSettings { tokens }, TokenSecret::new([5; 32]));
     Endpoint::open(None, service, address, Some(1)).expect("a port")
 }
 
@@ -39,14 +43,14 @@ fn body(said: &str) -> &str {
     said.split_once("\r\n\r\n").map_or("", |(_, body)| body)
 }
 
-fn terminate() -> Announcement {
-    Announcement::Interruption(Interruption { taking: Taking::Terminate, at: TAKEN })
+fn terminate() -> VmAnnouncement {
+    VmAnnouncement::Interruption(InterruptionNotice { taking: TakingAction::Terminate, at: TAKEN })
 }
 
 /// Asks what aws-node-termination-handler asks, in its order and with its headers.
 #[tokio::test]
 async fn a_termination_handler_finds_its_notice() {
-    let endpoint = endpoint(Tokens::Required);
+    let endpoint = endpoint(TokenRule::Required);
     let put = "PUT /latest/api/token HTTP/1.1\r\nHost: metadata\r\n\
                X-Aws-Ec2-Metadata-Token-Ttl-Seconds: 3600\r\nContent-Length: 0\r\n\r\n";
     let said = ask(&endpoint, put).await;
@@ -57,10 +61,10 @@ async fn a_termination_handler_finds_its_notice() {
     let action = "/latest/meta-data/spot/instance-action";
     assert!(get(&endpoint, action, &token).await.starts_with("HTTP/1.1 404 "));
     assert!(get(&endpoint, action, "").await.starts_with("HTTP/1.1 401 "));
-    endpoint.announce(terminate());
+    endpoint.announce_event(terminate());
     let said = get(&endpoint, action, &token).await;
     let notice = r#"{"action":"terminate","time":"2026-06-09T22:13:20Z"}"#;
-    assert_eq!((body(&said), endpoint.notice(None).as_deref()), (notice, Some(notice)));
+    assert_eq!((body(&said), endpoint.announced_notice(None).as_deref()), (notice, Some(notice)));
     let events = get(&endpoint, "/latest/meta-data/events/maintenance/scheduled", &token).await;
     assert_eq!(body(&events), "[]");
     let document = get(&endpoint, "/latest/dynamic/instance-identity/document", &token).await;
@@ -70,7 +74,7 @@ async fn a_termination_handler_finds_its_notice() {
 
 #[tokio::test]
 async fn whoever_waits_hears_at_once() {
-    let endpoint = endpoint(Tokens::Optional);
+    let endpoint = endpoint(TokenRule::Optional);
     let flavor = "Metadata-Flavor: Google\r\n";
     let waiting = "/computeMetadata/v1/instance/preempted?wait_for_change=true";
     let heard = get(&endpoint, waiting, flavor);
@@ -85,7 +89,7 @@ async fn whoever_waits_hears_at_once() {
         while endpoint.state.changed.receiver_count() == 0 {
             tokio::task::yield_now().await;
         }
-        endpoint.announce(terminate());
+        endpoint.announce_event(terminate());
     });
     assert_eq!(body(&said), "TRUE");
     let over = get(&endpoint, &format!("{waiting}&timeout_sec=0"), flavor).await;
@@ -94,7 +98,7 @@ async fn whoever_waits_hears_at_once() {
 
 #[tokio::test]
 async fn who_waits_as_it_is_dumped_finds_the_connection_closed() {
-    let endpoint = endpoint(Tokens::Optional);
+    let endpoint = endpoint(TokenRule::Optional);
     let waiting = "/computeMetadata/v1/instance/preempted?wait_for_change=true";
     let heard = get(&endpoint, waiting, "Metadata-Flavor: Google\r\n");
     let (said, ()) = tokio::join!(heard, async {
@@ -110,7 +114,7 @@ async fn who_waits_as_it_is_dumped_finds_the_connection_closed() {
 
 #[tokio::test]
 async fn what_is_too_much_is_refused() {
-    let endpoint = endpoint(Tokens::Optional);
+    let endpoint = endpoint(TokenRule::Optional);
     let long = "x".repeat(1 << 20);
     let post = format!(
         "POST /metadata/scheduledevents HTTP/1.1\r\nHost: m\r\nContent-Length: {}\r\n\r\n",
@@ -136,7 +140,7 @@ const HEAD: usize = 32 << 10;
 
 #[tokio::test]
 async fn nobody_listens_once_the_vm_is_gone() {
-    let endpoint = endpoint(Tokens::Optional);
+    let endpoint = endpoint(TokenRule::Optional);
     let address = endpoint.address;
     drop(endpoint);
     while TcpStream::connect(address).await.is_ok() {
@@ -189,8 +193,8 @@ print(fetcher._get_request('latest/meta-data/spot/instance-action', None, token=
 print(utils.InstanceMetadataFetcher(config={'ec2_metadata_service_endpoint': fetcher.get_base_url()})
     .retrieve_iam_role_credentials())
 "#;
-    let endpoint = endpoint(Tokens::Required);
-    endpoint.announce(terminate());
+    let endpoint = endpoint(TokenRule::Required);
+    endpoint.announce_event(terminate());
     let env = endpoint.own_env();
     let ran = tokio::task::spawn_blocking(move || {
         Command::new("/usr/bin/python3").args(["-c", PROGRAM]).envs(env).output()

@@ -14,12 +14,12 @@ use nix::{sys::stat::Mode, unistd::mkfifo};
 use super::*;
 use crate::{
     directory,
-    store::{Error, Expected, ImageKey},
+    store::{ExpectedCheckpoint, ImageKey, StoreError},
 };
 
 struct Case {
     root: tempfile::TempDir,
-    store: Store,
+    store: LocalCheckpoints,
     name: TaskName,
 }
 
@@ -27,7 +27,7 @@ impl Case {
     fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir(root.path().join("task")).unwrap();
-        let store = Store::open(root.path().join("store")).unwrap();
+        let store = LocalCheckpoints::open(root.path().join("store")).unwrap();
         let store = store.with_key(ImageKey::new(&[5; 32]).unwrap());
         Self { root, store, name: TaskName::new("run", "1").unwrap() }
     }
@@ -40,12 +40,12 @@ impl Case {
         self.task().join(path)
     }
 
-    fn save(&self) -> Checkpoint {
-        let progress = Progress { attempt: 1, ..Progress::default() };
+    fn save(&self) -> StoredCheckpoint {
+        let progress = SavedProgress { attempt: 1, ..SavedProgress::default() };
         self.store.save_directory(&self.name, &self.task(), progress).unwrap()
     }
 
-    fn restore(&self) -> Checkpoint {
+    fn restore(&self) -> StoredCheckpoint {
         let checkpoint = self.store.latest_valid(&self.name).unwrap().checkpoint.unwrap();
         checkpoint.restore_files(&self.task()).unwrap();
         checkpoint
@@ -118,7 +118,7 @@ fn unchanged_contents_of_checkpoints_are_one_file() {
     fs::write(case.at("log"), "2").unwrap();
     let second = case.save();
     let digest = blake3::hash(&large(1));
-    let inode = |of: &Checkpoint| of.open_content(&digest).unwrap().metadata().unwrap().ino();
+    let inode = |of: &StoredCheckpoint| of.open_content(&digest).unwrap().metadata().unwrap().ino();
     assert_eq!(inode(&first), inode(&second));
     fs::write(case.at("model"), large(2)).unwrap();
     let third = case.save();
@@ -126,11 +126,11 @@ fn unchanged_contents_of_checkpoints_are_one_file() {
     // The files of a task are never those of its checkpoints.
     case.restore();
     fs::write(case.at("model"), "over").unwrap();
-    third.verify().unwrap();
+    third.verify_files().unwrap();
     // Older ones go, and what the younger ones share with them stays.
     case.save();
-    assert_eq!(case.store.complete(&case.name).unwrap(), [2, 3, 4]);
-    second.verify().unwrap();
+    assert_eq!(case.store.complete_numbers(&case.name).unwrap(), [2, 3, 4]);
+    second.verify_files().unwrap();
 }
 
 #[test]
@@ -149,29 +149,31 @@ fn a_damaged_content_gives_way_to_the_checkpoint_before() {
 #[test]
 fn a_checkpoint_travels_without_what_is_there_already() {
     let (here, there) = (Case::new(), Case::new());
-    let expected = |sequence, bytes| Expected {
+    let expected = |sequence, bytes| ExpectedCheckpoint {
         task: here.name.clone(),
         sequence,
         attempts: 1..=1,
         program: DIRECTORY.to_owned(),
         bytes,
     };
-    let send = |checkpoint: &Checkpoint| {
+    let send = |checkpoint: &StoredCheckpoint| {
         let mut stream = Vec::new();
-        checkpoint.export(&mut stream).unwrap();
+        checkpoint.export_checkpoint(&mut stream).unwrap();
         assert!(stream.len() < 4_000, "{}", stream.len());
         let number = checkpoint.manifest().sequence;
-        let arrival =
-            there.store.receive(&mut stream.as_slice(), &expected(number, 1 << 20)).unwrap();
-        let missing = arrival.missing().to_vec();
+        let arrival = there
+            .store
+            .receive_checkpoint(&mut stream.as_slice(), &expected(number, 1 << 20))
+            .unwrap();
+        let missing = arrival.missing_contents().to_vec();
         for (digest, bytes) in &missing {
-            let mut incoming = arrival.receive(*digest, *bytes).unwrap();
+            let mut incoming = arrival.receive_content(*digest, *bytes).unwrap();
             let mut content = Vec::new();
             std::io::copy(&mut checkpoint.open_content(digest).unwrap(), &mut content).unwrap();
             incoming.write(&content).unwrap();
-            incoming.finish().unwrap();
+            incoming.finish_download().unwrap();
         }
-        arrival.complete().unwrap();
+        arrival.complete_arrival().unwrap();
         missing.iter().map(|(_, bytes)| bytes).sum::<u64>()
     };
     fs::write(here.at("model"), large(1)).unwrap();
@@ -185,16 +187,17 @@ fn a_checkpoint_travels_without_what_is_there_already() {
     assert!(fs::read(there.at("data")).unwrap() == large(3));
     assert_eq!(fs::read(there.at("log")).unwrap(), b"a line");
     // A content that has not come, and one that is damaged here.
-    let second = there.store.load(&there.name, 2).unwrap();
+    let second = there.store.load_checkpoint(&there.name, 2).unwrap();
     let digest = blake3::hash(&large(3));
     fs::write(second.directory().join("files").join(digest.to_hex().as_str()), "damaged").unwrap();
     let third = here.save();
     let mut stream = Vec::new();
-    third.export(&mut stream).unwrap();
-    let arrival = there.store.receive(&mut stream.as_slice(), &expected(3, 1 << 20)).unwrap();
-    assert_eq!(arrival.missing(), [(digest, 200_000)]);
-    assert!(matches!(arrival.complete(), Err(Error::Missing { .. })));
-    assert_eq!(there.store.complete(&there.name).unwrap(), [1, 2]);
+    third.export_checkpoint(&mut stream).unwrap();
+    let arrival =
+        there.store.receive_checkpoint(&mut stream.as_slice(), &expected(3, 1 << 20)).unwrap();
+    assert_eq!(arrival.missing_contents(), [(digest, 200_000)]);
+    assert!(matches!(arrival.complete_arrival(), Err(StoreError::Missing { .. })));
+    assert_eq!(there.store.complete_numbers(&there.name).unwrap(), [1, 2]);
 }
 
 #[test]
@@ -202,8 +205,8 @@ fn what_cannot_be_saved_is_refused_in_words() {
     use std::os::unix::ffi::OsStrExt as _;
     let case = Case::new();
     let refused = || {
-        let saved = case.store.save_directory(&case.name, &case.task(), Progress::default());
-        assert!(case.store.complete(&case.name).unwrap().is_empty());
+        let saved = case.store.save_directory(&case.name, &case.task(), SavedProgress::default());
+        assert!(case.store.complete_numbers(&case.name).unwrap().is_empty());
         saved.unwrap_err().to_string()
     };
     let odd = case.task().join(std::ffi::OsStr::from_bytes(b"\xff"));
@@ -218,5 +221,5 @@ fn what_cannot_be_saved_is_refused_in_words() {
     let huge = fs::File::create(case.at("huge")).unwrap();
     huge.set_len(1 << 43).unwrap();
     assert!(refused().contains("with their holes filled"));
-    assert_eq!(directory::size(&case.task()).unwrap().get(), 1 << 43);
+    assert_eq!(directory::directory_size(&case.task()).unwrap().get(), 1 << 43);
 }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use dormouse_vm::shares::{self, PPM, Shares};
+use dormouse_vm::shares::{self, PPM, RankShares};
 
 use super::TeamPlan;
 use super::kernel::{BlockChain, RankMemory};
@@ -67,7 +67,7 @@ impl TeamWork<'_> {
         // done.
         let unlimited = RunGoal { due: u64::MAX, cpu_time: None };
         let mut meter = WorkMeter::start(Box::new(thread_cpu_time), unlimited, None);
-        let mut shares = Shares::new(&self.plan.usage);
+        let mut shares = RankShares::new(&self.plan.usage);
         let mut share = 0;
         for phase in 0..self.plan.phases {
             share += u64::from(shares.next(rank));
@@ -92,7 +92,7 @@ impl TeamWork<'_> {
     /// True if a rank has done `share` millionths of its phases' work.
     fn is_done(&self, meter: &WorkMeter, share: u64) -> bool {
         match self.amount {
-            WorkAmount::Repetitions(blocks) => meter.units() >= shares::blocks(share, blocks),
+            WorkAmount::Repetitions(blocks) => meter.units() >= shares::count_blocks(share, blocks),
             WorkAmount::CpuTime(time) => {
                 let phases = share as f64 / f64::from(PPM);
                 meter.spent() >= time.mul_f64(phases / f64::from(self.plan.phases))
@@ -116,7 +116,7 @@ impl TeamWork<'_> {
     /// No processor is used, so the wait takes its time even while another process has the
     /// processor. It is longer on slower processors, so that the usage is the same.
     fn wait_for_network(&self, meter: &WorkMeter) {
-        let part = f64::from(shares::network(&self.plan.usage)) / f64::from(self.plan.speed);
+        let part = f64::from(shares::network_part(&self.plan.usage)) / f64::from(self.plan.speed);
         let phase = match self.amount {
             WorkAmount::Repetitions(blocks) => meter.mean().mul_f64(blocks as f64),
             WorkAmount::CpuTime(time) => time.div_f64(f64::from(self.plan.phases)),

@@ -2,62 +2,63 @@
 
 use std::time::Duration;
 
-use crate::{Allowance, CreditSpec};
+use crate::{CreditAllowance, CreditSpec};
 use dormouse_units::{Ppm, Span, Speedup};
 
-/// What a machine has of credits, and up to when that is accounted for.
+/// Credits of a reference machine, with the time up to which they are accounted for.
 #[derive(Clone, Debug)]
-pub(super) struct Credits {
-    pub(super) allowance: Allowance,
-    /// The speed at which emulated time passes by the machine's clock.
+pub(super) struct CreditAccounting {
+    pub(super) allowance: CreditAllowance,
+    /// Ratio of emulated time to the machine's time.
     speedup: Speedup,
-    /// Emulated time up to which the credits are accounted for.
+    /// Emulated time up to which credits are accounted for.
     passed: Span,
 }
 
-impl Credits {
-    /// Those of a machine that is made at its time zero.
+impl CreditAccounting {
+    /// Makes the credits of a machine created at its time zero.
     pub(super) fn new(spec: CreditSpec, speedup: Speedup) -> Self {
-        Self { allowance: Allowance::new(spec), speedup, passed: Span::ZERO }
+        Self { allowance: CreditAllowance::new(spec), speedup, passed: Span::ZERO }
     }
 
-    /// The same of one that is made now.
-    pub(super) fn anew(&self, now: u64) -> Self {
+    /// Makes the credits of the same machine, created now.
+    pub(super) fn made_at(&self, now: u64) -> Self {
         let spec = *self.allowance.spec();
-        Self { passed: self.emulated(now), ..Self::new(spec, self.speedup) }
+        Self { passed: self.emulated_since(now), ..Self::new(spec, self.speedup) }
     }
 
-    fn emulated(&self, now: u64) -> Span {
-        self.speedup.emulated(Duration::from_nanos(now))
+    fn emulated_since(&self, now: u64) -> Span {
+        self.speedup.to_emulated(Duration::from_nanos(now))
     }
 
-    /// How fast processors are, in ppm of their full speed.
-    pub(super) fn speed(&self) -> u64 {
-        self.allowance.ceiling().get().into()
+    /// Returns the speed of the processors, in ppm of full speed.
+    pub(super) fn processor_speed(&self) -> u64 {
+        self.allowance.speed_ceiling().get().into()
     }
 
-    /// Nanoseconds from now until that changes if so many processors compute; none if it does not.
+    /// Returns the nanoseconds from now until the speed changes while `computing` processors compute; `None`: it
+    /// doesn't.
     pub(super) fn turn_after(&self, now: u64, computing: usize) -> Option<u64> {
-        let after = self.allowance.turn_after(self.used(computing))?.max(Span::from_micros(1));
-        let at = self.speedup.real(self.passed + after);
-        Some(super::nanos(at).saturating_sub(now).max(1))
+        let after = self.allowance.turn_after(self.used_ppm(computing))?.max(Span::from_micros(1));
+        let at = self.speedup.to_real(self.passed + after);
+        Some(super::to_nanos(at).saturating_sub(now).max(1))
     }
 
-    /// So many processors computed up to now.
-    pub(super) fn pass(&mut self, now: u64, computing: usize) {
-        let (now, used) = (self.emulated(now), self.used(computing));
-        self.allowance.pass(now.saturating_sub(self.passed), used);
+    /// Accounts for the time up to now, in which `computing` processors computed.
+    pub(super) fn pass_time(&mut self, now: u64, computing: usize) {
+        let (now, used) = (self.emulated_since(now), self.used_ppm(computing));
+        self.allowance.pass_time(now.saturating_sub(self.passed), used);
         self.passed = now.max(self.passed);
     }
 
-    /// What they use, in ppm of a processor.
-    fn used(&self, computing: usize) -> u64 {
-        computing as u64 * self.speed()
+    /// Returns the vCPU use of `computing` processors, in ppm of a processor.
+    fn used_ppm(&self, computing: usize) -> u64 {
+        computing as u64 * self.processor_speed()
     }
 }
 
-/// The time that a processor of this speed takes for work that takes so long at full speed.
-pub(super) fn takes(work: u64, speed: u64) -> u64 {
+/// Returns the time that a processor of this speed takes for work that takes `work` at full speed.
+pub(super) fn time_for_work(work: u64, speed: u64) -> u64 {
     let full = u64::from(Ppm::ONE.get());
     if speed == full {
         return work;
@@ -66,8 +67,8 @@ pub(super) fn takes(work: u64, speed: u64) -> u64 {
     u64::try_from(ns).unwrap_or(u64::MAX)
 }
 
-/// What it has done in that time, as the time that takes at full speed.
-pub(super) fn does(span: u64, speed: u64) -> u64 {
+/// Returns the work that a processor of this speed does in `span`, as time at full speed.
+pub(super) fn work_in_time(span: u64, speed: u64) -> u64 {
     let full = u64::from(Ppm::ONE.get());
     if speed == full {
         return span;

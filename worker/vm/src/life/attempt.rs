@@ -4,88 +4,86 @@ use std::time::Duration;
 
 use dormouse_units::{Attempt, TaskId, Tier};
 
-/// An attempt at a task.
+/// An attempt at a task, by the task and the attempt's number.
 pub type Key = (TaskId, Attempt);
 
-/// What an attempt is.
+/// Kind of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum AttemptKind {
     /// A task of one process.
     Task,
-    /// A parallel job: it can go elsewhere on its VM, too.
+    /// A parallel job, which can be moved to other vCPUs of its VM.
     Job,
 }
 
-/// The stage of an attempt's life.
+/// Stage in an attempt's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
-    /// The attempt's slots are not all free yet: somebody in them is being killed or goes
-    /// elsewhere.
+pub enum AttemptPhase {
+    /// It waits for its slots: another attempt in them is being killed or moved.
     Waiting {
-        /// Until when, at most.
+        /// Time at which the wait is given up; `None`: never.
         until: Option<Duration>,
     },
-    /// The attempt's process is being made or restored.
+    /// Its process is being started or restored.
     Launching,
-    /// The attempt's process is there, and runs or stands still.
+    /// Its process exists, and runs or stands still.
     Running,
-    /// CRIU is at it.
+    /// CRIU is dumping it.
     Dumping,
-    /// The attempt's process is gone and its work done, perhaps before its time: it is finished
-    /// when that has come.
+    /// Its process has ended with the work done, perhaps too early: it finishes once its time has come.
     Early,
-    /// The attempt has been killed and not yet been seen to be gone.
+    /// It was killed, but its process hasn't been seen gone.
     Dying {
-        /// The time at which it should be gone.
+        /// Time by which the process should be gone.
         by: Option<Duration>,
     },
-    /// The attempt's process is gone, and its end waits for its last checkpoint.
+    /// Its process is gone, and its end waits for its last checkpoint.
     Gone,
 }
 
-/// A checkpoint that is there and not yet reported.
+/// A taken checkpoint that isn't reported yet.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pending {
+pub(super) struct PendingCheckpoint {
     pub(super) number: u32,
-    /// The task goes on, having stood still for the checkpoint.
+    /// True if the task runs again after standing still for the checkpoint.
     pub(super) goes_on: bool,
-    /// Whether the coordinator has it, once that is known.
+    /// Whether the coordinator has stored the checkpoint; `None`: not known yet.
     pub(super) stored: Option<bool>,
 }
 
-/// One attempt and where it is in its life.
+/// One attempt and its stage.
 #[derive(Clone, Debug)]
-pub(super) struct Life {
+pub(super) struct AttemptLife {
     pub(super) key: Key,
-    pub(super) kind: Kind,
-    /// The vCPU of each of its processes, and the tier of their slots.
+    pub(super) kind: AttemptKind,
+    /// vCPU of each of its processes, and the tier of their slots.
     pub(super) on: Vec<u32>,
     pub(super) tier: Tier,
-    pub(super) phase: Phase,
-    /// A place at CRIU has been asked for.
+    pub(super) phase: AttemptPhase,
+    /// True if it is queued for CRIU.
     pub(super) asked: bool,
-    /// A checkpoint is wanted beside the one under way.
+    /// True if a checkpoint is wanted beside the one under way.
     pub(super) again: bool,
-    pub(super) pending: Option<Pending>,
-    /// The attempt is to be stopped, or has been killed because of it; whether it is to be kept.
+    pub(super) pending: Option<PendingCheckpoint>,
+    /// Set once it is to be stopped, or was killed for that; true if its work is to be kept.
     pub(super) stop: Option<bool>,
-    /// Why it was killed though nobody wanted it stopped.
+    /// Why it was killed without a request to stop it.
     pub(super) wrong: Option<String>,
-    /// The attempt's end has been reported while something of it is still there.
+    /// True if its end was reported before its process was gone.
     pub(super) reported: bool,
-    /// A job's: where it is to go once it can.
+    /// vCPUs to which a job is to be moved once that is possible.
     pub(super) later: Option<Vec<u32>>,
-    /// A job's: it is to go on from the checkpoint with which it left its former places.
+    /// True if a job is restored from the checkpoint with which it left its former vCPUs.
     pub(super) moving: bool,
 }
 
-impl Life {
-    /// Something is being done to it elsewhere, of which will be heard.
+impl AttemptLife {
+    /// Returns whether work on it is under way elsewhere, whose end will be an event.
     pub(super) const fn is_busy(&self) -> bool {
-        matches!(self.phase, Phase::Launching | Phase::Dumping)
+        matches!(self.phase, AttemptPhase::Launching | AttemptPhase::Dumping)
     }
 
-    /// The attempt stands still since its checkpoint, and has done nothing since.
+    /// Returns whether it has stood still since its checkpoint.
     pub(super) fn is_kept(&self) -> bool {
         self.pending.is_some_and(|pending| !pending.goes_on)
     }

@@ -3,159 +3,164 @@
 use std::time::Duration;
 
 use super::{
-    Effect, Event, Key, Phase, Slots,
-    attempt::Life,
-    event::{Came, LaunchError},
-    vm::State,
+    AttemptPhase, Key, VmEffect, VmEvent, VmSlots,
+    attempt::AttemptLife,
+    event::{BirthOutcome, LaunchFailure},
+    vm::VmLifecycle,
 };
 
-/// What holds for all attempts of a VM.
+/// Limits that hold for all attempts of a VM.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// The time that a killed process may take to be gone. Time in which its VM is frozen is nobody's.
+pub struct AttemptLimits {
+    /// Time that a killed process may take to be gone, not counting time in which its VM is frozen.
     pub kill: Duration,
-    /// Whether tasks can be checkpointed here.
+    /// True if tasks can be checkpointed on this host.
     pub checkpoints: bool,
 }
 
-/// The attempts on one VM, in the order they came.
+/// Attempts on one VM in the order of their arrival: a state machine without clock or IO.
+///
+/// Use: hand every [`VmEvent`] to [`AttemptTable::handle_event`], and carry out the returned effects in order; hand
+/// in [`VmEvent::Tick`] when [`AttemptTable::next_at`] is due.
 #[derive(Debug)]
 pub struct AttemptTable {
-    pub(super) limits: Limits,
-    pub(super) state: State,
-    pub(super) slots: Slots,
-    pub(super) lives: Vec<Life>,
-    /// Launches that came to their end while the VM was frozen: heard at the thaw.
-    pub(super) held: Vec<(Key, Result<Came, LaunchError>)>,
-    pub(super) effects: Vec<Effect>,
+    pub(super) limits: AttemptLimits,
+    pub(super) state: VmLifecycle,
+    pub(super) slots: VmSlots,
+    pub(super) lives: Vec<AttemptLife>,
+    /// Launches that ended while the VM was frozen, to be handled at the thaw.
+    pub(super) held: Vec<(Key, Result<BirthOutcome, LaunchFailure>)>,
+    pub(super) effects: Vec<VmEffect>,
 }
 
 impl AttemptTable {
-    /// A VM on which there is nobody yet.
+    /// Makes the table of a VM without attempts.
     #[must_use]
-    pub fn new(vcpus: u32, limits: Limits) -> Self {
+    pub fn new(vcpus: u32, limits: AttemptLimits) -> Self {
         Self {
             limits,
-            state: State::Up,
-            slots: Slots::new(vcpus),
+            state: VmLifecycle::Up,
+            slots: VmSlots::new(vcpus),
             lives: Vec::new(),
             held: Vec::new(),
             effects: Vec::new(),
         }
     }
 
-    /// Hears of an event, `now` after the VM was made: what is to be done.
-    pub fn handle(&mut self, now: Duration, event: Event) -> Vec<Effect> {
+    /// Handles an event, `now` after the VM's creation; returns what is to be done, in order.
+    pub fn handle_event(&mut self, now: Duration, event: VmEvent) -> Vec<VmEffect> {
         match event {
-            _ if self.is_ending() => self.ending(event),
-            Event::Start(start) => self.start(now, start),
-            Event::Stop { key, keep } => self.stop(key, keep),
-            Event::Promote(key) => self.promote(key),
-            Event::Move { key, on } => self.move_to(key, on),
-            Event::Freeze => self.freeze(),
-            Event::Thaw => self.thaw(),
-            Event::Destroy => self.destroy(),
-            Event::CheckpointDue(key) => self.checkpoint_is_due(key),
-            Event::Tick => self.tick(now),
-            Event::Launched(key, result) => self.hear_launched(key, result),
-            Event::Turn(key) => self.turn(key),
-            Event::Dumped(key, dumped) => self.dumped(key, dumped),
-            Event::Stored { key, number, ok } => self.stored(key, number, ok),
-            Event::Left(key, left) => self.left(key, left),
-            Event::GoesOn(key) => self.goes_on(key),
-            Event::ProcessEnded(key) => self.process_ended(key),
-            Event::Gone(key) => self.is_gone(key),
-            Event::Exited(key, result) => self.exited(key, result),
-            Event::TimeHasCome(key) => self.time_has_come(key),
-            Event::Hangs(key, why) => self.hangs(now, key, why),
-            Event::LetGo => self.let_go(),
-            Event::Frozen => self.frozen(now),
-            Event::NotFrozen => self.not_frozen(),
-            Event::Thawed => self.thawed(now),
-            Event::NotThawed => self.not_thawed(),
+            _ if self.is_ending() => self.handle_while_ending(event),
+            VmEvent::Start(start) => self.start_attempt(now, start),
+            VmEvent::Stop { key, keep } => self.stop_attempt(key, keep),
+            VmEvent::Promote(key) => self.promote_attempt(key),
+            VmEvent::Move { key, on } => self.move_to(key, on),
+            VmEvent::Freeze => self.freeze_vm(),
+            VmEvent::Thaw => self.thaw_vm(),
+            VmEvent::Destroy => self.destroy_vm(),
+            VmEvent::CheckpointDue(key) => self.checkpoint_is_due(key),
+            VmEvent::Tick => self.check_deadlines(now),
+            VmEvent::Launched(key, result) => self.hear_launched(key, result),
+            VmEvent::Turn(key) => self.dump_turn(key),
+            VmEvent::Dumped(key, dumped) => self.dump_ended(key, dumped),
+            VmEvent::Stored { key, number, ok } => self.checkpoint_stored(key, number, ok),
+            VmEvent::Left(key, left) => self.places_left(key, left),
+            VmEvent::Resumed(key) => self.goes_on(key),
+            VmEvent::ProcessEnded(key) => self.process_ended(key),
+            VmEvent::Gone(key) => self.is_gone(key),
+            VmEvent::Exited(key, result) => self.process_exited(key, result),
+            VmEvent::TimeHasCome(key) => self.time_has_come(key),
+            VmEvent::Hangs(key, why) => self.attempt_hangs(now, key, why),
+            VmEvent::CriuIdle => self.let_go(),
+            VmEvent::Frozen => self.vm_frozen(now),
+            VmEvent::NotFrozen => self.not_frozen(),
+            VmEvent::Thawed => self.vm_thawed(now),
+            VmEvent::NotThawed => self.not_thawed(),
         }
         std::mem::take(&mut self.effects)
     }
 
-    /// The time at which something is due by itself, if it is. On a frozen VM nothing is.
+    /// Returns the time at which a [`VmEvent::Tick`] is due; `None` while the VM is frozen or nothing is due.
     #[must_use]
     pub fn next_at(&self) -> Option<Duration> {
         if self.is_frozen() {
             return None;
         }
         let dues = self.lives.iter().filter_map(|life| match life.phase {
-            Phase::Waiting { until: due } | Phase::Dying { by: due } => due,
+            AttemptPhase::Waiting { until: due } | AttemptPhase::Dying { by: due } => due,
             _ => None,
         });
         dues.min()
     }
 
-    fn tick(&mut self, now: Duration) {
+    fn check_deadlines(&mut self, now: Duration) {
         let is_due = |due: Option<Duration>| due.is_some_and(|due| due <= now);
-        for key in self.keys() {
-            match self.phase(key) {
-                Some(Phase::Waiting { until }) if is_due(until) => self.never_had_its_slot(key),
-                Some(Phase::Dying { by }) if is_due(by) => self.outlives_its_kill(key),
+        for key in self.attempt_keys() {
+            match self.attempt_phase(key) {
+                Some(AttemptPhase::Waiting { until }) if is_due(until) => {
+                    self.never_had_its_slot(key)
+                }
+                Some(AttemptPhase::Dying { by }) if is_due(by) => self.outlives_its_kill(key),
                 _ => {}
             }
         }
     }
 
-    /// Who is where.
+    /// Returns the VM's slots with their attempts.
     #[must_use]
-    pub const fn slots(&self) -> &Slots {
+    pub const fn vm_slots(&self) -> &VmSlots {
         &self.slots
     }
 
-    /// The stage of an attempt's life, if it is here.
+    /// Returns the stage of an attempt; `None`: it isn't on this VM.
     #[must_use]
-    pub fn phase(&self, key: Key) -> Option<Phase> {
-        self.seen(key).map(|life| life.phase)
+    pub fn attempt_phase(&self, key: Key) -> Option<AttemptPhase> {
+        self.find_life(key).map(|life| life.phase)
     }
 
-    /// The attempt's process is there, and nothing is being done to it.
+    /// Returns whether an attempt's process exists and no work on it is under way.
     #[must_use]
     pub fn is_running(&self, key: Key) -> bool {
-        self.phase(key) == Some(Phase::Running)
+        self.attempt_phase(key) == Some(AttemptPhase::Running)
     }
 
-    /// Something is being done to it elsewhere.
+    /// Returns whether work on an attempt is under way elsewhere.
     #[must_use]
     pub fn is_busy(&self, key: Key) -> bool {
-        self.seen(key).is_some_and(Life::is_busy)
+        self.find_life(key).is_some_and(AttemptLife::is_busy)
     }
 
-    /// Whether the attempt is dead, or has been killed.
+    /// Returns whether an attempt is dead or has been killed.
     #[must_use]
     pub fn is_dead(&self, key: Key) -> bool {
-        matches!(self.phase(key), Some(Phase::Dying { .. } | Phase::Gone))
+        matches!(self.attempt_phase(key), Some(AttemptPhase::Dying { .. } | AttemptPhase::Gone))
     }
 
-    /// Whether the attempt is to be stopped, or is being.
+    /// Returns whether an attempt is to be stopped or is being stopped.
     #[must_use]
     pub fn is_stopped(&self, key: Key) -> bool {
-        self.seen(key).is_some_and(|life| life.stop.is_some())
+        self.find_life(key).is_some_and(|life| life.stop.is_some())
     }
 
-    /// Whether a checkpoint is being taken, or waits for CRIU's turn.
+    /// Returns whether a checkpoint of an attempt is being taken or queued for CRIU.
     #[must_use]
     pub fn is_being_checkpointed(&self, key: Key) -> bool {
-        self.seen(key).is_some_and(|life| life.asked || life.phase == Phase::Dumping)
+        self.find_life(key).is_some_and(|life| life.asked || life.phase == AttemptPhase::Dumping)
     }
 
-    pub(super) fn keys(&self) -> Vec<Key> {
+    pub(super) fn attempt_keys(&self) -> Vec<Key> {
         self.lives.iter().map(|life| life.key).collect()
     }
 
-    pub(super) fn seen(&self, key: Key) -> Option<&Life> {
+    pub(super) fn find_life(&self, key: Key) -> Option<&AttemptLife> {
         self.lives.iter().find(|life| life.key == key)
     }
 
-    pub(super) fn life(&mut self, key: Key) -> Option<&mut Life> {
+    pub(super) fn life_mut(&mut self, key: Key) -> Option<&mut AttemptLife> {
         self.lives.iter_mut().find(|life| life.key == key)
     }
 
-    pub(super) fn push_effect(&mut self, effect: Effect) {
+    pub(super) fn push_effect(&mut self, effect: VmEffect) {
         self.effects.push(effect);
     }
 }

@@ -1,54 +1,56 @@
 //! Processes that are gone, and attempts that are over.
 
-use super::{AttemptTable, Effect, End, Key, Phase};
+use super::{AttemptOutcome, AttemptPhase, AttemptTable, Key, VmEffect};
 
 impl AttemptTable {
     pub(super) fn process_ended(&mut self, key: Key) {
-        match self.phase(key) {
+        match self.attempt_phase(key) {
             // The end of the dump comes first.
-            None | Some(Phase::Dumping | Phase::Gone | Phase::Early) => {}
-            Some(Phase::Dying { .. }) => self.push_effect(Effect::Reap(key)),
-            Some(Phase::Running) => self.push_effect(Effect::Judge(key)),
+            None | Some(AttemptPhase::Dumping | AttemptPhase::Gone | AttemptPhase::Early) => {}
+            Some(AttemptPhase::Dying { .. }) => self.push_effect(VmEffect::Reap(key)),
+            Some(AttemptPhase::Running) => self.push_effect(VmEffect::Judge(key)),
             // It has none.
-            Some(Phase::Waiting { .. } | Phase::Launching) => {}
+            Some(AttemptPhase::Waiting { .. } | AttemptPhase::Launching) => {}
         }
     }
 
-    /// A killed attempt has no process any more.
+    /// Records that a killed attempt has no process any more.
     pub(super) fn is_gone(&mut self, key: Key) {
-        let Some(life) = self.life(key) else { return };
-        if !matches!(life.phase, Phase::Dying { .. } | Phase::Launching) {
+        let Some(life) = self.life_mut(key) else { return };
+        if !matches!(life.phase, AttemptPhase::Dying { .. } | AttemptPhase::Launching) {
             return;
         }
-        life.phase = Phase::Gone;
-        self.vacate(key);
+        life.phase = AttemptPhase::Gone;
+        self.vacate_slots(key);
         self.launch_ready();
         self.settle_stop(key);
     }
 
-    /// A process has ended by itself.
-    pub(super) fn exited(&mut self, key: Key, result: Result<(), String>) {
-        match (self.phase(key), result) {
-            (Some(Phase::Running), Ok(())) => self.work_is_done(key),
-            (Some(Phase::Running), Err(why)) => self.end(key, End::Failed { why, image: false }),
+    /// Records that a process has ended by itself.
+    pub(super) fn process_exited(&mut self, key: Key, result: Result<(), String>) {
+        match (self.attempt_phase(key), result) {
+            (Some(AttemptPhase::Running), Ok(())) => self.work_is_done(key),
+            (Some(AttemptPhase::Running), Err(why)) => {
+                self.end_attempt(key, AttemptOutcome::Failed { why, image: false })
+            }
             _ => {}
         }
     }
 
-    /// The slots of an attempt whose processes are gone are free.
-    pub(super) fn vacate(&mut self, key: Key) {
+    /// Frees the slots of an attempt whose processes are gone.
+    pub(super) fn vacate_slots(&mut self, key: Key) {
         let seats = self.slots.all_of(key);
-        self.slots.leave(key);
-        self.push_effect(Effect::Vacate { key, seats });
+        self.slots.leave_slots(key);
+        self.push_effect(VmEffect::Vacate { key, seats });
     }
 
-    /// An attempt without a process is over, and its slots may have been waited for.
-    pub(super) fn end(&mut self, key: Key, end: End) {
+    /// Ends an attempt without a process, and launches those that waited for its slots.
+    pub(super) fn end_attempt(&mut self, key: Key, end: AttemptOutcome) {
         let seats = self.slots.all_of(key);
-        self.slots.leave(key);
+        self.slots.leave_slots(key);
         self.lives.retain(|life| life.key != key);
         self.held.retain(|(held, _)| *held != key);
-        self.push_effect(Effect::End { key, seats, end });
+        self.push_effect(VmEffect::End { key, seats, end });
         self.launch_ready();
     }
 }

@@ -3,32 +3,32 @@
 
 use dormouse_units::Tier;
 
-use super::{Key, Kind, Seat, Slot};
+use super::{AttemptKind, AttemptSeat, Key, TierSlot};
 
-/// An attempt that is to begin. The reference has a seat for it.
+/// Order to begin an attempt, for which the reference has assigned seats.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Start {
+pub struct AttemptStart {
     pub key: Key,
-    pub kind: Kind,
-    /// The vCPU of each of its processes.
+    pub kind: AttemptKind,
+    /// vCPU of each of its processes.
     pub on: Vec<u32>,
     pub tier: Tier,
 }
 
-/// What is heard.
+/// Input of an [`AttemptTable`](super::AttemptTable).
 ///
-/// The first are commands: [`AttemptTable::is_ready`](super::AttemptTable::is_ready) says when one may come.
-/// Only [`Event::Destroy`] may come at any time.
+/// The first ones are commands: [`AttemptTable::is_ready`](super::AttemptTable::is_ready) says when one may come.
+/// Only [`VmEvent::Destroy`] may come at any time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
-    Start(Start),
+pub enum VmEvent {
+    Start(AttemptStart),
     Stop {
         key: Key,
         keep: bool,
     },
-    /// To the foreground, where it is.
+    /// Promote an attempt to the foreground of its vCPUs.
     Promote(Key),
-    /// Elsewhere, in the foreground.
+    /// Move a job to the foreground of other vCPUs.
     Move {
         key: Key,
         on: Vec<u32>,
@@ -36,228 +36,228 @@ pub enum Event {
     Freeze,
     Thaw,
     Destroy,
-    /// A checkpoint is due, or wanted now.
+    /// A checkpoint of an attempt is due or requested.
     CheckpointDue(Key),
-    /// Something may be due by itself.
+    /// A deadline of [`AttemptTable::next_at`](super::AttemptTable::next_at) may have passed.
     Tick,
-    /// The fate of [`Effect::Launch`].
-    Launched(Key, Result<Came, LaunchError>),
-    /// Answer to [`Effect::Queue`]: the attempt has a place at CRIU.
+    /// Result of [`VmEffect::Launch`].
+    Launched(Key, Result<BirthOutcome, LaunchFailure>),
+    /// Answer to [`VmEffect::Queue`]: it is the attempt's turn at CRIU.
     Turn(Key),
-    /// Answer to [`Effect::Dump`]: what became of the dump.
-    Dumped(Key, Dumped),
-    /// The coordinator has the checkpoint of this number, or will not.
+    /// Answer to [`VmEffect::Dump`]: the outcome of the dump.
+    Dumped(Key, DumpOutcome),
+    /// The coordinator has stored the checkpoint of this number, or won't.
     Stored {
         key: Key,
         number: u32,
         ok: bool,
     },
-    /// Answer to [`Effect::Leave`]: how the job left its places.
-    Left(Key, Left),
-    /// The attempt goes on, having stood still for its checkpoint for as long as it had to.
-    GoesOn(Key),
-    /// The kernel says that its process has ended.
+    /// Answer to [`VmEffect::Leave`]: how the job left its vCPUs.
+    Left(Key, DepartureOutcome),
+    /// An attempt runs again, having stood still for its checkpoint for the due time.
+    Resumed(Key),
+    /// The kernel reports that an attempt's process has ended.
     ProcessEnded(Key),
-    /// Answer to [`Effect::Reap`]: a process that was killed is gone.
+    /// Answer to [`VmEffect::Reap`]: the killed process is gone.
     Gone(Key),
-    /// Answer to [`Effect::Judge`]: the attempt's work is done, or why not.
+    /// Answer to [`VmEffect::Judge`]: the attempt's work is done, or the reason why not.
     Exited(Key, Result<(), String>),
-    /// The attempt's work should be done by now.
+    /// An attempt's work should be done by now.
     TimeHasCome(Key),
-    /// The attempt does not get on, for this reason.
+    /// An attempt makes no progress, for this reason.
     Hangs(Key, String),
-    /// Answer to [`Effect::Shut`]: CRIU holds nothing.
-    LetGo,
-    /// Answer to [`Effect::Freeze`]: the VM is frozen, or is not.
+    /// Answer to [`VmEffect::Shut`]: CRIU holds no process.
+    CriuIdle,
+    /// Answer to [`VmEffect::Freeze`]: the VM is frozen; or it couldn't be.
     Frozen,
     NotFrozen,
-    /// Answer to [`Effect::Thaw`]: the VM is thawed, or is not.
+    /// Answer to [`VmEffect::Thaw`]: the VM is thawed; or it couldn't be.
     Thawed,
     NotThawed,
 }
 
-/// How an attempt came to life.
+/// How a launch succeeded.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Came {
+pub enum BirthOutcome {
     Alive,
-    /// And was over at once: its work is done, or why not.
+    /// The process ended at once: its work is done, or the reason why not.
     Over(Result<(), String>),
 }
 
-/// Why an attempt did not come to life. Nothing of it runs.
+/// Why a launch failed. None of its processes runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LaunchError {
+pub struct LaunchFailure {
     pub why: String,
-    /// The attempt had its checkpoint, and that could not be restored.
+    /// True if the attempt had its checkpoint, and that couldn't be restored.
     pub image: bool,
 }
 
-impl From<String> for LaunchError {
-    /// What is no image's fault.
+impl From<String> for LaunchFailure {
+    /// Makes a failure for which no checkpoint is to blame.
     fn from(why: String) -> Self {
         Self { why, image: false }
     }
 }
 
-/// The fate of a dump after which the task is to go on, or to be killed.
+/// Outcome of a dump, after which the task runs on or is killed as requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Dumped {
-    /// There is a checkpoint of this number, and its task stands still or is dead.
+pub enum DumpOutcome {
+    /// There is a checkpoint of this number, and the task stands still or is dead.
     Kept { number: u32 },
-    /// The VM froze before CRIU came: nothing was done to the task.
+    /// The VM froze before CRIU began: nothing was done to the task.
     Overtaken,
-    /// There is none. A task that is not `damaged` runs on, unless it had `ended` before.
+    /// There is no checkpoint. A task that isn't `damaged` runs on, unless it had `ended` before.
     Failed { why: String, damaged: bool, ended: bool },
 }
 
-/// How a job left its places. Nothing of it runs, unless it was overtaken.
+/// How a job left its vCPUs. None of its processes runs, unless it was overtaken.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Left {
-    /// The attempt can go on from its checkpoint, or begin anew.
+pub enum DepartureOutcome {
+    /// It left; `kept` says whether it can be restored from its checkpoint or must begin anew.
     Gone { kept: bool },
-    /// The attempt came to its own end first: its work is done, or why not.
+    /// It ended by itself first: its work is done, or the reason why not.
     Ended(Result<(), String>),
-    /// The VM freezes: nothing was done to the job.
+    /// The VM is to freeze: nothing was done to the job.
     Overtaken,
 }
 
-/// How an attempt ends.
+/// How an attempt ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum AttemptOutcome {
     Finished,
     Failed {
         why: String,
-        /// The attempt could not be restored from its checkpoint.
+        /// True if it couldn't be restored from its checkpoint.
         image: bool,
     },
-    Stopped(Kept),
-    /// The attempt never had its slot, in which somebody is who does not die.
+    Stopped(KeptWork),
+    /// It never got its slots, as a killed process in them doesn't die.
     Refused,
-    /// The end was reported before.
+    /// Its end was reported before.
     Silent,
 }
 
-/// What is kept of the work of an attempt that is stopped.
+/// What is kept of a stopped attempt's work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kept {
-    /// What it began with.
+pub enum KeptWork {
+    /// The work with which the attempt began.
     Begun,
-    /// What it had done, which is in no checkpoint of now.
+    /// The work done, which no checkpoint holds now.
     Done,
-    /// What this checkpoint holds.
+    /// The work in this checkpoint.
     Checkpoint(u32),
 }
 
-/// What is to be done. In their order; one must be done before the next is begun, but what it
-/// leads to is heard later.
+/// Output of an [`AttemptTable`](super::AttemptTable): what is to be done. Effects are carried out in order, each one
+/// done before the next is begun; what follows from them comes as later events.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Effect {
-    /// Bring it to life in these slots, by rank: from the checkpoint that its order names, or with
-    /// which it left its former places. Nothing comes to life while the VM is frozen.
+pub enum VmEffect {
+    /// Start or restore an attempt in these slots, by rank: from the checkpoint that its order names, or with which
+    /// it left its former vCPUs. Nothing starts while the VM is frozen.
     Launch {
         key: Key,
-        seats: Vec<Seat>,
+        seats: Vec<AttemptSeat>,
         moving: bool,
     },
-    /// What is being brought to life is no longer wanted.
+    /// Give up a launch.
     Revoke(Key),
-    /// The attempt has come to life: report that, and watch its process.
+    /// The launch has succeeded: report it, and watch the process.
     Began(Key),
-    /// The attempt has come to life though nobody wants it any more: watch its process.
-    Bury(Key),
-    /// Ask for a place at CRIU. It runs on until then.
+    /// A launch that was given up has succeeded: watch the process, which is to be killed.
+    WatchUnwanted(Key),
+    /// Queue the attempt for CRIU; it runs until its turn.
     Queue(Key),
-    /// Give that place back.
+    /// Give back the attempt's turn at CRIU.
     GiveBack(Key),
-    /// Take a checkpoint at that place, and let it go on, or kill it.
+    /// Take a checkpoint in the attempt's turn, and let it run on or kill it.
     Dump {
         key: Key,
         kill: bool,
     },
-    /// The dump gave a checkpoint: send it to the coordinator.
+    /// Send the checkpoint of the dump to the coordinator.
     Store(Key),
-    /// The dump was not begun: it does not stand still for it any more.
+    /// The dump didn't begin: the attempt no longer stands still for it.
     Release(Key),
-    /// The dump gave no checkpoint: report why, if there is something to be said.
+    /// The dump gave no checkpoint: report why, if there is something to report.
     NotKept {
         key: Key,
         why: Option<String>,
     },
-    /// The attempt goes on after a dump as it is promised.
+    /// Let the attempt run on after a dump, at its promised pace.
     Continue(Key),
-    /// Report that the checkpoint that was stored is there, or is not.
+    /// Report whether the coordinator has stored the checkpoint.
     Settled {
         key: Key,
         stored: bool,
     },
-    /// A checkpoint is not taken any more.
+    /// Drop a checkpoint that won't be taken.
     Missed(Key),
-    /// Dump a job, for it to leave its places.
+    /// Dump a job, so that it leaves its vCPUs.
     Leave(Key),
-    /// A job's move waits for the thaw.
-    StaysAWhile(Key),
-    /// A job's processes are gone; it is to go on there.
-    GoneFrom {
+    /// Put off a job's move until the thaw.
+    MoveDelayed(Key),
+    /// A job has left its vCPUs; it continues on these.
+    LeftPlaces {
         key: Key,
         on: Vec<u32>,
     },
-    /// A job that has not begun is to begin there.
+    /// A job that hasn't begun is to begin on these vCPUs.
     Redirect {
         key: Key,
         on: Vec<u32>,
     },
-    /// A job that was moved could not be restored, and begins anew.
-    Anew {
+    /// A moved job couldn't be restored, and begins anew.
+    BeginAnew {
         key: Key,
         why: String,
     },
-    /// These slots are foreground from now on.
-    Turn {
+    /// Make these slots the foreground.
+    PromoteSlots {
         key: Key,
-        slots: Vec<(u32, Slot)>,
+        slots: Vec<(u32, TierSlot)>,
     },
-    /// The foreground of this vCPU is somebody else's.
-    NotTurned {
+    /// The foreground of this vCPU belongs to another attempt.
+    PromotionRefused {
         vcpu: u32,
     },
-    /// Kill its processes at once.
+    /// Kill the processes of an attempt at once.
     Kill(Key),
-    /// Nobody is in these slots any more.
+    /// These slots are empty.
     Vacate {
         key: Key,
-        seats: Vec<Seat>,
+        seats: Vec<AttemptSeat>,
     },
-    /// See whether a killed process is gone.
+    /// Check whether a killed process is gone.
     Reap(Key),
-    /// See how a process ended, if it has.
+    /// Check how a process ended, if it has.
     Judge(Key),
-    /// Say when its time has come: at once, if it has.
+    /// Send [`VmEvent::TimeHasCome`] when the attempt's time has come: at once, if it has.
     AwaitTime(Key),
-    /// Nobody waits for its time any more.
-    Hurry(Key),
-    /// Report its end and forget it. Its slots, if it still had any, are free.
+    /// Stop waiting for the attempt's time.
+    StopAwaiting(Key),
+    /// Report the end of an attempt and forget it. Any slots it still had are free.
     End {
         key: Key,
-        seats: Vec<Seat>,
-        end: End,
+        seats: Vec<AttemptSeat>,
+        end: AttemptOutcome,
     },
-    /// Report its end, though its process is still there.
+    /// Report the end of an attempt whose process still exists.
     Report {
         key: Key,
-        end: End,
+        end: AttemptOutcome,
     },
-    /// Report the end of an attempt that is not here.
+    /// Report the end of an attempt that isn't on this VM.
     Unknown(Key),
-    /// Nothing is to be begun any more; say when CRIU holds nothing.
+    /// Begin no more work; send [`VmEvent::CriuIdle`] once CRIU holds no process.
     Shut,
     Freeze,
-    /// The VM is frozen already: report that.
+    /// Report that the VM is frozen already.
     IsFrozen,
     Thaw,
-    /// Kill all that runs and comes to life, and report that the VM is gone.
+    /// Kill everything that runs or starts, and report that the VM is destroyed.
     KillAll,
-    /// Forget an attempt on a VM that is gone.
+    /// Forget an attempt on a destroyed VM.
     Forget(Key),
-    /// Nothing is left: remove the VM's groups.
+    /// Remove the VM's control groups, as nothing is left.
     Remove,
 }

@@ -15,7 +15,10 @@ mod slots;
 mod stops;
 mod vm;
 
-pub use attempt::{Key, Kind, Phase};
-pub use attempt_table::{AttemptTable, Limits};
-pub use event::{Came, Dumped, Effect, End, Event, Kept, LaunchError, Left, Start};
-pub use slots::{Seat, Slot, Slots};
+pub use attempt::{AttemptKind, AttemptPhase, Key};
+pub use attempt_table::{AttemptLimits, AttemptTable};
+pub use event::{
+    AttemptOutcome, AttemptStart, BirthOutcome, DepartureOutcome, DumpOutcome, KeptWork,
+    LaunchFailure, VmEffect, VmEvent,
+};
+pub use slots::{AttemptSeat, TierSlot, VmSlots};

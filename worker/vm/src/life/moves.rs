@@ -2,95 +2,100 @@
 
 use dormouse_units::Tier;
 
-use super::{AttemptTable, Effect, End, Key, Left, Phase};
+use super::{AttemptOutcome, AttemptPhase, AttemptTable, DepartureOutcome, Key, VmEffect};
 
 impl AttemptTable {
-    /// Brings an attempt to the foreground where it is, or is to be.
-    pub(super) fn promote(&mut self, key: Key) {
-        let Some(life) = self.life(key) else { return };
+    /// Promotes an attempt to the foreground of the vCPUs that it has or will have.
+    pub(super) fn promote_attempt(&mut self, key: Key) {
+        let Some(life) = self.life_mut(key) else { return };
         life.tier = Tier::Foreground;
-        if matches!(life.phase, Phase::Waiting { .. }) {
+        if matches!(life.phase, AttemptPhase::Waiting { .. }) {
             return self.launch_ready();
         }
-        match self.slots.promote(key) {
-            Ok(slots) => self.push_effect(Effect::Turn { key, slots }),
-            Err(vcpu) => self.push_effect(Effect::NotTurned { vcpu }),
+        match self.slots.promote_task(key) {
+            Ok(slots) => self.push_effect(VmEffect::PromoteSlots { key, slots }),
+            Err(vcpu) => self.push_effect(VmEffect::PromotionRefused { vcpu }),
         }
     }
 
-    /// A job is to go on in the foreground of `on`.
+    /// Moves a job to the foreground of `on`.
     pub(super) fn move_to(&mut self, key: Key, on: Vec<u32>) {
-        let Some(life) = self.life(key) else { return };
+        let Some(life) = self.life_mut(key) else { return };
         match life.phase {
-            Phase::Waiting { .. } => {
+            AttemptPhase::Waiting { .. } => {
                 (life.on, life.tier) = (on.clone(), Tier::Foreground);
-                self.push_effect(Effect::Redirect { key, on });
+                self.push_effect(VmEffect::Redirect { key, on });
                 self.launch_ready();
             }
-            Phase::Launching => life.later = Some(on),
-            Phase::Running => {
+            AttemptPhase::Launching => life.later = Some(on),
+            AttemptPhase::Running => {
                 life.later = Some(on);
                 self.perhaps_leave(key);
             }
             // After its checkpoint.
-            Phase::Dumping if life.later.is_none() && life.stop.is_none() => life.later = Some(on),
+            AttemptPhase::Dumping if life.later.is_none() && life.stop.is_none() => {
+                life.later = Some(on)
+            }
             // It is under way, or nothing is left to be moved.
-            Phase::Dumping | Phase::Dying { .. } | Phase::Gone => {}
-            Phase::Early => {
-                self.push_effect(Effect::Hurry(key));
-                self.end(key, End::Finished);
+            AttemptPhase::Dumping | AttemptPhase::Dying { .. } | AttemptPhase::Gone => {}
+            AttemptPhase::Early => {
+                self.push_effect(VmEffect::StopAwaiting(key));
+                self.end_attempt(key, AttemptOutcome::Finished);
             }
         }
     }
 
-    /// Dumps a job that is to go elsewhere, if that can be now.
+    /// Dumps a job that is to be moved, if that is possible now.
     pub(super) fn perhaps_leave(&mut self, key: Key) {
         let is_open = self.is_open();
-        let Some(life) = self.life(key) else { return };
-        if is_open && life.later.is_some() && life.phase == Phase::Running {
-            life.phase = Phase::Dumping;
-            self.push_effect(Effect::Leave(key));
+        let Some(life) = self.life_mut(key) else { return };
+        if is_open && life.later.is_some() && life.phase == AttemptPhase::Running {
+            life.phase = AttemptPhase::Dumping;
+            self.push_effect(VmEffect::Leave(key));
         }
     }
 
-    pub(super) fn left(&mut self, key: Key, left: Left) {
-        let Some(life) = self.life(key).filter(|life| life.phase == Phase::Dumping) else {
+    pub(super) fn places_left(&mut self, key: Key, left: DepartureOutcome) {
+        let Some(life) = self.life_mut(key).filter(|life| life.phase == AttemptPhase::Dumping)
+        else {
             return;
         };
-        life.phase = Phase::Running;
+        life.phase = AttemptPhase::Running;
         match left {
-            Left::Overtaken => {
+            DepartureOutcome::Overtaken => {
                 match life.stop.take() {
                     Some(keep) => {
                         life.later = None;
-                        self.stop(key, keep);
+                        self.stop_attempt(key, keep);
                     }
-                    None => self.push_effect(Effect::StaysAWhile(key)),
+                    None => self.push_effect(VmEffect::MoveDelayed(key)),
                 }
                 // Its end, if it came meanwhile, was put off.
                 self.process_ended(key);
                 self.perhaps_leave(key);
             }
-            Left::Ended(Ok(())) => self.end(key, End::Finished),
-            Left::Ended(Err(why)) => self.end(key, End::Failed { why, image: false }),
-            Left::Gone { kept } => self.goes_elsewhere(key, kept),
+            DepartureOutcome::Ended(Ok(())) => self.end_attempt(key, AttemptOutcome::Finished),
+            DepartureOutcome::Ended(Err(why)) => {
+                self.end_attempt(key, AttemptOutcome::Failed { why, image: false })
+            }
+            DepartureOutcome::Gone { kept } => self.goes_elsewhere(key, kept),
         }
         self.perhaps_let_go();
     }
 
-    /// A job whose processes are gone is to go on where it was told to.
+    /// Launches a job whose processes are gone on the vCPUs to which it is moved.
     fn goes_elsewhere(&mut self, key: Key, kept: bool) {
-        self.vacate(key);
+        self.vacate_slots(key);
         // It does not stand still for its last checkpoint any more.
         self.goes_on(key);
-        let Some(life) = self.life(key) else { return };
+        let Some(life) = self.life_mut(key) else { return };
         let on = life.later.take().unwrap_or_default();
-        (life.phase, life.tier) = (Phase::Waiting { until: None }, Tier::Foreground);
+        (life.phase, life.tier) = (AttemptPhase::Waiting { until: None }, Tier::Foreground);
         (life.on, life.moving) = (on.clone(), kept);
         let stop = life.stop.take();
-        self.push_effect(Effect::GoneFrom { key, on });
+        self.push_effect(VmEffect::LeftPlaces { key, on });
         match stop {
-            Some(keep) => self.stop(key, keep),
+            Some(keep) => self.stop_attempt(key, keep),
             None => self.launch_ready(),
         }
     }

@@ -4,29 +4,29 @@ use dormouse_units::Tier;
 
 use super::Key;
 
-/// One of a vCPU's two tier groups. Which is foreground changes; which is which does not.
+/// One of the two tier groups of a vCPU. Which of them is the foreground can change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Slot {
-    /// The group `a`, foreground at first.
+pub enum TierSlot {
+    /// The group `a`, in the foreground at first.
     A,
-    /// The group `b`, background at first.
+    /// The group `b`, in the background at first.
     B,
 }
 
-impl Slot {
-    /// Both of them.
+impl TierSlot {
+    /// Both slots.
     pub const BOTH: [Self; 2] = [Self::A, Self::B];
 
-    /// The other one.
+    /// Returns the other slot.
     #[must_use]
-    pub const fn other(self) -> Self {
+    pub const fn other_slot(self) -> Self {
         match self {
             Self::A => Self::B,
             Self::B => Self::A,
         }
     }
 
-    /// As its group is called.
+    /// Returns the name of the slot's control group.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -37,87 +37,87 @@ impl Slot {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Vcpu {
-    foreground: Slot,
+struct VcpuSlots {
+    foreground: TierSlot,
     a: Option<Key>,
     b: Option<Key>,
 }
 
-impl Vcpu {
-    fn holder(&mut self, slot: Slot) -> &mut Option<Key> {
+impl VcpuSlots {
+    fn holder_mut(&mut self, slot: TierSlot) -> &mut Option<Key> {
         match slot {
-            Slot::A => &mut self.a,
-            Slot::B => &mut self.b,
+            TierSlot::A => &mut self.a,
+            TierSlot::B => &mut self.b,
         }
     }
 
-    fn slot(&self, tier: Tier) -> Slot {
+    fn slot_of_tier(&self, tier: Tier) -> TierSlot {
         match tier {
             Tier::Foreground => self.foreground,
-            Tier::Background => self.foreground.other(),
+            Tier::Background => self.foreground.other_slot(),
         }
     }
 }
 
-/// A process's place.
+/// Place of a process on a VM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seat {
-    /// On which vCPU.
+pub struct AttemptSeat {
+    /// Its vCPU.
     pub vcpu: u32,
-    /// In which of its groups.
-    pub slot: Slot,
-    /// What that is now.
+    /// Its slot of the vCPU.
+    pub slot: TierSlot,
+    /// Current tier of the slot.
     pub tier: Tier,
-    /// Who has the vCPU's other slot.
+    /// Attempt in the other slot of the vCPU.
     pub neighbour: Option<Key>,
 }
 
-/// All slots of a VM: who has processes in them, dying ones too.
+/// All slots of a VM, with the attempts that have processes in them, including dying ones.
 #[derive(Debug)]
-pub struct Slots {
-    vcpus: Vec<Vcpu>,
+pub struct VmSlots {
+    vcpus: Vec<VcpuSlots>,
 }
 
-impl Slots {
+impl VmSlots {
     pub(super) fn new(vcpus: u32) -> Self {
-        let empty = Vcpu { foreground: Slot::A, a: None, b: None };
+        let empty = VcpuSlots { foreground: TierSlot::A, a: None, b: None };
         Self { vcpus: vec![empty; vcpus as usize] }
     }
 
-    /// Whether all these vCPUs exist, each of them once.
+    /// Returns whether all these vCPUs exist and each is named once.
     #[must_use]
     pub fn are_valid(&self, on: &[u32]) -> bool {
         let exists = |p: &u32| (*p as usize) < self.vcpus.len();
         !on.is_empty() && on.iter().enumerate().all(|(n, p)| exists(p) && !on[..n].contains(p))
     }
 
-    /// Whether the slots of this tier on all these vCPUs are free.
+    /// Returns whether the slots of this tier on all these vCPUs are free.
     #[must_use]
     pub fn are_free(&self, on: &[u32], tier: Tier) -> bool {
         on.iter().all(|p| {
             self.vcpus.get(*p as usize).is_some_and(|vcpu| {
                 let mut vcpu = *vcpu;
-                let slot = vcpu.slot(tier);
-                vcpu.holder(slot).is_none()
+                let slot = vcpu.slot_of_tier(tier);
+                vcpu.holder_mut(slot).is_none()
             })
         })
     }
 
-    /// Seats a task on free slots.
-    pub(super) fn take(&mut self, key: Key, on: &[u32], tier: Tier) {
+    /// Assigns free slots to a task.
+    pub(super) fn take_slots(&mut self, key: Key, on: &[u32], tier: Tier) {
         for p in on {
             if let Some(vcpu) = self.vcpus.get_mut(*p as usize) {
-                let slot = vcpu.slot(tier);
-                *vcpu.holder(slot) = Some(key);
+                let slot = vcpu.slot_of_tier(tier);
+                *vcpu.holder_mut(slot) = Some(key);
             }
         }
     }
 
-    /// Empties all slots of a task.
-    pub(super) fn leave(&mut self, key: Key) {
+    /// Frees all slots of a task.
+    pub(super) fn leave_slots(&mut self, key: Key) {
         for vcpu in &mut self.vcpus {
-            for slot in [Slot::A, Slot::B] {
-                let holder = vcpu.holder(slot);
+            for slot in [TierSlot::A, TierSlot::B] {
+                let holder = vcpu.holder_mut(slot);
                 if *holder == Some(key) {
                     *holder = None;
                 }
@@ -125,20 +125,20 @@ impl Slots {
         }
     }
 
-    /// Slot of a vCPU that is its foreground.
+    /// Returns the slot of a vCPU that is its foreground.
     #[must_use]
-    pub fn foreground(&self, vcpu: u32) -> Slot {
-        self.vcpus.get(vcpu as usize).map_or(Slot::A, |p| p.foreground)
+    pub fn foreground_slot(&self, vcpu: u32) -> TierSlot {
+        self.vcpus.get(vcpu as usize).map_or(TierSlot::A, |p| p.foreground)
     }
 
-    /// Brings a task to the foreground where it sits: the slots that are foreground from now on,
-    /// or the first vCPU whose foreground is somebody else's.
-    pub(super) fn promote(&mut self, key: Key) -> Result<Vec<(u32, Slot)>, u32> {
+    /// Promotes a task to the foreground of its vCPUs; returns the slots that became foreground, or as an error the
+    /// first vCPU whose foreground belongs to another task.
+    pub(super) fn promote_task(&mut self, key: Key) -> Result<Vec<(u32, TierSlot)>, u32> {
         let mut turned = Vec::new();
         for (vcpu, p) in self.vcpus.iter_mut().zip(0..) {
-            let slot = vcpu.foreground.other();
-            if *vcpu.holder(slot) == Some(key) {
-                if vcpu.holder(slot.other()).is_some() {
+            let slot = vcpu.foreground.other_slot();
+            if *vcpu.holder_mut(slot) == Some(key) {
+                if vcpu.holder_mut(slot.other_slot()).is_some() {
                     return Err(p);
                 }
                 turned.push((p, slot));
@@ -152,25 +152,26 @@ impl Slots {
         Ok(turned)
     }
 
-    /// The seats of the processes of a task.
+    /// Returns the seats of a task's processes.
     #[must_use]
-    pub fn all_of(&self, key: Key) -> Vec<Seat> {
+    pub fn all_of(&self, key: Key) -> Vec<AttemptSeat> {
         let all: Vec<u32> = (0..).take(self.vcpus.len()).collect();
-        self.seats(key, &all)
+        self.task_seats(key, &all)
     }
 
-    /// The seats of the processes of a task, in the order of `on`.
+    /// Returns the seats of a task's processes in the order of `on`.
     #[must_use]
-    pub fn seats(&self, key: Key, on: &[u32]) -> Vec<Seat> {
+    pub fn task_seats(&self, key: Key, on: &[u32]) -> Vec<AttemptSeat> {
         on.iter()
             .filter_map(|p| {
                 let mut vcpu = *self.vcpus.get(*p as usize)?;
-                let slot =
-                    [Slot::A, Slot::B].into_iter().find(|slot| *vcpu.holder(*slot) == Some(key))?;
+                let slot = [TierSlot::A, TierSlot::B]
+                    .into_iter()
+                    .find(|slot| *vcpu.holder_mut(*slot) == Some(key))?;
                 let tier =
                     if slot == vcpu.foreground { Tier::Foreground } else { Tier::Background };
-                let neighbour = *vcpu.holder(slot.other());
-                Some(Seat { vcpu: *p, slot, tier, neighbour })
+                let neighbour = *vcpu.holder_mut(slot.other_slot());
+                Some(AttemptSeat { vcpu: *p, slot, tier, neighbour })
             })
             .collect()
     }
@@ -188,34 +189,34 @@ mod tests {
 
     #[test]
     fn a_promotion_turns_the_slots_and_moves_nobody() {
-        let mut seats = Slots::new(3);
-        seats.take(ONE, &[0, 1], Tier::Foreground);
-        seats.take(TWO, &[1, 2], Tier::Background);
-        assert_eq!(seats.promote(TWO), Err(1), "vCPU 1 is still taken");
-        let before = seats.seats(TWO, &[1, 2]);
+        let mut seats = VmSlots::new(3);
+        seats.take_slots(ONE, &[0, 1], Tier::Foreground);
+        seats.take_slots(TWO, &[1, 2], Tier::Background);
+        assert_eq!(seats.promote_task(TWO), Err(1), "vCPU 1 is still taken");
+        let before = seats.task_seats(TWO, &[1, 2]);
         assert_eq!(before[0].neighbour, Some(ONE));
         assert_eq!(before[1].neighbour, None);
-        seats.leave(ONE);
-        assert_eq!(seats.promote(TWO), Ok(vec![(1, Slot::B), (2, Slot::B)]));
-        let after = seats.seats(TWO, &[1, 2]);
+        seats.leave_slots(ONE);
+        assert_eq!(seats.promote_task(TWO), Ok(vec![(1, TierSlot::B), (2, TierSlot::B)]));
+        let after = seats.task_seats(TWO, &[1, 2]);
         for (before, after) in before.iter().zip(&after) {
             assert_eq!((before.slot, after.tier), (after.slot, Tier::Foreground));
         }
         // The next background of these vcpus gets the other slots.
         assert!(seats.are_free(&[1, 2], Tier::Background));
-        seats.take(ONE, &[1, 2], Tier::Background);
-        assert_eq!(seats.seats(ONE, &[1, 2])[0].slot, Slot::A);
+        seats.take_slots(ONE, &[1, 2], Tier::Background);
+        assert_eq!(seats.task_seats(ONE, &[1, 2])[0].slot, TierSlot::A);
         assert!(!seats.are_free(&[0, 1], Tier::Foreground));
     }
 
     #[test]
     fn places_that_cannot_be_are_refused() {
-        let seats = Slots::new(2);
+        let seats = VmSlots::new(2);
         assert!(seats.are_valid(&[1, 0]));
         for on in [&[][..], &[2], &[0, 0]] {
             assert!(!seats.are_valid(on), "{on:?}");
         }
         assert!(!seats.are_free(&[7], Tier::Foreground));
-        assert_eq!(Slots::new(1).promote(ONE).unwrap(), []);
+        assert_eq!(VmSlots::new(1).promote_task(ONE).unwrap(), []);
     }
 }

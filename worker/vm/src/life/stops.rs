@@ -2,41 +2,45 @@
 
 use std::time::Duration;
 
-use super::{AttemptTable, Effect, End, Kept, Key, Phase, attempt::Kind};
+use super::{
+    AttemptOutcome, AttemptPhase, AttemptTable, KeptWork, Key, VmEffect, attempt::AttemptKind,
+};
 
 impl AttemptTable {
-    pub(super) fn stop(&mut self, key: Key, keep: bool) {
+    pub(super) fn stop_attempt(&mut self, key: Key, keep: bool) {
         let frozen = self.is_frozen();
         let can_keep = self.is_open() && self.limits.checkpoints;
         // It has ended, and that was reported.
-        let Some(life) = self.life(key) else { return self.push_effect(Effect::Unknown(key)) };
+        let Some(life) = self.life_mut(key) else {
+            return self.push_effect(VmEffect::Unknown(key));
+        };
         match life.phase {
             // It will not be heard of before the thaw, which may never come.
-            Phase::Launching if frozen => {
+            AttemptPhase::Launching if frozen => {
                 life.stop = Some(keep);
-                self.report(key, End::Stopped(Kept::Done));
+                self.report_end(key, AttemptOutcome::Stopped(KeptWork::Done));
                 self.give_up_launch(key);
             }
-            Phase::Launching | Phase::Dumping => life.stop = Some(keep),
-            Phase::Dying { .. } if frozen => {
+            AttemptPhase::Launching | AttemptPhase::Dumping => life.stop = Some(keep),
+            AttemptPhase::Dying { .. } if frozen => {
                 life.stop.get_or_insert(keep);
                 self.is_as_good_as_gone(key);
             }
-            Phase::Dying { .. } | Phase::Gone => {}
+            AttemptPhase::Dying { .. } | AttemptPhase::Gone => {}
             // Its process is not there yet, or gone before its time: there is nothing to be kept.
-            Phase::Waiting { .. } | Phase::Early => {
+            AttemptPhase::Waiting { .. } | AttemptPhase::Early => {
                 life.stop = Some(false);
-                self.end(key, End::Stopped(Kept::Begun));
+                self.end_attempt(key, AttemptOutcome::Stopped(KeptWork::Begun));
             }
-            Phase::Running => {
+            AttemptPhase::Running => {
                 // A job that is stopped is killed: nobody asks for more.
-                let keep = keep && can_keep && life.kind == Kind::Task;
+                let keep = keep && can_keep && life.kind == AttemptKind::Task;
                 life.stop = Some(keep);
                 // One that stands since its checkpoint has done nothing since.
                 if keep && !life.is_kept() {
                     self.ask_for_dump(key);
                 } else {
-                    self.kill(key);
+                    self.kill_attempt(key);
                 }
             }
         }
@@ -44,79 +48,88 @@ impl AttemptTable {
 
     /// Kills the process of an attempt, which then leaves its seat.
     ///
-    /// On a frozen VM it is not seen to be gone before the thaw; it never executes another
-    /// instruction of its own, since it wakes inside the kernel, with the signal pending.
-    pub(super) fn kill(&mut self, key: Key) {
-        let Some(life) = self.life(key) else { return };
-        life.phase = Phase::Dying { by: None };
-        self.push_effect(Effect::Kill(key));
+    /// On a frozen VM it isn't seen gone before the thaw, but it never executes another instruction of its own, since
+    /// it wakes inside the kernel with the signal pending.
+    pub(super) fn kill_attempt(&mut self, key: Key) {
+        let Some(life) = self.life_mut(key) else { return };
+        life.phase = AttemptPhase::Dying { by: None };
+        self.push_effect(VmEffect::Kill(key));
         if self.is_frozen() {
-            self.report(key, End::Stopped(Kept::Done));
+            self.report_end(key, AttemptOutcome::Stopped(KeptWork::Done));
         }
     }
 
-    /// Reports the end of one that was killed to be stopped, and does not get to die before a thaw
-    /// that may never come: its task can go on elsewhere.
+    /// Reports the end of an attempt that was killed for a stop and can't die before a thaw that may never come, so
+    /// that its task can continue elsewhere.
     pub(super) fn is_as_good_as_gone(&mut self, key: Key) {
-        let Some(life) = self.seen(key) else { return };
-        if !matches!(life.phase, Phase::Dying { .. }) || life.stop.is_none() {
+        let Some(life) = self.find_life(key) else { return };
+        if !matches!(life.phase, AttemptPhase::Dying { .. }) || life.stop.is_none() {
             return;
         }
         let pending = life.pending.filter(|_| life.stop == Some(true));
         match pending.map(|pending| (pending.number, pending.stored)) {
             // The coordinator has yet to say whether it has its checkpoint.
             Some((_, None)) => {}
-            Some((number, Some(true))) => self.report(key, End::Stopped(Kept::Checkpoint(number))),
-            Some((_, Some(false))) | None => self.report(key, End::Stopped(Kept::Done)),
-        }
-    }
-
-    /// Reports the end of an attempt of which nothing more can be expected by now.
-    fn report(&mut self, key: Key, end: End) {
-        let Some(life) = self.life(key) else { return };
-        if !std::mem::replace(&mut life.reported, true) {
-            self.push_effect(Effect::Report { key, end });
-        }
-    }
-
-    /// One that hangs is killed. Once it is gone it has failed, and can be started elsewhere.
-    pub(super) fn hangs(&mut self, now: Duration, key: Key, why: String) {
-        let by = Some(now + self.limits.kill);
-        let Some(life) = self.life(key) else { return };
-        if life.phase == Phase::Running {
-            life.wrong = Some(why);
-            self.kill(key);
-            if let Some(life) = self.life(key) {
-                life.phase = Phase::Dying { by };
+            Some((number, Some(true))) => {
+                self.report_end(key, AttemptOutcome::Stopped(KeptWork::Checkpoint(number)))
+            }
+            Some((_, Some(false))) | None => {
+                self.report_end(key, AttemptOutcome::Stopped(KeptWork::Done))
             }
         }
     }
 
-    /// One that the kernel does not let die, as with a disk that does not answer, has failed all
-    /// the same. Its slot stays occupied.
-    pub(super) fn outlives_its_kill(&mut self, key: Key) {
-        let after = self.limits.kill.as_millis();
-        let Some(life) = self.life(key) else { return };
-        life.phase = Phase::Dying { by: None };
-        if let Some(why) = &life.wrong {
-            let why = format!("{why}; its process is still there {after} ms after it was killed");
-            self.report(key, End::Failed { why, image: false });
+    /// Reports the end of an attempt of which nothing more can be expected now.
+    fn report_end(&mut self, key: Key, end: AttemptOutcome) {
+        let Some(life) = self.life_mut(key) else { return };
+        if !std::mem::replace(&mut life.reported, true) {
+            self.push_effect(VmEffect::Report { key, end });
         }
     }
 
-    /// Reports the end of a stopped attempt once its process is gone and, if it is to be kept,
-    /// the coordinator has its checkpoint.
+    /// Kills an attempt that hangs. Once its process is gone the attempt has failed, and its task can start
+    /// elsewhere.
+    pub(super) fn attempt_hangs(&mut self, now: Duration, key: Key, why: String) {
+        let by = Some(now + self.limits.kill);
+        let Some(life) = self.life_mut(key) else { return };
+        if life.phase == AttemptPhase::Running {
+            life.wrong = Some(why);
+            self.kill_attempt(key);
+            if let Some(life) = self.life_mut(key) {
+                life.phase = AttemptPhase::Dying { by };
+            }
+        }
+    }
+
+    /// Fails an attempt whose process the kernel doesn't let die, as with a disk that doesn't answer. Its slot stays
+    /// occupied.
+    pub(super) fn outlives_its_kill(&mut self, key: Key) {
+        let after = self.limits.kill.as_millis();
+        let Some(life) = self.life_mut(key) else { return };
+        life.phase = AttemptPhase::Dying { by: None };
+        if let Some(why) = &life.wrong {
+            let why = format!("{why}; its process is still there {after} ms after it was killed");
+            self.report_end(key, AttemptOutcome::Failed { why, image: false });
+        }
+    }
+
+    /// Reports the end of a stopped attempt once its process is gone and, if its work is to be kept, the coordinator
+    /// has its checkpoint.
     pub(super) fn settle_stop(&mut self, key: Key) {
-        let Some(life) = self.seen(key).filter(|life| life.phase == Phase::Gone) else { return };
+        let Some(life) = self.find_life(key).filter(|life| life.phase == AttemptPhase::Gone) else {
+            return;
+        };
         let keeps = life.stop == Some(true) && life.wrong.is_none() && !life.reported;
         let stored = life.pending.filter(|_| keeps).map(|it| (it.number, it.stored));
         let end = match (&life.wrong, stored) {
-            _ if life.reported => End::Silent,
-            (Some(why), _) => End::Failed { why: why.clone(), image: false },
+            _ if life.reported => AttemptOutcome::Silent,
+            (Some(why), _) => AttemptOutcome::Failed { why: why.clone(), image: false },
             (None, Some((_, None))) => return,
-            (None, Some((number, Some(true)))) => End::Stopped(Kept::Checkpoint(number)),
-            (None, Some((_, Some(false))) | None) => End::Stopped(Kept::Done),
+            (None, Some((number, Some(true)))) => {
+                AttemptOutcome::Stopped(KeptWork::Checkpoint(number))
+            }
+            (None, Some((_, Some(false))) | None) => AttemptOutcome::Stopped(KeptWork::Done),
         };
-        self.end(key, end);
+        self.end_attempt(key, end);
     }
 }

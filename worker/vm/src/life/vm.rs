@@ -2,173 +2,173 @@
 
 use std::time::Duration;
 
-use super::{AttemptTable, Effect, Event, Key, Phase, attempt::Life};
+use super::{AttemptPhase, AttemptTable, Key, VmEffect, VmEvent, attempt::AttemptLife};
 
-/// What a VM is up to.
+/// Stage of a VM's life on its host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum VmLifecycle {
     Up,
-    /// A freeze waits for CRIU to let a task go, which it does in a moment; frozen, it would not.
+    /// A freeze waits for CRIU to let go of a task, which takes a moment; frozen, it never would.
     Shut,
     Freezing,
     Frozen {
         since: Duration,
     },
     Thawing {
-        /// Since when it is frozen; `None` where it is not.
+        /// Time of the freeze; `None`: the VM wasn't frozen.
         since: Option<Duration>,
     },
-    /// The VM is destroyed. Of what is still being done to it the end is heard.
+    /// The VM is being destroyed; work under way on it still ends with events.
     Ending,
-    /// Nothing is left of it.
+    /// Nothing is left of the VM.
     Over,
 }
 
 impl AttemptTable {
-    /// Whether a command may come: none while a freeze waits.
+    /// Returns whether a command may come: none may while a freeze waits.
     #[must_use]
     pub const fn is_ready(&self) -> bool {
-        matches!(self.state, State::Up | State::Frozen { .. })
+        matches!(self.state, VmLifecycle::Up | VmLifecycle::Frozen { .. })
     }
 
-    /// Whether it is frozen, or just being thawed.
+    /// Returns whether the VM is frozen or being thawed.
     #[must_use]
     pub const fn is_frozen(&self) -> bool {
-        matches!(self.state, State::Frozen { .. } | State::Thawing { since: Some(_) })
+        matches!(self.state, VmLifecycle::Frozen { .. } | VmLifecycle::Thawing { since: Some(_) })
     }
 
-    /// Whether nothing is left of the VM.
+    /// Returns whether nothing is left of the VM.
     #[must_use]
     pub const fn is_over(&self) -> bool {
-        matches!(self.state, State::Over)
+        matches!(self.state, VmLifecycle::Over)
     }
 
     pub(super) const fn is_ending(&self) -> bool {
-        matches!(self.state, State::Ending | State::Over)
+        matches!(self.state, VmLifecycle::Ending | VmLifecycle::Over)
     }
 
-    /// Whether things may begin.
+    /// Returns whether work may begin on the VM.
     pub(super) const fn is_open(&self) -> bool {
-        matches!(self.state, State::Up | State::Thawing { since: None })
+        matches!(self.state, VmLifecycle::Up | VmLifecycle::Thawing { since: None })
     }
 
-    pub(super) fn freeze(&mut self) {
+    pub(super) fn freeze_vm(&mut self) {
         if self.is_frozen() {
-            return self.push_effect(Effect::IsFrozen);
+            return self.push_effect(VmEffect::IsFrozen);
         }
-        self.state = State::Shut;
-        self.push_effect(Effect::Shut);
+        self.state = VmLifecycle::Shut;
+        self.push_effect(VmEffect::Shut);
     }
 
-    /// A dump has come to its end, for which a freeze may wait.
+    /// Continues with a freeze that waited for a dump to end.
     pub(super) fn perhaps_let_go(&mut self) {
-        if self.state == State::Shut {
-            self.push_effect(Effect::Shut);
+        if self.state == VmLifecycle::Shut {
+            self.push_effect(VmEffect::Shut);
         }
     }
 
     pub(super) fn let_go(&mut self) {
-        if self.state == State::Shut {
-            self.state = State::Freezing;
-            self.push_effect(Effect::Freeze);
+        if self.state == VmLifecycle::Shut {
+            self.state = VmLifecycle::Freezing;
+            self.push_effect(VmEffect::Freeze);
         }
     }
 
-    pub(super) fn frozen(&mut self, now: Duration) {
-        if self.state == State::Freezing {
-            self.state = State::Frozen { since: now };
-            for key in self.keys() {
+    pub(super) fn vm_frozen(&mut self, now: Duration) {
+        if self.state == VmLifecycle::Freezing {
+            self.state = VmLifecycle::Frozen { since: now };
+            for key in self.attempt_keys() {
                 self.is_as_good_as_gone(key);
             }
         }
     }
 
-    /// A freeze that failed leaves it thawed.
+    /// Records that a freeze failed, so that the VM is thawed.
     pub(super) fn not_frozen(&mut self) {
-        if self.state == State::Freezing {
-            self.state = State::Up;
+        if self.state == VmLifecycle::Freezing {
+            self.state = VmLifecycle::Up;
             self.go_on();
         }
     }
 
-    pub(super) fn thaw(&mut self) {
+    pub(super) fn thaw_vm(&mut self) {
         let since = match self.state {
-            State::Frozen { since } => Some(since),
+            VmLifecycle::Frozen { since } => Some(since),
             _ => None,
         };
-        self.state = State::Thawing { since };
-        self.push_effect(Effect::Thaw);
+        self.state = VmLifecycle::Thawing { since };
+        self.push_effect(VmEffect::Thaw);
     }
 
-    pub(super) fn thawed(&mut self, now: Duration) {
-        let State::Thawing { since } = self.state else { return };
-        self.state = State::Up;
+    pub(super) fn vm_thawed(&mut self, now: Duration) {
+        let VmLifecycle::Thawing { since } = self.state else { return };
+        self.state = VmLifecycle::Up;
         // Frozen time is nobody's.
         let stood = since.map_or(Duration::ZERO, |since| now.saturating_sub(since));
         for life in &mut self.lives {
-            if let Phase::Waiting { until: Some(due) } | Phase::Dying { by: Some(due) } =
-                &mut life.phase
+            if let AttemptPhase::Waiting { until: Some(due) }
+            | AttemptPhase::Dying { by: Some(due) } = &mut life.phase
             {
                 *due += stood;
             }
         }
         for (key, result) in std::mem::take(&mut self.held) {
-            self.launched(key, result);
+            self.launch_ended(key, result);
         }
         self.go_on();
     }
 
     pub(super) fn not_thawed(&mut self) {
-        if let State::Thawing { since } = self.state {
-            self.state = since.map_or(State::Up, |since| State::Frozen { since });
+        if let VmLifecycle::Thawing { since } = self.state {
+            self.state = since.map_or(VmLifecycle::Up, |since| VmLifecycle::Frozen { since });
         }
     }
 
-    /// What was put off for a freeze is not put off any more.
+    /// Continues with what was put off for a freeze.
     fn go_on(&mut self) {
         self.launch_ready();
-        for key in self.keys() {
+        for key in self.attempt_keys() {
             self.ask_again(key);
             self.perhaps_leave(key);
         }
     }
 
-    /// Kills all that runs, whatever is being done to it. What is being done comes to its end by
-    /// itself, since there is nothing left to work on.
-    pub(super) fn destroy(&mut self) {
-        self.state = State::Ending;
-        self.push_effect(Effect::KillAll);
+    /// Kills everything that runs, whatever work on it is under way. Such work ends by itself, since it has nothing
+    /// left to work on.
+    pub(super) fn destroy_vm(&mut self) {
+        self.state = VmLifecycle::Ending;
+        self.push_effect(VmEffect::KillAll);
         for (key, _) in std::mem::take(&mut self.held) {
-            self.forget(key);
+            self.forget_attempt(key);
         }
-        for key in self.keys() {
-            if !self.seen(key).is_some_and(Life::is_busy) {
-                self.forget(key);
+        for key in self.attempt_keys() {
+            if !self.find_life(key).is_some_and(AttemptLife::is_busy) {
+                self.forget_attempt(key);
             }
         }
         self.perhaps_over();
     }
 
-    /// What is heard of a VM that is gone.
-    pub(super) fn ending(&mut self, event: Event) {
-        if let Event::Launched(key, _) | Event::Dumped(key, _) | Event::Left(key, _) = event {
-            self.forget(key);
+    /// Handles an event of a VM that is being destroyed.
+    pub(super) fn handle_while_ending(&mut self, event: VmEvent) {
+        if let VmEvent::Launched(key, _) | VmEvent::Dumped(key, _) | VmEvent::Left(key, _) = event {
+            self.forget_attempt(key);
             self.perhaps_over();
         }
     }
 
-    fn forget(&mut self, key: Key) {
-        if self.seen(key).is_some() {
+    fn forget_attempt(&mut self, key: Key) {
+        if self.find_life(key).is_some() {
             self.lives.retain(|life| life.key != key);
-            self.slots.leave(key);
-            self.push_effect(Effect::Forget(key));
+            self.slots.leave_slots(key);
+            self.push_effect(VmEffect::Forget(key));
         }
     }
 
     fn perhaps_over(&mut self) {
-        if self.state == State::Ending && self.lives.is_empty() {
-            self.state = State::Over;
-            self.push_effect(Effect::Remove);
+        if self.state == VmLifecycle::Ending && self.lives.is_empty() {
+            self.state = VmLifecycle::Over;
+            self.push_effect(VmEffect::Remove);
         }
     }
 }

@@ -2,15 +2,14 @@
 
 use dormouse_units::{Attempt, TaskId, Time};
 
-use super::Model;
+use super::VmModel;
 
-impl Model {
-    /// A task is checkpointed now: it stands still for what a checkpoint costs, which then keeps what
-    /// it has done by now. One that is being taken will do. Whether the task is there and has not
-    /// finished.
-    pub fn checkpoint(&mut self, now: Time, task: TaskId, attempt: Attempt) -> bool {
+impl VmModel {
+    /// Checkpoints a task: it stands still for the checkpoint's cost, and the checkpoint holds its work of now. If a
+    /// checkpoint is under way, that one counts. False if the task isn't there or has finished.
+    pub fn checkpoint_task(&mut self, now: Time, task: TaskId, attempt: Attempt) -> bool {
         let mut is_going_on = false;
-        self.change(now, task, attempt, |running| is_going_on = running.checkpoint_now());
+        self.change_task(now, task, attempt, |running| is_going_on = running.checkpoint_now());
         is_going_on
     }
 }

@@ -1,56 +1,58 @@
 //! The speed at which the tasks of a VM go on, by who sits beside whom.
 
-use dormouse_units::{Mode, Ppm, Stream, Tier};
+use dormouse_units::{Mode, Ppm, RandomStream, Tier};
 
-use super::Model;
-use crate::running::Running;
-use crate::sharing::{background_rate, background_share, paced, times};
+use super::VmModel;
+use crate::running::SeatedTask;
+use crate::sharing::{background_rate, background_share, paced_speed, times_share};
 
-/// What is left of this much of a vCPU once so much of it is used.
+/// Returns the rest of a share of a vCPU of which a part is used.
 fn left_of(whole: Ppm, used: Ppm) -> Ppm {
     Ppm::new(whole.get().saturating_sub(used.get()))
 }
 
-impl Model {
-    /// What the task in `slot` loses to its neighbours, which is drawn once.
+impl VmModel {
+    /// Returns the loss of the task in `slot` to its neighbours, which is drawn once.
     pub(super) fn draw_loss(&mut self, slot: u32) -> Option<Ppm> {
-        let loss = self.loss(self.slots[slot as usize].as_ref()?)?;
+        let loss = self.neighbour_loss(self.slots[slot as usize].as_ref()?)?;
         self.slots[slot as usize].as_mut()?.loss = Some(loss);
         Some(loss)
     }
 
-    /// What a foreground task loses to its neighbours, if it has any.
-    fn loss(&self, running: &Running) -> Option<Ppm> {
+    /// Returns the loss of a foreground task to its neighbours; `None`: it has none.
+    fn neighbour_loss(&self, running: &SeatedTask) -> Option<Ppm> {
         let (sharing, seed) = self.sharing.as_ref()?;
         if running.tier == Tier::Background || !self.processors.have_background(&running.on) {
             return None;
         }
         let job = u64::from(running.task.get());
-        let draw = || sharing.draw_loss(&mut Stream::new(*seed, "loss", job));
+        let draw = || sharing.draw_loss(&mut RandomStream::new(*seed, "loss", job));
         Some(running.loss.unwrap_or_else(draw))
     }
 
-    /// The speed at which a task goes on if nothing holds it: as its slowest process does.
-    pub(super) fn rate(&self, running: &Running) -> Ppm {
-        self.rate_at(running, self.loss(running))
+    /// Returns the speed of a task that nothing holds, which is that of its slowest process.
+    pub(super) fn task_rate(&self, running: &SeatedTask) -> Ppm {
+        self.rate_at(running, self.neighbour_loss(running))
     }
 
-    /// The same of one that loses this to its neighbours.
-    pub(super) fn rate_at(&self, running: &Running, loss: Option<Ppm>) -> Ppm {
-        let Running { on, usage, utilisation, tier, mode, .. } = running;
-        let most = times(self.unhindered(running, *mode), self.processors.supply(on));
+    /// Returns the speed of a task that nothing holds, with this loss to its neighbours.
+    pub(super) fn rate_at(&self, running: &SeatedTask, loss: Option<Ppm>) -> Ppm {
+        let SeatedTask { on, usage, utilisation, tier, mode, .. } = running;
+        let most =
+            times_share(self.unhindered_rate(running, *mode), self.processors.least_supply(on));
         if *tier == Tier::Foreground {
-            return loss.map_or(most, |loss| times(most, loss.rest()));
+            return loss.map_or(most, |loss| times_share(most, loss.rest_of_whole()));
         }
         // The least of what processes get, as a fraction: one division for all of them.
         // Where nobody says more, one in nothing: any is less.
         let (mut least, mut of) = (1, 0);
-        let (whole, has_credits) = (self.machine.ceiling(Mode::Burst), self.machine.is_burstable());
+        let (whole, has_credits) =
+            (self.machine.speed_ceiling(Mode::Burst), self.machine.is_burstable());
         for (n, &cpu) in on.iter().enumerate() {
-            let processor = self.processors.at(cpu);
-            let Some(before) = processor.user(Tier::Foreground) else { continue };
+            let processor = self.processors.processor_at(cpu);
+            let Some(before) = processor.seat_user(Tier::Foreground) else { continue };
             let used = match has_credits {
-                true => times(before.usage, self.pace_of(before.slot)),
+                true => times_share(before.usage, self.pace_of(before.slot)),
                 false => before.usage,
             };
             let utilisation = utilisation.as_ref().map_or(Ppm::ONE, |x| x.of_process(n));
@@ -66,23 +68,23 @@ impl Model {
         background_rate(most, least, of)
     }
 
-    /// The speed at which the credits let a task go on, of which some process or other computes for as much of
-    /// its time as their usage is together, at most all of it.
-    fn unhindered(&self, running: &Running, mode: Mode) -> Ppm {
-        match self.machine.ceiling(mode) {
+    /// Returns the speed that the credits allow a task whose processes compute, taken together, for the sum of their
+    /// usages of the time, at most all of it.
+    fn unhindered_rate(&self, running: &SeatedTask, mode: Mode) -> Ppm {
+        match self.machine.speed_ceiling(mode) {
             Ppm::ONE => Ppm::ONE,
             most => {
                 let each =
                     (0..running.on.len()).map(|n| u64::from(running.usage.of_process(n).get()));
                 let usage = each.sum::<u64>().min(Ppm::ONE.get().into());
-                paced(most, Ppm::new(u32::try_from(usage).unwrap_or(u32::MAX)))
+                paced_speed(most, Ppm::new(u32::try_from(usage).unwrap_or(u32::MAX)))
             }
         }
     }
 
-    /// The same of the task in `slot`.
+    /// Returns the speed that the credits allow the task in `slot`.
     fn pace_of(&self, slot: u32) -> Ppm {
         let running = self.slots[slot as usize].as_ref();
-        running.map_or(Ppm::ONE, |running| self.unhindered(running, running.mode))
+        running.map_or(Ppm::ONE, |running| self.unhindered_rate(running, running.mode))
     }
 }

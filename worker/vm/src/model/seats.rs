@@ -1,13 +1,13 @@
 //! Who sits where: tasks take their seats, leave them, or go to others.
 
-use dormouse_units::{Attempt, Cpus, Span, Stream, TaskId, Tier, Time};
+use dormouse_units::{Attempt, Cpus, RandomStream, Span, TaskId, Tier, Time};
 
-use super::{Model, bring};
-use crate::processors::Seat;
+use super::{VmModel, bring_up_to};
+use crate::processors::ProcessSeat;
 
-impl Model {
-    /// A task goes to the foreground of these vCPUs and stands still for so long.
-    pub(super) fn reseat(
+impl VmModel {
+    /// Moves a task to the foreground of these vCPUs, where it stands still for this time.
+    pub(super) fn reseat_task(
         &mut self,
         now: Time,
         task: TaskId,
@@ -15,54 +15,62 @@ impl Model {
         on: Cpus,
         stands: Span,
     ) -> bool {
-        self.pass(now);
-        let Some(slot) = self.slot(task, attempt) else { return false };
+        self.pass_until(now);
+        let Some(slot) = self.slot_of(task, attempt) else { return false };
         let Some(running) = &self.slots[slot as usize] else { return false };
-        let is_free = self.processors.free(&on, Tier::Foreground, Some(slot)).is_ok();
+        let is_free = self.processors.check_free(&on, Tier::Foreground, Some(slot)).is_ok();
         if on.len() != running.on.len() || !is_free {
             return false;
         }
-        self.leave(slot);
+        self.leave_seats(slot);
         let (frozen, now) = (self.machine.is_frozen(), self.now);
         if let Some(running) = self.slots[slot as usize].as_mut() {
-            bring(running, now, frozen);
+            bring_up_to(running, now, frozen);
             (running.on, running.tier) = (on, Tier::Foreground);
             if stands > Span::ZERO && !running.is_finished() {
-                running.stand(stands, false);
+                running.stand_still(stands, false);
             }
         }
-        self.sit(slot);
+        self.note_use(slot);
         self.changed = true;
         true
     }
 
-    /// Writes down what the task in `slot` uses of its seats; it and its neighbours are touched.
-    pub(super) fn sit(&mut self, slot: u32) {
+    /// Records the use of its seats by the task in `slot`, and touches it and its neighbours.
+    pub(super) fn note_use(&mut self, slot: u32) {
         let Some(running) = self.slots[slot as usize].as_mut() else { return };
         if running.tier == Tier::Background
             && running.utilisation.is_none()
             && let Some((sharing, seed)) = &self.sharing
         {
-            let stream = &mut Stream::new(*seed, "utilisation", u64::from(running.task.get()));
+            let stream =
+                &mut RandomStream::new(*seed, "utilisation", u64::from(running.task.get()));
             running.utilisation = Some(sharing.draw_utilisations(running.on.len(), stream));
         }
         let is_idle = running.is_finished();
-        let seat = |usage| Some(Seat { slot, usage, is_idle });
+        let seat = |usage| Some(ProcessSeat { slot, usage, is_idle });
         let (on, tier, touched) = (&running.on, running.tier, &mut self.touched);
         match running.uniform_now().map(seat) {
-            Some(all) => self.processors.put(on, tier, |_| all, |other| touched.add(other)),
+            Some(all) => {
+                self.processors.put_task(on, tier, |_| all, |other| touched.add_slot(other))
+            }
             None => {
                 let seat = |n| seat(running.usage_now(n));
-                self.processors.put(on, tier, seat, |other| touched.add(other));
+                self.processors.put_task(on, tier, seat, |other| touched.add_slot(other));
             }
         }
-        touched.add(slot);
+        touched.add_slot(slot);
     }
 
-    /// Takes the task in `slot` off its seats; the neighbours of one that used them are touched.
-    pub(super) fn leave(&mut self, slot: u32) {
+    /// Removes the task in `slot` from its seats, and touches neighbours if it used them.
+    pub(super) fn leave_seats(&mut self, slot: u32) {
         let Some(running) = &self.slots[slot as usize] else { return };
         let touched = &mut self.touched;
-        self.processors.put(&running.on, running.tier, |_| None, |other| touched.add(other));
+        self.processors.put_task(
+            &running.on,
+            running.tier,
+            |_| None,
+            |other| touched.add_slot(other),
+        );
     }
 }

@@ -9,11 +9,11 @@ use backend::{Backend, How, VCPUS, key};
 use dormouse_units::Tier;
 use proptest::prelude::*;
 
-use crate::life::{Event, Kind, Start};
+use crate::life::{AttemptKind, AttemptStart, VmEvent};
 
 #[derive(Clone, Debug)]
 enum Op {
-    Command(Event),
+    Command(VmEvent),
     Destroy,
     /// One of the things under way, picked by the number, goes on in this way.
     Advance(usize, How),
@@ -23,21 +23,22 @@ enum Op {
     Pass(u64),
 }
 
-fn event() -> impl Strategy<Value = Event> {
+fn event() -> impl Strategy<Value = VmEvent> {
     let task = 0..4_u32;
     let tier = prop_oneof![Just(Tier::Foreground), Just(Tier::Background)];
     let on = prop_oneof![Just(vec![0]), Just(vec![1]), Just(vec![0, 1]), Just(vec![1, 0])];
-    let kind = prop_oneof![Just(Kind::Task), Just(Kind::Job)];
-    let start = (task.clone(), kind, on, tier)
-        .prop_map(|(n, kind, on, tier)| Event::Start(Start { key: key(n), kind, on, tier }));
+    let kind = prop_oneof![Just(AttemptKind::Task), Just(AttemptKind::Job)];
+    let start = (task.clone(), kind, on, tier).prop_map(|(n, kind, on, tier)| {
+        VmEvent::Start(AttemptStart { key: key(n), kind, on, tier })
+    });
     prop_oneof![
         6 => start,
-        3 => (task.clone(), any::<bool>()).prop_map(|(n, keep)| Event::Stop { key: key(n), keep }),
-        2 => (task.clone(), 0..VCPUS).prop_map(|(n, to)| Event::Move { key: key(n), on: vec![to] }),
-        1 => task.clone().prop_map(|n| Event::Promote(key(n))),
-        4 => task.prop_map(|n| Event::CheckpointDue(key(n))),
-        2 => Just(Event::Freeze),
-        2 => Just(Event::Thaw),
+        3 => (task.clone(), any::<bool>()).prop_map(|(n, keep)| VmEvent::Stop { key: key(n), keep }),
+        2 => (task.clone(), 0..VCPUS).prop_map(|(n, to)| VmEvent::Move { key: key(n), on: vec![to] }),
+        1 => task.clone().prop_map(|n| VmEvent::Promote(key(n))),
+        4 => task.prop_map(|n| VmEvent::CheckpointDue(key(n))),
+        2 => Just(VmEvent::Freeze),
+        2 => Just(VmEvent::Thaw),
     ]
 }
 

@@ -7,11 +7,13 @@ use std::collections::BTreeMap;
 use dormouse_units::{Attempt, Bytes, Credits, Mode, Ppm, Span, TaskId, Tier, Time, Usage};
 use proptest::prelude::*;
 
-use crate::{CreditSpec, Hold, MachineSpec, Model, Sharing, Work, WorkEvent};
+use crate::{
+    CheckpointHold, CreditSpec, MachineSpec, ModelTask, ProcessorSharing, VmModel, WorkEvent,
+};
 
 const VCPUS: u32 = 3;
 const ATTEMPT: Attempt = Attempt::new(1);
-const CAP: Credits = Credits::whole(3);
+const CAP: Credits = Credits::whole_credits(3);
 
 #[derive(Clone, Debug)]
 enum Op {
@@ -22,7 +24,7 @@ enum Op {
         usage: u32,
         secs: u64,
         points: Vec<u32>,
-        hold: Hold,
+        hold: CheckpointHold,
     },
     Stop(usize),
     Hold(usize, u64),
@@ -41,7 +43,7 @@ fn op() -> impl Strategy<Value = Op> {
     let on = || proptest::sample::subsequence((0..VCPUS).collect::<Vec<_>>(), 1..=3);
     let tier = prop_oneof![Just(Tier::Foreground), Just(Tier::Background)];
     let mode = || prop_oneof![Just(Mode::Burst), Just(Mode::Baseline)];
-    let hold = prop_oneof![Just(Hold::WhenDue), Just(Hold::WhenTold)];
+    let hold = prop_oneof![Just(CheckpointHold::WhenDue), Just(CheckpointHold::WhenTold)];
     let points = proptest::collection::vec(1_u32..1_000_000, 0..3);
     let who = || 0_usize..6;
     let start = (on(), tier, mode(), 100_000_u32..=1_000_000, 1_u64..2_000, points, hold).prop_map(
@@ -67,15 +69,20 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-fn vm(is_burstable: bool, shares: bool) -> Model {
+fn vm(is_burstable: bool, shares: bool) -> VmModel {
     let credits = is_burstable.then_some(CreditSpec {
         baseline: Ppm::new(200_000),
-        earned_per_hour: Credits::whole(36),
-        initial: Credits::whole(2),
+        earned_per_hour: Credits::whole_credits(36),
+        initial: Credits::whole_credits(2),
         cap: CAP,
     });
-    let vm = Model::new(Time::ZERO, MachineSpec { vcpus: VCPUS, memory: Bytes::new(100), credits });
-    if shares { vm.sharing(Sharing { each_process: true, ..Sharing::default() }, 7) } else { vm }
+    let vm =
+        VmModel::new(Time::ZERO, MachineSpec { vcpus: VCPUS, memory: Bytes::new(100), credits });
+    if shares {
+        vm.with_sharing(ProcessorSharing { each_process: true, ..ProcessorSharing::default() }, 7)
+    } else {
+        vm
+    }
 }
 
 /// What a test knows of a task beside the model.
@@ -90,7 +97,7 @@ struct Known {
 /// A VM to which things are done.
 #[derive(Clone, Debug)]
 struct Bench {
-    vm: Model,
+    vm: VmModel,
     now: Time,
     tasks: BTreeMap<TaskId, Known>,
     started: u32,
@@ -99,7 +106,7 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(vm: Model) -> Self {
+    fn new(vm: VmModel) -> Self {
         let (now, tasks, supply) = (Time::ZERO, BTreeMap::new(), [1_000_000; VCPUS as usize]);
         Self { vm, now, tasks, started: 0, supply, told: Vec::new() }
     }
@@ -115,7 +122,7 @@ impl Bench {
                 let task = TaskId::new(self.started);
                 self.started += 1;
                 let (usage, tier) = (*usage, *tier);
-                let work = Work {
+                let work = ModelTask {
                     task,
                     attempt: ATTEMPT,
                     memory: Bytes::new(1),
@@ -129,35 +136,35 @@ impl Bench {
                     checkpoint_cost: Span::from_micros(12_345_678),
                     hold: *hold,
                 };
-                if self.vm.start(now, work).is_ok() {
-                    let on = self.vm.on(task, ATTEMPT).expect("it is there").to_vec();
+                if self.vm.start_task(now, work).is_ok() {
+                    let on = self.vm.task_cpus(task, ATTEMPT).expect("it is there").to_vec();
                     let done = Span::ZERO;
                     self.tasks.insert(task, Known { on, tier, usage, done });
                 }
             }
             Op::Stop(n) => {
                 if let Some(task) = self.nth(*n) {
-                    assert!(self.vm.stop(now, task, ATTEMPT).is_some());
+                    assert!(self.vm.stop_task(now, task, ATTEMPT).is_some());
                     self.tasks.remove(&task);
                 }
             }
             Op::Hold(n, us) => {
                 if let Some(task) = self.nth(*n) {
-                    self.vm.hold(now, task, ATTEMPT, Span::from_micros(*us));
+                    self.vm.hold_task(now, task, ATTEMPT, Span::from_micros(*us));
                 }
             }
             Op::Checkpoint(n) => {
                 if let Some(task) = self.nth(*n) {
-                    let before = self.vm.progress(task, ATTEMPT).expect("it is there");
-                    let goes_on = self.vm.checkpoint(now, task, ATTEMPT);
-                    let after = self.vm.progress(task, ATTEMPT).expect("it is there");
+                    let before = self.vm.task_progress(task, ATTEMPT).expect("it is there");
+                    let goes_on = self.vm.checkpoint_task(now, task, ATTEMPT);
+                    let after = self.vm.task_progress(task, ATTEMPT).expect("it is there");
                     assert_eq!(before.done, after.done, "{task}");
                     assert!(!goes_on || after.hold.is_some(), "{task} does not stand still");
                 }
             }
             Op::Release(n) => {
                 if let Some(task) = self.nth(*n) {
-                    self.vm.release(now, task, ATTEMPT);
+                    self.vm.release_task(now, task, ATTEMPT);
                 }
             }
             Op::SetMode(n, mode) => {
@@ -167,7 +174,7 @@ impl Bench {
             }
             Op::Promote(n) => {
                 if let Some(task) = self.nth(*n)
-                    && self.vm.promote(now, task, ATTEMPT)
+                    && self.vm.promote_task(now, task, ATTEMPT)
                     && let Some(known) = self.tasks.get_mut(&task)
                 {
                     known.tier = Tier::Foreground;
@@ -182,8 +189,8 @@ impl Bench {
                     (known.tier, known.on) = (Tier::Foreground, on.clone());
                 }
             }
-            Op::Freeze => self.vm.freeze(now),
-            Op::Thaw => self.vm.thaw(now),
+            Op::Freeze => self.vm.freeze_vm(now),
+            Op::Thaw => self.vm.thaw_vm(now),
             Op::Supply(cpu, share) => {
                 self.vm.set_supply(now, *cpu, Ppm::new(*share));
                 self.supply[*cpu as usize] = *share;
@@ -194,7 +201,7 @@ impl Bench {
 
     fn step(&mut self, now: Time) {
         self.now = now;
-        self.vm.step(now, &mut self.told);
+        self.vm.step_until(now, &mut self.told);
     }
 
     /// What must hold at any time.
@@ -205,14 +212,14 @@ impl Bench {
         assert!(self.vm.next_at().is_none_or(|at| at >= self.vm.now()));
         let mut given = [0_u64; VCPUS as usize];
         for (&task, known) in &mut self.tasks {
-            let progress = self.vm.progress(task, ATTEMPT).expect("it is there");
+            let progress = self.vm.task_progress(task, ATTEMPT).expect("it is there");
             assert!(progress.done >= known.done, "{task} lost work");
             assert!(progress.done <= progress.runtime);
             known.done = progress.done;
             if progress.done < progress.runtime && progress.hold.is_none() {
-                let speed = self.vm.speed(task, ATTEMPT).expect("it is there");
+                let speed = self.vm.task_speed(task, ATTEMPT).expect("it is there");
                 for &cpu in &known.on {
-                    given[cpu as usize] += speed.scale(u64::from(known.usage));
+                    given[cpu as usize] += speed.scale_number(u64::from(known.usage));
                 }
             }
         }
@@ -225,8 +232,8 @@ impl Bench {
     fn state(&mut self) -> (Option<Credits>, Option<Time>, Vec<String>) {
         let next_at = self.vm.next_at();
         let of = |&task: &TaskId| {
-            let progress = self.vm.progress(task, ATTEMPT);
-            format!("{task} {progress:?} {:?}", self.vm.speed(task, ATTEMPT))
+            let progress = self.vm.task_progress(task, ATTEMPT);
+            format!("{task} {progress:?} {:?}", self.vm.task_speed(task, ATTEMPT))
         };
         (self.vm.machine().credits(), next_at, self.tasks.keys().map(of).collect())
     }
@@ -256,7 +263,7 @@ proptest! {
                 let to = pieces.now + Span::from_micros(us);
                 pieces.step(to);
                 pieces.check();
-                late.vm.pass(to);
+                late.vm.pass_until(to);
                 late.check();
             }
             late.step(end);
@@ -269,7 +276,7 @@ proptest! {
                 exact.check();
                 for event in &exact.told[told..] {
                     if let WorkEvent::Finished { task, .. } = *event {
-                        let finished = exact.vm.progress(task, ATTEMPT).and_then(|p| p.finished);
+                        let finished = exact.vm.task_progress(task, ATTEMPT).and_then(|p| p.finished);
                         prop_assert_eq!(finished, Some(at));
                     }
                 }

@@ -9,7 +9,7 @@ impl Checker<'_> {
     /// Requires that a task that starts now is submitted and that all tasks it follows have
     /// finished.
     pub(super) fn check_due(&mut self, task: TaskId, spec: &Task) {
-        let submitted = self.setup.submitted(task);
+        let submitted = self.setup.submission_time(task);
         self.require(submitted <= self.now, || {
             format!("{task} is started before it is submitted, at {submitted}")
         });

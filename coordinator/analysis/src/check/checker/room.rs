@@ -1,6 +1,6 @@
 //! Checks of the room that VMs take on their hosts, and of VMs that make room for others.
 
-use dormouse_cloud::{Action, Host, Market, Preemption};
+use dormouse_cloud::{InterruptionAction, Market, PreemptionAction, ResourceVector};
 use dormouse_units::VmId;
 
 use super::{Checker, VmStage};
@@ -8,11 +8,11 @@ use super::{Checker, VmStage};
 impl Checker<'_> {
     /// Whether spot VMs hibernate to make room, as the provider's terms have it.
     pub(super) fn hibernates(&self) -> bool {
-        self.setup.terms.preemption == Preemption::Hibernate
+        self.setup.terms.preemption == PreemptionAction::Hibernate
     }
 
     /// Checks that VM `id` may make room for VM `by`, which must be an on-demand VM launched now.
-    pub(super) fn check_displacement(&mut self, id: VmId, by: VmId, action: Action) {
+    pub(super) fn check_displacement(&mut self, id: VmId, by: VmId, action: InterruptionAction) {
         let now = self.now;
         match self.vms.get_mut(&by) {
             Some(by) if by.market == Market::OnDemand && by.launched == now => by.waits = true,
@@ -22,14 +22,14 @@ impl Checker<'_> {
                 "{id} makes room for {by}, which is not an on-demand VM launched now"
             )),
         }
-        if action == Action::Preempt {
+        if action == InterruptionAction::Preempt {
             let hibernates = self.hibernates();
             return self.check_preemption(id, |vm| {
                 let ends = !hibernates || vm.life == VmStage::Booting;
                 (!ends).then(|| "it ends to make room where it is to hibernate".to_owned())
             });
         }
-        let hibernates = self.hibernates() && action == Action::Hibernate;
+        let hibernates = self.hibernates() && action == InterruptionAction::Hibernate;
         self.check_vm(id, &[VmStage::Running], "hibernates to make room", |vm| {
             (vm.life, vm.is_displaced) = (VmStage::Freezing, true);
             let spot = vm.market == Market::Spot;
@@ -65,7 +65,7 @@ impl Checker<'_> {
                 continue;
             };
             let there = self.vms.values().filter(|vm| vm.host == id);
-            let held = there.fold(Host::of_vcpus(0), |sum, vm| sum.with(&vm.held()));
+            let held = there.fold(ResourceVector::of_vcpus(0), |sum, vm| sum.plus_room(&vm.held()));
             self.require(offer.holds(&held), || {
                 format!("the VMs on {id} have {held}, and it offers {offer}")
             });

@@ -1,6 +1,6 @@
 //! Checks that spot VMs are hibernated, resumed and ended only as the terms allow.
 
-use dormouse_cloud::{Action, Market, Target};
+use dormouse_cloud::{InterruptionAction, InterruptionTarget, Market};
 use dormouse_units::{Time, VmId};
 
 use super::{ALIVE, CheckedVm, Checker, VmStage};
@@ -11,27 +11,29 @@ impl Checker<'_> {
     pub(super) fn check_interruption(
         &mut self,
         asked: Time,
-        action: Action,
-        target: &Target,
+        action: InterruptionAction,
+        target: &InterruptionTarget,
         (vms, left): (&[VmId], &[VmId]),
     ) {
         let now = self.now;
         // Nothing in the log tells when another tenant's VM gets this one's room.
-        let may_make_room = matches!(target, Target::Vm(_)) && self.hibernates();
+        let may_make_room = matches!(target, InterruptionTarget::Vm(_)) && self.hibernates();
         self.require(asked <= now, || {
             format!("an interruption before it was asked for at {asked}")
         });
         let fit: &[VmStage] = match action {
-            Action::Hibernate | Action::Rebalance => &[VmStage::Running],
-            Action::Resume => &[VmStage::Frozen],
+            InterruptionAction::Hibernate | InterruptionAction::Rebalance => &[VmStage::Running],
+            InterruptionAction::Resume => &[VmStage::Frozen],
             // A VM that makes room for another tenant's may have been told to hibernate before.
-            Action::Preempt => &ALIVE,
+            InterruptionAction::Preempt => &ALIVE,
         };
         // A VM that resumes is frozen until it has.
         let unfit: &[VmStage] = match action {
-            Action::Hibernate => &[VmStage::Booting, VmStage::Frozen],
-            Action::Resume | Action::Preempt => &[VmStage::Freezing, VmStage::Frozen],
-            Action::Rebalance => &[],
+            InterruptionAction::Hibernate => &[VmStage::Booting, VmStage::Frozen],
+            InterruptionAction::Resume | InterruptionAction::Preempt => {
+                &[VmStage::Freezing, VmStage::Frozen]
+            }
+            InterruptionAction::Rebalance => &[],
         };
         for vm in left {
             self.check_vm(*vm, unfit, "is left alone by an interruption", |vm| {
@@ -41,18 +43,18 @@ impl Checker<'_> {
         for vm in vms {
             self.check_vm(*vm, fit, "is interrupted", |vm| {
                 match action {
-                    Action::Hibernate => {
+                    InterruptionAction::Hibernate => {
                         (vm.life, vm.is_displaced) = (VmStage::Freezing, may_make_room);
                     }
-                    Action::Resume => vm.resumes = true,
-                    Action::Preempt | Action::Rebalance => {}
+                    InterruptionAction::Resume => vm.resumes = true,
+                    InterruptionAction::Preempt | InterruptionAction::Rebalance => {}
                 }
                 (vm.market != Market::Spot).then(|| "it is not a spot VM".to_owned())
             });
             match action {
-                Action::Preempt => self.has_notice(*vm),
-                Action::Resume => self.takes_room(*vm),
-                Action::Hibernate | Action::Rebalance => {}
+                InterruptionAction::Preempt => self.has_notice(*vm),
+                InterruptionAction::Resume => self.takes_room(*vm),
+                InterruptionAction::Hibernate | InterruptionAction::Rebalance => {}
             }
         }
     }

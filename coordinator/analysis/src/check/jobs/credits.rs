@@ -1,6 +1,6 @@
 //! Checks of the credits of a burstable machine with parallel jobs.
 
-use dormouse_cloud::Burstable;
+use dormouse_cloud::BurstableTerms;
 use dormouse_model::MACHINE;
 use dormouse_units::{Credits, Ppm, Span, Tier, Time, TypeName, VmId};
 
@@ -10,7 +10,7 @@ use crate::check::balance::{BalanceBounds, UseBounds};
 /// Credits of the machine of parallel jobs, and the use that its jobs make of it.
 #[derive(Debug)]
 pub(super) struct MachineCredits {
-    burstable: Option<Burstable>,
+    burstable: Option<BurstableTerms>,
     /// Whether jobs are checkpointed: a checkpoint fully uses all processors of its job.
     checkpoints: bool,
     lateness: Span,
@@ -22,7 +22,11 @@ pub(super) struct MachineCredits {
 }
 
 impl MachineCredits {
-    pub(super) fn new(burstable: Option<Burstable>, checkpoints: bool, lateness: Span) -> Self {
+    pub(super) fn new(
+        burstable: Option<BurstableTerms>,
+        checkpoints: bool,
+        lateness: Span,
+    ) -> Self {
         Self {
             burstable,
             checkpoints,
@@ -77,7 +81,7 @@ impl JobsChecker {
         let speed = if self.credits.is_throttled { burstable.baseline } else { Ppm::ONE };
         for seats in &self.processors {
             let used = seats.iter().flatten().map(|_| whole);
-            now.most += speed.scale(used.sum::<u64>().min(whole));
+            now.most += speed.scale_number(used.sum::<u64>().min(whole));
         }
         // At the baseline only computing is slower: a larger part of the time goes to it.
         if !self.credits.checkpoints && !self.credits.is_throttled {
@@ -95,7 +99,7 @@ impl JobsChecker {
             let each = (0..on.len()).map(|n| u64::from(inside.job.usage.of_process(n).get()));
             Some(each.sum::<u64>())
         });
-        speed.scale(usage.sum())
+        speed.scale_number(usage.sum())
     }
 
     /// Whether nothing can keep a job from its full use: it is in the foreground, nobody is below

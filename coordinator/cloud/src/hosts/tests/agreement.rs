@@ -2,10 +2,11 @@
 
 use super::room;
 use crate::{
-    CostName, Filter, Fleet, Host, Market, PlacementRule, Placer, Plain, Scheduler, SchedulerName,
-    States, Ties, VictimTies, Want, Weighed, Weigher, Yields,
+    CostName, HostFilter, HostFleet, HostScheduler, Market, PlacementRequest, PlacementRule,
+    Placer, PlainScheduler, ResourceVector, ScaledWeigher, SchedulerName, TieBreak, VictimTies,
+    ViewSource, Weigher, YieldedRoom,
 };
-use dormouse_units::{HostId, Span, Stream, Time, VmId};
+use dormouse_units::{HostId, RandomStream, Span, Time, VmId};
 
 /// Sizes of VMs: those of the paper, and one that is odd in every dimension.
 const SIZES: [(u32, u64, u64); 5] =
@@ -13,32 +14,32 @@ const SIZES: [(u32, u64, u64); 5] =
 
 /// Hosts on which VMs come and go, and three schedulers of one rule.
 struct World {
-    chance: Stream,
-    fleet: Fleet,
+    chance: RandomStream,
+    fleet: HostFleet,
     now: Time,
     hosts: usize,
     alive: Vec<(HostId, VmId)>,
     next: u32,
-    plain: Plain,
-    kept: Scheduler,
+    plain: PlainScheduler,
+    kept: HostScheduler,
     /// Builds its views of the hosts for each call.
-    built: Plain,
+    built: PlainScheduler,
     /// Step in which time passes; with long steps, many costs are equal.
     step: Span,
 }
 
-fn one<T: Copy>(chance: &mut Stream, of: &[T]) -> T {
-    of[chance.below(of.len())]
+fn one<T: Copy>(chance: &mut RandomStream, of: &[T]) -> T {
+    of[chance.draw_below(of.len())]
 }
 
-fn rule(chance: &mut Stream) -> PlacementRule {
+fn rule(chance: &mut RandomStream) -> PlacementRule {
     use Weigher::{FreeMemory, FreeVcpus, Overcommit, PreemptibleCount, TotalCost, VictimCost};
     let all = [FreeVcpus, FreeMemory, Overcommit, PreemptibleCount, TotalCost, VictimCost];
-    let mut weighers = |most: usize| -> Vec<Weighed> {
+    let mut weighers = |most: usize| -> Vec<ScaledWeigher> {
         let mut left = all.to_vec();
-        let number = chance.below(most + 1);
-        let weighed = |_| Weighed {
-            name: left.swap_remove(chance.below(left.len())),
+        let number = chance.draw_below(most + 1);
+        let weighed = |_| ScaledWeigher {
+            name: left.swap_remove(chance.draw_below(left.len())),
             multiplier: one(chance, &[1, 1, 2, 5, -1, -3, 0]),
         };
         (0..number).map(weighed).collect()
@@ -57,27 +58,28 @@ fn rule(chance: &mut Stream) -> PlacementRule {
                 SchedulerName::Filter,
             ],
         ),
-        filters: vec![Filter::Vcpus, Filter::Memory, Filter::Disk],
+        filters: vec![HostFilter::Vcpus, HostFilter::Memory, HostFilter::Disk],
         weighers,
         retry_weighers,
         cost: one(chance, &[CostName::Period, CostName::Period, CostName::Age, CostName::Number]),
         victims: one(chance, &[VictimTies::Oldest, VictimTies::Largest]),
-        ties: one(chance, &[Ties::Random, Ties::Random, Ties::First]),
-        states: States::Kept,
+        ties: one(chance, &[TieBreak::Random, TieBreak::Random, TieBreak::First]),
+        states: ViewSource::Kept,
     }
 }
 
 impl World {
     fn new(seed: u64, hosts: usize) -> Self {
-        let mut chance = Stream::new(seed, "agreement", hosts as u64);
+        let mut chance = RandomStream::new(seed, "agreement", hosts as u64);
         let rule = rule(&mut chance);
-        let mut fleet = Fleet::default();
+        let mut fleet = HostFleet::default();
         for id in 0..hosts as u32 {
-            fleet.join(HostId::new(id), host(&mut chance));
+            fleet.add_host(HostId::new(id), host(&mut chance));
         }
         let step = one(&mut chance, &[1, 60_000_000, 1_200_000_000]);
-        let built = Plain::new(PlacementRule { states: States::Built, ..rule.clone() });
-        let (plain, kept) = (Plain::new(rule.clone()), Scheduler::new(rule));
+        let built =
+            PlainScheduler::new(PlacementRule { states: ViewSource::Built, ..rule.clone() });
+        let (plain, kept) = (PlainScheduler::new(rule.clone()), HostScheduler::new(rule));
         Self {
             chance,
             fleet,
@@ -95,29 +97,33 @@ impl World {
     /// Something happens to a host or a VM.
     fn disturb(&mut self) {
         let Self { chance, fleet, .. } = self;
-        if chance.below(60) == 0 {
-            let id = HostId::new(chance.below(self.hosts) as u32);
-            fleet.leave(id);
+        if chance.draw_below(60) == 0 {
+            let id = HostId::new(chance.draw_below(self.hosts) as u32);
+            fleet.remove_host(id);
             self.alive.retain(|(host, _)| *host != id);
-            if chance.below(5) > 0 {
-                fleet.join(id, host(chance));
+            if chance.draw_below(5) > 0 {
+                fleet.add_host(id, host(chance));
             }
         }
         if self.alive.is_empty() {
             return;
         }
-        let place = chance.below(self.alive.len());
+        let place = chance.draw_below(self.alive.len());
         let (host, vm) = self.alive[place];
-        let part = Host::of_vcpus(chance.below(3) as u32);
-        match chance.below(10) {
-            0 => fleet.ends(host, vm),
-            8 => fleet.yields(host, vm, one(chance, &[Yields::Hibernating, Yields::All])),
-            9 if fleet.parked(host).any(|parked| parked == vm) => fleet.unpark(host, vm),
-            9 => fleet.park(host, vm, part),
-            1 => fleet.charged(host, vm, None),
-            2 => fleet.release(host, vm, part),
-            3 => drop(fleet.take(host, vm, part)),
-            4 | 5 => fleet.charged(host, vm, Some(self.now)),
+        let part = ResourceVector::of_vcpus(chance.draw_below(3) as u32);
+        match chance.draw_below(10) {
+            0 => fleet.mark_ending(host, vm),
+            8 => fleet.set_yielded(
+                host,
+                vm,
+                one(chance, &[YieldedRoom::Hibernating, YieldedRoom::All]),
+            ),
+            9 if fleet.parked_vms(host).any(|parked| parked == vm) => fleet.unpark_vm(host, vm),
+            9 => fleet.park_vm(host, vm, part),
+            1 => fleet.set_charged_since(host, vm, None),
+            2 => fleet.release_room(host, vm, part),
+            3 => drop(fleet.take_room(host, vm, part)),
+            4 | 5 => fleet.set_charged_since(host, vm, Some(self.now)),
             _ => {
                 fleet.remove(host, vm);
                 self.alive.swap_remove(place);
@@ -127,32 +133,32 @@ impl World {
 
     /// Asks for a VM; returns how many VMs had to end, or `None` if there was no host for it.
     fn decide(&mut self, what: &str) -> Option<usize> {
-        let steps = match self.chance.below(40) {
+        let steps = match self.chance.draw_below(40) {
             0 => 10_000_000_000 / self.step.as_micros(),
-            _ => self.chance.below(180_000_000 / self.step.as_micros() as usize + 2) as u64,
+            _ => self.chance.draw_below(180_000_000 / self.step.as_micros() as usize + 2) as u64,
         };
         self.now += self.step.times(steps);
         let (vcpus, memory, disk) = one(&mut self.chance, &SIZES);
         let market = one(&mut self.chance, &[Market::Spot, Market::Spot, Market::OnDemand]);
-        let want = Want { room: room(vcpus, memory, disk), market };
+        let want = PlacementRequest { room: room(vcpus, memory, disk), market };
         let vm = VmId::new(self.next);
         self.next += 1;
-        let stream = || Stream::new(7, "placement", vm.get().into());
-        let kept = self.kept.choose(self.now, &want, &self.fleet, &mut stream());
-        let plain = self.plain.choose(self.now, &want, &self.fleet, &mut stream());
+        let stream = || RandomStream::new(7, "placement", vm.get().into());
+        let kept = self.kept.choose_host(self.now, &want, &self.fleet, &mut stream());
+        let plain = self.plain.choose_host(self.now, &want, &self.fleet, &mut stream());
         assert_eq!(kept, plain, "{what} at {}: {want:?} by {:?}", self.now, self.plain);
-        let built = self.built.choose(self.now, &want, &self.fleet, &mut stream());
+        let built = self.built.choose_host(self.now, &want, &self.fleet, &mut stream());
         assert_eq!(built, plain, "{what} at {}: {want:?} by {:?}", self.now, self.built);
         let (host, victims) = kept?;
-        if self.chance.below(8) > 0 {
-            victims.iter().for_each(|vm| self.fleet.ends(host, *vm));
-            self.fleet.place(host, vm, want.room, market);
+        if self.chance.draw_below(8) > 0 {
+            victims.iter().for_each(|vm| self.fleet.mark_ending(host, *vm));
+            self.fleet.place_vm(host, vm, want.room, market);
             self.alive.push((host, vm));
-            if self.chance.below(4) > 0 {
-                self.fleet.charged(host, vm, Some(self.now));
+            if self.chance.draw_below(4) > 0 {
+                self.fleet.set_charged_since(host, vm, Some(self.now));
             }
             // Some victims leave at once, the others later.
-            for vm in victims.iter().filter(|_| self.chance.below(3) > 0) {
+            for vm in victims.iter().filter(|_| self.chance.draw_below(3) > 0) {
                 self.fleet.remove(host, *vm);
                 self.alive.retain(|(_, other)| other != vm);
             }
@@ -161,8 +167,8 @@ impl World {
     }
 }
 
-fn host(chance: &mut Stream) -> Host {
-    match chance.below(6) {
+fn host(chance: &mut RandomStream) -> ResourceVector {
+    match chance.draw_below(6) {
         0 => room(16, 40_000, 170),
         1 => room(4, 16_000, 500),
         _ => room(8, 16_000, 1_000),
@@ -176,7 +182,7 @@ fn agree(worlds: u64, hosts: usize, decisions: usize) -> (usize, [usize; 9]) {
     for seed in 0..worlds {
         let mut world = World::new(seed, 1 + (seed as usize * 7 + hosts - 1) % hosts);
         for n in 0..decisions {
-            for _ in 0..world.chance.below(3) {
+            for _ in 0..world.chance.draw_below(3) {
                 world.disturb();
             }
             match world.decide(&format!("seed {seed}, decision {n}")) {

@@ -4,10 +4,12 @@
 use std::cmp::Reverse;
 
 use super::{drawn, room};
-use crate::hosts::victims::Victims;
+use crate::hosts::victims::VictimSearch;
 use crate::tables::{HostTable, TABLES};
-use crate::{CostName, Fleet, Host, Market, PlacementRule, VictimTies, Weigher, Yields};
-use dormouse_units::{HostId, Span, Stream, Time, VmId};
+use crate::{
+    CostName, HostFleet, Market, PlacementRule, ResourceVector, VictimTies, Weigher, YieldedRoom,
+};
+use dormouse_units::{HostId, RandomStream, Span, Time, VmId};
 
 /// VMs that end on the hosts of each of the paper's tables under this rule, whatever the seed, and
 /// the sum of their costs in minutes.
@@ -15,9 +17,10 @@ fn selected(rule: &PlacementRule) -> Vec<(Vec<String>, u64)> {
     let of_table = |(_, text): (&str, &str)| {
         let table = HostTable::read(text).unwrap();
         let under = |seed| {
-            let chosen = table.selected(rule.clone(), &mut Stream::new(seed, "tables", 0));
+            let chosen =
+                table.select_victims(rule.clone(), &mut RandomStream::new(seed, "tables", 0));
             let names = chosen.iter().map(|vm| vm.name.clone()).collect();
-            (names, chosen.iter().map(|vm| vm.cost()).sum())
+            (names, chosen.iter().map(|vm| vm.ending_cost()).sum())
         };
         assert!((2..50).all(|seed| under(seed) == under(1)));
         under(1)
@@ -43,7 +46,7 @@ fn the_tables_of_the_paper_end_the_vms_that_are_marked_there() {
 /// The score counts all preemptible VMs of a host, and not only those that have to end.
 #[test]
 fn the_sum_as_algorithm_4_is_written_ends_others_where_sizes_differ() {
-    let weighers = vec![Weigher::Overcommit.once(), Weigher::TotalCost.once()];
+    let weighers = vec![Weigher::Overcommit.weighed_once(), Weigher::TotalCost.weighed_once()];
     let chosen = selected(&PlacementRule { weighers, ..PlacementRule::default() });
     assert_eq!(chosen, expected([("BP1", 11), ("CP1", 1), ("BP1", 58), ("AP1", 52)]));
 }
@@ -51,8 +54,8 @@ fn the_sum_as_algorithm_4_is_written_ends_others_where_sizes_differ() {
 /// The best of all sets of these VMs that have enough: the least cost, then the fewest, then the first
 /// in the order of `ties`.
 fn brute(
-    vms: &[(VmId, Host, u64)],
-    lacks: &Host,
+    vms: &[(VmId, ResourceVector, u64)],
+    lacks: &ResourceVector,
     ties: VictimTies,
 ) -> Option<(u64, usize, Vec<usize>, Vec<VmId>)> {
     let mut vms = vms.to_vec();
@@ -62,7 +65,7 @@ fn brute(
     }
     let sets = (0..1_u32 << vms.len()).filter_map(|set| {
         let places: Vec<_> = (0..vms.len()).filter(|n| set & (1 << n) != 0).collect();
-        let freed = places.iter().fold(Host::NONE, |sum, n| sum.with(&vms[*n].1));
+        let freed = places.iter().fold(ResourceVector::NONE, |sum, n| sum.plus_room(&vms[*n].1));
         let cost = places.iter().map(|n| vms[*n].2).sum();
         let ids = places.iter().map(|n| vms[*n].0).collect();
         freed.holds(lacks).then_some((cost, places.len(), places, ids))
@@ -72,32 +75,33 @@ fn brute(
 
 #[test]
 fn the_cheapest_set_of_all_is_selected() {
-    let mut chance = Stream::new(1, "selection", 0);
-    let (mut found, mut none, mut victims) = ([0; 9], 0, Victims::default());
+    let mut chance = RandomStream::new(1, "selection", 0);
+    let (mut found, mut none, mut victims) = ([0; 9], 0, VictimSearch::default());
     for case in 0..100_000 {
-        let (mut fleet, id, now) = (Fleet::default(), HostId::new(0), Time::from_secs(36_000));
-        fleet.join(id, room(60, 60, 60));
+        let (mut fleet, id, now) = (HostFleet::default(), HostId::new(0), Time::from_secs(36_000));
+        fleet.add_host(id, room(60, 60, 60));
         // Few sizes or many, in all three dimensions; few costs or many.
-        let (most, minutes) = ([2, 3, 6][chance.below(3)], [3, 20, 300][chance.below(3)]);
-        for vm in 0..chance.below(9) as u32 {
-            fleet.place(id, VmId::new(vm), drawn(&mut chance, most), Market::Spot);
-            let age = Span::from_secs(60 * chance.below(minutes) as u64);
+        let (most, minutes) = ([2, 3, 6][chance.draw_below(3)], [3, 20, 300][chance.draw_below(3)]);
+        for vm in 0..chance.draw_below(9) as u32 {
+            fleet.place_vm(id, VmId::new(vm), drawn(&mut chance, most), Market::Spot);
+            let age = Span::from_secs(60 * chance.draw_below(minutes) as u64);
             let since = Time::from_secs(36_000 - age.as_micros() / 1_000_000);
-            fleet.charged(id, VmId::new(vm), (chance.below(8) > 0).then_some(since));
-            if chance.below(5) == 0 {
-                fleet.yields(id, VmId::new(vm), Yields::Hibernating);
+            fleet.set_charged_since(id, VmId::new(vm), (chance.draw_below(8) > 0).then_some(since));
+            if chance.draw_below(5) == 0 {
+                fleet.set_yielded(id, VmId::new(vm), YieldedRoom::Hibernating);
             }
         }
-        let (host, lacks) = (fleet.host(id).unwrap(), drawn(&mut chance, 9));
-        let cost = [CostName::Period, CostName::Age, CostName::Number][chance.below(3)];
-        let ties = [VictimTies::Oldest, VictimTies::Largest][chance.below(2)];
-        let cost_of = |since| cost.amount(since, now);
-        let priced = host.preemptible().map(|(vm, held)| (vm, held.yielded(), cost_of(held.since)));
+        let (host, lacks) = (fleet.host_by_id(id).unwrap(), drawn(&mut chance, 9));
+        let cost = [CostName::Period, CostName::Age, CostName::Number][chance.draw_below(3)];
+        let ties = [VictimTies::Oldest, VictimTies::Largest][chance.draw_below(2)];
+        let cost_of = |since| cost.ending_cost(since, now);
+        let priced =
+            host.preemptible_vms().map(|(vm, held)| (vm, held.yielded_room(), cost_of(held.since)));
         let right = brute(&priced.collect::<Vec<_>>(), &lacks, ties);
         victims.look_at(host, cost, now);
-        let least = victims.least(&lacks, None).map(|(cost, _)| cost);
+        let least = victims.least_cost(&lacks, None).map(|(cost, _)| cost);
         assert_eq!(least, right.as_ref().map(|(cost, ..)| *cost), "case {case}");
-        let selected = victims.select(&lacks, ties);
+        let selected = victims.select_victims(&lacks, ties);
         let what = format!("case {case}: {lacks:?} of {fleet:?}");
         assert_eq!(selected, right.map(|(.., ids)| ids), "{what}");
         match selected {

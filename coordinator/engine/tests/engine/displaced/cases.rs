@@ -1,11 +1,13 @@
 //! One thing after the other, at exact times.
 
 use dormouse_cloud::{
-    Action, Charge, Interruption, InterruptionModel, Market, Preemption, Target, VmState,
+    ChargedInterval, Interruption, InterruptionAction, InterruptionModel, InterruptionTarget,
+    Market, PreemptionAction, ProviderVmState,
 };
 use dormouse_engine::{Run, tenants_part, tenants_view};
 use dormouse_model::{
-    Command, Decision, Effect, Event, Notice, Report, Request, StartReason, Tenants, VmEnd, Work,
+    Command, Decision, Effect, Event, Notice, Report, StartReason, TenantWork, Tenants, VmEnd,
+    VmRequest,
 };
 use dormouse_units::{Mode, Money, Ppm, RequestId, Seats, Span, TaskId, TenantId};
 
@@ -15,7 +17,7 @@ use super::world::{
 };
 
 /// Spot VM 1 has the whole host from 0 s on, and runs from 60 s on; on-demand VM 2 is launched at `at`.
-fn one_for_another(preemption: Preemption, script: &Script, at: u64, more: &[u64]) -> Run {
+fn one_for_another(preemption: PreemptionAction, script: &Script, at: u64, more: &[u64]) -> Run {
     let wakes = std::iter::once(at).chain(more.iter().copied()).map(wake);
     script
         .on(Notice::Begin, [launch(1, Market::Spot)].into_iter().chain(wakes))
@@ -25,7 +27,7 @@ fn one_for_another(preemption: Preemption, script: &Script, at: u64, more: &[u64
     run
 }
 
-fn displaced(action: Action) -> Effect {
+fn displaced(action: InterruptionAction) -> Effect {
     Effect::Displaced { vm: vm(1), by: vm(2), action }
 }
 
@@ -36,10 +38,13 @@ fn ended(n: u32, why: VmEnd, nanos: i64) -> Effect {
 #[test]
 fn a_request_is_ready_after_notice_and_boot() {
     let script = Script::default();
-    let mut run = one_for_another(Preemption::Terminate, &script, 100, &[]);
+    let mut run = one_for_another(PreemptionAction::Terminate, &script, 100, &[]);
     tick(&mut run, 60);
     let (step, commands) = tick(&mut run, 100);
-    assert_eq!((step.effects.last(), made(&commands)), (Some(&displaced(Action::Preempt)), vec![]));
+    assert_eq!(
+        (step.effects.last(), made(&commands)),
+        (Some(&displaced(InterruptionAction::Preempt)), vec![])
+    );
     assert_eq!(step.notices.last(), Some(&Notice::VmPreempting { vm: vm(1), at: s(220) }));
     let (step, commands) = tick(&mut run, 220);
     assert_eq!(step.effects, [ended(1, VmEnd::Preempted, 16_000)]);
@@ -55,10 +60,10 @@ fn a_request_is_ready_after_notice_and_boot() {
 fn a_request_is_ready_after_a_hibernation_and_boot_and_the_vm_resumes_after_it() {
     let script = Script::default();
     script.at(300, [end(2)]);
-    let mut run = one_for_another(Preemption::Hibernate, &script, 100, &[300]);
+    let mut run = one_for_another(PreemptionAction::Hibernate, &script, 100, &[300]);
     tick(&mut run, 60);
     let (step, commands) = tick(&mut run, 100);
-    assert_eq!(step.effects.last(), Some(&displaced(Action::Hibernate)));
+    assert_eq!(step.effects.last(), Some(&displaced(InterruptionAction::Hibernate)));
     assert_eq!(step.notices.last(), Some(&Notice::VmHibernating { vm: vm(1) }));
     assert_eq!(commands, [Command::FreezeVm { host: HOST, vm: vm(1) }]);
     let (step, commands) = frozen(&mut run, 107, 1);
@@ -78,8 +83,8 @@ fn a_request_is_ready_after_a_hibernation_and_boot_and_the_vm_resumes_after_it()
     let (step, _) = tell(&mut run, 302, Report::VmThawed { vm: vm(1), real_took_us: 0 });
     assert_eq!(step.effects, [Effect::VmResumed { vm: vm(1), asked: s(300) }]);
     assert_eq!(step.notices, [Notice::VmResumed { vm: vm(1) }]);
-    let charges = run.provider().vm(vm(1)).expect("it").charges();
-    let of = |charge: &Charge| (charge.from, charge.until);
+    let charges = run.provider().find_vm(vm(1)).expect("it").charges();
+    let of = |charge: &ChargedInterval| (charge.from, charge.until);
     assert_eq!(charges.iter().map(of).collect::<Vec<_>>(), [(s(60), s(107))]);
     let counts = run.counts();
     assert_eq!((counts.preemptions, counts.hibernations, counts.resumes), (0, 1, 1));
@@ -91,14 +96,17 @@ fn a_vm_that_ends_by_itself_during_its_notice_is_not_killed() {
     for way in ["its owner", "its host's failure", "another interruption"] {
         let script = Script::default();
         script.at(150, (way == "its owner").then(|| end(1)));
-        let at =
-            |at| Interruption { at: s(at), target: Target::Vm(vm(1)), action: Action::Preempt };
+        let at = |at| Interruption {
+            at: s(at),
+            target: InterruptionTarget::Vm(vm(1)),
+            action: InterruptionAction::Preempt,
+        };
         let acts = vec![InterruptionModel::Schedule { acts: vec![at(150)] }];
         let acts = if way == "another interruption" { acts } else { vec![] };
         script
             .on(Notice::Begin, [launch(1, Market::Spot), wake(100), wake(150)])
             .at(100, [launch(2, Market::OnDemand)]);
-        let mut run = begun(setup(Preemption::Terminate, acts), &script, 1);
+        let mut run = begun(setup(PreemptionAction::Terminate, acts), &script, 1);
         created(&mut run, 1, 1);
         tick(&mut run, 60);
         tick(&mut run, 100);
@@ -136,7 +144,7 @@ fn a_vm_that_ends_by_itself_during_its_notice_is_not_killed() {
 fn who_has_notice_ends_though_the_other_has_ended_while_it_waited() {
     let script = Script::default();
     script.at(130, [end(2)]);
-    let mut run = one_for_another(Preemption::Terminate, &script, 100, &[130]);
+    let mut run = one_for_another(PreemptionAction::Terminate, &script, 100, &[130]);
     tick(&mut run, 60);
     tick(&mut run, 100);
     let (step, _) = tick(&mut run, 130);
@@ -151,7 +159,7 @@ fn who_has_notice_ends_though_the_other_has_ended_while_it_waited() {
 fn who_hibernates_resumes_though_the_other_never_came() {
     let script = Script::default();
     script.at(103, [end(2)]);
-    let mut run = one_for_another(Preemption::Hibernate, &script, 100, &[103]);
+    let mut run = one_for_another(PreemptionAction::Hibernate, &script, 100, &[103]);
     tick(&mut run, 60);
     tick(&mut run, 100);
     tick(&mut run, 103);
@@ -169,17 +177,19 @@ fn a_host_that_is_lost_takes_those_who_wait_and_those_who_leave() {
         let mut run = one_for_another(preemption, &script, 100, &[]);
         tick(&mut run, 60);
         tick(&mut run, 100);
-        if preemption == Preemption::Hibernate {
+        if preemption == PreemptionAction::Hibernate {
             frozen(&mut run, 101, 1);
             created(&mut run, 102, 2);
         }
-        let (step, commands) =
-            run.handle(s(110), Event::HostLost { host: HOST, why: "gone".into(), unheard: false });
+        let (step, commands) = run.handle_event(
+            s(110),
+            Event::HostLost { host: HOST, why: "gone".into(), unheard: false },
+        );
         let of = |effect: &Effect| matches!(effect, Effect::VmEnded { why: VmEnd::HostLost, .. });
         assert_eq!(step.effects.iter().filter(|effect| of(effect)).count(), 2);
         assert_eq!(commands, []);
         while let Some(at) = run.next_wakeup() {
-            let (step, commands) = run.handle(at, Event::Tick);
+            let (step, commands) = run.handle_event(at, Event::Tick);
             assert_eq!((step.effects, step.notices, commands), (vec![], vec![], vec![]));
         }
     }
@@ -210,11 +220,11 @@ fn of_several_that_wait_the_first_has_room_first_whoever_leaves_it() {
         assert_eq!(made(&tick(&mut run, 115).1), [vm(3)]);
         created(&mut run, 116, 3);
         let (_, commands) = match preemption {
-            Preemption::Terminate => {
+            PreemptionAction::Terminate => {
                 tick(&mut run, 175);
                 tick(&mut run, 220)
             }
-            Preemption::Hibernate => frozen(&mut run, 120, 2),
+            PreemptionAction::Hibernate => frozen(&mut run, 120, 2),
         };
         assert_eq!(made(&commands), [vm(4)], "{preemption:?}");
     }
@@ -222,7 +232,7 @@ fn of_several_that_wait_the_first_has_room_first_whoever_leaves_it() {
 
 #[test]
 fn a_hibernation_that_fails_leaves_all_room() {
-    let mut run = one_for_another(Preemption::Hibernate, &Script::default(), 100, &[]);
+    let mut run = one_for_another(PreemptionAction::Hibernate, &Script::default(), 100, &[]);
     tick(&mut run, 60);
     tick(&mut run, 100);
     let (step, commands) =
@@ -237,7 +247,10 @@ fn a_vm_that_boots_ends_at_once_to_make_room() {
         let mut run = one_for_another(preemption, &Script::default(), 30, &[]);
         let (step, commands) = tick(&mut run, 30);
         let told = step.effects.iter().skip(1);
-        assert!(told.eq(&[displaced(Action::Preempt), ended(1, VmEnd::Preempted, 0)]), "{step:?}");
+        assert!(
+            told.eq(&[displaced(InterruptionAction::Preempt), ended(1, VmEnd::Preempted, 0)]),
+            "{step:?}"
+        );
         assert_eq!(
             (step.notices.last(), made(&commands)),
             (Some(&Notice::VmLost { vm: vm(1) }), vec![vm(2)])
@@ -262,7 +275,7 @@ fn a_run_is_not_stuck_while_a_vm_is_to_have_its_room_again() {
         .on(Notice::VmHibernated { vm: vm(1) }, [Decision::Stop { task, vm: vm(1), keep: false }])
         .on(Notice::VmResumed { vm: vm(1) }, [start(1)])
         .at(110, [end(2)]);
-    let mut run = one_for_another(Preemption::Hibernate, &script, 100, &[110]);
+    let mut run = one_for_another(PreemptionAction::Hibernate, &script, 100, &[110]);
     tick(&mut run, 60);
     let (vm1, attempt, done) = (vm(1), dormouse_units::Attempt::new(1), Ppm::ZERO);
     tell(
@@ -276,7 +289,7 @@ fn a_run_is_not_stuck_while_a_vm_is_to_have_its_room_again() {
     // Its room is there, and it must be frozen for some time yet.
     assert!(!run.is_stuck());
     tick(&mut run, 131);
-    assert_eq!(run.provider().vm(vm1).map(|vm| vm.state), Some(VmState::Resuming));
+    assert_eq!(run.provider().find_vm(vm1).map(|vm| vm.state), Some(ProviderVmState::Resuming));
     assert!(!run.is_stuck());
     let (_, commands) = tell(&mut run, 131, Report::VmThawed { vm: vm1, real_took_us: 0 });
     assert!(commands.iter().any(|command| matches!(command, Command::StartTask(_))));
@@ -294,19 +307,21 @@ fn tenants_hear_of_their_own_in_their_own_numbers() {
             .at(100, [launch(1, Market::OnDemand)])
             .at(300, [end(1)]);
         let setup = dormouse_model::Setup { requests: true, ..setup(preemption, vec![]) };
-        let policies: Vec<(Work, Box<dyn dormouse_policies::Policy>)> =
-            vec![(Work::Bag, Box::new(bag.clone())), (Work::Requests, Box::new(requests.clone()))];
+        let policies: Vec<(TenantWork, Box<dyn dormouse_policies::Policy>)> = vec![
+            (TenantWork::Bag, Box::new(bag.clone())),
+            (TenantWork::Requests, Box::new(requests.clone())),
+        ];
         let (mut run, mut steps) = (Run::of_tenants(setup, policies), Vec::new());
         join(&mut run, 1);
-        run.handle(s(0), Event::Begin);
+        run.handle_event(s(0), Event::Begin);
         for n in 0..2 {
             let (request, duration) = (RequestId::new(n), Span::from_secs(200));
-            let asks = Request { kind: "small".into(), market: Market::OnDemand, duration };
-            run.handle(s(0), Event::Requested { request, asks });
+            let asks = VmRequest { kind: "small".into(), market: Market::OnDemand, duration };
+            run.handle_event(s(0), Event::Requested { request, asks });
         }
         created(&mut run, 1, 2);
         while let Some(at) = run.next_wakeup() {
-            let (step, commands) = run.handle(at, Event::Tick);
+            let (step, commands) = run.handle_event(at, Event::Tick);
             steps.push(step);
             for command in commands {
                 let report = match command {
@@ -316,11 +331,11 @@ fn tenants_hear_of_their_own_in_their_own_numbers() {
                     _ => continue,
                 };
                 let (step, commands) =
-                    run.handle(at, Event::Machine { host: HOST, number: 0, report });
+                    run.handle_event(at, Event::Machine { host: HOST, number: 0, report });
                 steps.push(step);
                 for vm in made(&commands) {
                     let report = Report::VmCreated { vm };
-                    run.handle(at, Event::Machine { host: HOST, number: 0, report });
+                    run.handle_event(at, Event::Machine { host: HOST, number: 0, report });
                 }
             }
         }
@@ -342,18 +357,21 @@ fn tenants_hear_of_their_own_in_their_own_numbers() {
     let ready: Vec<_> = requests.iter().filter(|(_, notice)| is_own(notice)).collect();
     assert_eq!(ready, [&(s(160), Notice::VmReady { vm: own })]);
     // The first is not told for whom.
-    let works = Tenants::from([Work::Bag, Work::Requests]);
+    let works = Tenants::from([TenantWork::Bag, TenantWork::Requests]);
     let [of_bag, of_customers] = [0, 1].map(TenantId::new);
     let at_100 = steps.iter().find(|step| step.at == s(100)).expect("it");
     let act = |action, vm| Effect::Interrupted {
         asked: s(100),
         action,
-        target: Target::Vm(vm),
+        target: InterruptionTarget::Vm(vm),
         vms: vec![vm],
         left: vec![],
     };
-    assert_eq!(tenants_view(at_100, &works, of_bag).effects, [act(Action::Hibernate, own)]);
-    let whole = Effect::Displaced { vm: vm(2), by: vm(3), action: Action::Hibernate };
+    assert_eq!(
+        tenants_view(at_100, &works, of_bag).effects,
+        [act(InterruptionAction::Hibernate, own)]
+    );
+    let whole = Effect::Displaced { vm: vm(2), by: vm(3), action: InterruptionAction::Hibernate };
     assert_eq!(tenants_part(at_100, &works, of_bag).effects, [whole]);
     assert!(
         tenants_view(at_100, &works, of_customers)
@@ -376,6 +394,9 @@ fn tenants_hear_of_their_own_in_their_own_numbers() {
     let ready: Vec<_> = requests.iter().filter(|(_, notice)| is_own(notice)).collect();
     assert_eq!(ready, [&(s(280), Notice::VmReady { vm: own })]);
     let at_100 = steps.iter().find(|step| step.at == s(100)).expect("it");
-    assert_eq!(tenants_view(at_100, &works, of_bag).effects, [act(Action::Preempt, own)]);
+    assert_eq!(
+        tenants_view(at_100, &works, of_bag).effects,
+        [act(InterruptionAction::Preempt, own)]
+    );
     assert!(Span::from_secs(180) == s(280).since(s(100)));
 }

@@ -2,18 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dormouse_cloud::{Host, Market, Preemption, VmState};
+use dormouse_cloud::{Market, PreemptionAction, ProviderVmState, ResourceVector};
 use dormouse_engine::Run;
 use dormouse_model::{Command, Decision, Effect, Event, Notice, Report, Step, VmEnd};
 use dormouse_policies::Policy;
-use dormouse_units::{Bytes, HostId, Span, Stream, Time, VmId};
+use dormouse_units::{Bytes, HostId, RandomStream, Span, Time, VmId};
 
 use super::world::{BOTH, s, setup};
 
 /// Launches and ends VMs at random until 5,000 s, and ends its on-demand VMs at 6,000 s.
 #[derive(Debug)]
 struct Anyhow {
-    chance: Stream,
+    chance: RandomStream,
     next: u32,
     alive: BTreeMap<VmId, Market>,
 }
@@ -26,17 +26,19 @@ impl Policy for Anyhow {
                     self.alive.remove(vm);
                 }
                 Notice::Begin | Notice::Wake { .. } if now < s(5_000) => {
-                    let at = now + Span::from_secs(1 + self.chance.below(40) as u64);
+                    let at = now + Span::from_secs(1 + self.chance.draw_below(40) as u64);
                     out.push(Decision::Wake { at, token: 0 });
-                    if self.chance.below(3) > 0 {
-                        let (vm, kind) =
-                            (VmId::new(self.next), ["small", "large"][self.chance.below(2)].into());
-                        let market = [Market::Spot, Market::OnDemand][self.chance.below(2)];
+                    if self.chance.draw_below(3) > 0 {
+                        let (vm, kind) = (
+                            VmId::new(self.next),
+                            ["small", "large"][self.chance.draw_below(2)].into(),
+                        );
+                        let market = [Market::Spot, Market::OnDemand][self.chance.draw_below(2)];
                         self.next += 1;
                         self.alive.insert(vm, market);
                         out.push(Decision::Launch { vm, kind, market, bid: None });
                     } else if !self.alive.is_empty() {
-                        let place = self.chance.below(self.alive.len());
+                        let place = self.chance.draw_below(self.alive.len());
                         let Some(vm) = self.alive.keys().nth(place).copied() else { continue };
                         self.alive.remove(&vm);
                         out.push(Decision::Terminate { vm, reason: None });
@@ -57,7 +59,7 @@ impl Policy for Anyhow {
 #[derive(Debug)]
 struct Seen {
     host: HostId,
-    room: Host,
+    room: ResourceVector,
     is_made: bool,
     is_ready: bool,
     is_frozen: bool,
@@ -68,11 +70,11 @@ struct Seen {
 /// A run with its machines, and what it has shown.
 struct World {
     run: Run,
-    chance: Stream,
+    chance: RandomStream,
     /// What happens from outside, in order.
     queue: BTreeMap<(Time, usize), Event>,
     asked: usize,
-    offers: BTreeMap<HostId, Host>,
+    offers: BTreeMap<HostId, ResourceVector>,
     seen: BTreeMap<VmId, Seen>,
     fed: Vec<(Time, Event)>,
     steps: Vec<Step>,
@@ -80,8 +82,8 @@ struct World {
     counts: [usize; 4],
 }
 
-fn run(preemption: Preemption, seed: u64) -> Run {
-    let (chance, alive) = (Stream::new(seed, "policy", 0), BTreeMap::new());
+fn run(preemption: PreemptionAction, seed: u64) -> Run {
+    let (chance, alive) = (RandomStream::new(seed, "policy", 0), BTreeMap::new());
     Run::new(setup(preemption, vec![]), Box::new(Anyhow { chance, next: 0, alive }))
 }
 
@@ -96,7 +98,7 @@ impl World {
         if let Event::HostJoined { host, offer, .. } = &event {
             self.offers.insert(*host, *offer);
         }
-        let (step, commands) = self.run.handle(now, event);
+        let (step, commands) = self.run.handle_event(now, event);
         self.see(&step);
         for command in commands {
             self.obey(now, &command);
@@ -111,7 +113,7 @@ impl World {
             match effect {
                 Effect::VmLaunched { vm, host, vcpus, kind, .. } => {
                     let offer = self.run.setup().catalogue.get(kind).expect("it");
-                    let room = Host { vcpus: *vcpus, ..offer.room() };
+                    let room = ResourceVector { vcpus: *vcpus, ..offer.room() };
                     let seen = Seen {
                         host: *host,
                         room,
@@ -169,8 +171,8 @@ impl World {
             }
             _ => return,
         };
-        let at = now + Span::from_secs(self.chance.below(20) as u64);
-        let fails = self.chance.below(25) == 0;
+        let at = now + Span::from_secs(self.chance.draw_below(20) as u64);
+        let fails = self.chance.draw_below(25) == 0;
         let report = match *command {
             _ if fails => Report::VmFailed { vm, why: "broken".into() },
             Command::CreateVm { .. } => Report::VmCreated { vm },
@@ -184,9 +186,9 @@ impl World {
     fn look(&self) {
         for (id, offer) in &self.offers {
             let there = self.seen.values().filter(|vm| vm.host == *id && vm.is_made && !vm.ended);
-            let held = there.fold(Host::of_vcpus(0), |sum, vm| {
+            let held = there.fold(ResourceVector::of_vcpus(0), |sum, vm| {
                 let left = vm.room.left_while_hibernated();
-                sum.with(&if vm.is_frozen { vm.room.without(&left) } else { vm.room })
+                sum.plus_room(&if vm.is_frozen { vm.room.minus_room(&left) } else { vm.room })
             });
             assert!(offer.holds(&held), "{held} on {offer}");
         }
@@ -205,10 +207,10 @@ impl World {
     }
 }
 
-fn host(n: u32, chance: &mut Stream) -> Event {
-    let vcpus = 2 + chance.below(5) as u32;
+fn host(n: u32, chance: &mut RandomStream) -> Event {
+    let vcpus = 2 + chance.draw_below(5) as u32;
     let memory = Bytes::new(100 * u64::from(vcpus) + 100);
-    let offer = Host { disk: Bytes::new(7), ..Host::new(vcpus, memory) };
+    let offer = ResourceVector { disk: Bytes::new(7), ..ResourceVector::new(vcpus, memory) };
     Event::HostJoined { host: HostId::new(n), name: format!("h{n}"), offer }
 }
 
@@ -217,14 +219,14 @@ fn nobody_waits_in_vain_or_is_killed_too_early_and_the_same_events_make_the_same
     for preemption in BOTH {
         let mut sum = [0; 4];
         for seed in 0..40 {
-            let mut chance = Stream::new(seed, "world", 0);
+            let mut chance = RandomStream::new(seed, "world", 0);
             let mut queue = BTreeMap::new();
             for n in 0..3 {
                 queue.insert((s(0), n as usize), host(n, &mut chance));
             }
             queue.insert((s(0), 3), Event::Begin);
-            for n in 0..chance.below(3) {
-                let at = s(500 + chance.below(4_000) as u64);
+            for n in 0..chance.draw_below(3) {
+                let at = s(500 + chance.draw_below(4_000) as u64);
                 let lost = HostId::new(n as u32);
                 queue.insert(
                     (at, 10 + n),
@@ -244,24 +246,25 @@ fn nobody_waits_in_vain_or_is_killed_too_early_and_the_same_events_make_the_same
                 counts: [0; 4],
             };
             world.play();
-            let alive: BTreeSet<VmId> = world.run.provider().alive().map(|(id, _)| id).collect();
+            let alive: BTreeSet<VmId> =
+                world.run.provider().alive_vms().map(|(id, _)| id).collect();
             for (id, vm) in &world.seen {
                 assert_eq!(alive.contains(id), !vm.ended, "{id}");
                 assert!(vm.ended || vm.is_made && vm.is_ready, "{id} waits: {vm:?}");
                 assert!(!vm.is_frozen || vm.ended, "{id} is frozen beside free room");
                 world.counts[3] += usize::from(!vm.is_made);
             }
-            let is_up = |state| state == VmState::Running;
-            assert!(world.run.provider().alive().all(|(_, vm)| is_up(vm.state)));
+            let is_up = |state| state == ProviderVmState::Running;
+            assert!(world.run.provider().alive_vms().all(|(_, vm)| is_up(vm.state)));
             assert_eq!(world.run.counts().rejected, 0);
             let mut again = run(preemption, seed);
             for ((at, event), step) in world.fed.into_iter().zip(&world.steps) {
-                assert_eq!(again.handle(at, event).0, *step);
+                assert_eq!(again.handle_event(at, event).0, *step);
             }
             sum.iter_mut().zip(world.counts).for_each(|(sum, n)| *sum += n);
         }
         let [displaced, resumed, killed, in_vain] = sum;
-        let hibernates = preemption == Preemption::Hibernate;
+        let hibernates = preemption == PreemptionAction::Hibernate;
         // A hibernation takes 20 s at most, a notice 120 s.
         assert!(displaced > 200 && in_vain > if hibernates { 0 } else { 10 }, "{sum:?}");
         assert_eq!((resumed > 50, killed > 50), (hibernates, !hibernates), "{sum:?}");

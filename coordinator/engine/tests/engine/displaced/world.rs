@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use dormouse_cloud::{
-    Catalogue, Host, InstanceType, InterruptionModel, Limits, Market, Placement, PlacerName,
-    Preemption, Terms,
+    Catalogue, InstanceType, InterruptionModel, Market, Placement, PlacerName, PreemptionAction,
+    ProviderTerms, ResourceVector, VmLimits,
 };
 use dormouse_engine::Run;
 use dormouse_model::{
@@ -15,7 +15,8 @@ use dormouse_policies::Policy;
 use dormouse_units::{Bytes, HostId, Price, Span, Time, VmId};
 
 pub(crate) const HOST: HostId = HostId::new(0);
-pub(crate) const BOTH: [Preemption; 2] = [Preemption::Terminate, Preemption::Hibernate];
+pub(crate) const BOTH: [PreemptionAction; 2] =
+    [PreemptionAction::Terminate, PreemptionAction::Hibernate];
 
 pub(crate) const fn vm(n: u32) -> VmId {
     VmId::new(n)
@@ -26,7 +27,7 @@ pub(crate) const fn s(seconds: u64) -> Time {
 }
 
 /// VMs of one vCPU that boot for 60 s and can be resumed 30 s after they froze; notice is 120 s.
-pub(crate) fn setup(preemption: Preemption, interruptions: Vec<InterruptionModel>) -> Setup {
+pub(crate) fn setup(preemption: PreemptionAction, interruptions: Vec<InterruptionModel>) -> Setup {
     let kind = InstanceType {
         name: "small".into(),
         vcpus: 1,
@@ -35,7 +36,7 @@ pub(crate) fn setup(preemption: Preemption, interruptions: Vec<InterruptionModel
         mflops: 1,
         on_demand: Some(Price::from_nanos_per_hour(3_600_000)),
         spot: Some(Price::from_nanos_per_hour(360_000)),
-        limits: Limits { spot: 99, on_demand: 99 },
+        limits: VmLimits { spot: 99, on_demand: 99 },
         burstable: None,
     };
     let large =
@@ -60,7 +61,7 @@ pub(crate) fn setup(preemption: Preemption, interruptions: Vec<InterruptionModel
         checkpoint: CheckpointConfig::NONE,
         interruptions,
         preemption_notice: Span::from_secs(120),
-        terms: Terms { placement, preemption, ..Terms::default() },
+        terms: ProviderTerms { placement, preemption, ..ProviderTerms::default() },
         noise: None,
         jobs: None,
         requests: false,
@@ -125,22 +126,22 @@ pub(crate) const fn end(n: u32) -> Decision {
 pub(crate) fn begun(setup: Setup, script: &Script, vcpus: u32) -> Run {
     let mut run = Run::new(setup, Box::new(script.clone()));
     join(&mut run, vcpus);
-    run.handle(s(0), Event::Begin);
+    run.handle_event(s(0), Event::Begin);
     run
 }
 
 pub(crate) fn join(run: &mut Run, vcpus: u32) {
-    let offer = Host::new(vcpus, Bytes::new(100 * u64::from(vcpus)));
-    run.handle(s(0), Event::HostJoined { host: HOST, name: "h".into(), offer });
+    let offer = ResourceVector::new(vcpus, Bytes::new(100 * u64::from(vcpus)));
+    run.handle_event(s(0), Event::HostJoined { host: HOST, name: "h".into(), offer });
 }
 
 pub(crate) fn tick(run: &mut Run, at: u64) -> (Step, Vec<Command>) {
     assert_eq!(run.next_wakeup(), Some(s(at)));
-    run.handle(s(at), Event::Tick)
+    run.handle_event(s(at), Event::Tick)
 }
 
 pub(crate) fn tell(run: &mut Run, at: u64, report: Report) -> (Step, Vec<Command>) {
-    run.handle(s(at), Event::Machine { host: HOST, number: 0, report })
+    run.handle_event(s(at), Event::Machine { host: HOST, number: 0, report })
 }
 
 pub(crate) fn created(run: &mut Run, at: u64, n: u32) {

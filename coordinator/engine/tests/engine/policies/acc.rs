@@ -3,14 +3,14 @@
 
 use dormouse_cloud::{Market, PriceTrace, TariffName};
 use dormouse_model::{
-    Bag, CheckpointConfig, CheckpointOn, Decision, Effect, EndReason, Notice, Scheme, Setup, Step,
-    Task, VmEnd,
+    Bag, CheckpointConfig, CheckpointOn, CheckpointScheme, Decision, Effect, EndReason, Notice,
+    Setup, Step, Task, VmEnd,
 };
 use dormouse_policies::{
     BagSchedulerConfig, BagSchedulerName, Fleet, Own, PlanError, Policy, build,
 };
 use dormouse_spot::{SpotJob, SpotRecord, SpotScheme};
-use dormouse_units::{Bytes, Ppm, Price, Span, Stream, TaskId, Time, VmId};
+use dormouse_units::{Bytes, Ppm, Price, RandomStream, Span, TaskId, Time, VmId};
 
 use super::jobs::ec2;
 use super::played::{Outcome, played, setup};
@@ -44,7 +44,7 @@ fn setup_of(tasks: usize, work: Span, checkpoint: Span, prices: &PriceTrace, bid
     };
     let bag = Bag { tasks: vec![task; tasks].into(), deadline: Span::from_secs(30 * 86_400) };
     let checkpoints = CheckpointConfig {
-        scheme: Scheme::Acc { bid: Some(cents(bid)), look: LOOK },
+        scheme: CheckpointScheme::Acc { bid: Some(cents(bid)), look: LOOK },
         fixed: checkpoint,
         per_megabyte: Span::ZERO,
         on: CheckpointOn::Spot,
@@ -112,13 +112,13 @@ fn unkept(steps: &[Step]) -> Vec<u32> {
 
 /// Seeded prices that change every half an hour or so, a few cents around a bid of 7.
 fn drawn(seed: u64) -> Vec<(u64, u64)> {
-    let mut chance = Stream::new(seed, "acc-test", 0);
+    let mut chance = RandomStream::new(seed, "acc-test", 0);
     let mut at = 0;
     (0..200)
         .map(|_| {
             let from = at;
-            at += 1 + chance.below(60) as u64;
-            (from, 4 + chance.below(6) as u64)
+            at += 1 + chance.draw_below(60) as u64;
+            (from, 4 + chance.draw_below(6) as u64)
         })
         .collect()
 }
@@ -288,8 +288,8 @@ fn what_can_t_be_is_refused() {
         let own = [("look".to_owned(), look.into())].into_iter().collect();
         BagSchedulerConfig { own: Own(own), ..config(BagSchedulerName::Acc, 1, 7) }
     };
-    let none = || setup(Scheme::None {});
-    let same = |bid| setup(Scheme::Acc { bid, look: LOOK });
+    let none = || setup(CheckpointScheme::None {});
+    let same = |bid| setup(CheckpointScheme::Acc { bid, look: LOOK });
     for (look, setup, part) in [
         ("0s", none(), "has to be above 0"),
         ("1h", none(), "below an hour"),

@@ -1,10 +1,12 @@
 //! Checkpointing schemes and checkpoints that a scheduler asks for, on whole runs.
 
-use dormouse_cloud::{Action, Interruption, InterruptionModel, Market, PriceTrace, Target};
+use dormouse_cloud::{
+    Interruption, InterruptionAction, InterruptionModel, InterruptionTarget, Market, PriceTrace,
+};
 use dormouse_engine::Run;
 use dormouse_model::{
-    Bag, CheckpointConfig, CheckpointOn, Decision, Effect, Event, Noise, Notice, Period, Report,
-    Scheme, Setup, Step, Task,
+    Bag, CheckpointConfig, CheckpointOn, CheckpointScheme, Decision, Effect, Event, Noise, Notice,
+    PeriodUnit, Report, Setup, Step, Task,
 };
 use dormouse_policies::{
     BagSchedulerConfig, BagSchedulerName, Checkpointing, Fleet, Moment, OnNotice, Policy, Quote,
@@ -33,7 +35,7 @@ fn bag(tasks: usize) -> Bag {
     Bag { tasks: vec![task; tasks].into(), deadline: Span::from_secs(6_000) }
 }
 
-fn checkpoints(scheme: Scheme) -> CheckpointConfig {
+fn checkpoints(scheme: CheckpointScheme) -> CheckpointConfig {
     CheckpointConfig {
         scheme,
         fixed: Span::from_secs(COST),
@@ -43,13 +45,17 @@ fn checkpoints(scheme: Scheme) -> CheckpointConfig {
     }
 }
 
-fn acts(acts: &[(u64, Action)]) -> [InterruptionModel; 1] {
-    let target = || Target::Type("c3.large".into());
+fn acts(acts: &[(u64, InterruptionAction)]) -> [InterruptionModel; 1] {
+    let target = || InterruptionTarget::Type("c3.large".into());
     let act = |&(at, action)| Interruption { at: Time::from_secs(at), target: target(), action };
     [InterruptionModel::Schedule { acts: acts.iter().map(act).collect() }]
 }
 
-fn setup_of(tasks: usize, scheme: Scheme, happens: &[(u64, Action)]) -> Setup {
+fn setup_of(
+    tasks: usize,
+    scheme: CheckpointScheme,
+    happens: &[(u64, InterruptionAction)],
+) -> Setup {
     let catalogue = ec2(BOOT, Ppm::new(200_000));
     setup(&bag(tasks), &catalogue, &checkpoints(scheme), &acts(happens), 1)
 }
@@ -88,7 +94,11 @@ fn asked(steps: &[Step]) -> usize {
     effects.filter(|effect| matches!(effect, Effect::CheckpointAsked { .. })).count()
 }
 
-fn of_scheme(scheme: Scheme, happens: &[(u64, Action)], market: Market) -> (Vec<Step>, Outcome) {
+fn of_scheme(
+    scheme: CheckpointScheme,
+    happens: &[(u64, InterruptionAction)],
+    market: Market,
+) -> (Vec<Step>, Outcome) {
     let (steps, outcome) =
         run(setup_of(1, scheme, happens), &config(BagSchedulerName::Fifo, market));
     assert_eq!((outcome.finished, outcome.counts.rejected), (1, 0));
@@ -98,33 +108,33 @@ fn of_scheme(scheme: Scheme, happens: &[(u64, Action)], market: Market) -> (Vec<
 #[test]
 fn each_scheme_takes_its_checkpoints_at_its_times() {
     let of = |scheme| of_scheme(scheme, &[], Market::OnDemand);
-    let every = |period, of| Scheme::Every { period: Span::from_secs(period), of };
+    let every = |period, of| CheckpointScheme::Every { period: Span::from_secs(period), of };
     let secs = |outcome: &Outcome| outcome.makespan.as_micros() / 1_000_000;
 
     // The task begins at 60 s; each checkpoint holds it for 10 s.
-    let (steps, outcome) = of(every(300, Period::Time));
+    let (steps, outcome) = of(every(300, PeriodUnit::Time));
     assert_eq!(kept(&steps), [(370, 300), (680, 600), (990, 900)]);
     assert_eq!((asked(&steps), secs(&outcome)), (3, 1_090));
 
-    let (steps, outcome) = of(every(300, Period::Work));
+    let (steps, outcome) = of(every(300, PeriodUnit::Work));
     assert_eq!(kept(&steps), [(370, 300), (680, 600), (990, 900)]);
     assert_eq!((asked(&steps), secs(&outcome)), (0, 1_090));
 
-    let (steps, outcome) = of(Scheme::Points([100_000, 950_000].map(Ppm::new).into()));
+    let (steps, outcome) = of(CheckpointScheme::Points([100_000, 950_000].map(Ppm::new).into()));
     assert_eq!(kept(&steps), [(170, 100), (1_030, 950)]);
     assert_eq!((asked(&steps), secs(&outcome)), (0, 1_080));
 
     // 2 % of 1,000 s is two checkpoints of 10 s.
-    let (steps, outcome) = of(Scheme::Budget(Ppm::new(20_000)));
+    let (steps, outcome) = of(CheckpointScheme::Budget(Ppm::new(20_000)));
     assert_eq!((kept(&steps), secs(&outcome)), (vec![(403, 333), (746, 667)], 1_080));
 
-    let (steps, outcome) = of(Scheme::None {});
+    let (steps, outcome) = of(CheckpointScheme::None {});
     assert_eq!((kept(&steps), secs(&outcome)), (vec![], 1_060));
 }
 
 #[test]
 fn a_scheme_of_spot_vms_is_not_asked_on_others() {
-    let every = Scheme::Every { period: Span::from_secs(300), of: Period::Time };
+    let every = CheckpointScheme::Every { period: Span::from_secs(300), of: PeriodUnit::Time };
     for (market, count) in [(Market::Spot, 3), (Market::OnDemand, 0)] {
         let mut setup = setup_of(1, every.clone(), &[]);
         setup.checkpoint.on = CheckpointOn::Spot;
@@ -136,10 +146,10 @@ fn a_scheme_of_spot_vms_is_not_asked_on_others() {
 /// A period that runs out while the VM is frozen is over when it runs again.
 #[test]
 fn what_is_due_in_a_frozen_vm_is_taken_at_its_resume() {
-    let every = Scheme::Every { period: Span::from_secs(300), of: Period::Time };
+    let every = CheckpointScheme::Every { period: Span::from_secs(300), of: PeriodUnit::Time };
     let plan = BagSchedulerConfig::paper(BagSchedulerName::Hads);
     // HADS waits for the resume.
-    let happens = [(160, Action::Hibernate), (700, Action::Resume)];
+    let happens = [(160, InterruptionAction::Hibernate), (700, InterruptionAction::Resume)];
     let (steps, outcome) = run(setup_of(1, every, &happens), &plan);
     assert_eq!((outcome.finished, outcome.counts.resumes), (1, 1), "{:?}", outcome.counts);
     // 100 s done before; it is 10 s later that the checkpoint is kept, and then 300 s each.
@@ -150,7 +160,7 @@ fn what_is_due_in_a_frozen_vm_is_taken_at_its_resume() {
 /// The task has run for 340 s when its VM is told to hibernate; the VM freezes 10 s later.
 #[test]
 fn a_vm_that_hibernates_checkpoints_its_tasks_first_where_that_is_said() {
-    let mut setup = setup_of(1, Scheme::None {}, &[(400, Action::Hibernate)]);
+    let mut setup = setup_of(1, CheckpointScheme::None {}, &[(400, InterruptionAction::Hibernate)]);
     setup.checkpoint.at_hibernation = true;
     let burst = BagSchedulerConfig::paper(BagSchedulerName::BurstHads);
     let (steps, outcome) = run(setup, &burst);
@@ -167,8 +177,8 @@ fn a_vm_that_hibernates_checkpoints_its_tasks_first_where_that_is_said() {
 /// HADS waits for the resume, and knows that the task stood still for the checkpoint.
 #[test]
 fn a_checkpoint_at_a_hibernation_makes_the_task_that_much_later() {
-    let happens = [(160, Action::Hibernate), (700, Action::Resume)];
-    let mut setup = setup_of(1, Scheme::None {}, &happens);
+    let happens = [(160, InterruptionAction::Hibernate), (700, InterruptionAction::Resume)];
+    let mut setup = setup_of(1, CheckpointScheme::None {}, &happens);
     setup.checkpoint.at_hibernation = true;
     let (steps, outcome) = run(setup, &BagSchedulerConfig::paper(BagSchedulerName::Hads));
     assert_eq!((outcome.counts.resumes, outcome.counts.migrations), (1, 0));
@@ -180,11 +190,11 @@ fn a_checkpoint_at_a_hibernation_makes_the_task_that_much_later() {
 #[test]
 fn tasks_take_their_real_run_times_and_schedulers_are_told_others() {
     let (name, market) = (BagSchedulerName::Fifo, Market::OnDemand);
-    let mut setup = setup_of(10, Scheme::None {}, &[]);
+    let mut setup = setup_of(10, CheckpointScheme::None {}, &[]);
     setup.noise = Some(Noise::Lognormal(Ppm::new(300_000)));
     setup.catalogue.types.values_mut().for_each(|kind| kind.vcpus = 1);
     let kind = "c3.large".into();
-    let real = |n| setup.runtime(TaskId::new(n), &kind).expect("it runs there");
+    let real = |n| setup.task_runtime(TaskId::new(n), &kind).expect("it runs there");
     let ends: Vec<_> = (1..=10).map(|n| Time::from_secs(BOOT) + (0..n).map(real).sum()).collect();
     let (steps, outcome) = run(setup.clone(), &config(name, market));
     let finished = |step: &Step| match step.event {
@@ -199,9 +209,9 @@ fn tasks_take_their_real_run_times_and_schedulers_are_told_others() {
 /// A restart counts from what was kept, and from its own beginning.
 #[test]
 fn an_attempt_that_goes_on_elsewhere_begins_with_what_was_kept() {
-    let every = Scheme::Every { period: Span::from_secs(300), of: Period::Time };
+    let every = CheckpointScheme::Every { period: Span::from_secs(300), of: PeriodUnit::Time };
     let burst = BagSchedulerConfig::paper(BagSchedulerName::BurstHads);
-    let (steps, outcome) = run(setup_of(1, every, &[(400, Action::Hibernate)]), &burst);
+    let (steps, outcome) = run(setup_of(1, every, &[(400, InterruptionAction::Hibernate)]), &burst);
     assert_eq!((outcome.finished, outcome.counts.restores), (1, 1), "{:?}", outcome.counts);
     let from = steps.iter().flat_map(|step| &step.effects).find_map(|effect| match effect {
         Effect::TaskSent { from: Some((_, done)), .. } => Some((effect, *done)),
@@ -216,7 +226,8 @@ fn an_attempt_that_goes_on_elsewhere_begins_with_what_was_kept() {
 fn preempted(on_notice: OnNotice) -> (Vec<Step>, Outcome) {
     let config =
         BagSchedulerConfig { on_notice, ..BagSchedulerConfig::paper(BagSchedulerName::BurstHads) };
-    let (steps, outcome) = run(setup_of(2, Scheme::None {}, &[(500, Action::Preempt)]), &config);
+    let (steps, outcome) =
+        run(setup_of(2, CheckpointScheme::None {}, &[(500, InterruptionAction::Preempt)]), &config);
     assert_eq!((outcome.finished, outcome.counts.rejected), (2, 0), "{:?}", outcome.counts);
     assert_eq!(outcome.counts.preemptions, 1);
     (steps, outcome)
@@ -274,7 +285,7 @@ impl Policy for Asks {
 
 #[test]
 fn a_scheduler_has_a_task_checkpointed_while_it_runs_on() {
-    let setup = setup_of(2, Scheme::None {}, &[]);
+    let setup = setup_of(2, CheckpointScheme::None {}, &[]);
     let config = config(BagSchedulerName::Fifo, Market::OnDemand);
     let Setup { catalogue, bag, checkpoint, seed, .. } = &setup;
     let inner = build(&config, catalogue, bag, checkpoint, *seed).expect("a scheduler");
@@ -314,7 +325,7 @@ impl Checkpointing for Edge {
 #[test]
 fn a_scheme_hears_of_prices_when_they_change() {
     let cents = |n: u64| Price::from_nanos_per_hour(n * 10_000_000);
-    let mut setup = setup_of(1, Scheme::None {}, &[]);
+    let mut setup = setup_of(1, CheckpointScheme::None {}, &[]);
     let steps = [(0, 1), (200, 3), (500, 2), (900, 2), (950, 4), (5_000, 1)];
     let steps = steps.map(|(at, price)| (Time::from_secs(at), cents(price)));
     setup.terms.prices = [("c3.large".into(), PriceTrace::new(steps.to_vec()))].into();
@@ -331,7 +342,7 @@ fn a_scheme_hears_of_prices_when_they_change() {
 
 /// A run of one task on a spot VM that is preempted in the middle of its work, without a scheme.
 fn taken_away(how: impl FnOnce(&mut CheckpointConfig)) -> (Vec<Step>, Outcome) {
-    let mut setup = setup_of(1, Scheme::None {}, &[(500, Action::Preempt)]);
+    let mut setup = setup_of(1, CheckpointScheme::None {}, &[(500, InterruptionAction::Preempt)]);
     how(&mut setup.checkpoint);
     run(setup, &config(BagSchedulerName::Fifo, Market::Spot))
 }
@@ -365,8 +376,8 @@ fn a_program_that_saves_at_a_notice_computes_on_until_it_has_saved() {
 /// checkpointed after 300 s, as the scheme of the bag has it, which the first was not.
 #[test]
 fn in_a_bag_that_is_saved_in_two_ways_each_task_is_saved_in_its_own() {
-    let every = Scheme::Every { period: Span::from_secs(300), of: Period::Time };
-    let mut setup = setup_of(2, every, &[(500, Action::Preempt)]);
+    let every = CheckpointScheme::Every { period: Span::from_secs(300), of: PeriodUnit::Time };
+    let mut setup = setup_of(2, every, &[(500, InterruptionAction::Preempt)]);
     (setup.checkpoint.at_notice, setup.checkpoint.savers) = (true, [TaskId::new(0)].into());
     let (steps, outcome) = run(setup, &config(BagSchedulerName::Fifo, Market::Spot));
     let kept_of = |of: u32| {

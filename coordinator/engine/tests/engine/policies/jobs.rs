@@ -1,7 +1,7 @@
 //! The jobs and instance types of Burst-HADS's evaluation.
 
-use dormouse_cloud::{Burstable, Catalogue, InstanceType, Limits};
-use dormouse_model::{Bag, CheckpointConfig, CheckpointOn, Scheme, Task};
+use dormouse_cloud::{BurstableTerms, Catalogue, InstanceType, VmLimits};
+use dormouse_model::{Bag, CheckpointConfig, CheckpointOn, CheckpointScheme, Task};
 use dormouse_units::{Bytes, Credits, Ppm, Price, Span};
 
 /// How many tasks of size 400, 600 and 1000 a job has.
@@ -58,15 +58,15 @@ pub(crate) fn ec2(boot: u64, baseline: Ppm) -> Catalogue {
         mflops,
         on_demand: price(on_demand),
         spot: spot.and_then(price),
-        limits: Limits { spot: 3, on_demand: 3 },
+        limits: VmLimits { spot: 3, on_demand: 3 },
         burstable: None,
     };
     let t3 = InstanceType {
-        burstable: Some(Burstable {
+        burstable: Some(BurstableTerms {
             baseline,
-            earned_per_hour: Credits::whole(36),
+            earned_per_hour: Credits::whole_credits(36),
             initial: Credits::ZERO,
-            cap: Credits::whole(864),
+            cap: Credits::whole_credits(864),
             surplus: None,
         }),
         ..kind("t3.large", 38_000, 2, 8.0, 0.0832, None)
@@ -87,7 +87,7 @@ pub(crate) fn ec2(boot: u64, baseline: Ppm) -> Catalogue {
 /// 10 %, at the artifact's cost of a checkpoint.
 pub(crate) fn budget() -> CheckpointConfig {
     CheckpointConfig {
-        scheme: Scheme::Budget(Ppm::new(100_000)),
+        scheme: CheckpointScheme::Budget(Ppm::new(100_000)),
         fixed: Span::from_micros(12_995_000),
         per_megabyte: Span::from_micros(40_000),
         on: CheckpointOn::All,

@@ -3,8 +3,8 @@
 
 use dormouse_cloud::{Bathtub, InterruptionModel, Lifetimes, Market};
 use dormouse_model::{
-    Bag, CheckpointConfig, CheckpointOn, DpMode, Effect, Event, LifetimePlans, OfType, Report,
-    Scheme, Step, Task,
+    Bag, CheckpointConfig, CheckpointOn, CheckpointScheme, DpMode, Effect, Event, LifetimePlans,
+    OfType, Report, Step, Task,
 };
 use dormouse_policies::dp::{Plan, Problem, Rules, Survival};
 use dormouse_policies::{BagSchedulerConfig, BagSchedulerName, Fleet, build};
@@ -74,7 +74,7 @@ fn run(seed: u64) -> (Attempts, u32) {
         mode: DpMode::Conditional,
     };
     let checkpoint = CheckpointConfig {
-        scheme: Scheme::Dp(plans),
+        scheme: CheckpointScheme::Dp(plans),
         fixed: minutes(1),
         per_megabyte: Span::ZERO,
         on: CheckpointOn::Spot,
@@ -108,7 +108,7 @@ fn checkpoints_are_kept_at_the_ages_where_the_plan_has_them() {
         let (attempts, preemptions) = run(seed);
         for (ready, sent, from, at) in attempts {
             let in_minutes = |span: Span| span.as_micros() as usize / 60_000_000;
-            let left = in_minutes(minutes(WORK as u64).part(from.rest()));
+            let left = in_minutes(minutes(WORK as u64).part(from.rest_of_whole()));
             let age = in_minutes(sent.since(ready));
             let mut expected = sent;
             let mut ends = Vec::new();

@@ -2,9 +2,9 @@
 
 use std::convert::Infallible;
 
-use dormouse_cloud::{Catalogue, Host, InterruptionModel, Market, Terms};
-use dormouse_engine::drive::{PlayError, beginning, play};
-use dormouse_engine::{Counts, Run};
+use dormouse_cloud::{Catalogue, InterruptionModel, Market, ProviderTerms, ResourceVector};
+use dormouse_engine::drive::{PlayError, beginning_events, play_run};
+use dormouse_engine::{Run, RunCounts};
 use dormouse_model::{Bag, CheckpointConfig, Effect, Event, Setup, Step};
 use dormouse_policies::Policy;
 use dormouse_units::{Bytes, HostId, Money, Span, Time};
@@ -25,7 +25,7 @@ pub(crate) struct Outcome {
     /// Tasks that finished.
     pub(crate) finished: usize,
     /// How often what happened.
-    pub(crate) counts: Counts,
+    pub(crate) counts: RunCounts,
     /// VMs that were launched on demand.
     pub(crate) on_demand_launched: usize,
     /// The digest of its decisions.
@@ -50,7 +50,7 @@ pub(crate) fn setup(
         checkpoint: checkpoint.clone(),
         interruptions: models.to_vec(),
         preemption_notice: Span::from_secs(120),
-        terms: Terms::default(),
+        terms: ProviderTerms::default(),
     }
 }
 
@@ -85,12 +85,12 @@ pub(crate) fn play_out(
     // A task that has not finished by then never will.
     let limit = Time::ZERO + setup.bag.deadline.times(20);
     let vcpus = if trouble.host_vcpus == 0 { 1 << 20 } else { trouble.host_vcpus };
-    let mut outside = beginning(&[Host::new(vcpus, Bytes::new(1 << 60)); 3]);
+    let mut outside = beginning_events(&[ResourceVector::new(vcpus, Bytes::new(1 << 60)); 3]);
     for &(lost, at) in &trouble.lost_hosts {
         let (host, why) = (HostId::new(lost), "drawn".to_owned());
         outside.push((at, Event::HostLost { host, why, unheard: false }));
         let (host, name) = (HostId::new(lost + 100), format!("after-{lost}"));
-        let offer = Host::new(trouble.host_vcpus.max(64), Bytes::new(1 << 60));
+        let offer = ResourceVector::new(trouble.host_vcpus.max(64), Bytes::new(1 << 60));
         outside.push((at, Event::HostJoined { host, name, offer }));
     }
     outside.sort_by_key(|(at, _)| *at);
@@ -98,7 +98,7 @@ pub(crate) fn play_out(
     let mut world = Troubled::new(trouble, seed);
     let (mut steps, mut on_demand_launched, mut last) = (0, 0, Time::ZERO);
     let outside = outside.into_iter().map(Ok::<_, Infallible>);
-    let ended = play(&mut run, &mut world, outside, limit, |step| {
+    let ended = play_run(&mut run, &mut world, outside, limit, |step| {
         steps += 1;
         assert!(steps < STEPS, "no end in sight at {}", step.at);
         rules.see(step);
@@ -113,8 +113,8 @@ pub(crate) fn play_out(
     assert!(!matches!(ended, Err(PlayError::Outside(_))), "nothing comes from outside");
     Outcome {
         makespan: run.makespan().unwrap_or(last),
-        cost: run.owed(last),
-        finished: tasks - run.unfinished(),
+        cost: run.owed_now(last),
+        finished: tasks - run.unfinished_count(),
         counts: *run.counts(),
         on_demand_launched,
         digest: run.digest(),

@@ -9,13 +9,14 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_cloud::{Catalogue, InstanceType, Limits, Market, PriceTrace, TariffName};
+use dormouse_cloud::{Catalogue, InstanceType, Market, PriceTrace, TariffName, VmLimits};
 use dormouse_model::{
-    Bag, CheckpointConfig, CheckpointOn, Effect, Knows, Scheme, Setup, Step, Task,
+    AdaptKnowledge, Bag, CheckpointConfig, CheckpointOn, CheckpointScheme, Effect, Setup, Step,
+    Task,
 };
 use dormouse_policies::{BagSchedulerConfig, BagSchedulerName, Fleet, build};
 use dormouse_spot::{SpotJob, SpotRecord, SpotScheme};
-use dormouse_units::{Bytes, Ppm, Price, Span, Stream, Time};
+use dormouse_units::{Bytes, Ppm, Price, RandomStream, Span, Time};
 
 use super::played::{Outcome, played, setup};
 use super::trouble::Trouble;
@@ -33,17 +34,17 @@ fn cents(n: u64) -> Price {
 
 /// Prices that change by chance every minute to every hour, and are at most the bid in the end.
 fn trace(seed: u64) -> PriceTrace {
-    let mut chance = Stream::new(seed, "prices", 0);
+    let mut chance = RandomStream::new(seed, "prices", 0);
     let (mut at, mut steps) = (Time::ZERO, Vec::new());
     for _ in 0..200 {
-        steps.push((at, cents(4 + chance.below(5) as u64)));
-        at += Span::from_secs(60 + chance.below(3_541) as u64);
+        steps.push((at, cents(4 + chance.draw_below(5) as u64)));
+        at += Span::from_secs(60 + chance.draw_below(3_541) as u64);
     }
     steps.push((at, cents(BID)));
     PriceTrace::new(steps)
 }
 
-fn setup_of(scheme: Scheme, trace: &PriceTrace) -> Setup {
+fn setup_of(scheme: CheckpointScheme, trace: &PriceTrace) -> Setup {
     let kind = InstanceType {
         name: KIND.into(),
         vcpus: 1,
@@ -52,7 +53,7 @@ fn setup_of(scheme: Scheme, trace: &PriceTrace) -> Setup {
         mflops: 1,
         on_demand: None,
         spot: Some(cents(BID)),
-        limits: Limits { spot: 1, on_demand: 0 },
+        limits: VmLimits { spot: 1, on_demand: 0 },
         burstable: None,
     };
     let catalogue = Catalogue {
@@ -82,7 +83,7 @@ fn setup_of(scheme: Scheme, trace: &PriceTrace) -> Setup {
     setup
 }
 
-fn run(scheme: Scheme, trace: &PriceTrace, bid: Option<Price>) -> (Outcome, Vec<Step>) {
+fn run(scheme: CheckpointScheme, trace: &PriceTrace, bid: Option<Price>) -> (Outcome, Vec<Step>) {
     let fleet = vec![Fleet { kind: KIND.into(), market: Market::Spot, count: 1, bid }];
     let config = BagSchedulerConfig { fleet, ..BagSchedulerConfig::paper(BagSchedulerName::Fifo) };
     let (setup, mut steps) = (setup_of(scheme, trace), Vec::new());
@@ -99,16 +100,19 @@ fn runs_end_when_the_analytic_model_says_and_cost_what_it_says() {
     let job = SpotJob { restart: Span::ZERO, every: EVERY, ..SpotJob::with_work(WORK) };
     assert_eq!(job.checkpoint, CHECKPOINT);
     for (analytic, scheme) in [
-        (SpotScheme::None, Scheme::None {}),
-        (SpotScheme::Hour, Scheme::Hour {}),
-        (SpotScheme::Edge, Scheme::Edge {}),
-        (SpotScheme::Adapt, Scheme::Adapt { every: EVERY, knows: Knows::Past }),
-        (SpotScheme::Adapt, Scheme::Adapt { every: EVERY, knows: Knows::WholeRecord }),
-        (SpotScheme::Opt, Scheme::Opt { look: Span::from_micros(1) }),
+        (SpotScheme::None, CheckpointScheme::None {}),
+        (SpotScheme::Hour, CheckpointScheme::Hour {}),
+        (SpotScheme::Edge, CheckpointScheme::Edge {}),
+        (SpotScheme::Adapt, CheckpointScheme::Adapt { every: EVERY, knows: AdaptKnowledge::Past }),
+        (
+            SpotScheme::Adapt,
+            CheckpointScheme::Adapt { every: EVERY, knows: AdaptKnowledge::WholeRecord },
+        ),
+        (SpotScheme::Opt, CheckpointScheme::Opt { look: Span::from_micros(1) }),
     ] {
         let knows = match scheme {
-            Scheme::Adapt { knows, .. } => knows,
-            _ => Knows::Past,
+            CheckpointScheme::Adapt { knows, .. } => knows,
+            _ => AdaptKnowledge::Past,
         };
         let job = SpotJob { knows, ..job };
         let (mut taken, mut kept) = (0, 0);
@@ -146,13 +150,14 @@ fn acc_asks_at_its_looks_where_the_price_is_above_its_bid() {
     let mut asked_for = 0;
     for seed in 0..20 {
         let trace = trace(seed);
-        let (outcome, steps) = run(Scheme::Acc { bid: Some(cents(BID)), look }, &trace, None);
+        let (outcome, steps) =
+            run(CheckpointScheme::Acc { bid: Some(cents(BID)), look }, &trace, None);
         let is_asked = |effect: &Effect| matches!(effect, Effect::CheckpointAsked { .. });
         let asked = steps.iter().filter(|step| step.effects.iter().any(is_asked));
         let asked: Vec<_> = asked.map(|step| step.at).collect();
         let looks = (1..).map(|n| Time::from_secs(3_600 * n) - CHECKPOINT - look);
         let looks = looks.take_while(|at| *at < outcome.makespan);
-        let expected: Vec<_> = looks.filter(|at| trace.at(*at) > Some(cents(BID))).collect();
+        let expected: Vec<_> = looks.filter(|at| trace.price_at(*at) > Some(cents(BID))).collect();
         assert_eq!(asked, expected, "seed {seed}");
         asked_for += asked.len();
     }

@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 
 use dormouse_cloud::{
-    Action, Burstable, Catalogue, Exponential, InstanceType, Interruption, InterruptionModel,
-    Lifetimes, Limits, PriceTrace, Target, Uniform,
+    BurstableTerms, Catalogue, Exponential, InstanceType, Interruption, InterruptionAction,
+    InterruptionModel, InterruptionTarget, Lifetimes, PriceTrace, Uniform, VmLimits,
 };
 use dormouse_model::{
-    Bag, CheckpointConfig, CheckpointOn, DpMode, Knows, LifetimePlans, OfType, Period, PlannedVm,
-    Scheme, Task,
+    AdaptKnowledge, Bag, CheckpointConfig, CheckpointOn, CheckpointScheme, DpMode, LifetimePlans,
+    OfType, PeriodUnit, PlannedVm, Task,
 };
 use dormouse_policies::{
     BagSchedulerConfig, BagSchedulerName, BurstOn, Fleet, OnNotice, StealMoment, build, plan,
@@ -49,7 +49,7 @@ fn instance_type(n: usize) -> impl Strategy<Value = InstanceType> {
             mflops: 10_000 * u64::from(vcpus),
             on_demand: Some(Price::from_nanos_per_hour(price * 1_000_000)),
             spot: Some(Price::from_nanos_per_hour(price * discount * 10_000)),
-            limits: Limits { spot, on_demand },
+            limits: VmLimits { spot, on_demand },
             burstable: None,
         },
     )
@@ -58,11 +58,11 @@ fn instance_type(n: usize) -> impl Strategy<Value = InstanceType> {
 fn burstable() -> impl Strategy<Value = InstanceType> {
     (instance_type(9), 1_u32..5, 0_u64..20).prop_map(|(kind, tenths, initial)| InstanceType {
         spot: None,
-        burstable: Some(Burstable {
+        burstable: Some(BurstableTerms {
             baseline: Ppm::new(tenths * 100_000),
-            earned_per_hour: Credits::whole(u64::from(tenths * kind.vcpus) * 6),
-            initial: Credits::whole(initial),
-            cap: Credits::whole(500),
+            earned_per_hour: Credits::whole_credits(u64::from(tenths * kind.vcpus) * 6),
+            initial: Credits::whole_credits(initial),
+            cap: Credits::whole_credits(500),
             surplus: None,
         }),
         ..kind
@@ -90,11 +90,11 @@ fn task() -> impl Strategy<Value = Task> {
 
 fn act() -> impl Strategy<Value = Interruption> {
     let action = prop_oneof![
-        4 => Just(Action::Hibernate), 3 => Just(Action::Resume), 1 => Just(Action::Preempt)
+        4 => Just(InterruptionAction::Hibernate), 3 => Just(InterruptionAction::Resume), 1 => Just(InterruptionAction::Preempt)
     ];
     (0_u64..4_000_000, 0_usize..3, action).prop_map(|(ms, kind, action)| Interruption {
         at: Time::from_micros(ms * 1_000),
-        target: Target::Type(type_name(kind).as_str().into()),
+        target: InterruptionTarget::Type(type_name(kind).as_str().into()),
         action,
     })
 }
@@ -113,9 +113,10 @@ fn trouble() -> impl Strategy<Value = Trouble> {
 }
 
 /// Any scheme that looks at a VM's hours, its price or its age.
-fn by_prices_and_lifetimes() -> impl Strategy<Value = Scheme> {
+fn by_prices_and_lifetimes() -> impl Strategy<Value = CheckpointScheme> {
     let seconds = |n| Span::from_secs(n);
-    let mttf = move |s| Scheme::YoungDaly { mttf: vec![OfType { kind: None, of: seconds(s) }] };
+    let mttf =
+        move |s| CheckpointScheme::YoungDaly { mttf: vec![OfType { kind: None, of: seconds(s) }] };
     let law = prop_oneof![
         (1_u64..5_000)
             .prop_map(|s| Lifetimes::Exponential(Exponential { mean: Span::from_secs(s) })),
@@ -126,7 +127,7 @@ fn by_prices_and_lifetimes() -> impl Strategy<Value = Scheme> {
     ];
     let dp =
         (law, 0_u64..200, 5_u64..60, any::<bool>()).prop_map(|(of, restart, step, is_ours)| {
-            Scheme::Dp(LifetimePlans {
+            CheckpointScheme::Dp(LifetimePlans {
                 laws: vec![OfType { kind: None, of }],
                 notice: Span::from_secs(120),
                 step: Span::from_secs(step),
@@ -136,11 +137,14 @@ fn by_prices_and_lifetimes() -> impl Strategy<Value = Scheme> {
         });
     let bid = (0_u64..9).prop_map(|cents| Price::from_nanos_per_hour(cents * 10_000_000));
     prop_oneof![
-        Just(Scheme::Hour {}),
-        Just(Scheme::Edge {}),
-        (1_u64..900).prop_map(move |s| Scheme::Adapt { every: seconds(s), knows: Knows::Past }),
-        Just(Scheme::Opt { look: Span::from_micros(1) }),
-        bid.prop_map(move |bid| Scheme::Acc { bid: Some(bid), look: seconds(60) }),
+        Just(CheckpointScheme::Hour {}),
+        Just(CheckpointScheme::Edge {}),
+        (1_u64..900).prop_map(move |s| CheckpointScheme::Adapt {
+            every: seconds(s),
+            knows: AdaptKnowledge::Past
+        }),
+        Just(CheckpointScheme::Opt { look: Span::from_micros(1) }),
+        bid.prop_map(move |bid| CheckpointScheme::Acc { bid: Some(bid), look: seconds(60) }),
         (1_u64..10_000).prop_map(mttf),
         dp,
     ]
@@ -162,13 +166,13 @@ fn prices() -> impl Strategy<Value = BTreeMap<TypeName, PriceTrace>> {
 
 /// Any scheme, at any cost.
 fn checkpoint() -> impl Strategy<Value = CheckpointConfig> {
-    let of = prop_oneof![Just(Period::Time), Just(Period::Work)];
+    let of = prop_oneof![Just(PeriodUnit::Time), Just(PeriodUnit::Work)];
     let points = prop::collection::btree_set(1_u32..1_000_000, 0..5);
     let scheme = prop_oneof![
-        2 => (0_u32..400_000).prop_map(|overhead| Scheme::Budget(Ppm::new(overhead))),
-        2 => (20_u64..400, of).prop_map(|(s, of)| Scheme::Every { period: Span::from_secs(s), of }),
-        2 => points.prop_map(|all| Scheme::Points(all.into_iter().map(Ppm::new).collect())),
-        1 => Just(Scheme::None {}),
+        2 => (0_u32..400_000).prop_map(|overhead| CheckpointScheme::Budget(Ppm::new(overhead))),
+        2 => (20_u64..400, of).prop_map(|(s, of)| CheckpointScheme::Every { period: Span::from_secs(s), of }),
+        2 => points.prop_map(|all| CheckpointScheme::Points(all.into_iter().map(Ppm::new).collect())),
+        1 => Just(CheckpointScheme::None {}),
         4 => by_prices_and_lifetimes(),
     ];
     let on = prop_oneof![Just(CheckpointOn::Spot), Just(CheckpointOn::All)];
@@ -279,7 +283,7 @@ proptest! {
         for kind in case.catalogue.types.values_mut() {
             kind.limits.on_demand = kind.limits.on_demand.max(kind.limits.spot);
         }
-        case.acts.retain(|act| act.action != Action::Preempt);
+        case.acts.retain(|act| act.action != InterruptionAction::Preempt);
         let budget = budget();
         let mut config = config(&case);
         let planned = plan(&config, &case.catalogue, &case.bag, &budget, case.seed);

@@ -43,7 +43,7 @@ impl Rules {
         // What a scheduler starts it may stop within the same step: its last word counts.
         let mut stopped = BTreeSet::new();
         for (place, decision) in step.decisions.iter().enumerate() {
-            if step.effects.iter().any(|effect| effect.refuses(place)) {
+            if step.effects.iter().any(|effect| effect.refuses_decision(place)) {
                 continue;
             }
             match decision {

@@ -1,6 +1,6 @@
 //! The paper's Tables IV and VI, roughly: the signs have to hold.
 
-use dormouse_cloud::{Catalogue, InterruptionModel, Market, Scope};
+use dormouse_cloud::{Catalogue, InterruptionModel, InterruptionScope, Market};
 use dormouse_model::{Bag, PlannedVm};
 use dormouse_policies::{BagSchedulerConfig, BagSchedulerName, build, plan};
 use dormouse_units::{Ppm, Span, Time};
@@ -24,7 +24,7 @@ fn scenario(k: (u64, u64)) -> InterruptionModel {
     InterruptionModel::Poisson {
         hibernate_every: every(k.0, 1),
         resume_every: every(k.1, 2),
-        scope: Scope::Type,
+        scope: InterruptionScope::Type,
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_engine::drive::{Modelled, Reports, World};
+use dormouse_engine::drive::{MachineWorld, ModelledMachines, Reports};
 use dormouse_model::{Command, Report};
-use dormouse_units::{Attempt, HostId, Ppm, Stream, TaskId, Time, VmId};
+use dormouse_units::{Attempt, HostId, Ppm, RandomStream, TaskId, Time, VmId};
 
 /// What goes wrong besides interruptions.
 #[derive(Clone, Debug, Default)]
@@ -32,9 +32,9 @@ type Doomed = (HostId, VmId, TaskId, Attempt);
 /// Modelled machines in trouble.
 #[derive(Debug)]
 pub(crate) struct Troubled {
-    machines: Modelled,
+    machines: ModelledMachines,
     trouble: Trouble,
-    random: Stream,
+    random: RandomStream,
     /// What fails when, in the order in which it was drawn.
     failures: BTreeMap<(Time, usize), Doomed>,
     drawn: usize,
@@ -44,32 +44,32 @@ impl Troubled {
     /// No machines yet.
     pub(crate) fn new(trouble: &Trouble, seed: u64) -> Self {
         Self {
-            machines: Modelled::default(),
+            machines: ModelledMachines::default(),
             trouble: trouble.clone(),
-            random: Stream::new(seed, "trouble", 0),
+            random: RandomStream::new(seed, "trouble", 0),
             failures: BTreeMap::new(),
             drawn: 0,
         }
     }
 }
 
-impl World for Troubled {
-    fn obey(&mut self, now: Time, command: Command, out: &mut Reports) {
+impl MachineWorld for Troubled {
+    fn execute_command(&mut self, now: Time, command: Command, out: &mut Reports) {
         if let Command::CreateVm { host, vm, .. } = &command
-            && self.random.below(100) < self.trouble.refusing
+            && self.random.draw_below(100) < self.trouble.refusing
         {
             let why = "drawn".to_owned();
             return out.push_back((*host, Report::VmFailed { vm: *vm, why }));
         }
         if let Command::StartTask(start) = &command
-            && self.random.below(100) < self.trouble.failing
+            && self.random.draw_below(100) < self.trouble.failing
         {
             let at = now + start.runtime.part(Ppm::new(500_000));
             let doomed = (start.host, start.seats.vm, start.task, start.attempt);
             self.failures.insert((at, self.drawn), doomed);
             self.drawn += 1;
         }
-        self.machines.obey(now, command, out);
+        self.machines.execute_command(now, command, out);
     }
 
     fn next_at(&mut self) -> Option<Time> {
@@ -77,16 +77,16 @@ impl World for Troubled {
         [self.machines.next_at(), failure].into_iter().flatten().min()
     }
 
-    fn step(&mut self, now: Time, out: &mut Reports) {
+    fn step_machines(&mut self, now: Time, out: &mut Reports) {
         let Some(first) = self.failures.first_entry().filter(|first| first.key().0 <= now) else {
-            return self.machines.step(now, out);
+            return self.machines.step_machines(now, out);
         };
         let (host, vm, task, attempt) = first.remove();
         // It is told to stop, as the modelled machines can't fail; one that has ended does not say
         // anything then.
         let mut said = Reports::new();
         let stop = Command::StopTask { host, vm, task, attempt, keep: false };
-        self.machines.obey(now, stop, &mut said);
+        self.machines.execute_command(now, stop, &mut said);
         for (host, report) in said {
             let report = match report {
                 Report::TaskStopped { vm, task, attempt, .. } => {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use dormouse_cloud::InterruptionModel;
-use dormouse_model::{Effect, Followers, Notice, Step};
+use dormouse_model::{Effect, Notice, Step, TaskFollowers};
 use dormouse_policies::{BagSchedulerName, build};
 use dormouse_units::{Span, TaskId, Time};
 use proptest::prelude::*;
@@ -73,7 +73,7 @@ proptest! {
         let fastest = |task: TaskId| {
             bag.tasks[task.get() as usize].runtime.values().min().copied().unwrap_or_default()
         };
-        let path = Followers::new(&bag.tasks).critical_path(fastest);
+        let path = TaskFollowers::new(&bag.tasks).critical_path(fastest);
         let critical: Span = path.into_iter().map(fastest).sum();
         let setup = setup(bag, catalogue, checkpoint, &[], *seed);
         let is_careless = case.name == BagSchedulerName::Fifo;

@@ -10,11 +10,11 @@ fn a_vm_that_was_hibernated_while_it_booted_hibernates_once_it_has() {
     script
         .on(Notice::Begin, [launch(1, Market::Spot), launch(2, Market::OnDemand)])
         .on(Notice::VmReady { vm: vm(1) }, [start(T0, 1, StartReason::Planned)]);
-    let mut run = begun(&script, acts(&[(10, Action::Hibernate)]));
+    let mut run = begun(&script, acts(&[(10, InterruptionAction::Hibernate)]));
     up(&mut run, 1);
     up(&mut run, 2);
-    run.handle(s(10), Event::Tick);
-    let (step, commands) = run.handle(s(60), Event::Tick);
+    run.handle_event(s(10), Event::Tick);
+    let (step, commands) = run.handle_event(s(60), Event::Tick);
     assert_eq!(
         step.notices,
         [
@@ -23,8 +23,8 @@ fn a_vm_that_was_hibernated_while_it_booted_hibernates_once_it_has() {
             Notice::VmReady { vm: vm(2) }
         ]
     );
-    let (target, vms) = (Target::Vm(vm(1)), vec![vm(1)]);
-    let (asked, action, left) = (s(60), Action::Hibernate, vec![]);
+    let (target, vms) = (InterruptionTarget::Vm(vm(1)), vec![vm(1)]);
+    let (asked, action, left) = (s(60), InterruptionAction::Hibernate, vec![]);
     assert!(step.effects.contains(&Effect::Interrupted { asked, action, target, vms, left }));
     assert_eq!(commands, [Command::FreezeVm { host: HOST, vm: vm(1) }]);
     tell(&mut run, 60, Report::VmFrozen { vm: vm(1), real_took_us: 0 });
@@ -36,13 +36,16 @@ fn a_vm_that_was_hibernated_while_it_booted_hibernates_once_it_has() {
 fn a_resume_during_the_boot_takes_a_hibernation_back() {
     let script = Script::default();
     script.on(Notice::Begin, [launch(1, Market::Spot), launch(2, Market::OnDemand)]);
-    let mut run = begun(&script, acts(&[(10, Action::Hibernate), (20, Action::Resume)]));
+    let mut run = begun(
+        &script,
+        acts(&[(10, InterruptionAction::Hibernate), (20, InterruptionAction::Resume)]),
+    );
     up(&mut run, 1);
     up(&mut run, 2);
     for at in [10, 20] {
-        run.handle(s(at), Event::Tick);
+        run.handle_event(s(at), Event::Tick);
     }
-    let (step, commands) = run.handle(s(60), Event::Tick);
+    let (step, commands) = run.handle_event(s(60), Event::Tick);
     assert_eq!(step.notices, [Notice::VmReady { vm: vm(1) }, Notice::VmReady { vm: vm(2) }]);
     assert_eq!((commands, run.counts().hibernations), (vec![], 0));
 }

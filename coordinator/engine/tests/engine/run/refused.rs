@@ -23,8 +23,8 @@ fn decisions_that_cannot_be_are_refused_and_change_nothing() {
     ];
     script.on(Notice::VmReady { vm: vm(1) }, good.into_iter().chain(worse.clone().map(|b| b.1)));
     let mut run = Run::new(setup(vec![]), Box::new(script));
-    let offer = Host::new(100, Bytes::new(10_000));
-    run.handle(s(0), Event::HostJoined { host: HOST, name: "h".into(), offer });
+    let offer = ResourceVector::new(100, Bytes::new(10_000));
+    run.handle_event(s(0), Event::HostJoined { host: HOST, name: "h".into(), offer });
     let check = |step: &Step, expected: &[(&str, Decision)]| {
         let whys: Vec<_> = step
             .effects
@@ -38,10 +38,10 @@ fn decisions_that_cannot_be_are_refused_and_change_nothing() {
             assert!(why.contains(part), "{why:?} should say {part:?}");
         }
     };
-    let (step, _) = run.handle(s(0), Event::Begin);
+    let (step, _) = run.handle_event(s(0), Event::Begin);
     check(&step, &bad);
     up(&mut run, 1);
-    let (step, commands) = run.handle(s(60), Event::Tick);
+    let (step, commands) = run.handle_event(s(60), Event::Tick);
     check(&step, &worse);
     assert_eq!(commands.len(), 1);
     assert_eq!(run.counts().rejected, 6);
@@ -52,9 +52,9 @@ fn refused_launches_are_heard_of() {
     let script = Script::default();
     script.on(Notice::Begin, (1..=3).map(|n| launch(n, Market::Spot)));
     let mut run = Run::new(setup(vec![]), Box::new(script));
-    let offer = Host::new(100, Bytes::new(10_000));
-    run.handle(s(0), Event::HostJoined { host: HOST, name: "h".into(), offer });
-    let (step, _) = run.handle(s(0), Event::Begin);
+    let offer = ResourceVector::new(100, Bytes::new(10_000));
+    run.handle_event(s(0), Event::HostJoined { host: HOST, name: "h".into(), offer });
+    let (step, _) = run.handle_event(s(0), Event::Begin);
     assert!(
         matches!(&step.notices[..], [Notice::Begin, Notice::LaunchRefused { vm: refused, why, .. }]
         if *refused == vm(3) && why.contains("limit of 2 spot small"))
@@ -81,11 +81,11 @@ impl Policy for Sleepless {
 fn a_wake_up_that_is_not_after_now_is_refused() {
     let mut run = Run::new(setup(vec![]), Box::new(Sleepless));
     let (mut now, mut ticks) = (s(2), 0);
-    run.handle(now, Event::Begin);
+    run.handle_event(now, Event::Begin);
     // As a clock would: at each wake-up, and never backwards.
     while let Some(at) = run.next_wakeup().filter(|_| ticks < 100) {
         now = now.max(at);
-        run.handle(now, Event::Tick);
+        run.handle_event(now, Event::Tick);
         ticks += 1;
     }
     assert_eq!((ticks, run.counts().rejected), (0, 2));
@@ -104,7 +104,7 @@ fn a_stop_that_nobody_asked_for_is_a_failure_and_one_that_was_asked_for_is_a_sto
         }
         let mut run = begun(&script, vec![]);
         up(&mut run, 1);
-        run.handle(s(60), Event::Tick);
+        run.handle_event(s(60), Event::Tick);
         let balance = Credits::ZERO;
         tell(&mut run, 70, Report::Credits { vm: vm(1), balance, as_of: None });
         let (task_id, attempt) = (T0, FIRST);

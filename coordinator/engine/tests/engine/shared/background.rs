@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
-use dormouse_cloud::{Host, InstanceType, InterruptionModel, Market, Scope, SpotPlaces, Terms};
+use dormouse_cloud::{
+    InstanceType, InterruptionModel, InterruptionScope, Market, ProviderTerms, ResourceVector,
+    SpotPlaces,
+};
 use dormouse_engine::drive::PlayError;
-use dormouse_model::{Effect, Setup, Work};
+use dormouse_model::{Effect, Setup, TenantWork};
 use dormouse_policies::BagSchedulerName;
 use dormouse_units::{Bytes, Span, Tier, Time, VmId};
-use dormouse_vm::Sharing;
+use dormouse_vm::ProcessorSharing;
 
 use super::world::{
     self, Job, KIND, PROCESSORS, Played, bag_policy, drawn, finishes, jobs_policy, shared,
@@ -17,20 +20,28 @@ use super::world::{
 /// A bag of so many tasks of 100 s on a spot type that boots at once, behind others.
 fn setup(tasks: usize) -> Setup {
     let setup = world::setup(1, vec![100; tasks], Span::ZERO);
-    Setup { terms: Terms { spot: SpotPlaces::Background, ..Terms::default() }, ..setup }
+    Setup {
+        terms: ProviderTerms { spot: SpotPlaces::Background, ..ProviderTerms::default() },
+        ..setup
+    }
 }
 
 /// A run of both under a bag's scheduler of this name with one spot VM, on one host of as many
 /// vCPUs as the jobs' machine.
-fn played(setup: &Setup, name: BagSchedulerName, jobs: &[Job], sharing: Sharing) -> Played {
+fn played(
+    setup: &Setup,
+    name: BagSchedulerName,
+    jobs: &[Job],
+    sharing: ProcessorSharing,
+) -> Played {
     let bag = bag_policy(setup, name, &[(KIND, Market::Spot, 1)]);
-    let run = shared(setup, vec![(Work::Bag, bag), (Work::Jobs, jobs_policy())]);
+    let run = shared(setup, vec![(TenantWork::Bag, bag), (TenantWork::Jobs, jobs_policy())]);
     let first = u32::try_from(setup.bag.tasks.len()).expect("few");
     world::played(run, host(), submissions(first, jobs), sharing)
 }
 
-fn host() -> Host {
-    Host::new(PROCESSORS, Bytes::new(100_000))
+fn host() -> ResourceVector {
+    ResourceVector::new(PROCESSORS, Bytes::new(100_000))
 }
 
 #[test]
@@ -40,7 +51,8 @@ fn a_task_behind_jobs_ends_later_by_exactly_what_they_took() {
     // From 10 s to 60 s a job uses 40 % of each, from 100 s to 120 s another all of the machine's first
     // seven: these are the six where nobody was, and the first of the other two.
     let jobs = [(10, 8, 50, 40), (100, 7, 20, 100)];
-    let (run, steps, end) = played(&setup(2), BagSchedulerName::Fifo, &jobs, Sharing::PERFECT);
+    let (run, steps, end) =
+        played(&setup(2), BagSchedulerName::Fifo, &jobs, ProcessorSharing::PERFECT);
     assert_eq!((end, run.counts().rejected), (Ok(()), 0));
     // Both lack .4 × 50 s; the first, of 20 s to come at 100 s, all of another 20 s.
     let ends = [140, 120, 60, 120].map(Time::from_secs);
@@ -78,8 +90,8 @@ fn it_makes_use_of_a_part_of_what_it_is_left_where_that_was_measured() {
         assert_eq!(end, Ok(()));
         finishes(&steps, 0)[&0].as_micros()
     };
-    assert_eq!(ends(Sharing::PERFECT), 200_000_000);
-    let measured = ends(Sharing::default());
+    assert_eq!(ends(ProcessorSharing::PERFECT), 200_000_000);
+    let measured = ends(ProcessorSharing::default());
     // Of half a processor .8 to .92.
     assert!((217_391_304..=250_000_001).contains(&measured), "{measured}");
 }
@@ -94,11 +106,11 @@ fn whatever_happens_to_both_all_is_done_and_no_decision_is_rejected() {
             let poisson = InterruptionModel::Poisson {
                 hibernate_every,
                 resume_every: Some(Span::from_secs(200)),
-                scope: Scope::Type,
+                scope: InterruptionScope::Type,
             };
             let interruptions = if seed % 2 == 0 { vec![poisson] } else { Vec::new() };
             let setup = Setup { seed, interruptions, ..setup(12) };
-            let (run, steps, end) = played(&setup, name, &jobs, Sharing::default());
+            let (run, steps, end) = played(&setup, name, &jobs, ProcessorSharing::default());
             assert_eq!(end, Ok(()), "{name:?} {seed}");
             assert_eq!(run.counts().rejected, 0, "{name:?} {seed}");
             assert_eq!(finishes(&steps, 0).len(), 42, "{name:?} {seed}");
@@ -110,18 +122,18 @@ fn whatever_happens_to_both_all_is_done_and_no_decision_is_rejected() {
 fn a_machine_that_never_finds_room_ends_the_run() {
     // The bag's VM is on the only host, and its task needs a type that is refused there.
     let mut setup = setup(2);
-    setup.terms = Terms::default();
+    setup.terms = ProviderTerms::default();
     let small = setup.catalogue.types[KIND].clone();
     let large = InstanceType { name: "large".into(), vcpus: 9, ..small };
     setup.catalogue.types.insert("large".into(), large);
     Arc::make_mut(&mut setup.bag.tasks)[1].runtime = [("large".into(), Span::from_secs(1))].into();
     let fleet = [KIND, "large"].map(|kind| (kind, Market::OnDemand, 1));
     let bag = bag_policy(&setup, BagSchedulerName::Fifo, &fleet);
-    let run = shared(&setup, vec![(Work::Bag, bag), (Work::Jobs, jobs_policy())]);
+    let run = shared(&setup, vec![(TenantWork::Bag, bag), (TenantWork::Jobs, jobs_policy())]);
     let (run, _, end) =
-        world::played(run, host(), submissions(2, &[(0, 1, 10, 50)]), Sharing::PERFECT);
+        world::played(run, host(), submissions(2, &[(0, 1, 10, 50)]), ProcessorSharing::PERFECT);
     let Err(PlayError::Stuck { why, .. }) = end else { panic!("{end:?}") };
     assert!(why.contains("finds no room"), "{why}");
-    assert!(run.cancelled().is_some_and(|said| said.contains("finds no room")));
-    assert!(run.over() < Some(Time::from_secs(1_000_000)), "{:?}", run.over());
+    assert!(run.cancel_reason().is_some_and(|said| said.contains("finds no room")));
+    assert!(run.over_at() < Some(Time::from_secs(1_000_000)), "{:?}", run.over_at());
 }

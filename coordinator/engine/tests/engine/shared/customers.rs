@@ -3,14 +3,14 @@
 
 use std::sync::{Arc, Mutex};
 
-use dormouse_cloud::{Host, Market, Placement, PlacementRule, Terms};
-use dormouse_engine::drive::{BOUNDLESS, Requested};
+use dormouse_cloud::{Market, Placement, PlacementRule, ProviderTerms, ResourceVector};
+use dormouse_engine::drive::{BOUNDLESS, RequestEvents};
 use dormouse_engine::{Run, tenants_view};
-use dormouse_model::{Effect, Event, Notice, Request, Setup, Step, Tenants, VmEnd, Work};
+use dormouse_model::{Effect, Event, Notice, Setup, Step, TenantWork, Tenants, VmEnd, VmRequest};
 use dormouse_policies::requests::Customers;
 use dormouse_policies::{BagSchedulerName, Policy};
-use dormouse_units::{Bytes, RequestId, Span, Stream, TenantId, Time, VmId};
-use dormouse_vm::Sharing;
+use dormouse_units::{Bytes, RandomStream, RequestId, Span, TenantId, Time, VmId};
+use dormouse_vm::ProcessorSharing;
 
 use super::world::{
     self, KIND, PROCESSORS, Played, drawn, finishes, jobs_policy, shared, submissions,
@@ -18,14 +18,14 @@ use super::world::{
 
 const NOTICE: Span = Span::from_secs(120);
 const BOOT: Span = Span::from_secs(60);
-const ALL: [Work; 3] = [Work::Bag, Work::Jobs, Work::Requests];
+const ALL: [TenantWork; 3] = [TenantWork::Bag, TenantWork::Jobs, TenantWork::Requests];
 
 /// A bag of so many tasks of 100 to 399 s, on a provider that takes spot VMs away for others.
 fn setup(seed: u64, tasks: usize) -> Setup {
-    let mut chance = Stream::new(seed, "bag", 0);
-    let runtimes = (0..tasks).map(|_| 100 + chance.below(300) as u64);
+    let mut chance = RandomStream::new(seed, "bag", 0);
+    let runtimes = (0..tasks).map(|_| 100 + chance.draw_below(300) as u64);
     let placement = Placement::Rule(PlacementRule::default());
-    let terms = Terms { placement, ..Terms::default() };
+    let terms = ProviderTerms { placement, ..ProviderTerms::default() };
     let setup = world::setup(seed, runtimes, BOOT);
     Setup { terms, requests: true, preemption_notice: NOTICE, ..setup }
 }
@@ -37,9 +37,9 @@ type Asks = (u64, Market, u64);
 fn outside(first: u32, seed: u64, jobs: usize, asks: &[Asks]) -> Vec<(Time, Event)> {
     let request = |&(at, market, duration): &Asks| {
         let duration = Span::from_secs(duration);
-        Ok::<_, ()>((Time::from_secs(at), Request { kind: KIND.into(), market, duration }))
+        Ok::<_, ()>((Time::from_secs(at), VmRequest { kind: KIND.into(), market, duration }))
     };
-    let requested = Requested::from(asks.iter().map(request), RequestId::new(0));
+    let requested = RequestEvents::from(asks.iter().map(request), RequestId::new(0));
     let mut all = submissions(first, &drawn(seed, jobs));
     all.extend(requested.map(|event| event.expect("it is made here")));
     all.sort_by_key(|(at, _)| *at);
@@ -54,7 +54,7 @@ type Heard = Arc<Mutex<Vec<Notice>>>;
 struct Spy(Box<dyn Policy>, Heard);
 
 impl Policy for Spy {
-    fn hearing(&self) -> dormouse_policies::Hearing {
+    fn hearing(&self) -> dormouse_policies::Delivery {
         self.0.hearing()
     }
 
@@ -76,13 +76,13 @@ fn three(setup: &Setup, name: BagSchedulerName, fleet: Market, vms: u32) -> (Run
     (shared(setup, ALL.into_iter().zip(spies).collect()), heard)
 }
 
-fn played(run: Run, host: Host, outside: Vec<(Time, Event)>) -> Played {
-    world::played(run, host, outside, Sharing::PERFECT)
+fn played(run: Run, host: ResourceVector, outside: Vec<(Time, Event)>) -> Played {
+    world::played(run, host, outside, ProcessorSharing::PERFECT)
 }
 
 /// The machine of the jobs and room for so many VMs beside it.
-fn host(vms: u32) -> Host {
-    Host::new(PROCESSORS + 2 * vms, Bytes::new(100_000))
+fn host(vms: u32) -> ResourceVector {
+    ResourceVector::new(PROCESSORS + 2 * vms, Bytes::new(100_000))
 }
 
 fn effects(steps: &[Step]) -> impl Iterator<Item = (Time, &Effect)> {
@@ -127,12 +127,12 @@ fn no_tenant_hears_of_anothers_and_no_two_have_a_number() {
     use BagSchedulerName::{BurstHads, Fifo, Hads};
     let mut displaced = 0;
     for seed in 0..30_u64 {
-        let mut chance = Stream::new(seed, "requests", 0);
+        let mut chance = RandomStream::new(seed, "requests", 0);
         let mut at = 0;
         let mut asks = || {
-            at += chance.below(200) as u64;
-            let market = if chance.below(4) == 0 { Market::Spot } else { Market::OnDemand };
-            (at, market, 1 + chance.below(400) as u64)
+            at += chance.draw_below(200) as u64;
+            let market = if chance.draw_below(4) == 0 { Market::Spot } else { Market::OnDemand };
+            (at, market, 1 + chance.draw_below(400) as u64)
         };
         let asks: Vec<Asks> = (0..12).map(|_| asks()).collect();
         let name = [Fifo, Hads, BurstHads][seed as usize % 3];
@@ -156,16 +156,18 @@ fn no_tenant_hears_of_anothers_and_no_two_have_a_number() {
             // What is for all stands in a step as often as it is said.
             let own = |it: &Notice| !matches!(it, Notice::Begin | Notice::HostJoined);
             let heard: Vec<_> = heard.iter().filter(|it| own(it)).cloned().collect();
-            let tenant = tenants.ids().nth(n).expect("one of them");
+            let tenant = tenants.tenant_ids().nth(n).expect("one of them");
             let seen = |step| tenants_view(step, &tenants, tenant).notices;
             let seen = steps.iter().flat_map(seen).filter(own);
             // Once its work is done it is told nothing.
             let seen: Vec<_> = seen.take(heard.len()).collect();
             assert_eq!(seen, heard, "tenant {n} of {seed}");
             let foreign = |notice: &&Notice| match notice {
-                Notice::Requested { .. } => ALL[n] != Work::Requests,
-                Notice::Submitted { .. } => ALL[n] != Work::Jobs,
-                Notice::TaskFinished { task, .. } => (task.get() < 10) != (ALL[n] == Work::Bag),
+                Notice::Requested { .. } => ALL[n] != TenantWork::Requests,
+                Notice::Submitted { .. } => ALL[n] != TenantWork::Jobs,
+                Notice::TaskFinished { task, .. } => {
+                    (task.get() < 10) != (ALL[n] == TenantWork::Bag)
+                }
                 _ => false,
             };
             assert_eq!(heard.iter().find(foreign), None, "tenant {n} of {seed}");

@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use dormouse_cloud::{Catalogue, Host, InstanceType, Limits, Market, Terms};
+use dormouse_cloud::{Catalogue, InstanceType, Market, ProviderTerms, ResourceVector, VmLimits};
 use dormouse_engine::Run;
-use dormouse_engine::drive::{Modelled, PlayError, TwoTierLaw, beginning, play};
+use dormouse_engine::drive::{ModelledMachines, PlayError, TwoTierLaw, beginning_events, play_run};
 use dormouse_model::{
-    Bag, CheckpointConfig, Event, Notice, Setup, Step, Submission, Task, UsageInformation, Work,
+    Bag, CheckpointConfig, Event, Notice, Setup, Step, Submission, Task, TenantWork,
+    UsageInformation,
 };
 use dormouse_policies::batch::{Algorithm, BatchScheduler, Config};
 use dormouse_policies::{BagSchedulerConfig, BagSchedulerName, Fleet, Policy, build};
-use dormouse_units::{Bytes, Ppm, Price, Span, Stream, TaskId, Time, Usage};
+use dormouse_units::{Bytes, Ppm, Price, RandomStream, Span, TaskId, Time, Usage};
 
 /// Number of processors of the jobs' machine.
 pub(crate) const PROCESSORS: u32 = 8;
@@ -31,7 +32,7 @@ pub(crate) fn setup(seed: u64, runtimes: impl IntoIterator<Item = u64>, boot: Sp
         mflops: 1,
         on_demand: Some(Price::from_nanos_per_hour(9_600_000)),
         spot: Some(Price::from_nanos_per_hour(3_600_000)),
-        limits: Limits { spot: 5, on_demand: 5 },
+        limits: VmLimits { spot: 5, on_demand: 5 },
         burstable: None,
     };
     let task = |(n, runtime)| Task {
@@ -58,7 +59,7 @@ pub(crate) fn setup(seed: u64, runtimes: impl IntoIterator<Item = u64>, boot: Sp
         checkpoint: CheckpointConfig::NONE,
         interruptions: Vec::new(),
         preemption_notice: Span::from_secs(120),
-        terms: Terms::default(),
+        terms: ProviderTerms::default(),
     }
 }
 
@@ -85,7 +86,7 @@ pub(crate) fn jobs_policy() -> Box<dyn Policy> {
 }
 
 /// A run of both, in the order in which they are given.
-pub(crate) fn shared(setup: &Setup, policies: Vec<(Work, Box<dyn Policy>)>) -> Run {
+pub(crate) fn shared(setup: &Setup, policies: Vec<(TenantWork, Box<dyn Policy>)>) -> Run {
     let both = setup.clone().with_jobs(PROCESSORS, UsageInformation::Exact);
     Run::of_tenants(both, policies)
 }
@@ -95,11 +96,11 @@ pub(crate) type Job = (u64, u32, u64, u32);
 
 /// Jobs drawn for a seed, of any use of their processors.
 pub(crate) fn drawn(seed: u64, count: usize) -> Vec<Job> {
-    let (mut chance, mut at) = (Stream::new(seed, "jobs", 0), 0);
+    let (mut chance, mut at) = (RandomStream::new(seed, "jobs", 0), 0);
     let mut draw = |_| {
-        at += chance.below(60) as u64;
-        let processes = 1 + chance.below(PROCESSORS as usize) as u32;
-        (at, processes, 1 + chance.below(200) as u64, 10 + chance.below(91) as u32)
+        at += chance.draw_below(60) as u64;
+        let processes = 1 + chance.draw_below(PROCESSORS as usize) as u32;
+        (at, processes, 1 + chance.draw_below(200) as u64, 10 + chance.draw_below(91) as u32)
     };
     (0..count).map(&mut draw).collect()
 }
@@ -133,19 +134,19 @@ pub(crate) type Played = (Run, Vec<Step>, Result<(), PlayError<Infallible>>);
 /// Plays a run on one host, where the two VMs of a processor share it as `sharing` says.
 pub(crate) fn played(
     mut run: Run,
-    host: Host,
+    host: ResourceVector,
     submissions: Vec<(Time, Event)>,
-    sharing: dormouse_vm::Sharing,
+    sharing: dormouse_vm::ProcessorSharing,
 ) -> Played {
     let (migration_cost, seed) = (Span::from_secs(20), run.setup().seed);
-    let mut world = Modelled::new(TwoTierLaw { sharing, migration_cost, seed });
+    let mut world = ModelledMachines::new(TwoTierLaw { sharing, migration_cost, seed });
     let mut steps = Vec::new();
-    let outside = beginning(&[host]).into_iter().chain(submissions).map(Ok::<_, Infallible>);
+    let outside = beginning_events(&[host]).into_iter().chain(submissions).map(Ok::<_, Infallible>);
     let see = |step: &Step| {
         steps.push(step.clone());
         Ok(())
     };
-    let end = play(&mut run, &mut world, outside, Time::from_secs(10_000_000), see);
+    let end = play_run(&mut run, &mut world, outside, Time::from_secs(10_000_000), see);
     (run, steps, end)
 }
 

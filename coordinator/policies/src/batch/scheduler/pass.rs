@@ -1,6 +1,6 @@
 //! The pass over the queue: from the head, by backfilling, and into the background.
 
-use dormouse_model::{Decision, Promotion, StartReason};
+use dormouse_model::{Decision, PromotionMethod, StartReason};
 use dormouse_units::{Cpus, Mode, Seats, TaskId, Tier, Time, VmId};
 
 use super::super::config::BackgroundFill;
@@ -167,7 +167,7 @@ impl BatchScheduler {
                 let (old, since) = (on.clone(), *since);
                 let (on, by) = if self.processors.are_idle(&old) {
                     self.processors.leave_background(&old);
-                    (old, Promotion::Swap)
+                    (old, PromotionMethod::Swap)
                 } else {
                     let Some(promotion) = self.promotion else { return false };
                     if promotion == OnPromotion::Wait {
@@ -180,9 +180,9 @@ impl BatchScheduler {
                         return false;
                     };
                     let by = if promotion == OnPromotion::Kill {
-                        Promotion::Kill { on: on.clone() }
+                        PromotionMethod::Kill { on: on.clone() }
                     } else {
-                        Promotion::Migrate { on: on.clone() }
+                        PromotionMethod::Migrate { on: on.clone() }
                     };
                     (on, by)
                 };

@@ -2,17 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use dormouse_units::{Ppm, Stream, Usage};
+use dormouse_units::{Ppm, RandomStream, Usage};
 
 use super::*;
 use crate::batch::Algorithm;
 
 /// A job for one to all of eight processors.
-fn job(id: u32, stream: &mut Stream) -> Job {
-    let processes = 1 + stream.below(8) as u32;
-    let share = Ppm::new(400_000 + stream.below(600_001) as u32);
+fn job(id: u32, stream: &mut RandomStream) -> Job {
+    let processes = 1 + stream.draw_below(8) as u32;
+    let share = Ppm::new(400_000 + stream.draw_below(600_001) as u32);
     let usage = if processes == 1 { Usage::FULL } else { Usage::Uniform(share) };
-    let estimate = Span::from_secs(1 + stream.below(300) as u64);
+    let estimate = Span::from_secs(1 + stream.draw_below(300) as u64);
     Job { id: TaskId::new(id), number: id.into(), processes, estimate, usage }
 }
 
@@ -31,19 +31,19 @@ fn scheduler(algorithm: Algorithm) -> BatchScheduler {
 #[test]
 fn a_pass_decides_as_one_that_remembers_nothing() {
     for (algorithm, seed) in Algorithm::ALL.into_iter().flat_map(|a| (0..40).map(move |s| (a, s))) {
-        let mut stream = Stream::new(seed, "scheduler test", 0);
+        let mut stream = RandomStream::new(seed, "scheduler test", 0);
         let mut scheduler = scheduler(algorithm);
         let (mut forgetful, vm) = (scheduler.clone(), VmId::new(0));
         let (mut next, mut running) = (0, BTreeSet::new());
         for at in 0..400 {
-            let notice = if running.is_empty() || stream.below(5) < 3 {
+            let notice = if running.is_empty() || stream.draw_below(5) < 3 {
                 next += 1;
                 Notice::Submitted { job: job(next, &mut stream) }
             } else {
-                let chosen = stream.below(running.len());
+                let chosen = stream.draw_below(running.len());
                 let task = *running.iter().nth(chosen).unwrap();
                 running.remove(&task);
-                match stream.below(6) {
+                match stream.draw_below(6) {
                     0 => Notice::TaskFailed { task, vm, why: String::new() },
                     _ => Notice::TaskFinished { task, vm },
                 }
@@ -62,7 +62,7 @@ fn a_pass_decides_as_one_that_remembers_nothing() {
 #[test]
 fn a_job_that_always_fails_is_given_up_and_that_is_said() {
     let mut scheduler = scheduler(Algorithm::Fcfs);
-    let job = job(1, &mut Stream::new(1, "scheduler test", 0));
+    let job = job(1, &mut RandomStream::new(1, "scheduler test", 0));
     let (task, vm, mut out) = (job.id, VmId::new(0), Vec::new());
     scheduler.handle(Time::ZERO, &[Notice::Submitted { job }], &mut out);
     for starts in 1..=MOST_STARTS {
@@ -80,7 +80,7 @@ fn a_job_that_always_fails_is_given_up_and_that_is_said() {
 fn a_lost_machine_is_launched_again_and_its_jobs_start_on_it() {
     for algorithm in Algorithm::ALL {
         let mut scheduler = scheduler(algorithm);
-        let mut stream = Stream::new(1, "scheduler test", 0);
+        let mut stream = RandomStream::new(1, "scheduler test", 0);
         let submitted: Vec<_> =
             (1..12).map(|n| Notice::Submitted { job: job(n, &mut stream) }).collect();
         let mut first = Vec::new();

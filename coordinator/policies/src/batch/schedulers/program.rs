@@ -3,7 +3,7 @@
 use dormouse_units::TypeName;
 
 use super::{BatchPolicy, Config, ListedBatchScheduler, OnPromotion};
-use crate::Hearing;
+use crate::Delivery;
 use crate::program::{self, UnstartedProgram};
 
 /// Entry of the list for a scheduler that is a program. [`ListedBatchScheduler::build`] returns
@@ -25,7 +25,7 @@ impl ListedBatchScheduler for BatchProgram {
     }
 
     fn build(&self, _: Config, _: TypeName) -> Box<dyn BatchPolicy> {
-        Box::new(UnstartedProgram::new(Hearing::Instants))
+        Box::new(UnstartedProgram::new(Delivery::EndOfInstant))
     }
 }
 

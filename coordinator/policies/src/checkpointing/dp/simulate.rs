@@ -1,6 +1,6 @@
 //! Simulation of jobs that are run by their schedule, one after the other.
 
-use dormouse_units::Stream;
+use dormouse_units::RandomStream;
 
 use super::problem::steps;
 use super::{AfterFailure, Plan, Problem};
@@ -14,7 +14,7 @@ pub fn simulate(
     seed: u64,
 ) -> impl Iterator<Item = f64> {
     (0..jobs).map(move |n| {
-        let mut chance = Stream::new(seed, "checkpointed job", n);
+        let mut chance = RandomStream::new(seed, "checkpointed job", n);
         match problem.rules.after_failure {
             AfterFailure::Fresh => on_fresh_vms(problem, plan, &mut chance),
             AfterFailure::SameAge => as_the_authors(problem, plan, &mut chance),
@@ -24,7 +24,7 @@ pub fn simulate(
 
 /// Simulates a job on VMs whose lifetimes are drawn from the distribution; after a failure the next
 /// VM is new.
-fn on_fresh_vms(problem: &Problem<'_>, plan: &Plan, chance: &mut Stream) -> f64 {
+fn on_fresh_vms(problem: &Problem<'_>, plan: &Plan, chance: &mut RandomStream) -> f64 {
     let (mut left, mut age, mut took) = (problem.job, problem.age, 0.0);
     let mut life = problem.survival.draw(age, chance);
     while left > 0 {
@@ -44,13 +44,13 @@ fn on_fresh_vms(problem: &Problem<'_>, plan: &Plan, chance: &mut Stream) -> f64 
 /// Simulates a job as the authors' code does: each chunk is lost with its unconditional probability
 /// and then costs half of itself. After a failure the next chunk is tried until it succeeds, and
 /// with the probability of its loss the whole job counts as done.
-fn as_the_authors(problem: &Problem<'_>, plan: &Plan, chance: &mut Stream) -> f64 {
+fn as_the_authors(problem: &Problem<'_>, plan: &Plan, chance: &mut RandomStream) -> f64 {
     let (mut left, mut age, mut took) = (problem.job, problem.age, 0.0);
     while left > 0 {
         let work = plan.next(left, age).clamp(1, left);
         let takes = problem.chunk_time(work, left);
         let (lost, _) = problem.chunk_outcome(age, takes);
-        if chance.unit() >= lost {
+        if chance.draw_unit() >= lost {
             took += steps(takes);
             (left, age) = (left - work, age + takes);
             continue;
@@ -63,10 +63,10 @@ fn as_the_authors(problem: &Problem<'_>, plan: &Plan, chance: &mut Stream) -> f6
         }
         let takes = problem.chunk_time(work, left);
         let (lost, _) = problem.chunk_outcome(age, takes);
-        while chance.unit() < lost {
+        while chance.draw_unit() < lost {
             took += steps(takes) / 2.0 + steps(problem.restart);
         }
-        if chance.unit() < lost {
+        if chance.draw_unit() < lost {
             return took;
         }
         took += steps(takes);

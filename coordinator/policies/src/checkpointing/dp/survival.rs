@@ -1,6 +1,6 @@
 //! A distribution of lifetimes on a grid of ages.
 
-use dormouse_units::{Span, Stream};
+use dormouse_units::{RandomStream, Span};
 
 /// Probability that a VM lives to each age, in whole steps, and the expected time that it has lived
 /// by then. The last age is the one at which no VM is left, or the furthest that is looked at.
@@ -76,8 +76,8 @@ impl Survival {
     /// Draws the age in steps at which a VM that has reached this age is taken away; infinite if
     /// that is not by the last age. The distribution is inverted, and taken as linear between two
     /// steps.
-    pub(super) fn draw(&self, age: usize, chance: &mut Stream) -> f64 {
-        let left = (1.0 - chance.unit()) * self.alive(age);
+    pub(super) fn draw(&self, age: usize, chance: &mut RandomStream) -> f64 {
+        let left = (1.0 - chance.draw_unit()) * self.alive(age);
         let after = self.alive.partition_point(|alive| *alive >= left);
         let Some(&below) = self.alive.get(after) else { return f64::INFINITY };
         let above = self.alive[after - 1];

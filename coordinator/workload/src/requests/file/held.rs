@@ -2,7 +2,7 @@
 
 use dormouse_cloud::Market;
 use dormouse_input::{LeftOut, written};
-use dormouse_model::Request;
+use dormouse_model::VmRequest;
 use dormouse_units::{Span, Time};
 
 use super::error::RequestFileFlaw;
@@ -149,13 +149,13 @@ fn seconds(us: i64) -> f64 {
 }
 
 impl Iterator for SortedRequests {
-    type Item = (Time, Request);
+    type Item = (Time, VmRequest);
 
     fn next(&mut self) -> Option<Self::Item> {
         let HeldRequest { at, until, kind, market } = self.all.next()?;
         let at_us = u64::try_from(at.saturating_sub(self.zero)).unwrap_or_default();
         let duration = Span::from_micros(u64::try_from(until - at).unwrap_or_default());
         let kind = self.kinds.name(kind).clone();
-        Some((Time::from_micros(at_us), Request { kind, market, duration }))
+        Some((Time::from_micros(at_us), VmRequest { kind, market, duration }))
     }
 }

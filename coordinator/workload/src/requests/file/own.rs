@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use dormouse_cloud::Market;
 use dormouse_input::{Row, Rows};
-use dormouse_model::Request;
+use dormouse_model::VmRequest;
 use dormouse_units::{Span, Time};
 
 use super::cells::{cell_text, market_of, parse_flag, parse_time, shorten_row, text};
@@ -36,7 +36,7 @@ impl OwnRows {
     }
 
     /// The next request.
-    pub(super) fn next(&mut self) -> Option<Result<(Time, Request), RequestFileFlaw>> {
+    pub(super) fn next(&mut self) -> Option<Result<(Time, VmRequest), RequestFileFlaw>> {
         let row = match self.rows.next_row() {
             Ok(Some(row)) => row,
             Ok(None) if self.has_requests => return None,
@@ -64,7 +64,7 @@ fn read_request(
     layout: &VmTableLayout,
     kinds: &mut NumberedTypes,
     last: Time,
-) -> Result<(Time, Request), OfferRefusal> {
+) -> Result<(Time, VmRequest), OfferRefusal> {
     let text = text(row)?;
     if let Some(width) = layout.width
         && row.len() != width
@@ -92,7 +92,7 @@ fn read_request(
     if duration == Span::ZERO {
         return Err(OfferRefusal::new("its duration is 0", "write a length above 0, such as 2h"));
     }
-    Ok((at, Request { kind, market, duration }))
+    Ok((at, VmRequest { kind, market, duration }))
 }
 
 /// Market in a row.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dormouse_input::{Chosen, ColumnPlaces, Packing, Rows, Source, Text, WantedColumn};
-use dormouse_model::Request;
+use dormouse_model::VmRequest;
 use dormouse_units::Time;
 
 use super::cells::shorten_row;
@@ -289,7 +289,7 @@ impl RequestFile {
 }
 
 impl Iterator for RequestFile {
-    type Item = Result<(Time, Request), RequestFileError>;
+    type Item = Result<(Time, VmRequest), RequestFileError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if let Err(flaw) = self.read_whole_file() {

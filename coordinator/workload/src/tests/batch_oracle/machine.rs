@@ -1,6 +1,6 @@
 //! A machine of two-tier processors and the jobs on it, all reckoned anew at every event.
 
-use dormouse_units::Stream;
+use dormouse_units::RandomStream;
 
 use super::swf::{Job, SECOND};
 
@@ -176,19 +176,19 @@ impl<'a> Machine<'a> {
     /// Part of its speed that a job loses to neighbours in the background, in parts per million: from .5
     /// to 4 %.
     fn loss(&self, id: usize) -> u64 {
-        let unit = Stream::new(self.seed, "loss", id as u64).unit();
+        let unit = RandomStream::new(self.seed, "loss", id as u64).draw_unit();
         ppm(0.005 + (0.04 - 0.005) * unit)
     }
 
     /// Part of the idle cycles that a job in the background makes use of, in parts per million.
     fn utilisation(&self, id: usize) -> u64 {
-        let mut stream = Stream::new(self.seed, "utilisation", id as u64);
+        let mut stream = RandomStream::new(self.seed, "utilisation", id as u64);
         if self.jobs[id].processes == 1 {
-            return ppm(0.80 + (0.92 - 0.80) * stream.unit());
+            return ppm(0.80 + (0.92 - 0.80) * stream.draw_unit());
         }
         loop {
-            let radius = libm::sqrt(-2.0 * libm::log(1.0 - stream.unit()));
-            let normal = radius * libm::cos(std::f64::consts::TAU * stream.unit());
+            let radius = libm::sqrt(-2.0 * libm::log(1.0 - stream.draw_unit()));
+            let normal = radius * libm::cos(std::f64::consts::TAU * stream.draw_unit());
             let x = 0.43 + 0.14 * normal;
             if (0.198..=0.766).contains(&x) {
                 return ppm(x);

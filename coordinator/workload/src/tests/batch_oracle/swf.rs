@@ -1,6 +1,6 @@
 //! Jobs as lines of the standard workload format, read and made without the crate under test.
 
-use dormouse_units::Stream;
+use dormouse_units::RandomStream;
 
 /// Microseconds in a second.
 pub(crate) const SECOND: u64 = 1_000_000;
@@ -48,9 +48,9 @@ fn usage(processes: u64, number: i64, seed: u64) -> Vec<u64> {
     if processes == 1 {
         return vec![1_000_000];
     }
-    let mut stream = Stream::new(seed, "cpu-usage", number.unsigned_abs());
+    let mut stream = RandomStream::new(seed, "cpu-usage", number.unsigned_abs());
     let mut all: Vec<u64> =
-        (0..processes).map(|_| 400_000 + stream.below(600_001) as u64).collect();
+        (0..processes).map(|_| 400_000 + stream.draw_below(600_001) as u64).collect();
     all.sort_unstable_by(|a, b| b.cmp(a));
     all
 }
@@ -58,20 +58,21 @@ fn usage(processes: u64, number: i64, seed: u64) -> Vec<u64> {
 /// A log of this many jobs for 100 processors that is like KTH's: a third of the jobs have one process, run
 /// times range over four orders of magnitude, and most estimates are far too long, a few too short.
 pub(crate) fn generated(count: usize, seed: u64) -> String {
-    let mut stream = Stream::new(seed, "generated log", 0);
+    let mut stream = RandomStream::new(seed, "generated log", 0);
     let (mut at, mut text) = (0, "; MaxProcs: 100\n".to_owned());
     for number in 1..=count {
-        at += stream.below(4_000);
-        let processes = match stream.below(3) {
+        at += stream.draw_below(4_000);
+        let processes = match stream.draw_below(3) {
             0 => 1,
-            1 => 1 << (1 + stream.below(5)),
-            _ => 1 + stream.below(60),
+            1 => 1 << (1 + stream.draw_below(5)),
+            _ => 1 + stream.draw_below(60),
         };
-        let runtime = [10, 100, 1_000, 10_000, 40_000][stream.below(5)] + stream.below(600);
-        let estimate = match stream.below(8) {
+        let runtime =
+            [10, 100, 1_000, 10_000, 40_000][stream.draw_below(5)] + stream.draw_below(600);
+        let estimate = match stream.draw_below(8) {
             0 => runtime,
             1 => runtime / 2 + 1,
-            _ => runtime + 60 * stream.below(400),
+            _ => runtime + 60 * stream.draw_below(400),
         };
         text += &format!(
             "{number} {at} -1 {runtime} {processes} -1 -1 {processes} {estimate} -1 1 -1 -1 -1 -1 -1 -1 -1\n"

@@ -8,7 +8,7 @@
 //! stands for the jobs that begin in it. These begin at regular times, so that two resamples differ
 //! only by the record.
 
-use dormouse_units::{Span, Stream, Time};
+use dormouse_units::{RandomStream, Span, Time};
 
 /// Length of a week, in which every day and hour has the same weight.
 const WEEK: Span = Span::from_secs(7 * 86_400);
@@ -30,24 +30,24 @@ pub(super) fn regular(until: Time, every: Span) -> impl Iterator<Item = Time> {
 
 /// Times drawn over the record of a series, the same for all bids, variants and schemes.
 pub(super) fn starts(seed: u64, series: &str, until: Time) -> impl Iterator<Item = Time> {
-    let mut chance = Stream::named(seed, "starts", series);
+    let mut chance = RandomStream::named_stream(seed, "starts", series);
     let micros = usize::try_from(until.as_micros()).unwrap_or(usize::MAX).max(1);
-    std::iter::repeat_with(move || Time::from_micros(chance.below(micros) as u64))
+    std::iter::repeat_with(move || Time::from_micros(chance.draw_below(micros) as u64))
 }
 
 /// Weeks of a resample of a record of `weeks` weeks, drawn with this seed in blocks of `block`
 /// weeks. All records of the same length get the same weeks, so that types are resampled together.
 pub(super) fn drawn(seed: u64, weeks: usize, block: usize) -> Vec<usize> {
-    let mut chance = Stream::new(seed, "weeks of the record", 0);
-    let firsts = std::iter::repeat_with(|| chance.below(weeks));
+    let mut chance = RandomStream::new(seed, "weeks of the record", 0);
+    let firsts = std::iter::repeat_with(|| chance.draw_below(weeks));
     let all = firsts.flat_map(|first| (first..first + block).map(|week| week % weeks.max(1)));
     all.take(weeks).collect()
 }
 
 /// Indices of a resample of `all` entities, drawn with replacement with this seed.
 pub(super) fn with_replacement(seed: u64, purpose: &str, all: usize) -> Vec<usize> {
-    let mut chance = Stream::new(seed, purpose, 0);
-    (0..all).map(|_| chance.below(all)).collect()
+    let mut chance = RandomStream::new(seed, purpose, 0);
+    (0..all).map(|_| chance.draw_below(all)).collect()
 }
 
 #[cfg(test)]

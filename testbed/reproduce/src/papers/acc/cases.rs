@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use dormouse_cloud::{PriceModel, PriceStatistics, PriceTrace};
 use dormouse_spot::SpotRecord;
-use dormouse_units::{Ppm, Price, Span, Stream, Time};
+use dormouse_units::{Ppm, Price, RandomStream, Span, Time};
 
 use super::blocks::{self, starts};
 use super::means::JobSums;
@@ -59,7 +59,8 @@ pub(crate) fn simulated(
     let Some(variant) = JobVariant::named(word, given.settings.job) else { return Ok(None) };
     match (series, level, given.records) {
         (GENERATED, _, _) => {
-            let trace = price_model().trace(LENGTH, &mut Stream::new(seed, "generated prices", 0));
+            let trace = price_model()
+                .draw_trace(LENGTH, &mut RandomStream::new(seed, "generated prices", 0));
             Ok(figures_of_draw(GENERATED, (&trace, Time::ZERO + LENGTH), (&variant, level), seed))
         }
         (FOLDER, ALL_BIDS, Some(records)) => {
@@ -181,7 +182,7 @@ fn parse_bid(level: &str, trace: &PriceTrace, until: Time) -> Option<Price> {
         return price.parse().ok();
     }
     let percent: f64 = level.strip_prefix("available-")?.parse().ok()?;
-    Some(PriceStatistics::measure(trace, until)?.quantile(percent / 100.0))
+    Some(PriceStatistics::measure_trace(trace, until)?.price_quantile(percent / 100.0))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Settings of all cases from the command line: the part of the records that is used, and the job.
 
-use dormouse_cloud::Dates;
+use dormouse_cloud::RecordDates;
 use dormouse_spot::SpotJob;
 use dormouse_units::{Span, Time};
 
@@ -86,7 +86,7 @@ impl RecordSettings {
 
     /// Beginning and length of the used part of a record of this length, from its first price on.
     /// `None` if no part is used, or if the settings have dates and the record has none.
-    pub(super) fn part(&self, dates: Option<Dates>, length: Span) -> Option<(Span, Time)> {
+    pub(super) fn part(&self, dates: Option<RecordDates>, length: Span) -> Option<(Span, Time)> {
         let place = |edge: RecordBorder| match edge {
             RecordBorder::After(span) => Some(span),
             RecordBorder::Date(second) => {

@@ -156,7 +156,7 @@ impl TypeResults {
             let bid = Price::from_nanos_per_hour(mills * 1_000_000);
             bids[prices.partition_point(|price| *price <= bid)] += 1.0;
         }
-        let price = PriceStatistics::measure(trace, *until).map_or(0.0, |of| of.mean_usd);
+        let price = PriceStatistics::measure_trace(trace, *until).map_or(0.0, |of| of.mean_usd);
         let groups = starts.iter().map(|start| group(*start) + 1).max().unwrap_or(1);
         let mut all: Vec<Self> = (0..groups).map(|_| Self { price, ..Self::default() }).collect();
         let all_bids = bids.iter().sum::<f64>();
@@ -275,7 +275,8 @@ mod tests {
     #[test]
     fn each_type_weighs_the_same_and_the_dearer_half_is_by_itself() {
         let until = Time::from_secs(60 * 86_400);
-        let (cheap, dear) = (PriceTrace::new(vec![(Time::ZERO, cents(10))]), spiky().scaled(5.0));
+        let (cheap, dear) =
+            (PriceTrace::new(vec![(Time::ZERO, cents(10))]), spiky().scaled_by(5.0));
         let job = SpotJob::with_work(Span::from_secs(10 * 60));
         let all = [("dear", &dear, until), ("cheap", &cheap, until)];
         let of = figures(&all, &job, 1);

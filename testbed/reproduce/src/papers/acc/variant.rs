@@ -1,7 +1,7 @@
 //! The second word of a case: the job and the part of the record.
 
 use dormouse_cloud::PriceTrace;
-use dormouse_model::Knows;
+use dormouse_model::AdaptKnowledge;
 use dormouse_spot::SpotJob;
 use dormouse_units::{Span, Time};
 
@@ -34,7 +34,7 @@ impl JobVariant {
             "resampled" => return Some(Self { block: Some(blocks::WEEKS), ..standard }),
             "adapt-oracle" => {
                 return Some(Self {
-                    job: SpotJob { knows: Knows::WholeRecord, ..job },
+                    job: SpotJob { knows: AdaptKnowledge::WholeRecord, ..job },
                     ..standard
                 });
             }
@@ -77,7 +77,7 @@ mod tests {
             JobVariant::named(word, job)
                 .map(|of| (of.job.checkpoint, of.job.restart, of.job.look, of.job.knows))
         };
-        let past = Knows::Past;
+        let past = AdaptKnowledge::Past;
         assert_eq!(read("standard"), Some((minutes(5), minutes(5), minutes(1), past)));
         assert_eq!(read("tc-10"), Some((minutes(10), minutes(5), minutes(1), past)));
         assert_eq!(read("tr-0"), Some((minutes(5), minutes(0), minutes(1), past)));
@@ -85,7 +85,7 @@ mod tests {
         let query = JobVariant::named("query-15", job).map(|of| of.job.query);
         assert_eq!((query, job.query), (Some(minutes(15)), Span::ZERO));
         let oracle = read("adapt-oracle").map(|of| of.3);
-        assert_eq!(oracle, Some(Knows::WholeRecord));
+        assert_eq!(oracle, Some(AdaptKnowledge::WholeRecord));
         let block = |word| JobVariant::named(word, job).and_then(|of| of.block);
         assert_eq!([block("standard"), block("resampled-8")], [None, Some(8)]);
         assert_eq!(block("resampled"), Some(blocks::WEEKS));
@@ -100,7 +100,7 @@ mod tests {
         let part = |word| {
             let of =
                 JobVariant::named(word, SpotJob::with_work(Span::from_secs(60))).expect("a word");
-            of.part(&trace, day(300)).map(|(trace, until)| (trace.at(Time::ZERO), until))
+            of.part(&trace, day(300)).map(|(trace, until)| (trace.price_at(Time::ZERO), until))
         };
         assert_eq!(part("standard"), Some((Some(price(0)), day(300))));
         assert_eq!(part("days-80"), Some((Some(price(80)), day(120))));

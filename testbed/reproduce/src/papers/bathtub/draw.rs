@@ -1,7 +1,7 @@
 //! The whole record or a resample of it; intervals come from resamples.
 
-use dormouse_fit::Life;
-use dormouse_units::Stream;
+use dormouse_fit::RecordedLife;
+use dormouse_units::RandomStream;
 
 /// The VMs from which a figure is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -15,9 +15,9 @@ pub(super) enum RecordDraw {
 impl RecordDraw {
     /// The VMs of a group with this name. With one seed a group has the same resample for all
     /// figures.
-    pub(super) fn pick<'a>(self, group: &str, all: Vec<&'a Life>) -> Vec<&'a Life> {
+    pub(super) fn pick<'a>(self, group: &str, all: Vec<&'a RecordedLife>) -> Vec<&'a RecordedLife> {
         let Self::Resample(seed) = self else { return all };
-        let mut chance = Stream::named(seed, "resample", group);
-        all.iter().filter_map(|_| all.get(chance.below(all.len())).copied()).collect()
+        let mut chance = RandomStream::named_stream(seed, "resample", group);
+        all.iter().filter_map(|_| all.get(chance.draw_below(all.len())).copied()).collect()
     }
 }

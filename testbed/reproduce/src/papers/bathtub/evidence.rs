@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use dormouse_cloud::Lifetimes;
-use dormouse_fit::{Curve, Family, Fit, Life, Record};
+use dormouse_fit::{Curve, Family, Fit, Record, RecordedLife};
 
 use super::draw::RecordDraw;
 use super::laws;
@@ -28,8 +28,8 @@ impl LifetimeEvidence {
 
     /// VMs of a group: `all`, or common properties separated by `@`: a type, a zone, a workload,
     /// `day` or `night` of their launch. Empty without a record.
-    fn vms_of_group(&self, group: &str) -> Vec<&Life> {
-        let is_of = |life: &Life, word: &str| match word {
+    fn vms_of_group(&self, group: &str) -> Vec<&RecordedLife> {
+        let is_of = |life: &RecordedLife, word: &str| match word {
             "all" => true,
             "day" | "night" => {
                 life.hour.parse().is_ok_and(|hour| DAY.contains(&hour) == (word == "day"))
@@ -41,7 +41,7 @@ impl LifetimeEvidence {
     }
 
     /// VMs of a group or of its resample; `None` without a record.
-    pub(super) fn lives(&self, group: &str, draw: RecordDraw) -> Option<Vec<&Life>> {
+    pub(super) fn lives(&self, group: &str, draw: RecordDraw) -> Option<Vec<&RecordedLife>> {
         self.record.as_ref().map(|_| draw.pick(group, self.vms_of_group(group)))
     }
 

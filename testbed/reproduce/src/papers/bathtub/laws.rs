@@ -2,8 +2,8 @@
 
 use dormouse_cloud::lifetimes::{hours, span_of_hours};
 use dormouse_cloud::{Bathtub, Lifetimes, Uniform};
-use dormouse_fit::{Curve, Fit, Step};
-use dormouse_units::{Ppm, Span, Stream};
+use dormouse_fit::{Curve, CurveStep, Fit};
+use dormouse_units::{Ppm, RandomStream, Span};
 
 use super::draw::RecordDraw;
 use super::number;
@@ -60,12 +60,12 @@ impl PublishedLaw {
         if self.vms == 0 {
             return Some(self.lifetimes);
         }
-        let mut chance = Stream::named(seed, "law", name);
-        let lived = (0..self.vms).filter_map(|_| self.lifetimes.law().draw(&mut chance));
+        let mut chance = RandomStream::named_stream(seed, "law", name);
+        let lived = (0..self.vms).filter_map(|_| self.lifetimes.law().draw_lifetime(&mut chance));
         let mut ages: Vec<f64> = lived.map(hours).collect();
         ages.sort_by(f64::total_cmp);
         let n = number(ages.len());
-        let step = |(i, age)| Step { age, taken: number(i + 1) / n, count: 1.0 };
+        let step = |(i, age)| CurveStep { age, taken: number(i + 1) / n, count: 1.0 };
         let curve = Curve { steps: ages.into_iter().enumerate().map(step).collect() };
         Fit::near(&self.lifetimes, &curve).map(|fit| fit.lifetimes)
     }

@@ -74,8 +74,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     use dormouse_cloud::lifetimes::span_of_hours;
-    use dormouse_fit::{Life, Record};
-    use dormouse_units::Stream;
+    use dormouse_fit::{Record, RecordedLife};
+    use dormouse_units::RandomStream;
 
     use super::super::named;
     use super::super::own::FigureSource;
@@ -84,13 +84,13 @@ mod tests {
     /// Sixty VMs of each type and zone that the figures are about, drawn from the authors' law.
     fn evidence() -> LifetimeEvidence {
         let law = laws::published("authors").expect("a law").lifetimes;
-        let mut chance = Stream::new(1, "test", 0);
+        let mut chance = RandomStream::new(1, "test", 0);
         let mut lives = Vec::new();
         for kind in [2, 4, 8, 16, 32] {
             for zone in ["us-central1-c", "us-east1-b"] {
                 lives.extend((0..60).filter_map(|n: u32| {
-                    Some(Life {
-                        span: law.law().draw(&mut chance)?,
+                    Some(RecordedLife {
+                        span: law.law().draw_lifetime(&mut chance)?,
                         was_taken: !n.is_multiple_of(7),
                         kind: format!("n1-highcpu-{kind}"),
                         zone: zone.to_owned(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dormouse_cloud::lifetimes::hours;
-use dormouse_fit::{Curve, Life};
+use dormouse_fit::{Curve, RecordedLife};
 
 use super::draw::RecordDraw;
 use super::evidence::LifetimeEvidence;
@@ -22,7 +22,7 @@ pub(super) fn order(of: &str, evidence: &LifetimeEvidence, draw: RecordDraw) -> 
     if ![&one, &other].iter().all(|lives| lives.iter().any(|life| life.was_taken)) {
         return Some(figures);
     }
-    let mean = |curve: fn(&[&Life]) -> Curve| curve(&one).mean() - curve(&other).mean();
+    let mean = |curve: fn(&[&RecordedLife]) -> Curve| curve(&one).mean() - curve(&other).mean();
     let preempted = mean(|lives| Curve::empirical(lives.iter().copied()));
     let all = mean(|lives| Curve::kaplan_meier(lives.iter().copied()));
     figures.insert("preempted/longer_h".to_owned(), preempted);
@@ -41,12 +41,12 @@ pub(super) fn order(of: &str, evidence: &LifetimeEvidence, draw: RecordDraw) -> 
     Some(figures)
 }
 
-fn has_one_type(lives: &[&Life]) -> bool {
+fn has_one_type(lives: &[&RecordedLife]) -> bool {
     lives.windows(2).all(|pair| pair[0].kind == pair[1].kind)
 }
 
 /// Type, zone, and whether the launch was at a weekend, as far as they count.
-fn stratum_of(life: &Life, by_type: bool, by_day: bool) -> Stratum<'_> {
+fn stratum_of(life: &RecordedLife, by_type: bool, by_day: bool) -> Stratum<'_> {
     let is_weekend = ["Saturday", "Sunday"].contains(&life.day.as_str());
     let day = if is_weekend { "weekend" } else { "week" };
     [if by_type { "" } else { &life.kind }, &life.zone, if by_day { day } else { "" }]
@@ -56,9 +56,9 @@ fn stratum_of(life: &Life, by_type: bool, by_day: bool) -> Stratum<'_> {
 /// number of VMs in strata with both groups. Each stratum has the weight with which its difference
 /// is known, n m / (n + m). `None` if no stratum has VMs of both.
 fn difference_within<'a>(
-    one: &[&'a Life],
-    other: &[&'a Life],
-    stratum: impl Fn(&'a Life) -> Stratum<'a>,
+    one: &[&'a RecordedLife],
+    other: &[&'a RecordedLife],
+    stratum: impl Fn(&'a RecordedLife) -> Stratum<'a>,
 ) -> Option<(f64, f64)> {
     let mut strata: BTreeMap<Stratum<'a>, [(f64, f64); 2]> = BTreeMap::new();
     for (n, lives) in [one, other].into_iter().enumerate() {
@@ -78,7 +78,7 @@ fn difference_within<'a>(
 }
 
 /// Number of VMs in a group, and of preempted ones.
-pub(super) fn counts(lives: &[&Life]) -> (f64, f64) {
+pub(super) fn counts(lives: &[&RecordedLife]) -> (f64, f64) {
     (number(lives.len()), number(lives.iter().filter(|life| life.was_taken).count()))
 }
 
@@ -133,13 +133,13 @@ mod tests {
 
     #[test]
     fn types_are_compared_within_a_zone_and_groups_that_share_no_stratum_are_not() {
-        let life = |kind: &str, zone: &str, hours: u64| Life {
+        let life = |kind: &str, zone: &str, hours: u64| RecordedLife {
             span: dormouse_units::Span::from_secs(hours * 3_600),
             was_taken: true,
             kind: kind.to_owned(),
             zone: zone.to_owned(),
             workload: if zone == "p" { "idle" } else { "busy" }.to_owned(),
-            ..Life::default()
+            ..RecordedLife::default()
         };
         let lives =
             vec![life("s", "z", 9), life("s", "p", 7), life("l", "z", 4), life("l", "p", 3)];

@@ -150,8 +150,8 @@ fn run(loaded: &LoadedExperiment, case: &str) -> Result<Figures, SweepError> {
     let seed = loaded.experiment.setup.seed;
     let run = virtual_run(&loaded.experiment, loaded.scheduler()?, |_| {})
         .map_err(SweepError::of_run(case, seed))?;
-    let end = run.over().unwrap_or_default();
-    Ok((run.makespan().unwrap_or(end).as_secs_f64(), run.owed(end).as_usd()))
+    let end = run.over_at().unwrap_or_default();
+    Ok((run.makespan().unwrap_or(end).as_secs_f64(), run.owed_now(end).as_usd()))
 }
 
 impl StoredPlans {

@@ -10,12 +10,12 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use dormouse_cloud::tables::room;
+use dormouse_cloud::tables::paper_room;
 use dormouse_cloud::{
-    Fleet, Host, Market, PlacementRule, Placer, Placing, Plain, Scheduler, SchedulerName, States,
-    Want, Weigher,
+    HostFleet, HostScheduler, Market, PlacementRequest, PlacementRule, Placer, Placing,
+    PlainScheduler, ResourceVector, SchedulerName, ViewSource, Weigher,
 };
-use dormouse_units::{HostId, Span, Stream, Time, VmId};
+use dormouse_units::{HostId, RandomStream, Span, Time, VmId};
 
 /// A scenario: requests and hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,18 +104,22 @@ impl SchedulerUnderTest {
             Some("retry") => SchedulerName::Retry,
             _ => SchedulerName::Opie,
         };
-        let states = if name.ends_with("-built") { States::Built } else { States::Kept };
+        let states = if name.ends_with("-built") { ViewSource::Built } else { ViewSource::Kept };
         let rule = PlacementRule { scheduler, states, ..PlacementRule::default() };
         let placer: Box<dyn Placer> = match name {
-            INCREMENTAL => Box::new(Scheduler::new(rule)),
+            INCREMENTAL => Box::new(HostScheduler::new(rule)),
             _ if name.starts_with("opie-code") => {
-                let weighers =
-                    [Weigher::PreemptibleCount, Weigher::TotalCost].map(Weigher::once).into();
+                let weighers = [Weigher::PreemptibleCount, Weigher::TotalCost]
+                    .map(Weigher::weighed_once)
+                    .into();
                 // The code asks for the full view of all hosts once more than it needs.
-                let unused_views = u32::from(states == States::Built);
-                Box::new(Plain::with_unused_views(PlacementRule { weighers, ..rule }, unused_views))
+                let unused_views = u32::from(states == ViewSource::Built);
+                Box::new(PlainScheduler::with_unused_views(
+                    PlacementRule { weighers, ..rule },
+                    unused_views,
+                ))
             }
-            _ => Box::new(Plain::new(rule)),
+            _ => Box::new(PlainScheduler::new(rule)),
         };
         Self { name, placer, taken: ChoiceTimes::default() }
     }
@@ -156,7 +160,7 @@ pub fn measure(
     for contender in &mut contenders {
         // Each requested size has an order of its own.
         for (n, &size) in scenario.sizes.iter().enumerate() {
-            let want = Want { room: room(size), market: scenario.market };
+            let want = PlacementRequest { room: paper_room(size), market: scenario.market };
             let (time, _) = world.time_choice(contender, &want);
             if n == 0 {
                 contender.taken.first = time;
@@ -247,22 +251,22 @@ impl ChoiceTimes {
 
 /// Hosts with VMs, which are made empty or full again before every request.
 struct MeasuredHosts {
-    fleet: Fleet,
+    fleet: HostFleet,
     /// Empty hosts for the scheduler that ends no VM; `None` if all hosts are empty, since it then
     /// uses the same as the others.
-    of_filter: Option<Fleet>,
+    of_filter: Option<HostFleet>,
     scenario: LatencyScenario,
     now: Time,
     step: Span,
     seed: u64,
     next: u32,
-    sizes: Stream,
+    sizes: RandomStream,
 }
 
 /// Run time of a VM in the paper: exponential, from 10 to 300 minutes.
-fn draw_age(chance: &mut Stream) -> Span {
+fn draw_age(chance: &mut RandomStream) -> Span {
     loop {
-        let age = chance.exponential(Span::from_secs(100 * 60));
+        let age = chance.draw_exponential(Span::from_secs(100 * 60));
         if (Span::from_secs(600)..Span::from_secs(18_000)).contains(&age) {
             return age;
         }
@@ -275,50 +279,50 @@ impl MeasuredHosts {
             || 100 * 60_000_000 / (u64::from(count.max(1)) * 4),
             |over| over.as_micros() / u64::from(FEW * EACH),
         );
-        let (now, mut chance) = (Time::from_secs(600 * 60), Stream::new(seed, "ages", 0));
+        let (now, mut chance) = (Time::from_secs(600 * 60), RandomStream::new(seed, "ages", 0));
         let mut world = Self {
-            fleet: Fleet::default(),
-            of_filter: scenario.is_full.then(Fleet::default),
+            fleet: HostFleet::default(),
+            of_filter: scenario.is_full.then(HostFleet::default),
             scenario,
             now,
             step: Span::from_micros(micros),
             seed,
             next: 0,
-            sizes: Stream::new(seed, "sizes", 0),
+            sizes: RandomStream::new(seed, "sizes", 0),
         };
         for id in (0..count).map(HostId::new) {
-            world.fleet.join(id, room(VCPUS));
+            world.fleet.add_host(id, paper_room(VCPUS));
             if let Some(empty) = &mut world.of_filter {
-                empty.join(id, room(VCPUS));
+                empty.add_host(id, paper_room(VCPUS));
             }
-            while scenario.is_full && world.fleet.free(id).vcpus > 0 {
-                let size = scenario.sizes[chance.below(scenario.sizes.len())];
-                let size = size.min(world.fleet.free(id).vcpus);
-                let market = [Market::Spot, Market::OnDemand][chance.below(2)];
+            while scenario.is_full && world.fleet.free_room(id).vcpus > 0 {
+                let size = scenario.sizes[chance.draw_below(scenario.sizes.len())];
+                let size = size.min(world.fleet.free_room(id).vcpus);
+                let market = [Market::Spot, Market::OnDemand][chance.draw_below(2)];
                 let since = now.as_micros().saturating_sub(draw_age(&mut chance).as_micros());
-                world.launch_vm(id, room(size), market, Time::from_micros(since));
+                world.launch_vm(id, paper_room(size), market, Time::from_micros(since));
             }
         }
         world
     }
 
-    fn launch_vm(&mut self, id: HostId, room: Host, market: Market, since: Time) -> VmId {
+    fn launch_vm(&mut self, id: HostId, room: ResourceVector, market: Market, since: Time) -> VmId {
         let vm = VmId::new(self.next);
         self.next += 1;
-        self.fleet.place(id, vm, room, market);
-        self.fleet.charged(id, vm, Some(since));
+        self.fleet.place_vm(id, vm, room, market);
+        self.fleet.set_charged_since(id, vm, Some(since));
         vm
     }
 
     /// The next request, at a later time.
-    fn next_request(&mut self) -> Want {
+    fn next_request(&mut self) -> PlacementRequest {
         self.now += self.step;
-        let size = self.scenario.sizes[self.sizes.below(self.scenario.sizes.len())];
-        Want { room: room(size), market: self.scenario.market }
+        let size = self.scenario.sizes[self.sizes.draw_below(self.scenario.sizes.len())];
+        PlacementRequest { room: paper_room(size), market: self.scenario.market }
     }
 
     /// The hosts that a scheduler chooses from.
-    fn hosts_of(&self, contender: &SchedulerUnderTest) -> &Fleet {
+    fn hosts_of(&self, contender: &SchedulerUnderTest) -> &HostFleet {
         let of_filter = self.of_filter.as_ref().filter(|_| contender.is_filter());
         of_filter.unwrap_or(&self.fleet)
     }
@@ -327,20 +331,21 @@ impl MeasuredHosts {
     fn time_choice(
         &self,
         contender: &mut SchedulerUnderTest,
-        want: &Want,
+        want: &PlacementRequest,
     ) -> (Duration, Option<Placing>) {
         let fleet = self.hosts_of(contender);
-        let mut chance = Stream::new(self.seed, "placement", self.next.into());
+        let mut chance = RandomStream::new(self.seed, "placement", self.next.into());
         let began = Instant::now();
-        let chosen = contender.placer.choose(self.now, want, fleet, &mut chance);
+        let chosen = contender.placer.choose_host(self.now, want, fleet, &mut chance);
         (began.elapsed(), chosen)
     }
 
     /// Ends the victims, runs and ends the VM, and launches as many spot VMs as there were.
-    fn carry_out(&mut self, host: HostId, victims: &[VmId], want: &Want) {
-        victims.iter().for_each(|vm| self.fleet.ends(host, *vm));
+    fn carry_out(&mut self, host: HostId, victims: &[VmId], want: &PlacementRequest) {
+        victims.iter().for_each(|vm| self.fleet.mark_ending(host, *vm));
         let vm = self.launch_vm(host, want.room, want.market, self.now);
-        let rooms: Vec<Host> = victims.iter().map(|vm| self.fleet.held(host, *vm)).collect();
+        let rooms: Vec<ResourceVector> =
+            victims.iter().map(|vm| self.fleet.held_room(host, *vm)).collect();
         victims.iter().for_each(|vm| self.fleet.remove(host, *vm));
         self.fleet.remove(host, vm);
         for room in rooms {
@@ -382,8 +387,8 @@ mod tests {
     #[test]
     fn all_are_asked_of_the_same_hosts_where_none_is_full() {
         let mut world = MeasuredHosts::new(2, EMPTY, 1);
-        world.launch_vm(HostId::new(0), room(VCPUS), Market::OnDemand, Time::ZERO);
-        let want = Want { room: room(2), market: Market::OnDemand };
+        world.launch_vm(HostId::new(0), paper_room(VCPUS), Market::OnDemand, Time::ZERO);
+        let want = PlacementRequest { room: paper_room(2), market: Market::OnDemand };
         for name in SCHEDULERS {
             for next in 10..30 {
                 world.next = next;

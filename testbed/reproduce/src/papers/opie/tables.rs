@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dormouse_cloud::tables::{HostTable, Instance, TABLES};
+use dormouse_cloud::tables::{HostTable, TABLES, TableVm};
 use dormouse_cloud::{Market, PlacementRule, Weigher};
-use dormouse_units::Stream;
+use dormouse_units::RandomStream;
 use dormouse_view::{PageBlock, TableCell, TableColumn, TextTone, TypedTable};
 
 /// Number of vCPUs of each host.
@@ -22,31 +22,31 @@ fn table(case: &str) -> Option<HostTable> {
     HostTable::read(text).ok()
 }
 
-fn selected_vms(table: &HostTable, weigher: Weigher, seed: u64) -> Vec<&Instance> {
-    let weighers = vec![Weigher::Overcommit.once(), weigher.once()];
+fn selected_vms(table: &HostTable, weigher: Weigher, seed: u64) -> Vec<&TableVm> {
+    let weighers = vec![Weigher::Overcommit.weighed_once(), weigher.weighed_once()];
     let rule = PlacementRule { weighers, ..PlacementRule::default() };
-    table.selected(rule, &mut Stream::new(seed, "tables", 0))
+    table.select_victims(rule, &mut RandomStream::new(seed, "tables", 0))
 }
 
-fn marked_vms(table: &HostTable) -> Vec<&Instance> {
+fn marked_vms(table: &HostTable) -> Vec<&TableVm> {
     table.instances.iter().filter(|vm| vm.is_marked).collect()
 }
 
-fn total_cost(vms: &[&Instance]) -> u64 {
-    vms.iter().map(|vm| vm.cost()).sum()
+fn total_cost(vms: &[&TableVm]) -> u64 {
+    vms.iter().map(|vm| vm.ending_cost()).sum()
 }
 
 /// Least cost of any other set of preemptible VMs that makes room on its host, as the text lists the other
 /// possibilities: sets that have all of `chosen` in them are none. `None` if there is no other.
-fn next_least_cost(table: &HostTable, chosen: &[&Instance]) -> Option<u64> {
+fn next_least_cost(table: &HostTable, chosen: &[&TableVm]) -> Option<u64> {
     // Sizes are in proportion, so that vCPUs stand for all that a VM takes.
-    let takes = |vms: &[&Instance]| vms.iter().map(|vm| vm.size.room().vcpus).sum::<u32>();
-    let wanted = table.request.room().vcpus;
+    let takes = |vms: &[&TableVm]| vms.iter().map(|vm| vm.size.vm_room().vcpus).sum::<u32>();
+    let wanted = table.request.vm_room().vcpus;
     let hosts: BTreeSet<&str> = table.instances.iter().map(|vm| &*vm.host).collect();
     let of_host = |host: &str| {
-        let vms: Vec<&Instance> = table.instances.iter().filter(|vm| vm.host == host).collect();
+        let vms: Vec<&TableVm> = table.instances.iter().filter(|vm| vm.host == host).collect();
         let free = HOST_VCPUS.saturating_sub(takes(&vms));
-        let preemptible: Vec<&Instance> =
+        let preemptible: Vec<&TableVm> =
             vms.into_iter().filter(|vm| vm.market == Market::Spot).collect();
         let sets = (0_u32..1 << preemptible.len()).map(move |set| {
             let is_in = |n: &usize| set >> n & 1 == 1;
@@ -54,7 +54,7 @@ fn next_least_cost(table: &HostTable, chosen: &[&Instance]) -> Option<u64> {
         });
         sets.filter(move |set| free + takes(set) >= wanted)
     };
-    let is_other = |set: &Vec<&Instance>| !chosen.iter().all(|vm| set.contains(vm));
+    let is_other = |set: &Vec<&TableVm>| !chosen.iter().all(|vm| set.contains(vm));
     let others = hosts.into_iter().flat_map(of_host).filter(is_other);
     others.map(|set| total_cost(&set)).min()
 }
@@ -94,7 +94,7 @@ pub(crate) fn blocks() -> Vec<PageBlock> {
             })
             .column(TableColumn::text("size"), |vm| vm.size.letter())
             .column(TableColumn::count("minutes"), |vm| vm.minutes)
-            .column(TableColumn::count("into its hour"), |vm| vm.cost())
+            .column(TableColumn::count("into its hour"), |vm| vm.ending_cost())
             .column(TableColumn::text("the paper"), |vm| selection_mark(vm.is_marked));
         for (words, vms) in &by {
             let heading = format!("ours, by the cost {words}: {} min", total_cost(vms));

@@ -25,7 +25,7 @@ impl Log {
 
     fn see(&mut self, change: impl FnOnce(&mut Step)) -> Result<(), Broken> {
         let mut step = Step::blank();
-        step.begin(self.1, Time::ZERO, Event::Tick);
+        step.begin_step(self.1, Time::ZERO, Event::Tick);
         change(&mut step);
         self.1 += 1;
         self.0.see(&step)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use dormouse_proto::v1::{CreateVm, Report, StartTask};
 use dormouse_vm::life::Key;
 use dormouse_worker::{
-    agent::in_process::{BoxedFuture, Gate, MachineBackend, VmMachine},
+    agent::in_process::{BoxedFuture, MachineBackend, VmGate, VmMachine},
     workspace::TaskName,
 };
 use tokio::time::sleep;
@@ -37,7 +37,7 @@ impl<U: Uplink> MachineBackend for SimulatedHost<U> {
     fn create_vm(
         &self,
         create: &CreateVm,
-        gate: &Arc<Gate>,
+        gate: &Arc<VmGate>,
     ) -> BoxedFuture<Result<Arc<dyn VmMachine>, String>> {
         let vm = SimulatedVm::new(&self.host, create, gate);
         let host = Arc::clone(&self.host);

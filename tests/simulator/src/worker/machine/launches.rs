@@ -4,14 +4,14 @@ use std::{ops::RangeInclusive, sync::Arc, time::Duration};
 
 use dormouse_proto::v1::{Kept, StartTask};
 use dormouse_units::{CheckpointSeq, Ppm};
-use dormouse_vm::life::{Key, LaunchError, Seat, Slot};
+use dormouse_vm::life::{AttemptSeat, Key, LaunchFailure, TierSlot};
 use dormouse_worker::{
     agent::in_process::{
-        Birth, Born, BoxedFuture, FetchError, Inside, JobBirth, JobOrder, JobRank, LaunchFuture,
-        LaunchSteps, LaunchWay, Pass, ProgressPage, TaskLaunch, TaskProcess, launch_program,
-        plan_launch,
+        Born, BoxedFuture, FetchError, GatedWork, JobBirth, JobOrder, JobRank, LaunchFuture,
+        LaunchPass, LaunchSteps, LaunchWay, ProgressPage, TaskBirth, TaskLaunch, TaskProcess,
+        launch_program, plan_launch,
     },
-    process::Ended,
+    process::ProcessEnd,
 };
 use tokio::{
     sync::Semaphore,
@@ -49,9 +49,9 @@ struct SimulatedLaunch<U: Uplink> {
 #[derive(Clone, Debug)]
 enum LaunchPlace {
     /// A task of one process.
-    Task { cpu: u32, slot: Slot },
+    Task { cpu: u32, slot: TierSlot },
     /// A job, by the seats of its processes, which is moved or not.
-    Job { seats: Vec<Seat>, moving: bool },
+    Job { seats: Vec<AttemptSeat>, moving: bool },
 }
 
 /// A program that has come to life.
@@ -74,7 +74,7 @@ impl<U: Uplink> LaunchSteps for SimulatedLaunch<U> {
         Arc::clone(&self.vm.host.criu)
     }
 
-    fn bring_inputs<'a>(&'a self, _: &'a Pass) -> LaunchFuture<'a, Result<(), String>> {
+    fn bring_inputs<'a>(&'a self, _: &'a LaunchPass) -> LaunchFuture<'a, Result<(), String>> {
         Box::pin(std::future::ready(Ok(())))
     }
 
@@ -85,7 +85,7 @@ impl<U: Uplink> LaunchSteps for SimulatedLaunch<U> {
 
     fn fetch_checkpoint<'a>(
         &'a self,
-        pass: &'a Pass,
+        pass: &'a LaunchPass,
         number: u32,
         attempts: RangeInclusive<u32>,
     ) -> LaunchFuture<'a, Result<(), FetchError>> {
@@ -95,8 +95,8 @@ impl<U: Uplink> LaunchSteps for SimulatedLaunch<U> {
     fn bring_to_life(
         &self,
         way: LaunchWay,
-        pass: &Pass,
-        inside: Inside,
+        pass: &LaunchPass,
+        inside: GatedWork,
     ) -> BoxedFuture<Result<Born<Newcomer<U>>, String>> {
         let (vm, key, order) = (Arc::clone(&self.vm), self.key, self.order.clone());
         let (place, pass) = (self.place.clone(), pass.clone());
@@ -112,7 +112,7 @@ impl<U: Uplink> SimulatedVm<U> {
     pub(super) async fn task_birth(
         self: Arc<Self>,
         launch: TaskLaunch,
-    ) -> Result<Birth, LaunchError> {
+    ) -> Result<TaskBirth, LaunchFailure> {
         let TaskLaunch { key, order, cpu, slot, pass, .. } = launch;
         let plan = plan_launch(&order, true);
         let is_silent = plan.first == LaunchWay::Silent;
@@ -121,7 +121,7 @@ impl<U: Uplink> SimulatedVm<U> {
         let born = launch_program(&launch, &pass, plan).await?;
         let Newcomer { process, done, base_ns } = born;
         let page = (!is_silent).then(|| Arc::clone(&process) as Arc<dyn ProgressPage>);
-        Ok(Birth {
+        Ok(TaskBirth {
             process,
             page,
             done_ppm: done.get(),
@@ -130,16 +130,16 @@ impl<U: Uplink> SimulatedVm<U> {
             born_ns: base_ns,
             at: Instant::now(),
             inputs_at: None,
-            ended: is_silent.then_some(Ended::Exited(0)),
+            ended: is_silent.then_some(ProcessEnd::Exited(0)),
             changes: None,
         })
     }
 
     pub(super) async fn job_birth(
         self: Arc<Self>,
-        pass: Pass,
+        pass: LaunchPass,
         order: JobOrder,
-    ) -> Result<JobBirth, LaunchError> {
+    ) -> Result<JobBirth, LaunchFailure> {
         let plan = order.plan(true);
         let JobOrder { key, start, seats, moving, .. } = order;
         let (begun, processes) = (Instant::now(), seats.len());
@@ -164,9 +164,9 @@ impl<U: Uplink> SimulatedVm<U> {
         key: Key,
         order: &StartTask,
         (place, way): (&LaunchPlace, LaunchWay),
-        pass: &Pass,
+        pass: &LaunchPass,
     ) -> Result<Born<Newcomer<U>>, String> {
-        let revoked = |error: dormouse_worker::agent::in_process::Revoked| error.to_string();
+        let revoked = |error: dormouse_worker::agent::in_process::RevokedLaunch| error.to_string();
         let restores = way == LaunchWay::Restored;
         self.host.images.claim(key);
         if !restores && order.from.is_none() {
@@ -178,7 +178,7 @@ impl<U: Uplink> SimulatedVm<U> {
         };
         // What comes to life on a VM that is killed is killed with it.
         pass.unless_revoked(sleep(takes)).await.map_err(revoked)?;
-        pass.thawed().await.map_err(revoked)?;
+        pass.wait_thawed().await.map_err(revoked)?;
         let rates = self.host.plan.rates;
         if self.with_chance(|chance| chance.happens(rates.birth)) {
             return Err("it did not come to life".to_owned());
@@ -195,7 +195,7 @@ impl<U: Uplink> SimulatedVm<U> {
             LaunchPlace::Task { cpu, slot } => {
                 let whole_ns = order.real_cpu_us.saturating_mul(1000).max(1);
                 let is_silent = way == LaunchWay::Silent;
-                let worked_ns = if is_silent { whole_ns } else { done.scale(whole_ns) };
+                let worked_ns = if is_silent { whole_ns } else { done.scale_number(whole_ns) };
                 let (vcpu, slot) = (*cpu, *slot);
                 let rank = SimulatedRank { vcpu, slot, whole_ns, end_ns: whole_ns, worked_ns };
                 let base_ns = self.look(|vcpus| vcpus.charged_ns(vcpu, slot));
@@ -219,7 +219,7 @@ impl<U: Uplink> SimulatedVm<U> {
     fn job_program(
         &self,
         start: &StartTask,
-        seats: &[Seat],
+        seats: &[AttemptSeat],
         done: Ppm,
     ) -> Result<SimulatedProgram, String> {
         let Some(plan) = &start.plan else { return Err("it has no plan".to_owned()) };
@@ -228,13 +228,14 @@ impl<U: Uplink> SimulatedVm<U> {
         let phases = plan.phases.max(1);
         let begun = u64::from(phases) * u64::from(done.get()) / 1_000_000;
         let ranks = seats.iter().zip(&plan.usage_ppm).map(|(seat, usage)| {
-            let whole_ns = core.scale(Ppm::new(*usage).scale(runtime_ns)).max(1);
-            let worked_ns = done.scale(whole_ns);
+            let whole_ns = core.scale_number(Ppm::new(*usage).scale_number(runtime_ns)).max(1);
+            let worked_ns = done.scale_number(whole_ns);
             let (vcpu, slot) = (seat.vcpu, seat.slot);
             SimulatedRank { vcpu, slot, whole_ns, end_ns: whole_ns, worked_ns }
         });
         let most = plan.usage_ppm.iter().max().copied().unwrap_or(1_000_000);
-        let waits = Ppm::new(most.min(1_000_000)).rest().scale(runtime_ns) / u64::from(phases);
+        let waits = Ppm::new(most.min(1_000_000)).rest_of_whole().scale_number(runtime_ns)
+            / u64::from(phases);
         let begun = u32::try_from(begun + 1).unwrap_or(phases).min(phases);
         Ok(SimulatedProgram::new(ranks.collect(), phases, begun, waits))
     }

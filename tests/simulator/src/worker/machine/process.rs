@@ -5,7 +5,7 @@ use std::{io, sync::Arc, time::Duration};
 use dormouse_tasks::progress::{Clock, Progress, State};
 use dormouse_worker::{
     agent::in_process::{ProgressPage, TaskProcess},
-    process::{self, Ended},
+    process::{self, ProcessEnd},
 };
 
 use super::vm::SimulatedVm;
@@ -28,11 +28,11 @@ impl<U: Uplink> TaskProcess for SimulatedProcess<U> {
         Ok(())
     }
 
-    fn try_wait(&self) -> process::Result<Option<Ended>> {
+    fn try_wait(&self) -> process::Result<Option<ProcessEnd>> {
         Ok(self.vm.ended(self.pid))
     }
 
-    fn wait(&self, _: Duration) -> process::Result<Option<Ended>> {
+    fn wait(&self, _: Duration) -> process::Result<Option<ProcessEnd>> {
         self.try_wait()
     }
 

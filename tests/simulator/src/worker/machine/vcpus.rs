@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_vm::life::Slot;
-use dormouse_worker::process::Ended;
+use dormouse_vm::life::TierSlot;
+use dormouse_worker::process::ProcessEnd;
 
 /// A whole host core, in ppm.
 const CORE: u32 = 1_000_000;
@@ -32,7 +32,7 @@ struct SlotSettings {
 #[derive(Clone, Debug)]
 pub(super) struct SimulatedRank {
     pub(super) vcpu: u32,
-    pub(super) slot: Slot,
+    pub(super) slot: TierSlot,
     /// What its page counts as all of it.
     pub(super) whole_ns: u64,
     /// What it really does before it ends.
@@ -56,7 +56,7 @@ enum Stage {
     /// Its work is done.
     Lingers(u64),
     Hangs,
-    Over(Ended),
+    Over(ProcessEnd),
 }
 
 /// A program of one process, or a job of several that meet at the end of each phase.
@@ -96,11 +96,11 @@ impl SimulatedProgram {
 
     /// Whether its work is done.
     pub(super) fn is_through(&self) -> bool {
-        matches!(self.stage, Stage::Lingers(_) | Stage::Over(Ended::Exited(_)))
+        matches!(self.stage, Stage::Lingers(_) | Stage::Over(ProcessEnd::Exited(_)))
     }
 
     /// How it ended, if it has.
-    pub(super) fn ended(&self) -> Option<Ended> {
+    pub(super) fn ended(&self) -> Option<ProcessEnd> {
         match self.stage {
             Stage::Over(ended) => Some(ended),
             _ => None,
@@ -127,7 +127,7 @@ impl SimulatedProgram {
     fn settle(&mut self) -> bool {
         if self.dies_in_ns == Some(0) {
             self.dies_in_ns = None;
-            self.stage = Stage::Over(Ended::Killed(9));
+            self.stage = Stage::Over(ProcessEnd::Killed(9));
             return true;
         }
         if let (Stage::Computes, Some(doom), Some(first)) =
@@ -136,7 +136,7 @@ impl SimulatedProgram {
             match doom {
                 Doom::Hangs(at) if first.worked_ns >= at => self.stage = Stage::Hangs,
                 Doom::Fails(at) if first.worked_ns >= at => {
-                    self.stage = Stage::Over(Ended::Exited(2));
+                    self.stage = Stage::Over(ProcessEnd::Exited(2));
                 }
                 _ => {}
             }
@@ -150,7 +150,7 @@ impl SimulatedProgram {
                 self.begun += 1;
                 Stage::Computes
             }
-            Stage::Lingers(0) => Stage::Over(Ended::Exited(if self.fails { 2 } else { 0 })),
+            Stage::Lingers(0) => Stage::Over(ProcessEnd::Exited(if self.fails { 2 } else { 0 })),
             _ => return false,
         };
         true
@@ -190,7 +190,7 @@ impl Vcpus {
         Self { all: vec![vcpu; count as usize], ..Self::default() }
     }
 
-    fn slot(&mut self, vcpu: u32, slot: Slot) -> Option<&mut SlotSettings> {
+    fn slot(&mut self, vcpu: u32, slot: TierSlot) -> Option<&mut SlotSettings> {
         self.all.get_mut(vcpu as usize)?.slots.get_mut(place_of(slot))
     }
 
@@ -203,26 +203,26 @@ impl Vcpus {
         }
     }
 
-    pub(super) fn set_foreground(&mut self, vcpu: u32, slot: Slot, is_foreground: bool) {
+    pub(super) fn set_foreground(&mut self, vcpu: u32, slot: TierSlot, is_foreground: bool) {
         if let Some(slot) = self.slot(vcpu, slot) {
             slot.is_foreground = is_foreground;
         }
     }
 
-    pub(super) fn set_held(&mut self, vcpu: u32, slot: Slot, is_held: bool) {
+    pub(super) fn set_held(&mut self, vcpu: u32, slot: TierSlot, is_held: bool) {
         if let Some(slot) = self.slot(vcpu, slot) {
             slot.is_held = is_held;
         }
     }
 
     /// Counts one more, or one less, that wants a slot without a quota.
-    pub(super) fn lift(&mut self, vcpu: u32, slot: Slot, lifts: bool) {
+    pub(super) fn lift(&mut self, vcpu: u32, slot: TierSlot, lifts: bool) {
         if let Some(slot) = self.slot(vcpu, slot) {
             slot.lifts = if lifts { slot.lifts + 1 } else { slot.lifts.saturating_sub(1) };
         }
     }
 
-    pub(super) fn charged_ns(&self, vcpu: u32, slot: Slot) -> u64 {
+    pub(super) fn charged_ns(&self, vcpu: u32, slot: TierSlot) -> u64 {
         let slots = self.all.get(vcpu as usize).map(|vcpu| &vcpu.slots);
         slots.and_then(|slots| slots.get(place_of(slot))).map_or(0, |slot| slot.charged_ns)
     }
@@ -245,7 +245,7 @@ impl Vcpus {
     fn shares(&self) -> Vec<(i32, usize, u32)> {
         let mut shares = Vec::new();
         for (number, vcpu) in (0..).zip(&self.all) {
-            let wanting = |slot: Slot| {
+            let wanting = |slot: TierSlot| {
                 if vcpu.slots.get(place_of(slot))?.is_held {
                     return None;
                 }
@@ -264,7 +264,7 @@ impl Vcpus {
             };
             let [a, b] = &vcpu.slots;
             let mut add = |it: (i32, usize), share: u32| shares.push((it.0, it.1, share));
-            match (wanting(Slot::A), wanting(Slot::B)) {
+            match (wanting(TierSlot::A), wanting(TierSlot::B)) {
                 (None, None) => {}
                 (Some(of_a), None) => add(of_a, most(a)),
                 (None, Some(of_b)) => add(of_b, most(b)),
@@ -339,10 +339,10 @@ impl Vcpus {
     }
 }
 
-const fn place_of(slot: Slot) -> usize {
+const fn place_of(slot: TierSlot) -> usize {
     match slot {
-        Slot::A => 0,
-        Slot::B => 1,
+        TierSlot::A => 0,
+        TierSlot::B => 1,
     }
 }
 
@@ -352,7 +352,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    fn program(slot: Slot, whole_ns: u64) -> SimulatedProgram {
+    fn program(slot: TierSlot, whole_ns: u64) -> SimulatedProgram {
         let rank = SimulatedRank { vcpu: 0, slot, whole_ns, end_ns: whole_ns, worked_ns: 0 };
         SimulatedProgram::new(vec![rank], 1, 1, 0)
     }
@@ -361,7 +361,7 @@ mod tests {
     fn a_program_computes_at_its_quota_and_not_while_it_stands_or_its_vm_is_frozen() {
         let mut vcpus = Vcpus::new(1);
         vcpus.set_quota(0, Some(250_000), [None; 2]);
-        vcpus.programs.insert(1, program(Slot::A, 100 * MS));
+        vcpus.programs.insert(1, program(TierSlot::A, 100 * MS));
         assert_eq!(vcpus.next_ns(), Some(400 * MS));
         vcpus.pass(100 * MS);
         vcpus.is_frozen = true;
@@ -370,23 +370,23 @@ mod tests {
         vcpus.set_standing(1, true);
         vcpus.pass(1000 * MS);
         vcpus.set_standing(1, false);
-        assert_eq!((vcpus.charged_ns(0, Slot::A), vcpus.next_ns()), (25 * MS, Some(300 * MS)));
-        vcpus.lift(0, Slot::A, true);
+        assert_eq!((vcpus.charged_ns(0, TierSlot::A), vcpus.next_ns()), (25 * MS, Some(300 * MS)));
+        vcpus.lift(0, TierSlot::A, true);
         vcpus.pass(75 * MS);
-        assert_eq!(vcpus.programs[&1].ended(), Some(Ended::Exited(0)));
+        assert_eq!(vcpus.programs[&1].ended(), Some(ProcessEnd::Exited(0)));
     }
 
     #[test]
     fn a_background_has_what_its_foreground_leaves() {
         let mut vcpus = Vcpus::new(1);
         vcpus.set_quota(0, Some(500_000), [Some(400_000), None]);
-        vcpus.programs.insert(1, program(Slot::A, 40 * MS));
-        vcpus.programs.insert(2, program(Slot::B, 60 * MS));
+        vcpus.programs.insert(1, program(TierSlot::A, 40 * MS));
+        vcpus.programs.insert(2, program(TierSlot::B, 60 * MS));
         vcpus.pass(100 * MS);
-        assert_eq!(vcpus.programs[&1].ended(), Some(Ended::Exited(0)));
+        assert_eq!(vcpus.programs[&1].ended(), Some(ProcessEnd::Exited(0)));
         assert_eq!(vcpus.programs[&2].worked(), (10 * MS, 60 * MS));
         vcpus.pass(100 * MS);
-        assert_eq!(vcpus.programs[&2].ended(), Some(Ended::Exited(0)));
+        assert_eq!(vcpus.programs[&2].ended(), Some(ProcessEnd::Exited(0)));
     }
 
     #[test]
@@ -394,7 +394,7 @@ mod tests {
         let mut vcpus = Vcpus::new(2);
         let rank = |vcpu, whole_ns| SimulatedRank {
             vcpu,
-            slot: Slot::A,
+            slot: TierSlot::A,
             whole_ns,
             end_ns: whole_ns,
             worked_ns: 0,
@@ -409,19 +409,19 @@ mod tests {
         assert!(vcpus.programs[&1].worked().0 == 140 * MS && !vcpus.programs[&1].is_through());
         vcpus.kill(1, 3 * MS);
         vcpus.pass(5 * MS);
-        assert_eq!(vcpus.programs[&1].ended(), Some(Ended::Killed(9)));
+        assert_eq!(vcpus.programs[&1].ended(), Some(ProcessEnd::Killed(9)));
     }
 
     #[test]
     fn who_hangs_does_no_more_and_who_fails_ends() {
         let mut vcpus = Vcpus::new(1);
-        vcpus.programs.insert(1, program(Slot::A, 100 * MS));
+        vcpus.programs.insert(1, program(TierSlot::A, 100 * MS));
         vcpus.programs.get_mut(&1).expect("it is there").doom = Some(Doom::Hangs(30 * MS));
         vcpus.pass(1000 * MS);
-        assert_eq!(vcpus.charged_ns(0, Slot::A), 30 * MS);
-        vcpus.programs.insert(1, program(Slot::A, 100 * MS));
+        assert_eq!(vcpus.charged_ns(0, TierSlot::A), 30 * MS);
+        vcpus.programs.insert(1, program(TierSlot::A, 100 * MS));
         vcpus.programs.get_mut(&1).expect("it is there").doom = Some(Doom::Fails(30 * MS));
         vcpus.pass(1000 * MS);
-        assert_eq!(vcpus.programs[&1].ended(), Some(Ended::Exited(2)));
+        assert_eq!(vcpus.programs[&1].ended(), Some(ProcessEnd::Exited(2)));
     }
 }

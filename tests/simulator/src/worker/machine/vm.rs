@@ -8,21 +8,22 @@ use std::{
     time::Duration,
 };
 
-use dormouse_metadata::Service;
+use dormouse_metadata::MetadataService;
 use dormouse_proto::v1::{CreateVm, OwnEnd};
 use dormouse_tasks::answer::reckoned;
 use dormouse_units::{Ppm, TaskId};
-use dormouse_vm::life::{Key, LaunchError, Slot};
+use dormouse_vm::life::{Key, LaunchFailure, TierSlot};
 use dormouse_worker::{
     agent::in_process::{
-        Birth, BoxedFuture, CheckpointUpload, CpuTime, Gate, JobBirth, JobDump, JobLeave, JobOrder,
-        JobRank, Kept, Leaving, OwnKeep, Pass, ProgramNotice, QuotaLift, RankTime, SnapshotError,
-        TakenCheckpoint, TaskDump, TaskLaunch, TaskProcess, VmMachine,
+        BoxedFuture, CheckpointUpload, CpuTime, JobBirth, JobDeparture, JobDump, JobLeave,
+        JobOrder, JobRank, KeptOutputs, LaunchPass, OwnKeep, ProgramNotice, QuotaLift, RankTime,
+        SnapshotError, TakenCheckpoint, TaskBirth, TaskDump, TaskLaunch, TaskProcess, VmGate,
+        VmMachine,
     },
     cgroup::{self, CpuQuota},
     criu::AfterDump,
     metadata::Endpoint,
-    process::Ended,
+    process::ProcessEnd,
     workspace::TaskName,
 };
 use nix::sched::CpuSet;
@@ -56,7 +57,7 @@ pub(super) struct SimulatedVm<U: Uplink> {
     id: u32,
     /// The share of a host core that a vCPU is, in ppm, where jobs may run.
     pub(super) core_ppm: Option<u32>,
-    gate: Arc<Gate>,
+    gate: Arc<VmGate>,
     state: Mutex<VmState>,
     /// Something has changed by which something may happen sooner.
     changed: Notify,
@@ -97,7 +98,7 @@ pub(super) struct Newborn {
 }
 
 impl<U: Uplink> SimulatedVm<U> {
-    pub(super) fn new(host: &Arc<Host<U>>, create: &CreateVm, gate: &Arc<Gate>) -> Arc<Self> {
+    pub(super) fn new(host: &Arc<Host<U>>, create: &CreateVm, gate: &Arc<VmGate>) -> Arc<Self> {
         let chance = host.plan.chance("vm", host.incarnation ^ u64::from(create.vm));
         let mut vcpus = Vcpus::new(create.vcpus);
         if let Some(core_ppm) = create.core_ppm {
@@ -164,7 +165,7 @@ impl<U: Uplink> SimulatedVm<U> {
                 continue;
             };
             if !std::mem::replace(&mut process.is_gone, true) {
-                if how == Ended::Exited(0) {
+                if how == ProcessEnd::Exited(0) {
                     self.host.witness().work_done(process.key.0, process.key.1);
                 }
                 self.host.shared.process_is_gone(process.key);
@@ -229,7 +230,7 @@ impl<U: Uplink> SimulatedVm<U> {
         });
     }
 
-    pub(super) fn ended(&self, pid: i32) -> Option<Ended> {
+    pub(super) fn ended(&self, pid: i32) -> Option<ProcessEnd> {
         self.look(|vcpus| vcpus.programs.get(&pid).and_then(SimulatedProgram::ended))
     }
 
@@ -255,7 +256,7 @@ impl<U: Uplink> SimulatedVm<U> {
     ) -> Result<(Image, Instant), SnapshotError> {
         let ended = || SnapshotError { ended: true, ..SnapshotError::new("it has ended") };
         self.killed.run_until_cancelled(sleep(self.time(SEIZE))).await.ok_or_else(ended)?;
-        let Some(inside) = self.gate.dump() else {
+        let Some(inside) = self.gate.enter_dump() else {
             return Err(SnapshotError { overtaken: true, ..SnapshotError::new("its VM freezes") });
         };
         if self.look(|vcpus| vcpus.programs.get(&pid).is_none_or(|it| it.ended().is_some())) {
@@ -313,7 +314,7 @@ impl<U: Uplink> SimulatedVm<U> {
 struct Lift<U: Uplink> {
     vm: Arc<SimulatedVm<U>>,
     vcpu: u32,
-    slot: Slot,
+    slot: TierSlot,
 }
 
 impl<U: Uplink> Drop for Lift<U> {
@@ -330,7 +331,11 @@ struct SimulatedUpload<U: Uplink> {
 }
 
 impl<U: Uplink> CheckpointUpload for SimulatedUpload<U> {
-    fn send(self: Box<Self>, pass: Pass, _: Arc<AtomicU64>) -> BoxedFuture<Result<u64, String>> {
+    fn send(
+        self: Box<Self>,
+        pass: LaunchPass,
+        _: Arc<AtomicU64>,
+    ) -> BoxedFuture<Result<u64, String>> {
         let host = Arc::clone(&self.host);
         host.shared.inside(async move { self.host.images.put(&pass, &self.image).await })
     }
@@ -355,40 +360,40 @@ impl<U: Uplink> VmMachine for SimulatedVm<U> {
         Ok(())
     }
 
-    fn lift_quota(self: Arc<Self>, vcpu: u32, slot: Slot) -> cgroup::Result<QuotaLift> {
+    fn lift_quota(self: Arc<Self>, vcpu: u32, slot: TierSlot) -> cgroup::Result<QuotaLift> {
         self.change(|state| state.vcpus.lift(vcpu, slot, true));
         Ok(Box::new(Lift { vm: self, vcpu, slot }))
     }
 
-    fn boost(&self, vcpu: u32, slot: Slot) -> cgroup::Result<()> {
+    fn boost(&self, vcpu: u32, slot: TierSlot) -> cgroup::Result<()> {
         self.change(|state| state.vcpus.set_foreground(vcpu, slot, true));
         Ok(())
     }
 
-    fn demote(&self, vcpu: u32, slot: Slot) -> cgroup::Result<()> {
+    fn demote(&self, vcpu: u32, slot: TierSlot) -> cgroup::Result<()> {
         self.change(|state| state.vcpus.set_foreground(vcpu, slot, false));
         Ok(())
     }
 
-    fn hold(&self, vcpu: u32, slot: Slot) -> cgroup::Result<()> {
+    fn hold(&self, vcpu: u32, slot: TierSlot) -> cgroup::Result<()> {
         self.change(|state| state.vcpus.set_held(vcpu, slot, true));
         Ok(())
     }
 
-    fn let_go(&self, vcpu: u32, slot: Slot) -> cgroup::Result<()> {
+    fn let_go(&self, vcpu: u32, slot: TierSlot) -> cgroup::Result<()> {
         self.change(|state| state.vcpus.set_held(vcpu, slot, false));
         Ok(())
     }
 
-    fn slot_cpu_ns(&self, vcpu: u32, slot: Slot) -> cgroup::Result<u64> {
+    fn slot_cpu_ns(&self, vcpu: u32, slot: TierSlot) -> cgroup::Result<u64> {
         Ok(self.look(|vcpus| vcpus.charged_ns(vcpu, slot)))
     }
 
-    fn slot_pids(&self, _: u32, _: Slot) -> BTreeSet<i32> {
+    fn slot_pids(&self, _: u32, _: TierSlot) -> BTreeSet<i32> {
         BTreeSet::new()
     }
 
-    fn slot_threads(&self, _: u32, _: Slot) -> Vec<i32> {
+    fn slot_threads(&self, _: u32, _: TierSlot) -> Vec<i32> {
         Vec::new()
     }
 
@@ -418,10 +423,10 @@ impl<U: Uplink> VmMachine for SimulatedVm<U> {
         })
     }
 
-    fn promote(self: Arc<Self>, vcpu: u32, slot: Slot) -> BoxedFuture<Result<(), String>> {
+    fn promote(self: Arc<Self>, vcpu: u32, slot: TierSlot) -> BoxedFuture<Result<(), String>> {
         self.host.clone().shared.inside(async move {
             self.change(|state| {
-                for other in Slot::BOTH {
+                for other in TierSlot::BOTH {
                     state.vcpus.set_foreground(vcpu, other, other == slot);
                 }
             });
@@ -453,22 +458,25 @@ impl<U: Uplink> VmMachine for SimulatedVm<U> {
 
     fn open_endpoint(
         self: Arc<Self>,
-        _: Service,
+        _: MetadataService,
         _: Ipv4Addr,
         _: Option<u32>,
     ) -> BoxedFuture<Result<Endpoint, String>> {
         Box::pin(std::future::ready(Err("the simulator has no network for programs".to_owned())))
     }
 
-    fn launch_task(self: Arc<Self>, launch: TaskLaunch) -> BoxedFuture<Result<Birth, LaunchError>> {
+    fn launch_task(
+        self: Arc<Self>,
+        launch: TaskLaunch,
+    ) -> BoxedFuture<Result<TaskBirth, LaunchFailure>> {
         self.host.clone().shared.inside(self.task_birth(launch))
     }
 
     fn launch_job(
         self: Arc<Self>,
-        pass: Pass,
+        pass: LaunchPass,
         order: JobOrder,
-    ) -> BoxedFuture<Result<JobBirth, LaunchError>> {
+    ) -> BoxedFuture<Result<JobBirth, LaunchFailure>> {
         self.host.clone().shared.inside(self.job_birth(pass, order))
     }
 
@@ -496,27 +504,29 @@ impl<U: Uplink> VmMachine for SimulatedVm<U> {
         })
     }
 
-    fn leave_job(self: Arc<Self>, pass: Pass, leave: JobLeave) -> BoxedFuture<Leaving> {
+    fn leave_job(self: Arc<Self>, pass: LaunchPass, leave: JobLeave) -> BoxedFuture<JobDeparture> {
         self.host.clone().shared.inside(async move {
             let turn = pass.unless_revoked(Arc::clone(&self.host.criu).acquire_owned()).await;
             let Ok(Ok(permit)) = turn else {
-                return Leaving::Lost { why: "it is no longer wanted".to_owned() };
+                return JobDeparture::Lost { why: "it is no longer wanted".to_owned() };
             };
             let pid = leave.process.pid();
             let Some(key) = self.state().processes.get(&pid).map(|process| process.key) else {
-                return Leaving::Lost { why: "it is not there".to_owned() };
+                return JobDeparture::Lost { why: "it is not there".to_owned() };
             };
             let due = Some(Ppm::new(leave.progress.progress_ppm));
             let left = self.dump(key, pid, (DUMP_JOB, due), AfterDump::Kill).await;
             drop(permit);
             match left {
-                Ok((_, stopped_at)) => Leaving::Dumped { took: stopped_at.elapsed(), bytes: 1 },
-                Err(SnapshotError { overtaken: true, .. }) => Leaving::Overtaken,
+                Ok((_, stopped_at)) => {
+                    JobDeparture::Dumped { took: stopped_at.elapsed(), bytes: 1 }
+                }
+                Err(SnapshotError { overtaken: true, .. }) => JobDeparture::Overtaken,
                 Err(error) => match self.ended(pid) {
-                    Some(ended @ Ended::Exited(_)) => Leaving::Ended(ended),
+                    Some(ended @ ProcessEnd::Exited(_)) => JobDeparture::Ended(ended),
                     _ => {
                         self.kill(pid);
-                        Leaving::Lost { why: error.why }
+                        JobDeparture::Lost { why: error.why }
                     }
                 },
             }
@@ -537,14 +547,14 @@ impl<U: Uplink> VmMachine for SimulatedVm<U> {
     fn verdict(
         &self,
         name: &TaskName,
-        ended: Ended,
+        ended: ProcessEnd,
         _: u64,
         _: Option<CpuTime>,
     ) -> Result<(bool, String), String> {
         match ended {
-            Ended::Exited(0) => {}
-            Ended::Exited(status) => return Err(format!("it ended with status {status}")),
-            Ended::Killed(signal) => return Err(format!("it was killed by signal {signal}")),
+            ProcessEnd::Exited(0) => {}
+            ProcessEnd::Exited(status) => return Err(format!("it ended with status {status}")),
+            ProcessEnd::Killed(signal) => return Err(format!("it was killed by signal {signal}")),
         }
         let task = name.task().parse().map(TaskId::new).ok();
         let state = self.state();
@@ -554,7 +564,7 @@ impl<U: Uplink> VmMachine for SimulatedVm<U> {
         answer.map(|answer| (true, answer)).ok_or_else(|| "it left no result".to_owned())
     }
 
-    fn own_end(&self, _: &TaskName, _: Ended) -> OwnEnd {
+    fn own_end(&self, _: &TaskName, _: ProcessEnd) -> OwnEnd {
         OwnEnd::default()
     }
 
@@ -566,11 +576,11 @@ impl<U: Uplink> VmMachine for SimulatedVm<U> {
         0
     }
 
-    fn keep_own(self: Arc<Self>, _: OwnKeep) -> BoxedFuture<Kept> {
-        Box::pin(std::future::ready(Kept::default()))
+    fn keep_own(self: Arc<Self>, _: OwnKeep) -> BoxedFuture<KeptOutputs> {
+        Box::pin(std::future::ready(KeptOutputs::default()))
     }
 
-    fn kill_slot(&self, _: u32, _: Slot) {}
+    fn kill_slot(&self, _: u32, _: TierSlot) {}
 
     fn notify_program(&self, _: &ProgramNotice<'_>) {}
 }

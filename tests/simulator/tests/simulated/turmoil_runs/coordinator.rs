@@ -7,12 +7,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use dormouse_cloud::{Catalogue, InstanceType, Limits, Terms};
-use dormouse_coordinator::admission::Demand;
-use dormouse_coordinator::{Chance, LiveRun, Observer, Threads, WallClock, World};
+use dormouse_cloud::{Catalogue, InstanceType, ProviderTerms, VmLimits};
+use dormouse_coordinator::admission::RunDemand;
+use dormouse_coordinator::{
+    BlockingThreads, CoordinatorWorld, LiveRunPlan, RandomSource, RunObserver, WallClock,
+};
 use dormouse_engine::Run;
 use dormouse_model::{
-    Bag, CheckpointConfig, CheckpointOn, MetadataSettings, Scheme, Setup, Task, Work,
+    Bag, CheckpointConfig, CheckpointOn, CheckpointScheme, MetadataSettings, Setup, Task,
+    TenantWork,
 };
 use dormouse_tasks::own::TaskProgram;
 use dormouse_units::{Bytes, Ppm, Price, Span, Speedup, Time};
@@ -63,7 +66,7 @@ impl Coordinators {
         let life = self.lives.fetch_add(1, Ordering::Relaxed);
         let listener = Listening::begin().await?;
         let bound = self.live(life).bind_on(Box::new(listener)).await?;
-        let done = bound.conduct().await?;
+        let done = bound.conduct_run().await?;
         self.witness.is_over(done);
         Ok(())
     }
@@ -77,7 +80,7 @@ impl Coordinators {
             mflops: 1,
             on_demand: Some(Price::from_nanos_per_hour(1_000_000)),
             spot: None,
-            limits: Limits { spot: 0, on_demand: 8 },
+            limits: VmLimits { spot: 0, on_demand: 8 },
             burstable: None,
         };
         let task = Task {
@@ -99,7 +102,7 @@ impl Coordinators {
                 deadline: Span::from_secs(FAR),
             },
             checkpoint: CheckpointConfig {
-                scheme: Scheme::Budget(Ppm::ZERO),
+                scheme: CheckpointScheme::Budget(Ppm::ZERO),
                 fixed: Span::ZERO,
                 per_megabyte: Span::ZERO,
                 on: CheckpointOn::All,
@@ -107,7 +110,7 @@ impl Coordinators {
             },
             interruptions: Vec::new(),
             preemption_notice: Span::ZERO,
-            terms: Terms::default(),
+            terms: ProviderTerms::default(),
             noise: None,
             jobs: None,
             requests: false,
@@ -123,11 +126,11 @@ impl Coordinators {
         Run::new(self.setup(), self.policy())
     }
 
-    fn live(&self, life: u64) -> LiveRun {
+    fn live(&self, life: u64) -> LiveRunPlan {
         let Scenario { seed, tasks, workers, disk_us, .. } = self.scenario;
-        LiveRun {
+        LiveRunPlan {
             setup: self.setup(),
-            policies: vec![(Work::All, self.policy())],
+            policies: vec![(TenantWork::All, self.policy())],
             submissions: Vec::new(),
             requests: Vec::new(),
             open: false,
@@ -139,8 +142,8 @@ impl Coordinators {
             .expect("it is JSON"),
             listen: SocketAddr::from(([0, 0, 0, 0], 0)),
             workers: u32::try_from(workers).unwrap(),
-            speedup: Speedup::times(30),
-            demand: Demand {
+            speedup: Speedup::times_real(30),
+            demand: RunDemand {
                 vms: vec![1; workers],
                 kinds: [KIND.into()].into(),
                 hosts: Vec::new(),
@@ -162,19 +165,19 @@ impl Coordinators {
             workers_stay: false,
             answer_within: dormouse_coordinator::ANSWER_WITHIN,
             limit: Time::from_secs(FAR),
-            observer: Observer::default(),
+            observer: RunObserver::default(),
             cancel: CancellationToken::new(),
             pause: CancellationToken::new(),
             resume: life > 0,
-            world: World {
+            world: CoordinatorWorld {
                 wall: WallClock::Shown(Arc::clone(&self.wall)),
-                threads: Threads::InPlace {
+                threads: BlockingThreads::InPlace {
                     takes: Arc::new(AtomicU64::new(disk_us)),
-                    turns: Chance::stream(seed),
+                    turns: RandomSource::seeded_stream(seed),
                 },
                 // No life draws what another has drawn.
-                chance: Chance::stream(seed.wrapping_mul(1_000) + life),
-                ..World::default()
+                chance: RandomSource::seeded_stream(seed.wrapping_mul(1_000) + life),
+                ..CoordinatorWorld::default()
             },
         }
     }

@@ -4,8 +4,8 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 
-use dormouse_coordinator::{Accepting, Listener};
-use dormouse_worker::agent::in_process::{Dialler, Dialling};
+use dormouse_coordinator::{Accepting, ConnectionListener};
+use dormouse_worker::agent::in_process::{Dialling, HostDialler};
 use turmoil::net::{TcpListener, TcpStream};
 
 /// The port that the coordinator listens on.
@@ -25,15 +25,15 @@ impl fmt::Debug for Listening {
     }
 }
 
-impl Listener for Listening {
-    fn accept(&mut self) -> Accepting<'_> {
+impl ConnectionListener for Listening {
+    fn accept_connection(&mut self) -> Accepting<'_> {
         Box::pin(async {
             let (stream, from) = self.0.accept().await?;
             Ok((Box::new(stream) as _, from))
         })
     }
 
-    fn address(&self) -> io::Result<SocketAddr> {
+    fn local_address(&self) -> io::Result<SocketAddr> {
         self.0.local_addr()
     }
 }
@@ -41,8 +41,8 @@ impl Listener for Listening {
 #[derive(Debug)]
 pub(crate) struct Dialled;
 
-impl Dialler for Dialled {
-    fn dial(&self, host: &str, port: u16) -> Dialling {
+impl HostDialler for Dialled {
+    fn dial_host(&self, host: &str, port: u16) -> Dialling {
         let host = host.to_owned();
         Box::pin(async move {
             let stream = TcpStream::connect((host, port)).await?;

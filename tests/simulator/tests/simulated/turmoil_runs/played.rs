@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use dormouse_coordinator::replay;
+use dormouse_coordinator::replay_log;
 use dormouse_log::LogReader;
 use dormouse_model::{Event, Report, Step};
 use turmoil::Sim;
@@ -79,8 +79,8 @@ pub(crate) fn play(scenario: &Scenario) -> Result<Played, String> {
         return Err(seen.wrong.join("; "));
     }
     let run = &conducted.run;
-    if run.unfinished() != 0 {
-        return Err(format!("{} tasks are lost", run.unfinished()));
+    if run.unfinished_count() != 0 {
+        return Err(format!("{} tasks are lost", run.unfinished_count()));
     }
     replays(&conducted.log, &coordinators, &run.digest())?;
     let steps = LogReader::open(&conducted.log).and_then(|mut log| log.steps());
@@ -173,7 +173,7 @@ fn repair(sim: &mut Sim<'_>, scenario: &Scenario) {
 /// The same decisions come out of the log again.
 fn replays(log: &Path, coordinators: &Coordinators, digest: &str) -> Result<(), String> {
     let report =
-        replay(log, |_| Ok(coordinators.run_again())).map_err(|error| error.to_string())?;
+        replay_log(log, |_| Ok(coordinators.run_again())).map_err(|error| error.to_string())?;
     match report.difference {
         Some(different) => Err(format!("its log replays otherwise: {different:?}")),
         None if report.torn => Err("its log is torn".to_owned()),

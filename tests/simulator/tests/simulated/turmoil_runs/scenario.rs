@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dormouse_units::Stream;
+use dormouse_units::RandomStream;
 
 /// Nothing more is done after so long.
 const FAULTS_END: f64 = 12.0;
@@ -65,17 +65,17 @@ pub(crate) struct Scenario {
 
 impl Scenario {
     pub(crate) fn draw(seed: u64) -> Self {
-        let mut chance = Stream::new(seed, "turmoil", 0);
-        let workers = 1 + chance.below(3);
-        let tasks = workers * (200 + chance.below(200));
-        let disk_us = [0, 2_000, 20_000][chance.below(3)];
+        let mut chance = RandomStream::new(seed, "turmoil", 0);
+        let workers = 1 + chance.draw_below(3);
+        let tasks = workers * (200 + chance.draw_below(200));
+        let disk_us = [0, 2_000, 20_000][chance.draw_below(3)];
         let mut actions = Vec::new();
-        for _ in 0..2 + chance.below(6) {
-            let at = 0.5 + FAULTS_END * chance.unit();
+        for _ in 0..2 + chance.draw_below(6) {
+            let at = 0.5 + FAULTS_END * chance.draw_unit();
             // Workers are lost after two seconds.
-            let until = at + 4.0 * chance.unit();
-            let worker = chance.below(workers);
-            let (begins, ends) = match chance.below(8) {
+            let until = at + 4.0 * chance.draw_unit();
+            let worker = chance.draw_below(workers);
+            let (begins, ends) = match chance.draw_below(8) {
                 0 | 1 => (Action::CrashCoordinator, Action::StartCoordinator),
                 2 => (Action::CrashWorker { worker }, Action::StartWorker { worker }),
                 3 => (Action::Partition { worker }, Action::Repair { worker }),
@@ -83,7 +83,7 @@ impl Scenario {
                 5 => (Action::PartitionToWorker { worker }, Action::Repair { worker }),
                 6 => (Action::Hold { worker }, Action::Release { worker }),
                 _ => {
-                    let ms = 20 + chance.below(400) as u64;
+                    let ms = 20 + chance.draw_below(400) as u64;
                     (Action::Latency { worker, ms }, Action::Latency { worker, ms: 5 })
                 }
             };

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use dormouse_coordinator::Conducted;
-use dormouse_model::{Command as Decided, StartTask};
+use dormouse_coordinator::LiveOutcome;
+use dormouse_model::{Command as Decided, TaskStart};
 use dormouse_proto::v1::{Command, command::Command as C};
-use dormouse_worker::agent::in_process::End;
+use dormouse_worker::agent::in_process::LifeEnd;
 
 /// All that was seen in a run; clones share it.
 #[derive(Clone, Debug, Default)]
@@ -22,7 +22,7 @@ pub(crate) struct Seen {
     pub(crate) reconnects: u64,
     /// Workers that heard that the run is over.
     pub(crate) over: Vec<String>,
-    pub(crate) conducted: Option<Conducted>,
+    pub(crate) conducted: Option<LiveOutcome>,
 }
 
 impl Witness {
@@ -57,13 +57,13 @@ impl Witness {
         }
     }
 
-    pub(crate) fn ended(&self, worker: &str, end: &End) {
-        if matches!(end, End::Over { .. }) {
+    pub(crate) fn ended(&self, worker: &str, end: &LifeEnd) {
+        if matches!(end, LifeEnd::Over { .. }) {
             self.seen().over.push(worker.to_owned());
         }
     }
 
-    pub(crate) fn is_over(&self, conducted: Conducted) {
+    pub(crate) fn is_over(&self, conducted: LiveOutcome) {
         self.seen().conducted = Some(conducted);
     }
 }
@@ -86,7 +86,7 @@ pub(crate) fn decided(command: &Decided) -> (u32, String) {
     match command {
         Decided::CreateVm { host, vm, .. } => (host.get(), format!("create vm{}", vm.get())),
         Decided::DestroyVm { host, vm } => (host.get(), format!("destroy vm{}", vm.get())),
-        Decided::StartTask(StartTask { host, seats, task, attempt, .. }) => {
+        Decided::StartTask(TaskStart { host, seats, task, attempt, .. }) => {
             let (task, attempt, vm) = (task.get(), attempt.get(), seats.vm.get());
             (host.get(), format!("start task{task}.{attempt} on vm{vm}"))
         }

@@ -8,8 +8,8 @@ use dormouse_identity::{Role, Token};
 use dormouse_proto::v1::{CreateVm, Fault, Hello, HostLoad, Program, Report};
 use dormouse_proto::{PROTOCOLS, TIERS};
 use dormouse_worker::agent::in_process::{
-    Absences, Ask, CommandStamp, Credentials, Dial, End, Heard, Machines, Network, Remote, go_on,
-    keep, welcomed,
+    CommandStamp, DialTarget, GrpcTransport, LifeEnd, LifeMachines, RejoinPauses, SessionEvent,
+    VmCommand, WorkerCredentials, WorkerNetwork, go_on, keep_session, wait_welcome,
 };
 use dormouse_worker::agent::{AgentError, Result};
 use tokio::sync::mpsc;
@@ -40,20 +40,20 @@ impl Worker {
     /// One life after the other, until the run is over.
     pub(crate) async fn process(self) -> turmoil::Result {
         std::fs::create_dir_all(&self.root)?;
-        let mut absences = Absences::default();
+        let mut absences = RejoinPauses::default();
         let mut is_known = false;
         loop {
             let born = Instant::now();
             let end = self.life(is_known).await?;
             self.witness.ended(&self.name, &end);
             match end {
-                End::Over { .. } | End::Terminated => return Ok(()),
-                End::Rejoin { .. } => {
+                LifeEnd::Over { .. } | LifeEnd::Terminated => return Ok(()),
+                LifeEnd::Rejoin { .. } => {
                     is_known = true;
                     sleep(absences.next_pause(born.elapsed())).await;
                 }
                 // Its process ends, and whoever started it starts another.
-                End::Lost { .. } | End::Refused { .. } => {
+                LifeEnd::Lost { .. } | LifeEnd::Refused { .. } => {
                     is_known = false;
                     sleep(STARTED_AGAIN).await;
                 }
@@ -72,28 +72,30 @@ impl Worker {
         }
     }
 
-    async fn life(&self, is_known: bool) -> Result<End> {
+    async fn life(&self, is_known: bool) -> Result<LifeEnd> {
         let endpoint = Endpoint::from_shared(format!("http://coordinator:{PORT}")).unwrap();
         let endpoint = endpoint
             .connect_timeout(Duration::from_secs(5))
             .http2_keep_alive_interval(Duration::from_secs(5))
             .keep_alive_timeout(Duration::from_secs(10))
             .keep_alive_while_idle(true);
-        let credentials = Credentials::new(self.token().await, Path::new(&self.root));
-        let transport = Remote { endpoint, network: Network::over(Dialled), credentials };
-        let dial = Dial { transport, hello: self.hello(), is_known, patience: HOLD, hold: None };
+        let credentials = WorkerCredentials::new(self.token().await, Path::new(&self.root));
+        let transport =
+            GrpcTransport { endpoint, network: WorkerNetwork::over_dialler(Dialled), credentials };
+        let dial =
+            DialTarget { transport, hello: self.hello(), is_known, patience: HOLD, hold: None };
         let (report, reports) = mpsc::unbounded_channel();
         let (hear, mut said) = mpsc::unbounded_channel();
         let (pass, mut heard) = mpsc::unbounded_channel();
         let stop = CancellationToken::new();
         let _stops = stop.clone().drop_guard();
-        tokio::spawn(keep(dial, reports, hear, stop));
+        tokio::spawn(keep_session(dial, reports, hear, stop));
         let (witness, mut host) = (self.witness.clone(), None);
         tokio::spawn(async move {
             while let Some(said) = said.recv().await {
                 match &said {
-                    Heard::Welcome(welcome) => witness.welcomed(welcome.host, &mut host),
-                    Heard::Commands(first, all) => witness.commands(host, *first, all),
+                    SessionEvent::Welcome(welcome) => witness.welcomed(welcome.host, &mut host),
+                    SessionEvent::Commands(first, all) => witness.commands(host, *first, all),
                     _ => {}
                 }
                 if pass.send(said).is_err() {
@@ -101,7 +103,7 @@ impl Worker {
                 }
             }
         });
-        match welcomed(&mut heard).await {
+        match wait_welcome(&mut heard).await {
             Ok(welcome) => {
                 go_on(welcome, NoMachines { report }, &mut heard, std::future::pending()).await
             }
@@ -131,35 +133,38 @@ fn no_machine() -> AgentError {
     AgentError::Bug { what: "a machine is asked for in a run without processes".to_owned() }
 }
 
-impl Machines for NoMachines {
-    fn measure(&self, _: Vec<Program>) -> impl Future<Output = Result<Vec<u64>>> + Send + 'static {
+impl LifeMachines for NoMachines {
+    fn measure_programs(
+        &self,
+        _: Vec<Program>,
+    ) -> impl Future<Output = Result<Vec<u64>>> + Send + 'static {
         std::future::ready(Err(no_machine()))
     }
 
-    fn load(&self) -> Option<HostLoad> {
+    fn host_load(&self) -> Option<HostLoad> {
         None
     }
 
-    fn check(&self) -> Result<()> {
+    fn check_host(&self) -> Result<()> {
         Ok(())
     }
 
-    fn report(&self, report: Report) {
+    fn send_report(&self, report: Report) {
         // Nobody hears it once the session has ended.
         let _ = self.report.send(report);
     }
 
-    fn create(&mut self, _: Box<CreateVm>, _: CommandStamp) -> Result<()> {
+    fn create_vm(&mut self, _: Box<CreateVm>, _: CommandStamp) -> Result<()> {
         Err(no_machine())
     }
 
-    fn ask(&mut self, _: u32, _: Ask, _: CommandStamp) -> Result<()> {
+    fn ask_vm(&mut self, _: u32, _: VmCommand, _: CommandStamp) -> Result<()> {
         Err(no_machine())
     }
 
-    fn fault(&mut self, _: Fault) {}
+    fn carry_out_fault(&mut self, _: Fault) {}
 
-    async fn abandoned(&mut self) {
+    async fn wait_abandoned(&mut self) {
         std::future::pending::<()>().await;
     }
 

@@ -16,7 +16,7 @@ use tokio_stream::{Stream, wrappers::TcpListenerStream};
 use tonic::{Request, Response, Status, Streaming, transport::Endpoint};
 
 use super::*;
-use crate::agent::gate::Gate;
+use crate::agent::gate::VmGate;
 
 /// Contents in memory, how many bytes have come, and how many contents were asked for.
 #[derive(Clone, Default)]
@@ -105,7 +105,7 @@ impl ContentStore for Kept {
 }
 
 /// Transfers with a coordinator that keeps contents in memory.
-fn transfers(kept: &Kept) -> Transfers {
+fn transfers(kept: &Kept) -> WorkerTransfers {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     let address = listener.local_addr().unwrap();
@@ -113,7 +113,7 @@ fn transfers(kept: &Kept) -> Transfers {
     let service = ContentStoreServer::new(kept.clone());
     let server = tonic::transport::Server::builder().add_service(service);
     tokio::spawn(server.serve_with_incoming(incoming));
-    Transfers::new(
+    WorkerTransfers::new(
         Endpoint::from_shared(format!("http://{address}")).unwrap().connect_lazy(),
         false,
     )
@@ -136,7 +136,7 @@ const OF: Of<'_> = ("run", 7, 1);
 #[tokio::test]
 async fn only_what_is_lacking_is_sent() {
     let (dir, kept) = (tempfile::tempdir().unwrap(), Kept::default());
-    let (transfers, pass) = (transfers(&kept), Gate::new().pass());
+    let (transfers, pass) = (transfers(&kept), VmGate::new().make_pass());
     let (large, changed) = (vec![1; 600_000], vec![2; 300_000]);
     let (contents, open) = files(dir.path(), &[&large, b""]);
     let sent = transfers.put_contents(&pass, OF, contents, open).await;
@@ -158,19 +158,19 @@ async fn only_what_is_lacking_is_sent() {
 #[tokio::test]
 async fn inputs_come_once_to_a_host_however_many_tasks_begin_with_them_at_once() {
     let (dir, kept) = (tempfile::tempdir().unwrap(), Kept::default());
-    let (transfers, pass) = (transfers(&kept), Gate::new().pass());
-    let cache = Cache::open(&dir.path().join("contents")).unwrap();
+    let (transfers, pass) = (transfers(&kept), VmGate::new().make_pass());
+    let cache = ContentCache::open(&dir.path().join("contents")).unwrap();
     let input = |n: u8| {
         let content = vec![n; 1_000];
         let digest = blake3::hash(&content);
         kept.lock().0.insert(digest.as_bytes().to_vec(), content);
-        Input { path: format!("lib/{n}"), digest, bytes: 1_000, executable: false }
+        TaskInput { path: format!("lib/{n}"), digest, bytes: 1_000, executable: false }
     };
     let inputs: Vec<_> = (0..30).map(input).collect();
     let bring = || transfers.fetch_contents(&cache, &pass, OF, &inputs);
     let (a, b, c, d) = tokio::join!(bring(), bring(), bring(), bring());
     for held in [a, b, c, d] {
-        assert!(held.unwrap().missing().is_empty());
+        assert!(held.unwrap().missing_contents().is_empty());
     }
     assert_eq!(kept.lock().2, 30);
 }
@@ -184,18 +184,18 @@ async fn inputs_come_in_one_stream_or_each_by_itself_from_a_coordinator_that_kno
         let breaks_off = Arc::new(Mutex::new(breaks_off));
         let dir = tempfile::tempdir().unwrap();
         let kept = Kept { is_old, breaks_off, ..Kept::default() };
-        let (transfers, pass) = (transfers(&kept), Gate::new().pass());
-        let cache = Cache::open(&dir.path().join("contents")).unwrap();
+        let (transfers, pass) = (transfers(&kept), VmGate::new().make_pass());
+        let cache = ContentCache::open(&dir.path().join("contents")).unwrap();
         let input = |(n, bytes): (u8, usize)| {
             let content = vec![n; bytes];
             let digest = blake3::hash(&content);
             kept.lock().0.insert(digest.as_bytes().to_vec(), content);
-            Input { path: n.to_string(), digest, bytes: bytes as u64, executable: false }
+            TaskInput { path: n.to_string(), digest, bytes: bytes as u64, executable: false }
         };
         let sizes = [(1, 1_000), (2, 0), (3, 5_000), (4, 1), (5, 3_400)];
         let inputs = sizes.map(input);
         let held = transfers.fetch_contents(&cache, &pass, OF, &inputs).await.unwrap();
-        assert!(held.missing().is_empty());
+        assert!(held.missing_contents().is_empty());
         for (input, (n, bytes)) in inputs.iter().zip(sizes) {
             let mut content = Vec::new();
             io::Read::read_to_end(&mut held.open(&input.digest).unwrap(), &mut content).unwrap();
@@ -209,9 +209,9 @@ async fn inputs_come_in_one_stream_or_each_by_itself_from_a_coordinator_that_kno
 #[tokio::test]
 async fn inputs_come_once_and_what_is_damaged_does_not_come() {
     let (dir, kept) = (tempfile::tempdir().unwrap(), Kept::default());
-    let (transfers, pass) = (transfers(&kept), Gate::new().pass());
-    let cache = Cache::open(&dir.path().join("contents")).unwrap();
-    let input = |content: &[u8]| Input {
+    let (transfers, pass) = (transfers(&kept), VmGate::new().make_pass());
+    let cache = ContentCache::open(&dir.path().join("contents")).unwrap();
+    let input = |content: &[u8]| TaskInput {
         path: "a".to_owned(),
         digest: blake3::hash(content),
         bytes: content.len() as u64,
@@ -222,7 +222,7 @@ async fn inputs_come_once_and_what_is_damaged_does_not_come() {
     kept.lock().0.insert(digest.clone(), content.clone());
     let inputs = [input(&content), input(&content)];
     let held = transfers.fetch_contents(&cache, &pass, OF, &inputs).await.unwrap();
-    assert!(held.missing().is_empty());
+    assert!(held.missing_contents().is_empty());
     // It is here: the coordinator is asked no more.
     kept.lock().0.clear();
     transfers.fetch_contents(&cache, &pass, OF, &inputs).await.unwrap();
@@ -231,8 +231,8 @@ async fn inputs_come_once_and_what_is_damaged_does_not_come() {
     let other = input(b"another one");
     kept.lock().0.insert(other.digest.as_bytes().to_vec(), b"Another one".to_vec());
     let error = transfers.fetch_contents(&cache, &pass, OF, &[other]).await.unwrap_err();
-    assert!(explain(&error).contains("its digest does not fit"), "{error}");
-    pass.revoke();
+    assert!(explain_error(&error).contains("its digest does not fit"), "{error}");
+    pass.revoke_launch();
     let revoked = transfers.fetch_contents(&cache, &pass, OF, &[input(b"absent")]).await;
     assert!(matches!(revoked, Err(FetchError::Revoked(_))), "{revoked:?}");
 }

@@ -7,7 +7,7 @@ use dormouse_tasks::{
     left,
     progress::{self, ProgressReader},
 };
-use dormouse_vm::life::{LaunchError, Seat};
+use dormouse_vm::life::{AttemptSeat, LaunchFailure};
 
 use tokio::{sync::Semaphore, time::Instant};
 
@@ -17,68 +17,71 @@ use super::{
 };
 use crate::{
     agent::{
-        gate::{Inside, Pass},
-        host::{Host, limit},
+        gate::{GatedWork, LaunchPass},
+        host::{LifeHost, limit},
         launch::{PROGRESS, RESULT, claim_checkpoint, fetch_checkpoint, in_a_thread, put_down},
         machine::{
             Born, BoxedFuture, LaunchFuture, LaunchPlan, LaunchSteps, LaunchWay, ProgressPage,
             TaskProcess, launch_program,
         },
-        report::{Key, explain},
+        report::{Key, explain_error},
         transfer::FetchError,
         verdict::for_want_of_memory,
     },
-    cgroup::{self, Slot},
+    cgroup::{self, TierSlot},
     checkpointer,
     criu::RestoreMoment,
-    process::{self, Program},
+    process::{self, ProgramCommand},
     workspace::TaskName,
 };
 
-/// A job that is to come to life, and its place.
+/// Order to start a parallel job.
 #[derive(Clone, Debug)]
 pub struct JobOrder {
-    /// Names the attempt.
+    /// The attempt.
     pub key: Key,
-    /// Names the job's folder and its checkpoints.
+    /// Name of the job's folder and its checkpoints.
     pub name: TaskName,
-    /// The order of the coordinator.
+    /// The coordinator's command.
     pub start: StartTask,
-    /// The lane of the jobs' parents.
+    /// vCPU in whose groups the parents of jobs run.
     pub lane: u32,
-    /// The seats of the job's processes, by rank.
-    pub seats: Vec<Seat>,
-    /// From the checkpoint with which it left its former places, which is the newest here.
+    /// Seats of the job's processes, by rank.
+    pub seats: Vec<AttemptSeat>,
+    /// True if the job is restored from the checkpoint with which it left its former seats, the newest one here.
     pub moving: bool,
-    /// How many processes of its VM had been killed for want of memory before it.
+    /// Number of processes of its VM that were killed for lack of memory before it.
     pub killed_before: u64,
 }
 
-/// A job that has come to life.
+/// A parallel job that was started or restored.
 #[derive(Debug)]
 pub struct JobBirth {
-    /// The parent of the job's processes.
+    /// Parent of the job's processes.
     pub process: Arc<dyn TaskProcess>,
-    /// The page on which it says how far it is.
+    /// Page on which the job reports its progress.
     pub page: Arc<dyn ProgressPage>,
-    /// The job's processes, in their order.
+    /// The job's processes, by rank.
     pub ranks: Vec<JobRank>,
-    /// The time at which all were in their places.
+    /// When all processes were in their slots.
     pub at: Instant,
-    /// What of its work counts: what its checkpoint was due to hold. Of one that was moved, what it
-    /// had before.
+    /// Part of its work that counts as done: what its checkpoint was due to hold; `None` for a moved job, which keeps
+    /// what it had.
     pub done_ppm: Option<u32>,
-    /// What CRIU took of it.
+    /// Time of the restore by CRIU.
     pub restore: Duration,
 }
 
-/// Starts or restores a job; what went wrong, in words, otherwise. Nothing runs then.
-pub(crate) async fn launch(
-    host: Arc<Host>,
-    groups: Arc<cgroup::Vm>,
-    pass: Pass,
+/// Starts or restores a job; the error says in words what went wrong, and no process is left then.
+///
+/// If the VM freezes meanwhile, the launch continues at the thaw, and steps that failed because of the freeze are
+/// repeated. A checkpoint is fetched in any case, as that is done by the worker and not by the VM.
+pub(crate) async fn launch_job(
+    host: Arc<LifeHost>,
+    groups: Arc<cgroup::VmGroups>,
+    pass: LaunchPass,
     order: JobOrder,
-) -> Result<JobBirth, LaunchError> {
+) -> Result<JobBirth, LaunchFailure> {
     let plan = order.plan(host.checkpointer.is_some());
     launch_program(&JobSteps { host, groups, order }, &pass, plan).await
 }
@@ -101,8 +104,8 @@ impl JobOrder {
 /// A launch of a parallel job.
 #[derive(Clone, Debug)]
 struct JobSteps {
-    host: Arc<Host>,
-    groups: Arc<cgroup::Vm>,
+    host: Arc<LifeHost>,
+    groups: Arc<cgroup::VmGroups>,
     order: JobOrder,
 }
 
@@ -117,7 +120,7 @@ impl LaunchSteps for JobSteps {
         Arc::clone(&self.host.criu)
     }
 
-    fn bring_inputs<'a>(&'a self, _: &'a Pass) -> LaunchFuture<'a, Result<(), String>> {
+    fn bring_inputs<'a>(&'a self, _: &'a LaunchPass) -> LaunchFuture<'a, Result<(), String>> {
         // A job has none.
         Box::pin(std::future::ready(Ok(())))
     }
@@ -128,7 +131,7 @@ impl LaunchSteps for JobSteps {
 
     fn fetch_checkpoint<'a>(
         &'a self,
-        pass: &'a Pass,
+        pass: &'a LaunchPass,
         number: u32,
         attempts: RangeInclusive<u32>,
     ) -> LaunchFuture<'a, Result<(), FetchError>> {
@@ -139,52 +142,53 @@ impl LaunchSteps for JobSteps {
     fn bring_to_life(
         &self,
         way: LaunchWay,
-        pass: &Pass,
-        inside: Inside,
+        pass: &LaunchPass,
+        inside: GatedWork,
     ) -> BoxedFuture<Result<Born<JobBirth>, String>> {
         let (Self { host, groups, order }, pass) = (self.clone(), pass.clone());
         in_a_thread(inside, move || match way {
-            LaunchWay::Restored => restore(&host, &groups, &pass, &order),
-            _ => start(&host, &groups, &pass, &order).map(Born::Alive),
+            LaunchWay::Restored => restore_job(&host, &groups, &pass, &order),
+            _ => start_job(&host, &groups, &pass, &order).map(Born::Alive),
         })
     }
 }
 
-fn start(
-    host: &Host,
-    groups: &cgroup::Vm,
-    pass: &Pass,
+fn start_job(
+    host: &LifeHost,
+    groups: &cgroup::VmGroups,
+    pass: &LaunchPass,
     order: &JobOrder,
 ) -> Result<JobBirth, String> {
-    claim(host, order)?;
-    let directory = host.workspace().task(&order.name);
+    claim_directories(host, order)?;
+    let directory = host.workspace().task_directory(&order.name);
     let progress = directory.join(PROGRESS);
     // No rank does any work before it is in its slot.
-    progress::create_held(&progress).map_err(|e| explain(&e))?;
-    let page = ProgressReader::open(&progress).map_err(|e| explain(&e))?;
-    let entry = groups.entry(order.lane, Slot::A).map_err(|e| explain(&e))?;
-    let process = Program::new(host.program(), &directory)
+    progress::create_held(&progress).map_err(|e| explain_error(&e))?;
+    let page = ProgressReader::open(&progress).map_err(|e| explain_error(&e))?;
+    let entry = groups.slot_groups(order.lane, TierSlot::A).map_err(|e| explain_error(&e))?;
+    let process = ProgramCommand::new(host.task_program(), &directory)
         .args(order.start.program.iter().flat_map(|program| &program.args))
         .arg("--progress")
         .arg(&progress)
         .arg("--result")
         .arg(directory.join(RESULT))
-        .start(&entry, limit::BIRTH)
-        .map_err(|e| explain(&e))?;
-    let placed = ranks::find(process.pid(), pass, &page, order.seats.len(), limit::BIRTH)
+        .start_task(&entry, limit::BIRTH)
+        .map_err(|e| explain_error(&e))?;
+    let placed = ranks::find_ranks(process.pid(), pass, &page, order.seats.len(), limit::BIRTH)
         .and_then(|ranks| {
-            ranks::place(groups, host.cores.all(), &ranks, &order.seats).map(|()| ranks)
+            ranks::place_ranks(groups, host.cores.all_cores(), &ranks, &order.seats).map(|()| ranks)
         })
         .map_err(|e| {
             let memory = for_want_of_memory(groups, order.killed_before);
             match (memory, last_words(host, order)) {
                 (Some(why), _) => why,
-                (None, Some(words)) => format!("{}; it said: {words}", explain(&e)),
-                (None, None) => explain(&e),
+                (None, Some(words)) => format!("{}; it said: {words}", explain_error(&e)),
+                (None, None) => explain_error(&e),
             }
         });
-    let going = placed
-        .and_then(|ranks| progress::let_go(&progress).map(|()| ranks).map_err(|e| explain(&e)));
+    let going = placed.and_then(|ranks| {
+        progress::let_go(&progress).map(|()| ranks).map_err(|e| explain_error(&e))
+    });
     match going {
         Ok(ranks) => {
             let (process, page) = (Arc::new(process), Arc::new(page));
@@ -198,60 +202,60 @@ fn start(
     }
 }
 
-/// What a job that did not come to life wrote.
-fn last_words(host: &Host, order: &JobOrder) -> Option<String> {
+/// Returns the output of a job that failed to start.
+fn last_words(host: &LifeHost, order: &JobOrder) -> Option<String> {
     const MAX_LAST_WORDS: u64 = 4 << 10;
-    let stderr = host.workspace().task(&order.name).join("stderr");
+    let stderr = host.workspace().task_directory(&order.name).join("stderr");
     let words = String::from_utf8_lossy(&left::tail(&stderr, MAX_LAST_WORDS).ok()?).into_owned();
     words.lines().rfind(|line| !line.trim().is_empty()).map(str::to_owned)
 }
 
-fn restore(
-    host: &Host,
-    groups: &cgroup::Vm,
-    pass: &Pass,
+fn restore_job(
+    host: &LifeHost,
+    groups: &cgroup::VmGroups,
+    pass: &LaunchPass,
     order: &JobOrder,
 ) -> Result<Born<JobBirth>, String> {
     let Some(checkpointer) = &host.checkpointer else {
         let why = "this worker has no working CRIU".to_owned();
         return Ok(Born::NoImage { why });
     };
-    claim(host, order)?;
-    let progress = host.workspace().task(&order.name).join(PROGRESS);
+    claim_directories(host, order)?;
+    let progress = host.workspace().task_directory(&order.name).join(PROGRESS);
     let mut found = Vec::new();
     let restored = checkpointer.restore_with(
         &order.name,
         groups,
         order.lane,
-        Slot::A,
+        TierSlot::A,
         limit::RESTORE,
         &mut |moment| {
             if moment == RestoreMoment::Runs {
                 return Ok(());
             }
-            pass.check()?;
+            pass.check_wanted()?;
             // Beside it this thread has only CRIU, which has made all that it will.
             let parent =
                 process::init_among_children()?.ok_or("its parent process does not exist")?;
             let page = ProgressReader::open(&progress)?;
-            let ranks = ranks::present(parent, &page)?;
-            ranks::place(groups, host.cores.all(), &ranks, &order.seats)?;
+            let ranks = ranks::present_ranks(parent, &page)?;
+            ranks::place_ranks(groups, host.cores.all_cores(), &ranks, &order.seats)?;
             found = ranks;
             Ok(())
         },
     );
     let restored = match restored {
         Ok(restored) => restored,
-        Err(error @ checkpointer::Error::NoCheckpoint { .. }) => {
-            return Ok(Born::NoImage { why: explain(&error) });
+        Err(error @ checkpointer::CheckpointerError::NoCheckpoint { .. }) => {
+            return Ok(Born::NoImage { why: explain_error(&error) });
         }
-        Err(error) => return Ok(Born::Refused { why: explain(&error) }),
+        Err(error) => return Ok(Born::Refused { why: explain_error(&error) }),
     };
     let process = restored.task;
     // They were dumped as stopped, and come back so.
     let going = ProgressReader::open(&progress)
-        .map_err(|e| explain(&e))
-        .and_then(|page| signals::go_on(&found).map(|()| page).map_err(|e| explain(&e)));
+        .map_err(|e| explain_error(&e))
+        .and_then(|page| signals::go_on(&found).map(|()| page).map_err(|e| explain_error(&e)));
     let page = match going {
         Ok(page) => page,
         Err(why) => {
@@ -270,7 +274,9 @@ fn restore(
     }))
 }
 
-fn claim(host: &Host, order: &JobOrder) -> Result<(), String> {
+fn claim_directories(host: &LifeHost, order: &JobOrder) -> Result<(), String> {
     let (task, attempt) = order.key;
-    host.places.claim(host.workspace(), &order.name, task, attempt).map_err(|e| explain(&e))
+    host.places
+        .claim_directory(host.workspace(), &order.name, task, attempt)
+        .map_err(|e| explain_error(&e))
 }

@@ -3,40 +3,40 @@
 use std::{sync::Arc, time::Duration};
 
 use dormouse_units::Ppm;
-use dormouse_vm::life::Seat;
+use dormouse_vm::life::AttemptSeat;
 use tokio::time::Instant;
 
-use super::{moving::Leaving, signals};
+use super::{moving::JobDeparture, signals};
 use crate::{
     agent::{
-        gate::Gate,
-        host::{Host, limit},
+        gate::VmGate,
+        host::{LifeHost, limit},
         machine::{JobDump, JobLeave},
-        report::explain,
-        snapshot::{Snapshot, SnapshotError},
+        report::explain_error,
+        snapshot::{SnapshotError, TaskSnapshot},
     },
     cgroup,
     criu::AfterDump,
-    process::{Ended, Identity},
-    store::Progress,
+    process::{ProcessEnd, ProcessIdentity},
+    store::SavedProgress,
     workspace::TaskName,
 };
 
-/// Takes a checkpoint of a job that goes on in its places: stops the processes and dumps the tree, which stands still then.
-/// Where that fails they go on, unless they may be damaged. Blocks for as long as that takes.
+/// Checkpoints a job that runs on in its seats: stops its processes and dumps them. If that fails they run on, unless
+/// they may be damaged. Blocks.
 pub(crate) fn dump_job(
-    host: &Host,
-    groups: &cgroup::Vm,
-    gate: &Arc<Gate>,
+    host: &LifeHost,
+    groups: &cgroup::VmGroups,
+    gate: &Arc<VmGate>,
     dump: &JobDump,
-) -> Result<Snapshot, SnapshotError> {
+) -> Result<TaskSnapshot, SnapshotError> {
     let JobDump { name, seats, process, ranks, .. } = dump;
     let stopped_at = Instant::now();
     let Some(checkpointer) = &host.checkpointer else {
         return Err(SnapshotError::new("this worker has no working CRIU"));
     };
     // Until CRIU is through: its code in a frozen process would not answer.
-    let Some(_inside) = gate.dump() else {
+    let Some(_inside) = gate.enter_dump() else {
         return Err(SnapshotError { overtaken: true, ..SnapshotError::new("its VM freezes") });
     };
     boost_seats(groups, seats, name);
@@ -45,11 +45,12 @@ pub(crate) fn dump_job(
             // Those that have ended need it no more.
             let _ = signals::go_on(ranks);
         }
-        let ended = !Identity::of_process(process.pid()).is_ok_and(|process| process.is_alive());
+        let ended =
+            !ProcessIdentity::of_process(process.pid()).is_ok_and(|process| process.is_alive());
         SnapshotError { damaging, ended, ..SnapshotError::new(why) }
     };
     let before = charged_ns(groups, seats);
-    signals::stop(ranks, limit::KILL).map_err(|e| failed(explain(&e), false))?;
+    signals::stop_ranks(ranks, limit::KILL).map_err(|e| failed(explain_error(&e), false))?;
     let mut held = Duration::ZERO;
     let progress = || {
         held = stopped_at.elapsed();
@@ -57,60 +58,64 @@ pub(crate) fn dump_job(
         let done = Ppm::new(u32::try_from(progress.unwrap_or_default().ppm).unwrap_or(0));
         // What it will hold beyond what was due is its wait for CRIU's turn.
         let progress_ppm = dump.due.map_or(done, |due| due.min(done)).get();
-        Progress { attempt: dump.key.1.get(), progress_ppm, cpu_ns: 0 }
+        SavedProgress { attempt: dump.key.1.get(), progress_ppm, cpu_ns: 0 }
     };
     let on: Vec<_> = seats.iter().map(|seat| (seat.vcpu, seat.slot)).collect();
     let taken = checkpointer
         .take_tree(name, process.pid(), (groups, &on), dump.after, limit::DUMP, progress)
-        .map_err(|e| failed(explain(&e), e.may_have_damaged()))?;
+        .map_err(|e| failed(explain_error(&e), e.may_have_damaged()))?;
     let foreign_ns = charged_ns(groups, seats).saturating_sub(before);
     let ppm = taken.checkpoint.manifest().progress.progress_ppm;
-    Ok(Snapshot { checkpoint: taken.checkpoint, ppm, stopped_at, dump: held, foreign_ns })
+    Ok(TaskSnapshot { checkpoint: taken.checkpoint, ppm, stopped_at, dump: held, foreign_ns })
 }
 
-/// Gives the seats of a job the priority of a foreground: in the background, CRIU's code inside the ranks would wait for
+/// Gives the seats of a job the priority of a foreground: in the background, CRIU's code in the ranks would wait for
 /// the foreground.
-fn boost_seats(groups: &cgroup::Vm, seats: &[Seat], name: &TaskName) {
+fn boost_seats(groups: &cgroup::VmGroups, seats: &[AttemptSeat], name: &TaskName) {
     for seat in seats {
-        if let Err(error) = groups.boost(seat.vcpu, seat.slot) {
-            tracing::warn!(why = explain(&error), job = %name, "its CPU quota can't be lifted for \
+        if let Err(error) = groups.boost_slot(seat.vcpu, seat.slot) {
+            tracing::warn!(why = explain_error(&error), job = %name, "its CPU quota can't be lifted for \
                      the dump, which may be slow");
         }
     }
 }
 
-/// CPU time of these slots, in nanoseconds; one that can't be read counts nothing.
-fn charged_ns(groups: &cgroup::Vm, seats: &[Seat]) -> u64 {
+/// Returns the CPU time of these slots, in nanoseconds; one that can't be read counts as zero.
+fn charged_ns(groups: &cgroup::VmGroups, seats: &[AttemptSeat]) -> u64 {
     seats.iter().filter_map(|seat| groups.slot_cpu_ns(seat.vcpu, seat.slot).ok()).sum()
 }
 
-/// Stops the processes, dumps the tree and sees it gone; else kills it.
-pub(crate) fn dump_and_leave(host: &Host, groups: &cgroup::Vm, leave: JobLeave) -> Leaving {
+/// Stops a job's processes, dumps them and waits until they are gone; kills them if that fails.
+pub(crate) fn dump_and_leave(
+    host: &LifeHost,
+    groups: &cgroup::VmGroups,
+    leave: JobLeave,
+) -> JobDeparture {
     let JobLeave { name, seats, process, ranks, progress } = leave;
     boost_seats(groups, &seats, &name);
-    let stopped = signals::stop(&ranks, limit::KILL);
+    let stopped = signals::stop_ranks(&ranks, limit::KILL);
     let on: Vec<_> = seats.iter().map(|seat| (seat.vcpu, seat.slot)).collect();
     let taken = match (&host.checkpointer, stopped) {
-        (_, Err(error)) => Err(explain(&error)),
+        (_, Err(error)) => Err(explain_error(&error)),
         (Some(checkpointer), Ok(())) => checkpointer
             .take_tree(&name, process.pid(), (groups, &on), AfterDump::Kill, limit::DUMP, || {
                 progress
             })
-            .map_err(|e| explain(&e)),
+            .map_err(|e| explain_error(&e)),
         (None, Ok(())) => Err("this worker has no working CRIU".to_owned()),
     };
     let gone = process.kill().and_then(|()| process.wait(limit::KILL));
     match (gone, taken) {
-        (Ok(Some(ended @ Ended::Exited(_))), _) => Leaving::Ended(ended),
-        (Ok(Some(Ended::Killed(_))), Ok(taken)) => {
-            let bytes = taken.checkpoint.manifest().bytes();
-            Leaving::Dumped { took: taken.took, bytes }
+        (Ok(Some(ended @ ProcessEnd::Exited(_))), _) => JobDeparture::Ended(ended),
+        (Ok(Some(ProcessEnd::Killed(_))), Ok(taken)) => {
+            let bytes = taken.checkpoint.manifest().total_bytes();
+            JobDeparture::Dumped { took: taken.took, bytes }
         }
-        (Ok(Some(Ended::Killed(_))), Err(why)) => Leaving::Lost { why },
+        (Ok(Some(ProcessEnd::Killed(_))), Err(why)) => JobDeparture::Lost { why },
         (Ok(None), _) => {
             let why = format!("it is still there {} ms after its death", limit::KILL.as_millis());
-            Leaving::Lost { why }
+            JobDeparture::Lost { why }
         }
-        (Err(error), _) => Leaving::Lost { why: explain(&error) },
+        (Err(error), _) => JobDeparture::Lost { why: explain_error(&error) },
     }
 }

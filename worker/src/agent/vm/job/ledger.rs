@@ -4,16 +4,15 @@ use std::time::Duration;
 
 use dormouse_proto::v1::JobLedger;
 
-use crate::agent::report::micros;
+use crate::agent::report::whole_micros;
 
-/// One start of a job. Its CPU time is what its processes say that they computed for; what else
-/// the kernel charged their slots is told beside it.
+/// CPU time of one start of a job. It is what its processes report as computed; other time that the kernel charged
+/// their slots is reported beside it.
 #[derive(Debug, Default)]
-pub(crate) struct Ledger {
+pub(crate) struct JobCpuLedger {
     received: Vec<Duration>,
     due_ns: u64,
-    /// What its slots were charged in places it has left, and what the counters of those it has
-    /// showed when it came.
+    /// CPU time charged to slots that it has left, less the counters of its current slots when it entered them.
     charged_ns: u64,
     counters_ns: u64,
     pub(crate) lifted: Duration,
@@ -21,15 +20,15 @@ pub(crate) struct Ledger {
     behind: Duration,
 }
 
-impl Ledger {
-    /// What each process has computed in all.
-    pub(crate) fn see(&mut self, received: Vec<Duration>) {
+impl JobCpuLedger {
+    /// Records what each process has computed in total.
+    pub(crate) fn note_received(&mut self, received: Vec<Duration>) {
         self.received = received;
     }
 
-    /// By how much CPU time each process is behind (above zero) or ahead of what it is due, in
-    /// nanoseconds; of a process that is a millionth of `core_ppm` of a core.
-    pub(crate) fn owed(&mut self, done: &[Duration], core_ppm: u32) -> Vec<i64> {
+    /// Returns the CPU time by which each process is behind (positive) or ahead of what it is due, in nanoseconds;
+    /// due times are those of a core, of which a process has `core_ppm`.
+    pub(crate) fn owed_time(&mut self, done: &[Duration], core_ppm: u32) -> Vec<i64> {
         let due = |done: &Duration| {
             u64::try_from(done.as_nanos() * u128::from(core_ppm) / 1_000_000).unwrap_or(u64::MAX)
         };
@@ -51,31 +50,31 @@ impl Ledger {
         owed
     }
 
-    /// CPU time that its processes should have computed for by now, in nanoseconds.
+    /// Returns the CPU time that its processes should have computed by now, in nanoseconds.
     pub(crate) const fn due_ns(&self) -> u64 {
         self.due_ns
     }
 
-    /// The job comes to slots whose counters stand there, in all.
-    pub(crate) fn come(&mut self, counters_ns: u64) {
+    /// Records that the job enters slots with these counters in total.
+    pub(crate) fn enter_slots(&mut self, counters_ns: u64) {
         self.counters_ns = counters_ns;
     }
 
-    /// The job leaves them, or dies in them.
-    pub(crate) fn leave(&mut self, counters_ns: u64) {
+    /// Records that the job leaves its slots, or dies in them.
+    pub(crate) fn leave_slots(&mut self, counters_ns: u64) {
         self.charged_ns += counters_ns.saturating_sub(self.counters_ns);
     }
 
-    /// For a report.
-    pub(crate) fn told(&self) -> JobLedger {
-        let received_us = micros(self.received.iter().sum());
+    /// Returns the ledger for a report.
+    pub(crate) fn wire_ledger(&self) -> JobLedger {
+        let received_us = whole_micros(self.received.iter().sum());
         JobLedger {
             real_due_us: self.due_ns / 1000,
             real_received_us: received_us,
             real_beside_us: (self.charged_ns / 1000).saturating_sub(received_us),
-            real_lifted_us: micros(self.lifted),
-            real_ahead_us: micros(self.ahead),
-            real_behind_us: micros(self.behind),
+            real_lifted_us: whole_micros(self.lifted),
+            real_ahead_us: whole_micros(self.ahead),
+            real_behind_us: whole_micros(self.behind),
         }
     }
 }
@@ -88,20 +87,20 @@ mod tests {
 
     #[test]
     fn what_is_due_and_received_is_told_and_what_was_charged_beside_it() {
-        let mut ledger = Ledger::default();
-        ledger.come(100 * MS);
-        ledger.leave(145 * MS);
-        ledger.come(7 * MS);
+        let mut ledger = JobCpuLedger::default();
+        ledger.enter_slots(100 * MS);
+        ledger.leave_slots(145 * MS);
+        ledger.enter_slots(7 * MS);
         let ms = |ms: [u64; 2]| ms.map(Duration::from_millis).to_vec();
-        ledger.see(ms([21, 12]));
+        ledger.note_received(ms([21, 12]));
         // A tenth of a core: 20 and 15 ms of it are due.
-        assert_eq!(ledger.owed(&ms([200, 150]), 100_000), [-1_000_000, 3_000_000]);
-        ledger.leave(20 * MS);
-        let told = ledger.told();
+        assert_eq!(ledger.owed_time(&ms([200, 150]), 100_000), [-1_000_000, 3_000_000]);
+        ledger.leave_slots(20 * MS);
+        let told = ledger.wire_ledger();
         assert_eq!((told.real_due_us, told.real_received_us), (35_000, 33_000));
         assert_eq!(told.real_beside_us, 45_000 + 13_000 - 33_000);
         assert_eq!((told.real_ahead_us, told.real_behind_us), (10_000, 30_000));
         // It is neither when nobody knows what its processes did.
-        assert_eq!(Ledger::default().owed(&ms([200, 150]), 100_000), Vec::<i64>::new());
+        assert_eq!(JobCpuLedger::default().owed_time(&ms([200, 150]), 100_000), Vec::<i64>::new());
     }
 }

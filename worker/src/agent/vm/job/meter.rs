@@ -4,48 +4,47 @@ use std::{collections::BTreeMap, time::Duration};
 
 use dormouse_proto::v1;
 use dormouse_units::Tier;
-use dormouse_vm::life::Seat;
+use dormouse_vm::life::AttemptSeat;
 
 use tokio::time::Instant;
 
 use super::ranks::{JobRank, RankTime};
 use crate::{
-    agent::{machine::VmMachine, report::micros},
+    agent::{machine::VmMachine, report::whole_micros},
     cgroup::CpuQuota,
 };
 
-/// A rank, its vCPU, its tier, whether the other slot was taken, and how fast the vCPU was, in ppm
-/// of its full speed.
+/// A rank, its vCPU, its tier, whether the vCPU's other slot was taken, and the vCPU's speed, in ppm of full speed.
 type Situation = (u32, u32, Tier, bool, u32);
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Use {
+struct SituationUse {
     wall: Duration,
     ran_ns: u64,
     delayed_ns: u64,
     wakes: u64,
-    /// The number of times that it came into the situation.
+    /// Number of times that the rank came into the situation.
     begins: u64,
 }
 
-/// Counts while a job runs: not while it is made, dumped or restored.
+/// Meter of the times of a job's processes while it runs, but not while it is started, dumped or restored.
 #[derive(Debug, Default)]
-pub(crate) struct Meter {
-    uses: BTreeMap<Situation, Use>,
+pub(crate) struct JobMeter {
+    uses: BTreeMap<Situation, SituationUse>,
     open: Vec<(Situation, Instant, RankTime)>,
 }
 
-impl Meter {
-    /// Counts up to now under the situation so far, and from now on under this one.
-    pub(crate) fn turn(
+impl JobMeter {
+    /// Counts up to now under the current situation, and from now on under a new one.
+    pub(crate) fn change_situation(
         &mut self,
         time_of: impl Fn(JobRank) -> Option<RankTime>,
         ranks: &[JobRank],
-        seats: &[Seat],
+        seats: &[AttemptSeat],
         speed_ppm: u32,
     ) {
         let before: Vec<_> = self.open.iter().map(|(situation, _, _)| *situation).collect();
-        self.stop(&time_of, ranks);
+        self.stop_count(&time_of, ranks);
         let now = Instant::now();
         for ((rank, seat), number) in ranks.iter().zip(seats).zip(0..) {
             let shared = seat.neighbour.is_some();
@@ -58,8 +57,8 @@ impl Meter {
         }
     }
 
-    /// Counts up to now and no further. What a process that is gone did last is not counted.
-    pub(crate) fn stop(
+    /// Counts up to now and stops. The last activity of a process that is gone isn't counted.
+    pub(crate) fn stop_count(
         &mut self,
         time_of: impl Fn(JobRank) -> Option<RankTime>,
         ranks: &[JobRank],
@@ -77,22 +76,21 @@ impl Meter {
         }
     }
 
-    /// All that was counted, for a report, on vCPUs with the quota that `quota` has for each speed,
-    /// under a kernel whose clock ticks this often.
+    /// Returns all counts for a report, on vCPUs with the quota that `quota` gives for each speed, under a kernel
+    /// whose clock ticks at this interval.
     ///
-    /// What is promised is the quota's part of the time in which a process wanted to compute,
-    /// and once more the quota of a period whenever it wakes: that is there at once, unless a
-    /// neighbour has just used it up. It then waits for the next period, and for as long as the
-    /// quota takes to make up for what the neighbour had beyond it, which the kernel sees when
-    /// its clock ticks.
-    pub(crate) fn uses(
+    /// A process is promised the quota's part of the time in which it wanted to compute, and once more the quota of a
+    /// period whenever it wakes: that is available at once, unless a neighbour has just used it up. It then waits for
+    /// the next period, and for as long as the quota takes to make up for what the neighbour had beyond it, which the
+    /// kernel notices at its clock's ticks.
+    pub(crate) fn process_uses(
         &self,
         quota: impl Fn(u32) -> CpuQuota,
         tick: Duration,
     ) -> Vec<v1::ProcessUse> {
-        let of = |(&(process, vcpu, tier, shared, speed_ppm), sum): (&Situation, &Use)| {
+        let of = |(&(process, vcpu, tier, shared, speed_ppm), sum): (&Situation, &SituationUse)| {
             let CpuQuota { quota_us, period_us } = quota(speed_ppm);
-            let wait_us = period_us + micros(tick) * period_us / quota_us.max(1);
+            let wait_us = period_us + whole_micros(tick) * period_us / quota_us.max(1);
             let wanted_us = (sum.ran_ns + sum.delayed_ns) / 1000;
             v1::ProcessUse {
                 process,
@@ -102,7 +100,7 @@ impl Meter {
                     Tier::Background => v1::Tier::Background.into(),
                 },
                 shared,
-                real_wall_us: micros(sum.wall),
+                real_wall_us: whole_micros(sum.wall),
                 real_wanted_us: wanted_us,
                 real_promised_us: wanted_us * quota_us / period_us.max(1) + sum.wakes * quota_us,
                 real_cpu_us: sum.ran_ns / 1000,
@@ -113,9 +111,9 @@ impl Meter {
     }
 }
 
-/// What the counters of these slots show, in all. One that can't be read shows nothing: what its
-/// processes are charged beside their work is told and not judged.
-pub(crate) fn charged_ns(machine: &dyn VmMachine, seats: &[Seat]) -> u64 {
+/// Returns the counters of these slots in total. One that can't be read counts as zero: what processes are charged
+/// beside their work is reported and not judged.
+pub(crate) fn charged_ns(machine: &dyn VmMachine, seats: &[AttemptSeat]) -> u64 {
     seats.iter().filter_map(|seat| machine.slot_cpu_ns(seat.vcpu, seat.slot).ok()).sum()
 }
 
@@ -125,29 +123,30 @@ mod tests {
     use super::*;
     use dormouse_units::{Attempt, TaskId};
 
-    use crate::cgroup::Slot;
+    use crate::cgroup::TierSlot;
 
     #[test]
     fn situations_are_counted_apart_and_the_dead_not_at_all() {
         let me = JobRank { pid: i32::try_from(std::process::id()).unwrap() };
         let dead = JobRank { pid: i32::MAX };
-        let seat = Seat { vcpu: 3, slot: Slot::A, tier: Tier::Background, neighbour: None };
-        let mut meter = Meter::default();
-        meter.turn(JobRank::time, &[me, dead], &[seat, seat], 1_000_000);
-        meter.turn(JobRank::time, &[me, dead], &[seat, seat], 1_000_000);
+        let seat =
+            AttemptSeat { vcpu: 3, slot: TierSlot::A, tier: Tier::Background, neighbour: None };
+        let mut meter = JobMeter::default();
+        meter.change_situation(JobRank::scheduler_time, &[me, dead], &[seat, seat], 1_000_000);
+        meter.change_situation(JobRank::scheduler_time, &[me, dead], &[seat, seat], 1_000_000);
         assert_eq!(meter.uses.values().map(|sum| sum.begins).collect::<Vec<_>>(), [1]);
-        meter.turn(
-            JobRank::time,
+        meter.change_situation(
+            JobRank::scheduler_time,
             &[me, dead],
-            &[Seat { tier: Tier::Foreground, ..seat }, seat],
+            &[AttemptSeat { tier: Tier::Foreground, ..seat }, seat],
             1_000_000,
         );
-        meter.stop(JobRank::time, &[me, dead]);
-        let shared = Seat { neighbour: Some((TaskId::new(9), Attempt::new(1))), ..seat };
-        meter.turn(JobRank::time, &[me, dead], &[shared, seat], 1_000_000);
-        meter.stop(JobRank::time, &[me, dead]);
+        meter.stop_count(JobRank::scheduler_time, &[me, dead]);
+        let shared = AttemptSeat { neighbour: Some((TaskId::new(9), Attempt::new(1))), ..seat };
+        meter.change_situation(JobRank::scheduler_time, &[me, dead], &[shared, seat], 1_000_000);
+        meter.stop_count(JobRank::scheduler_time, &[me, dead]);
         let tick = Duration::from_millis(4);
-        let mut uses = meter.uses(|_| CpuQuota::from_ppm(100_000, 20_000), tick);
+        let mut uses = meter.process_uses(|_| CpuQuota::from_ppm(100_000, 20_000), tick);
         let with: Vec<_> = uses.extract_if(.., |u| u.shared).map(|u| u.real_may_wait_us).collect();
         // A period, and a tenth of a core for a tick; and as much again if it slept meanwhile.
         assert!(matches!(with[..], [wait] if wait >= 60_000 && wait % 60_000 == 0), "{with:?}");
@@ -161,7 +160,7 @@ mod tests {
     fn what_is_promised_is_the_quotas_part_and_a_period_at_every_wake() {
         let quota = |speed_ppm: u32| CpuQuota::from_ppm(speed_ppm / 10, 20_000);
         let of = |ran_ms: u64, delayed_ms: u64, wakes: u64, begins: u64, shared: bool| {
-            let sum = Use {
+            let sum = SituationUse {
                 wall: Duration::from_secs(1),
                 ran_ns: ran_ms * 1_000_000,
                 delayed_ns: delayed_ms * 1_000_000,
@@ -169,8 +168,8 @@ mod tests {
                 begins,
             };
             let uses = BTreeMap::from([((0, 3, Tier::Background, shared, 1_000_000), sum)]);
-            let meter = Meter { uses, ..Meter::default() };
-            let uses = meter.uses(quota, Duration::from_millis(4));
+            let meter = JobMeter { uses, ..JobMeter::default() };
+            let uses = meter.process_uses(quota, Duration::from_millis(4));
             let [it] = &uses[..] else { panic!("{uses:?}") };
             (
                 it.real_wall_us,

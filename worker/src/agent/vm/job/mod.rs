@@ -14,13 +14,13 @@ mod ranks;
 mod signals;
 mod state;
 
-pub(crate) use birth::launch as launch_job;
+pub(crate) use birth::launch_job;
 pub use birth::{JobBirth, JobOrder};
 pub(crate) use dump::{dump_and_leave, dump_job};
 pub(crate) use meter::charged_ns;
-pub use moving::Leaving;
-pub(crate) use moving::Move;
-pub(crate) use pace::{Due, Owed, PERIOD_US, Pace, Quotas};
+pub use moving::JobDeparture;
+pub(crate) use moving::OngoingMove;
+pub(crate) use pace::{DueTime, JobPace, OwedTime, PERIOD_US, VcpuQuotas};
 pub use ranks::{JobRank, RankTime};
 pub(crate) use signals::go_on as resume_ranks;
-pub(crate) use state::{Job, create_groups as create_job_groups};
+pub(crate) use state::{JobState, create_groups as create_job_groups};

@@ -4,35 +4,35 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::process::Ended;
+use crate::process::ProcessEnd;
 
-/// A move under way.
+/// A move of a job that is under way.
 #[derive(Clone, Debug)]
-pub(crate) struct Move {
+pub(crate) struct OngoingMove {
     pub(crate) asked: Instant,
     pub(crate) dump: Duration,
     pub(crate) bytes: u64,
-    /// Why it could not be kept.
+    /// Why its checkpoint was lost.
     pub(crate) lost: Option<String>,
 }
 
-/// How a job left its places. All its processes are gone, unless it did not leave.
+/// How a job left its seats. All its processes are gone, unless it didn't leave.
 #[derive(Debug)]
-pub enum Leaving {
-    /// The job is to go on from this checkpoint.
+pub enum JobDeparture {
+    /// It was dumped, to be restored from this checkpoint.
     Dumped {
-        /// The time that CRIU took.
+        /// Time of CRIU's dump.
         took: Duration,
-        /// The size of the checkpoint.
+        /// Size of the checkpoint in bytes.
         bytes: u64,
     },
-    /// Nothing of it is left, for this reason.
+    /// Its work is lost.
     Lost {
-        /// In words.
+        /// Reason, in words.
         why: String,
     },
-    /// The job came to its own end first.
-    Ended(Ended),
-    /// The job's VM freezes: nothing was done to the job.
+    /// It ended by itself first.
+    Ended(ProcessEnd),
+    /// Its VM is to freeze: nothing was done to it.
     Overtaken,
 }

@@ -9,61 +9,60 @@ use std::{collections::BTreeMap, time::Duration};
 
 use dormouse_units::{Credits, Speedup, Time};
 use dormouse_vm::CreditSpec;
-use dormouse_vm::ideal::{self, Change};
+use dormouse_vm::ideal::{self, MachineChange};
 
 use tokio::time::Instant;
 
 use crate::agent::{report::Key, vm::CommandStamp};
 
-/// The period of a vCPU's quota, in microseconds, or the shortest that its share allows.
+/// Period of a vCPU's quota, in microseconds, or the shortest that its share allows.
 ///
-/// A process that wakes has the quota of a whole period at once where it is alone, and waits for
-/// the next period where its neighbour has used up this one: the longer a period, the more the
-/// speed of a vCPU differs from its share, and the more the foreground loses.
+/// A process that wakes alone on its vCPU has the quota of a whole period at once, and waits for the next period if
+/// its neighbour has used up this one: the longer a period, the more the speed of a vCPU differs from its share, and
+/// the more the foreground loses.
 pub(crate) const PERIOD_US: u64 = 5_000;
 
-/// What is owed is to be paid within this time.
+/// Time within which a lag is made up for.
 const WITHIN: Duration = Duration::from_millis(100);
 
-/// Quotas change by steps of this part of a processor: each change gives the processor a fresh
-/// slice, and less is owed at any time, as a quota is paid out in slices.
+/// Number of steps of a processor by which quotas change: each change gives out a fresh slice, and the lag at any
+/// time is smaller, as a quota is paid out in slices.
 const STEPS: i64 = 8;
 
-/// The most that a processor gives in addition, in steps: the hosts' reserve is for this, too, and the
-/// kernel has no quota of nothing.
+/// Largest addition to a processor's quota, in steps: hosts keep a reserve for it.
 const MAX_STEPS: i64 = 4;
-/// The most that a processor keeps back, in steps.
+/// Largest reduction of a processor's quota, in steps: the kernel has no quota of zero.
 const MIN_STEPS: i64 = -7;
 
-/// How much earlier than due a job is kept: its end takes that long to be reported.
+/// Time by which a job is kept ahead, as its end takes that long to be reported.
 const EARLY: Duration = Duration::from_millis(8);
 
-/// An end is reported at most so long before it is due: commands may still change when that is.
+/// Longest time by which an end is reported ahead: commands may still change when it is due.
 const FORESEEN: Duration = Duration::from_millis(60);
-/// An end that is further away than this is none.
+/// Time beyond which an end counts as none.
 const FAR: Duration = Duration::from_secs(86_400);
 
-/// CPU time that the end of a process takes, in nanoseconds: owed to one that has done its work.
+/// CPU time of the end of a process, in nanoseconds, which one that has done its work still needs.
 const END_NS: i64 = 3_000_000;
 
-/// What the processes on a vCPU are owed, in nanoseconds of CPU time; `None` where none is.
+/// Lag of the processes on a vCPU, in nanoseconds of CPU time; `None`: there is no process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Owed {
+pub(crate) struct OwedTime {
     pub(crate) foreground: Option<i64>,
     pub(crate) background: Option<i64>,
 }
 
-/// Quotas of a vCPU and, where it has one of its own, of each tier, in millionths of a core.
+/// Quotas of a vCPU and, if they have their own, of its tiers, in millionths of a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Quotas {
+pub(crate) struct VcpuQuotas {
     pub(crate) vcpu: u32,
     pub(crate) foreground: Option<u32>,
     pub(crate) background: Option<u32>,
 }
 
-impl Quotas {
-    /// Those that pay what is owed.
-    pub(crate) fn paying(owed: Owed, core_ppm: u32) -> Self {
+impl VcpuQuotas {
+    /// Returns the quotas that make up for a lag.
+    pub(crate) fn paying_quotas(owed: OwedTime, core_ppm: u32) -> Self {
         let step_ns = i64::try_from(WITHIN.as_nanos()).unwrap_or(i64::MAX) / 1_000_000
             * i64::from(core_ppm)
             / STEPS;
@@ -82,51 +81,50 @@ impl Quotas {
     }
 }
 
-/// The time at which a job that is over should be.
+/// When an ended job should have ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Due {
+pub(crate) struct DueTime {
     /// On the run's clock, in emulated microseconds.
     pub(crate) at_us: u64,
-    /// How much later than that it is now, in real microseconds; below zero: so much of its work
-    /// was still to be done then. That may take longer where its foreground is in the way.
+    /// Real microseconds by which it is later than that now; negative: this much of its work was still to be done
+    /// then, which may take longer with a foreground in the way.
     pub(crate) late_us: i64,
-    /// Whether it is time to report the job's end.
+    /// True if it is time to report the job's end.
     pub(crate) is_near: bool,
 }
 
-/// The time for which a command may be on its way: what the reference makes of the time before is final.
+/// Longest delay of a command: the reference before that is final.
 const LAG: Duration = Duration::from_secs(1);
 
-/// The reference. Its time is the run's clock, in real time, on which commands say when they were
-/// decided.
+/// Reference of a VM's parallel jobs: an [`ideal::IdealMachine`] with which real jobs are compared. Its time is the
+/// run's clock in real time, by which commands say when they were decided.
 #[derive(Debug)]
-pub(crate) struct Pace {
+pub(crate) struct JobPace {
     speedup: Speedup,
-    /// The time at which the run's clock was at zero, as far as commands that took no time to come would tell.
+    /// When the run's clock was at zero, judged by the fastest commands.
     zero: Option<Instant>,
-    /// For how long the VM has been frozen, and since when it is, on that clock: the reference
-    /// stands still meanwhile.
+    /// Time for which the VM was frozen, and since when it is, on that clock: the reference stands still meanwhile.
     skipped: Duration,
     frozen: Option<Duration>,
-    /// The speed, in ppm, that was told of last.
+    /// Last reported speed, in ppm.
     pub(crate) told_ppm: u32,
-    /// The time at which all jobs are compared with it next, and their doings counted.
+    /// When all jobs are compared and their times counted next.
     pub(crate) pay_at: Instant,
     pub(crate) count_at: Instant,
-    /// Up to a while ago.
-    settled: ideal::Machine<Key>,
-    /// What happened since, by when and in which order.
-    pending: BTreeMap<(Duration, u64), Change<Key>>,
+    /// State of a while ago, which no late command can change.
+    settled: ideal::IdealMachine<Key>,
+    /// Changes since then, by time and order.
+    pending: BTreeMap<(Duration, u64), MachineChange<Key>>,
     changes: u64,
-    /// Up to now.
-    pub(crate) ideal: ideal::Machine<Key>,
+    /// State of now.
+    pub(crate) ideal: ideal::IdealMachine<Key>,
 }
 
-impl Pace {
-    /// The reference of a new VM, which is burstable if `credits` is given.
+impl JobPace {
+    /// Makes the reference of a new VM; `credits` is given for a burstable one.
     #[must_use]
     pub(crate) fn new(speedup: Speedup, credits: Option<CreditSpec>) -> Self {
-        let machine = ideal::Machine::with_credits(credits, speedup);
+        let machine = ideal::IdealMachine::with_credits(credits, speedup);
         Self {
             speedup,
             zero: None,
@@ -142,59 +140,58 @@ impl Pace {
         }
     }
 
-    /// The VM is made, and has its first credits.
-    pub(crate) fn begin(&mut self, asked: &CommandStamp) {
-        let at = self.decided(asked);
-        self.change(at, Change::Made);
+    /// Begins with the VM's creation, at which it has its first credits.
+    pub(crate) fn begin_pace(&mut self, asked: &CommandStamp) {
+        let at = self.decided_time(asked);
+        self.apply_change(at, MachineChange::Made);
     }
 
-    /// What its processors are now, in millionths of a core, of which each is `core_ppm` at full
-    /// speed.
+    /// Returns the current share of a processor, in millionths of a core; `core_ppm` is that at full speed.
     pub(crate) fn core_ppm(&self, core_ppm: u32) -> u32 {
         let ppm = u64::from(core_ppm) * u64::from(self.ideal.speed_ppm()) / 1_000_000;
         u32::try_from(ppm).unwrap_or(core_ppm).max(1)
     }
 
-    /// The credits up to which time has gone on, and when that is on the run's clock; `None` if the
-    /// VM is not burstable.
+    /// Returns the credits up to the reference's time, and that time on the run's clock; `None`: the VM isn't
+    /// burstable.
     #[must_use]
-    pub(crate) fn credits(&self) -> Option<(Credits, Time)> {
+    pub(crate) fn credits_now(&self) -> Option<(Credits, Time)> {
         let (balance, _) = self.ideal.credits()?;
         Some((balance, self.on_run_s_clock(self.ideal.now())))
     }
 
-    /// Whether the VM is throttled because its credits have run out.
+    /// Returns whether the VM is throttled because its credits have run out.
     pub(crate) fn is_throttled(&self) -> bool {
         self.ideal.credits().is_some_and(|(_, throttled)| throttled)
     }
 
     fn on_run_s_clock(&self, at: Duration) -> Time {
-        Time::ZERO + self.speedup.emulated(at + self.skipped)
+        Time::ZERO + self.speedup.to_emulated(at + self.skipped)
     }
 
-    /// The time at which a command was decided, in the reference's time: as it says, or when it came.
-    pub(crate) fn decided(&mut self, asked: &CommandStamp) -> Duration {
+    /// Returns when a command was decided, in the reference's time: as it says, or when it arrived.
+    pub(crate) fn decided_time(&mut self, asked: &CommandStamp) -> Duration {
         let at = self.of_run(asked);
         self.without_freezes(at)
     }
 
-    /// A time in the reference, and the same on the run's clock: who counts from what is told of the
-    /// second comes to the first, to the nanosecond. A little earlier or later a job may be a
-    /// whole phase behind or not, where its foreground leaves it just enough.
-    pub(crate) fn told(&mut self, now: Instant) -> (Duration, Time) {
+    /// Returns a time in the reference, and the same on the run's clock: a receiver that computes with the second
+    /// gets exactly the first. A nanosecond earlier or later, a job may be a whole phase behind or not, if its
+    /// foreground leaves it just enough.
+    pub(crate) fn both_times(&mut self, now: Instant) -> (Duration, Time) {
         let since_zero = now.saturating_duration_since(*self.zero.get_or_insert(now));
-        let shown = self.speedup.emulated(since_zero);
-        let at = self.speedup.real(shown);
+        let shown = self.speedup.to_emulated(since_zero);
+        let at = self.speedup.to_real(shown);
         (self.without_freezes(at), Time::ZERO + shown)
     }
 
-    /// The time at which a command was decided, on the run's clock.
+    /// Returns when a command was decided, on the run's clock.
     fn of_run(&mut self, asked: &CommandStamp) -> Duration {
-        let came = asked.decided();
+        let came = asked.decided_at();
         let Some(at) = asked.at else {
             return came.saturating_duration_since(*self.zero.get_or_insert(came));
         };
-        let at = self.speedup.real(at.since(Time::ZERO));
+        let at = self.speedup.to_real(at.since(Time::ZERO));
         let zero = came.checked_sub(at).unwrap_or(came);
         self.zero = Some(self.zero.map_or(zero, |known| known.min(zero)));
         at
@@ -204,27 +201,27 @@ impl Pace {
         self.frozen.map_or(at, |since| since.min(at)).saturating_sub(self.skipped)
     }
 
-    fn time(&mut self, now: Instant) -> Duration {
+    fn reference_time(&mut self, now: Instant) -> Duration {
         let at = now.saturating_duration_since(*self.zero.get_or_insert(now));
         self.without_freezes(at)
     }
 
-    /// The VM stands still from then on.
-    pub(crate) fn freeze(&mut self, asked: &CommandStamp) {
+    /// Stops the reference, as the VM freezes.
+    pub(crate) fn freeze_pace(&mut self, asked: &CommandStamp) {
         let at = self.of_run(asked);
         self.frozen.get_or_insert(at);
     }
 
-    /// And goes on.
-    pub(crate) fn thaw(&mut self, asked: &CommandStamp) {
+    /// Continues the reference, as the VM thaws.
+    pub(crate) fn thaw_pace(&mut self, asked: &CommandStamp) {
         let at = self.of_run(asked);
         if let Some(since) = self.frozen.take() {
             self.skipped += at.saturating_sub(since);
         }
     }
 
-    /// Something happens at this time.
-    pub(crate) fn change(&mut self, at: Duration, change: Change<Key>) {
+    /// Applies a change at this time.
+    pub(crate) fn apply_change(&mut self, at: Duration, change: MachineChange<Key>) {
         let settled = self.settled.now();
         if at < settled {
             let late = settled.saturating_sub(at);
@@ -235,60 +232,57 @@ impl Pace {
         self.pending.insert((at, self.changes), change);
     }
 
-    /// The reference goes on to now. Jobs that are through there and, as `is_gone` says, here
-    /// are forgotten.
-    pub(crate) fn advance(&mut self, now: Instant, is_gone: impl Fn(Key) -> bool) {
-        let now = self.time(now);
+    /// Passes time to now. Jobs that are finished there and, by `is_gone`, here are forgotten.
+    pub(crate) fn advance_to(&mut self, now: Instant, is_gone: impl Fn(Key) -> bool) {
+        let now = self.reference_time(now);
         let settled = now.saturating_sub(LAG);
         while let Some(first) = self.pending.first_entry().filter(|first| first.key().0 <= settled)
         {
             let ((at, _), change) = first.remove_entry();
-            self.settled.advance(at);
-            self.settled.apply(change);
+            self.settled.advance_to(at);
+            self.settled.apply_change(change);
         }
-        self.settled.advance(settled);
+        self.settled.advance_to(settled);
         // Who ended within the time that is not final yet may still be on a move there.
         let pending = &self.pending;
         let is_awaited = |key| pending.values().any(|change| change.key() == Some(key));
-        self.settled.forget(|key| is_gone(key) && !is_awaited(key));
+        self.settled.forget_gone(|key| is_gone(key) && !is_awaited(key));
         self.ideal = self.settled.clone();
         for ((at, _), change) in self.pending.range(..=(now, u64::MAX)) {
-            self.ideal.advance(*at);
-            self.ideal.apply(change.clone());
+            self.ideal.advance_to(*at);
+            self.ideal.apply_change(change.clone());
         }
-        self.ideal.advance(now);
+        self.ideal.advance_to(now);
     }
 
-    /// For how much longer a job has to stand still for its checkpoint. Time must have gone on to
-    /// now.
+    /// Returns for how much longer a job must stand still for its checkpoint. Time must have passed to now.
     pub(crate) fn held_for(&mut self, key: Key, now: Instant) -> Duration {
-        let now = self.time(now);
+        let now = self.reference_time(now);
         self.ideal.held_until(key).map_or(Duration::ZERO, |until| until.saturating_sub(now))
     }
 
-    /// The time at which a job that is over here should be; `None` where nobody says.
-    pub(crate) fn due(&mut self, key: Key, now: Instant) -> Option<Due> {
-        self.advance(now, |_| false);
-        let now = self.time(now);
+    /// Returns when a job that has ended here should have ended; `None`: it isn't known.
+    pub(crate) fn due_time(&mut self, key: Key, now: Instant) -> Option<DueTime> {
+        self.advance_to(now, |_| false);
+        let now = self.reference_time(now);
         let mut machine = self.ideal.clone();
         machine.advance_to_end(key, machine.now() + FAR);
-        let at = machine.ended(key)?;
+        let at = machine.ended_at(key)?;
         let early = at.saturating_sub(now);
         let ahead = self.ideal.left_alone(key).unwrap_or_default().min(early);
         let us = |span: Duration| i64::try_from(span.as_micros()).unwrap_or(i64::MAX);
-        Some(Due {
+        Some(DueTime {
             at_us: self.on_run_s_clock(at).as_micros(),
             late_us: us(now.saturating_sub(at)) - us(ahead),
             is_near: early <= FORESEEN,
         })
     }
 
-    /// What a process is to be given that is behind by so much, and whose job is through, in the
-    /// reference.
-    pub(crate) fn early(&self, key: Key, behind_ns: i64, core_ppm: u32) -> i64 {
+    /// Returns the CPU time, in nanoseconds, that a process lacks whose job is finished in the reference.
+    pub(crate) fn early_payment(&self, key: Key, behind_ns: i64, core_ppm: u32) -> i64 {
         let early_ns = i64::try_from(EARLY.as_nanos()).unwrap_or(0) / 1_000_000;
         // It is still there: whatever is counted, it has something left to do.
-        if self.ideal.ended(key).is_some() {
+        if self.ideal.ended_at(key).is_some() {
             return behind_ns.max(0) + END_NS;
         }
         behind_ns + early_ns * i64::from(core_ppm)
@@ -305,8 +299,8 @@ mod tests {
     fn each_tier_gets_what_it_is_owed_and_nothing_of_the_other_s() {
         let quotas = |foreground, background| {
             let ms = |ms: Option<i64>| ms.map(|ms| ms * 1_000_000);
-            let owed = Owed { foreground: ms(foreground), background: ms(background) };
-            let it = Quotas::paying(owed, 160_000);
+            let owed = OwedTime { foreground: ms(foreground), background: ms(background) };
+            let it = VcpuQuotas::paying_quotas(owed, 160_000);
             (it.vcpu / 1000, it.foreground.map(|p| p / 1000), it.background.map(|p| p / 1000))
         };
         // A step is 2 ms of CPU time, and 2 % of a core.
@@ -320,16 +314,20 @@ mod tests {
         assert_eq!(quotas(Some(4), Some(4)), (240, Some(200), None));
         assert_eq!(quotas(Some(-4), Some(4)), (200, Some(120), None));
         assert_eq!(quotas(Some(4), Some(-4)), (200, None, Some(120)));
-        let all = Owed { foreground: Some(i64::MAX), background: Some(i64::MAX) };
-        assert_eq!(Quotas::paying(all, 1_000_000).vcpu, 1_000_000, "a core is all there is");
+        let all = OwedTime { foreground: Some(i64::MAX), background: Some(i64::MAX) };
+        assert_eq!(
+            VcpuQuotas::paying_quotas(all, 1_000_000).vcpu,
+            1_000_000,
+            "a core is all there is"
+        );
     }
 
     #[test]
     fn what_was_over_a_little_early_is_due_when_its_foreground_lets_it_be() {
-        let begun = CommandStamp::now();
+        let begun = CommandStamp::stamp_now();
         let base = begun.came;
         let at = |ms| base + Duration::from_millis(ms);
-        let program = |ms| ideal::Program {
+        let program = |ms| ideal::JobProgram {
             runtime: Duration::from_millis(ms),
             phases: 1,
             usage: vec![1_000_000],
@@ -338,34 +336,35 @@ mod tests {
         let [below, above] = [1, 2].map(key);
         let start = |key, ms| {
             let (program, on) = (program(ms), vec![0]);
-            Change::Start { key, program, on, foreground: key == above }
+            MachineChange::Start { key, program, on, foreground: key == above }
         };
-        let mut pace = Pace::new(Speedup::times(10), None);
-        let zero = pace.decided(&begun);
-        pace.change(zero, start(below, 1000));
-        pace.change(Duration::from_millis(990), start(above, 5000));
+        let mut pace = JobPace::new(Speedup::times_real(10), None);
+        let zero = pace.decided_time(&begun);
+        pace.apply_change(zero, start(below, 1000));
+        pace.apply_change(Duration::from_millis(990), start(above, 5000));
         // 10 ms are left of it, and nearly 5 s of what is in its way.
-        let due = pace.due(below, at(995)).expect("it will be through");
-        assert_eq!(due, Due { at_us: 60_000_000, late_us: -10_000, is_near: false });
-        assert!(pace.due(below, at(5945)).is_some_and(|due| due.is_near));
+        let due = pace.due_time(below, at(995)).expect("it will be through");
+        assert_eq!(due, DueTime { at_us: 60_000_000, late_us: -10_000, is_near: false });
+        assert!(pace.due_time(below, at(5945)).is_some_and(|due| due.is_near));
         // What is in its way is killed.
-        let mut pace = Pace::new(Speedup::times(10), None);
-        let zero = pace.decided(&begun);
-        pace.change(zero, start(below, 1000));
-        pace.change(Duration::from_millis(990), start(above, 5000));
-        pace.change(Duration::from_millis(1200), Change::Kill(above));
-        let due = pace.due(below, at(1203)).expect("it will be through");
-        assert_eq!(due, Due { at_us: 12_100_000, late_us: -7_000, is_near: true });
-        let due = pace.due(below, at(1230)).expect("it is through");
-        assert_eq!(due, Due { at_us: 12_100_000, late_us: 20_000, is_near: true });
-        assert_eq!(pace.due(key(3), at(1230)), None);
+        let mut pace = JobPace::new(Speedup::times_real(10), None);
+        let zero = pace.decided_time(&begun);
+        pace.apply_change(zero, start(below, 1000));
+        pace.apply_change(Duration::from_millis(990), start(above, 5000));
+        pace.apply_change(Duration::from_millis(1200), MachineChange::Kill(above));
+        let due = pace.due_time(below, at(1203)).expect("it will be through");
+        assert_eq!(due, DueTime { at_us: 12_100_000, late_us: -7_000, is_near: true });
+        let due = pace.due_time(below, at(1230)).expect("it is through");
+        assert_eq!(due, DueTime { at_us: 12_100_000, late_us: 20_000, is_near: true });
+        assert_eq!(pace.due_time(key(3), at(1230)), None);
     }
 
     #[test]
     fn credits_stand_still_with_their_vm_and_slow_down_what_runs() {
         let base = Instant::now();
-        let asked =
-            |s: u64| CommandStamp::at(base + Duration::from_millis(s * 100), Time::from_secs(s));
+        let asked = |s: u64| {
+            CommandStamp::undelayed_at(base + Duration::from_millis(s * 100), Time::from_secs(s))
+        };
         let second = |n: u64| Credits::from_vcpu_micros(n * 1_000_000);
         let spec = CreditSpec {
             baseline: Ppm::new(200_000),
@@ -374,25 +373,31 @@ mod tests {
             cap: second(10),
         };
         let key = (TaskId::new(1), Attempt::new(1));
-        let mut pace = Pace::new(Speedup::times(10), Some(spec));
-        pace.begin(&asked(5));
-        let begun = pace.decided(&asked(10));
-        let program =
-            ideal::Program { runtime: Duration::from_secs(2), phases: 1, usage: vec![1_000_000] };
-        pace.change(begun, Change::Start { key, program, on: vec![0], foreground: true });
-        pace.freeze(&asked(16));
-        pace.advance(base + Duration::from_secs(4), |_| false);
+        let mut pace = JobPace::new(Speedup::times_real(10), Some(spec));
+        pace.begin_pace(&asked(5));
+        let begun = pace.decided_time(&asked(10));
+        let program = ideal::JobProgram {
+            runtime: Duration::from_secs(2),
+            phases: 1,
+            usage: vec![1_000_000],
+        };
+        pace.apply_change(
+            begun,
+            MachineChange::Start { key, program, on: vec![0], foreground: true },
+        );
+        pace.freeze_pace(&asked(16));
+        pace.advance_to(base + Duration::from_secs(4), |_| false);
         assert_eq!(
-            (pace.credits(), pace.core_ppm(1_000)),
+            (pace.credits_now(), pace.core_ppm(1_000)),
             (Some((second(4), Time::from_secs(16))), 1_000)
         );
-        pace.thaw(&asked(50));
+        pace.thaw_pace(&asked(50));
         // 6 s of it are done, 4 more are in bursts, and 10 take 50.
-        let due = pace.due(key, base + Duration::from_secs(5)).expect("it will be through");
+        let due = pace.due_time(key, base + Duration::from_secs(5)).expect("it will be through");
         assert_eq!(due.at_us, 104_000_000);
         assert!(!pace.is_throttled());
-        pace.advance(base + Duration::from_secs(6), |_| false);
-        assert_eq!(pace.credits(), Some((Credits::ZERO, Time::from_secs(60))));
+        pace.advance_to(base + Duration::from_secs(6), |_| false);
+        assert_eq!(pace.credits_now(), Some((Credits::ZERO, Time::from_secs(60))));
         assert!(pace.is_throttled());
         assert_eq!(pace.core_ppm(1_000), 200);
     }
@@ -400,27 +405,30 @@ mod tests {
     /// The neighbours of a job are promised what it leaves them until it is through.
     #[test]
     fn who_ends_soon_after_a_move_is_in_the_way_of_others_until_then() {
-        let begun = CommandStamp::now();
+        let begun = CommandStamp::stamp_now();
         let at = |ms| begun.came + Duration::from_millis(ms);
         let real = Duration::from_millis;
         let key = |job| (TaskId::new(job), Attempt::new(1));
         let [moved, below] = [1, 2].map(key);
         let start = |key, ms, on: u32, foreground| {
             let (runtime, phases, usage) = (real(ms), 1, vec![1_000_000]);
-            let program = ideal::Program { runtime, phases, usage };
-            Change::Start { key, program, on: vec![on], foreground }
+            let program = ideal::JobProgram { runtime, phases, usage };
+            MachineChange::Start { key, program, on: vec![on], foreground }
         };
-        let mut pace = Pace::new(Speedup::ONE, None);
-        let zero = pace.decided(&begun);
-        pace.change(zero, start(moved, 1_500, 0, false));
-        pace.change(zero, start(below, 1_200, 1, false));
-        pace.change(real(900), Change::Stand(moved));
-        pace.change(real(1_000), Change::GoOn { key: moved, on: vec![1], anew: false });
+        let mut pace = JobPace::new(Speedup::ONE, None);
+        let zero = pace.decided_time(&begun);
+        pace.apply_change(zero, start(moved, 1_500, 0, false));
+        pace.apply_change(zero, start(below, 1_200, 1, false));
+        pace.apply_change(real(900), MachineChange::Stand(moved));
+        pace.apply_change(
+            real(1_000),
+            MachineChange::GoOn { key: moved, on: vec![1], anew: false },
+        );
         // It was reported at 1.6 s, and is gone by the time at which that of its move is final.
         for ms in [1_590, 1_950, 2_700] {
-            pace.advance(at(ms), |key| key == moved && ms > 1_600);
+            pace.advance_to(at(ms), |key| key == moved && ms > 1_600);
         }
-        let due = pace.due(below, at(2_700)).expect("it is through");
+        let due = pace.due_time(below, at(2_700)).expect("it is through");
         assert_eq!(due.at_us, 1_800_000);
     }
 
@@ -428,12 +436,12 @@ mod tests {
     fn who_is_told_when_something_happened_comes_to_the_same_time() {
         for us in [1_000_000, 10_000_000, 59_999_999, 1_000_000_007] {
             let speedup = Speedup::from_emulated_us_per_second(us).expect("it is not zero");
-            let mut pace = Pace::new(speedup, None);
+            let mut pace = JobPace::new(speedup, None);
             let zero = Instant::now();
-            assert_eq!(pace.told(zero), (Duration::ZERO, Time::ZERO));
+            assert_eq!(pace.both_times(zero), (Duration::ZERO, Time::ZERO));
             for ns in [1, 999, 16_667, 123_456_789, 98_765_432_101] {
-                let (at, told) = pace.told(zero + Duration::from_nanos(ns));
-                assert_eq!(at, speedup.real(told.since(Time::ZERO)));
+                let (at, told) = pace.both_times(zero + Duration::from_nanos(ns));
+                assert_eq!(at, speedup.to_real(told.since(Time::ZERO)));
                 let real = Duration::from_nanos(ns);
                 let least = Duration::from_nanos(1_000_000_000 / us + 1);
                 assert!(at <= real && real - at <= least + Duration::from_nanos(1), "{at:?}");
@@ -447,21 +455,28 @@ mod tests {
         // At speed-up 10, the run's clock showing zero at the base.
         let asked = |s: u64| {
             let came = base + Duration::from_millis(s * 100);
-            CommandStamp::at(came, Time::from_secs(s))
+            CommandStamp::undelayed_at(came, Time::from_secs(s))
         };
         let key = (TaskId::new(1), Attempt::new(1));
-        let mut pace = Pace::new(Speedup::times(10), None);
-        let begun = pace.decided(&asked(10));
-        let program =
-            ideal::Program { runtime: Duration::from_secs(2), phases: 1, usage: vec![1_000_000] };
-        pace.change(begun, Change::Start { key, program, on: vec![0], foreground: true });
-        pace.freeze(&asked(20));
-        pace.advance(base + Duration::from_secs(4), |_| false);
-        assert_eq!(pace.ideal.done(key), [Duration::from_secs(1)]);
-        pace.thaw(&asked(50));
+        let mut pace = JobPace::new(Speedup::times_real(10), None);
+        let begun = pace.decided_time(&asked(10));
+        let program = ideal::JobProgram {
+            runtime: Duration::from_secs(2),
+            phases: 1,
+            usage: vec![1_000_000],
+        };
+        pace.apply_change(
+            begun,
+            MachineChange::Start { key, program, on: vec![0], foreground: true },
+        );
+        pace.freeze_pace(&asked(20));
+        pace.advance_to(base + Duration::from_secs(4), |_| false);
+        assert_eq!(pace.ideal.work_done(key), [Duration::from_secs(1)]);
+        pace.thaw_pace(&asked(50));
         // A second is left of it, which begins at 5 s.
-        let due = pace.due(key, base + Duration::from_millis(5_500)).expect("it will be through");
+        let due =
+            pace.due_time(key, base + Duration::from_millis(5_500)).expect("it will be through");
         assert_eq!((due.at_us, due.late_us), (60_000_000, -500_000));
-        assert_eq!(pace.decided(&asked(60)), Duration::from_secs(3));
+        assert_eq!(pace.decided_time(&asked(60)), Duration::from_secs(3));
     }
 }

@@ -3,7 +3,7 @@
 use std::{fs, time::Duration};
 
 use dormouse_tasks::progress::{ProgressError, ProgressReader};
-use dormouse_vm::life::Seat;
+use dormouse_vm::life::AttemptSeat;
 use nix::{
     errno::Errno,
     sched::{CpuSet, sched_setaffinity},
@@ -11,48 +11,48 @@ use nix::{
 };
 
 use crate::{
-    agent::gate::{Pass, Revoked},
+    agent::gate::{LaunchPass, RevokedLaunch},
     cgroup, process,
 };
 
-/// Why the ranks of a job can't be found or placed.
+/// Reasons why the ranks of a job can't be found or placed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RankError {
     #[error("only {found} of its {wanted} processes had started after {} ms", after.as_millis())]
     Missing { wanted: usize, found: usize, after: Duration },
     #[error("its VM is ending")]
-    Revoked(#[from] Revoked),
+    Revoked(#[from] RevokedLaunch),
     #[error("its progress page does not name them")]
     Page(#[from] ProgressError),
     #[error("its processes can't be listed")]
-    Process(#[from] process::Error),
+    Process(#[from] process::ProcessError),
     #[error("process {pid} can't be put into its slot")]
-    Group { pid: i32, source: cgroup::Error },
+    Group { pid: i32, source: cgroup::CgroupError },
     #[error("process {pid} can't be bound to a core of the host")]
     Bind { pid: i32, source: Errno },
 }
 
-/// One process of a job, as the kernel counts what it does.
+/// One process of a job.
 #[derive(Clone, Copy, Debug)]
 pub struct JobRank {
-    /// Number of the process in the worker's own namespace.
+    /// PID of the process in the worker's namespace.
     pub pid: i32,
 }
 
-/// Time a process spent on a core, and time it wanted to but was kept from it, since it was born.
+/// Kernel's counts of a process since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RankTime {
     /// Nanoseconds on a core.
     pub ran_ns: u64,
     /// Nanoseconds for which it wanted a core and had none.
     pub delayed_ns: u64,
-    /// Times it was woken, having waited for something else than a core.
+    /// Number of times that it was woken, having waited for something other than a core.
     pub wakes: u64,
 }
 
 impl JobRank {
-    /// What the scheduler of the kernel says; `None` once the process is gone.
-    pub(crate) fn time(self) -> Option<RankTime> {
+    /// Returns the counts of the kernel's scheduler; `None` once the process is gone.
+    pub(crate) fn scheduler_time(self) -> Option<RankTime> {
         let read = |what| fs::read_to_string(format!("/proc/{}/{what}", self.pid)).ok();
         parse(&read("schedstat")?, &read("status")?)
     }
@@ -66,25 +66,24 @@ fn parse(schedstat: &str, status: &str) -> Option<RankTime> {
     Some(RankTime { ran_ns, delayed_ns, wakes: slept.trim().parse().ok()? })
 }
 
-/// The ranks that the job whose parent is `parent` has: of one that was dumped at its end, those
-/// that had not ended before it.
-pub(crate) fn present(parent: i32, page: &ProgressReader) -> Result<Vec<JobRank>, RankError> {
-    let ranks = process::ranks(parent, &page.ranks()?)?;
+/// Returns the existing ranks of the job with this parent: for a job dumped at its end, those that hadn't ended.
+pub(crate) fn present_ranks(parent: i32, page: &ProgressReader) -> Result<Vec<JobRank>, RankError> {
+    let ranks = process::rank_pids(parent, &page.ranks()?)?;
     Ok(ranks.into_iter().map(|pid| JobRank { pid }).collect())
 }
 
-/// The ranks of the job whose parent is `parent`, once all of them are there.
-pub(crate) fn find(
+/// Returns the ranks of the job with this parent, once all of them exist.
+pub(crate) fn find_ranks(
     parent: i32,
-    pass: &Pass,
+    pass: &LaunchPass,
     page: &ProgressReader,
     wanted: usize,
     limit: Duration,
 ) -> Result<Vec<JobRank>, RankError> {
-    let begun = pass.stopwatch();
+    let begun = pass.start_stopwatch();
     loop {
-        pass.check()?;
-        let ranks = present(parent, page)?;
+        pass.check_wanted()?;
+        let ranks = present_ranks(parent, page)?;
         if ranks.len() == wanted {
             return Ok(ranks);
         }
@@ -97,13 +96,12 @@ pub(crate) fn find(
     }
 }
 
-/// Puts each rank into its slot and on its vCPU's core of these: the priorities of two slots mean
-/// something only on the same core.
-pub(crate) fn place(
-    groups: &cgroup::Vm,
+/// Puts each rank into its slot and on its vCPU's core: the priorities of two slots only matter on the same core.
+pub(crate) fn place_ranks(
+    groups: &cgroup::VmGroups,
     cores: &CpuSet,
     ranks: &[JobRank],
-    seats: &[Seat],
+    seats: &[AttemptSeat],
 ) -> Result<(), RankError> {
     let cores = (0..CpuSet::count()).filter(|core| cores.is_set(*core) == Ok(true));
     let cores: Vec<usize> = cores.collect();
@@ -115,7 +113,9 @@ pub(crate) fn place(
                 .and_then(|()| sched_setaffinity(Pid::from_raw(pid), &only))
                 .map_err(|source| RankError::Bind { pid, source })?;
         }
-        groups.attach(vcpu, seat.slot, pid).map_err(|source| RankError::Group { pid, source })?;
+        groups
+            .attach_process(vcpu, seat.slot, pid)
+            .map_err(|source| RankError::Group { pid, source })?;
     }
     Ok(())
 }
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn what_the_kernel_counts_of_this_process_is_read() {
         let me = JobRank { pid: i32::try_from(std::process::id()).unwrap() };
-        let ran = me.time().unwrap();
+        let ran = me.scheduler_time().unwrap();
         assert!(ran.ran_ns > 0, "{ran:?}");
         let status = "State:\tS\nvoluntary_ctxt_switches:\t150\nnonvoluntary_ctxt_switches:\t545\n";
         let expected = RankTime { ran_ns: 1, delayed_ns: 2, wakes: 150 };

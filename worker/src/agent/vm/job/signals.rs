@@ -16,10 +16,10 @@ use nix::{
 
 use super::ranks::JobRank;
 
-/// Time between two looks whether they stand still: nobody says so.
+/// Interval at which it is checked whether they stand still, as nothing announces that.
 const LOOK: Duration = Duration::from_micros(300);
 
-/// Why processes don't stand still.
+/// Reasons why processes don't stand still.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StopError {
     #[error("process {pid} can't be sent {signal}")]
@@ -28,14 +28,14 @@ pub(crate) enum StopError {
     Late { pid: i32, after: Duration },
 }
 
-/// Stops these processes, or those of them that are still there, and waits until they stand still.
-/// A throttled one does so only when it has a slice of its quota again.
-pub(crate) fn stop(ranks: &[JobRank], limit: Duration) -> Result<(), StopError> {
-    send(ranks, Signal::SIGSTOP)?;
-    wait(ranks, limit)
+/// Stops those of these processes that exist, and waits until they stand still. A throttled process does so only when
+/// it has a slice of its quota again.
+pub(crate) fn stop_ranks(ranks: &[JobRank], limit: Duration) -> Result<(), StopError> {
+    send_signal(ranks, Signal::SIGSTOP)?;
+    wait_stopped(ranks, limit)
 }
 
-fn wait(ranks: &[JobRank], limit: Duration) -> Result<(), StopError> {
+fn wait_stopped(ranks: &[JobRank], limit: Duration) -> Result<(), StopError> {
     let begun = Instant::now();
     for rank in ranks {
         while !is_still(*rank) {
@@ -49,12 +49,12 @@ fn wait(ranks: &[JobRank], limit: Duration) -> Result<(), StopError> {
     Ok(())
 }
 
-/// Lets stopped processes go on.
+/// Lets stopped processes run on.
 pub(crate) fn go_on(ranks: &[JobRank]) -> Result<(), StopError> {
-    send(ranks, Signal::SIGCONT)
+    send_signal(ranks, Signal::SIGCONT)
 }
 
-fn send(ranks: &[JobRank], signal: Signal) -> Result<(), StopError> {
+fn send_signal(ranks: &[JobRank], signal: Signal) -> Result<(), StopError> {
     for &JobRank { pid } in ranks {
         match kill(Pid::from_raw(pid), signal) {
             Ok(()) | Err(Errno::ESRCH) => {}
@@ -64,7 +64,7 @@ fn send(ranks: &[JobRank], signal: Signal) -> Result<(), StopError> {
     Ok(())
 }
 
-/// Whether a process is stopped, or gone.
+/// Returns whether a process is stopped or gone.
 fn is_still(JobRank { pid }: JobRank) -> bool {
     let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { return true };
     // The name before the state is in parentheses and may hold anything.
@@ -84,13 +84,13 @@ mod tests {
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();
         let rank = JobRank { pid: i32::try_from(child.id()).unwrap() };
         assert!(!is_still(rank));
-        stop(&[rank], Duration::from_secs(5)).unwrap();
+        stop_ranks(&[rank], Duration::from_secs(5)).unwrap();
         assert!(is_still(rank));
         go_on(&[rank]).unwrap();
-        let late = wait(&[rank], Duration::from_millis(5)).unwrap_err();
+        let late = wait_stopped(&[rank], Duration::from_millis(5)).unwrap_err();
         assert!(late.to_string().contains("has not stopped"), "{late}");
         child.kill().unwrap();
         child.wait().unwrap();
-        stop(&[rank], Duration::from_secs(5)).unwrap();
+        stop_ranks(&[rank], Duration::from_secs(5)).unwrap();
     }
 }

@@ -7,45 +7,45 @@ use dormouse_units::{Ppm, Time};
 use tokio::time::Instant;
 
 use super::{
-    ledger::Ledger,
-    meter::Meter,
-    moving::Move,
-    pace::{Due, PERIOD_US},
+    ledger::JobCpuLedger,
+    meter::JobMeter,
+    moving::OngoingMove,
+    pace::{DueTime, PERIOD_US},
     ranks::JobRank,
 };
 use crate::cgroup;
 
-/// What is particular to a parallel job.
+/// State of a parallel job beside that of every attempt.
 #[derive(Debug, Default)]
-pub(crate) struct Job {
+pub(crate) struct JobState {
     pub(crate) ranks: Vec<JobRank>,
-    pub(crate) meter: Meter,
-    pub(crate) ledger: Ledger,
-    pub(crate) moving: Option<Move>,
-    /// The time at which its last move was decided, in the reference's time.
+    pub(crate) meter: JobMeter,
+    pub(crate) ledger: JobCpuLedger,
+    pub(crate) moving: Option<OngoingMove>,
+    /// When its last move was decided, in the reference's time.
     pub(crate) left_at: Duration,
-    /// The time at which it was asked to go where it is to go once it can.
+    /// When a move was requested that waits until it is possible.
     pub(crate) asked_to_leave: Option<Instant>,
-    /// The time at which it should be over, once it is.
-    pub(crate) due: Option<Due>,
-    /// At which parts of its work it is yet to be checkpointed, the last first.
+    /// When it should have ended, once it has.
+    pub(crate) due: Option<DueTime>,
+    /// Parts of its work at which checkpoints are still to be taken, the last one first.
     pub(crate) points: Vec<Ppm>,
-    /// Since when it stands still for one in the reference, on the run's clock.
+    /// Since when it stands still for a checkpoint in the reference, on the run's clock.
     pub(crate) held_at: Option<Time>,
-    /// The time at which it goes on, while it stands still for a checkpoint.
+    /// When it runs on, while it stands still for a checkpoint.
     pub(crate) goes_on_at: Option<Instant>,
-    /// The time at which it was looked at last, and what it was due by then, in nanoseconds of CPU time.
+    /// When it was compared last, and its due CPU time by then, in nanoseconds.
     pub(crate) seen: Option<(Instant, u64)>,
 }
 
-/// Makes the groups of a VM on whose vCPUs, each this share of a core, jobs may run.
+/// Creates the groups of a VM for jobs, whose vCPUs have this share of a core each.
 pub(crate) fn create_groups(
-    tree: &cgroup::Tree,
+    tree: &cgroup::GroupTree,
     vm: u32,
     vcpus: u32,
     memory: Option<u64>,
     core_ppm: u32,
-) -> cgroup::Result<cgroup::Vm> {
+) -> cgroup::Result<cgroup::VmGroups> {
     // One more for the jobs' parents, without a quota: they only wait.
     let groups = tree.create_vm(u64::from(vm), vcpus + 1, memory)?.with_period(PERIOD_US);
     (0..vcpus).try_for_each(|vcpu| groups.set_quota(vcpu, Some(core_ppm)))?;

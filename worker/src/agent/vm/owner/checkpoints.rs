@@ -7,43 +7,43 @@ use std::{
 
 use dormouse_proto::v1::{CheckpointFailed, CheckpointTaken, TaskRef, report};
 use dormouse_units::{Ppm, Span, Time};
-use dormouse_vm::life::{Dumped, Event, Phase};
+use dormouse_vm::life::{AttemptPhase, DumpOutcome, VmEvent};
 use ractor::ActorRef;
 use tokio::time::Instant;
 
-use super::Owner;
+use super::VmOwner;
 use crate::{
     agent::{
         machine::{BoxedFuture, CheckpointUpload, TakenCheckpoint, TaskDump},
         own,
-        report::{Key, key, micros, report, task},
+        report::{Key, attempt_key, make_report, task_ref, whole_micros},
         snapshot::SnapshotError,
-        threads::outcome,
+        threads::await_outcome,
         vm::{
-            attempt::{Attempt, Pending},
-            last_save::Request,
-            message::Message,
+            attempt::{UnreportedCheckpoint, VmAttempt},
+            last_save::DeferredRequest,
+            message::OwnerMessage,
         },
     },
     criu::AfterDump,
 };
 
-impl Owner {
-    /// The model says that a checkpoint is due.
+impl VmOwner {
+    /// Handles a checkpoint that is due by the model.
     pub(crate) fn checkpoint_is_due(&mut self, key: Key, done: Ppm) {
-        if let Some(attempt) = self.attempt(key) {
+        if let Some(attempt) = self.attempt_mut(key) {
             attempt.due = Some(done);
-            self.happen(Event::CheckpointDue(key));
+            self.apply_event(VmEvent::CheckpointDue(key));
         }
     }
 
-    /// A checkpoint is wanted now, whatever was planned.
+    /// Checkpoints an attempt now, whatever was planned.
     pub(crate) fn checkpoint_now(&mut self, of: TaskRef) {
-        let key = key(Some(of));
-        if self.put_off(key, Request::Checkpoint(of)).is_none() {
+        let key = attempt_key(Some(of));
+        if self.put_off(key, DeferredRequest::Checkpoint(of)).is_none() {
             return;
         }
-        self.pass();
+        self.pass_time();
         self.pace_now();
         let done = match self.what_is_done(key) {
             Ok(done) => done,
@@ -56,21 +56,23 @@ impl Owner {
         self.checkpoint_is_due(key, done);
     }
 
-    /// What of its work a checkpoint of an attempt is due to hold now; why there can be none.
+    /// Returns the part of its work that a checkpoint of an attempt is due to hold now, or why it can have none.
     fn what_is_done(&self, key: Key) -> Result<Ppm, &'static str> {
-        let attempt = self.seen(key).ok_or("this attempt is not on this worker")?;
-        if !self.context.keeps(&attempt.order) {
+        let attempt = self.find_attempt(key).ok_or("this attempt is not on this worker")?;
+        if !self.context.keeps_checkpoints(&attempt.order) {
             return Err("this worker has no working CRIU");
         }
         if attempt.last_save.is_none() && !own::is_kept_while_it_runs(&attempt.order) {
             return Err("its program has saved no state");
         }
-        let runs = matches!(self.lives.phase(key), Some(Phase::Running | Phase::Dumping))
-            && !self.lives.is_stopped(key);
-        if attempt.job().is_some() {
+        let runs = matches!(
+            self.lives.attempt_phase(key),
+            Some(AttemptPhase::Running | AttemptPhase::Dumping)
+        ) && !self.lives.is_stopped(key);
+        if attempt.parallel_job().is_some() {
             return self.job_done(key).filter(|_| runs).ok_or("it is not running");
         }
-        let progress = self.model.progress(key.0, key.1).filter(|_| runs);
+        let progress = self.model.task_progress(key.0, key.1).filter(|_| runs);
         let runtime = Span::from_micros(attempt.order.emulated_runtime_us);
         // All of it is done at its end alone, however long it takes.
         let most = Ppm::new(Ppm::ONE.get() - 1);
@@ -82,54 +84,54 @@ impl Owner {
         .ok_or("it is not running")
     }
 
-    /// A checkpoint that is not taken any more costs its time all the same.
+    /// Handles a checkpoint that won't be taken; its task stands still for it all the same.
     pub(crate) fn miss_checkpoint(&mut self, now: Time, key: Key) {
-        let Some(attempt) = self.attempt(key) else { return };
+        let Some(attempt) = self.attempt_mut(key) else { return };
         attempt.missed_checkpoints += 1;
         let cost = Span::from_micros(attempt.order.emulated_checkpoint_cost_us);
         if self.context.hold_checkpoints {
-            self.model.hold(now, key.0, key.1, cost);
+            self.model.hold_task(now, key.0, key.1, cost);
         }
     }
 
-    /// Takes a checkpoint at the place at CRIU that it has.
-    pub(crate) fn dump(&mut self, key: Key, stopping: bool) {
-        if self.seen(key).is_some_and(|attempt| attempt.job().is_some()) {
+    /// Dumps an attempt, in its turn at CRIU.
+    pub(crate) fn begin_dump(&mut self, key: Key, stopping: bool) {
+        if self.find_attempt(key).is_some_and(|attempt| attempt.parallel_job().is_some()) {
             return self.dump_job(key, stopping);
         }
         self.meter_own(key);
-        let Some(attempt) = self.attempt(key) else { return };
+        let Some(attempt) = self.attempt_mut(key) else { return };
         if attempt.own_end.is_some() {
             // What is in its slot is its check.
             attempt.permit = None;
             let why = "its program has ended".to_owned();
-            let failed = Dumped::Failed { why, damaged: false, ended: true };
-            return self.happen(Event::Dumped(key, failed));
+            let failed = DumpOutcome::Failed { why, damaged: false, ended: true };
+            return self.apply_event(VmEvent::Dumped(key, failed));
         }
         let own_done = attempt.own.is_some().then(|| Ppm::new(attempt.done_ppm()));
         if let Some(own) = &mut attempt.own {
-            own.pause();
+            own.pause_count();
         }
         let by_criu = own::is_saved_by_criu(&attempt.order);
         let permit = attempt.permit.take();
         let Some(process) = attempt.process.clone() else { return };
         let (page, name) = (attempt.page.clone(), attempt.name.clone());
-        let cpu = attempt.cpu();
-        let Some(slot) = attempt.promise().map(|promise| promise.slot) else { return };
+        let cpu = attempt.first_cpu();
+        let Some(slot) = attempt.task_promise().map(|promise| promise.slot) else { return };
         let cost = Span::from_micros(attempt.order.emulated_checkpoint_cost_us);
-        attempt.liveness.pause();
+        attempt.liveness.pause_watch();
         // What it will hold beyond what was due is its wait for CRIU's turn: restored, the task
         // stands still for that. One that is stopped keeps all it has.
         let due = match &attempt.last_save {
-            Some(save) => Some(save.done()),
+            Some(save) => Some(save.work_done()),
             None => attempt.due.filter(|_| !stopping),
         };
-        let now = self.pass();
+        let now = self.pass_time();
         if self.context.hold_checkpoints && !stopping {
             // From now on, whenever it was due: a busy host makes a checkpoint later, never longer.
-            self.model.hold(now, key.0, key.1, cost);
+            self.model.hold_task(now, key.0, key.1, cost);
         }
-        self.refresh(cpu);
+        self.refresh_quota(cpu);
         let after = if stopping { AfterDump::Kill } else { AfterDump::Continue };
         let dump =
             TaskDump { key, name, cpu, slot, process, page, by_criu, due, own_done, after, permit };
@@ -142,27 +144,27 @@ impl Owner {
         let dumped = match result {
             Ok(snapshot) => {
                 let number = snapshot.number;
-                if let Some(attempt) = self.attempt(key) {
+                if let Some(attempt) = self.attempt_mut(key) {
                     attempt.snapshot = Some(snapshot);
                 }
-                Dumped::Kept { number }
+                DumpOutcome::Kept { number }
             }
-            Err(error) if error.overtaken && !error.ended => Dumped::Overtaken,
+            Err(error) if error.overtaken && !error.ended => DumpOutcome::Overtaken,
             Err(SnapshotError { why, damaging, ended, .. }) => {
-                Dumped::Failed { why, damaged: damaging, ended }
+                DumpOutcome::Failed { why, damaged: damaging, ended }
             }
         };
-        self.happen(Event::Dumped(key, dumped));
+        self.apply_event(VmEvent::Dumped(key, dumped));
     }
 
     /// Sends a checkpoint to the coordinator.
-    pub(crate) fn store(&mut self, key: Key) {
-        let Some(attempt) = self.attempt(key) else { return };
+    pub(crate) fn store_checkpoint(&mut self, key: Key) {
+        let Some(attempt) = self.attempt_mut(key) else { return };
         let Some(snapshot) = attempt.snapshot.take() else { return };
         let TakenCheckpoint { number, ppm, bytes, stopped_at, dump, foreign_ns, upload } = snapshot;
         let held_at = attempt.job_mut().and_then(|job| job.held_at.take());
         let sent = Arc::new(AtomicU64::new(0));
-        attempt.pending = Some(Pending {
+        attempt.pending = Some(UnreportedCheckpoint {
             number,
             ppm,
             stopped_at,
@@ -179,91 +181,93 @@ impl Owner {
             promise.charges.criu += foreign_ns;
         }
         attempt.standing.get_or_insert(stopped_at);
-        self.upload(key, number, (upload, sent));
+        self.begin_upload(key, number, (upload, sent));
     }
 
-    /// The task goes on after its dump as it is promised.
+    /// Lets a task run on after its dump, at its promised pace.
     pub(crate) fn go_on_after_dump(&mut self, key: Key) {
-        if let Some(cpu) = self.seen(key).map(Attempt::cpu) {
-            self.refresh(cpu);
-            self.look(key);
+        if let Some(cpu) = self.find_attempt(key).map(VmAttempt::first_cpu) {
+            self.refresh_quota(cpu);
+            self.pace_task(key);
             self.job_stands(key);
         }
     }
 
-    /// A freeze came before CRIU did. The thaw asks for it again, if it is to be kept by then.
-    pub(crate) fn release(&mut self, key: Key) {
-        let now = self.pass();
-        self.model.release(now, key.0, key.1);
+    /// Gives back the turn at CRIU after a freeze came first. At the thaw the attempt queues again, if a checkpoint
+    /// is still wanted.
+    pub(crate) fn release_dump_turn(&mut self, key: Key) {
+        let now = self.pass_time();
+        self.model.release_task(now, key.0, key.1);
         self.release_job(key);
-        let Some(attempt) = self.attempt(key) else { return };
+        let Some(attempt) = self.attempt_mut(key) else { return };
         attempt.stands_no_longer(Instant::now());
         attempt.look = Some(Instant::now());
-        let cpu = attempt.cpu();
-        self.refresh(cpu);
+        let cpu = attempt.first_cpu();
+        self.refresh_quota(cpu);
     }
 
-    /// There is no checkpoint. Nothing is missing where the task had ended before.
+    /// Handles a dump without a checkpoint. Nothing is missing if the task had ended before.
     pub(crate) fn not_kept(&mut self, key: Key, why: Option<String>) {
-        let now = self.pass();
+        let now = self.pass_time();
         let stopping = self.lives.is_stopped(key);
         let ended = why.is_none();
         if let Some(why) = why {
             self.say_no_checkpoint(key, why);
-            self.model.release(now, key.0, key.1);
+            self.model.release_task(now, key.0, key.1);
             self.release_job(key);
         }
-        let Some(attempt) = self.attempt(key) else { return };
+        let Some(attempt) = self.attempt_mut(key) else { return };
         attempt.missed_checkpoints += u32::from(ended && !stopping);
         attempt.stands_no_longer(Instant::now());
     }
 
     fn say_no_checkpoint(&self, key: Key, why: String) {
-        let failed = CheckpointFailed { task: task(self.id, key), why };
-        self.context.report(report(report::Report::CheckpointFailed(failed)));
+        let failed = CheckpointFailed { task: task_ref(self.id, key), why };
+        self.context.send_report(make_report(report::Report::CheckpointFailed(failed)));
     }
 
-    fn upload(
+    fn begin_upload(
         &self,
         key: Key,
         number: u32,
         (upload, sent): (Box<dyn CheckpointUpload>, Arc<AtomicU64>),
     ) {
-        let (tell, pass) = (self.tell.clone(), self.gate.pass());
+        let (tell, pass) = (self.tell.clone(), self.gate.make_pass());
         tokio::spawn(async move {
-            let result = outcome(upload.send(pass, sent)).await;
-            let _ = tell.cast(Message::Stored(key, number, result));
+            let result = await_outcome(upload.send(pass, sent)).await;
+            let _ = tell.cast(OwnerMessage::Stored(key, number, result));
         });
     }
 
     pub(crate) fn hear_stored(&mut self, key: Key, number: u32, result: Result<u64, String>) {
-        let Some(attempt) = self.attempt(key) else { return };
+        let Some(attempt) = self.attempt_mut(key) else { return };
         let Some(pending) = attempt.pending.as_mut().filter(|p| p.number == number) else { return };
         let ok = result.is_ok();
         pending.stored = result;
         if let Err(why) = &pending.stored {
             tracing::warn!(why, task = %attempt.name, number, "a checkpoint can't be stored");
         }
-        self.happen(Event::Stored { key, number, ok });
+        self.apply_event(VmEvent::Stored { key, number, ok });
     }
 
-    /// Reports a checkpoint that is stored, or is not, and whose task runs again.
-    pub(crate) fn settled(&mut self, key: Key) {
-        let whose = task(self.id, key);
-        let Some(pending) = self.attempt(key).and_then(|attempt| attempt.pending.take()) else {
+    /// Reports a checkpoint that was stored or not, and whose task runs again.
+    pub(crate) fn report_checkpoint(&mut self, key: Key) {
+        let whose = task_ref(self.id, key);
+        let Some(pending) = self.attempt_mut(key).and_then(|attempt| attempt.pending.take()) else {
             return;
         };
-        let Pending { number, ppm, dump, criu, owed, held, held_at, stored, .. } = pending;
-        self.context.report(report(match stored {
+        let UnreportedCheckpoint { number, ppm, dump, criu, owed, held, held_at, stored, .. } =
+            pending;
+        self.context.send_report(make_report(match stored {
             Ok(bytes) => report::Report::CheckpointTaken(CheckpointTaken {
                 task: whose,
                 checkpoint: number,
                 done_ppm: ppm,
                 bytes,
-                real_held_us: micros(held.unwrap_or_default()),
-                real_dump_us: micros(dump),
-                real_owed_us: micros(owed.unwrap_or_default()),
-                real_criu_us: micros(criu),
+                real_held_us: whole_micros(held.unwrap_or_default()),
+                real_dump_us: whole_micros(dump),
+                real_owed_us: whole_micros(owed.unwrap_or_default()),
+                real_criu_us: whole_micros(criu),
                 emulated_held_at_us: held_at.map(Time::as_micros),
             }),
             Err(why) => report::Report::CheckpointFailed(CheckpointFailed { task: whose, why }),
@@ -271,13 +275,13 @@ impl Owner {
     }
 }
 
-/// Tells the owner what came of a dump.
+/// Sends the owner the outcome of a dump.
 pub(crate) async fn told_of(
     key: Key,
     taking: BoxedFuture<Result<TakenCheckpoint, SnapshotError>>,
-    tell: ActorRef<Message>,
+    tell: ActorRef<OwnerMessage>,
 ) {
     let result = taking.await;
     // The owner is gone only when the VM is.
-    let _ = tell.cast(Message::Dumped(key, result));
+    let _ = tell.cast(OwnerMessage::Dumped(key, result));
 }

@@ -3,33 +3,33 @@
 use std::sync::Arc;
 
 use dormouse_proto::v1::{TaskPromoted, report};
-use dormouse_vm::life::{Effect, Event, Slot};
+use dormouse_vm::life::{TierSlot, VmEffect, VmEvent};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
-use super::Owner;
+use super::VmOwner;
 use crate::agent::{
-    report::{Key, micros, report, task, vm_destroyed},
-    vm::{attempt::Attempt, message::Message},
+    report::{Key, make_report, task_ref, vm_destroyed, whole_micros},
+    vm::{attempt::VmAttempt, message::OwnerMessage},
 };
 
-/// Whether it may take its time, in which others need this thread.
-const fn takes_time(effect: &Effect) -> bool {
-    use Effect::{Freeze, KillAll, Remove, Thaw, Turn};
-    matches!(effect, Freeze | Thaw | Turn { .. } | KillAll | Remove)
+/// Returns whether an effect may take long, so that others need this thread meanwhile.
+const fn takes_time(effect: &VmEffect) -> bool {
+    use VmEffect::{Freeze, KillAll, PromoteSlots, Remove, Thaw};
+    matches!(effect, Freeze | Thaw | PromoteSlots { .. } | KillAll | Remove)
 }
 
-impl Owner {
-    /// Has the attempts hear of an event, and does what is to be done then, as far as that is done
-    /// at once; the rest is for [`Self::do_all`].
-    pub(crate) fn happen(&mut self, event: Event) {
-        let effects = self.lives.handle(self.made.elapsed(), event);
-        self.effects.add(effects);
+impl VmOwner {
+    /// Applies an event to the attempts, and carries out its immediate effects; the others are left to
+    /// [`Self::do_all`].
+    pub(crate) fn apply_event(&mut self, event: VmEvent) {
+        let effects = self.lives.handle_event(self.made.elapsed(), event);
+        self.effects.add_effects(effects);
         self.do_at_once();
     }
 
     fn do_at_once(&mut self) {
-        if !self.effects.begin() {
+        if !self.effects.begin_effects() {
             return;
         }
         while let Some(effect) = self.effects.take_next() {
@@ -39,139 +39,141 @@ impl Owner {
             }
             self.carry_out(effect);
         }
-        self.effects.end();
+        self.effects.end_effects();
     }
 
-    /// Does all that is to be done.
+    /// Carries out all effects.
     pub(crate) async fn do_all(&mut self) {
         self.do_at_once();
         while let Some(effect) = self.effects.take_next() {
             match effect {
-                Effect::Freeze => self.freeze().await,
-                Effect::Thaw => self.thaw().await,
-                Effect::Turn { key, slots } => self.turn(key, slots).await,
-                Effect::KillAll => self.kill_all().await,
-                Effect::Remove => self.remains.remove(&self.context).await,
+                VmEffect::Freeze => self.freeze_vm().await,
+                VmEffect::Thaw => self.thaw_vm().await,
+                VmEffect::PromoteSlots { key, slots } => self.swap_tiers(key, slots).await,
+                VmEffect::KillAll => self.kill_all().await,
+                VmEffect::Remove => self.remains.remove(&self.context).await,
                 other => self.carry_out(other),
             }
             self.do_at_once();
         }
     }
 
-    fn carry_out(&mut self, effect: Effect) {
+    fn carry_out(&mut self, effect: VmEffect) {
         match effect {
-            Effect::Launch { key, seats, moving } => self.launch(key, seats, moving),
-            Effect::Revoke(key) => {
-                if let Some(attempt) = self.seen(key) {
-                    attempt.pass.revoke();
+            VmEffect::Launch { key, seats, moving } => self.begin_launch(key, seats, moving),
+            VmEffect::Revoke(key) => {
+                if let Some(attempt) = self.find_attempt(key) {
+                    attempt.pass.revoke_launch();
                 }
             }
-            Effect::Began(key) => self.began(key),
-            Effect::Bury(key) => self.bury(key),
-            Effect::Queue(key) => self.queue_for_criu(key),
-            Effect::GiveBack(key) => {
-                if let Some(attempt) = self.attempt(key) {
+            VmEffect::Began(key) => self.attempt_began(key),
+            VmEffect::WatchUnwanted(key) => self.bury_launch(key),
+            VmEffect::Queue(key) => self.queue_for_criu(key),
+            VmEffect::GiveBack(key) => {
+                if let Some(attempt) = self.attempt_mut(key) {
                     attempt.permit = None;
                 }
             }
-            Effect::Dump { key, kill } => self.dump(key, kill),
-            Effect::Store(key) => self.store(key),
-            Effect::Release(key) => self.release(key),
-            Effect::NotKept { key, why } => self.not_kept(key, why),
-            Effect::Continue(key) => self.go_on_after_dump(key),
-            Effect::Settled { key, .. } => self.settled(key),
-            Effect::Missed(key) => {
-                let now = self.pass();
+            VmEffect::Dump { key, kill } => self.begin_dump(key, kill),
+            VmEffect::Store(key) => self.store_checkpoint(key),
+            VmEffect::Release(key) => self.release_dump_turn(key),
+            VmEffect::NotKept { key, why } => self.not_kept(key, why),
+            VmEffect::Continue(key) => self.go_on_after_dump(key),
+            VmEffect::Settled { key, .. } => self.report_checkpoint(key),
+            VmEffect::Missed(key) => {
+                let now = self.pass_time();
                 self.miss_checkpoint(now, key);
             }
-            Effect::Leave(key) => self.leave(key),
-            Effect::StaysAWhile(_) => self.turn_meters(),
-            Effect::GoneFrom { key, on } => self.gone_from(key, on),
-            Effect::Redirect { key, on } => self.redirect(key, on),
-            Effect::Anew { key, why } => self.begins_anew(key, why),
-            Effect::NotTurned { vcpu } => {
-                self.broken(&format!("the foreground of vCPU {vcpu} is taken"));
+            VmEffect::Leave(key) => self.dump_for_move(key),
+            VmEffect::MoveDelayed(_) => self.turn_meters(),
+            VmEffect::LeftPlaces { key, on } => self.gone_from(key, on),
+            VmEffect::Redirect { key, on } => self.redirect_job(key, on),
+            VmEffect::BeginAnew { key, why } => self.begins_anew(key, why),
+            VmEffect::PromotionRefused { vcpu } => {
+                self.vm_broken(&format!("the foreground of vCPU {vcpu} is taken"));
             }
-            Effect::Kill(key) => self.kill(key),
-            Effect::Vacate { key, seats } => {
-                self.vacate(key, &seats);
-                if let Some(cpu) = self.seen(key).map(Attempt::cpu) {
-                    self.refresh(cpu);
+            VmEffect::Kill(key) => self.kill_process(key),
+            VmEffect::Vacate { key, seats } => {
+                self.vacate_slots(key, &seats);
+                if let Some(cpu) = self.find_attempt(key).map(VmAttempt::first_cpu) {
+                    self.refresh_quota(cpu);
                 }
                 self.turn_meters();
             }
-            Effect::Reap(key) => self.reap(key),
-            Effect::Judge(key) => self.judge(key),
-            Effect::AwaitTime(key) => self.await_time(key),
-            Effect::Hurry(key) => {
-                if let Some(job) = self.attempt(key).and_then(|a| a.job_mut()) {
+            VmEffect::Reap(key) => self.reap_process(key),
+            VmEffect::Judge(key) => self.judge_end(key),
+            VmEffect::AwaitTime(key) => self.await_time(key),
+            VmEffect::StopAwaiting(key) => {
+                if let Some(job) = self.attempt_mut(key).and_then(|a| a.job_mut()) {
                     job.due = None;
                 }
             }
-            Effect::End { key, seats, end } => self.end(key, &seats, end),
-            Effect::Report { key, end } => self.say_end(key, end),
-            Effect::Unknown(key) => self.say_unknown(key),
-            Effect::Shut => {
-                self.gate.shut();
+            VmEffect::End { key, seats, end } => self.end_attempt(key, &seats, end),
+            VmEffect::Report { key, end } => self.say_end(key, end),
+            VmEffect::Unknown(key) => self.say_unknown(key),
+            VmEffect::Shut => {
+                self.gate.shut_gate();
                 // It is let go in a moment; frozen, it would not be.
                 if !self.gate.is_held() {
-                    self.happen(Event::LetGo);
+                    self.apply_event(VmEvent::CriuIdle);
                 }
             }
-            Effect::IsFrozen => self.say_frozen(),
-            Effect::Forget(key) => self.attempts.retain(|attempt| attempt.key != key),
+            VmEffect::IsFrozen => self.say_frozen(),
+            VmEffect::Forget(key) => self.attempts.retain(|attempt| attempt.key != key),
             // These take time.
-            Effect::Freeze
-            | Effect::Thaw
-            | Effect::Turn { .. }
-            | Effect::KillAll
-            | Effect::Remove => self.effects.put_back(effect),
+            VmEffect::Freeze
+            | VmEffect::Thaw
+            | VmEffect::PromoteSlots { .. }
+            | VmEffect::KillAll
+            | VmEffect::Remove => self.effects.put_back(effect),
         }
     }
 
-    /// Queues for CRIU. The task runs on until its turn.
+    /// Queues an attempt for CRIU. It runs until its turn.
     fn queue_for_criu(&self, key: Key) {
         let (criu, tell) = (Arc::clone(&self.context.criu), self.tell.clone());
         tokio::spawn(async move {
             // It is never closed.
             if let Ok(permit) = criu.acquire_owned().await {
-                let _ = tell.cast(Message::DumpTurn(key, permit));
+                let _ = tell.cast(OwnerMessage::DumpTurn(key, permit));
             }
         });
     }
 
-    /// The turn at CRIU is this attempt's.
+    /// Hands an attempt its turn at CRIU.
     pub(crate) fn take_turn(&mut self, key: Key, permit: OwnedSemaphorePermit) {
-        if let Some(attempt) = self.attempt(key) {
+        if let Some(attempt) = self.attempt_mut(key) {
             attempt.permit = Some(permit);
         }
         self.hang_up();
-        self.happen(Event::Turn(key));
+        self.apply_event(VmEvent::Turn(key));
     }
 
     /// Swaps the priorities of the two slots on each of a job's vCPUs.
-    async fn turn(&mut self, key: Key, slots: Vec<(u32, Slot)>) {
+    async fn swap_tiers(&mut self, key: Key, slots: Vec<(u32, TierSlot)>) {
         for (vcpu, slot) in slots {
             if let Err(why) = Arc::clone(&self.machine).promote(vcpu, slot).await {
-                self.broken(&why);
+                self.vm_broken(&why);
             }
         }
         self.turn_meters();
-        let took = self.commanded.decided().elapsed();
-        let (task, real_took_us) = (task(self.id, key), micros(took));
-        self.context
-            .report(report(report::Report::TaskPromoted(TaskPromoted { task, real_took_us })));
+        let took = self.commanded.decided_at().elapsed();
+        let (task, real_took_us) = (task_ref(self.id, key), whole_micros(took));
+        self.context.send_report(make_report(report::Report::TaskPromoted(TaskPromoted {
+            task,
+            real_took_us,
+        })));
     }
 
-    /// Kills all that runs, whatever is being done to it, and says so; what is left behind is
-    /// cleared up after that.
+    /// Kills everything that runs, whatever is being done to it, and reports that; its remains are removed
+    /// afterwards.
     async fn kill_all(&mut self) {
         self.report_share();
-        self.remains.kill().await;
-        self.context.report(vm_destroyed(self.id));
+        self.remains.kill_all().await;
+        self.context.send_report(vm_destroyed(self.id));
     }
 
-    /// The time at which the attempts have something to do by themselves.
+    /// Returns when the attempts have a deadline.
     pub(crate) fn lives_wake_at(&self) -> Option<Instant> {
         self.lives.next_at().map(|at| self.made + at)
     }

@@ -4,45 +4,45 @@ use std::time::Duration;
 
 use dormouse_proto::v1::{TaskFailed, TaskFinished, report, task_finished::Due};
 use dormouse_units::Tier;
-use dormouse_vm::ideal::Change;
-use dormouse_vm::life::{End, Event, Seat};
+use dormouse_vm::ideal::MachineChange;
+use dormouse_vm::life::{AttemptOutcome, AttemptSeat, VmEvent};
 
 use tokio::time::Instant;
 
-use super::Owner;
+use super::VmOwner;
 use crate::{
     agent::{
         host::limit,
         launch::is_silent,
-        life::refused,
-        report::{Key, explain, report, task},
+        life::refuse_start,
+        report::{Key, explain_error, make_report, task_ref},
         test_fault,
         vm::{
-            account::Account,
-            attempt::{Attempt, Nature},
+            account::AttemptAccount,
+            attempt::{AttemptNature, VmAttempt},
             clock::CommandStamp,
             job,
         },
     },
-    process::Ended,
+    process::ProcessEnd,
 };
 
-impl Owner {
-    /// Sees whether a killed process is gone. How it died is known; this reaps it.
-    pub(crate) fn reap(&mut self, key: Key) {
-        let process = self.seen(key).and_then(|attempt| attempt.process.as_ref());
+impl VmOwner {
+    /// Checks whether a killed process is gone, and reaps it; how it died is known.
+    pub(crate) fn reap_process(&mut self, key: Key) {
+        let process = self.find_attempt(key).and_then(|attempt| attempt.process.as_ref());
         if process.is_some_and(|process| !matches!(process.try_wait(), Ok(None))) {
-            self.happen(Event::Gone(key));
+            self.apply_event(VmEvent::Gone(key));
         }
     }
 
-    /// Sees how a process ended, if it has.
-    pub(crate) fn judge(&mut self, key: Key) {
-        let Some(attempt) = self.seen(key) else { return };
+    /// Checks how a process ended, if it has.
+    pub(crate) fn judge_end(&mut self, key: Key) {
+        let Some(attempt) = self.find_attempt(key) else { return };
         if attempt.own_end.is_some() {
             // It has been reaped. It is over once what it left is kept, which may have been heard of during a dump.
             if attempt.answer.is_some() {
-                self.happen(Event::Exited(key, Ok(())));
+                self.apply_event(VmEvent::Exited(key, Ok(())));
             }
             return;
         }
@@ -51,35 +51,35 @@ impl Owner {
             Ok(Some(ended)) if self.own_has_ended(key, ended) => None,
             Ok(Some(ended)) => self.came_of(key, ended),
             Ok(None) => None,
-            Err(error) => Some(Err(explain(&error))),
+            Err(error) => Some(Err(explain_error(&error))),
         };
         if let Some(came) = came {
-            let result = self.judged(key, came);
-            self.happen(Event::Exited(key, result));
+            let result = self.keep_answer(key, came);
+            self.apply_event(VmEvent::Exited(key, result));
         }
     }
 
     /// Keeps the answer of an attempt, if it gave one.
-    pub(crate) fn judged(
+    pub(crate) fn keep_answer(
         &mut self,
         key: Key,
         came: Result<(bool, Option<String>), String>,
     ) -> Result<(), String> {
         let answer = came?;
-        if let Some(attempt) = self.attempt(key) {
+        if let Some(attempt) = self.attempt_mut(key) {
             attempt.answer = Some(answer);
         }
         Ok(())
     }
 
-    /// Whether its answer is right, and its result, if its program gives one; why there is neither.
+    /// Returns whether its answer is right, and its result if its program gives one; or why there is no answer.
     pub(crate) fn came_of(
         &self,
         key: Key,
-        ended: Ended,
+        ended: ProcessEnd,
     ) -> Option<Result<(bool, Option<String>), String>> {
-        let attempt = self.seen(key)?;
-        if is_silent(&attempt.order) && ended == Ended::Exited(0) {
+        let attempt = self.find_attempt(key)?;
+        if is_silent(&attempt.order) && ended == ProcessEnd::Exited(0) {
             return Some(Ok((true, None)));
         }
         let work = self.work_of(attempt);
@@ -87,74 +87,79 @@ impl Owner {
         Some(verdict.map(|(verified, result)| (verified, Some(test_fault::forges_trail(result)))))
     }
 
-    /// Handles an attempt whose work is done, perhaps before its time.
+    /// Handles an attempt whose work is done, perhaps too early.
     ///
-    /// It had a slice or two more than it was promised by now, and its vCPUs are its own for as
-    /// long as it was promised.
+    /// It got a slice or two more than it was promised by now, and keeps its vCPUs for as long as it was promised.
     pub(crate) fn await_time(&mut self, key: Key) {
-        self.pass();
-        let Some(attempt) = self.attempt(key) else { return };
+        self.pass_time();
+        let Some(attempt) = self.attempt_mut(key) else { return };
         attempt.exempt.clear();
         let is_early = match attempt.nature {
-            Nature::Task(_) => {
-                self.model.progress(key.0, key.1).is_some_and(|p| p.finished.is_none())
+            AttemptNature::Task(_) => {
+                self.model.task_progress(key.0, key.1).is_some_and(|p| p.finished.is_none())
             }
-            Nature::Job(_) => self.is_job_early(key),
+            AttemptNature::Job(_) => self.is_job_early(key),
         };
         if !is_early {
-            self.happen(Event::TimeHasCome(key));
+            self.apply_event(VmEvent::TimeHasCome(key));
         }
     }
 
-    /// Takes an attempt that is over out of the books, and reports how it ended.
-    pub(crate) fn end(&mut self, key: Key, seats: &[Seat], end: End) {
-        if end == End::Refused {
+    /// Removes an ended attempt, and reports how it ended.
+    pub(crate) fn end_attempt(&mut self, key: Key, seats: &[AttemptSeat], end: AttemptOutcome) {
+        if end == AttemptOutcome::Refused {
             self.leave_model(key);
             if let Some(attempt) = self.remove(key) {
                 let after = Duration::as_millis(&limit::KILL);
                 let why =
                     format!("its slot is still occupied by a task that was killed {after} ms ago");
-                self.context.report(refused(&attempt.order, why));
+                self.context.send_report(refuse_start(&attempt.order, why));
             }
             return;
         }
         let Some((of, attempt)) = self.take_out(key, seats, &end) else { return };
         match end {
-            End::Finished => self.say_finished(attempt, of),
-            End::Failed { why, image } => {
+            AttemptOutcome::Finished => self.say_finished(attempt, of),
+            AttemptOutcome::Failed { why, image } => {
                 self.forget_job(&attempt);
                 self.say_failed(key, (why, image), attempt.done_ppm(), of);
             }
-            End::Stopped(kept) => self.say_stopped(key, Self::kept_of(&attempt, kept), of),
-            End::Refused | End::Silent => {}
+            AttemptOutcome::Stopped(kept) => {
+                self.say_stopped(key, Self::kept_of(&attempt, kept), of)
+            }
+            AttemptOutcome::Refused | AttemptOutcome::Silent => {}
         }
         self.report_credits();
         self.turn_meters();
     }
 
-    /// Reports the end of an attempt of which something is still there.
-    pub(crate) fn say_end(&mut self, key: Key, end: End) {
+    /// Reports the end of an attempt of which something still exists.
+    pub(crate) fn say_end(&mut self, key: Key, end: AttemptOutcome) {
         self.leave_model(key);
-        let Some(attempt) = self.seen(key) else { return };
+        let Some(attempt) = self.find_attempt(key) else { return };
         let of = self.account_of(attempt, false);
         match end {
-            End::Failed { why, image } => {
+            AttemptOutcome::Failed { why, image } => {
                 self.say_failed(key, (why, image), attempt.done_ppm(), of);
             }
-            End::Stopped(kept) => self.say_stopped(key, Self::kept_of(attempt, kept), of),
-            End::Finished | End::Refused | End::Silent => {}
+            AttemptOutcome::Stopped(kept) => {
+                self.say_stopped(key, Self::kept_of(attempt, kept), of)
+            }
+            AttemptOutcome::Finished | AttemptOutcome::Refused | AttemptOutcome::Silent => {}
         }
     }
 
-    fn say_finished(&self, attempt: Attempt, of: Account) {
+    fn say_finished(&self, attempt: VmAttempt, of: AttemptAccount) {
         let due = match &attempt.nature {
-            Nature::Task(promise) => promise.after.map(|it| Due::EmulatedAfterUs(it.as_micros())),
-            Nature::Job(job) => job.due.map(|due| Due::EmulatedAtUs(due.at_us)),
+            AttemptNature::Task(promise) => {
+                promise.after.map(|it| Due::EmulatedAfterUs(it.as_micros()))
+            }
+            AttemptNature::Job(job) => job.due.map(|due| Due::EmulatedAtUs(due.at_us)),
         };
         let (verified, result) = attempt.answer.unwrap_or_default();
         let own = attempt.own_end;
-        self.context.report(report(report::Report::TaskFinished(TaskFinished {
-            task: task(self.id, attempt.key),
+        self.context.send_report(make_report(report::Report::TaskFinished(TaskFinished {
+            task: task_ref(self.id, attempt.key),
             verified,
             real_cpu_us: of.cpu_us,
             result,
@@ -170,10 +175,10 @@ impl Owner {
         key: Key,
         (why, could_not_restore): (String, bool),
         done_ppm: u32,
-        of: Account,
+        of: AttemptAccount,
     ) {
-        self.context.report(report(report::Report::TaskFailed(TaskFailed {
-            task: task(self.id, key),
+        self.context.send_report(make_report(report::Report::TaskFailed(TaskFailed {
+            task: task_ref(self.id, key),
             why,
             real_cpu_us: of.cpu_us,
             ledger: of.ledger,
@@ -184,77 +189,81 @@ impl Owner {
         })));
     }
 
-    /// A job that has failed wants nothing more of its vCPUs: what its neighbours are promised is
-    /// reckoned without it.
-    pub(crate) fn forget_job(&mut self, attempt: &Attempt) {
-        if attempt.job().is_some() {
-            let at = self.pace.decided(&CommandStamp::now());
-            self.pace.change(at, Change::Kill(attempt.key));
+    /// Removes a failed job from the reference, by which its neighbours' promises are computed.
+    pub(crate) fn forget_job(&mut self, attempt: &VmAttempt) {
+        if attempt.parallel_job().is_some() {
+            let at = self.pace.decided_time(&CommandStamp::stamp_now());
+            self.pace.apply_change(at, MachineChange::Kill(attempt.key));
         }
     }
 
-    /// What an attempt that ends now was promised and got. Time must have been passed.
-    pub(crate) fn account_of(&self, attempt: &Attempt, finished: bool) -> Account {
+    /// Returns what an ending attempt was promised and received. Time must have been passed.
+    pub(crate) fn account_of(&self, attempt: &VmAttempt, finished: bool) -> AttemptAccount {
         match &attempt.nature {
-            Nature::Task(promise) => {
+            AttemptNature::Task(promise) => {
                 let ledger = self.ledger_of(attempt, promise, finished);
-                Account { cpu_us: ledger.real_charged_us, ledger: Some(ledger), job: None }
+                AttemptAccount { cpu_us: ledger.real_charged_us, ledger: Some(ledger), job: None }
             }
-            Nature::Job(job) => {
+            AttemptNature::Job(job) => {
                 let account = self.job_account(job);
                 let cpu_us = account.uses.iter().map(|of| of.real_cpu_us).sum();
-                Account { cpu_us, ledger: None, job: Some(account) }
+                AttemptAccount { cpu_us, ledger: None, job: Some(account) }
             }
         }
     }
 
-    /// Takes an attempt whose process is gone out of the books, with its directory; its account
-    /// and what was left of it.
-    fn take_out(&mut self, key: Key, seats: &[Seat], end: &End) -> Option<(Account, Attempt)> {
+    /// Removes an attempt whose process is gone, with its directory; returns its account and the attempt.
+    fn take_out(
+        &mut self,
+        key: Key,
+        seats: &[AttemptSeat],
+        end: &AttemptOutcome,
+    ) -> Option<(AttemptAccount, VmAttempt)> {
         self.leave_model(key);
-        self.vacate(key, seats);
-        let attempt = self.seen(key)?;
-        let account = self.account_of(attempt, *end == End::Finished);
+        self.vacate_slots(key, seats);
+        let attempt = self.find_attempt(key)?;
+        let account = self.account_of(attempt, *end == AttemptOutcome::Finished);
         let share = self.share_of(attempt);
         self.share.promised += share.promised;
         self.share.received += share.received;
         let attempt = self.remove(key)?;
-        self.refresh(attempt.cpu());
-        if attempt.job().is_some() {
+        self.refresh_quota(attempt.first_cpu());
+        if attempt.parallel_job().is_some() {
             self.turn_meters();
             // Who comes next owes nothing.
-            self.pay(Instant::now());
+            self.pay_jobs(Instant::now());
         }
-        let keeps = attempt.is_killed || matches!(end, End::Stopped(_) | End::Silent);
-        self.context.machine.release(&attempt.name, key, keeps && attempt.job().is_none());
+        let keeps =
+            attempt.is_killed || matches!(end, AttemptOutcome::Stopped(_) | AttemptOutcome::Silent);
+        self.context.machine.release(&attempt.name, key, keeps && attempt.parallel_job().is_none());
         Some((account, attempt))
     }
 
-    /// The slots of an attempt whose processes are gone are free, and as they were.
-    pub(crate) fn vacate(&mut self, key: Key, seats: &[Seat]) {
+    /// Frees the slots of an attempt whose processes are gone, and resets them.
+    pub(crate) fn vacate_slots(&mut self, key: Key, seats: &[AttemptSeat]) {
         let charged = job::charged_ns(&*self.machine, seats);
-        if let Some(attempt) = self.attempt(key) {
+        if let Some(attempt) = self.attempt_mut(key) {
             attempt.exempt.clear();
             if let Some(job) = attempt.job_mut().filter(|_| !seats.is_empty()) {
-                job.ledger.leave(charged);
+                job.ledger.leave_slots(charged);
             }
         }
         for seat in seats.iter().filter(|seat| seat.tier == Tier::Background) {
             let demoted = self.machine.demote(seat.vcpu, seat.slot);
-            self.note(demoted);
+            self.note_set(demoted);
         }
         for seat in seats {
             let let_go = self.machine.let_go(seat.vcpu, seat.slot);
-            self.note(let_go);
+            self.note_set(let_go);
         }
     }
 
-    /// Takes an attempt out of the books.
-    pub(crate) fn remove(&mut self, key: Key) -> Option<Attempt> {
+    /// Removes an attempt.
+    pub(crate) fn remove(&mut self, key: Key) -> Option<VmAttempt> {
         let place = self.attempts.iter().position(|a| a.key == key)?;
         let mut attempt = self.attempts.remove(place);
         attempt.exempt.clear();
-        self.remains.forget(key);
+        self.remains.forget_attempt(key);
         Some(attempt)
     }
 }

@@ -1,45 +1,53 @@
 //! Tasks that hang: found, and given up.
 
 use dormouse_tasks::progress::Progress;
-use dormouse_vm::life::Event;
+use dormouse_vm::life::VmEvent;
 
 use tokio::time::Instant;
 
-use super::Owner;
+use super::VmOwner;
 use crate::agent::{
     report::Key,
-    vm::{attempt::Nature, job, liveness::Hang},
+    vm::{attempt::AttemptNature, job, liveness::HangWatch},
 };
 
-impl Owner {
-    /// Whether a task gets on whose process is there, by what it says of itself.
-    pub(crate) fn see_alive(&mut self, key: Key, progress: Option<&Progress>) -> Result<(), Hang> {
-        let Some(attempt) = self.seen(key) else { return Ok(()) };
+impl VmOwner {
+    /// Checks that a task whose process exists makes progress, by its own reports.
+    ///
+    /// # Errors
+    ///
+    /// It hangs.
+    pub(crate) fn see_alive(
+        &mut self,
+        key: Key,
+        progress: Option<&Progress>,
+    ) -> Result<(), HangWatch> {
+        let Some(attempt) = self.find_attempt(key) else { return Ok(()) };
         let mut liveness = attempt.liveness;
         // One that has ended beats no more, however long its check takes.
         let seen = if attempt.standing.is_some() || attempt.own_end.is_some() {
-            liveness.pause();
+            liveness.pause_watch();
             Ok(())
         } else {
             let (now, beat) = (Instant::now(), progress.map(|progress| progress.heartbeat));
             let ppm = match &attempt.nature {
-                Nature::Task(_) => self.share_promised(attempt),
-                Nature::Job(job) => self.job_share(key, job, now),
+                AttemptNature::Task(_) => self.share_promised(attempt),
+                AttemptNature::Job(job) => self.job_share(key, job, now),
             };
             let seats = self.seats_of(key);
-            liveness.see(now, beat, ppm, || Some(job::charged_ns(&*self.machine, &seats)))
+            liveness.note_beat(now, beat, ppm, || Some(job::charged_ns(&*self.machine, &seats)))
         };
-        if let Some(attempt) = self.attempt(key) {
+        if let Some(attempt) = self.attempt_mut(key) {
             attempt.liveness = liveness;
         }
         seen
     }
 
     /// Gives up a task that hangs. Once it is gone it has failed, and can be started elsewhere.
-    pub(crate) fn give_up(&mut self, key: Key, hang: &Hang) {
-        if let Some(attempt) = self.seen(key) {
+    pub(crate) fn give_up(&mut self, key: Key, hang: &HangWatch) {
+        if let Some(attempt) = self.find_attempt(key) {
             tracing::warn!(vm = self.id, task = %attempt.name, why = %hang, "a task that hangs is killed");
         }
-        self.happen(Event::Hangs(key, hang.to_string()));
+        self.apply_event(VmEvent::Hangs(key, hang.to_string()));
     }
 }

@@ -7,17 +7,17 @@ use dormouse_vm::PART_TO_SAVE;
 
 use tokio::time::Instant;
 
-use super::{Owner, notices::at_notice};
+use super::{VmOwner, notices::at_notice};
 use crate::agent::{
     report::Key,
     vm::{
         clock::CommandStamp,
-        last_save::{LastSave, Request},
+        last_save::{DeferredRequest, NoticeSave},
     },
 };
 
-/// The time until which programs may save their work, on the run's clock, if what is said is that their VM ends: what they
-/// have saved by then is kept, and the rest of the notice is for its way to the coordinator.
+/// Returns until when programs may save their work, on the run's clock, if an announcement says that their VM ends:
+/// what they have saved by then is kept, and the rest of the notice is for sending it.
 pub(super) fn save_at(said: &Announce, asked: &CommandStamp) -> Option<Time> {
     let (Some(What::TerminateAtUs(end)), Some(decided)) = (said.what, asked.at) else {
         return None;
@@ -27,45 +27,49 @@ pub(super) fn save_at(said: &Announce, asked: &CommandStamp) -> Option<Time> {
     Some(decided + Span::from_micros(u64::try_from(part).unwrap_or(u64::MAX)))
 }
 
-impl Owner {
-    /// Notes that the programs of the VM that save their work at a notice do so from now on, if what is said is one.
+impl VmOwner {
+    /// Begins the saves of the VM's programs that save their work at a notice, if the announcement is one.
     pub(super) fn await_saves(&mut self, said: &Announce, asked: &CommandStamp) {
         let (Some(save_at), Some(decided)) = (save_at(said, asked), asked.at) else { return };
-        let until = asked.decided() + self.context.speedup.real(save_at.since(decided));
+        let until = asked.decided_at() + self.context.speedup.to_real(save_at.since(decided));
         let running = self.attempts.iter().filter(|it| self.lives.is_running(it.key));
         let savers = running.filter(|it| at_notice(&it.order).is_some());
         let savers: Vec<Key> = savers.map(|it| it.key).collect();
         for key in savers {
             self.meter_own(key);
-            if let Some(attempt) = self.attempt(key) {
+            if let Some(attempt) = self.attempt_mut(key) {
                 let done = Ppm::new(attempt.done_ppm());
-                attempt.last_save = Some(LastSave::new(until, done));
+                attempt.last_save = Some(NoticeSave::new(until, done));
             }
         }
     }
 
-    /// Puts off what is asked of an attempt that is still saving its work; gives it back if it is not.
-    pub(super) fn put_off(&mut self, key: Key, request: Request) -> Option<Request> {
-        match self.attempt(key).and_then(|attempt| attempt.last_save.as_mut()) {
+    /// Puts off a request to an attempt that is still saving its work; returns the request if it isn't.
+    pub(super) fn put_off(
+        &mut self,
+        key: Key,
+        request: DeferredRequest,
+    ) -> Option<DeferredRequest> {
+        match self.attempt_mut(key).and_then(|attempt| attempt.last_save.as_mut()) {
             Some(save) => save.put_off(Instant::now(), request),
             None => Some(request),
         }
     }
 
-    /// The time at which the first of the requests that are put off is due.
+    /// Returns when the first put-off request is due.
     pub(super) fn put_off_until(&self) -> Option<Instant> {
         let saves = self.attempts.iter().filter_map(|it| it.last_save.as_ref());
-        saves.filter_map(LastSave::put_off_until).min()
+        saves.filter_map(NoticeSave::put_off_until).min()
     }
 
-    /// Does what was put off and is due by now.
+    /// Carries out put-off requests that are due by now.
     pub(super) fn do_put_off(&mut self, now: Instant) {
         let saves = self.attempts.iter_mut().filter_map(|it| it.last_save.as_mut());
-        let due: Vec<Request> = saves.filter_map(|save| save.take_due(now)).collect();
+        let due: Vec<DeferredRequest> = saves.filter_map(|save| save.take_due(now)).collect();
         for request in due {
             match request {
-                Request::Checkpoint(of) => self.checkpoint_now(of),
-                Request::Stop(stop, asked) => self.obey_stop(stop, &asked),
+                DeferredRequest::Checkpoint(of) => self.checkpoint_now(of),
+                DeferredRequest::Stop(stop, asked) => self.obey_stop(stop, &asked),
             }
         }
     }

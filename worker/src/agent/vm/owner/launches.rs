@@ -4,35 +4,35 @@ use std::{sync::Arc, time::Duration};
 
 use dormouse_proto::v1::{Seats, TaskCompared, TaskStarted, Tier as WireTier, report};
 use dormouse_units::{Ppm, Tier};
-use dormouse_vm::life::{Came, Event, LaunchError, Seat};
+use dormouse_vm::life::{AttemptSeat, BirthOutcome, LaunchFailure, VmEvent};
 use ractor::ActorRef;
 
 use tokio::time::Instant;
 
-use super::Owner;
+use super::VmOwner;
 use crate::agent::{
-    launch::Birth,
+    launch::TaskBirth,
     machine::{TaskLaunch, TaskProcess},
-    report::{Key, micros, report, task},
-    threads::outcome,
+    report::{Key, make_report, task_ref, whole_micros},
+    threads::await_outcome,
     vm::{
-        JobOrder, attempt::Nature, birth::AttemptBirth, job, message::Message,
+        JobOrder, attempt::AttemptNature, birth::AttemptBirth, job, message::OwnerMessage,
         resources::VmResources,
     },
 };
 
-impl Owner {
+impl VmOwner {
     /// Begins a launch.
-    pub(crate) fn launch(&mut self, key: Key, seats: Vec<Seat>, moving: bool) {
+    pub(crate) fn begin_launch(&mut self, key: Key, seats: Vec<AttemptSeat>, moving: bool) {
         let (machine, tell) = (Arc::clone(&self.machine), self.tell.clone());
         let remains = Arc::clone(&self.remains);
-        let lane = self.vcpus();
+        let lane = self.vcpu_count();
         let killed_before = self.machine.kills_for_memory();
         let of_vm = self.own_env();
-        let Some(attempt) = self.attempt(key) else { return };
+        let Some(attempt) = self.attempt_mut(key) else { return };
         attempt.killed_before = killed_before;
         let (pass, name) = (attempt.pass.clone(), attempt.name.clone());
-        let (cpu, mut order) = (attempt.cpu(), attempt.order.clone());
+        let (cpu, mut order) = (attempt.first_cpu(), attempt.order.clone());
         if let Some(own) = &mut order.own {
             // What its user says of its environment counts more than what its VM does.
             for (name, value) in of_vm {
@@ -40,7 +40,7 @@ impl Owner {
             }
         }
         match &mut attempt.nature {
-            Nature::Task(promise) => {
+            AttemptNature::Task(promise) => {
                 if let Some(seat) = seats.first() {
                     promise.slot = seat.slot;
                 }
@@ -48,69 +48,69 @@ impl Owner {
                 let launch = TaskLaunch { key, name, order, cpu, slot, pass };
                 let launching = machine.launch_task(launch);
                 tokio::spawn(async move {
-                    let born = outcome(launching).await.map(AttemptBirth::Task);
-                    come(&remains, &tell, key, born);
+                    let born = await_outcome(launching).await.map(AttemptBirth::Task);
+                    launch_ended(&remains, &tell, key, born);
                 });
             }
-            Nature::Job(job) => {
-                job.ledger.come(job::charged_ns(&*machine, &seats));
+            AttemptNature::Job(job) => {
+                job.ledger.enter_slots(job::charged_ns(&*machine, &seats));
                 let start = order;
                 let order = JobOrder { key, name, start, lane, seats, moving, killed_before };
                 let launching = machine.launch_job(pass, order);
                 tokio::spawn(async move {
-                    let born = outcome(launching).await.map(AttemptBirth::Job);
-                    come(&remains, &tell, key, born);
+                    let born = await_outcome(launching).await.map(AttemptBirth::Job);
+                    launch_ended(&remains, &tell, key, born);
                 });
             }
         }
         // Its quota is in force before its first instruction.
-        self.refresh(cpu);
+        self.refresh_quota(cpu);
         self.turn_meters();
     }
 
-    /// A launch has come to its end.
-    pub(crate) fn hear_launched(&mut self, key: Key, result: Result<AttemptBirth, LaunchError>) {
+    /// Handles the end of a launch.
+    pub(crate) fn hear_launched(&mut self, key: Key, result: Result<AttemptBirth, LaunchFailure>) {
         let came = match result {
             Ok(born) => {
-                let over = born.ended().and_then(|ended| self.came_of(key, ended));
+                let over = born.ended_already().and_then(|ended| self.came_of(key, ended));
                 let came = match over {
-                    Some(came) => Came::Over(self.judged(key, came)),
-                    None => Came::Alive,
+                    Some(came) => BirthOutcome::Over(self.keep_answer(key, came)),
+                    None => BirthOutcome::Alive,
                 };
-                if let Some(attempt) = self.attempt(key) {
+                if let Some(attempt) = self.attempt_mut(key) {
                     attempt.born = Some(born);
                 }
                 Ok(came)
             }
             Err(error) => Err(error),
         };
-        self.happen(Event::Launched(key, came));
+        self.apply_event(VmEvent::Launched(key, came));
     }
 
-    /// What a launch that was given up has brought to life all the same is to be killed.
-    pub(crate) fn bury(&mut self, key: Key) {
-        let Some(attempt) = self.attempt(key) else { return };
+    /// Watches a process whose launch was given up, so that it is killed.
+    pub(crate) fn bury_launch(&mut self, key: Key) {
+        let Some(attempt) = self.attempt_mut(key) else { return };
         let Some(born) = attempt.born.take() else { return };
         let process = Arc::clone(born.process());
         attempt.process = Some(Arc::clone(&process));
-        self.watch(key, &process);
+        self.watch_process(key, &process);
     }
 
-    /// The attempt has come to life.
-    pub(crate) fn began(&mut self, key: Key) {
-        match self.attempt(key).and_then(|attempt| attempt.born.take()) {
+    /// Records that an attempt has begun, and reports it.
+    pub(crate) fn attempt_began(&mut self, key: Key) {
+        match self.attempt_mut(key).and_then(|attempt| attempt.born.take()) {
             Some(AttemptBirth::Task(birth)) => self.task_lives(key, birth),
             Some(AttemptBirth::Job(birth)) => self.job_lives(key, birth),
             None => {}
         }
     }
 
-    fn task_lives(&mut self, key: Key, birth: Birth) {
+    fn task_lives(&mut self, key: Key, birth: TaskBirth) {
         let id = self.id;
         if let Some(at) = birth.inputs_at {
             self.inputs_are_here(key, at);
         }
-        let Some(attempt) = self.attempt(key) else { return };
+        let Some(attempt) = self.attempt_mut(key) else { return };
         let inputs = attempt.waited_for_inputs;
         let born = birth.born_ns.saturating_sub(birth.base_ns);
         let restored = attempt.order.from.is_some();
@@ -130,47 +130,48 @@ impl Owner {
         let took = birth.at.saturating_duration_since(attempt.asked);
         let process = birth.process;
         attempt.process = Some(Arc::clone(&process));
-        let cpu = attempt.cpu();
-        self.context.report(report(report::Report::TaskStarted(TaskStarted {
-            task: task(id, key),
+        let cpu = attempt.first_cpu();
+        self.context.send_report(make_report(report::Report::TaskStarted(TaskStarted {
+            task: task_ref(id, key),
             done_ppm: birth.done_ppm,
-            real_took_us: micros(took),
+            real_took_us: whole_micros(took),
             seats: Some(self.told_seats(key)),
-            real_inputs_us: micros(inputs),
+            real_inputs_us: whole_micros(inputs),
         })));
         if let Some(changes) = birth.changes {
-            let compared = TaskCompared { task: task(id, key), changes };
-            self.context.report(report(report::Report::TaskCompared(compared)));
+            let compared = TaskCompared { task: task_ref(id, key), changes };
+            self.context.send_report(make_report(report::Report::TaskCompared(compared)));
         }
         if birth.ended.is_some() {
             return;
         }
         if older {
-            self.pass();
+            self.pass_time();
             self.model.set_done(key.0, key.1, done);
         }
-        self.refresh(cpu);
-        self.watch(key, &process);
+        self.refresh_quota(cpu);
+        self.watch_process(key, &process);
         self.report_credits();
-        self.look(key);
+        self.pace_task(key);
     }
 
-    /// The inputs of an attempt's program have been in its directory since `at`: from then on it is owed time.
+    /// Records that the inputs of an attempt's program have been in its directory since `at`, from when on it is
+    /// promised time.
     fn inputs_are_here(&mut self, key: Key, at: Instant) {
-        let now = self.pass();
-        let Some(attempt) = self.attempt(key) else { return };
+        let now = self.pass_time();
+        let Some(attempt) = self.attempt_mut(key) else { return };
         let waited = at.saturating_duration_since(attempt.asked);
         attempt.waited_for_inputs = waited.saturating_sub(attempt.frozen);
         // Its birth is owed to it, as to every task, where the VM did not freeze meanwhile.
         let late = if attempt.frozen.is_zero() { at.elapsed() } else { Duration::ZERO };
-        let late = self.context.speedup.emulated(late);
-        self.model.release(now, key.0, key.1);
+        let late = self.context.speedup.to_emulated(late);
+        self.model.release_task(now, key.0, key.1);
         self.model.head_start(key.0, key.1, late);
     }
 
-    /// The seats of an attempt, by its processes, in the words of the wire.
+    /// Returns the seats of an attempt, by rank, in the wire format.
     pub(crate) fn told_seats(&self, key: Key) -> Seats {
-        let vcpus = self.seen(key).map(|attempt| attempt.on.clone()).unwrap_or_default();
+        let vcpus = self.find_attempt(key).map(|attempt| attempt.on.clone()).unwrap_or_default();
         let tier = match self.seats_of(key).first().map(|seat| seat.tier) {
             Some(Tier::Background) => WireTier::Background,
             Some(Tier::Foreground) | None => WireTier::Foreground,
@@ -178,29 +179,29 @@ impl Owner {
         Seats { tier: tier.into(), vcpus }
     }
 
-    /// Says when the process has ended.
-    pub(crate) fn watch(&mut self, key: Key, process: &Arc<dyn TaskProcess>) {
+    /// Sends the owner a message once a process has ended.
+    pub(crate) fn watch_process(&mut self, key: Key, process: &Arc<dyn TaskProcess>) {
         let tell = self.tell.clone();
         let watched = process.watch(Box::new(move || {
             // The owner is gone only when the VM is.
-            let _ = tell.cast(Message::Ended(key));
+            let _ = tell.cast(OwnerMessage::Ended(key));
         }));
         if let Err(error) = watched {
             // Out of descriptors: nobody would notice its end.
-            self.fail(&error);
+            self.fail_vm(&error);
         }
     }
 }
 
-/// Tells the owner what came of a launch, who may be gone by now.
-fn come(
+/// Sends the owner the result of a launch, if the owner still exists.
+fn launch_ended(
     remains: &VmResources,
-    tell: &ActorRef<Message>,
+    tell: &ActorRef<OwnerMessage>,
     key: Key,
-    result: Result<AttemptBirth, LaunchError>,
+    result: Result<AttemptBirth, LaunchFailure>,
 ) {
     if let Ok(born) = &result {
-        remains.born(key, born.process());
+        remains.process_born(key, born.process());
     }
-    let _ = tell.cast(Message::Launched(key, result));
+    let _ = tell.cast(OwnerMessage::Launched(key, result));
 }

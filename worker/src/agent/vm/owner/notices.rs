@@ -2,10 +2,10 @@
 
 use dormouse_proto::v1::{SavesAtNotice, StartTask, own_program::Saves};
 
-use super::Owner;
+use super::VmOwner;
 use crate::agent::machine::ProgramNotice;
 
-/// How the program of an order hears of a notice, if it saves its work then.
+/// Returns how the program of an order is notified, if it saves its work at a notice.
 pub(super) fn at_notice(order: &StartTask) -> Option<&SavesAtNotice> {
     match order.own.as_ref()?.saves.as_ref()? {
         Saves::AtNotice(how) => Some(how),
@@ -13,9 +13,9 @@ pub(super) fn at_notice(order: &StartTask) -> Option<&SavesAtNotice> {
     }
 }
 
-impl Owner {
-    /// Tells the programs that save their work at a notice of it: first the file that they want is made, then they have
-    /// their signal, so that whoever has that finds the file.
+impl VmOwner {
+    /// Notifies programs that save their work at a notice: first the file that they want is created, then they get
+    /// their signal, so that they find the file then.
     pub(super) fn tell_programs(&self, notice: &str) {
         for attempt in &self.attempts {
             let Some(how) = at_notice(&attempt.order) else { continue };

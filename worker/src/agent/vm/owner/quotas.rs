@@ -2,62 +2,64 @@
 
 use dormouse_units::Ppm;
 
-use super::Owner;
-use crate::agent::{cores::Core, vm::attempt::Attempt};
+use super::VmOwner;
+use crate::agent::{cores::BoundCore, vm::attempt::VmAttempt};
 
-impl Owner {
-    /// Makes the quota of vCPU `cpu` what it should be now.
+impl VmOwner {
+    /// Updates the quota of vCPU `cpu`.
     ///
-    /// A few reads and writes of the kernel's files, each of some ten microseconds.
-    pub(crate) fn refresh(&mut self, cpu: u32) {
+    /// It takes a few reads and writes of the kernel's files, each of some ten microseconds.
+    pub(crate) fn refresh_quota(&mut self, cpu: u32) {
         // A frozen VM has its quotas; what they should be is seen to at the thaw. What jobs are
         // owed is paid to all their processes at a time.
         if self.is_frozen() || self.others_on(&[cpu], false).is_err() {
             return;
         }
-        let quota = self.wish(cpu);
-        self.bind(cpu, quota);
+        let quota = self.wanted_quota(cpu);
+        self.bind_vcpu(cpu, quota);
         let Some(lane) = self.lanes.get_mut(cpu as usize) else { return };
         if lane.quota == quota {
             return;
         }
         match self.machine.set_quota(cpu, quota) {
             Ok(()) => lane.quota = quota,
-            Err(error) => self.fail(&error),
+            Err(error) => self.fail_vm(&error),
         }
     }
 
-    /// Two tasks run on one host core, or their tiers would mean nothing; one alone on any.
-    fn bind(&mut self, cpu: u32, quota: Option<u32>) {
+    /// Binds two tasks of a vCPU to one host core, as their tiers have no effect otherwise, and lets a single one run
+    /// on any.
+    fn bind_vcpu(&mut self, cpu: u32, quota: Option<u32>) {
         let lives = &self.lives;
-        let runs = |a: &&Attempt| a.cpu() == cpu && a.process.is_some() && !lives.is_dead(a.key);
+        let runs =
+            |a: &&VmAttempt| a.first_cpu() == cpu && a.process.is_some() && !lives.is_dead(a.key);
         let shared = self.attempts.iter().filter(runs).count() > 1;
         let Some(lane) = self.lanes.get_mut(cpu as usize) else { return };
         if shared == lane.core.is_some() {
             return;
         }
         let cores = &self.context.cores;
-        lane.core = if shared { cores.place(quota.unwrap_or(1_000_000)) } else { None };
-        let set = lane.core.as_ref().map_or(*cores.all(), Core::set);
+        lane.core = if shared { cores.place_vcpu(quota.unwrap_or(1_000_000)) } else { None };
+        let set = lane.core.as_ref().map_or(*cores.all_cores(), BoundCore::core_set);
         if let Err(error) = self.machine.bind(cpu, &set) {
-            self.fail(&error);
+            self.fail_vm(&error);
         }
     }
 
     pub(crate) fn refresh_all(&mut self) {
-        for cpu in 0..self.vcpus() {
-            self.refresh(cpu);
+        for cpu in 0..self.vcpu_count() {
+            self.refresh_quota(cpu);
         }
     }
 
-    /// The quota follows the faster of the vCPU's two tasks; which of them gets the time
-    /// is their groups' priority. What is being born, dumped or dies is exempt by its slot, and no
-    /// reason for its neighbour to run faster.
-    fn wish(&self, cpu: u32) -> Option<u32> {
-        let here = self.attempts.iter().filter(|a| a.cpu() == cpu);
+    /// Returns the quota of a vCPU, which follows the faster of its two tasks; their groups' priorities decide which
+    /// of them gets the time. A slot in which a process starts, ends or is dumped is exempt from it, so that its
+    /// neighbour doesn't run faster.
+    fn wanted_quota(&self, cpu: u32) -> Option<u32> {
+        let here = self.attempts.iter().filter(|a| a.first_cpu() == cpu);
         let works = here.filter(|a| self.lives.is_busy(a.key) || self.lives.is_running(a.key));
         let quotas: Vec<(u32, Ppm)> =
-            works.filter_map(|a| Some((self.quota_of(a), a.promise()?.times))).collect();
+            works.filter_map(|a| Some((self.quota_of(a), a.task_promise()?.times))).collect();
         match quotas[..] {
             // Of an empty vCPU nobody notices the quota, and the next task may have the same.
             [] => self.lanes.get(cpu as usize).and_then(|lane| lane.quota),
@@ -70,20 +72,20 @@ impl Owner {
         }
     }
 
-    /// The share of a host core that this attempt is promised now, were it not to stand still, in
-    /// ppm: of a background what its foreground leaves.
-    pub(crate) fn share_promised(&self, attempt: &Attempt) -> u32 {
+    /// Returns the share of a host core that an attempt is promised now if it doesn't stand still, in ppm; for a
+    /// background it is what the foreground leaves.
+    pub(crate) fn share_promised(&self, attempt: &VmAttempt) -> u32 {
         let (task, number) = attempt.key;
-        let share = attempt.promise().map_or(0, |promise| promise.share);
-        let speed = self.model.speed(task, number).unwrap_or(Ppm::ONE);
-        u32::try_from(speed.scale(u64::from(share))).unwrap_or(u32::MAX)
+        let share = attempt.task_promise().map_or(0, |promise| promise.share);
+        let speed = self.model.task_speed(task, number).unwrap_or(Ppm::ONE);
+        u32::try_from(speed.scale_number(u64::from(share))).unwrap_or(u32::MAX)
     }
 
-    /// The share of a host core this attempt should get now, standing still or not.
-    pub(crate) fn quota_of(&self, attempt: &Attempt) -> u32 {
+    /// Returns the share of a host core that an attempt should get now, whether it stands still or not, in ppm.
+    pub(crate) fn quota_of(&self, attempt: &VmAttempt) -> u32 {
         let (task, number) = attempt.key;
-        let share = attempt.promise().map_or(0, |promise| promise.share);
-        let ceiling = self.model.ceiling(task, number).unwrap_or(Ppm::ONE);
-        u32::try_from(ceiling.scale(u64::from(share))).unwrap_or(u32::MAX).max(1)
+        let share = attempt.task_promise().map_or(0, |promise| promise.share);
+        let ceiling = self.model.speed_ceiling(task, number).unwrap_or(Ppm::ONE);
+        u32::try_from(ceiling.scale_number(u64::from(share))).unwrap_or(u32::MAX).max(1)
     }
 }

@@ -4,43 +4,43 @@ use std::time::Duration;
 
 use dormouse_proto::v1::{Mode as WireMode, Plan, Seats, StartTask, Tier as WireTier};
 use dormouse_units::{Bytes, Mode, Ppm, Span, Tier, Usage};
-use dormouse_vm::ideal::{self, Change};
+use dormouse_vm::ideal::{self, MachineChange};
 use dormouse_vm::{
-    Hold, Ledger, Work,
-    life::{Event, Kind, Slot, Start},
+    CheckpointHold, ModelTask, TaskLedger,
+    life::{AttemptKind, AttemptStart, TierSlot, VmEvent},
 };
 
-use super::Owner;
+use super::VmOwner;
 use crate::agent::{
-    life::refused,
+    life::refuse_start,
     own,
-    report::{Key, explain, key},
+    report::{Key, attempt_key, explain_error},
     vm::{
-        attempt::{Attempt, Nature},
+        attempt::{AttemptNature, VmAttempt},
         clock::CommandStamp,
-        job::Job,
-        liveness::Liveness,
-        task::{Charges, Promise},
+        job::JobState,
+        liveness::TaskLiveness,
+        task::{SlotCharges, TaskPromise},
     },
 };
 
-impl Owner {
-    pub(crate) fn start(&mut self, order: StartTask, asked: &CommandStamp) {
-        if let Err(why) = self.seat(&order, asked) {
-            self.context.report(refused(&order, why));
+impl VmOwner {
+    pub(crate) fn start_attempt(&mut self, order: StartTask, asked: &CommandStamp) {
+        if let Err(why) = self.seat_attempt(&order, asked) {
+            self.context.send_report(refuse_start(&order, why));
         }
     }
 
-    fn seat(&mut self, order: &StartTask, asked: &CommandStamp) -> Result<(), String> {
+    fn seat_attempt(&mut self, order: &StartTask, asked: &CommandStamp) -> Result<(), String> {
         if self.is_frozen() {
             return Err("the VM is frozen".to_owned());
         }
-        let key = key(order.task);
-        if self.seen(key).is_some() {
+        let key = attempt_key(order.task);
+        if self.find_attempt(key).is_some() {
             return Err("this attempt is already on this worker".to_owned());
         }
         self.context.machine.check_order(order)?;
-        let name = self.context.task_name(key.0).map_err(|e| explain(&e))?;
+        let name = self.context.task_name(key.0).map_err(|e| explain_error(&e))?;
         let seats = order.seats.clone().unwrap_or_default();
         let tier = match seats.tier() {
             WireTier::Foreground => Tier::Foreground,
@@ -52,20 +52,20 @@ impl Owner {
         let (on, nature, kind) = match &order.plan {
             None => {
                 let (cpu, promise) = self.seat_task(key, order, (&seats, tier), asked)?;
-                (vec![cpu], Nature::Task(promise), Kind::Task)
+                (vec![cpu], AttemptNature::Task(promise), AttemptKind::Task)
             }
             Some(plan) => {
                 let job = self.seat_job(key, order, plan, (&seats, tier), asked)?;
-                (seats.vcpus, Nature::Job(Box::new(job)), Kind::Job)
+                (seats.vcpus, AttemptNature::Job(Box::new(job)), AttemptKind::Job)
             }
         };
-        self.remains.begins(key, name.clone());
-        self.attempts.push(Attempt {
+        self.remains.attempt_begins(key, name.clone());
+        self.attempts.push(VmAttempt {
             key,
             name,
             order: order.clone(),
             from_ppm: order.from.map_or(0, |kept| kept.done_ppm),
-            asked: asked.decided(),
+            asked: asked.decided_at(),
             waited_for_inputs: Duration::ZERO,
             on: on.clone(),
             nature,
@@ -77,7 +77,7 @@ impl Owner {
             missed_checkpoints: 0,
             exempt: Vec::new(),
             look: None,
-            liveness: Liveness::default(),
+            liveness: TaskLiveness::default(),
             due: None,
             pending: None,
             permit: None,
@@ -89,61 +89,62 @@ impl Owner {
             last_save: None,
             is_killed: false,
             killed_before: 0,
-            pass: self.gate.pass(),
+            pass: self.gate.make_pass(),
         });
-        self.happen(Event::Start(Start { key, kind, on, tier }));
+        self.apply_event(VmEvent::Start(AttemptStart { key, kind, on, tier }));
         Ok(())
     }
 
-    /// Gives a task of one process its seat in the model; its vCPU and what it is promised.
+    /// Seats a task of one process in the model; returns its vCPU and its promise.
     fn seat_task(
         &mut self,
         key: Key,
         order: &StartTask,
         (seats, tier): (&Seats, Tier),
         asked: &CommandStamp,
-    ) -> Result<(u32, Promise), String> {
-        let checkpoints = match self.context.keeps(order) && own::is_kept_while_it_runs(order) {
-            true => points(&order.checkpoints_ppm)?,
-            false => Vec::new(),
-        };
+    ) -> Result<(u32, TaskPromise), String> {
+        let checkpoints =
+            match self.context.keeps_checkpoints(order) && own::is_kept_while_it_runs(order) {
+                true => checkpoint_points(&order.checkpoints_ppm)?,
+                false => Vec::new(),
+            };
         let done = Ppm::new(order.from.map_or(0, |kept| kept.done_ppm));
-        let work = Work {
+        let work = ModelTask {
             task: key.0,
             attempt: key.1,
             memory: Bytes::new(order.memory_bytes),
             runtime: Span::from_micros(order.emulated_runtime_us),
             done,
-            mode: mode(order.mode()),
+            mode: read_mode(order.mode()),
             on: seats.vcpus.first().copied().into_iter().collect(),
             tier,
             usage: Usage::FULL,
             checkpoints,
             checkpoint_cost: Span::from_micros(order.emulated_checkpoint_cost_us),
-            hold: Hold::WhenTold,
+            hold: CheckpointHold::WhenTold,
         };
-        let now = self.pass();
-        let began = self.clock.decided(asked);
+        let now = self.pass_time();
+        let began = self.clock.note_decided(asked);
         // It may be due to begin some microseconds from now, as far as this clock can tell.
-        self.model.start(now.max(began), work).map_err(|e| explain(&e))?;
-        let on = self.model.on(key.0, key.1).and_then(|on| on.first());
+        self.model.start_task(now.max(began), work).map_err(|e| explain_error(&e))?;
+        let on = self.model.task_cpus(key.0, key.1).and_then(|on| on.first());
         let cpu = on.copied().unwrap_or_default();
         if let Err(why) = self.others_on(&[cpu], false) {
-            self.model.stop(now, key.0, key.1);
+            self.model.stop_task(now, key.0, key.1);
             return Err(why);
         }
         match self.context.machine.waits_for_inputs(order) {
-            true => self.model.wait(now, key.0, key.1),
+            true => self.model.wait_for_release(now, key.0, key.1),
             false => self.model.head_start(key.0, key.1, now.since(began)),
         }
-        let ledger = Ledger::new(order.real_cpu_us.saturating_mul(1000));
-        let promise = Promise {
+        let ledger = TaskLedger::new(order.real_cpu_us.saturating_mul(1000));
+        let promise = TaskPromise {
             began,
-            skipped: self.clock.skipped(),
-            slot: Slot::A,
+            skipped: self.clock.hibernated_time(),
+            slot: TierSlot::A,
             share: self.context.core_share(order.real_cpu_us, order.emulated_runtime_us),
-            charges: Charges::default(),
-            came_with: ledger.part(done),
+            charges: SlotCharges::default(),
+            came_with: ledger.part_of_work(done),
             ledger,
             times: Ppm::ONE,
             promised: None,
@@ -153,7 +154,7 @@ impl Owner {
         Ok((cpu, promise))
     }
 
-    /// Has the reference begin with a job; what is particular to it.
+    /// Begins a job in the reference; returns its state.
     fn seat_job(
         &mut self,
         key: Key,
@@ -161,42 +162,44 @@ impl Owner {
         plan: &Plan,
         (seats, tier): (&Seats, Tier),
         asked: &CommandStamp,
-    ) -> Result<Job, String> {
+    ) -> Result<JobState, String> {
         let on = &seats.vcpus;
         if self.core_ppm.is_none() {
             return Err(
                 "it is a parallel job, but this VM has no share of a core for a vCPU".to_owned()
             );
         }
-        if !self.lives.slots().are_valid(on) {
+        if !self.lives.vm_slots().are_valid(on) {
             return Err(self.no_place(on));
         }
-        let Some(program) = program(plan, on.len()) else {
+        let Some(program) = job_program(plan, on.len()) else {
             return Err(format!("its plan does not fit {} processes", on.len()));
         };
         self.others_on(on, true)?;
-        let (at, on) = (self.pace.decided(asked), on.clone());
+        let (at, on) = (self.pace.decided_time(asked), on.clone());
         let foreground = tier == Tier::Foreground;
         let mut points = match self.context.has_criu {
-            true => points(&order.checkpoints_ppm)?,
+            true => checkpoint_points(&order.checkpoints_ppm)?,
             false => Vec::new(),
         };
-        self.pace.change(at, Change::Start { key, program, on, foreground });
+        self.pace.apply_change(at, MachineChange::Start { key, program, on, foreground });
         let done = Ppm::new(order.from.map_or(0, |kept| kept.done_ppm));
         if done > Ppm::ZERO {
-            self.pace.change(at, Change::HasDone(key, done.get()));
+            self.pace.apply_change(at, MachineChange::HasDone(key, done.get()));
         }
         points.retain(|point| *point > done);
         points.reverse();
-        Ok(Job { points, ..Job::default() })
+        Ok(JobState { points, ..JobState::default() })
     }
 
-    /// Refuses vCPUs on which there are tasks of the other kind: what one of these makes of a vCPU
-    /// that it shares is not known to what the other is held to.
+    /// Refuses vCPUs with tasks of the other kind: how those use a shared vCPU isn't known to the model or reference
+    /// of this kind.
     pub(crate) fn others_on(&self, on: &[u32], jobs: bool) -> Result<(), String> {
-        let is_there = |a: &Attempt| !self.lives.is_dead(a.key);
+        let is_there = |a: &VmAttempt| !self.lives.is_dead(a.key);
         let other = self.attempts.iter().find(|a| {
-            is_there(a) && a.job().is_some() != jobs && a.on.iter().any(|vcpu| on.contains(vcpu))
+            is_there(a)
+                && a.parallel_job().is_some() != jobs
+                && a.on.iter().any(|vcpu| on.contains(vcpu))
         });
         match other {
             Some(other) => Err(format!(
@@ -207,39 +210,39 @@ impl Owner {
         }
     }
 
-    /// Why a job can't be on these vCPUs.
+    /// Explains why a job can't run on these vCPUs.
     pub(crate) fn no_place(&self, on: &[u32]) -> String {
-        let last = self.vcpus().saturating_sub(1);
-        let on = numbers(on);
+        let last = self.vcpu_count().saturating_sub(1);
+        let on = list_numbers(on);
         format!("[{on}] are no vCPUs for a job: there are 0 to {last}, each of them once")
     }
 }
 
-/// Numbers in a row, for a message.
-fn numbers(all: &[u32]) -> String {
+/// Formats numbers as a list, for a message.
+fn list_numbers(all: &[u32]) -> String {
     all.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// A plan in the words of the reference, if it is one for so many processes.
-fn program(plan: &Plan, processes: usize) -> Option<ideal::Program> {
+/// Converts a plan for the reference; `None` if it isn't one for this number of processes.
+fn job_program(plan: &Plan, processes: usize) -> Option<ideal::JobProgram> {
     let Plan { real_runtime_us, phases, usage_ppm: usage } = plan.clone();
     let runtime = Duration::from_micros(real_runtime_us);
     let is_plan = usage.len() == processes && phases > 0 && usage.iter().all(|u| *u > 0);
-    is_plan.then_some(ideal::Program { runtime, phases, usage })
+    is_plan.then_some(ideal::JobProgram { runtime, phases, usage })
 }
 
-/// At which parts of its work a task is checkpointed.
-fn points(ppm: &[u32]) -> Result<Vec<Ppm>, String> {
+/// Reads the parts of its work at which a task is checkpointed.
+fn checkpoint_points(ppm: &[u32]) -> Result<Vec<Ppm>, String> {
     if !ppm.is_sorted() || ppm.iter().any(|&due| due > Ppm::ONE.get()) {
         return Err(format!(
             "these are not increasing shares of its work, in millionths: {}",
-            numbers(ppm)
+            list_numbers(ppm)
         ));
     }
     Ok(ppm.iter().map(|&due| Ppm::new(due)).collect())
 }
 
-pub(crate) fn mode(mode: WireMode) -> Mode {
+pub(crate) fn read_mode(mode: WireMode) -> Mode {
     match mode {
         WireMode::Burst => Mode::Burst,
         WireMode::Baseline => Mode::Baseline,

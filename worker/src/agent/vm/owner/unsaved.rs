@@ -3,35 +3,35 @@
 use std::sync::atomic::Ordering;
 
 use dormouse_proto::v1::{CheckpointFailed, report};
-use dormouse_vm::life::Phase;
+use dormouse_vm::life::AttemptPhase;
 
-use super::Owner;
+use super::VmOwner;
 use crate::agent::{
-    report::{report, task},
-    vm::attempt::Attempt,
+    report::{make_report, task_ref},
+    vm::attempt::VmAttempt,
 };
 
-impl Owner {
-    /// Says of each save that is under way how far it has come: its VM goes, and nothing more will come of it.
+impl VmOwner {
+    /// Logs the progress of each save under way on a VM that is about to end, as it won't be completed.
     pub(super) fn say_unsaved(&self) {
         for attempt in &self.attempts {
             let Some(far) = self.how_far(attempt) else { continue };
             let why = format!("its VM was gone before its work was kept: {far}");
-            let failed = CheckpointFailed { task: task(self.id, attempt.key), why };
-            self.context.report(report(report::Report::CheckpointFailed(failed)));
+            let failed = CheckpointFailed { task: task_ref(self.id, attempt.key), why };
+            self.context.send_report(make_report(report::Report::CheckpointFailed(failed)));
         }
     }
 
-    /// How far the save of an attempt has come, as it stands after a colon; `None` where none is under way, or the
-    /// coordinator has it already.
-    fn how_far(&self, attempt: &Attempt) -> Option<String> {
+    /// Describes the progress of an attempt's save, as it stands after a colon; `None` if none is under way, or the
+    /// coordinator has it.
+    fn how_far(&self, attempt: &VmAttempt) -> Option<String> {
         if attempt.last_save.as_ref().is_some_and(|save| save.put_off_until().is_some()) {
             return Some("its program was still saving it by itself".to_owned());
         }
         if let Some(pending) = &attempt.pending {
             let (sent, all) = (pending.sent.load(Ordering::Relaxed), pending.bytes);
             return pending.stored.is_err().then(|| {
-                let (sent, all) = (mib(sent.min(all)), mib(all));
+                let (sent, all) = (to_mib(sent.min(all)), to_mib(all));
                 format!(
                     "{sent} of the {all} MiB of its checkpoint had been sent to the coordinator"
                 )
@@ -43,14 +43,14 @@ impl Owner {
         if !self.lives.is_being_checkpointed(attempt.key) {
             return None;
         }
-        if self.lives.phase(attempt.key) != Some(Phase::Dumping) {
+        if self.lives.attempt_phase(attempt.key) != Some(AttemptPhase::Dumping) {
             return Some("it waited for its turn at CRIU, behind others of its host".to_owned());
         }
-        let written = mib(self.context.machine.unfinished_bytes(&attempt.name));
+        let written = to_mib(self.context.machine.unfinished_bytes(&attempt.name));
         let memory = attempt.process.as_ref().and_then(|process| process.resident_bytes());
         Some(match memory {
             Some(memory) => {
-                let memory = mib(memory);
+                let memory = to_mib(memory);
                 format!(
                     "its checkpoint was being taken, {written} MiB written of {memory} MiB of memory and its files"
                 )
@@ -60,6 +60,6 @@ impl Owner {
     }
 }
 
-fn mib(bytes: u64) -> String {
+fn to_mib(bytes: u64) -> String {
     format!("{:.1}", bytes as f64 / f64::from(1 << 20))
 }

@@ -2,4 +2,4 @@
 
 mod promise;
 
-pub(crate) use promise::{Charges, Promise};
+pub(crate) use promise::{SlotCharges, TaskPromise};

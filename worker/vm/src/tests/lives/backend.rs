@@ -7,8 +7,9 @@ use std::time::Duration;
 use dormouse_units::{Attempt, TaskId, Tier};
 
 use crate::life::{
-    AttemptTable, Came, Dumped, Effect, End, Event, Kept, Key, Kind, LaunchError, Left, Limits,
-    Phase, Seat, Slot, Start,
+    AttemptKind, AttemptLimits, AttemptOutcome, AttemptPhase, AttemptSeat, AttemptStart,
+    AttemptTable, BirthOutcome, DepartureOutcome, DumpOutcome, KeptWork, Key, LaunchFailure,
+    TierSlot, VmEffect, VmEvent,
 };
 
 pub(crate) const VCPUS: u32 = 2;
@@ -69,7 +70,7 @@ struct Of {
     process: Option<Process>,
     /// The process will be dead as soon as it can be.
     killed: bool,
-    seats: Vec<(u32, Slot)>,
+    seats: Vec<(u32, TierSlot)>,
     permit: bool,
     number: u32,
     stored: BTreeSet<u32>,
@@ -87,7 +88,7 @@ pub(crate) struct Backend {
     now: Duration,
     all: BTreeMap<Key, Of>,
     under_way: Vec<Work>,
-    queue: VecDeque<Event>,
+    queue: VecDeque<VmEvent>,
     shut: bool,
     frozen: bool,
     destroyed: bool,
@@ -102,7 +103,7 @@ pub(crate) fn key(n: u32) -> Key {
 impl Backend {
     pub(crate) fn new(checkpoints: bool) -> Self {
         Self {
-            lives: AttemptTable::new(VCPUS, Limits { kill: KILL, checkpoints }),
+            lives: AttemptTable::new(VCPUS, AttemptLimits { kill: KILL, checkpoints }),
             now: Duration::ZERO,
             all: BTreeMap::new(),
             under_way: Vec::new(),
@@ -116,7 +117,7 @@ impl Backend {
     }
 
     /// A command comes, as soon as one may.
-    pub(crate) fn command(&mut self, event: Event) {
+    pub(crate) fn command(&mut self, event: VmEvent) {
         if self.destroyed {
             return;
         }
@@ -134,10 +135,10 @@ impl Backend {
     }
 
     /// What no command can be, is not passed on.
-    fn obey(&mut self, event: Event) {
+    fn obey(&mut self, event: VmEvent) {
         match &event {
-            Event::Start(Start { key, kind, on, tier }) => {
-                let (alone, is_job) = (on.len() == 1, *kind == Kind::Job);
+            VmEvent::Start(AttemptStart { key, kind, on, tier }) => {
+                let (alone, is_job) = (on.len() == 1, *kind == AttemptKind::Job);
                 if self.frozen || self.all.contains_key(key) || !(is_job || alone) {
                     return;
                 }
@@ -145,40 +146,44 @@ impl Backend {
                 self.all.insert(*key, Of { is_job, ..Of::default() });
                 self.happen(event);
             }
-            Event::Stop { key, keep } => {
+            VmEvent::Stop { key, keep } => {
                 let (key, keep) = (*key, *keep);
                 if !self.all.contains_key(&key) {
                     return;
                 }
-                let was = self.lives.phase(key);
+                let was = self.lives.attempt_phase(key);
                 self.happen(event);
-                let at_once = was == Some(Phase::Running) && (!keep || self.frozen);
+                let at_once = was == Some(AttemptPhase::Running) && (!keep || self.frozen);
                 assert!(!at_once || self.all[&key].killed, "{key:?} is not killed at once");
                 let heard = !self.frozen || self.all[&key].ends == 1;
                 // CRIU, and the coordinator, answer all the same.
                 let is_sent =
                     |work: &Work| matches!(work, Work::Store { key: of, .. } if *of == key);
                 let is_awaited = self.under_way.iter().any(is_sent);
-                let is_busy = was == Some(Phase::Dumping) || is_awaited || !self.is_alive(key);
+                let is_busy =
+                    was == Some(AttemptPhase::Dumping) || is_awaited || !self.is_alive(key);
                 assert!(heard || is_busy, "nothing is heard of {key:?}");
             }
-            Event::Freeze => {
+            VmEvent::Freeze => {
                 let was_frozen = self.frozen;
                 self.happen(event);
                 let at_once = self.under_way.contains(&Work::Freeze) || was_frozen;
                 assert!(at_once || self.is_held(), "it does not freeze at once");
             }
-            Event::Move { key, on } => {
+            VmEvent::Move { key, on } => {
                 // Only jobs are moved.
                 if self.all.get(key).is_some_and(|of| of.is_job) && on.len() == 1 {
                     self.happen(event);
                 }
             }
-            Event::CheckpointDue(key) => {
+            VmEvent::CheckpointDue(key) => {
                 let key = *key;
                 let is_there = self.all.contains_key(&key);
                 let can = is_there
-                    && matches!(self.lives.phase(key), Some(Phase::Running | Phase::Dumping));
+                    && matches!(
+                        self.lives.attempt_phase(key),
+                        Some(AttemptPhase::Running | AttemptPhase::Dumping)
+                    );
                 if can && self.checkpoints && !self.lives.is_stopped(key) {
                     self.entry(key).wished += 1;
                     self.happen(event);
@@ -190,7 +195,7 @@ impl Backend {
 
     pub(crate) fn destroy(&mut self) {
         if !self.destroyed {
-            self.happen(Event::Destroy);
+            self.happen(VmEvent::Destroy);
             assert!(self.destroyed, "it is not killed at once");
         }
     }
@@ -198,7 +203,7 @@ impl Backend {
     pub(crate) fn pass(&mut self, span: Duration) {
         self.now += span;
         if self.lives.next_at().is_some_and(|at| at <= self.now) {
-            self.happen(Event::Tick);
+            self.happen(VmEvent::Tick);
         }
         self.work_off();
     }
@@ -214,8 +219,8 @@ impl Backend {
         self.under_way.iter().any(held)
     }
 
-    fn happen(&mut self, event: Event) {
-        for effect in self.lives.handle(self.now, event) {
+    fn happen(&mut self, event: VmEvent) {
+        for effect in self.lives.handle_event(self.now, event) {
             // What one effect leads to is done before what was to follow it.
             if let Some(event) = self.carry_out(effect) {
                 self.happen(event);
@@ -225,34 +230,35 @@ impl Backend {
     }
 
     /// Nothing is begun on a VM that is frozen, or is about to be.
-    fn may_begin(&self, effect: &Effect) {
+    fn may_begin(&self, effect: &VmEffect) {
         assert!(!self.frozen && !self.shut, "{effect:?} on a frozen VM");
     }
 
-    fn carry_out(&mut self, effect: Effect) -> Option<Event> {
-        let of_the_end = matches!(effect, Effect::KillAll | Effect::Forget(_) | Effect::Remove);
-        assert_eq!(self.destroyed && effect != Effect::KillAll, of_the_end && self.destroyed);
+    fn carry_out(&mut self, effect: VmEffect) -> Option<VmEvent> {
+        let of_the_end =
+            matches!(effect, VmEffect::KillAll | VmEffect::Forget(_) | VmEffect::Remove);
+        assert_eq!(self.destroyed && effect != VmEffect::KillAll, of_the_end && self.destroyed);
         match effect.clone() {
-            Effect::Launch { key, seats, moving } => {
+            VmEffect::Launch { key, seats, moving } => {
                 self.may_begin(&effect);
                 self.seat(key, &seats);
                 let of = self.entry(key);
                 assert!(of.process.is_none() && of.ends == 0, "two lives of {key:?}");
                 self.under_way.push(Work::Launch { key, moving });
             }
-            Effect::Began(key) => {
+            VmEffect::Began(key) => {
                 assert!(!self.frozen, "{key:?} begins on a frozen VM");
                 assert_eq!(self.entry(key).ends, 0);
                 self.entry(key).begun += 1;
             }
-            Effect::Bury(key) => assert_eq!(self.entry(key).ends, 1),
-            Effect::Queue(key) => self.under_way.push(Work::Turn(key)),
-            Effect::GiveBack(key) => {
+            VmEffect::WatchUnwanted(key) => assert_eq!(self.entry(key).ends, 1),
+            VmEffect::Queue(key) => self.under_way.push(Work::Turn(key)),
+            VmEffect::GiveBack(key) => {
                 if let Some(of) = self.all.get_mut(&key) {
                     of.permit = false;
                 }
             }
-            Effect::Dump { key, kill } => {
+            VmEffect::Dump { key, kill } => {
                 self.may_begin(&effect);
                 let of = self.entry(key);
                 assert!(std::mem::take(&mut of.permit), "it was not its turn");
@@ -260,93 +266,94 @@ impl Backend {
                 of.wished = 0;
                 self.under_way.push(Work::Dump { key, kill, held: false });
             }
-            Effect::Leave(key) => {
+            VmEffect::Leave(key) => {
                 self.may_begin(&effect);
                 assert!(self.entry(key).process.is_some() && !self.entry(key).killed);
                 self.under_way.push(Work::Leave { key, held: false });
             }
-            Effect::Store(key) => {
+            VmEffect::Store(key) => {
                 let number = self.entry(key).number;
                 self.under_way.push(Work::Store { key, number });
             }
-            Effect::Continue(key) => {
+            VmEffect::Continue(key) => {
                 assert!(!self.frozen && self.entry(key).ends == 0, "{key:?} goes on");
             }
-            Effect::Settled { key, stored } => {
+            VmEffect::Settled { key, stored } => {
                 let of = self.entry(key);
                 assert_eq!((of.ends, of.stored.contains(&of.number)), (0, stored));
             }
-            Effect::Missed(key) => {
+            VmEffect::Missed(key) => {
                 let of = self.entry(key);
                 of.wished = of.wished.saturating_sub(1);
             }
-            Effect::GoneFrom { key, .. } => {
+            VmEffect::LeftPlaces { key, .. } => {
                 assert!(!self.is_alive(key));
                 self.entry(key).process = None;
             }
-            Effect::Kill(key) => {
+            VmEffect::Kill(key) => {
                 let of = self.entry(key);
                 assert!(of.process.is_some(), "there is nothing to kill");
                 (of.killed, of.wished) = (true, 0);
                 self.under_way.push(Work::Death(key));
             }
-            Effect::Vacate { key, seats } => {
+            VmEffect::Vacate { key, seats } => {
                 assert!(!self.is_alive(key));
                 self.unseat(key, &seats);
             }
-            Effect::Reap(key) => return (!self.is_alive(key)).then_some(Event::Gone(key)),
-            Effect::Judge(key) => return self.judge(key),
-            Effect::AwaitTime(key) => self.under_way.push(Work::Time(key)),
-            Effect::End { key, seats, end } => self.end(key, &seats, &end),
-            Effect::Report { key, end } => self.report(key, &end),
-            Effect::Shut => {
+            VmEffect::Reap(key) => return (!self.is_alive(key)).then_some(VmEvent::Gone(key)),
+            VmEffect::Judge(key) => return self.judge(key),
+            VmEffect::AwaitTime(key) => self.under_way.push(Work::Time(key)),
+            VmEffect::End { key, seats, end } => self.end(key, &seats, &end),
+            VmEffect::Report { key, end } => self.report(key, &end),
+            VmEffect::Shut => {
                 self.shut = true;
-                return (!self.is_held()).then_some(Event::LetGo);
+                return (!self.is_held()).then_some(VmEvent::CriuIdle);
             }
-            Effect::Freeze => {
+            VmEffect::Freeze => {
                 assert!(!self.is_held(), "CRIU's code in a frozen task would not answer");
                 self.under_way.push(Work::Freeze);
             }
-            Effect::Thaw => self.under_way.push(Work::Thaw),
-            Effect::KillAll => {
+            VmEffect::Thaw => self.under_way.push(Work::Thaw),
+            VmEffect::KillAll => {
                 self.destroyed = true;
                 for of in self.all.values_mut() {
                     of.process = of.process.map(|_| Process::Killed);
                 }
             }
-            Effect::Forget(key) => {
+            VmEffect::Forget(key) => {
                 assert!(!self.is_worked_on(key), "something is still being done to {key:?}");
                 assert!(!std::mem::replace(&mut self.entry(key).forgotten, true));
             }
-            Effect::Remove => assert!(!std::mem::replace(&mut self.removed, true)),
-            Effect::Anew { key, .. } => self.entry(key).seats.clear(),
-            Effect::Revoke(_)
-            | Effect::Release(_)
-            | Effect::NotKept { .. }
-            | Effect::StaysAWhile(_)
-            | Effect::Redirect { .. }
-            | Effect::Turn { .. }
-            | Effect::NotTurned { .. }
-            | Effect::Hurry(_)
-            | Effect::Unknown(_)
-            | Effect::IsFrozen => {}
+            VmEffect::Remove => assert!(!std::mem::replace(&mut self.removed, true)),
+            VmEffect::BeginAnew { key, .. } => self.entry(key).seats.clear(),
+            VmEffect::Revoke(_)
+            | VmEffect::Release(_)
+            | VmEffect::NotKept { .. }
+            | VmEffect::MoveDelayed(_)
+            | VmEffect::Redirect { .. }
+            | VmEffect::PromoteSlots { .. }
+            | VmEffect::PromotionRefused { .. }
+            | VmEffect::StopAwaiting(_)
+            | VmEffect::Unknown(_)
+            | VmEffect::IsFrozen => {}
         }
         None
     }
 
-    fn judge(&mut self, key: Key) -> Option<Event> {
+    fn judge(&mut self, key: Key) -> Option<VmEvent> {
         let result = match self.entry(key).process? {
             Process::Exited { ok: true } => Ok(()),
             Process::Exited { ok: false } => Err("its answer is none".to_owned()),
             Process::Killed => Err("it was killed".to_owned()),
             Process::Alive | Process::Still => return None,
         };
-        Some(Event::Exited(key, result))
+        Some(VmEvent::Exited(key, result))
     }
 
     /// One is wanted of it, and it does not wait for somebody else's place.
     fn is_owed_a_checkpoint(&self, key: Key) -> bool {
-        self.all[&key].wished > 0 && !matches!(self.lives.phase(key), Some(Phase::Waiting { .. }))
+        self.all[&key].wished > 0
+            && !matches!(self.lives.attempt_phase(key), Some(AttemptPhase::Waiting { .. }))
     }
 
     fn is_alive(&self, key: Key) -> bool {
@@ -362,39 +369,39 @@ impl Backend {
         })
     }
 
-    fn seat(&mut self, key: Key, seats: &[Seat]) {
+    fn seat(&mut self, key: Key, seats: &[AttemptSeat]) {
         let seats: Vec<_> = seats.iter().map(|seat| (seat.vcpu, seat.slot)).collect();
         let taken = |of: &Of| of.seats.iter().any(|seat| seats.contains(seat));
         assert!(!self.all.values().any(taken), "two in one slot");
         self.entry(key).seats = seats;
     }
 
-    fn unseat(&mut self, key: Key, seats: &[Seat]) {
+    fn unseat(&mut self, key: Key, seats: &[AttemptSeat]) {
         let given: BTreeSet<_> = seats.iter().map(|seat| (seat.vcpu, seat.slot)).collect();
         let of = self.entry(key);
         assert_eq!(given, of.seats.iter().copied().collect(), "the slots of {key:?}");
         of.seats.clear();
     }
 
-    fn report(&mut self, key: Key, end: &End) {
+    fn report(&mut self, key: Key, end: &AttemptOutcome) {
         let of = self.entry(key);
         of.ends += 1;
         of.wished = 0;
         assert_eq!(of.ends, 1, "{key:?} ends again: {end:?}");
-        if let End::Stopped(Kept::Checkpoint(number)) = end {
+        if let AttemptOutcome::Stopped(KeptWork::Checkpoint(number)) = end {
             assert!(of.stored.contains(number), "the coordinator has no such checkpoint");
         }
     }
 
-    fn end(&mut self, key: Key, seats: &[Seat], end: &End) {
-        if *end == End::Silent {
+    fn end(&mut self, key: Key, seats: &[AttemptSeat], end: &AttemptOutcome) {
+        if *end == AttemptOutcome::Silent {
             assert_eq!(self.entry(key).ends, 1);
         } else {
             self.report(key, end);
         }
         assert!(!self.is_alive(key), "{key:?} lives on");
         assert!(!self.is_worked_on(key), "something is still being done to {key:?}");
-        if *end == End::Finished {
+        if *end == AttemptOutcome::Finished {
             assert_eq!(self.entry(key).process, Some(Process::Exited { ok: true }));
         }
         self.unseat(key, seats);
@@ -425,47 +432,47 @@ impl Backend {
         }
         let event = match self.under_way.remove(place) {
             Work::Launch { key, moving } => {
-                Some(Event::Launched(key, self.launched(key, moving, how)))
+                Some(VmEvent::Launched(key, self.launched(key, moving, how)))
             }
             Work::Turn(key) => {
                 self.entry(key).permit = true;
-                Some(Event::Turn(key))
+                Some(VmEvent::Turn(key))
             }
             Work::Dump { key, kill, held } => {
-                Some(Event::Dumped(key, self.dumped(key, kill, held, how)))
+                Some(VmEvent::Dumped(key, self.dumped(key, kill, held, how)))
             }
-            Work::Leave { key, held } => Some(Event::Left(key, self.left(key, held, how))),
+            Work::Leave { key, held } => Some(VmEvent::Left(key, self.left(key, held, how))),
             Work::Store { key, number } => {
                 let ok = matches!(how, How::Well);
                 if ok {
                     self.entry(key).stored.insert(number);
                 }
-                Some(Event::Stored { key, number, ok })
+                Some(VmEvent::Stored { key, number, ok })
             }
             Work::Death(key) => {
                 if self.is_alive(key) {
                     self.entry(key).process = Some(Process::Killed);
                 }
-                Some(Event::ProcessEnded(key))
+                Some(VmEvent::ProcessEnded(key))
             }
-            Work::Ended(key) => Some(Event::ProcessEnded(key)),
-            Work::Time(key) => Some(Event::TimeHasCome(key)),
+            Work::Ended(key) => Some(VmEvent::ProcessEnded(key)),
+            Work::Time(key) => Some(VmEvent::TimeHasCome(key)),
             Work::Freeze if !self.destroyed => match how {
                 How::Well | How::Badly => {
                     self.frozen = true;
-                    Some(Event::Frozen)
+                    Some(VmEvent::Frozen)
                 }
                 How::Worse => {
                     self.shut = false;
-                    Some(Event::NotFrozen)
+                    Some(VmEvent::NotFrozen)
                 }
             },
             Work::Thaw if !self.destroyed => match how {
                 How::Well | How::Badly => {
                     (self.frozen, self.shut) = (false, false);
-                    Some(Event::Thawed)
+                    Some(VmEvent::Thawed)
                 }
-                How::Worse => Some(Event::NotThawed),
+                How::Worse => Some(VmEvent::NotThawed),
             },
             Work::Freeze | Work::Thaw => None,
         };
@@ -475,7 +482,12 @@ impl Backend {
         self.work_off();
     }
 
-    fn launched(&mut self, key: Key, moving: bool, how: How) -> Result<Came, LaunchError> {
+    fn launched(
+        &mut self,
+        key: Key,
+        moving: bool,
+        how: How,
+    ) -> Result<BirthOutcome, LaunchFailure> {
         let destroyed = self.destroyed;
         let of = self.entry(key);
         let why = "it did not come to life".to_owned();
@@ -483,44 +495,46 @@ impl Backend {
             _ if destroyed => Err(why.into()),
             How::Well => {
                 of.process = Some(Process::Alive);
-                Ok(Came::Alive)
+                Ok(BirthOutcome::Alive)
             }
-            How::Badly => Err(LaunchError { why, image: !moving }),
+            How::Badly => Err(LaunchFailure { why, image: !moving }),
             How::Worse => {
                 of.process = Some(Process::Exited { ok: true });
-                Ok(Came::Over(Ok(())))
+                Ok(BirthOutcome::Over(Ok(())))
             }
         }
     }
 
-    fn dumped(&mut self, key: Key, kill: bool, held: bool, how: How) -> Dumped {
+    fn dumped(&mut self, key: Key, kill: bool, held: bool, how: How) -> DumpOutcome {
         let of = self.entry(key);
         let ended = !matches!(of.process, Some(Process::Alive));
         let why = "CRIU fails".to_owned();
         if !held {
-            return Dumped::Overtaken;
+            return DumpOutcome::Overtaken;
         }
         match how {
-            _ if ended => Dumped::Failed { why, damaged: false, ended: true },
+            _ if ended => DumpOutcome::Failed { why, damaged: false, ended: true },
             How::Well => {
                 of.number += 1;
                 of.process = Some(if kill { Process::Killed } else { Process::Still });
-                Dumped::Kept { number: of.number }
+                DumpOutcome::Kept { number: of.number }
             }
-            How::Badly => Dumped::Failed { why, damaged: false, ended: false },
-            How::Worse => Dumped::Failed { why, damaged: true, ended: false },
+            How::Badly => DumpOutcome::Failed { why, damaged: false, ended: false },
+            How::Worse => DumpOutcome::Failed { why, damaged: true, ended: false },
         }
     }
 
-    fn left(&mut self, key: Key, held: bool, how: How) -> Left {
+    fn left(&mut self, key: Key, held: bool, how: How) -> DepartureOutcome {
         let of = self.entry(key);
         match (of.process, how) {
-            _ if !held => Left::Overtaken,
-            (Some(Process::Exited { ok: true }), _) => Left::Ended(Ok(())),
-            (Some(Process::Exited { ok: false }), _) => Left::Ended(Err("it fails".to_owned())),
+            _ if !held => DepartureOutcome::Overtaken,
+            (Some(Process::Exited { ok: true }), _) => DepartureOutcome::Ended(Ok(())),
+            (Some(Process::Exited { ok: false }), _) => {
+                DepartureOutcome::Ended(Err("it fails".to_owned()))
+            }
             (_, how) => {
                 of.process = Some(Process::Killed);
-                Left::Gone { kept: matches!(how, How::Well) }
+                DepartureOutcome::Gone { kept: matches!(how, How::Well) }
             }
         }
     }
@@ -536,7 +550,7 @@ impl Backend {
 
     pub(crate) fn hang(&mut self, key: Key) {
         if !self.frozen && !self.destroyed && self.lives.is_running(key) {
-            self.happen(Event::Hangs(key, "it hangs".to_owned()));
+            self.happen(VmEvent::Hangs(key, "it hangs".to_owned()));
         }
     }
 
@@ -546,7 +560,7 @@ impl Backend {
         let runs = self.lives.is_running(key);
         if runs && !self.frozen && !self.destroyed && self.all.get(&key).is_some_and(stands) {
             self.entry(key).process = Some(Process::Alive);
-            self.happen(Event::GoesOn(key));
+            self.happen(VmEvent::Resumed(key));
         }
     }
 
@@ -559,7 +573,7 @@ impl Backend {
             self.work_off();
             let thaws = self.under_way.contains(&Work::Thaw) || self.destroyed;
             if self.frozen && !thaws {
-                self.command(Event::Thaw);
+                self.command(VmEvent::Thaw);
             } else if !self.under_way.is_empty() {
                 self.advance(round, How::Well);
             } else if keys
@@ -580,7 +594,7 @@ impl Backend {
         }
         if !self.destroyed {
             for (key, of) in &self.all {
-                assert_eq!((of.ends, self.lives.phase(*key)), (1, None), "{key:?}: {of:?}");
+                assert_eq!((of.ends, self.lives.attempt_phase(*key)), (1, None), "{key:?}: {of:?}");
                 assert!(of.seats.is_empty());
             }
             self.destroy();

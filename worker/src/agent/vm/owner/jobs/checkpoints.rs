@@ -4,35 +4,35 @@
 use std::{sync::Arc, time::Duration};
 
 use dormouse_units::{Ppm, Span, Tier};
-use dormouse_vm::{ideal::Change, life::Event};
+use dormouse_vm::{ideal::MachineChange, life::VmEvent};
 use tokio::time::Instant;
 
 use crate::{
     agent::{
         machine::JobDump,
-        report::{Key, micros},
+        report::{Key, whole_micros},
         test_fault,
         vm::{
             CommandStamp,
-            attempt::Attempt,
-            owner::{Owner, checkpoints::told_of},
+            attempt::VmAttempt,
+            owner::{VmOwner, checkpoints::told_of},
         },
     },
     criu::AfterDump,
 };
 
-impl Owner {
-    /// The reference goes on to now.
+impl VmOwner {
+    /// Passes the reference's time to now.
     pub(crate) fn pace_now(&mut self) {
         self.pace_to(Instant::now());
     }
 
-    /// What of its work a job should have done by now, if it is not through.
+    /// Returns the part of its work that a job should have done by now; `None`: it should have finished.
     pub(crate) fn job_done(&self, key: Key) -> Option<Ppm> {
         self.pace.ideal.part_done(key).map(Ppm::new)
     }
 
-    /// Has the jobs checkpointed that are where they are to be.
+    /// Checkpoints the jobs that have reached a checkpoint position.
     pub(crate) fn checkpoint_jobs_that_are_due(&mut self) {
         let mut due = Vec::new();
         let ideal = &self.pace.ideal;
@@ -52,35 +52,37 @@ impl Owner {
         }
     }
 
-    /// From now on a job should stand still, for what a checkpoint costs.
+    /// Makes a job stand still in the reference from now on, for the cost of a checkpoint.
     pub(crate) fn hold_job(&mut self, key: Key) {
-        let Some(attempt) = self.seen(key).filter(|a| a.job().is_some()) else { return };
+        let Some(attempt) = self.find_attempt(key).filter(|a| a.parallel_job().is_some()) else {
+            return;
+        };
         let cost = self.real_cost(attempt);
-        let (at, on_run_s_clock) = self.pace.told(Instant::now());
-        self.pace.change(at, Change::Hold(key, cost));
-        if let Some(job) = self.attempt(key).and_then(Attempt::job_mut) {
+        let (at, on_run_s_clock) = self.pace.both_times(Instant::now());
+        self.pace.apply_change(at, MachineChange::Hold(key, cost));
+        if let Some(job) = self.attempt_mut(key).and_then(VmAttempt::job_mut) {
             job.held_at = Some(on_run_s_clock);
         }
     }
 
-    /// What a checkpoint costs, in the whole microseconds in which it is reported.
-    fn real_cost(&self, attempt: &Attempt) -> Duration {
+    /// Returns the real time of a checkpoint's cost, in the whole microseconds in which it is reported.
+    fn real_cost(&self, attempt: &VmAttempt) -> Duration {
         let cost = Span::from_micros(attempt.order.emulated_checkpoint_cost_us);
-        Duration::from_micros(micros(self.context.speedup.real(cost)))
+        Duration::from_micros(whole_micros(self.context.speedup.to_real(cost)))
     }
 
-    /// A checkpoint that the job should have taken is not wanted any more.
+    /// Withdraws a checkpoint that a job should have taken.
     pub(crate) fn release_job(&mut self, key: Key) {
-        if self.seen(key).is_some_and(|attempt| attempt.job().is_some()) {
-            let at = self.pace.decided(&CommandStamp::now());
-            self.pace.change(at, Change::Release(key));
+        if self.find_attempt(key).is_some_and(|attempt| attempt.parallel_job().is_some()) {
+            let at = self.pace.decided_time(&CommandStamp::stamp_now());
+            self.pace.apply_change(at, MachineChange::Release(key));
         }
-        if let Some(job) = self.attempt(key).and_then(Attempt::job_mut) {
+        if let Some(job) = self.attempt_mut(key).and_then(VmAttempt::job_mut) {
             job.held_at = None;
         }
     }
 
-    /// Takes a checkpoint of a job at the place at CRIU that it has.
+    /// Checkpoints a job, in its turn at CRIU.
     pub(crate) fn dump_job(&mut self, key: Key, stopping: bool) {
         if self.context.hold_checkpoints && !stopping {
             // From now on, whenever it was due: a busy host makes a checkpoint later, never longer.
@@ -88,41 +90,43 @@ impl Owner {
         }
         let machine = Arc::clone(&self.machine);
         let seats = self.seats_of(key);
-        let Some(attempt) = self.attempt(key) else { return };
+        let Some(attempt) = self.attempt_mut(key) else { return };
         let permit = attempt.permit.take();
         let Some(process) = attempt.process.clone() else { return };
         let (page, name) = (attempt.page.clone(), attempt.name.clone());
         let due = attempt.due.filter(|_| !stopping);
-        attempt.liveness.pause();
+        attempt.liveness.pause_watch();
         let Some(job) = attempt.job_mut() else { return };
-        job.meter.stop(|rank| machine.rank_time(rank), &job.ranks);
+        job.meter.stop_count(|rank| machine.rank_time(rank), &job.ranks);
         let ranks = job.ranks.clone();
         let after = if stopping { AfterDump::Kill } else { AfterDump::Continue };
         let dump = JobDump { key, name, seats, process, ranks, page, due, after, permit };
         tokio::spawn(told_of(key, machine.dump_job(dump), self.tell.clone()));
     }
 
-    /// What a dump changed of a job's slots is as it was.
+    /// Resets what a dump changed of a job's slots.
     pub(crate) fn job_is_as_it_was(&mut self, key: Key) {
-        if self.seen(key).is_none_or(|attempt| attempt.job().is_none()) {
+        if self.find_attempt(key).is_none_or(|attempt| attempt.parallel_job().is_none()) {
             return;
         }
         for seat in self.seats_of(key).iter().filter(|seat| seat.tier == Tier::Background) {
             let demoted = self.machine.demote(seat.vcpu, seat.slot);
-            self.note(demoted);
+            self.note_set(demoted);
         }
     }
 
-    /// After its dump a job stands still for as long as it has to.
+    /// Makes a job stand still after its dump for the rest of the due time.
     pub(crate) fn job_stands(&mut self, key: Key) {
-        if self.seen(key).is_none_or(|attempt| attempt.job().is_none()) {
+        if self.find_attempt(key).is_none_or(|attempt| attempt.parallel_job().is_none()) {
             return;
         }
         let now = Instant::now();
         self.pace_now();
         let left = self.pace.held_for(key, now);
-        let Some(cost) = self.seen(key).map(|attempt| self.real_cost(attempt)) else { return };
-        let Some(attempt) = self.attempt(key) else { return };
+        let Some(cost) = self.find_attempt(key).map(|attempt| self.real_cost(attempt)) else {
+            return;
+        };
+        let Some(attempt) = self.attempt_mut(key) else { return };
         if attempt.is_kept() {
             if let Some(pending) = &mut attempt.pending {
                 // Of a dump that took longer, no more.
@@ -137,23 +141,24 @@ impl Owner {
         self.turn_meters();
     }
 
-    /// Lets the jobs go on that have stood still for long enough.
+    /// Lets jobs run on that have stood still for the due time.
     pub(crate) fn jobs_go_on(&mut self, now: Instant) {
         let is_due = |at: Instant| at <= now;
         let due = self.attempts.iter().filter(|a| {
-            self.lives.is_running(a.key) && a.job().and_then(|j| j.goes_on_at).is_some_and(is_due)
+            self.lives.is_running(a.key)
+                && a.parallel_job().and_then(|j| j.goes_on_at).is_some_and(is_due)
         });
         let due: Vec<Key> = due.map(|attempt| attempt.key).collect();
         let any = !due.is_empty();
         for key in due {
             let machine = Arc::clone(&self.machine);
-            let Some(attempt) = self.attempt(key) else { continue };
+            let Some(attempt) = self.attempt_mut(key) else { continue };
             attempt.ends_hold(now);
-            let going = attempt.job().map(|job| machine.resume_ranks(&job.ranks));
+            let going = attempt.parallel_job().map(|job| machine.resume_ranks(&job.ranks));
             if let Some(Err(why)) = going {
                 tracing::error!(why, job = %attempt.name, "it can't be continued and stays stopped");
             }
-            self.happen(Event::GoesOn(key));
+            self.apply_event(VmEvent::Resumed(key));
         }
         if any {
             self.turn_meters();

@@ -3,30 +3,30 @@
 use std::{sync::Arc, time::Duration};
 
 use dormouse_proto::v1::{JobAccount, TaskMoved, TaskRef, TaskStarted, report};
-use dormouse_vm::ideal::Change;
-use dormouse_vm::life::{Event, Phase};
+use dormouse_vm::ideal::MachineChange;
+use dormouse_vm::life::{AttemptPhase, VmEvent};
 
 use tokio::time::Instant;
 
 use crate::{
     agent::{
-        report::{Key, key, micros, report, task},
+        report::{Key, attempt_key, make_report, task_ref, whole_micros},
         vm::{
             CommandStamp,
-            job::{Due, Job, JobBirth, PERIOD_US},
-            liveness::Liveness,
-            owner::Owner,
+            job::{DueTime, JobBirth, JobState, PERIOD_US},
+            liveness::TaskLiveness,
+            owner::VmOwner,
         },
     },
     cgroup::CpuQuota,
 };
 
-impl Owner {
+impl VmOwner {
     pub(crate) fn job_lives(&mut self, key: Key, birth: JobBirth) {
-        let whose = task(self.id, key);
-        let Some(attempt) = self.attempt(key) else { return };
+        let whose = task_ref(self.id, key);
+        let Some(attempt) = self.attempt_mut(key) else { return };
         attempt.page = Some(birth.page);
-        attempt.liveness = Liveness::default();
+        attempt.liveness = TaskLiveness::default();
         let process = birth.process;
         attempt.process = Some(Arc::clone(&process));
         let (asked, on, done_ppm) = (attempt.asked, attempt.on.clone(), attempt.done_ppm());
@@ -41,26 +41,26 @@ impl Owner {
         let left_at = job.left_at;
         match job.moving.take() {
             Some(moving) => {
-                let real_took_us = micros(birth.at.saturating_duration_since(moving.asked));
+                let real_took_us = whole_micros(birth.at.saturating_duration_since(moving.asked));
                 // As the report has it: who counts from there comes to the same.
                 let at = left_at + Duration::from_micros(real_took_us);
                 let anew = moving.lost.is_some();
-                self.pace.change(at, Change::GoOn { key, on, anew });
-                self.context.report(report(report::Report::TaskMoved(TaskMoved {
+                self.pace.apply_change(at, MachineChange::GoOn { key, on, anew });
+                self.context.send_report(make_report(report::Report::TaskMoved(TaskMoved {
                     task: whose,
                     done_ppm,
                     lost: moving.lost,
                     real_took_us,
-                    real_dump_us: micros(moving.dump),
-                    real_restore_us: micros(birth.restore),
+                    real_dump_us: whole_micros(moving.dump),
+                    real_restore_us: whole_micros(birth.restore),
                     bytes: moving.bytes,
                 })));
             }
             None => {
-                let real_took_us = micros(birth.at.saturating_duration_since(asked));
+                let real_took_us = whole_micros(birth.at.saturating_duration_since(asked));
                 if let Some(done) = other {
-                    let at = self.pace.decided(&CommandStamp::now());
-                    self.pace.change(at, Change::HasDone(key, done));
+                    let at = self.pace.decided_time(&CommandStamp::stamp_now());
+                    self.pace.apply_change(at, MachineChange::HasDone(key, done));
                 }
                 let seats = Some(self.told_seats(key));
                 let started = TaskStarted {
@@ -70,81 +70,81 @@ impl Owner {
                     seats,
                     real_inputs_us: 0,
                 };
-                self.context.report(report(report::Report::TaskStarted(started)));
+                self.context.send_report(make_report(report::Report::TaskStarted(started)));
             }
         }
-        self.watch(key, &process);
+        self.watch_process(key, &process);
         self.turn_meters();
     }
 
     pub(crate) fn obey_promote(&mut self, of: TaskRef, asked: &CommandStamp) {
-        let key = key(Some(of));
-        let Some(attempt) = self.seen(key) else { return };
-        if attempt.job().is_none() {
-            return self.broken("only parallel jobs can be promoted");
+        let key = attempt_key(Some(of));
+        let Some(attempt) = self.find_attempt(key) else { return };
+        if attempt.parallel_job().is_none() {
+            return self.vm_broken("only parallel jobs can be promoted");
         }
-        let at = self.pace.decided(asked);
-        self.pace.change(at, Change::Promote(key));
-        self.happen(Event::Promote(key));
+        let at = self.pace.decided_time(asked);
+        self.pace.apply_change(at, MachineChange::Promote(key));
+        self.apply_event(VmEvent::Promote(key));
     }
 
-    /// The jobs stand still with their VM.
+    /// Freezes the reference with the VM.
     pub(crate) fn jobs_freeze(&mut self, asked: &CommandStamp) {
-        self.pace.freeze(asked);
+        self.pace.freeze_pace(asked);
         let machine = &self.machine;
         for job in self.attempts.iter_mut().filter_map(|a| a.job_mut()) {
-            job.meter.stop(|rank| machine.rank_time(rank), &job.ranks);
+            job.meter.stop_count(|rank| machine.rank_time(rank), &job.ranks);
             job.seen = None;
         }
     }
 
-    /// And go on with it.
+    /// Thaws the reference with the VM.
     pub(crate) fn jobs_thaw(&mut self, asked: &CommandStamp) {
-        self.pace.thaw(asked);
+        self.pace.thaw_pace(asked);
         self.turn_meters();
     }
 
-    /// Whether the job should still be at work, though it is over.
+    /// Returns whether a job that has ended should still be running.
     pub(crate) fn is_job_early(&mut self, key: Key) -> bool {
-        let due = self.pace.due(key, Instant::now());
+        let due = self.pace.due_time(key, Instant::now());
         let machine = Arc::clone(&self.machine);
-        let Some(job) = self.attempt(key).and_then(|a| a.job_mut()) else { return false };
+        let Some(job) = self.attempt_mut(key).and_then(|a| a.job_mut()) else { return false };
         job.due = due;
-        job.meter.stop(|rank| machine.rank_time(rank), &job.ranks);
+        job.meter.stop_count(|rank| machine.rank_time(rank), &job.ranks);
         due.is_some_and(|due| !due.is_near)
     }
 
-    /// Reports the jobs that are over and by now should be.
+    /// Reports ended jobs whose time has come.
     pub(crate) fn conclude_early(&mut self, now: Instant) {
         if self.is_frozen() {
             return;
         }
-        let is_early = |key| self.lives.phase(key) == Some(Phase::Early);
-        let early = self.attempts.iter().filter(|a| a.job().is_some() && is_early(a.key));
+        let is_early = |key| self.lives.attempt_phase(key) == Some(AttemptPhase::Early);
+        let early = self.attempts.iter().filter(|a| a.parallel_job().is_some() && is_early(a.key));
         for key in early.map(|a| a.key).collect::<Vec<_>>() {
-            let now_due = self.pace.due(key, now);
+            let now_due = self.pace.due_time(key, now);
             if now_due.is_some_and(|due| !due.is_near) {
                 continue;
             }
-            if let Some(job) = self.attempt(key).and_then(|a| a.job_mut()) {
+            if let Some(job) = self.attempt_mut(key).and_then(|a| a.job_mut()) {
                 // It ended when it did, whenever it should have.
                 let late_us = job.due.map_or(0, |due| due.late_us);
-                job.due = now_due.map(|due| Due { late_us, ..due });
+                job.due = now_due.map(|due| DueTime { late_us, ..due });
             }
-            self.happen(Event::TimeHasCome(key));
+            self.apply_event(VmEvent::TimeHasCome(key));
         }
     }
 
-    /// What a job was due and got.
-    pub(crate) fn job_account(&self, job: &Job) -> JobAccount {
+    /// Returns the account of what a job was due and received.
+    pub(crate) fn job_account(&self, job: &JobState) -> JobAccount {
         let core_ppm = u64::from(self.core_ppm.unwrap_or(1_000_000));
         let quota = |speed_ppm: u32| {
             let ppm = core_ppm * u64::from(speed_ppm) / 1_000_000;
             CpuQuota::from_ppm(u32::try_from(ppm).unwrap_or(u32::MAX), PERIOD_US)
         };
         JobAccount {
-            uses: job.meter.uses(quota, self.context.tick),
-            ledger: Some(job.ledger.told()),
+            uses: job.meter.process_uses(quota, self.context.tick),
+            ledger: Some(job.ledger.wire_ledger()),
             real_late_us: job.due.map_or(0, |due| due.late_us),
         }
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use dormouse_units::Tier;
-use dormouse_vm::life::Slot;
+use dormouse_vm::life::TierSlot;
 
 use tokio::time::Instant;
 
@@ -12,39 +12,40 @@ use crate::{
         report::Key,
         test_fault,
         vm::{
-            attempt::Attempt,
-            job::{Job, Owed, Quotas},
-            owner::Owner,
+            attempt::VmAttempt,
+            job::{JobState, OwedTime, VcpuQuotas},
+            owner::VmOwner,
         },
     },
     cgroup,
 };
 
-/// Time between two counts of the processes' doings: what one does after the last time before its
-/// end is not.
+/// Interval at which processes' times are counted: what one does between the last count and its end is lost.
 const COUNT_EVERY: Duration = Duration::from_millis(250);
 
-/// Time between two comparisons of every job with what it should have done.
+/// Interval at which every job is compared with the reference.
 const PAY_EVERY: Duration = Duration::from_millis(25);
 
-impl Owner {
-    /// The time at which jobs are to be looked at, if there are any.
+impl VmOwner {
+    /// Returns when jobs must be looked at, if there are any.
     pub(crate) fn jobs_wake_at(&self) -> Option<Instant> {
         // Without jobs, too, it is told when there are credits again.
-        let has_jobs = self.attempts.iter().any(|a| a.job().is_some()) || self.pace.is_throttled();
-        let of_checkpoints = self.attempts.iter().filter_map(|a| a.job()?.goes_on_at).min();
+        let has_jobs =
+            self.attempts.iter().any(|a| a.parallel_job().is_some()) || self.pace.is_throttled();
+        let of_checkpoints =
+            self.attempts.iter().filter_map(|a| a.parallel_job()?.goes_on_at).min();
         let always = self.pace.pay_at.min(self.pace.count_at);
         has_jobs.then(|| of_checkpoints.map_or(always, |at| at.min(always)))
     }
 
-    /// Does for jobs what is due by now.
+    /// Does what is due for jobs by now.
     pub(crate) fn see_to_jobs(&mut self, now: Instant) {
         if self.jobs_wake_at().is_none() {
             return;
         }
         self.jobs_go_on(now);
         if now >= self.pace.pay_at {
-            self.pay(now);
+            self.pay_jobs(now);
             self.checkpoint_jobs_that_are_due();
             self.conclude_early(now);
             self.pace.pay_at = now + PAY_EVERY;
@@ -56,11 +57,10 @@ impl Owner {
         }
     }
 
-    /// The reference goes on to now, and with it the credits: what is counted from here on is at the
-    /// speed that they allow.
+    /// Passes the reference's time and its credits to now: later counts are at the speed that they allow.
     pub(crate) fn pace_to(&mut self, now: Instant) {
         let attempts = &self.attempts;
-        self.pace.advance(now, |key| attempts.iter().all(|a| a.key != key));
+        self.pace.advance_to(now, |key| attempts.iter().all(|a| a.key != key));
         let speed_ppm = self.pace.ideal.speed_ppm();
         if std::mem::replace(&mut self.pace.told_ppm, speed_ppm) != speed_ppm {
             self.turn_meters();
@@ -68,7 +68,7 @@ impl Owner {
         }
     }
 
-    /// Counts up to now what all processes of jobs did, and from now on in the situations of now.
+    /// Counts the times of all processes of jobs up to now, and begins new counts.
     pub(crate) fn turn_meters(&mut self) {
         if self.is_frozen() {
             return;
@@ -76,23 +76,30 @@ impl Owner {
         let lives = &self.lives;
         let speed_ppm = self.pace.ideal.speed_ppm();
         let machine = &self.machine;
-        let works = |a: &&mut Attempt| lives.is_running(a.key) && a.standing.is_none();
+        let works = |a: &&mut VmAttempt| lives.is_running(a.key) && a.standing.is_none();
         for attempt in self.attempts.iter_mut().filter(works) {
-            let seats = lives.slots().seats(attempt.key, &attempt.on);
+            let seats = lives.vm_slots().task_seats(attempt.key, &attempt.on);
             if let Some(job) = attempt.job_mut() {
-                job.meter.turn(|rank| machine.rank_time(rank), &job.ranks, &seats, speed_ppm);
+                job.meter.change_situation(
+                    |rank| machine.rank_time(rank),
+                    &job.ranks,
+                    &seats,
+                    speed_ppm,
+                );
             }
         }
     }
 
-    /// Gives up the jobs that hang.
+    /// Gives up jobs that hang.
     fn look_for_hangs(&mut self) {
-        let jobs =
-            self.attempts.iter().filter(|a| self.lives.is_running(a.key) && a.job().is_some());
+        let jobs = self
+            .attempts
+            .iter()
+            .filter(|a| self.lives.is_running(a.key) && a.parallel_job().is_some());
         for key in jobs.map(|a| a.key).collect::<Vec<_>>() {
-            let progress = self.seen(key).and_then(|attempt| attempt.progress());
+            let progress = self.find_attempt(key).and_then(|attempt| attempt.process_progress());
             let seen = self.see_alive(key, progress.as_ref());
-            if let Some(job) = self.attempt(key).and_then(|a| a.job_mut()) {
+            if let Some(job) = self.attempt_mut(key).and_then(|a| a.job_mut()) {
                 job.seen = Some((Instant::now(), job.ledger.due_ns()));
             }
             if let Err(hang) = seen {
@@ -101,11 +108,10 @@ impl Owner {
         }
     }
 
-    /// The share of a host core that a job was due since it was looked at last, in ppm: nothing
-    /// while its processes wait, or a foreground is in their way. One that should be through is due
-    /// a vCPU.
-    pub(crate) fn job_share(&self, key: Key, job: &Job, now: Instant) -> u32 {
-        if self.pace.ideal.ended(key).is_some() {
+    /// Returns the share of a host core that a job was due since it was compared last, in ppm: nothing while its
+    /// processes wait, or a foreground is in their way. A job that should have finished is due a vCPU.
+    pub(crate) fn job_share(&self, key: Key, job: &JobState, now: Instant) -> u32 {
+        if self.pace.ideal.ended_at(key).is_some() {
             return self.pace.core_ppm(self.core_ppm.unwrap_or(0));
         }
         let Some((then, before)) = job.seen else { return 0 };
@@ -114,28 +120,27 @@ impl Owner {
         u32::try_from(due * 1_000_000 / span).unwrap_or(u32::MAX)
     }
 
-    /// Compares all jobs with what they should have done, and sets the quotas that make up for the
-    /// difference.
-    pub(crate) fn pay(&mut self, now: Instant) {
+    /// Compares all jobs with the reference, and sets quotas that make up for differences.
+    pub(crate) fn pay_jobs(&mut self, now: Instant) {
         let Some(core_ppm) = self.core_ppm else { return };
         self.pace_to(now);
         let speed_ppm = self.pace.core_ppm(core_ppm);
-        let mut owed = vec![Owed::default(); self.lanes.len()];
+        let mut owed = vec![OwedTime::default(); self.lanes.len()];
         let lives = &self.lives;
         for attempt in self.attempts.iter_mut().filter(|a| lives.is_running(a.key)) {
             let (key, page) = (attempt.key, attempt.page.clone());
-            let seats = lives.slots().seats(key, &attempt.on);
+            let seats = lives.vm_slots().task_seats(key, &attempt.on);
             let Some(job) = attempt.job_mut() else { continue };
-            let done = self.pace.ideal.done(key);
+            let done = self.pace.ideal.work_done(key);
             // Some of its processes had ended when it was moved.
             if done.is_empty() || done.len() != job.ranks.len() {
                 continue;
             }
             let Some(work) = page.and_then(|page| page.work(done.len())) else { continue };
-            job.ledger.see(work);
-            let behind = job.ledger.owed(&done, core_ppm);
+            job.ledger.note_received(work);
+            let behind = job.ledger.owed_time(&done, core_ppm);
             for (seat, ns) in seats.iter().zip(behind) {
-                let ns = self.pace.early(key, ns, speed_ppm);
+                let ns = self.pace.early_payment(key, ns, speed_ppm);
                 if let Some(owed) = owed.get_mut(seat.vcpu as usize) {
                     match seat.tier {
                         Tier::Foreground => owed.foreground = Some(ns),
@@ -148,26 +153,26 @@ impl Owner {
         for (vcpu, owed) in (0..).zip(owed) {
             // What tasks of one process are given is seen to there.
             if self.others_on(&[vcpu], true).is_ok() {
-                let set = self.set_quotas(vcpu, Quotas::paying(owed, speed_ppm));
-                self.note(set);
+                let set = self.set_quotas(vcpu, VcpuQuotas::paying_quotas(owed, speed_ppm));
+                self.note_set(set);
             }
         }
     }
 
-    /// Does what a test may want: see [`test_fault`].
-    fn play_fault(&self, owed: &[Owed]) {
+    /// Injects a test's fault: see [`test_fault`].
+    fn play_fault(&self, owed: &[OwedTime]) {
         let busy = (0..).zip(owed).find(|(_, owed)| owed.foreground.is_some());
         if let Some((vcpu, span)) =
             busy.and_then(|(p, _)| Some((p, test_fault::lifts_quota_for()?)))
         {
-            self.lift_for(span, (vcpu, self.lives.slots().foreground(vcpu)));
+            self.lift_for(span, (vcpu, self.lives.vm_slots().foreground_slot(vcpu)));
         }
     }
 
-    fn set_quotas(&mut self, vcpu: u32, quotas: Quotas) -> cgroup::Result<()> {
-        let slots = match self.lives.slots().foreground(vcpu) {
-            Slot::A => [quotas.foreground, quotas.background],
-            Slot::B => [quotas.background, quotas.foreground],
+    fn set_quotas(&mut self, vcpu: u32, quotas: VcpuQuotas) -> cgroup::Result<()> {
+        let slots = match self.lives.vm_slots().foreground_slot(vcpu) {
+            TierSlot::A => [quotas.foreground, quotas.background],
+            TierSlot::B => [quotas.background, quotas.foreground],
         };
         self.machine.set_quotas(vcpu, quotas.vcpu, slots)?;
         if let Some(lane) = self.lanes.get_mut(vcpu as usize) {

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use dormouse_tasks::progress::State;
 use dormouse_units::Ppm;
-use dormouse_vm::{Pace, Quota, life::Event};
+use dormouse_vm::{KernelQuota, TaskPace, life::VmEvent};
 
 use tokio::time::Instant;
 
@@ -12,27 +12,27 @@ use crate::{
     agent::{
         report::Key,
         test_fault,
-        vm::{attempt::Attempt, owner::Owner},
+        vm::{attempt::VmAttempt, owner::VmOwner},
     },
-    cgroup::Slot,
+    cgroup::TierSlot,
 };
 
-/// How often a task is looked at, and how often at most.
+/// Usual and shortest interval at which a task's progress is checked.
 const LOOK: Duration = Duration::from_millis(100);
 const SHORTEST_LOOK: Duration = Duration::from_millis(2);
 
-impl Owner {
-    /// Looks how far a task is and how far it should be, and acts accordingly.
-    pub(crate) fn look(&mut self, key: Key) {
-        self.pass();
+impl VmOwner {
+    /// Compares a task's progress with its promise, and paces it accordingly.
+    pub(crate) fn pace_task(&mut self, key: Key) {
+        self.pass_time();
         self.meter_own(key);
-        let Some(attempt) = self.seen(key) else { return };
+        let Some(attempt) = self.find_attempt(key) else { return };
         // What is in the slot of a program that has ended is its check.
-        let has_ended = attempt.promise().is_none() || attempt.own_end.is_some();
+        let has_ended = attempt.task_promise().is_none() || attempt.own_end.is_some();
         if has_ended || !self.lives.is_running(key) || self.is_frozen() {
             return;
         }
-        let progress = attempt.progress();
+        let progress = attempt.process_progress();
         if let Err(hang) = self.see_alive(key, progress.as_ref()) {
             return self.give_up(key, &hang);
         }
@@ -45,27 +45,27 @@ impl Owner {
             self.go_on(key);
             return self.let_end(key);
         }
-        let Some(attempt) = self.seen(key) else { return };
-        let Some(promise) = attempt.promise() else { return };
-        let (worked, promised) = (promise.worked(attempt), self.promised(key, promise));
+        let Some(attempt) = self.find_attempt(key) else { return };
+        let Some(promise) = attempt.task_promise() else { return };
+        let (worked, promised) = (promise.worked_time(attempt), self.promised_time(key, promise));
         let quota = self.quota_of(attempt);
-        let slice = self.machine.quota(quota).slice();
+        let slice = self.machine.quota(quota).period_slice();
         let slice = u64::try_from(slice.as_nanos()).unwrap_or(u64::MAX);
-        let left = promise.ledger.whole().saturating_sub(worked);
-        let holds = self.model.progress(key.0, key.1).is_some_and(|p| p.hold.is_some());
-        let Some(promise) = self.attempt(key).and_then(|a| a.promise_mut()) else { return };
-        let given = Quota { slice, ppm: quota };
+        let left = promise.ledger.whole_work().saturating_sub(worked);
+        let holds = self.model.task_progress(key.0, key.1).is_some_and(|p| p.hold.is_some());
+        let Some(promise) = self.attempt_mut(key).and_then(|a| a.promise_mut()) else { return };
+        let given = KernelQuota { slice, ppm: quota };
         let pace = match holds {
-            true => promise.ledger.hold(promised, worked, given),
-            false => promise.ledger.pace(promised, worked, given),
+            true => promise.ledger.hold_task(promised, worked, given),
+            false => promise.ledger.set_pace(promised, worked, given),
         };
         let wake = match pace {
-            Pace::Stand { until } => {
-                let after = self.stand(key, until);
+            TaskPace::Stand { until } => {
+                let after = self.stand_until(key, until);
                 self.set_times(key, Ppm::ONE);
                 after
             }
-            Pace::Run { times } => {
+            TaskPace::Run { times } => {
                 self.go_on(key);
                 self.set_times(key, times);
                 self.perhaps_lift(key);
@@ -78,28 +78,28 @@ impl Owner {
     }
 
     fn look_in(&mut self, key: Key, wait: Duration) {
-        if let Some(attempt) = self.attempt(key) {
+        if let Some(attempt) = self.attempt_mut(key) {
             attempt.look = Some(Instant::now() + wait);
         }
     }
 
-    /// All are looked at again as soon as can be: speeds have changed.
+    /// Checks all tasks again as soon as possible, since speeds have changed.
     pub(crate) fn look_again(&mut self) {
         let now = Instant::now();
         let lives = &self.lives;
-        let runs = |a: &&mut Attempt| lives.is_running(a.key) && a.promise().is_some();
+        let runs = |a: &&mut VmAttempt| lives.is_running(a.key) && a.task_promise().is_some();
         for attempt in self.attempts.iter_mut().filter(runs) {
             attempt.look = Some(now);
         }
     }
 
-    /// Has a task stand still until it is promised so much CPU time; how long that will be.
-    fn stand(&mut self, key: Key, until: u64) -> Option<Duration> {
-        let attempt = self.seen(key)?;
+    /// Makes a task stand still until it is promised this much CPU time; returns how long that will be.
+    fn stand_until(&mut self, key: Key, until: u64) -> Option<Duration> {
+        let attempt = self.find_attempt(key)?;
         let after = self.time_to_promise(attempt, until);
-        let attempt = self.attempt(key)?;
+        let attempt = self.attempt_mut(key)?;
         if attempt.is_kept() {
-            attempt.owe(after.unwrap_or_default());
+            attempt.note_standing(after.unwrap_or_default());
             if test_fault::skips_hold() {
                 self.go_on(key);
                 return None;
@@ -110,51 +110,51 @@ impl Owner {
                 tracing::warn!(why, task = %key.0, "it can't be stopped and keeps running");
                 return None;
             }
-            if let Some(attempt) = self.attempt(key) {
+            if let Some(attempt) = self.attempt_mut(key) {
                 attempt.standing = Some(Instant::now());
             }
         }
         after
     }
 
-    /// Lets a task go on that stands still.
+    /// Lets a task run on that stands still.
     fn go_on(&mut self, key: Key) {
-        let Some(attempt) = self.attempt(key).filter(|a| a.standing.is_some()) else { return };
+        let Some(attempt) = self.attempt_mut(key).filter(|a| a.standing.is_some()) else { return };
         let now = Instant::now();
         let kept = attempt.is_kept();
         if kept {
-            attempt.owe(Duration::ZERO);
+            attempt.note_standing(Duration::ZERO);
         }
         attempt.stands_no_longer(now);
         if let Err(why) = self.set_standing(key, false) {
             tracing::error!(why, task = %key.0, "it can't be continued and stays stopped");
         }
-        let Some(attempt) = self.attempt(key) else { return };
+        let Some(attempt) = self.attempt_mut(key) else { return };
         if kept && let Some(pending) = &mut attempt.pending {
             pending.held = Some(now.saturating_duration_since(pending.stopped_at));
-            self.happen(Event::GoesOn(key));
+            self.apply_event(VmEvent::Resumed(key));
         }
     }
 
-    /// Sets the ratio of the attempt's quota to that of its speed, in ppm.
+    /// Sets the ratio of an attempt's quota to that of its speed, in ppm.
     fn set_times(&mut self, key: Key, times: Ppm) {
-        let Some(attempt) = self.attempt(key) else { return };
-        let cpu = attempt.cpu();
+        let Some(attempt) = self.attempt_mut(key) else { return };
+        let cpu = attempt.first_cpu();
         let Some(promise) = attempt.promise_mut() else { return };
         if std::mem::replace(&mut promise.times, times) != times {
-            self.refresh(cpu);
+            self.refresh_quota(cpu);
         }
     }
 
-    /// Exempts an attempt whose program is over: what is left is the kernel's and would be late.
+    /// Exempts an attempt from its quota whose program has ended: the rest is the kernel's work and would be late.
     fn let_end(&mut self, key: Key) {
         self.look_in(key, LOOK);
-        if self.seen(key).is_some_and(|attempt| attempt.exempt.is_empty()) {
-            self.exempt(key);
+        if self.find_attempt(key).is_some_and(|attempt| attempt.exempt.is_empty()) {
+            self.exempt_ending(key);
         }
     }
 
-    /// The fault that the tests of the verdict are about.
+    /// Injects the fault of the verdict's tests.
     fn perhaps_lift(&self, key: Key) {
         let Some(seat) = self.seats_of(key).first().copied() else { return };
         if let Some(span) = test_fault::lifts_quota_for() {
@@ -162,8 +162,8 @@ impl Owner {
         }
     }
 
-    /// Lifts the quota of a slot for so long.
-    pub(crate) fn lift_for(&self, span: Duration, (vcpu, slot): (u32, Slot)) {
+    /// Lifts the quota of a slot for this time.
+    pub(crate) fn lift_for(&self, span: Duration, (vcpu, slot): (u32, TierSlot)) {
         let lifted = Arc::clone(&self.machine).lift_quota(vcpu, slot);
         tracing::warn!(?span, vcpu, "a quota is lifted, as a test requests");
         let wait = move || {

@@ -5,33 +5,33 @@ use std::time::Duration;
 
 use dormouse_proto::v1::{CreditBalance, report};
 use dormouse_units::{Credits, Span, Time};
-use dormouse_vm::{WorkEvent, life::Event};
+use dormouse_vm::{WorkEvent, life::VmEvent};
 
 use tokio::time::Instant;
 
 use crate::agent::{
-    report::{Key, report},
+    report::{Key, make_report},
     vm::{
-        attempt::{Attempt, Nature},
-        owner::Owner,
-        task::Promise,
+        attempt::{AttemptNature, VmAttempt},
+        owner::VmOwner,
+        task::TaskPromise,
     },
 };
 
-/// How soon it is looked at again at the soonest.
+/// Shortest time until the model is looked at again.
 const SHORTEST: Duration = Duration::from_millis(1);
 
-impl Owner {
-    /// Passes time up to now to the model; the time it is. Credits are drained by what the tasks
-    /// are promised: that is what they get, a slice sooner or later.
-    pub(crate) fn pass(&mut self) -> Time {
+impl VmOwner {
+    /// Passes the model's time to now, and returns it. Tasks use credits by what they are promised, which is what
+    /// they get a slice sooner or later.
+    pub(crate) fn pass_time(&mut self) -> Time {
         // A frozen VM's clock stands, and what it will have stood is known at the thaw.
         if self.is_frozen() {
             return self.model.now();
         }
         let throttled = self.model.machine().is_throttled();
         let now = self.clock.now().max(self.model.now());
-        self.model.pass(now);
+        self.model.pass_until(now);
         if self.model.machine().is_throttled() != throttled {
             self.refresh_all();
             self.say_credits();
@@ -40,11 +40,11 @@ impl Owner {
         now
     }
 
-    /// Passes time, and does what has come due by it.
+    /// Passes the model's time, and handles what has become due.
     pub(crate) fn let_happen(&mut self) {
-        let now = self.pass();
+        let now = self.pass_time();
         let mut told = Vec::new();
-        self.model.step(now, &mut told);
+        self.model.step_until(now, &mut told);
         for event in told {
             match event {
                 WorkEvent::Due { task, attempt, done } => {
@@ -61,21 +61,21 @@ impl Owner {
         }
     }
 
-    /// The time at which the model wants to be looked at.
+    /// Returns when the model must be looked at.
     pub(crate) fn model_wakes_at(&mut self) -> Option<Instant> {
         let at = self.clock.instant_of(self.model.next_at()?);
         Some(at.max(Instant::now() + SHORTEST))
     }
 
-    /// CPU time that a task should have worked by now, in nanoseconds: all that it had to
-    /// where its time has come. Time must have been passed.
-    pub(crate) fn promised(&self, (task, number): Key, of: &Promise) -> u64 {
-        let whole = of.ledger.whole();
+    /// Returns the CPU time that a task should have worked by now, in nanoseconds: all of its work once its time has
+    /// come. Time must have been passed.
+    pub(crate) fn promised_time(&self, (task, number): Key, of: &TaskPromise) -> u64 {
+        let whole = of.ledger.whole_work();
         if let Some(promised) = of.final_promise {
             return promised;
         }
-        let Some(progress) = self.model.progress(task, number) else { return whole };
-        let attempt = self.seen((task, number));
+        let Some(progress) = self.model.task_progress(task, number) else { return whole };
+        let attempt = self.find_attempt((task, number));
         // One that takes longer than was said is promised CPU time at the same rate.
         let said = attempt.filter(|it| it.own.is_some()).map(|it| it.order.emulated_runtime_us);
         let runtime = said.unwrap_or(progress.runtime.as_micros());
@@ -85,11 +85,11 @@ impl Owner {
         u64::try_from(done).unwrap_or(whole).saturating_sub(unwanted)
     }
 
-    /// Lets a program of the user's own go on that has not ended by the time that its user said; `false`
-    /// where the task runs none.
+    /// Lets a user's own program run on that hasn't ended by the time that its user gave; false if the task runs
+    /// none.
     fn takes_longer(&mut self, key: Key) -> bool {
-        let now = self.pass();
-        let Some(attempt) = self.seen(key).filter(|attempt| attempt.own.is_some()) else {
+        let now = self.pass_time();
+        let Some(attempt) = self.find_attempt(key).filter(|attempt| attempt.own.is_some()) else {
             return false;
         };
         let as_long_again = Span::from_micros(attempt.order.emulated_runtime_us.max(1));
@@ -97,60 +97,61 @@ impl Owner {
         true
     }
 
-    /// Real time from now until an attempt is promised this much CPU time; `None`: never, as
-    /// things are.
-    pub(crate) fn time_to_promise(&self, attempt: &Attempt, promised: u64) -> Option<Duration> {
+    /// Returns the real time from now until an attempt is promised this much CPU time; `None`: never, as things are.
+    pub(crate) fn time_to_promise(&self, attempt: &VmAttempt, promised: u64) -> Option<Duration> {
         let runtime = u128::from(attempt.order.emulated_runtime_us);
-        let whole = attempt.promise()?.ledger.whole();
+        let whole = attempt.task_promise()?.ledger.whole_work();
         let promised = promised + attempt.own.as_ref().map_or(0, |own| own.unwanted);
         let done = u128::from(promised) * runtime / u128::from(whole.max(1));
         let done = Span::from_micros(u64::try_from(done).unwrap_or(u64::MAX));
         let (task, number) = attempt.key;
-        Some(self.context.speedup.real(self.model.time_to(task, number, done)?))
+        Some(self.context.speedup.to_real(self.model.time_to(task, number, done)?))
     }
 
-    /// Takes an attempt out of the model; its promise is final.
+    /// Removes an attempt from the model, so that its promise is final.
     pub(crate) fn leave_model(&mut self, key: Key) {
-        let now = self.pass();
-        let promise = self.seen(key).and_then(Attempt::promise);
-        let Some(promised) = promise.map(|promise| self.promised(key, promise)) else { return };
-        self.model.stop(now, key.0, key.1);
-        if let Some(promise) = self.attempt(key).and_then(Attempt::promise_mut) {
+        let now = self.pass_time();
+        let promise = self.find_attempt(key).and_then(VmAttempt::task_promise);
+        let Some(promised) = promise.map(|promise| self.promised_time(key, promise)) else {
+            return;
+        };
+        self.model.stop_task(now, key.0, key.1);
+        if let Some(promise) = self.attempt_mut(key).and_then(VmAttempt::promise_mut) {
             promise.final_promise = Some(promised);
         }
     }
 
-    /// By now the attempt should have finished.
+    /// Handles an attempt that should have finished by now.
     fn time_has_come(&mut self, key: Key) {
-        let finished = self.model.progress(key.0, key.1).and_then(|p| p.finished);
-        let (speedup, skipped) = (self.context.speedup, self.clock.skipped());
-        let Some(attempt) = self.attempt(key) else { return };
-        let Nature::Task(promise) = &mut attempt.nature else { return };
+        let finished = self.model.task_progress(key.0, key.1).and_then(|p| p.finished);
+        let (speedup, skipped) = (self.context.speedup, self.clock.hibernated_time());
+        let Some(attempt) = self.attempt_mut(key) else { return };
+        let AttemptNature::Task(promise) = &mut attempt.nature else { return };
         let promised = finished.map(|at| at.since(promise.began));
-        promise.promised = promised.map(|span| speedup.real(span));
+        promise.promised = promised.map(|span| speedup.to_real(span));
         promise.after = promised.map(|span| span + skipped.saturating_sub(promise.skipped));
-        self.happen(Event::TimeHasCome(key));
+        self.apply_event(VmEvent::TimeHasCome(key));
     }
 
-    /// The use has changed: says what is left.
+    /// Reports the credits, as their use has changed.
     pub(crate) fn report_credits(&mut self) {
-        self.pass();
-        if self.pace.credits().is_some() {
+        self.pass_time();
+        if self.pace.credits_now().is_some() {
             self.pace_now();
         }
         self.say_credits();
     }
 
-    /// Says what there is as of the time that was passed.
+    /// Reports the credits at the model's time.
     pub(crate) fn say_credits(&self) {
         let of_tasks =
             |balance| (balance, self.clock.of_run(self.model.now()).map(Time::as_micros));
         let of_jobs = |(balance, at): (Credits, Time)| (balance, Some(at.as_micros()));
         let credits = self.model.machine().credits().map(of_tasks);
         if let Some((balance, emulated_at_us)) =
-            credits.or_else(|| self.pace.credits().map(of_jobs))
+            credits.or_else(|| self.pace.credits_now().map(of_jobs))
         {
-            self.context.report(report(report::Report::Credits(CreditBalance {
+            self.context.send_report(make_report(report::Report::Credits(CreditBalance {
                 vm: self.id,
                 emulated_us: balance.as_vcpu_micros(),
                 emulated_at_us,
