@@ -73,11 +73,8 @@ pub(super) fn summarize(error: &Error) -> String {
 /// Prints the error on standard error, and gives the exit status of a wrong command line.
 pub(super) fn report(error: &Error) -> ExitCode {
     let styled = error.render();
-    let text = if terminal::stderr_has_colour() {
-        styled.ansi().to_string()
-    } else {
-        styled.to_string()
-    };
+    let text =
+        if terminal::stderr_has_colour() { styled.ansi().to_string() } else { styled.to_string() };
     // A help that is printed in the place of an error has no prefix.
     let text = if styled.to_string().starts_with(CLAP_PREFIX) {
         text.replacen(CLAP_PREFIX, "dormouse:", 1)

@@ -7,8 +7,8 @@ use dormouse_model::VmEnd;
 use dormouse_units::{Money, Span, Time, VmId};
 use dormouse_view::{PageBlock, TableCell, TableColumn, TypedTable};
 
-use super::outcome::BagResults;
 use super::dates;
+use super::outcome::BagResults;
 
 /// Section "The bill": the cost of each VM, and how it is computed.
 pub(super) fn bill(of: &BagResults<'_>) -> Vec<PageBlock> {

@@ -11,8 +11,8 @@ use dormouse_view::plot::{
     LaneMeasure, MarkKind, PlotLimit,
 };
 
-use super::outcome::{BagResults, TaskOutcome};
 use super::dates;
+use super::outcome::{BagResults, TaskOutcome};
 use dormouse_analysis::{AttemptEnd, AttemptHistory, TaskHistory, VmHistory};
 
 /// Colour of each kind of tasks; the kind is the part of a task's name before its number.
