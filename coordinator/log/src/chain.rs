@@ -54,7 +54,7 @@ impl Chain {
     }
 
     /// The chain over the lines of a log up to the first that is none of a run: each is a JSON object with its line
-    /// break, and each `seq` is that of the line before plus one. A hole, or a sector of another place, ends them.
+    /// break, and each after the header has the `seq` after that of the line before. A hole, or a sector of another place, ends them.
     ///
     /// # Errors
     ///
@@ -65,7 +65,8 @@ impl Chain {
         let (mut line, mut last) = (Vec::new(), None);
         while file.read_until(b'\n', &mut line)? > 0 && line.ends_with(b"\n") {
             let Ok(Numbered { seq }) = serde_json::from_slice(&line) else { break };
-            if !line.starts_with(b"{") {
+            let is_step = chain.lines > 0;
+            if !line.starts_with(b"{") || (is_step && seq.is_none()) {
                 break;
             }
             if let (Some(seq), Some(last)) = (seq, last)
@@ -153,9 +154,15 @@ mod tests {
         let path = folder.path().join("log");
         let (header, steps) = ("{\"format\":2}\n", ["{\"seq\":0}\n", "{\"seq\":1}\n"]);
         let whole = [header, steps[0], steps[1]];
-        for rest in
-            ["", "{\"seq\":2}", "\0\0\0}\n{\"seq\":3}\n", "[3]\n", steps[0], "{\"seq\":3}\n"]
-        {
+        for rest in [
+            "",
+            "{\"seq\":2}",
+            "\0\0\0}\n{\"seq\":3}\n",
+            "[3]\n",
+            "{\"a\":1}\n",
+            steps[0],
+            "{\"seq\":3}\n",
+        ] {
             std::fs::write(&path, whole.concat() + rest).expect("room");
             let readable = Chain::of_readable_lines(&path).expect("read").head();
             assert_eq!(readable, over(&whole), "{rest:?}");

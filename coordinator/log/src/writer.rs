@@ -44,32 +44,36 @@ impl LogWriter {
     /// [`LogError::Write`]: the file can't be created. [`LogError::UnderWay`]: another process
     /// writes it.
     pub fn create(path: &Path) -> Result<Self, LogError> {
-        let mut log = Self::create_empty(path, &open_file)?;
+        let mut log = Self::open_new(path, &open_file)?;
         log.update_seal().map_err(|source| log.write_error(source))?;
+        log.empty()?;
         Ok(log)
     }
 
-    /// Creates a log in a file that `open` opens, replacing an existing one, and makes the
-    /// truncation durable, so that leftovers of a power cut can be told from lines.
+    /// Creates a log in a file that `open` opens, replacing an existing one, and makes its seal
+    /// durable, so that leftovers of a power cut can be told from lines.
     ///
     /// # Errors
     ///
     /// Those of [`Self::create`].
     pub fn create_on(path: &Path, open: OpenLog<'_>) -> Result<Self, LogError> {
-        let mut log = Self::create_empty(path, open)?;
+        let mut log = Self::open_new(path, open)?;
         log.seal()?;
+        log.empty()?;
         Ok(log)
     }
 
-    fn create_empty(path: &Path, open: OpenLog<'_>) -> Result<Self, LogError> {
+    fn open_new(path: &Path, open: OpenLog<'_>) -> Result<Self, LogError> {
         // The file is emptied once its lock is held.
-        let mut log = Self::open_locked(
-            path,
-            OpenOptions::new().write(true).create(true).truncate(false),
-            open,
-        )?;
-        log.cut(0)?;
-        Ok(log)
+        Self::open_locked(path, OpenOptions::new().write(true).create(true).truncate(false), open)
+    }
+
+    /// Removes all lines of a former log, once the seal covers none of them: a kill between the two
+    /// must not leave a seal of lines that are lost.
+    fn empty(&mut self) -> Result<(), LogError> {
+        self.cut(0)?;
+        self.sealed = Some(0);
+        Ok(())
     }
 
     /// Opens the log of an earlier run and truncates it to `length` bytes, which removes a torn
@@ -306,8 +310,57 @@ pub fn is_under_way(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
+    use std::io::{Seek, Write};
 
     use super::*;
+
+    /// The file of a process that is killed before it cuts its log.
+    #[derive(Debug)]
+    struct UncutFile(File);
+
+    impl Write for UncutFile {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            self.0.flush()
+        }
+    }
+
+    impl Seek for UncutFile {
+        fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+            self.0.seek(to)
+        }
+    }
+
+    impl LogFile for UncutFile {
+        fn sync_data(&mut self) -> io::Result<()> {
+            self.0.sync_data()
+        }
+
+        fn set_len(&mut self, _: u64) -> io::Result<()> {
+            Err(io::Error::other("it was killed"))
+        }
+
+        fn try_lock(&self) -> Result<(), TryLockError> {
+            self.0.try_lock()
+        }
+    }
+
+    #[test]
+    fn a_log_that_is_about_to_be_replaced_has_no_seal_of_lost_lines() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("log");
+        let mut log = LogWriter::create(&path).expect("room");
+        log.line(&"a line").and_then(|()| log.finish().map(drop)).expect("room");
+        let open = |path: &Path, options: &OpenOptions| -> io::Result<Box<dyn LogFile>> {
+            Ok(Box::new(UncutFile(options.open(path)?)))
+        };
+        LogWriter::create_on(&path, &open).expect_err("it was killed");
+        let seal = check_seal(&path).expect("it fits").expect("it is there");
+        assert_eq!((seal.log.lines, std::fs::read(&path).expect("there").len()), (0, 9));
+    }
 
     /// A log can be locked for a moment longer: its writer was just killed, for example.
     #[test]
