@@ -38,8 +38,13 @@ pub(super) struct Silence {
 impl Silence {
     /// Workers that are lost by so long a silence.
     pub(super) const fn new(lost_after_us: u64) -> Self {
-        let (arrivals, hosts) = (BTreeMap::new(), BTreeMap::new());
-        Self { lost_after_us, arrivals, hosts, began_us: 0, generation: 0 }
+        Self {
+            lost_after_us,
+            arrivals: BTreeMap::new(),
+            hosts: BTreeMap::new(),
+            began_us: 0,
+            generation: 0,
+        }
     }
 
     /// Another coordinator begins, which has heard of nobody yet.
