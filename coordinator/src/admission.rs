@@ -106,8 +106,8 @@ pub enum AdmissionError {
     /// A quota would be too small to be kept.
     #[error(
         "{task} would get {} % of a core ({sums}), but the kernel can't enforce less than {} %: {remedy}",
-        percent(*.quota),
-        percent(LEAST_QUOTA)
+        to_percent(*.quota),
+        to_percent(LEAST_QUOTA)
     )]
     Quota {
         /// The task, its type and its mode.

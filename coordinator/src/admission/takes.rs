@@ -11,7 +11,7 @@ const LONGEST_S: f64 = 12.0 * 3_600.0;
 #[error(
     "it would take {takes}, more than {}; use a larger --speedup or fewer {fewer}, or --allow-long \
      to run it anyway",
-    words(LONGEST_S)
+    duration_words(LONGEST_S)
 )]
 pub struct TooLong {
     /// The duration, and how it was found.

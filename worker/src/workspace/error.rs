@@ -14,7 +14,7 @@ pub type Result<T, E = WorkspaceError> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum WorkspaceError {
     /// A mount did not work.
-    #[error("can't {action} {}; {}", path.display(), crate::place::Place::detect().to_mount())]
+    #[error("can't {action} {}; {}", path.display(), crate::place::ProcessPlace::detect_place().to_mount())]
     Mount {
         /// What was tried, as it stands after "cannot".
         action: &'static str,

@@ -32,7 +32,7 @@ pub struct ScaledWeigher {
     pub name: Weigher,
     /// How much it counts: of the hosts that are left the best has so much and the worst 0; below 0 it is
     /// the other way round.
-    #[serde(default = "weighed_once")]
+    #[serde(default = "one_time")]
     #[schemars(range(min = -1000, max = 1000))]
     pub multiplier: i32,
 }
