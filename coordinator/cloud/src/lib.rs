@@ -6,6 +6,7 @@
 
 mod act_events;
 mod acts;
+mod advisor_class;
 mod availability;
 mod billing;
 mod catalogue;
@@ -29,6 +30,7 @@ mod vm;
 
 pub use act_events::are_cloud_events;
 pub use acts::{WrittenAct, are_acts, read_acts};
+pub use advisor_class::AdvisorClass;
 pub use availability::SpotAvailability;
 pub use billing::{BillingMeter, BillingTerms, ChargedInterval};
 pub use catalogue::{BurstableTerms, Catalogue, InstanceType, Market, Types, VmLimits};

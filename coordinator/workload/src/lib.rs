@@ -36,7 +36,7 @@ pub use bags::{BAGS, bag};
 pub use described::{BatchWorkload, Estimates, JobSource, JobSpec, Shape, UsageKind};
 pub use lines::Lines;
 pub use logs::{
-    ExtraFields, FirstMalformed, FollowUps, Fractions, Header, JobSize, JobsFormat, LineProblem,
+    BatsimWriter, CsvWriter, ExtraFields, FirstMalformed, FollowUps, Fractions, Header, JobSize, JobsFormat, LineProblem,
     LogForm, LogRules, NoEstimate, OddJobs, OnMalformed, PartialExecutions, RanOver, Repeated,
     Separator, Skipped, SwfError, SwfJob, SwfReader, SwfWriter, Trace,
 };

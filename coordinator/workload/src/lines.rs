@@ -26,8 +26,15 @@ impl<W: Write> Lines<W> {
     ///
     /// Writing failed.
     pub fn add(&mut self, make: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
+        self.append(|text| {
+            make(text);
+            text.push(b'\n');
+        })
+    }
+
+    /// Adds a piece of a line, which `make` appends to the buffer.
+    pub(crate) fn append(&mut self, make: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
         make(&mut self.text);
-        self.text.push(b'\n');
         if self.text.len() < PIECE { Ok(()) } else { self.write() }
     }
 

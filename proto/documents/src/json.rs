@@ -48,16 +48,20 @@ struct JsonReader<'a> {
 }
 
 impl<'a> JsonReader<'a> {
-    /// The place of byte `at`, which must not be before the last one: this way a text in one long
-    /// line is scanned only once.
+    /// The place of byte `at`, which must not be before the last one: this way a text is scanned only
+    /// once, in however many lines it is.
     fn place_at(&mut self, path: String, at: usize) -> Place {
         let between = self.text.get(self.at..at).unwrap_or_default();
-        match (between.contains('\n'), self.place.at) {
-            (false, Some((line, column))) => {
-                self.place.at = Some((line, column + between.chars().count()));
+        let (line, column) = self.place.at.unwrap_or((1, 1));
+        self.place.at = match between.rfind('\n') {
+            None => Some((line, column + between.chars().count())),
+            Some(last) => {
+                let begins = self.text.get(self.at + last + 1..).unwrap_or_default();
+                self.place.line = Some(begins.lines().next().unwrap_or_default().into());
+                let column = between[last + 1..].chars().count() + 1;
+                Some((line + between.matches('\n').count(), column))
             }
-            _ => self.place = Place::in_text(&self.place.source, self.text, at),
-        }
+        };
         self.at = at;
         Place { path, ..self.place.clone() }
     }
@@ -155,6 +159,16 @@ mod tests {
         assert_eq!([at("c"), at("é"), at("d")], [(2, 5), (2, 21), (2, 30)].map(Some));
         assert_eq!(inside.place.line, inside.get("d").unwrap().place.line);
         assert_eq!(node.json(), serde_json::from_str::<Json>(TEXT).unwrap());
+    }
+
+    /// Files of workflows have hundreds of thousands of lines: a scan of all before each value would not end.
+    #[test]
+    fn the_last_of_many_lines_is_known_by_its_number() {
+        let text = format!("[\n{}\n  {{\"é\":\n\n 7}}]", "  1,\n".repeat(200_000));
+        let last = from_json("x.json", &text).unwrap().innermost("200000").clone();
+        assert_eq!(last.place.at, Some((200_003, 3)));
+        assert_eq!(last.get("é").unwrap().place.at, Some((200_003, 4)));
+        assert_eq!(last.place.line.as_deref(), Some("  {\"é\":"));
     }
 
     #[test]

@@ -139,13 +139,14 @@ pub(super) fn lifetime(
         section.weibull.clone().map(Lifetimes::Weibull),
         section.gompertz_makeham.clone().map(Lifetimes::GompertzMakeham),
         section.uniform.clone().map(Lifetimes::Uniform),
+        section.advisor_class.map(|class| Lifetimes::Exponential(class.law())),
     ];
     let mut laws: Vec<_> = lifetimes.into_iter().flatten().collect();
     let is_one = laws.len() + usize::from(section.recorded.is_some()) == 1;
     if !is_one {
         let what = "it needs one law of lifetimes";
         let remedy = "give one of mean = \"6h\", recorded = \"lifetimes.csv\", bathtub, weibull, \
-                      gompertz-makeham and uniform";
+                      gompertz-makeham, uniform and advisor-class = \"5-10%\"";
         found.add(&node.place, what, remedy);
         return None;
     }

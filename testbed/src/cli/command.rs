@@ -152,7 +152,7 @@ pub(crate) enum Command {
     /// Advise on VMs that are taken away: when to checkpoint, which VM to take, what to bid
     #[command(subcommand)]
     Advise(super::advise::AdviseCommand),
-    /// Generate, describe and scale workloads of parallel jobs, and requests for VMs
+    /// Generate, describe, scale and convert workloads of parallel jobs, and requests for VMs
     #[command(subcommand)]
     Workload(super::workload::WorkloadCommand),
     /// Describe and generate records of spot prices

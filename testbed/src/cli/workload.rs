@@ -1,4 +1,4 @@
-//! `dormouse workload generate | stats | scale`: SWF logs of parallel jobs; `requests` is beside it.
+//! `dormouse workload generate | stats | scale`: logs of parallel jobs; `convert` and `requests` are beside it.
 
 use std::error::Error;
 use std::fs::{self, File};
@@ -13,15 +13,18 @@ use dormouse_view::plot::{
     AxisScale, ChartPanel, PanelChart, PlotAxis, PointLook, PointSeries, SeriesPoint,
 };
 use dormouse_workload::{
-    Header, Histogram, JobsFormat, Model, OnMalformed, Skipped, Statistics, SwfJob, SwfWriter,
-    Trace, WorkflowFormat, offered_load, scale_arrivals, scale_logged_arrival, tsafrir_estimates,
+    Header, Histogram, JobsFormat, Model, OnMalformed, Skipped, Statistics, SwfJob, SwfReader,
+    SwfWriter, Trace, WorkflowFormat, offered_load, scale_arrivals, scale_logged_arrival,
+    tsafrir_estimates,
 };
 use serde_json::json;
 
 use super::args::Say;
+use super::convert_log::ConvertArgs;
 use super::failure::Failure;
 use super::next_steps;
 use super::print::print;
+use super::read_progress::ReadProgress;
 use super::requests::{self, RequestsArgs};
 use super::workflow;
 use dormouse_experiment::chain;
@@ -34,6 +37,8 @@ pub(crate) enum WorkloadCommand {
     Stats(StatsArgs),
     /// Change the load of an SWF log by multiplying the times between submissions
     Scale(ScaleArgs),
+    /// Write a log of parallel jobs, of any format that is read, as SWF, CSV or a workload of Batsim
+    Convert(ConvertArgs),
     /// Show which VMs the customers of an experiment request, and write the requests as CSV if asked
     Requests(RequestsArgs),
 }
@@ -102,15 +107,16 @@ pub(crate) struct ScaleArgs {
     json: bool,
 }
 
-/// An SWF log on the command line.
+/// A log on the command line.
 #[derive(Clone, Debug, Args)]
-struct Input {
-    /// The log, compressed or not: SWF, a workload of Batsim, output of sacct, or an accounting file of PBS, LSF or
-    /// Grid Engine. `stats` also reads requests (CSV, or a trace of VMs) and workflows (DAGMan, WfCommons)
-    log: PathBuf,
+pub(super) struct Input {
+    /// The log, compressed or not: SWF, a workload of Batsim, output of sacct, an accounting file of PBS, LSF or
+    /// Grid Engine, a history of HTCondor, or a trace of Philly, Helios or Alibaba. `stats` also reads requests (CSV,
+    /// or a trace of VMs) and workflows (DAGMan, WfCommons, Pegasus, Snakemake, Nextflow)
+    pub(super) log: PathBuf,
     /// Processors of the machine, where the log does not say or is wrong
     #[arg(long)]
-    procs: Option<u32>,
+    pub(super) procs: Option<u32>,
     /// Leave malformed jobs out and count them, instead of stopping at the first
     #[arg(long)]
     skip_malformed: bool,
@@ -121,6 +127,7 @@ pub(crate) fn workload(command: &WorkloadCommand) -> Result<(), Failure> {
         WorkloadCommand::Generate(args) => args.run(),
         WorkloadCommand::Stats(args) => args.run(),
         WorkloadCommand::Scale(args) => args.run(),
+        WorkloadCommand::Convert(args) => args.run(),
         WorkloadCommand::Requests(args) => args.run(),
     }
 }
@@ -309,9 +316,14 @@ impl ScaleArgs {
 
 impl Input {
     fn open(&self) -> Result<Trace, Failure> {
+        Trace::new(self.open_all()?, self.procs).map_err(bad)
+    }
+
+    /// All jobs of the log, with those that never ran.
+    pub(super) fn open_all(&self) -> Result<SwfReader, Failure> {
         is_there(&self.log)?;
         let on_malformed = if self.skip_malformed { OnMalformed::Skip } else { OnMalformed::Fail };
-        Trace::from_file(&self.log, File::open(&self.log), self.procs, on_malformed).map_err(bad)
+        SwfReader::from_file(&self.log, ReadProgress::open(&self.log), on_malformed).map_err(bad)
     }
 }
 

@@ -120,8 +120,27 @@ fn inspect_knows_files_of_other_systems() {
                  m5.large,,,2.0,8.0,,0.096,0.0353,us-east-1,us-east-1a\n\
                  m5.large,,,2.0,8.0,,0.096,0.0401,us-east-1,us-east-1b\n";
     let trace = r#"{"metadata": {"gap_seconds": 600, "start_time": 1682150400.0}, "data": [1,1,0,1], "prices": [0.918, 0.918, 1.2, 0.95]}"#;
+    let history = "ClusterId = 101\nProcId = 0\nQDate = 1709287200\nJobCurrentStartDate = 1709287210\n\
+                   CompletionDate = 1709287810\nJobStatus = 4\nRequestCpus = 4\n";
+    let helios = "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue\n\
+                  7,u1,vcA,8,32,1,COMPLETED,2020-04-01 00:00:00,2020-04-01 00:00:10,2020-04-01 00:10:10,600,10\n";
     for (name, text, words) in [
-        ("pbs.txt", pbs, &["parallel jobs", "an accounting file of PBS", "jobs             1"][..]),
+        (
+            "history.txt",
+            history,
+            &[
+                "a history of HTCondor",
+                "read are ClusterId, ProcId, QDate, JobStatus,",
+                "jobs             1",
+                "kind = \"swf\"",
+            ][..],
+        ),
+        (
+            "cluster_log.csv",
+            helios,
+            &["a job log of Helios", "read are gpu_num, submit_time, job_id, user, vc, state,"],
+        ),
+        ("pbs.txt", pbs, &["parallel jobs", "an accounting file of PBS", "jobs             1"]),
         (
             "events.json",
             events,
@@ -180,4 +199,40 @@ fleet = [{ type = "m5.large@us-east-1a", market = "spot" }]
         .as_f64()
         .unwrap();
     assert!((cost - usd).abs() < 1e-6, "{cost}, {usd}");
+}
+
+/// A history is written as SWF, CSV and for Batsim, and a run has the same job of each.
+#[test]
+fn logs_of_jobs_are_converted_and_read_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let history = "ClusterId = 101\nProcId = 0\nQDate = 1709287200\nJobCurrentStartDate = 1709287210\n\
+                   CompletionDate = 1709287810\nJobStatus = 4\nRequestCpus = 4\nOwner = \"ann\"\nExitCode = 1\n\n\
+                   ClusterId = 102\nProcId = 0\nQDate = 1709287300\nJobStatus = 3\n\
+                   EnteredCurrentStatus = 1709287400\nRequestCpus = 1\n";
+    fs::write(at.join("history"), history).unwrap();
+    let to = |format: &str, more: &[&str]| {
+        let args = ["workload", "convert", "history", "--to", format, "--out", format];
+        output_of(at, &[&args[..], more].concat())
+    };
+    for format in ["swf", "csv"] {
+        let said = to(format, &[]);
+        assert!(said.contains(&format!("2 jobs written to {format}")), "{said}");
+        assert!(said.contains("read as a history of HTCondor"), "{said}");
+        let said = output_of(at, &["workload", "stats", format, "--procs", "8"]);
+        assert!(said.contains("left out 1 that never ran"), "{format}: {said}");
+    }
+    let said = to("batsim", &["--procs", "8"]);
+    for words in ["1 jobs written", "1 left out, whose run time or size is not known", "no users"] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    let workload = fs::read_to_string(at.join("batsim")).unwrap();
+    let right = "{\"nb_res\": 8, \"jobs\": [\n {\"id\": 101, \"subtime\": 0, \"walltime\": -1, \"res\": 4, \
+                 \"profile\": \"fails600000000us\"}],\n\"profiles\": {\n \"fails600000000us\": {\"type\": \"delay\", \
+                 \"delay\": 600, \"ret\": 1}}}\n";
+    assert_eq!(workload, right);
+    let refused = run_in(at, &["workload", "convert", "history", "--to", "batsim", "--out", "x"]);
+    assert_eq!(refused.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(said.contains("give the number with --procs"), "{said}");
 }

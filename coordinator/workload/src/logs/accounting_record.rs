@@ -3,7 +3,23 @@
 use super::job::{NumberedNames, SwfJob};
 use super::problem::LineProblem;
 
-/// Record of a job that ended or never ran. Times are seconds since 1970.
+/// How a job ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum JobOutcome {
+    Completed,
+    #[default]
+    Failed,
+    Cancelled,
+}
+
+impl JobOutcome {
+    /// Completed or failed, by whether the job's program succeeded.
+    pub(super) const fn of_success(succeeded: bool) -> Self {
+        if succeeded { Self::Completed } else { Self::Failed }
+    }
+}
+
+/// Record of a job that ended or never ran. Times are seconds, since 1970 where the file has dates.
 #[derive(Debug, Default)]
 pub(super) struct JobRecord {
     /// The job's number, if it is unique.
@@ -18,10 +34,18 @@ pub(super) struct JobRecord {
     pub(super) limit: i64,
     /// Memory that the whole job asked for, in KiB; 0: not recorded.
     pub(super) memory_kib: i64,
-    pub(super) succeeded: bool,
+    pub(super) outcome: JobOutcome,
     pub(super) user: String,
     pub(super) group: String,
     pub(super) queue: String,
+    /// Number of earlier executions, after each of which the job was queued again.
+    pub(super) requeued: u64,
+    /// Processor time of these executions, in seconds.
+    pub(super) requeued_cpu_s: u64,
+    /// Numbers of the jobs that this one follows.
+    pub(super) preceding: Vec<i64>,
+    /// Seconds from the end of the last of them to the submission; unused if there are none.
+    pub(super) think_time: i64,
 }
 
 /// Content of one line of an accounting file.
@@ -32,6 +56,11 @@ pub(super) enum AccountingLine {
     Requeued(u64),
     /// A step of a job that has a record of its own.
     Step,
+    /// A job that had not ended.
+    Unfinished,
+    /// A job that took none of the machine's processors: of a log of GPUs one without any, of HTCondor one that ran on
+    /// the access point.
+    NoProcessor,
     /// A line that describes no job.
     Other,
 }
@@ -67,13 +96,16 @@ impl JobRecord {
             requested: given(if self.requested > 0 { self.requested } else { processors }),
             requested_time: given(self.limit),
             requested_memory: memory,
-            status: match (self.ran, self.succeeded) {
-                (None, _) => 5,
-                (Some(_), succeeded) => i64::from(succeeded),
+            status: match (self.ran, self.outcome) {
+                (None, _) | (_, JobOutcome::Cancelled) => 5,
+                (Some(_), outcome) => i64::from(outcome == JobOutcome::Completed),
             },
             user: named(12, &self.user),
             group: named(13, &self.group),
             queue: named(15, &self.queue),
+            preceding: self.preceding.first().copied().unwrap_or(-1),
+            preceding_others: self.preceding.iter().skip(1).copied().collect(),
+            think_time: if self.preceding.is_empty() { -1 } else { self.think_time },
             ..SwfJob::unknown()
         })
     }

@@ -6,7 +6,7 @@ use dormouse_input::Source;
 use serde::Serialize;
 
 use super::job::{Separator, is_name};
-use super::{lsf, pbs, sge};
+use super::{clusters, condor, lsf, pbs, philly, sge};
 
 /// A format of logs of parallel jobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -25,6 +25,19 @@ pub enum JobsFormat {
     Lsf,
     /// The accounting file of Grid Engine.
     Sge,
+    /// A history of HTCondor, in ClassAds or JSON.
+    #[serde(rename = "htcondor")]
+    Condor,
+    /// The job log of Microsoft's Philly traces, in JSON.
+    Philly,
+    /// A job log of the Helios traces.
+    Helios,
+    /// Batch tasks of Alibaba's cluster trace of 2018.
+    #[serde(rename = "alibaba-2018")]
+    Alibaba2018,
+    /// Tasks of Alibaba's GPU trace of 2020.
+    #[serde(rename = "alibaba-2020")]
+    Alibaba2020,
 }
 
 impl JobsFormat {
@@ -33,10 +46,11 @@ impl JobsFormat {
     #[must_use]
     pub fn detect(begins: &[u8]) -> Option<Self> {
         let begins = begins.trim_ascii_start();
-        if let [b'{', ..] = begins {
-            let has = |key: &[u8]| begins.windows(key.len()).any(|window| window == key);
-            let is_batsim = has(b"\"subtime\"") || has(b"\"nb_res\"");
-            return is_batsim.then_some(Self::Batsim);
+        if let [b'{' | b'[', ..] = begins {
+            return Self::of_json(begins);
+        }
+        if condor::is_long_form(begins) {
+            return Some(Self::Condor);
         }
         let mut lines = begins.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
         let mut is_commented = false;
@@ -52,6 +66,9 @@ impl JobsFormat {
         if let Some(accounting) = Self::of_accounting(first) {
             return Some(accounting);
         }
+        if let Some(table) = clusters::detect_table(first) {
+            return Some(table);
+        }
         let separator = Separator::from_line(first);
         let is_job = |line: &[u8]| {
             let cells = separator.split_cells(line).filter(|cell| !cell.is_empty());
@@ -64,6 +81,18 @@ impl JobsFormat {
             || separator.split_cells(first).filter(|cell| is_name(cell)).count() >= 18
                 && lines.find(|line| !line.is_empty()).is_some_and(is_job);
         is_log.then_some(Self::Swf)
+    }
+
+    /// Detects the format of a JSON file from its first bytes; `None` if it is not a log of jobs.
+    fn of_json(begins: &[u8]) -> Option<Self> {
+        let has = |key: &[u8]| begins.windows(key.len()).any(|window| window == key);
+        if begins.starts_with(b"{") && (has(b"\"subtime\"") || has(b"\"nb_res\"")) {
+            Some(Self::Batsim)
+        } else if condor::is_json_form(begins) {
+            Some(Self::Condor)
+        } else {
+            philly::is_json_form(begins).then_some(Self::Philly)
+        }
     }
 
     /// Detects the format of an accounting file from this line; `None` if it is not one. Comments of
@@ -92,6 +121,26 @@ impl JobsFormat {
         Ok(Self::detect(source.next_bytes()?))
     }
 
+    /// The columns, attributes or keys that are read of a file that begins so, in formats that name them; of a table
+    /// without a heading all of them, by their places.
+    #[must_use]
+    pub fn columns_read(self, begins: &[u8]) -> Vec<&'static str> {
+        let text = String::from_utf8_lossy(begins).to_ascii_lowercase();
+        let is_there = |name: &&str| text.contains(&name.to_ascii_lowercase());
+        match self {
+            Self::Condor => condor::ATTRIBUTES.into_iter().filter(|name| is_there(name)).collect(),
+            Self::Philly => philly::KEYS.into_iter().filter(|name| is_there(name)).collect(),
+            _ => {
+                let all: Vec<_> =
+                    clusters::columns(self).iter().map(|column| column.name).collect();
+                let first = text.lines().next().unwrap_or_default();
+                let has_heading = all.iter().any(|name| first.contains(name));
+                let is_found = |name: &&str| !has_heading || first.contains(name);
+                all.into_iter().filter(|name| is_found(name)).collect()
+            }
+        }
+    }
+
     /// Name of the format for messages.
     #[must_use]
     pub const fn in_words(self) -> &'static str {
@@ -102,6 +151,11 @@ impl JobsFormat {
             Self::Pbs => "an accounting file of PBS",
             Self::Lsf => "an accounting file of LSF",
             Self::Sge => "an accounting file of Grid Engine",
+            Self::Condor => "a history of HTCondor",
+            Self::Philly => "a job log of Philly",
+            Self::Helios => "a job log of Helios",
+            Self::Alibaba2018 => "Alibaba's batch tasks of 2018",
+            Self::Alibaba2020 => "Alibaba's tasks on GPUs of 2020",
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `lsb.acct` of IBM Spectrum LSF: words and numbers a line, words in quotation marks, of which `JOB_FINISH` tells of a job
 //! that ended (LSF's reference, "lsb.acct").
 
-use super::accounting_record::{AccountingLine, JobRecord, parse_whole, value_problem};
+use super::accounting_record::{AccountingLine, JobOutcome, JobRecord, parse_whole, value_problem};
 use super::problem::LineProblem;
 
 /// True if this can be the first line of an LSF file.
@@ -50,6 +50,30 @@ fn split_cells(line: &str) -> Vec<LsfCell> {
     }
 }
 
+/// Seconds of the run limit (`bsub -W`) in the fields from `mailUser` on; 0: the record is of a version that does not
+/// have it, or there is none. Before it stand two lists with their lengths, so that it is looked for only where the
+/// fields around them have their kinds. LSF's reference names options3 before it; records of jobs with a known `-W` have
+/// the limit first.
+fn run_limit(fields: &[LsfCell]) -> i64 {
+    const SUBMIT_PAIRS: usize = 30;
+    let behind_list = |at: usize, each: usize| {
+        let cell = fields.get(at).filter(|cell| !cell.is_quoted)?;
+        usize::try_from(parse_whole(&cell.text)?).ok()?.checked_mul(each)?.checked_add(at + 1)
+    };
+    let is_quoted = |at: usize| fields.get(at).is_some_and(|cell| cell.is_quoted);
+    let limit = || {
+        let usages_at = behind_list(SUBMIT_PAIRS, 2)?;
+        let limit_at = behind_list(usages_at, 5)?;
+        // runLimit, options3, avgMem, effectiveResReq.
+        let has_their_kinds = is_quoted(SUBMIT_PAIRS - 1)
+            && is_quoted(limit_at.checked_add(3)?)
+            && (limit_at..limit_at + 3).all(|at| !is_quoted(at));
+        let cell = fields.get(limit_at).filter(|_| has_their_kinds)?;
+        parse_whole(&cell.text)
+    };
+    limit().unwrap_or(0)
+}
+
 /// Parses a line of `lsb.acct`.
 pub(super) fn read_line(line: &str) -> Result<AccountingLine, LineProblem> {
     let cells = split_cells(line);
@@ -89,13 +113,13 @@ pub(super) fn read_line(line: &str) -> Result<AccountingLine, LineProblem> {
         requested,
         // Where hosts are named once, however many of their slots it had.
         allocated: if began > 0 { allocated.max(requested) } else { 0 },
-        // The file has neither the queue's limit nor that of bsub -W.
-        limit: 0,
+        limit: run_limit(cells.get(after_used..).unwrap_or_default()),
         memory_kib: 0,
         // JOB_STAT_DONE; else it exited.
-        succeeded: status == "64",
+        outcome: JobOutcome::of_success(status == "64"),
         user: cell(11).to_owned(),
         group: String::new(),
         queue: cell(12).to_owned(),
+        ..JobRecord::default()
     })))
 }

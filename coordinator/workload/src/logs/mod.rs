@@ -1,11 +1,14 @@
 //! Logs of parallel jobs: the Standard Workload Format, version 2.2 (Chapin et al. 1999; Parallel
 //! Workloads Archive), in which `;` begins comments with `; Name: value` directives and a job is
 //! eighteen numbers a line; workloads of Batsim; what Slurm's `sacct` prints; accounting files of PBS, LSF
-//! and Grid Engine.
+//! and Grid Engine; histories of HTCondor; traces of Philly, Helios and Alibaba.
 
 mod accounting;
 mod accounting_record;
 mod batsim;
+mod clusters;
+mod condor;
+mod convert;
 mod error;
 mod format;
 mod header;
@@ -13,6 +16,7 @@ mod job;
 mod listing;
 mod lsf;
 mod pbs;
+mod philly;
 mod problem;
 mod reader;
 mod rules;
@@ -22,6 +26,7 @@ mod skipped;
 mod trace;
 mod writer;
 
+pub use convert::{BatsimWriter, CsvWriter};
 pub use error::SwfError;
 pub use format::JobsFormat;
 pub use header::Header;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::accounting_record::{
-    AccountingLine, JobRecord, parse_duration, parse_kib, parse_whole, value_problem,
+    AccountingLine, JobOutcome, JobRecord, parse_duration, parse_kib, parse_whole, value_problem,
 };
 use super::problem::LineProblem;
 
@@ -126,10 +126,11 @@ fn job_record(id: &str, fields: &BTreeMap<&str, &str>) -> Result<JobRecord, Line
         allocated,
         limit,
         memory_kib,
-        succeeded: matches!(field("Exit_status"), "0" | ""),
+        outcome: JobOutcome::of_success(matches!(field("Exit_status"), "0" | "")),
         user: field("user").to_owned(),
         group: field("group").to_owned(),
         queue: field("queue").to_owned(),
+        ..JobRecord::default()
     })
 }
 

@@ -14,7 +14,7 @@ use super::problem::LineProblem;
 use super::rules::{ExtraFields, Fractions, LogRules, OddJobs, OnMalformed};
 use super::sacct;
 use super::skipped::{LogForm, Skipped};
-use super::{accounting, batsim};
+use super::{accounting, batsim, clusters, condor, philly};
 
 /// Longest JSON file that is read, in bytes: it is in memory whole.
 const LONGEST_JSON: u64 = 1 << 29;
@@ -67,14 +67,29 @@ impl SwfReader {
     ) -> Result<Self, SwfError> {
         let io = |source| SwfError::Io { path: path.to_owned(), source };
         let mut source = file.and_then(Source::new).map_err(io)?;
-        if source.is_json().map_err(io)? {
-            let text = source.into_text(LONGEST_JSON).map_err(io)?;
-            return Self::read_listing(path, batsim::read(&text), rules.into());
-        }
-        Self::of_text(path, Text::new(source.into_input()), rules.into())
+        let is_json = source.is_json().map_err(io)?;
+        let read = match JobsFormat::detect(source.next_bytes().map_err(io)?) {
+            Some(JobsFormat::Condor) if is_json => condor::read_json(source),
+            Some(JobsFormat::Philly) => philly::read(source),
+            Some(
+                format @ (JobsFormat::Helios | JobsFormat::Alibaba2018 | JobsFormat::Alibaba2020),
+            ) => clusters::read(source, format),
+            Some(JobsFormat::Condor) => {
+                let mut text = Text::new(source.into_input());
+                text.read_line().map_err(io)?;
+                condor::read_long(text)
+            }
+            _ if is_json => {
+                let text = source.into_text(LONGEST_JSON).map_err(io)?;
+                batsim::read(&text)
+            }
+            _ => return Self::of_text(path, Text::new(source.into_input()), rules.into()),
+        };
+        Self::read_listing(path, read, rules.into())
     }
 
-    /// Reads a log from `input`, which is not packed and no JSON; errors name it by `path`.
+    /// Reads a log from `input`, which is not packed and of lines of SWF, of `sacct` or of an accounting file; errors
+    /// name it by `path`.
     ///
     /// # Errors
     ///

@@ -1,7 +1,7 @@
 //! The accounting file of Grid Engine: 45 fields a line with colons between them, of a job or a task of one (accounting(5)).
 
 use super::accounting_record::{
-    AccountingLine, JobRecord, parse_duration, parse_whole, value_problem,
+    AccountingLine, JobOutcome, JobRecord, parse_duration, parse_whole, value_problem,
 };
 use super::problem::LineProblem;
 
@@ -22,7 +22,8 @@ pub(super) fn read_line(line: &str) -> Result<AccountingLine, LineProblem> {
     }
     let cells: Vec<&str> = line.split(':').collect();
     if cells.len() < FIELDS {
-        return Err(LineProblem::OtherCells { found: cells.len(), wanted: FIELDS });
+        let why = format!("it has {} fields, and accounting(5) at least {FIELDS}", cells.len());
+        return Err(LineProblem::NoJob { why: why.into() });
     }
     let cell = |n: usize| cells.get(n).copied().unwrap_or_default();
     // A task of a parallel job, beside which the job has a line for all of it.
@@ -45,10 +46,11 @@ pub(super) fn read_line(line: &str) -> Result<AccountingLine, LineProblem> {
         allocated: slots,
         limit: hard_limit(cell(39)),
         memory_kib: 0,
-        succeeded: cell(11) == "0" && cell(12) == "0",
+        outcome: JobOutcome::of_success(cell(11) == "0" && cell(12) == "0"),
         user: cell(3).to_owned(),
         group: cell(2).to_owned(),
         queue: cell(0).to_owned(),
+        ..JobRecord::default()
     })))
 }
 

@@ -35,6 +35,9 @@ pub struct Skipped {
     /// Number of jobs that were still running when the log was made.
     #[serde(skip_serializing_if = "is_zero")]
     pub unfinished: u64,
+    /// Number of jobs that took none of the machine's processors.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub no_processor: u64,
     /// Number of executions after which the job was queued again.
     #[serde(skip_serializing_if = "is_zero")]
     pub requeued: u64,
@@ -150,7 +153,7 @@ impl Skipped {
     #[must_use]
     pub fn is_worth_telling(&self) -> bool {
         let left_out = self.malformed() + self.never_ran + self.partial + self.steps;
-        left_out + self.unfinished + self.requeued > 0
+        left_out + self.unfinished + self.no_processor + self.requeued > 0
             || self.odd.changes_the_run()
             || !self.taken_for.is_plain()
     }
@@ -209,6 +212,7 @@ impl fmt::Display for Skipped {
             (self.partial, "lines of partial executions left out"),
             (self.steps, "steps of jobs left out"),
             (self.unfinished, "jobs left out that had not ended"),
+            (self.no_processor, "jobs left out that took none of the processors that are counted"),
         ] {
             match n {
                 0 => {}

@@ -31,28 +31,7 @@ impl<W: Write> SwfWriter<W> {
     ///
     /// Writing failed.
     pub fn write(&mut self, job: &SwfJob) -> io::Result<()> {
-        self.0.add(|line| {
-            for (n, field) in job.fields().into_iter().enumerate() {
-                // More than half of the fields are not known.
-                if field == -1 {
-                    line.extend_from_slice(b"-1 ");
-                    continue;
-                }
-                if field < 0 {
-                    line.push(b'-');
-                }
-                whole(line, field.unsigned_abs());
-                if n == 16 {
-                    for other in &job.preceding_others {
-                        line.push(b'&');
-                        whole(line, other.unsigned_abs());
-                    }
-                }
-                line.push(b' ');
-            }
-            // There is no blank after the last field.
-            line.pop();
-        })
+        self.0.add(|line| append_fields(line, job, b' '))
     }
 
     /// Ends the log.
@@ -63,4 +42,28 @@ impl<W: Write> SwfWriter<W> {
     pub fn finish(self) -> io::Result<()> {
         self.0.finish()
     }
+}
+
+/// Appends a job's fields with this separator between them.
+pub(super) fn append_fields(line: &mut Vec<u8>, job: &SwfJob, separator: u8) {
+    for (n, field) in job.fields().into_iter().enumerate() {
+        // More than half of the fields are not known.
+        if field == -1 {
+            line.extend_from_slice(&[b'-', b'1', separator]);
+            continue;
+        }
+        if field < 0 {
+            line.push(b'-');
+        }
+        whole(line, field.unsigned_abs());
+        if n == 16 {
+            for other in &job.preceding_others {
+                line.push(b'&');
+                whole(line, other.unsigned_abs());
+            }
+        }
+        line.push(separator);
+    }
+    // There is no separator after the last field.
+    line.pop();
 }

@@ -29,6 +29,28 @@ const OF_1_3: &str = r#"{"name": "x", "schemaVersion": "1.3", "workflow": {"make
     {"name": "a_ID1", "id": "ID1", "runtime": 10.0, "memory": 2048, "children": ["b_ID2"], "cores": 1},
     {"name": "b_ID2", "id": "ID2", "runtime": 20.0, "parents": ["a_ID1"], "cores": 1}]}}"#;
 
+/// As `snakemake --dag` prints it, with a job whose output is there.
+const SNAKEMAKE: &str = "digraph snakemake_dag {\n    graph[bgcolor=white, margin=0];\n    node[shape=box, style=rounded];\n\
+    \t0[label = \"all\", color = \"0.28 0.6 0.85\", style=\"rounded\"];\n\
+    \t1[label = \"map\\nsample: A\", color = \"0.5 0.6 0.85\", style=\"rounded\"];\n\
+    \t2[label = \"map\\nsample: B\", color = \"0.5 0.6 0.85\", style=\"rounded\"];\n\
+    \t3[label = \"fetch\", color = \"0.6 0.6 0.85\", style=\"rounded,dashed\"];\n\
+    \t1 -> 0\n\t2 -> 0\n\t3 -> 1\n}            \n";
+
+/// As Pegasus' API for Python writes it: a job that two follow by their files, and one by what is written.
+const PEGASUS: &str = "x-pegasus:\n  apiLang: python\npegasus: '5.0'\nname: blackdiamond\njobs:\n\
+    - type: job\n  name: preprocess\n  id: ID0000001\n  arguments:\n  - -i\n  - f.a\n  uses:\n  - lfn: f.b1\n    type: output\n    \
+    stageOut: false\n  - lfn: f.a\n    type: input\n  profiles:\n    pegasus:\n      runtime: '60'\n      memory: 2048\n      cores: 2\n\
+    - type: job\n  name: findrange\n  id: ID0000002\n  arguments: [-i,\n    f.b1]\n  uses:\n  - lfn: f.b1\n    type: input\n\
+    - type: job\n  name: analyze\n  id: ID0000003\n  uses: []\njobDependencies:\n- id: ID0000001\n  children:\n  - ID0000002\n\
+    - id: ID0000002\n  children:\n  - ID0000003\n";
+
+const NEXTFLOW: &str = "task_id\thash\tnative_id\tname\tstatus\texit\tsubmit\tduration\trealtime\t%cpu\tpeak_rss\n\
+    1\ta2/d5\t12\tSORT (a)\tCOMPLETED\t0\t2018-11-08 15:29:32.023\t12s\t10s\t99%\t2 MB\n\
+    2\ta2/d6\t13\tSORT (b)\tFAILED\t1\t2018-11-08 15:29:32.023\t3s\t2s\t99%\t-\n\
+    3\ta2/d7\t14\tSORT (b)\tCOMPLETED\t0\t2018-11-08 15:29:40\t1m 2s\t1m\t99%\t0\n\
+    4\ta2/d8\t15\tSORT (b)\tCACHED\t0\t2018-11-08 15:29:50\t5s\t4s\t99%\t7 B\n";
+
 fn read(text: &str) -> Result<Workflow, InputError> {
     Workflow::read("some/flow", text, &mut |path: &str| match path {
         "step.sub" | "half/step.sub" => Ok(SUBMIT.to_owned()),
@@ -139,6 +161,104 @@ fn both_versions_of_wfcommons_are_read() {
     );
 }
 
+/// cases/wf-without-order: tasks that ran one after the other, of whose order the file says nothing.
+#[test]
+fn a_workflow_without_any_order_is_named() {
+    let text = r#"{"name": "x", "schemaVersion": "1.5", "workflow": {"specification": {"tasks": [
+        {"name": "a", "id": "a", "parents": [], "children": []}, {"name": "b", "id": "b"}, {"name": "c", "id": "c"}]},
+        "execution": {"makespanInSeconds": 60, "tasks": [{"id": "a", "runtimeInSeconds": 10},
+        {"id": "b", "runtimeInSeconds": 20}, {"id": "c", "runtimeInSeconds": 30}]}}}"#;
+    let workflow = read(text).expect("it is right");
+    assert_eq!(workflow.makespan, Some(Span::from_secs(60)));
+    assert_eq!(
+        workflow.left_out,
+        [
+            "no task follows another: all 3 can run at once, the longest takes 30s; the run that the file records took 1m"
+        ]
+    );
+    let older = text.replace("makespanInSeconds", "makespan").replace("60", "60.5");
+    assert_eq!(read(&older).expect("right").makespan, Some(Span::from_micros(60_500_000)));
+    let said = read("JOB a step.sub\nJOB b step.sub\n").expect("it is right").left_out;
+    assert_eq!(said, ["no task follows another: all 2 can run at once"]);
+}
+
+#[test]
+fn a_graph_of_snakemake_is_read() {
+    assert_eq!(WorkflowFormat::detect(SNAKEMAKE), Some(WorkflowFormat::Snakemake));
+    let workflow = read(SNAKEMAKE).expect("it is right");
+    let names: Vec<&str> = workflow.tasks.iter().map(|task| task.name.as_str()).collect();
+    assert_eq!(names, ["all", "map, sample: A", "map, sample: B"]);
+    assert_eq!(after(&workflow), [vec![1, 2], vec![], vec![]]);
+    assert_eq!(workflow.left_out, ["jobs that are dashed, and are not run again: 1"]);
+    // As graphviz writes it anew, with attributes on lines of their own.
+    let again = "digraph snakemake_dag {\n\tgraph [bb=\"0,0,1,1\",\n\t\tmargin=0\n\t];\n\t0\t [color=\"0.5\",\n\t\tlabel=all];\n\
+        \t1\t [label=\"map\\nx\",\n\t\tstyle=rounded];\n\t1 -> 0\t [pos=\"e\"];\n}\n";
+    let workflow = read(again).expect("it is right");
+    assert_eq!(
+        (workflow.tasks[1].name.as_str(), after(&workflow)),
+        ("map, x", vec![vec![1], vec![]])
+    );
+    let error = wrong(&SNAKEMAKE.replace("3 -> 1", "9 -> 1"));
+    assert!(error.contains("some/flow:10:") && error.contains("there is no job 9"), "{error}");
+}
+
+#[test]
+fn a_workflow_of_pegasus_is_read() {
+    assert_eq!(WorkflowFormat::detect(PEGASUS), Some(WorkflowFormat::Pegasus));
+    let workflow = read(PEGASUS).expect("it is right");
+    assert_eq!(after(&workflow), [vec![], vec![0], vec![1]]);
+    let first = &workflow.tasks[0];
+    assert_eq!(first.runtime, Some(Span::from_secs(60)));
+    assert_eq!((first.memory, first.cores), (Some(Bytes::new(2_048 << 20)), Some(2)));
+    let argv = |task: &crate::WorkflowTask| task.command.as_ref().map(|c| c.argv.join(" "));
+    assert_eq!(argv(first).as_deref(), Some("preprocess -i f.a"));
+    assert_eq!((workflow.tasks[1].runtime, workflow.left_out.len()), (None, 0));
+    // Without what is written, the files say it.
+    let (begin, _) = PEGASUS.split_once("jobDependencies").expect("it has some");
+    assert_eq!(after(&read(begin).expect("it is right")), [vec![], vec![0], vec![]]);
+    let error = wrong(&PEGASUS.replace("  - ID0000003", "  - ID0000009"));
+    assert!(error.contains("there is no job 'ID0000009'") && error.contains(":39:"), "{error}");
+    let error = wrong(&PEGASUS.replace("stageOut: false", "stageOut: &x false"));
+    assert!(error.contains("anchors") && error.contains("some/flow:15:"), "{error}");
+    assert!(wrong("pegasus: '5.0'\nname: x\n").contains("there is no list of jobs"));
+}
+
+#[test]
+fn a_trace_of_nextflow_is_read_as_tasks_without_order() {
+    assert_eq!(WorkflowFormat::detect(NEXTFLOW), Some(WorkflowFormat::Nextflow));
+    let workflow = read(NEXTFLOW).expect("it is right");
+    let said: Vec<_> = workflow.tasks.iter().map(|t| (t.name.as_str(), t.runtime)).collect();
+    let seconds = |n| Some(Span::from_secs(n));
+    assert_eq!(
+        said,
+        [("SORT (a)", seconds(10)), ("SORT (b)", seconds(60)), ("SORT (b) #2", seconds(4))]
+    );
+    assert_eq!(workflow.tasks[0].memory, Some(Bytes::new(2 << 20)));
+    assert_eq!(
+        workflow.left_out,
+        [
+            "tasks that failed or were aborted, and are not run: 1",
+            "a trace of Nextflow does not say which tasks follow which",
+            "no task follows another: all 3 can run at once, the longest takes 1m; the run that the file records took 1m10s"
+        ]
+    );
+    for (name, column) in NEXTFLOW.lines().next().unwrap_or_default().split('\t').zip(0..) {
+        let cut = |line: &str| {
+            let cells = line.split('\t').enumerate().filter(|(n, _)| *n != column);
+            cells.map(|(_, cell)| cell).collect::<Vec<_>>().join("\t")
+        };
+        let text = NEXTFLOW.lines().map(cut).collect::<Vec<_>>().join("\n");
+        // Without a status all are taken.
+        let right = if name == "status" { 4 } else { 3 };
+        match (name, read(&text)) {
+            ("name", read) => assert!(read.is_err(), "{name} is needed"),
+            (_, read) => assert_eq!(read.expect(name).tasks.len(), right, "{name}"),
+        }
+    }
+    let error = wrong(&NEXTFLOW.replace("\t10s\t", "\tsoon\t"));
+    assert!(error.contains("some/flow:2:") && error.contains("'soon'"), "{error}");
+}
+
 #[test]
 fn mistakes_in_wfcommons_have_their_places() {
     let unknown = wrong(&OF_1_4.replace(r#"["split"]"#, r#"["spilt"]"#));
@@ -158,10 +278,10 @@ proptest! {
     /// Whatever a file is made into, it is read or refused.
     #[test]
     fn no_file_is_fatal(
-        which in 0_usize..3,
+        which in 0_usize..6,
         cuts in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0_usize..9), 1..12),
     ) {
-        let mut bytes = [DAG, OF_1_4, OF_1_5][which].as_bytes().to_vec();
+        let mut bytes = [DAG, OF_1_4, OF_1_5, SNAKEMAKE, PEGASUS, NEXTFLOW][which].as_bytes().to_vec();
         for (place, byte, length) in cuts {
             let at = place.index(bytes.len());
             let end = (at + length).min(bytes.len());

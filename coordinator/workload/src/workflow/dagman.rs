@@ -311,7 +311,7 @@ impl DagReading<'_> {
             task.command = task.command.filter(|command| !command.argv.is_empty());
             tasks.push(task);
         }
-        Workflow { tasks, left_out: self.said_left_out() }
+        Workflow { tasks, left_out: self.said_left_out(), makespan: None }
     }
 
     /// Ids of the tasks that a node follows. Nodes that do nothing are replaced by their own
@@ -334,6 +334,7 @@ impl DagReading<'_> {
 
     fn said_left_out(&self) -> Vec<String> {
         let mut said = Vec::new();
+        // A node runs until it is done, and its scripts would run where DAGMan does.
         if !self.left_out.is_empty() {
             let lines = self.left_out.iter().map(|(word, lines)| format!("{word} ({lines})"));
             let lines: Vec<String> = lines.collect();

@@ -6,7 +6,7 @@ use dormouse_documents::{InputError, Mistakes, Place, from_json};
 use dormouse_model::{Task, check_precedence};
 use dormouse_units::{Bytes, Span, TaskId, TypeName};
 
-use super::{dagman, wfcommons};
+use super::{dagman, nextflow, pegasus, snakemake, wfcommons};
 
 /// Shortest run time of a task, used where a file has 0 for a time too short to be measured.
 const SHORTEST: Span = Span::from_micros(1_000);
@@ -18,6 +18,8 @@ pub struct Workflow {
     pub tasks: Vec<WorkflowTask>,
     /// Parts of the file that were ignored, in sentences.
     pub left_out: Vec<String>,
+    /// Length of the run that the file is a record of; `None`: the file does not say.
+    pub makespan: Option<Span>,
 }
 
 /// A task of a workflow, as far as its file describes it.
@@ -59,16 +61,28 @@ pub enum WorkflowFormat {
     DagMan,
     /// The JSON of WfCommons (WfFormat).
     WfCommons,
+    /// The YAML of Pegasus 5.
+    Pegasus,
+    /// The graph that `snakemake --dag` prints.
+    Snakemake,
+    /// The trace of a run of Nextflow.
+    Nextflow,
 }
 
 impl WorkflowFormat {
     /// The format of a file with this text, or its beginning; `None`: it is no workflow.
     #[must_use]
     pub fn detect(text: &str) -> Option<Self> {
-        match text.trim_start().starts_with('{') {
-            true => text.contains("\"workflow\"").then_some(Self::WfCommons),
-            false => dagman::is_one(text).then_some(Self::DagMan),
+        if text.trim_start().starts_with('{') {
+            return text.contains("\"workflow\"").then_some(Self::WfCommons);
         }
+        let others = [
+            (Self::Snakemake, snakemake::is_one(text)),
+            (Self::Nextflow, nextflow::is_one(text)),
+            (Self::DagMan, dagman::is_one(text)),
+            (Self::Pegasus, pegasus::is_one(text)),
+        ];
+        others.into_iter().find(|(_, is_one)| *is_one).map(|(format, _)| format)
     }
 
     /// The name of the format.
@@ -77,6 +91,9 @@ impl WorkflowFormat {
         match self {
             Self::DagMan => "DAGMan",
             Self::WfCommons => "WfCommons",
+            Self::Pegasus => "Pegasus",
+            Self::Snakemake => "Snakemake",
+            Self::Nextflow => "Nextflow",
         }
     }
 }
@@ -100,14 +117,16 @@ impl Workflow {
                 wfcommons::read(&from_json(source, text)?, &mut found)
             }
             Some(WorkflowFormat::DagMan) => dagman::read(source, text, open, &mut found),
+            Some(WorkflowFormat::Pegasus) => pegasus::read(source, text, &mut found),
+            Some(WorkflowFormat::Snakemake) => snakemake::read(source, text, &mut found),
+            Some(WorkflowFormat::Nextflow) => nextflow::read(source, text, &mut found),
             None => {
-                let what =
-                    "it is no workflow: neither DAGMan's lines nor WfCommons' JSON are in it";
-                let remedy = "begin it with JOB lines, or give an instance of WfFormat 1.4 or 1.5";
+                let what = "it is no workflow of DAGMan, WfCommons, Pegasus, Snakemake or Nextflow";
+                let remedy = "begin it with JOB lines, or give an instance of WfFormat 1.0 to 1.5";
                 return Err(InputError::new(&whole, what, remedy));
             }
         };
-        let workflow = found.or(Some(workflow))?;
+        let mut workflow = found.or(Some(workflow))?;
         if workflow.tasks.is_empty() {
             return Err(InputError::new(&whole, "there are no tasks", "give at least one"));
         }
@@ -116,7 +135,23 @@ impl Workflow {
             let remedy = "leave out one of them, so that there is a task to begin with";
             InputError::new(&whole, error.in_words(&tasks), remedy)
         })?;
+        workflow.left_out.extend(workflow.lack_of_order());
         Ok(workflow)
+    }
+
+    /// A remark where no task follows another: a workflow whose file lost its order runs as a bag.
+    fn lack_of_order(&self) -> Option<String> {
+        if self.tasks.len() < 2 || self.tasks.iter().any(|task| !task.after.is_empty()) {
+            return None;
+        }
+        let mut said = format!("no task follows another: all {} can run at once", self.tasks.len());
+        if let Some(longest) = self.tasks.iter().filter_map(|task| task.runtime).max() {
+            said.push_str(&format!(", the longest takes {longest}"));
+        }
+        if let Some(makespan) = self.makespan {
+            said.push_str(&format!("; the run that the file records took {makespan}"));
+        }
+        Some(said)
     }
 
     /// The tasks with only their names and dependencies.

@@ -84,7 +84,23 @@ pub(super) fn read(root: &Node, found: &mut Mistakes) -> Workflow {
         task_of(node, (name, entry), ran, after, found)
     };
     let tasks = entries.into_iter().zip(after).map(task).collect();
-    Workflow { tasks, left_out: unknown_version(root).into_iter().collect() }
+    let left_out = unknown_version(root).into_iter().collect();
+    Workflow { tasks, left_out, makespan: recorded_makespan(root) }
+}
+
+/// Length of the run that was recorded: `makespan` until 1.3, `makespanInSeconds` since, which 1.5 has in the execution.
+fn recorded_makespan(root: &Node) -> Option<Span> {
+    let inside = root.get("workflow")?;
+    let places = [inside.get("execution"), Some(inside)];
+    let found = places
+        .into_iter()
+        .flatten()
+        .find_map(|place| place.get("makespanInSeconds").or_else(|| place.get("makespan")));
+    match found?.value {
+        Value::Float(seconds) => Span::from_secs_f64(seconds),
+        Value::Integer(seconds) => u64::try_from(seconds).ok().map(Span::from_secs),
+        _ => None,
+    }
 }
 
 /// A remark if the file names a version of the format that is not known.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dormouse_cloud::{
-    Bathtub, GompertzMakeham, InterruptionAction, InterruptionScope, Uniform, Weibull,
+    AdvisorClass, Bathtub, GompertzMakeham, InterruptionAction, InterruptionScope, Uniform, Weibull,
 };
 use dormouse_units::{Span, TypeName, ZoneName};
 use schemars::JsonSchema;
@@ -67,6 +67,10 @@ pub(crate) struct LifetimeSection {
     pub(crate) gompertz_makeham: Option<GompertzMakeham>,
     /// From one age to another, each as likely.
     pub(crate) uniform: Option<Uniform>,
+    /// As often as the provider's spot advisor says of a type: the middle of its band of interruptions in a month, at any age
+    /// alike.
+    #[schemars(example = "5-10%")]
+    pub(crate) advisor_class: Option<AdvisorClass>,
 }
 
 /// Spot VMs live as long as those of a record, one after the other as they can be used; after its last row

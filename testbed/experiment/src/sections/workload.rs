@@ -23,7 +23,7 @@ use crate::cloud::burstable_of;
 pub(crate) enum WorkloadSection {
     /// A bag of tasks with a deadline; a workflow where some follow others.
     Bag(BagSection),
-    /// Parallel jobs of a log: in the Standard Workload Format, of Batsim, of Slurm's sacct, or an accounting file of PBS, LSF or Grid Engine.
+    /// Parallel jobs of a log: in the Standard Workload Format, of Batsim, of Slurm's sacct, an accounting file of PBS, LSF or Grid Engine, a history of HTCondor, or a trace of Philly, Helios or Alibaba.
     Swf(SwfSection),
     /// Parallel jobs that a model makes.
     Model(ModelSection),

@@ -165,6 +165,19 @@ pub(super) const ALL: &[Examples] = &[
         ],
     ),
     (
+        "workload convert",
+        &[
+            Example::new(
+                "dormouse workload convert history.json --to swf --out log.swf",
+                "what condor_history -json printed, as SWF",
+            ),
+            Example::new(
+                "dormouse workload convert log.swf --to batsim --procs 320 --out log.json",
+                "a workload for Batsim",
+            ),
+        ],
+    ),
+    (
         "workload requests",
         &[
             Example::new(

@@ -1,7 +1,5 @@
 //! Logs of parallel jobs.
 
-use std::fs::File;
-
 use dormouse_units::Time;
 use dormouse_workload::{JobsFormat, OnMalformed, Separator, Statistics, SwfError, Trace};
 use serde_json::json;
@@ -10,6 +8,7 @@ use super::args::InspectArgs;
 use super::found::{Found, length};
 use super::head::Head;
 use crate::cli::failure::Failure;
+use crate::cli::read_progress::ReadProgress;
 use crate::cli::workload::bad;
 
 /// First submission time, in seconds since 1970, that is a date: 1990.
@@ -20,8 +19,10 @@ pub(super) fn inspect(args: &InspectArgs, head: &Head) -> Result<Found, Failure>
     if !args.column.is_empty() {
         return Err(args.refused("its file format has no named columns", "leave --column out"));
     }
-    let open =
-        |machine| Trace::from_file(&args.file, File::open(&args.file), machine, OnMalformed::Skip);
+    let open = |machine| {
+        let file = ReadProgress::open(&args.file);
+        Trace::from_file(&args.file, file, machine, OnMalformed::Skip)
+    };
     let (mut trace, is_said) = match open(None) {
         // Any job fits a machine whose size nobody says.
         Err(SwfError::NoMachine { .. }) => (open(Some(u32::MAX)).map_err(bad)?, false),
@@ -49,6 +50,10 @@ pub(super) fn inspect(args: &InspectArgs, head: &Head) -> Result<Found, Failure>
             true => None,
             false => json!(by).as_str().map(str::to_owned),
         };
+    }
+    let columns = format.columns_read(head.bytes());
+    if !columns.is_empty() {
+        found.fact("columns", format!("read are {}", columns.join(", ")));
     }
     if let Some(computer) = header.get("Computer") {
         found.fact("computer", computer);

@@ -32,14 +32,14 @@ pub(super) struct Kind {
 /// All kinds, in the order in which they are asked: the first that says yes is it.
 const KINDS: [Kind; 9] = [
     Kind {
-        name: "parallel jobs (SWF, Batsim, sacct, PBS, LSF, Grid Engine)",
+        name: "parallel jobs (SWF, Batsim, sacct, PBS, LSF, Grid Engine, HTCondor, Philly, Helios, Alibaba)",
         is: |head, _| Ok(JobsFormat::detect(head.bytes()).is_some()),
         keys: &[&["jobs", "profiles"], &["subtime"]],
         columns: &[],
         inspect: jobs::inspect,
     },
     Kind {
-        name: "workflows (DAGMan, WfCommons)",
+        name: "workflows (DAGMan, WfCommons, Pegasus, Snakemake, Nextflow)",
         is: |head, _| Ok(workflows::format_of(head).is_some()),
         keys: &[],
         // None: a file that is told by --column alone is another.
