@@ -36,9 +36,10 @@ pub use bags::{BAGS, bag};
 pub use described::{BatchWorkload, Estimates, JobSource, JobSpec, Shape, UsageKind};
 pub use lines::Lines;
 pub use logs::{
-    BatsimWriter, CsvWriter, ExtraFields, FirstMalformed, FollowUps, Fractions, Header, JobSize, JobsFormat, LineProblem,
-    LogForm, LogRules, NoEstimate, OddJobs, OnMalformed, PartialExecutions, RanOver, Repeated,
-    Separator, Skipped, SwfError, SwfJob, SwfReader, SwfWriter, Trace,
+    BatsimWriter, CsvWriter, ExtraFields, FirstMalformed, FollowUps, Fractions, Header, JobSize,
+    JobsFormat, LineProblem, LogForm, LogRules, NoEstimate, OddJobs, OnMalformed,
+    PartialExecutions, RanOver, Repeated, Separator, Skipped, SwfError, SwfJob, SwfReader,
+    SwfWriter, Trace,
 };
 pub use models::{EstimatesError, Model, ModelError, ModelTargets, tsafrir_estimates};
 pub use requests::{

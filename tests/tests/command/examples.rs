@@ -14,7 +14,7 @@ fn examples() -> PathBuf {
 }
 
 /// Values in the `summary.json` of each example, by JSON pointers.
-const SHOWN: [(&str, &[(&str, f64)]); 10] = [
+const SHOWN: [(&str, &[(&str, f64)]); 11] = [
     // 36 minutes of work, and 10 for which all stands still.
     ("hibernation", &[("/makespan_s", 2759.9), ("/counts/resumes", 1.0), ("/work_lost_s", 0.0)]),
     // Both tasks lose what came after the checkpoint of the fourth minute.

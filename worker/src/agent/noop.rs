@@ -32,7 +32,7 @@ impl NoopMachines {
                 say(vm_destroyed(at.vm));
             }
             Command::FreezeVm(at) => {
-                say(make_report(report::Report::VmFrozen(vm_took(at.vm, zero))))
+                say(make_report(report::Report::VmFrozen(vm_took(at.vm, zero))));
             }
             Command::ThawVm(at) => say(make_report(report::Report::VmThawed(vm_took(at.vm, zero)))),
             Command::StartTask(start) => {

@@ -204,7 +204,7 @@ impl Checkpointer {
                 Err(CheckpointerError::Criu { source, .. })
                     if source.may_pass() && tries < TRIES =>
                 {
-                    tries += 1
+                    tries += 1;
                 }
                 done => return done,
             }

@@ -387,7 +387,7 @@ impl<'a> RequestsChecker<'a> {
             let latest = there.due.map(|due| due + self.lateness);
             match latest {
                 None => {
-                    self.report_violation(format!("{vm} is taken away without a cause in the log"))
+                    self.report_violation(format!("{vm} is taken away without a cause in the log"));
                 }
                 Some(at) => {
                     let now = self.now;

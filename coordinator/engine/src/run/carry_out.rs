@@ -65,7 +65,7 @@ impl Run {
                 self.start_task(now, *task, on, *mode, *reason)?;
             }
             Decision::Promote { task, vm, by, .. } => {
-                self.promote_job(now, *task, *vm, by, notices)?
+                self.promote_job(now, *task, *vm, by, notices)?;
             }
             Decision::Stop { task, vm, keep } => self.stop_task(*task, *vm, *keep, notices)?,
             Decision::Checkpoint { task, vm } => self.checkpoint_now(*task, *vm)?,

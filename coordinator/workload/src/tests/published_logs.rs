@@ -102,7 +102,7 @@ fn each_attribute_of_htcondor_may_be_missing() {
         let (jobs, skipped) = listed(&text.join("\n")).expect("it is read");
         match effect {
             Some((field, value)) => {
-                assert_eq!(jobs.iter().map(field).collect::<Vec<_>>(), [value], "{name}")
+                assert_eq!(jobs.iter().map(field).collect::<Vec<_>>(), [value], "{name}");
             }
             None => assert_eq!((jobs.len(), skipped.malformed()), (0, 1), "{name}"),
         }

@@ -187,7 +187,7 @@ impl YamlReading<'_> {
     fn below(&mut self, indent: usize, of: &YamlLine, left: usize) -> Result<YamlNode, InputError> {
         let is_list =
             |line: &YamlLine| line.indent == indent && is_entry(&line.text) && !is_entry(&of.text);
-        match self.lines.last().filter(|line| line.indent > indent || is_list(*line)) {
+        match self.lines.last().filter(|line| line.indent > indent || is_list(line)) {
             Some(line) => {
                 let inside = line.indent;
                 self.block(inside, left - 1)

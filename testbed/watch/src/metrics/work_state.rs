@@ -93,7 +93,7 @@ impl WorkState {
             match decision {
                 Decision::Promote { by: PromotionMethod::Swap, .. } => self.swaps += 1,
                 Decision::Promote { by: PromotionMethod::Migrate { .. }, .. } => {
-                    self.migrations += 1
+                    self.migrations += 1;
                 }
                 Decision::Promote { by: PromotionMethod::Kill { .. }, .. } => self.kills += 1,
                 _ => {}

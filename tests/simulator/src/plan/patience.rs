@@ -49,7 +49,7 @@ impl Plan {
     fn changes(&self) -> Span {
         let terms = &self.setup.terms;
         let prices = terms.prices.values().filter_map(|trace| trace.steps().last().map(|it| it.0));
-        let numbers = terms.availability.values().flat_map(|it| last_change(it));
+        let numbers = terms.availability.values().flat_map(last_change);
         let faults = self.experiment_faults.iter().map(|fault| fault.at);
         let tasks = self.setup.bag.tasks.iter().map(|task| Time::ZERO + task.submitted);
         let all = prices.chain(numbers).chain(faults).chain(tasks);

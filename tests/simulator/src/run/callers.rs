@@ -16,9 +16,12 @@ use crate::stage::Stage;
 /// Time after which users ask again who got no answer.
 const AGAIN: Duration = Duration::from_millis(200);
 
-/// The desk of the coordinator that is there, with its generation.
+/// A coordinator's desk with its generation.
+type NumberedDesk = (Arc<WorkerDesk>, u64);
+
+/// The desk of the coordinator that runs now, if one does.
 #[derive(Clone, Debug, Default)]
-pub(super) struct PresentDesk(Arc<Mutex<Option<(Arc<WorkerDesk>, u64)>>>);
+pub(super) struct PresentDesk(Arc<Mutex<Option<NumberedDesk>>>);
 
 impl PresentDesk {
     /// This desk is the one that answers from now on.
@@ -26,7 +29,7 @@ impl PresentDesk {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((desk, generation));
     }
 
-    fn get(&self) -> Option<(Arc<WorkerDesk>, u64)> {
+    fn get(&self) -> Option<NumberedDesk> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

@@ -9,7 +9,6 @@ use std::time::Duration;
 use dormouse_coordinator::{CoordinatorError, WorkerDesk};
 use dormouse_log::LogError;
 use dormouse_model::{Event, Step};
-use dormouse_policies::batch::MOST_STARTS;
 use tokio::time::Instant;
 
 use super::Played;

@@ -163,7 +163,7 @@ impl VmOwner {
             OwnerMessage::Ask(..) if self.is_destroyed => {}
             // It does not wait for what else is asked: it would come too late.
             OwnerMessage::Ask(VmCommand::Announce(said), asked) => {
-                self.announce_event(&said, &asked)
+                self.announce_event(&said, &asked);
             }
             OwnerMessage::Ask(ask, asked) => self.queue.push_back((ask, asked)),
             OwnerMessage::Launched(key, result) => self.hear_launched(key, result),

@@ -98,7 +98,7 @@ impl AttemptTable {
         for key in self.attempt_keys() {
             match self.attempt_phase(key) {
                 Some(AttemptPhase::Waiting { until }) if is_due(until) => {
-                    self.never_had_its_slot(key)
+                    self.never_had_its_slot(key);
                 }
                 Some(AttemptPhase::Dying { by }) if is_due(by) => self.outlives_its_kill(key),
                 _ => {}

@@ -31,7 +31,7 @@ impl AttemptTable {
         match (self.attempt_phase(key), result) {
             (Some(AttemptPhase::Running), Ok(())) => self.work_is_done(key),
             (Some(AttemptPhase::Running), Err(why)) => {
-                self.end_attempt(key, AttemptOutcome::Failed { why, image: false })
+                self.end_attempt(key, AttemptOutcome::Failed { why, image: false });
             }
             _ => {}
         }

@@ -123,7 +123,7 @@ impl AttemptTable {
                 }
             }
             Err(LaunchFailure { why, image }) => {
-                self.end_attempt(key, AttemptOutcome::Failed { why, image })
+                self.end_attempt(key, AttemptOutcome::Failed { why, image });
             }
         }
     }

@@ -34,7 +34,7 @@ impl AttemptTable {
             }
             // After its checkpoint.
             AttemptPhase::Dumping if life.later.is_none() && life.stop.is_none() => {
-                life.later = Some(on)
+                life.later = Some(on);
             }
             // It is under way, or nothing is left to be moved.
             AttemptPhase::Dumping | AttemptPhase::Dying { .. } | AttemptPhase::Gone => {}
@@ -76,7 +76,7 @@ impl AttemptTable {
             }
             DepartureOutcome::Ended(Ok(())) => self.end_attempt(key, AttemptOutcome::Finished),
             DepartureOutcome::Ended(Err(why)) => {
-                self.end_attempt(key, AttemptOutcome::Failed { why, image: false })
+                self.end_attempt(key, AttemptOutcome::Failed { why, image: false });
             }
             DepartureOutcome::Gone { kept } => self.goes_elsewhere(key, kept),
         }

@@ -71,10 +71,10 @@ impl AttemptTable {
             // The coordinator has yet to say whether it has its checkpoint.
             Some((_, None)) => {}
             Some((number, Some(true))) => {
-                self.report_end(key, AttemptOutcome::Stopped(KeptWork::Checkpoint(number)))
+                self.report_end(key, AttemptOutcome::Stopped(KeptWork::Checkpoint(number)));
             }
             Some((_, Some(false))) | None => {
-                self.report_end(key, AttemptOutcome::Stopped(KeptWork::Done))
+                self.report_end(key, AttemptOutcome::Stopped(KeptWork::Done));
             }
         }
     }

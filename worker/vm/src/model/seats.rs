@@ -52,7 +52,7 @@ impl VmModel {
         let (on, tier, touched) = (&running.on, running.tier, &mut self.touched);
         match running.uniform_now().map(seat) {
             Some(all) => {
-                self.processors.put_task(on, tier, |_| all, |other| touched.add_slot(other))
+                self.processors.put_task(on, tier, |_| all, |other| touched.add_slot(other));
             }
             None => {
                 let seat = |n| seat(running.usage_now(n));

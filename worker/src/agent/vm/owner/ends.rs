@@ -125,7 +125,7 @@ impl VmOwner {
                 self.say_failed(key, (why, image), attempt.done_ppm(), of);
             }
             AttemptOutcome::Stopped(kept) => {
-                self.say_stopped(key, Self::kept_of(&attempt, kept), of)
+                self.say_stopped(key, Self::kept_of(&attempt, kept), of);
             }
             AttemptOutcome::Refused | AttemptOutcome::Silent => {}
         }
@@ -143,7 +143,7 @@ impl VmOwner {
                 self.say_failed(key, (why, image), attempt.done_ppm(), of);
             }
             AttemptOutcome::Stopped(kept) => {
-                self.say_stopped(key, Self::kept_of(attempt, kept), of)
+                self.say_stopped(key, Self::kept_of(attempt, kept), of);
             }
             AttemptOutcome::Finished | AttemptOutcome::Refused | AttemptOutcome::Silent => {}
         }
