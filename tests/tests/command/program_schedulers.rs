@@ -184,7 +184,7 @@ fn an_edited_log_is_not_gone_on_with(folder: &Path, killed: &Path) {
         fs::read_to_string(&log).unwrap().replacen("\"command\":\"", "\"command\":\" ", 1);
     fs::write(&log, &text_of_it).unwrap();
     let seal = fs::read_to_string(edited.join("seal.json")).unwrap();
-    let words = ["are not those that seal.json has", "--reseal"];
+    let words = ["are not those that seal.json was made of", "--reseal"];
     refused(folder, &["resume", "edited"], 2, &words);
     assert!(fs::read_to_string(&log).unwrap() == text_of_it, "nothing was added");
     assert_eq!(fs::read_to_string(edited.join("seal.json")).unwrap(), seal);
