@@ -15,7 +15,7 @@ pub enum AnnouncedChange {
 
 /// Something that EC2 tells of an instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Announcement {
+pub struct InstanceAnnouncement {
     /// When it is told.
     pub at: Time,
     /// The account of the instance.

@@ -8,7 +8,7 @@ use dormouse_model::Setup;
 use dormouse_units::{Price, Span, Time, VmId};
 use serde::{Deserialize, Serialize};
 
-use crate::announcements::{AnnouncedChange, Announcement};
+use crate::announcements::{AnnouncedChange, InstanceAnnouncement};
 pub(crate) use crate::desk_records::CallScope;
 use crate::desk_records::{InstanceFleet, KeyPair, LaunchTemplate};
 use crate::ec2_instance::{Ec2Instance, InstanceStage};
@@ -105,7 +105,7 @@ pub struct ApiDesk {
     pub(crate) templates: Vec<LaunchTemplate>,
     pub(crate) fleets: Vec<InstanceFleet>,
     /// What was told of instances, the first first.
-    pub(crate) announcements: Vec<Announcement>,
+    pub(crate) announcements: Vec<InstanceAnnouncement>,
     pub(crate) pending: Option<PendingCall>,
     pub(crate) answer: Option<Result<WireValue, ApiError>>,
     /// The wake-up that was asked for last.
@@ -156,7 +156,7 @@ impl ApiDesk {
     /// Tells of an instance.
     pub(crate) fn announce(&mut self, index: usize, change: AnnouncedChange) {
         let Some(it) = self.instances.get(index) else { return };
-        self.announcements.push(Announcement {
+        self.announcements.push(InstanceAnnouncement {
             at: self.now,
             account: it.scope.account.clone(),
             region: it.scope.region.clone(),
@@ -168,7 +168,7 @@ impl ApiDesk {
 
     /// All that was told from the `from`-th announcement on, the first first.
     #[must_use]
-    pub fn announced(&self, from: usize) -> &[Announcement] {
+    pub fn announced(&self, from: usize) -> &[InstanceAnnouncement] {
         self.announcements.get(from..).unwrap_or_default()
     }
 

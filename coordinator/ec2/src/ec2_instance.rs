@@ -151,7 +151,7 @@ impl Ec2Instance {
 
     /// The public address, in 198.18.0.0/15, which no network routes (RFC 2544). An instance has it while it is up.
     pub(crate) fn public_ip(&self) -> Option<String> {
-        let is_shown = self.stage == InstanceStage::Running && self.seat.as_ref()?.has_public_ip;
+        let is_shown = self.is_up() && self.seat.as_ref()?.has_public_ip;
         is_shown.then(|| {
             format!(
                 "198.{}.{}.{}",

@@ -46,10 +46,15 @@ impl ApiDesk {
             "TargetCapacitySpecification",
             "TerminateInstancesWithExpiration",
             "Type",
+            "ValidFrom",
             "ValidUntil",
             "TagSpecifications",
         ];
         refuse_others("CreateFleet", input, &played)?;
+        if input.instant("ValidFrom").is_some_and(|from| self.time_of(from) > self.now) {
+            let text = "CreateFleet does not play a ValidFrom in the future here; leave it out";
+            return Err(ApiError::new("UnsupportedOperation", text));
+        }
         let none = WireValue::structure();
         let spot = input.member("SpotOptions").unwrap_or(&none);
         refuse_others(
@@ -138,6 +143,10 @@ impl ApiDesk {
         for config in configs {
             let template = config.member("LaunchTemplateSpecification");
             let (spec, _) = self.template_of(scope, template)?;
+            let resolved = match template {
+                Some(template) => Some(self.resolved_template(scope, template)?),
+                None => None,
+            };
             let mut overrides = config.list("Overrides").to_vec();
             if overrides.is_empty() {
                 overrides.push(WireValue::structure());
@@ -168,7 +177,7 @@ impl ApiDesk {
                 let weight = units(of.float("WeightedCapacity").unwrap_or(1.0)).max(1);
                 let priority = of.float("Priority").map_or(u64::MAX, units);
                 let origin = WireValue::structure()
-                    .with_some("LaunchTemplateSpecification", template.cloned())
+                    .with_some("LaunchTemplateSpecification", resolved.clone())
                     .with("Overrides", of);
                 let found = self.pools_for(scope, &spec, Market::OnDemand)?;
                 pools.extend(found.into_iter().map(|pool| FleetPool {

@@ -69,11 +69,11 @@ pub(crate) fn read_protocol(of: &WireValue) -> Result<(String, Option<(i64, i64)
     let ports = of.integer("FromPort").zip(of.integer("ToPort"));
     match (protocol.as_str(), ports) {
         ("tcp" | "udp", None) => Err(invalid(
-            "Invalid value 'Must specify both from and to ports with TCP/UDP.' for portRange.",
+            "Invalid value for portRange. Must specify both from and to ports with TCP/UDP.",
         )),
-        ("icmp" | "icmpv6", None) => Err(invalid(
-            "Invalid value 'Must specify both type and code with ICMP.' for portRange.",
-        )),
+        ("icmp" | "icmpv6", None) => {
+            Err(invalid("Invalid value for portRange. Must specify both type and code with ICMP."))
+        }
         ("tcp" | "udp", Some((from, to)))
             if !(0..=65_535).contains(&from) || !(0..=65_535).contains(&to) =>
         {

@@ -254,7 +254,7 @@ impl ApiDesk {
             .with("MetadataOptions", metadata_options(it.spec.metadata.as_ref()))
             .with("PlatformDetails", "Linux/UNIX")
             .with("UsageOperation", "RunInstances")
-            .with("Tags", tags_to_wire(&it.tags))
+            .with_some("Tags", (!it.tags.is_empty()).then(|| tags_to_wire(&it.tags)))
             .with("PrivateDnsName", private_name(it))
             .with("PublicDnsName", "")
             .with_some("KeyName", it.spec.key.as_deref())

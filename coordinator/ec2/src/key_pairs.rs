@@ -98,7 +98,7 @@ impl ApiDesk {
                 .with("KeyFingerprint", pair.fingerprint.as_str())
                 .with("KeyType", pair.kind)
                 .with("CreateTime", self.instant(pair.created))
-                .with("Tags", tags_to_wire(&pair.tags))
+                .with_some("Tags", (!pair.tags.is_empty()).then(|| tags_to_wire(&pair.tags)))
         });
         Ok(WireValue::structure().with("KeyPairs", WireValue::list_of(written)))
     }

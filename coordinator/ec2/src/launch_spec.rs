@@ -39,6 +39,8 @@ pub(crate) struct LaunchSpec {
     pub(crate) skips_source_check: bool,
     /// The first block device that is named.
     pub(crate) root_device: Option<WireValue>,
+    /// Tags that say of which template an instance is.
+    pub(crate) template_tags: Vec<(String, String)>,
     /// Tags of the root volume.
     pub(crate) volume_tags: Vec<(String, String)>,
     pub(crate) ebs_optimized: bool,
@@ -133,12 +135,20 @@ impl LaunchSpec {
                 "DeleteOnTermination",
                 "Description",
                 "PrivateIpAddress",
+                "PrivateIpAddresses",
                 "InterfaceType",
             ];
             refuse_others("NetworkInterfaces", interface, &played)?;
             self.subnet = said(interface, "SubnetId").or(self.subnet);
             self.public_ip = interface.flag("AssociatePublicIpAddress").or(self.public_ip);
             self.private_ip = read_address(interface)?.or(self.private_ip);
+            if let [address, others @ ..] = interface.list("PrivateIpAddresses") {
+                if !others.is_empty() {
+                    let text = "One private address is played; give no more";
+                    return Err(ApiError::new("UnsupportedOperation", text));
+                }
+                self.private_ip = read_address(address)?.or(self.private_ip);
+            }
             self.set_groups(interface, ("Groups", ""));
         }
         if let Some(reservation) = input.member("CapacityReservationSpecification") {

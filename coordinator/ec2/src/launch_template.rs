@@ -6,7 +6,7 @@ use dormouse_ec2_wire::{ApiError, WireValue};
 
 use crate::desk::{ApiDesk, CallScope, PendingAnswer};
 use crate::desk_records::{LaunchTemplate, TemplateVersion};
-use crate::ec2_instance::tags_to_wire;
+use crate::ec2_instance::{Ec2Instance, tags_to_wire};
 use crate::instance_answers::tag_values;
 use crate::launch_spec::{self, LaunchSpec, tags_for};
 use crate::listing::{filter_by, refuse_others, take_page};
@@ -79,6 +79,15 @@ impl LaunchTemplate {
     }
 }
 
+/// The tags of an instance as templates have them, but for those of AWS itself.
+fn own_tags(it: &Ec2Instance) -> Option<WireValue> {
+    let own = it.tags.iter().filter(|(key, _)| !key.starts_with("aws:")).cloned();
+    let own: Vec<(String, String)> = own.collect();
+    (!own.is_empty()).then(|| {
+        WireValue::structure().with("ResourceType", "instance").with("Tags", tags_to_wire(&own))
+    })
+}
+
 fn creator(scope: &CallScope) -> String {
     format!("arn:aws:iam::{}:root", account_number(&scope.account))
 }
@@ -97,7 +106,31 @@ impl ApiDesk {
         let Some(named) = named else { return Ok((LaunchSpec::default(), None)) };
         let template = self.named_template(scope, named)?;
         let version = template.version(named.text("Version"))?;
-        Ok((LaunchSpec::default().overridden(&version.data)?, version.data.member(MARKET).cloned()))
+        let mut spec = LaunchSpec::default().overridden(&version.data)?;
+        let number = template.version_named(named.text("Version")).unwrap_or(template.default);
+        spec.template_tags = vec![
+            ("aws:ec2launchtemplate:id".to_owned(), template.id.clone()),
+            ("aws:ec2launchtemplate:version".to_owned(), number.to_string()),
+        ];
+        Ok((spec, version.data.member(MARKET).cloned()))
+    }
+
+    /// The id and the number of the version that a specification of a template stands for now.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::template_of`].
+    pub(crate) fn resolved_template(
+        &self,
+        scope: &CallScope,
+        named: &WireValue,
+    ) -> Result<WireValue, ApiError> {
+        let template = self.named_template(scope, named)?;
+        template.version(named.text("Version"))?;
+        let version = template.version_named(named.text("Version"));
+        Ok(WireValue::structure()
+            .with("LaunchTemplateId", template.id.as_str())
+            .with_some("Version", version.map(|version| version.to_string())))
     }
 
     fn named_template(
@@ -115,10 +148,9 @@ impl ApiDesk {
                 );
                 ApiError::new("InvalidLaunchTemplateId.NotFound", text)
             }
-            (None, Some(name)) => {
-                let text = format!(
-                    "The specified launch template, with template name {name}, does not exist."
-                );
+            (None, Some(_)) => {
+                let text =
+                    "At least one of the launch templates specified in the request does not exist.";
                 ApiError::new("InvalidLaunchTemplateName.NotFoundException", text)
             }
             (None, None) => {
@@ -407,6 +439,7 @@ impl ApiDesk {
             .with("HibernationOptions", hibernation)
             .with("BlockDeviceMappings", WireValue::List(Vec::new()))
             .with("NetworkInterfaces", vec![interface])
+            .with("TagSpecifications", WireValue::list_of(own_tags(it)))
             .with_some("UserData", spec.user_data.as_deref())
             .with_some("KeyName", spec.key.as_deref());
         Ok(WireValue::structure().with("LaunchTemplateData", data))

@@ -44,7 +44,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 
-pub use announcements::{AnnouncedChange, Announcement};
+pub use announcements::{AnnouncedChange, InstanceAnnouncement};
 pub use desk::{ApiDesk, DeskConfig};
 pub use desk_policy::DeskPolicy;
 pub use session::{Ec2Session, InstanceBill};

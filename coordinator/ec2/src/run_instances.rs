@@ -249,7 +249,7 @@ impl ApiDesk {
             reservation: order.reservation,
             launch_index: order.launch_index,
             token: order.token,
-            tags: spec.tags.clone(),
+            tags: [&spec.template_tags[..], &spec.tags].concat(),
             spec,
             pool,
             alternatives,

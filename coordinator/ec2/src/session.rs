@@ -11,7 +11,7 @@ use dormouse_engine::drive::{
 use dormouse_model::{ApiCall, Bag, Command, Event, Setup, Step};
 use dormouse_units::{Money, Span, Time};
 
-use crate::announcements::Announcement;
+use crate::announcements::InstanceAnnouncement;
 use crate::call_json::value_to_json;
 use crate::calls::is_change;
 use crate::desk::{ApiDesk, DeskConfig};
@@ -154,7 +154,7 @@ impl Ec2Session {
 
     /// What EC2 told of instances from the `from`-th announcement on.
     #[must_use]
-    pub fn announced(&self, from: usize) -> Vec<Announcement> {
+    pub fn announced(&self, from: usize) -> Vec<InstanceAnnouncement> {
         self.policy.with_desk(|desk| desk.announced(from).to_vec())
     }
 

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use dormouse_ec2::{AnnouncedChange, Announcement};
+use dormouse_ec2::{AnnouncedChange, InstanceAnnouncement};
 use dormouse_ec2_wire::{ApiError, write_instant};
 use md5::{Digest as _, Md5};
 use serde_json::{Value, json};
@@ -300,8 +300,8 @@ fn md5_of(text: &str) -> String {
 }
 
 /// An announcement as EventBridge sends it.
-fn event_of(told: &Announcement, id: &str, date: i64) -> Value {
-    let Announcement { account, region, zone, instance, .. } = told;
+fn event_of(told: &InstanceAnnouncement, id: &str, date: i64) -> Value {
+    let InstanceAnnouncement { account, region, zone, instance, .. } = told;
     let place = |of: &str| format!("arn:aws:ec2:{of}:instance/{instance}");
     let own = place(&format!("{region}:{account}"));
     let (kind, resource, detail) = match told.change {

@@ -1,6 +1,6 @@
 //! What the server asks of the cloud behind it.
 
-use dormouse_ec2::Announcement;
+use dormouse_ec2::InstanceAnnouncement;
 use dormouse_ec2_wire::{ApiError, ApiRequest, WireValue};
 use dormouse_units::Time;
 
@@ -22,7 +22,7 @@ pub trait CloudSession: Send {
     fn interrupt(&mut self, instance: &str, why: &str) -> bool;
 
     /// What EC2 has told of instances from the `from`-th announcement on.
-    fn announced(&self, from: usize) -> Vec<Announcement>;
+    fn announced(&self, from: usize) -> Vec<InstanceAnnouncement>;
 
     /// Keeps a line of the services beside EC2 with the run, durably; `false`: it can't be written.
     fn keep_record(&mut self, line: &str) -> bool;

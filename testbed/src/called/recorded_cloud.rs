@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use dormouse_analysis::RunRecord;
-use dormouse_ec2::{Announcement, Ec2Session};
+use dormouse_ec2::{Ec2Session, InstanceAnnouncement};
 use dormouse_ec2_server::CloudSession;
 use dormouse_ec2_wire::{ApiError, ApiRequest, WireValue};
 use dormouse_model::{Event, Step};
@@ -140,7 +140,7 @@ impl CloudSession for RecordedCloud {
         self.session.interrupt(instance, why) && self.keep_steps()
     }
 
-    fn announced(&self, from: usize) -> Vec<Announcement> {
+    fn announced(&self, from: usize) -> Vec<InstanceAnnouncement> {
         self.session.announced(from)
     }
 

@@ -183,13 +183,13 @@ mod tests {
     #[test]
     fn a_file_after_the_clock_is_the_experiment() {
         #[derive(clap::Parser)]
-        struct Line {
+        struct Ec2CommandLine {
             #[command(flatten)]
             args: Ec2Args,
         }
         let read = |line: &str| {
             let words = ["ec2"].into_iter().chain(line.split(' '));
-            let args = <Line as clap::Parser>::try_parse_from(words).ok()?.args;
+            let args = <Ec2CommandLine as clap::Parser>::try_parse_from(words).ok()?.args;
             experiment_and_clock(&args).ok().map(|(name, clock)| (name.to_owned(), clock))
         };
         let paced = |times| ClockMode::Paced(Speedup::times_real(times));

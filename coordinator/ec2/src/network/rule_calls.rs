@@ -113,14 +113,14 @@ impl ApiDesk {
         let Some(group) = self.network(scope).group(group) else { return Ok(()) };
         for (place, rule) in new.iter().enumerate() {
             let mut before = group.rules.iter().chain(new.iter().take(place));
-            if before.any(|other| other.allows_like(rule)) {
-                let text = format!("the specified rule \"{}\" already exists", rule.about());
-                return Err(ApiError::new("InvalidPermission.Duplicate", text));
-            }
             let alike = group.rules.iter().filter(|other| other.is_egress == rule.is_egress);
             if alike.count() + place >= MAX_RULES {
                 let text = "The maximum number of rules per security group has been reached.";
                 return Err(ApiError::new("RulesPerSecurityGroupLimitExceeded", text));
+            }
+            if before.any(|other| other.allows_like(rule)) {
+                let text = format!("the specified rule \"{}\" already exists", rule.about());
+                return Err(ApiError::new("InvalidPermission.Duplicate", text));
             }
         }
         Ok(())

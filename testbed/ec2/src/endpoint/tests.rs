@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use dormouse_ec2::{AnnouncedChange, Announcement};
+use dormouse_ec2::{AnnouncedChange, InstanceAnnouncement};
 use dormouse_ec2_wire::{ApiRequest, WireValue};
 use dormouse_units::{Speedup, Time};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -55,8 +55,8 @@ impl CloudSession for FakeCloud {
     }
 
     /// An instance is warned at 100 s.
-    fn announced(&self, from: usize) -> Vec<Announcement> {
-        let warning = Announcement {
+    fn announced(&self, from: usize) -> Vec<InstanceAnnouncement> {
+        let warning = InstanceAnnouncement {
             at: Time::from_secs(100),
             account: "111122223333".to_owned(),
             region: "eu-west-1".to_owned(),
