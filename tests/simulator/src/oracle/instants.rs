@@ -42,8 +42,9 @@ impl Instants {
                 if !self.has_happened {
                     return wrong("an instant is over in which nothing has happened");
                 }
-                // What is decided then may have been refused, which is heard of at this instant, too.
-                (self.has_happened, self.has_gone_on) = (!step.decisions.is_empty(), true);
+                // A refusal of what is decided then, and the room of a VM that ends then, are reported at this instant, too.
+                let follows = !step.decisions.is_empty() || !step.effects.is_empty();
+                (self.has_happened, self.has_gone_on) = (follows, true);
             }
             Event::Tick => (self.has_happened, self.has_gone_on) = (true, true),
             // What went before is of a coordinator that heard of no more.
