@@ -1,6 +1,6 @@
 //! A host is lost by silence only if nothing was heard of its worker for as long as the run waits.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dormouse_identity::WorkerLife;
 use dormouse_model::{Event, Step};
@@ -13,15 +13,16 @@ use crate::invariant::Invariant;
 const REASONS: [&str; 2] = ["it was silent for too long", "it was not connected for too long"];
 
 /// What has arrived of a worker's life.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Arrivals {
     /// The connection over which the life said hello last: only what comes over that counts.
     connection: u64,
     /// Microseconds since the run's start.
     last_us: u64,
-    /// Whether nothing arrived for long enough at some time of the present coordinator, and of the one before.
+    /// Whether nothing arrived for long enough at some time of the present coordinator.
     was_silent: bool,
-    was_silent_before: bool,
+    /// Generations of the earlier coordinators of which the same is true.
+    silent_in: BTreeSet<u64>,
 }
 
 /// The worker's lives, and when something of each arrived at the coordinator.
@@ -51,7 +52,9 @@ impl Silence {
     pub(super) fn coordinator_starts(&mut self, now_us: u64) {
         for it in self.arrivals.values_mut() {
             let silent = now_us.saturating_sub(it.last_us.max(self.began_us));
-            it.was_silent_before = it.was_silent || silent >= self.lost_after_us;
+            if it.was_silent || silent >= self.lost_after_us {
+                it.silent_in.insert(self.generation);
+            }
             it.was_silent = false;
         }
         self.began_us = now_us;
@@ -94,11 +97,11 @@ impl Silence {
             }
             Event::HostLost { host, why, .. } if REASONS.contains(&why.as_str()) => {
                 let life = self.hosts.get(host);
-                let it = life.and_then(|life| self.arrivals.get(life)).copied().unwrap_or_default();
+                let it = life.and_then(|life| self.arrivals.get(life)).cloned().unwrap_or_default();
                 let silent = now_us.saturating_sub(it.last_us.max(self.began_us));
-                // What a coordinator wrote before it was killed is durable once the next one is there.
+                // What a coordinator wrote before it was killed is durable once a later one is there.
                 let was_silent = match by < self.generation {
-                    true => it.was_silent_before,
+                    true => it.silent_in.contains(&by),
                     false => it.was_silent || silent >= self.lost_after_us,
                 };
                 if was_silent {
@@ -159,5 +162,7 @@ mod tests {
         all.coordinator_starts(2_800);
         assert!(all.see(&lost(REASONS[1]), 2, 3_700).is_err());
         assert_eq!(all.see(&lost(REASONS[1]), 1, 3_700), Ok(()), "the former had found that");
+        all.coordinator_starts(3_800);
+        assert_eq!(all.see(&lost(REASONS[1]), 1, 3_900), Ok(()), "and is not the last before");
     }
 }
