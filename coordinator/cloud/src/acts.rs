@@ -153,7 +153,7 @@ fn parse_time(text: &str, begins: Option<i64>) -> Result<Time, (String, &'static
         return Err((format!("'{text}' is not a time"), right));
     };
     let Some(begins) = begins else {
-        let what = format!("'{text}' is a date, and nobody says when the run begins");
+        let what = format!("'{text}' is a date, but the run has no date of its own");
         return Err((what, "say when it begins: begins = \"2024-01-31 12:00:00\""));
     };
     let since = u64::try_from(moment.second - begins);

@@ -542,7 +542,10 @@ mod tests {
             assert!(said.contains(words) && said.contains("--reseal"), "{said}");
             assert_eq!(std::fs::read_to_string(&path).expect("it is there"), text);
         };
-        refused(&whole.replace("\"seq\":1", "\"seq\":7"), "are not those that seal.json was made of");
+        refused(
+            &whole.replace("\"seq\":1", "\"seq\":7"),
+            "are not those that seal.json was made of",
+        );
         refused(&whole.replace("more", "less"), "are not those that seal.json was made of");
         // It went back.
         let shorter = &whole[..whole.len() - 2 * "{\"seq\":3}\n".len()];

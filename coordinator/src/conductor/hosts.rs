@@ -342,7 +342,7 @@ impl ConductorState {
         self.inbox.advance_host(host, now);
         self.hear_until(now, None);
         let Some(entry) = self.roster.get_mut(host) else { return };
-        tracing::warn!(%host, worker = entry.worker, why, "a worker is lost");
+        tracing::warn!(%host, worker = entry.worker, why, "a worker is given up");
         self.lives.end_session(&entry.worker, entry.incarnation);
         let standing = HostStanding::Lost { why: why.clone() };
         let joined = std::mem::replace(&mut entry.standing, standing) == HostStanding::Joined;

@@ -200,7 +200,7 @@ impl SessionState {
         }
         if self.silent == BEATS / 2 {
             tracing::warn!(host = %self.host, "a worker has not been heard from for a while: it may \
-                     be lost");
+                     be gone");
         }
         if self.silent > BEATS {
             let how = if self.connection.is_some() { "silent" } else { "not connected" };

@@ -145,14 +145,11 @@ mod tests {
                 "status code: 400: <Code>MalformedXML</Code><Message>a\nb</Message>",
                 "(MalformedXML: a b)",
             ),
-            (
-                "Server returned non-2xx status code: 503 Service Unavailable: ",
-                "see the server's log",
-            ),
+            ("Server returned non-2xx status code: 503 Service Unavailable: ", "server's log"),
             ("Server returned non-2xx status code: 301 Moved: ", "is a server of S3"),
             (
                 "connection refused",
-                "can't be reached (connection refused); see that the server runs",
+                "can't be reached (connection refused); check that the server is running",
             ),
             ("operation timed out", "live.checkpoint-store.timeout"),
             ("invalid peer certificate: UnknownIssuer", "SSL_CERT_FILE"),

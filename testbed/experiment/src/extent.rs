@@ -147,7 +147,7 @@ mod tests {
         let long = |every: &str| {
             let every = ["hibernate-every", "resume-every"].map(|key| format!("{key}='{every}'"));
             let text = format!(
-                "name='long'\n[workload]\nkind='bag'\ndeadline='8000000h'\n[[workload.task]]\nruntime='6750000h'\n\
+                "name='long'\n[cloud]\ncatalogue='ec2-2020'\n[workload]\nkind='bag'\ndeadline='8000000h'\n[[workload.task]]\nruntime='6750000h'\n\
                  memory='64 MiB'\n[[interruption]]\nmodel='poisson'\n{}\n[scheduler]\nname='hads'\n\
                  [checkpoint]\npolicy='none'\n",
                 every.join("\n")

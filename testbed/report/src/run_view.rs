@@ -13,6 +13,7 @@ mod prices;
 mod requests;
 mod sections;
 mod summary;
+mod summary_parts;
 mod tables;
 mod taken;
 mod vms;

@@ -189,7 +189,7 @@ pub enum Fault {
         /// By so much, milliseconds.
         by: i64,
     },
-    /// The run's user pauses it and goes on with it.
+    /// The run's user pauses it and resumes it.
     UserPause {
         /// How long it is paused.
         down: Millis,
@@ -395,7 +395,7 @@ pub const FAULTS: &[FaultKind] = &[
     FaultKind {
         name: "power-cut",
         rate: 0.8,
-        what: "unsynced sectors of the log and late checkpoints are torn, gone or misdirected, garbage at the log's end, a torn or former seal",
+        what: "unsynced sectors of the log and late checkpoints are torn, gone or misdirected, garbage at the log's end, a torn or earlier seal",
         threatens: &[
             DurableFirst,
             LogGrows,
@@ -540,7 +540,7 @@ pub const FAULTS: &[FaultKind] = &[
     FaultKind {
         name: "user-pause",
         rate: 0.2,
-        what: "the run's user pauses it, and goes on with it",
+        what: "the run's user pauses it, and resumes it",
         threatens: &[DurableFirst, Replay, Accounts],
         draw: |d| Fault::UserPause { down: down(d) },
     },

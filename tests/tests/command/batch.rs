@@ -433,7 +433,7 @@ fn bad_experiments_are_named_with_file_and_place() {
         ("seed = 3", "sede = 3", "did you mean 'seed'?"),
         ("model = \"fw-like\"", "model = \"fw\"", "there is no model 'fw'"),
         ("model = \"fw-like\"", "", "'model' is missing"),
-        ("[scheduler]", "[scheduler]\nmigration-cost = \"20\"", "unit is missing"),
+        ("[scheduler]", "[scheduler]\nmigration-cost = \"20\"", "the unit of a number is missing"),
         ("processors = 64", "processors = 0", "workload.processors"),
         ("processors = 64", "processors = 7", "at least 8 processors"),
         ("[scheduler]", "[sharing]\nloss = [0.5, 0.1]\n[scheduler]", "sharing.loss"),
@@ -497,7 +497,7 @@ fn malformed_logs_stop_the_run_or_are_counted() {
         (last(" 300 ", " -1 "), "submission time", "impossible"),
         (last(" 300 ", " 3 "), "before the job in the line above", "unsorted"),
         (last(" 6 1000 ", " 13 1000 "), "the machine has 12", "too_large"),
-        ([good.as_bytes(), b"\0\xff\x1bjunk\xfe\n"].concat(), "no number", "unreadable"),
+        ([good.as_bytes(), b"\0\xff\x1bjunk\xfe\n"].concat(), "is not a number", "unreadable"),
     ] {
         fs::write(folder.path().join("some.swf"), &bytes).unwrap();
         let error = refused(folder.path(), &["run", "some.toml"], 2);

@@ -45,7 +45,7 @@ const BAGS: &[Case] = &[
     ("catalogue = \"ec2-2020\"", "", "bad.toml:3:2: cloud", "neither a catalogue nor a type is given"),
     ("ec2-2020\"", "ec2-2020\"\nboot = 180", "bad.toml:5:1: cloud.boot", "180 is not a length of time"),
     ("ec2-2020\"", "ec2-2020\"\nboot = \"3 minutes\"", "bad.toml:5:1: cloud.boot", "'3 minutes' is not a length of time (its unit"),
-    ("ec2-2020\"", "ec2-2020\"\nhibernation = \"x\"", "bad.toml:5:1: cloud.hibernation", "'x' is not a length of time (its unit is none"),
+    ("ec2-2020\"", "ec2-2020\"\nhibernation = \"x\"", "bad.toml:5:1: cloud.hibernation", "'x' is not a length of time (its unit is not one of"),
     ("ec2-2020\"", "ec2-2020\"\nlimits = { spot = -1 }", "bad.toml:5:12: cloud.limits.spot", "-1 is out of range"),
     ("ec2-2020\"", "ec2-2020\"\nlimits = { on_demand = 1 }", "bad.toml:5:12: cloud.limits.on_demand", "there is no key 'on_demand' here"),
     ("ec2-2020\"", "ec2-2020\"\nlimits = 3", "bad.toml:5:1: cloud.limits", "3 is not a table"),

@@ -55,7 +55,7 @@ fn bad_experiment_files() {
         ("name = \"burst-hads\"", "swap-rate = 0", &["scheduler.swap-rate", "out of range"]),
         // Quantities.
         ("\"45m\"", "\"-45m\"", &["workload.deadline", "it is negative"]),
-        ("\"45m\"", "\"45\"", &["workload.deadline", "unit is missing"]),
+        ("\"45m\"", "\"45\"", &["workload.deadline", "the unit of a number is missing"]),
         ("\"45m\"", "\"0s\"", &["workload.deadline", "above 0"]),
         ("\"45m\"", "45", &["workload.deadline", "write a text with its unit"]),
         ("\"45m\"", "2020-09-01", &["workload.deadline", "a date"]),
@@ -177,7 +177,7 @@ fn bad_experiment_files() {
             "ec2-2020\"",
             "ec2-2020\"\nhosts = [{ vcpus = 9, disk = \"1 GB\" }]\n\
              type = [{ name = \"x\", vcpus = 1, memory = \"1 GB\", disk = \"2\", spot = 1 }]",
-            &["cloud.type.0.disk", "unit is missing"],
+            &["cloud.type.0.disk", "the unit of a number is missing"],
         ),
         (
             "name = \"burst-hads\"",
@@ -317,8 +317,8 @@ fn runs_without_a_twin() {
         ("half-a-header", half(&first(&bag)), &["half-a-header/events.jsonl:1:"]),
         ("header", first(&bag), &["header: the run ended before it began"]),
         ("header-of-jobs", first(&jobs), &["header-of-jobs: the run ended before it began"]),
-        ("damaged", damaged(&bag), &["damaged/events.jsonl:2:", "left whole"]),
-        ("damaged-jobs", damaged(&jobs), &["damaged-jobs/events.jsonl:2:", "left whole"]),
+        ("damaged", damaged(&bag), &["damaged/events.jsonl:2:", "files are unchanged"]),
+        ("damaged-jobs", damaged(&jobs), &["damaged-jobs/events.jsonl:2:", "files are unchanged"]),
         ("future", bag.replacen("\"format\":2", "\"format\":9", 1), &["its format is 9"]),
         ("future-jobs", jobs.replacen("\"format\":2", "\"format\":9", 1), &["its format is 9"]),
         ("older", bag.replacen("\"format\":2", "\"format\":1", 1), &["its format is 1"]),
@@ -477,9 +477,9 @@ fn calibrations_that_are_none() {
     for (file, word) in [
         ("missing.json", "dormouse calibrate --out missing.json"),
         ("folder", "irectory"),
-        ("empty.json", "no calibration"),
+        ("empty.json", "is not a calibration"),
         ("junk.json", "UTF-8"),
-        ("torn.json", "no calibration"),
+        ("torn.json", "is not a calibration"),
         ("other.json", "its format is 99"),
         ("lacking.json", "missing field"),
     ] {

@@ -192,7 +192,7 @@ fn an_edited_log_is_not_gone_on_with(folder: &Path, killed: &Path) {
     assert!(resumed.status.success(), "{}", text(&resumed));
     let said = run_in(folder, &["check", "edited"]);
     assert!(
-        said.status.code() == Some(1) && text(&said).contains("sealed anew"),
+        said.status.code() == Some(1) && text(&said).contains("was sealed again"),
         "{}",
         text(&said)
     );

@@ -33,7 +33,7 @@ fn a_chart_of_an_hour_is_beside_that_of_the_whole_run() {
         at,
         &["export", "r", "--as", "svg", "--until", "20m"],
         2,
-        &["there already", "--force"],
+        &["it exists already", "--force"],
     );
 }
 

@@ -46,7 +46,7 @@ fn what_no_background_can_be_is_found() {
             *processors = on.to_vec();
         }
     };
-    damaged(&|effect| placed(effect, [0, 1]), "has the background");
+    damaged(&|effect| placed(effect, [0, 1]), "whose background is held by");
     damaged(&|effect| placed(effect, [9, 10]), "no processor 10");
     let swapped = |effect: &mut Effect| {
         if let Effect::Placed { tier, .. } = effect {

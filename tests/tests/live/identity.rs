@@ -276,7 +276,7 @@ fn who_takes_a_dead_coordinators_port_learns_nothing_and_its_workers_dial_on() {
     for (worker, name) in workers.iter_mut().zip(WORKERS) {
         let said = fs::read_to_string(attacked.says(name)).unwrap();
         assert_eq!(worker.try_wait().unwrap(), None, "{name} has left: {said}");
-        assert!(said.contains("the connection to the coordinator is lost"), "{said}");
+        assert!(said.contains("the connection to the coordinator is broken"), "{said}");
     }
     let ended = attacked.coordinator().ended();
     assert!(ended.status.success(), "{}", text(&ended));

@@ -222,7 +222,7 @@ fn complete_restore(
         }
     };
     for what in keepsakes.map(|it| it.put_back(&processes)).unwrap_or_default() {
-        tracing::warn!(what, task = %manifest.task, "a restored task has lost this");
+        tracing::warn!(what, task = %manifest.task, "a restored task doesn't have this any more");
     }
     before.and_then(|before| picture::mend_differences(before, &processes))
 }

@@ -101,7 +101,7 @@ impl RowCells {
                 return Err(FileFlaw::whole("it is not text in UTF-8", "give a file of prices"));
             }
             let begins: String = whole.chars().take(60).collect();
-            let what = format!("'{}' is no time and price", begins.trim());
+            let what = format!("'{}' is not a time and a price", begins.trim());
             return Err(FileFlaw::Row(first.flaw(what, SAY_WHICH)));
         };
         let named = COLUMNS.iter().zip(&places);

@@ -47,7 +47,7 @@ pub fn tasks(root: &Node) -> Result<Vec<Task>, InputError> {
         match key.parse::<usize>() {
             Ok(number) => drop(numbered.insert(number, (key, task))),
             Err(_) => {
-                let what = format!("'{key}' is no number of a task");
+                let what = format!("'{key}' is not the number of a task");
                 found.add(place(key), what, "number the tasks from 0");
             }
         }

@@ -9,6 +9,7 @@ mod batsim;
 mod clusters;
 mod condor;
 mod convert;
+mod detect;
 mod error;
 mod format;
 mod header;

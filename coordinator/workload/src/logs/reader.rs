@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use dormouse_input::{Line, Source, Text};
 
+use super::detect::is_sacct_heading;
 use super::error::SwfError;
-use super::format::{JobsFormat, is_sacct_heading};
+use super::format::JobsFormat;
 use super::header::Header;
 use super::job::{NumberedNames, Separator, SwfJob, is_name};
 use super::listing::{JobListing, UnusableLog};

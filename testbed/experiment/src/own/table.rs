@@ -154,7 +154,7 @@ mod tests {
             ("name,command\n", "", "it has no tasks"),
             ("name,,x\n", ":1:1", "a column has no heading"),
             ("name,command\na,b,c\n", ":2:1", "it has 3 cells, and the heading 2"),
-            ("{\"name\": {}}\n", ":1:1", "'name' is no text"),
+            ("{\"name\": {}}\n", ":1:1", "'name' is not a text"),
             ("{\"name\": \"a\"}\n[1]\n", ":2:1", "it is not a task in JSON"),
         ] {
             let error = rows(text).unwrap_err();

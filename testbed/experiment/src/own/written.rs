@@ -196,7 +196,7 @@ fn fill_task(
     for (output, named) in outputs.iter().zip(&form.outputs) {
         let is_name = |part: Component<'_>| matches!(part, Component::Normal(_));
         if output.is_empty() || !Path::new(output).components().all(is_name) {
-            let what = format!("'{output}' is no path in a task's directory");
+            let what = format!("'{output}' is not a path in a task's directory");
             let remedy = "write one relative to it, such as result.txt or out/*.csv";
             return Err((Some(Box::new(named.place.clone())), (what, remedy.to_owned())));
         }

@@ -517,7 +517,7 @@ mod tests {
         let submitted = Event::Submitted { task: TaskId::new(0), key: None, job: Arc::new(job) };
         let wide = said(&header, &step(submitted, Vec::new())).unwrap_err();
         assert!(
-            wide.starts_with("events.jsonl:2: the processes of job 7 are 4294967295, "),
+            wide.starts_with("events.jsonl:2: the processes of job 7 are 4294967295; "),
             "{wide}"
         );
     }

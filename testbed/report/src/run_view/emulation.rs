@@ -6,7 +6,7 @@ use dormouse_view::{FigureCard, PageBlock, TableColumn, TextTone, TypedTable};
 
 use super::SummaryLine;
 use super::outcome::BagResults;
-use super::summary::by_count;
+use super::summary_parts::by_count;
 use crate::calibration;
 use crate::output::LogHeader;
 use dormouse_analysis::fidelity::{FidelityVerdict, task_times};

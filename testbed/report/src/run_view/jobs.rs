@@ -14,7 +14,7 @@ use dormouse_workload::Skipped;
 use serde_json::{Value, json};
 
 use super::outcome::RunResults;
-use super::summary::{checkpoint_failures, leave_out};
+use super::summary_parts::{checkpoint_failures, leave_out};
 use super::{RunView, SummaryLine};
 use super::{dates, emulation, faults, machine, requests};
 use crate::jobs::JobsOutcome;

@@ -18,7 +18,7 @@ use dormouse_workload::RequestsRead;
 use serde_json::{Map, Value, json};
 
 use super::outcome::RunResults;
-use super::summary::leave_out;
+use super::summary_parts::leave_out;
 use super::{RunView, SummaryLine, dates, emulation, prices};
 
 /// Results of the requests of a run.

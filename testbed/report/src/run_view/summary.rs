@@ -1,6 +1,5 @@
-//! `summary.json` of a run with a bag: its results for programs; and the parts that the summaries of all kinds of runs share.
+//! `summary.json` of a run with a bag: its results for programs.
 
-use dormouse_analysis::RunRecord;
 use dormouse_analysis::fidelity::BackgroundSupply;
 use dormouse_host::calibration::SpeedupChoice;
 use dormouse_model::TenantWork;
@@ -9,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::beside::RunsBeside;
 use super::outcome::BagResults;
+use super::summary_parts::{checkpoint_failures, leave_out};
 use super::{bag, faults, jobs, prices, requests, taken};
 
 /// The summary of a run with a bag, as JSON.
@@ -122,27 +122,4 @@ fn speedup_choice(choice: &SpeedupChoice) -> Value {
         "calibrated": calibration.map(|c| &c.made),
         "cells": calibration.map(|c| c.at_load(choice.load.unwrap_or_default())),
     })
-}
-
-/// Removes those of these keys that have no value.
-pub(super) fn leave_out(summary: &mut Value, keys: &[&str]) {
-    if let Some(summary) = summary.as_object_mut() {
-        summary.retain(|key, value| !value.is_null() || !keys.contains(&key.as_str()));
-    }
-}
-
-/// Reasons for failed checkpoints, the most frequent first, as JSON; `None` if no checkpoint
-/// failed.
-pub(super) fn checkpoint_failures(record: &RunRecord) -> Option<Value> {
-    let failures = by_count(record).into_iter();
-    let values = failures.map(|(why, count)| json!({"why": why, "count": count}));
-    (!record.checkpoint_failures.is_empty()).then(|| values.collect())
-}
-
-/// Reasons for failed checkpoints with their counts, the most frequent first.
-pub(super) fn by_count(record: &RunRecord) -> Vec<(&str, u32)> {
-    let reasons = record.checkpoint_failures.iter();
-    let mut reasons: Vec<_> = reasons.map(|(why, count)| (why.as_str(), *count)).collect();
-    reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    reasons
 }

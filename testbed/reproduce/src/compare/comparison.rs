@@ -31,7 +31,7 @@ fn refuse_duplicates(option: &str, list: &[String]) -> Result<(), SweepError> {
     let mut seen = BTreeSet::new();
     match list.iter().find(|name| !seen.insert(*name)) {
         Some(twice) => {
-            Err(SweepError::BadInput(format!("{option}: {twice} is there twice; leave one out")))
+            Err(SweepError::BadInput(format!("{option}: {twice} is named twice; leave one out")))
         }
         None => Ok(()),
     }

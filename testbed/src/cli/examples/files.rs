@@ -168,8 +168,8 @@ pub(super) const ALL: &[Examples] = &[
         "workload convert",
         &[
             Example::new(
-                "dormouse workload convert history.json --to swf --out log.swf",
-                "what condor_history -json printed, as SWF",
+                "dormouse workload convert log.swf --to csv --out log.csv",
+                "a log of any format that is read, as a table",
             ),
             Example::new(
                 "dormouse workload convert log.swf --to batsim --procs 320 --out log.json",

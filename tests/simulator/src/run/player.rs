@@ -454,8 +454,8 @@ impl<'a> Player<'a> {
     /// Notes for how long a fault keeps its worker, or all of them, from being heard.
     fn hold_up_by(&mut self, fault: &Fault) {
         let lasts = match fault {
-            // A piece of work on the disk may have begun by its end, and takes as long.
-            Fault::CoordinatorPause { lasts } => 2 * lasts,
+            // A piece of work on the disk may have begun by its end, and takes twice as long.
+            Fault::CoordinatorPause { lasts } => 3 * lasts,
             Fault::WorkerPause { lasts, .. }
             | Fault::Delay { lasts, .. }
             | Fault::Partition { lasts, .. } => *lasts,
@@ -491,7 +491,8 @@ impl<'a> Player<'a> {
                     return false;
                 }
                 self.goes_on = Some(Instant::now() + lasts);
-                let us = u64::try_from(lasts.as_micros()).unwrap_or(u64::MAX);
+                // Half of it passes before the work: none is done before the pause is over.
+                let us = u64::try_from(2 * lasts.as_micros()).unwrap_or(u64::MAX);
                 self.host.slow.store(us, Ordering::Relaxed);
             }
             Fault::ClockJump { by } => self.set_clock(*by),

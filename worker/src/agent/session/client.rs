@@ -196,7 +196,7 @@ impl<T: SessionTransport> CoordinatorSession<T> {
             None => tracing::warn!(why, "no coordinator answers yet; trying for {left} s more"),
             Some(_) => tracing::warn!(
                 why,
-                "the connection to the coordinator is lost; the VMs are kept for {left} s more"
+                "the connection to the coordinator is broken; the VMs are kept for {left} s more"
             ),
         }
     }

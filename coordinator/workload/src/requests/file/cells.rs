@@ -18,7 +18,7 @@ pub(super) fn shorten_row(row: &str) -> String {
 pub(super) fn text<'a>(row: &Row<'a>) -> Result<&'a str, OfferRefusal> {
     debug_assert!(row.text().len() as u64 <= LONGEST_LINE);
     std::str::from_utf8(row.text()).map_err(|error| {
-        let what = format!("its byte {} is no text in UTF-8", error.valid_up_to() + 1);
+        let what = format!("its byte {} is not text in UTF-8", error.valid_up_to() + 1);
         OfferRefusal::new(what, "give a CSV file of requests in UTF-8")
     })
 }
