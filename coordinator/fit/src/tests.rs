@@ -239,7 +239,7 @@ fn the_json_of_googles_vms_is_read_as_it_is() {
     assert!(said.contains("1 of them were both stopped and preempted"), "{said}");
     assert!(said.contains("1 of them have no end"), "{said}");
     let none = error("{\"a\": {\"time_in_sec\": 5},\n\"b\": {\"x\": 1}}");
-    assert!(none.contains("line 2: b: it is no VM with a lifetime"), "{none}");
+    assert!(none.contains("line 2: b: it is not a VM with a lifetime"), "{none}");
     assert!(error("[{\"time_in_sec\": 5}]").contains("it is a JSON list"));
 }
 

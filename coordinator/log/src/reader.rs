@@ -549,7 +549,7 @@ mod tests {
         refused(&whole.replace("more", "less"), "are not those that seal.json was made of");
         // It went back.
         let shorter = &whole[..whole.len() - 2 * "{\"seq\":3}\n".len()];
-        refused(shorter, "ends before the 4 lines");
+        refused(shorter, "fewer than the 4 lines");
         std::fs::write(&seal_path, "").expect("room");
         refused(&whole, "can't be read");
         std::fs::remove_file(&seal_path).expect("it is there");

@@ -192,7 +192,7 @@ mod tests {
             LoadReport { millicores: u32::MAX, ..load(10 * S, 20 * S, 5 * S) },
         ] {
             let no = check(&wrong);
-            assert!(no.as_ref().is_err_and(|no| no.contains("can't be")), "{wrong:?}: {no:?}");
+            assert!(no.as_ref().is_err_and(|no| no.contains("impossible")), "{wrong:?}: {no:?}");
         }
         let before = load(9 * S, 2 * S, S);
         assert!(check_load(&load(8 * S, 2 * S, S), Some(&before), there).is_err());

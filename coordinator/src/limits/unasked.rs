@@ -96,7 +96,7 @@ mod tests {
         }
         let end = begun + Duration::from_millis((3 * BURST).into());
         let no = allowance.take_report(&load, end).expect_err("one too many");
-        assert!(no.contains("1000 times a second"), "{no}");
+        assert!(no.contains("1000 unsolicited messages a second"), "{no}");
         // However long it was silent, it may not say more at once.
         let later = end + Duration::from_secs(1 << 40);
         let said = (0..).take_while(|_| allowance.take_report(&load, later).is_ok()).count();

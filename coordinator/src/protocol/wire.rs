@@ -466,7 +466,7 @@ mod tests {
             Wire::TaskStopped(v1::TaskStopped { task, checkpoint: Some(0), ..Default::default() });
         for (report, word) in [
             (None, "empty"),
-            (Some(no_task), "which task"),
+            (Some(no_task), "name its task"),
             (Some(too_much), "more than the whole"),
             (Some(zeroth), "from 1"),
             (Some(moved_too_much), "more than the whole"),

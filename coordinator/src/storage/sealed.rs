@@ -258,7 +258,7 @@ mod tests {
         // Another worker's, and its own of another life.
         for other in [("v", 7), ("w", 8)] {
             let no = sent(&manifest(), other, 18).expect_err("it is another's");
-            assert!(no.contains("not sealed by host1"), "{no}");
+            assert!(no.contains("seal is not that of host1"), "{no}");
         }
     }
 

@@ -249,7 +249,7 @@ pub(crate) fn store_status(error: &io::Error) -> Status {
             Status::resource_exhausted("the disk of the checkpoint store is full")
         }
         // Whoever asked asks the next coordinator.
-        io::ErrorKind::NotConnected => Status::unavailable("the coordinator is ending"),
+        io::ErrorKind::NotConnected => Status::unavailable("the coordinator is shutting down"),
         io::ErrorKind::InvalidData => Status::data_loss(error.to_string()),
         _ => Status::internal(format!("the checkpoint store: {error}")),
     }

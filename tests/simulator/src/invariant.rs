@@ -54,7 +54,7 @@ invariants! {
     OneHistory: "one-history",
         "What is stored of a task is of one history: what an attempt took is gone once a later one has stored as early a number.";
     AllBack: "all-back",
-        "A coordinator goes on with a run only once each worker that the log has is back with it or lost.";
+        "A coordinator resumes a run only once each worker that the log has is back with it or lost.";
     NotAhead: "not-ahead",
         "The run's clock shows no more than the time that has passed, and what its wall clock was set forward by.";
     SubmittedOnce: "submitted-once",

@@ -177,7 +177,7 @@ fn bad_experiment_files() {
             "ec2-2020\"",
             "ec2-2020\"\nhosts = [{ vcpus = 9, disk = \"1 GB\" }]\n\
              type = [{ name = \"x\", vcpus = 1, memory = \"1 GB\", disk = \"2\", spot = 1 }]",
-            &["cloud.type.0.disk", "the unit of a number is missing"],
+            &["cloud.type.0.disk", "unit is missing"],
         ),
         (
             "name = \"burst-hads\"",

@@ -173,7 +173,7 @@ fn bad_files_of_requests() {
         2,
         &["r.csv, line 3: its byte 5 is not text in UTF-8; give"],
     );
-    refused(at, &["workload", "stats", "r.csv"], 2, &["r.csv, line 3: its byte 5 is no text"]);
+    refused(at, &["workload", "stats", "r.csv"], 2, &["r.csv, line 3: its byte 5 is not text"]);
     let options = ["workload", "stats", "r.csv", "--procs", "4"];
     refused(at, &options, 2, &["r.csv: --procs, --skip-malformed and --plot are of SWF logs"]);
     let bag = ["workload", "requests", "j60"];

@@ -77,9 +77,6 @@ pub struct TaskBirth {
 const AT_ONCE: Duration = Duration::from_millis(20);
 
 /// Starts or restores a task; the error says in words what went wrong, and no process is left then.
-///
-/// If the VM freezes meanwhile, the launch continues at the thaw, and steps that failed because of the freeze are
-/// repeated. A checkpoint is fetched in any case, as that is done by the worker and not by the VM.
 pub(crate) async fn launch_task(
     host: Arc<LifeHost>,
     place: TaskPlace,
@@ -193,7 +190,7 @@ pub(crate) fn in_a_thread<T: Send + 'static>(
     }))
 }
 
-/// Fetches the newest intact checkpoint, unless it is here.
+/// Gives the task's directory to the attempt of an order; returns whether the checkpoint that the coordinator has is here.
 pub(crate) async fn claim_checkpoint(
     host: &Arc<LifeHost>,
     name: &TaskName,
@@ -228,7 +225,7 @@ fn is_sound(host: &LifeHost, name: &TaskName, (newest, by): (u64, u32)) -> Resul
     Ok(verified.is_ok())
 }
 
-/// Fetches the newest intact checkpoint of the coordinator. It is no error if there is none.
+/// Fetches a checkpoint of a task that one of these attempts has taken.
 pub(crate) async fn fetch_checkpoint(
     host: &LifeHost,
     pass: &LaunchPass,

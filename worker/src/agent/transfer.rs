@@ -506,7 +506,7 @@ pub async fn fetch_until_answered<F: Future<Output = Result<(), FetchError>>>(
 pub fn compare_stored(sent: u64, stored: u64) -> Result<u64, String> {
     match stored == sent {
         true => Ok(sent),
-        false => Err(format!("{sent} bytes were sent and {stored} stored")),
+        false => Err(format!("{sent} bytes were sent but {stored} were stored")),
     }
 }
 

@@ -37,7 +37,7 @@ pub(crate) fn enable_controllers(group: &Path, controllers: &[&str]) -> Result<(
     Err(CgroupError::Unexpected {
         content: file::read(&control)?.trim().to_owned(),
         path: control,
-        expected: format!("it to list {}", still.join(" and ")),
+        expected: format!("a list with {}", still.join(" and ")),
     })
 }
 
@@ -97,7 +97,7 @@ mod tests {
         // Plain files do not behave like the kernel's: the write stays "+cpu", which the
         // reading back must notice.
         let error = prepare_subtree(dir.path(), &["cpu"]).unwrap_err().to_string();
-        assert!(error.contains("holds \"+cpu\", expected it to list cpu"), "{error}");
+        assert!(error.contains("holds \"+cpu\" instead of a list with cpu"), "{error}");
         assert_eq!(fs::read_to_string(leaf.join("cgroup.procs")).unwrap(), "1");
     }
 

@@ -260,7 +260,7 @@ mod tests {
             let mut incoming = held.receive_content(digest, length).unwrap();
             let error = incoming.write(other.as_bytes()).and_then(|()| incoming.finish_download());
             let said = error.unwrap_err().to_string();
-            assert!(said.contains("is another"), "{said}");
+            assert!(said.contains("is different"), "{said}");
         }
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
         assert_eq!(held.missing_contents(), [digest]);

@@ -220,7 +220,7 @@ pub(crate) fn a_checkpoint_is_taken_now() {
     let [here, gone] = [1, 2].map(|attempt| TaskRef { vm: 1, task: 7, attempt });
     seat.commands(vec![Command::CheckpointNow(gone), Command::CheckpointNow(here)]);
     let failed = await_report!(seat, CheckpointFailed);
-    assert!(failed.task == Some(gone) && failed.why.contains("not here"), "{failed:?}");
+    assert!(failed.task == Some(gone) && failed.why.contains("not on this worker"), "{failed:?}");
     let taken: CheckpointTaken = await_report!(seat, CheckpointTaken);
     assert!(taken.checkpoint == 1 && (200_000..700_000).contains(&taken.done_ppm), "{taken:?}");
     let finished: TaskFinished = await_report!(seat, TaskFinished);

@@ -41,7 +41,7 @@ async fn is_over_after(valid: Duration) {
     // Who has joined and is no host of the run has nothing renewed.
     let mut nobody = FakeWorker::new("nobody", at);
     let no = at.renew(nobody.certify().await.unwrap()).await.unwrap_err();
-    assert!(no.code() == Code::PermissionDenied && no.message().contains("no host"), "{no}");
+    assert!(no.code() == Code::PermissionDenied && no.message().contains("not a host"), "{no}");
 
     pass(8);
     let former = worker.credential.clone().unwrap();

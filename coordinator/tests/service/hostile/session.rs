@@ -242,7 +242,7 @@ async fn nonsense_loses_the_worker_that_says_it_and_says_what_was_wrong() {
     let damaged = v1::report::Report::TaskFinished(v1::TaskFinished::default());
     let cases = [
         (0, v1::from_worker::Body::Reports(gap), "missing"),
-        (0, report(v1::Report { report: Some(damaged) }), "which task"),
+        (0, report(v1::Report { report: Some(damaged) }), "name its task"),
         (0, report(v1::Report { report: Some(again) }), "must be Ready"),
         (99, v1::from_worker::Body::Heartbeat(v1::Heartbeat {}), "acknowledged command 99"),
     ];

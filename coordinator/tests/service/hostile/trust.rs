@@ -236,7 +236,7 @@ async fn checkpoints_are_stored_whole_and_fetched_as_they_were() {
         (b"DORMCKP3".to_vec(), "8 bytes"),
         (whole[..whole.len() - 1].to_vec(), "its manifest lists"),
         (checkpoint::image(&welcome, &of(7), b"m"), "it is checkpoint 7"),
-        (checkpoint::image(&other, &of(2), b"m"), "not sealed by host0"),
+        (checkpoint::image(&other, &of(2), b"m"), "seal is not that of host0"),
     ] {
         let no =
             client.put_checkpoint(send(of(if why == "its manifest lists" { 1 } else { 2 }), data));
@@ -302,7 +302,7 @@ async fn a_checkpoint_comes_only_from_who_runs_the_task_and_goes_only_to_who_beg
     assert!(!dir.path().join("checkpoints/0").exists());
     // Nobody seals as another does, whatever checkpoint he has got hold of.
     let no = mine.put_checkpoint(sealed_by_other(of(0, 1, 1))).await.unwrap_err();
-    assert!(no.message().contains("not sealed by host0, which sends it"), "{no}");
+    assert!(no.message().contains("seal is not that of host0, which sends it"), "{no}");
     let no = mine.get_checkpoint(of(0, 1, 1)).await.map(drop).unwrap_err();
     assert_eq!(no.code(), Code::PermissionDenied, "{no}");
     // In the same life it is the same, however often it is welcomed.

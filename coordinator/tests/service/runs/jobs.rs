@@ -373,7 +373,7 @@ async fn a_machine_without_criu_is_refused_where_jobs_migrate() {
     let under = Under::start(LiveRunPlan { needs_criu: true, ..live }).await;
     let mut worker = FakeWorker::new("w", &under.at);
     let no = worker.connect().await.unwrap_err();
-    assert!(no.message().contains("worker w has no CRIU"), "{no}");
+    assert!(no.message().contains("worker w has no working CRIU"), "{no}");
     worker.capabilities = vec![dormouse_proto::CRIU.to_owned()];
     let no = worker.connect().await.unwrap_err();
     assert!(no.message().contains("does not offer 'tiers'"), "{no}");

@@ -11,7 +11,7 @@ async fn a_worker_without_criu_is_refused_where_tasks_are_checkpointed() {
         Under::start(LiveRunPlan { needs_criu: true, ..live(1, 1, dir.path()) }).await;
     let no = FakeWorker::new("bare", &coordinator.at).connect().await.unwrap_err();
     assert_eq!(no.code(), tonic::Code::AlreadyExists, "{no}");
-    for words in ["worker bare has no CRIU", "checkpoints", "scripts/get-criu"] {
+    for words in ["worker bare has no working CRIU", "checkpoints", "scripts/get-criu"] {
         assert!(no.message().contains(words), "no '{words}' in: {no}");
     }
     let mut worker = FakeWorker::new("w", &coordinator.at);

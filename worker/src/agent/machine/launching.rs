@@ -141,7 +141,7 @@ pub async fn launch_program<S: LaunchSteps>(
             Ok(Born::NoImage { why }) => match from_scratch {
                 Some(scratch) => {
                     let task = steps.name();
-                    tracing::warn!(task, "no checkpoint can be restored: from scratch");
+                    tracing::warn!(task, "no checkpoint can be restored: the task starts from the beginning");
                     steps.bring_inputs(pass).await?;
                     way = scratch;
                     continue;
@@ -157,7 +157,7 @@ pub async fn launch_program<S: LaunchSteps>(
             return Err(error);
         }
         let (why, task) = (error.why, steps.name());
-        tracing::warn!(why, task, "a freeze was in the way of its start");
+        tracing::warn!(why, task, "its start was interrupted by a freeze of its VM");
     }
 }
 
@@ -208,7 +208,7 @@ async fn bring_checkpoint<S: LaunchSteps>(
             Ok(()) => return Ok(()),
             Err(error @ FetchError::Absent(_)) => {
                 let (why, task) = (explain_error(&error), steps.name());
-                tracing::warn!(why, task, number, "a checkpoint cannot be had");
+                tracing::warn!(why, task, number, "a checkpoint can't be fetched");
             }
             Err(error) => return Err(format!("checkpoint {number}: {}", explain_error(&error))),
         }

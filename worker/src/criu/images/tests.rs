@@ -253,7 +253,7 @@ fn images_of_a_task_pass_and_each_thing_too_many_is_refused() {
             "memory is short",
         ),
         (Set::with(|it| it.thread().sched_policy = Some(1)), "real time"),
-        (Set::with(|it| it.thread().sched_nice = Some(-40)), "before others"),
+        (Set::with(|it| it.thread().sched_nice = Some(-40)), "raised scheduling priority"),
         (Set::with(|it| it.cores[0].tc.as_mut().unwrap().task_state = Some(8)), "in the state 8"),
         (
             Set::with(|it| it.cores[0].tc.as_mut().unwrap().task_state = Some(2)),

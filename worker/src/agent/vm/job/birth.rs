@@ -73,9 +73,6 @@ pub struct JobBirth {
 }
 
 /// Starts or restores a job; the error says in words what went wrong, and no process is left then.
-///
-/// If the VM freezes meanwhile, the launch continues at the thaw, and steps that failed because of the freeze are
-/// repeated. A checkpoint is fetched in any case, as that is done by the worker and not by the VM.
 pub(crate) async fn launch_job(
     host: Arc<LifeHost>,
     groups: Arc<cgroup::VmGroups>,
