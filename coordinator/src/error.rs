@@ -114,13 +114,13 @@ pub enum CoordinatorError {
     /// The run was paused: its log is complete, and it can be resumed.
     #[error("the run is paused: {why}")]
     Paused {
-        /// Who paused it, or what went wrong.
+        /// Who paused the run, or what went wrong.
         why: String,
     },
     /// A scheduler that is a program failed. The log is complete, and the run can be resumed.
     #[error("{why}")]
     Scheduler {
-        /// What it did, as a sentence.
+        /// What the scheduler program did wrong, as a sentence.
         why: String,
     },
     /// A part of the coordinator failed: a bug in it, or in the scheduler that it runs.

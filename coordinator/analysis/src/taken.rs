@@ -10,20 +10,20 @@ use crate::{AttemptEnd, AttemptHistory, RunRecord, TaskHistory, VmDisplacement, 
 /// A VM that made room for another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TakenVm<'a> {
-    /// Time at which the VM's owner was told.
+    /// Time at which the owner was told that the VM would be taken.
     pub at: Time,
     /// The VM that was taken.
     pub vm: &'a VmHistory,
     /// Tenant of the VM that was taken.
     pub owner: VmTenant,
-    /// The VM that got its room.
+    /// The VM that got the room of the VM that was taken.
     pub by: &'a VmHistory,
     /// Tenant of the VM that got the room.
     pub taker: VmTenant,
     /// How the VM that was taken ended.
     pub ending: DisplacementEnd,
-    /// Tasks of a bag that were on it when its owner was told. Parallel jobs have on-demand
-    /// machines, which nobody takes.
+    /// Tasks of a bag that were on the taken VM when its owner was told. Parallel jobs have on-demand machines, which
+    /// nobody takes.
     pub tasks: Vec<DisplacedTask>,
 }
 
@@ -228,7 +228,7 @@ pub struct TenantToll {
     pub vms_lost: usize,
     /// Number of tasks that were on them.
     pub tasks: usize,
-    /// Number of these tasks that continued from a checkpoint.
+    /// Number of the displaced tasks that continued from a checkpoint.
     pub from_checkpoints: usize,
     /// Time that the tasks had computed for nothing.
     pub work_lost: Span,
@@ -241,7 +241,7 @@ pub struct TenantToll {
     /// Longest time that a VM of the tenant waited until it was ready, of those that others made
     /// room for.
     pub waited: Option<Span>,
-    /// Cost of these VMs.
+    /// Cost of the VMs that were taken.
     pub paid: Money,
 }
 

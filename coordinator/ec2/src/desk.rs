@@ -39,17 +39,17 @@ impl Default for DeskConfig {
 #[derive(Debug)]
 pub(crate) enum PendingAnswer {
     Ready(WireValue),
-    /// The instances of a RunInstances, of which this number have to be had.
+    /// A RunInstances: the instances to be launched, and the least number of them that has to be launched.
     Reservation {
         instances: Vec<usize>,
         least: usize,
     },
-    /// Stopped instances that are started, with the answer if all are.
+    /// A StartInstances: the stopped instances to be started, and the answer that is given if all of them start.
     Started {
         instances: Vec<usize>,
         answer: WireValue,
     },
-    /// A fleet, by its id.
+    /// A CreateFleet: the id of the fleet.
     Fleet(String),
 }
 

@@ -22,15 +22,15 @@ use crate::desk_policy::DeskPolicy;
 pub struct InstanceBill {
     /// Id of the instance.
     pub instance: String,
-    /// The account that owes it.
+    /// The account that pays for the instance.
     pub account: String,
-    /// The type as EC2 names it.
+    /// The instance type as EC2 names it.
     pub kind: String,
-    /// The zone.
+    /// The availability zone of the instance.
     pub zone: String,
-    /// Whether it is a spot instance.
+    /// Whether the instance is a spot instance.
     pub is_spot: bool,
-    /// What is owed until now, by the run's tariff.
+    /// Cost of the instance until now, by the run's tariff.
     pub owed: Money,
 }
 

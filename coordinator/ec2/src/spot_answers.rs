@@ -279,7 +279,8 @@ impl ApiDesk {
     }
 }
 
-/// Until when the pages of a history go, and the place of the next one.
+/// Reads the token of a further page of a price history: the end of the history, in seconds since 1970, and where the
+/// page begins. `None`: it is no token.
 fn read_token(token: &str) -> Option<(i64, Option<String>)> {
     let (end, rest) = token.split_once('/')?;
     Some((end.parse().ok()?, Some(rest.to_owned())))

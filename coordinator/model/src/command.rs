@@ -141,7 +141,7 @@ pub enum Command {
     },
     /// Inject a fault.
     Fault {
-        /// The host that is to have it.
+        /// The host that gets the fault.
         host: HostId,
         /// Index of the fault in the experiment.
         fault: FaultId,

@@ -122,7 +122,7 @@ pub enum Notice {
     TaskFailed {
         /// The task whose attempt failed.
         task: TaskId,
-        /// The VM it is on.
+        /// VM of the attempt that failed.
         vm: VmId,
         /// What went wrong, in words.
         why: String,
@@ -131,7 +131,7 @@ pub enum Notice {
     TaskStopped {
         /// The task that was stopped.
         task: TaskId,
-        /// The VM it is on.
+        /// VM on which the task was stopped.
         vm: VmId,
         /// Part of the task's work that a checkpoint keeps.
         done: Ppm,
@@ -140,7 +140,7 @@ pub enum Notice {
     Checkpointed {
         /// The task that was checkpointed.
         task: TaskId,
-        /// The VM it is on.
+        /// VM of the task.
         vm: VmId,
         /// Part of the task's work that the checkpoint keeps.
         done: Ppm,

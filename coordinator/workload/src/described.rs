@@ -63,7 +63,7 @@ pub enum JobSource {
         #[serde(default, skip_serializing_if = "is_standard")]
         shape: Shape,
     },
-    /// Jobs that are written down here.
+    /// Jobs that the description itself lists.
     Jobs {
         /// The jobs, in order of submission.
         job: Vec<JobSpec>,

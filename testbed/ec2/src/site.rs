@@ -76,13 +76,13 @@ impl<S: CloudSession> Ec2Site<S> {
         }
     }
 
-    /// The cloud, once nobody else asks it anything.
+    /// Locks the cloud, and waits for other callers to unlock it; `None`: the run is over.
     fn locked(&self) -> MutexGuard<'_, Option<ClockedCloud<S>>> {
         // Whoever panicked with it has broken this one call.
         self.cloud.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does something with the cloud.
+    /// Calls `act` with the cloud.
     ///
     /// # Errors
     ///

@@ -10,7 +10,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::args::Say;
 use crate::said;
 
-/// Between two lines where there is no terminal.
+/// Time between two lines about a command's progress, where there is no terminal.
 const QUIET_FOR: Duration = Duration::from_secs(10);
 
 /// How far a command has come.

@@ -17,7 +17,7 @@ use serde_json::json;
 
 use super::read::Sample;
 
-/// By when programs have set themselves up.
+/// Time by which a program has set itself up, so that its VM may be taken away.
 const SETTLED: Duration = Duration::from_secs(2);
 /// How long the notice is that its VM gets, real time, for a program without memory; the next VM is there only after that.
 const NOTICE: Duration = Duration::from_secs(8);

@@ -104,12 +104,13 @@ pub enum CriuError {
     /// The images hold, or the restored processes would have, more than a task of the cell may have.
     #[error("the images given to criu {call} are not of a task of this worker: {what}")]
     Foreign {
-        /// The request that would have brought it to life.
+        /// The request that would have restored the task.
         call: &'static str,
-        /// What it holds, in words.
+        /// What the images or processes hold that they may not, in words.
         what: String,
     },
-    /// What restored processes are compared with is not known.
+    /// The cell of the task, or this process, can't be inspected, so that there is nothing to compare restored
+    /// processes with.
     #[error("criu {call}: the cell of the task, or this process, can't be looked at")]
     Inspect {
         /// The request that was not made.
@@ -117,7 +118,7 @@ pub enum CriuError {
         /// What the kernel said.
         source: io::Error,
     },
-    /// The control groups did not play along.
+    /// A control group refused an operation.
     #[error("criu {call}: the control group failed")]
     Cgroup {
         /// The request that needed the control group.

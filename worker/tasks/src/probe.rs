@@ -35,11 +35,11 @@ use crate::signals;
 /// First argument that selects a probe.
 pub(crate) const KIND: &str = "probe";
 
-/// Time between two beats of a probe.
+/// Time between two heartbeats of a probe, each of which shows that it still runs.
 const PAUSE: Duration = Duration::from_millis(1);
-/// Number of beats after which an abandoned probe ends.
+/// Number of heartbeats, one each [`PAUSE`], after which an abandoned probe ends.
 const BEATS: u64 = 120_000;
-/// Longest time that a connection may take.
+/// Longest time for which a probe waits for its connection.
 const SILENCE: Duration = Duration::from_secs(10);
 const THREADS: usize = 3;
 

@@ -28,7 +28,8 @@ const QUANTITIES: usize = 3;
 pub struct JobSeries {
     width_us: u64,
     bins: Vec<[f64; QUANTITIES]>,
-    /// Constant parts: each is added to its bin and to all later ones.
+    /// Changes of a quantity's constant part, by bin: each is added to its own bin and to all later
+    /// bins.
     steps: Vec<[f64; QUANTITIES]>,
 }
 

@@ -11,13 +11,13 @@ use crate::RunMode;
 pub struct OutcomeTally {
     /// Number of tasks or jobs in all.
     pub total: u64,
-    /// Number of modelled ones that are done.
+    /// Number of tasks or jobs that are done in virtual time, where no program computes an answer.
     pub completed: u64,
-    /// Number done with an answer that the coordinator has checked.
+    /// Number of tasks or jobs done with an answer that the coordinator has checked.
     pub verified: u64,
     /// Number of tasks or jobs done by their workers' word alone.
     pub reported: u64,
-    /// Number whose programs ended and failed.
+    /// Number of tasks or jobs whose programs ended with a failure.
     pub program_failed: u64,
     /// Number of tasks or jobs that were not done when the run was over.
     pub given_up: u64,

@@ -12,19 +12,18 @@ use crate::problem::KindId;
 use crate::{BurstOn, SpareTime};
 use dormouse_units::Mode;
 
-/// Classes of places, in the order in which they are tried.
+/// Classes of places for a task, in the order in which Algorithm 4 tries them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum SiteClass {
-    /// Attempt 1: a burstable VM that [`BurstOn`] allows.
+    /// First try: a burstable VM that [`BurstOn`] allows.
     Burstable,
-    /// Attempt 2: an idle VM that is not burstable.
+    /// Second try: an idle VM that is not burstable.
     Idle,
-    /// Attempt 3: a busy VM that is not burstable.
+    /// Third try: a busy VM that is not burstable.
     Busy,
-    /// Attempt 4: a regular on-demand VM that is not launched yet.
+    /// Fourth try: a new regular on-demand VM, to be launched for the task.
     New,
-    /// None of the attempts: a busy burstable VM, or a spot or burstable VM that is not launched
-    /// yet.
+    /// Never tried: a busy burstable VM, or a spot or burstable VM that is not launched yet.
     Other,
 }
 

@@ -148,9 +148,9 @@ impl PaperClaim {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClaimMeasure {
-    /// The figure itself.
+    /// The mean of the figure `of`.
     Value,
-    /// The smallest of the samples, for statements about every run.
+    /// The smallest of the samples of `of`, for statements about every run.
     Worst,
     /// Per cent by which `of` is lower than `than`.
     PercentBelow,

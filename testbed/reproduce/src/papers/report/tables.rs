@@ -103,7 +103,8 @@ struct TableLine<'a> {
     claim: Option<&'a JudgedClaim>,
 }
 
-/// Second verdict in a word: whether as few runs as the paper's could print its value.
+/// Second verdict in a word: whether a mean of as few runs as the paper has could be the value that it prints; empty if
+/// unknown.
 pub(super) fn printable(few: Option<AsPrinted>) -> &'static str {
     match few {
         Some(few) if few.is_within => "possible",

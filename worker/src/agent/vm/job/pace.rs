@@ -121,7 +121,7 @@ pub(crate) struct JobPace {
 }
 
 impl JobPace {
-    /// Makes the reference of a new VM; `credits` is given for a burstable one.
+    /// Makes the model with which a new VM's parallel jobs are compared; `credits` is given for a burstable VM.
     #[must_use]
     pub(crate) fn new(speedup: Speedup, credits: Option<CreditSpec>) -> Self {
         let machine = ideal::IdealMachine::with_credits(credits, speedup);

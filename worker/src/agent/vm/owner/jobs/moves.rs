@@ -75,7 +75,7 @@ impl VmOwner {
         });
     }
 
-    /// Handles the result of a job's leaving.
+    /// Handles the result of a job's departure from its vCPUs.
     pub(crate) fn hear_left(&mut self, key: Key, leaving: JobDeparture) {
         let left = match leaving {
             JobDeparture::Overtaken => DepartureOutcome::Overtaken,
