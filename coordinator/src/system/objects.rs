@@ -29,7 +29,7 @@ pub trait ObjectStorage: fmt::Debug + Send + Sync {
 /// An object that is being stored. It exists once [`ObjectUpload::finish_upload`] has succeeded; dropped before, it
 /// leaves nothing.
 pub trait ObjectUpload: fmt::Debug + Send {
-    /// Sends its next bytes, perhaps later.
+    /// Sends the next bytes of the object, at once or later.
     fn write(&mut self, data: Bytes) -> Pending<'_, ()>;
 
     /// Sends the rest of the object; then the object is complete and durable.

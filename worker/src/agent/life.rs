@@ -37,7 +37,7 @@ pub enum LifeEnd {
     },
     /// The coordinator was unreachable for too long.
     Lost {
-        /// Time since its last message.
+        /// Time since the coordinator's last message.
         after: Duration,
         /// Why the last attempt to reach it failed.
         why: String,

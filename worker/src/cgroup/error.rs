@@ -70,7 +70,7 @@ pub enum CgroupError {
     Remove {
         /// The path of the group.
         path: PathBuf,
-        /// The time for which it was tried.
+        /// The time for which the operation was tried.
         after: Duration,
         /// What the kernel said last.
         source: io::Error,
@@ -90,7 +90,7 @@ pub enum CgroupError {
     Missing {
         /// The feature or mount that is missing, as a clause.
         what: String,
-        /// What to do about it.
+        /// What to do about the error.
         remedy: &'static str,
     },
     /// A group did not reach a state before the deadline.
@@ -102,7 +102,7 @@ pub enum CgroupError {
         wanted: &'static str,
         /// The state last seen.
         last: String,
-        /// The time for which it was waited.
+        /// The time for which the caller waited.
         after: Duration,
     },
     /// The namespaces of a VM's tasks could not be made.

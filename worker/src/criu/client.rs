@@ -36,7 +36,7 @@ use crate::{
     process::{ChildProcess, HelpedTask, ProcessGroups, mount_processes},
 };
 
-/// CRIU's notification that it has stopped all of a task, before it reads anything of it.
+/// CRIU's notification that it has stopped all processes of a task, before it reads anything of them.
 const SEIZED: &str = "query-ext-files";
 /// CRIU's notification that everything is restored and stands still.
 const PRE_RESUME: &str = "pre-resume";
@@ -67,9 +67,9 @@ pub enum RestoreMoment {
 /// What happens to the task after a dump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AfterDump {
-    /// It continues as it was when CRIU came: it runs, or stands still.
+    /// The task continues as it was when CRIU came: it runs, or stands still.
     Continue,
-    /// It is killed; its parent must still reap it.
+    /// The task is killed; its parent must still reap it.
     Kill,
 }
 
@@ -77,7 +77,7 @@ pub enum AfterDump {
 #[derive(Debug, Clone)]
 pub struct CriuProgram {
     program: PathBuf,
-    /// CPU time of its processes outside any VM's groups, in nanoseconds.
+    /// CPU time of CRIU's processes outside any VM's groups, in nanoseconds.
     spent: Arc<AtomicU64>,
 }
 

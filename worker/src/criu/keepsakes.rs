@@ -54,9 +54,9 @@ pub struct BoundThread {
 pub struct ExpiredTimer {
     /// The number of a process that has it open.
     pub process: u32,
-    /// The descriptor that it has there.
+    /// The descriptor that the timer has in the process.
     pub fd: i32,
-    /// How often it had run out since it was read.
+    /// How often the timer had run out since it was read.
     pub ticks: u64,
     /// The period of the timer, in nanoseconds.
     pub period_ns: u64,

@@ -16,7 +16,7 @@ use dormouse_tasks::limits::{LEFT_FILES, LEFT_PATHS_BYTES, NOT_KEPT, check_left_
 use super::{DirectoryError, FoundNode, Result, WORK, handle::DirectoryHandle, walk_past};
 use crate::sparse::digest_file;
 
-/// Files with a task's output, beside its working directory.
+/// Names of the files with a task's standard output and error, beside its working directory.
 const SAID: [&str; 2] = ["stdout", "stderr"];
 /// Prefix of the paths of outputs.
 const OUTPUTS: &str = "outputs";
@@ -30,9 +30,9 @@ const LETTERS: MatchOptions = MatchOptions {
 /// A file that a task leaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LeftFile {
-    /// Name under which it is kept: `stdout`, `stderr`, or `outputs/` and its path in the working directory.
+    /// Name under which the file is kept: `stdout`, `stderr`, or `outputs/` and its path in the working directory.
     pub(crate) path: String,
-    /// BLAKE3 of the content.
+    /// BLAKE3 of the file's content.
     pub(crate) digest: Hash,
     /// Length of the content, in bytes.
     pub(crate) bytes: u64,

@@ -41,7 +41,7 @@ pub struct TaskJail {
 /// Requirements on a jail.
 #[derive(Clone, Debug, Default)]
 pub struct JailRequest {
-    /// How much of it is demanded.
+    /// How much of the jail is demanded.
     pub demand: JailDemand,
     /// The users of tasks.
     pub users: UserRange,

@@ -69,7 +69,7 @@ pub enum WorkspaceError {
     NotOwn {
         /// The path of the directory.
         path: PathBuf,
-        /// Why it is not the worker's own.
+        /// Why the directory is not the worker's own.
         what: String,
     },
     /// A mount namespace must be entered before there are threads.

@@ -58,7 +58,7 @@ impl TrailSegment {
         format!("{}:{}:{:x}", self.from, self.passes, self.trail)
     }
 
-    /// Parses a segment from such an argument.
+    /// Parses a segment from a command-line argument; `None`: the text is no segment.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split(':');
         let (from, passes, trail) = (parts.next()?, parts.next()?, parts.next()?);

@@ -26,7 +26,7 @@ pub(super) struct OnVm {
     pub(super) memory: Bytes,
     /// Time of the decision to start the attempt, on the run's clock.
     pub(super) decided: Time,
-    /// Instant of its last report; later reports don't have an earlier one.
+    /// Time of the attempt's last report on the run's clock; later reports don't have an earlier one.
     pub(super) heard: Time,
 }
 

@@ -61,24 +61,24 @@ pub(crate) struct VmAttempt {
     pub(crate) key: Key,
     pub(crate) name: TaskName,
     pub(crate) order: StartTask,
-    /// Time at which the attempt's start was decided, on this host's clock.
+    /// Part of the task's work that was done when the attempt began, in ppm.
     pub(crate) from_ppm: u32,
+    /// Time at which the attempt's start was decided, on this host's clock.
+    pub(crate) asked: Instant,
     /// Time until the inputs of the attempt's program were in its directory; for that time the attempt is promised
     /// nothing.
-    pub(crate) asked: Instant,
-    /// vCPU of each process of the attempt.
     pub(crate) waited_for_inputs: Duration,
-    /// vCPU of each of its processes.
+    /// vCPU of each process of the attempt.
     pub(crate) on: Vec<u32>,
     pub(crate) nature: AttemptNature,
-    /// Its only process, or the parent of its processes.
+    /// The only process of the attempt, or the parent of its processes.
     pub(crate) process: Option<Arc<dyn TaskProcess>>,
     pub(crate) page: Option<Arc<dyn ProgressPage>>,
-    /// Time for which the attempt stood still before `standing`.
+    /// Time since which the attempt stands still; `None`: it runs.
     pub(crate) standing: Option<Instant>,
-    /// Time for which the VM was frozen since the attempt's start.
+    /// Time for which the attempt stood still before `standing`.
     pub(crate) stood: Duration,
-    /// Time for which its VM was frozen since its start.
+    /// Time for which the VM was frozen since the attempt's start.
     pub(crate) frozen: Duration,
     pub(crate) missed_checkpoints: u32,
     /// Guards that lift the quota of the attempt's slots while the attempt ends, as it would end late under the quota.
@@ -198,7 +198,7 @@ impl VmAttempt {
         }
     }
 
-    /// Ends the standstill for its checkpoint, whatever happens to the attempt.
+    /// Ends the attempt's standstill for its checkpoint, whatever happens to the attempt.
     pub(crate) fn ends_hold(&mut self, now: Instant) {
         if self.is_kept() {
             self.note_standing(Duration::ZERO);

@@ -13,10 +13,10 @@ use dormouse_units::{Span, Speedup, Time};
 /// When a command was decided and when it arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct CommandStamp {
-    /// Instant of its arrival.
+    /// Instant of the command's arrival.
     pub came: Instant,
     late: Duration,
-    /// Time of its decision on the run's clock, if the command has it.
+    /// Time of the command's decision on the run's clock, if the command has it.
     pub at: Option<Time>,
 }
 
@@ -40,7 +40,7 @@ impl CommandStamp {
         Self { came: Instant::now(), late: Duration::ZERO, at: None }
     }
 
-    /// Returns the instant of its decision on this host's clock.
+    /// Returns the instant of the command's decision on this host's clock.
     #[must_use]
     pub fn decided_at(&self) -> Instant {
         self.came.checked_sub(self.late).unwrap_or(self.came)

@@ -86,8 +86,8 @@ impl VcpuQuotas {
 pub(crate) struct DueTime {
     /// On the run's clock, in emulated microseconds.
     pub(crate) at_us: u64,
-    /// Real microseconds by which it is later than that now; negative: this much of its work was still to be done
-    /// then, which may take longer with a foreground in the way.
+    /// Real microseconds by which now is later than that time. Negative if the job ended early: this much of its work
+    /// was still to be done then, which may take longer with a foreground in the way.
     pub(crate) late_us: i64,
     /// True if it is time to report the job's end.
     pub(crate) is_near: bool,
@@ -96,8 +96,8 @@ pub(crate) struct DueTime {
 /// Longest delay of a command: the reference before that is final.
 const LAG: Duration = Duration::from_secs(1);
 
-/// Reference of a VM's parallel jobs: an [`ideal::IdealMachine`] with which real jobs are compared. Its time is the
-/// run's clock in real time, by which commands say when they were decided.
+/// Reference of a VM's parallel jobs: a model, an [`ideal::IdealMachine`], with which the real jobs are compared. Its
+/// time is the run's clock in real time, by which commands say when they were decided.
 #[derive(Debug)]
 pub(crate) struct JobPace {
     speedup: Speedup,

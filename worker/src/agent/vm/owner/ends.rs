@@ -72,7 +72,8 @@ impl VmOwner {
         Ok(())
     }
 
-    /// Returns whether its answer is right, and its result if its program gives one; or why there is no answer.
+    /// Returns whether the attempt's answer is right, and its result if its program gives one; or why there is no
+    /// answer.
     pub(crate) fn came_of(
         &self,
         key: Key,
