@@ -17,9 +17,9 @@ pub(crate) enum InstanceStage {
     /// It hibernates.
     Stopping,
     Stopped,
-    /// It was terminated at this instant.
+    /// The instance was terminated at this instant.
     Terminated(Time),
-    /// It was refused before anybody heard of it.
+    /// The launch was refused before anybody heard of the instance.
     Refused,
 }
 
@@ -90,7 +90,7 @@ pub(crate) enum InterruptedBy {
     Law,
 }
 
-/// An instance. While it is up it is a VM of the provider; each start is a new one.
+/// An instance of EC2. While it is up it is a VM of the provider; each start makes a new VM.
 #[derive(Clone, Debug)]
 pub(crate) struct Ec2Instance {
     pub(crate) id: String,
@@ -123,14 +123,14 @@ pub(crate) struct Ec2Instance {
     pub(crate) launched: Time,
     pub(crate) spot_request: Option<String>,
     pub(crate) tags: Vec<(String, String)>,
-    /// Its place in the region's network; `None`: it has none.
+    /// The instance's address and network interface in its subnet; `None`: it has none.
     pub(crate) seat: Option<InstanceSeat>,
     /// Number of the instance in the run, from 0.
     pub(crate) number: u64,
 }
 
 impl Ec2Instance {
-    /// Whether its users still see it: EC2 shows a terminated instance for an hour.
+    /// Whether the instance's users still see it: EC2 shows a terminated instance for an hour.
     pub(crate) fn is_visible(&self, now: Time) -> bool {
         match self.stage {
             InstanceStage::Refused => false,

@@ -283,7 +283,8 @@ impl ApiDesk {
         }
     }
 
-    /// Completes a StartInstances: those for which no host had room are stopped as before.
+    /// Completes the answer to a StartInstances: instances for which no host had room are stopped
+    /// as before.
     pub(crate) fn finish_start(
         &mut self,
         started: &[usize],

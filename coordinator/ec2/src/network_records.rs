@@ -57,7 +57,7 @@ pub(crate) struct RouteTable {
     pub(crate) tags: ResourceTags,
 }
 
-/// A security group. What it allows is kept and has no effect.
+/// A security group. The rules of the group are kept and have no effect.
 #[derive(Clone, Debug)]
 pub(crate) struct SecurityGroup {
     pub(crate) id: String,

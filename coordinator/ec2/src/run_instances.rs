@@ -360,7 +360,7 @@ impl ApiDesk {
         }
     }
 
-    /// Completes a RunInstances, once it is known which launches were refused.
+    /// Completes the answer to a RunInstances, once the refused launches are known.
     pub(crate) fn finish_reservation(
         &mut self,
         instances: &[usize],

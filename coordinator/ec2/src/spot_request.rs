@@ -11,7 +11,7 @@ use crate::launch_spec::LaunchSpec;
 pub(crate) enum SpotState {
     Open,
     Active,
-    /// Its instance is stopped or hibernated.
+    /// The request's instance is stopped or hibernated.
     Disabled,
     Closed,
     Cancelled,
@@ -45,7 +45,7 @@ pub(crate) struct SpotRequest {
     pub(crate) code: &'static str,
     pub(crate) message: &'static str,
     pub(crate) updated: Time,
-    /// The instance that it has, or had last.
+    /// The instance that the request has, or had last.
     pub(crate) instance: Option<String>,
     pub(crate) zone: Option<String>,
     pub(crate) spec: LaunchSpec,

@@ -72,7 +72,7 @@ impl ApiDesk {
         }
     }
 
-    /// EC2 has said that it interrupts an instance.
+    /// Handles that EC2 has announced an interruption of an instance.
     fn is_marked(&mut self, vm: VmId) {
         let by = self.by_vm.get(&vm).map(|index| self.interrupted_by(*index));
         let Some(instance) = self.instance_on(vm) else { return };

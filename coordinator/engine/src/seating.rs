@@ -75,7 +75,7 @@ impl VmSeating {
         self.mark_seats(seats, Some(task));
     }
 
-    /// Frees these seats.
+    /// Frees the given seats.
     pub(crate) fn leave_seats(&mut self, seats: &Seats) {
         self.mark_seats(seats, None);
     }

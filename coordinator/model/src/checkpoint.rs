@@ -52,7 +52,7 @@ pub enum CheckpointScheme {
         /// Whether the period is time or work.
         of: PeriodUnit,
     },
-    /// At these parts of the task's work, ascending.
+    /// Checkpoints at these parts of the task's work, ascending.
     #[serde(rename = "points")]
     Points(Arc<[Ppm]>),
     /// Just before each hour of the VM ends (HOUR of the ACC paper, as are the next four).
@@ -64,7 +64,7 @@ pub enum CheckpointScheme {
     /// At regular times, where a checkpoint is expected to save more time than it takes.
     #[serde(rename = "adapt")]
     Adapt {
-        /// Period from one of these times to the next.
+        /// Period between two checkpoint times.
         every: Span,
         /// What ADAPT knows of the prices.
         // Logs without this field are older: ADAPT then knew all prices.
@@ -220,11 +220,11 @@ pub struct LifetimePlans {
     /// Laws of VM lifetimes: the first that holds for a type counts; VMs of types without one are
     /// never taken away.
     pub laws: Vec<OfType<Lifetimes>>,
-    /// How much longer than its lifetime a VM is there: its notice begins when its lifetime ends.
+    /// Time for which a VM is still there after its lifetime: its notice begins when its lifetime ends.
     pub notice: Span,
     /// Step of the program's grid: times are rounded up to whole steps.
     pub step: Span,
-    /// Time that it takes to go on from a checkpoint on another VM.
+    /// Time until a task runs again on another VM, from a checkpoint.
     pub restart: Span,
     /// How the paper's recursion is read.
     pub mode: DpMode,

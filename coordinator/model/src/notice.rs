@@ -104,7 +104,7 @@ pub enum Notice {
     TaskStarted {
         /// The task that runs.
         task: TaskId,
-        /// The VM it is on.
+        /// The VM of the task.
         vm: VmId,
         /// Part of the task's work that a checkpoint had kept.
         done: Ppm,
@@ -115,7 +115,7 @@ pub enum Notice {
     TaskFinished {
         /// The task that is done.
         task: TaskId,
-        /// The VM it is on.
+        /// The VM of the task.
         vm: VmId,
     },
     /// An attempt came to nothing; what the task's last checkpoint kept is still kept.

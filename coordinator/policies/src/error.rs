@@ -53,7 +53,7 @@ pub enum PlanError {
         task: TaskId,
         /// The task's name.
         name: String,
-        /// The types it has runtimes for.
+        /// The types for which the task has run times, as text.
         given: String,
         /// The types on offer.
         offered: String,

@@ -16,7 +16,7 @@ use crate::{BagSchedulerConfig, GivenUp, Policy};
 pub(crate) enum WhoEnds {
     /// The provider, which is told the bid.
     Provider,
-    /// The scheduler that launched it: the provider is told no bid.
+    /// The scheduler that launched the VM: the provider is told no bid.
     User,
 }
 

@@ -171,7 +171,7 @@ impl SpotJobRun<'_> {
         self.outcome.checkpoints += 1;
     }
 
-    /// Adds the cost of these hours of an instance.
+    /// Adds the cost of `hours` hours of an instance.
     fn pay_hours(&mut self, launched: Time, hours: u64) {
         self.outcome.cost += self.record.cost_of_hours(launched, hours);
         self.outcome.hours += hours;

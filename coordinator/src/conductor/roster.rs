@@ -27,9 +27,9 @@ pub(crate) enum HostStanding {
         /// Reason, in words for the user.
         why: String,
     },
-    /// Lost for good; its worker may return as another host.
+    /// The host is lost for good; its worker may return as another host.
     Lost {
-        /// How it was lost, in words for the user.
+        /// How the host was lost, in words for the user.
         why: String,
     },
 }

@@ -70,7 +70,7 @@ pub(crate) enum SessionMsg {
     Detached { connection: u64, why: String },
     /// The connection has room for more messages.
     Writable { connection: u64 },
-    /// Send these commands, whose steps are durable; and all reports up to `durable` are durable.
+    /// Send the commands, whose steps are durable; and all reports up to number `durable` are durable.
     Release { commands: Vec<QueuedCommand>, durable: u64 },
     /// Send a heartbeat.
     Beat,

@@ -135,7 +135,7 @@ impl Interceptor for TokenInterceptor {
 pub struct RemoteCoordinator {
     client: v1::observe_client::ObserveClient<InterceptedService<Channel, TokenInterceptor>>,
     address: String,
-    /// Time limit for its answers.
+    /// Time limit for the coordinator's answers.
     within: Duration,
 }
 

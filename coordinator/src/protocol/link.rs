@@ -112,7 +112,7 @@ impl SessionLink {
         Ok(numbered.filter(|(number, _)| !self.in_log.remove(number)).collect())
     }
 
-    /// Returns whether it is restored from the log, and its worker has only connected since.
+    /// Returns whether the session is restored from the log, and its worker has only connected since.
     pub(crate) const fn is_fresh_from_log(&self) -> bool {
         self.restored
     }

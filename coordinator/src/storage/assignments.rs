@@ -28,7 +28,7 @@ struct AssignedAttempt {
     /// Numbers of the checkpoint with which it begins and of older ones that it may use if that is damaged; empty: it
     /// begins from scratch.
     from: BTreeSet<u32>,
-    /// Largest size of its checkpoints.
+    /// Largest size of the attempt's checkpoints.
     most: Bytes,
     /// Bytes of contents sent since its last checkpoint.
     sent: u64,
@@ -83,7 +83,7 @@ impl AttemptAssignments {
         self.table().insert(task, assigned);
     }
 
-    /// Removes the attempts of these tasks, except the given one of each that continues.
+    /// Removes the attempts of the given tasks, except the given attempt of each that continues.
     pub(crate) fn drop_attempts(&self, tasks: impl Iterator<Item = (TaskId, Option<Attempt>)>) {
         let mut tasks = tasks.peekable();
         if tasks.peek().is_none() {

@@ -149,9 +149,9 @@ pub enum WallClock {
     Shown(Arc<AtomicU64>),
     /// A clock that runs with the runtime's time.
     Running {
-        /// Instant since which it runs.
+        /// Instant since which the clock runs.
         since: Instant,
-        /// Its time at that instant, in microseconds since 1970; changing it sets the clock.
+        /// Time of the clock at `since`, in microseconds since 1970; changing this time sets the clock.
         from: Arc<AtomicU64>,
     },
 }

@@ -172,7 +172,7 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// The targets with those changes that this shape makes.
+    /// The targets with the changes that this shape makes.
     #[must_use]
     pub fn apply(self, targets: ModelTargets) -> ModelTargets {
         match self {

@@ -48,7 +48,7 @@ pub struct RequestsChecker<'a> {
     lateness: Span,
     rooms: HostRooms,
     vms: BTreeMap<VmId, HostedVm>,
-    /// Open requests with their arrival times, by the VM that each gets.
+    /// Open requests with their arrival times, by the VM that each request gets.
     open: BTreeMap<VmId, (Time, VmRequest)>,
     next: RequestId,
     now: Time,

@@ -48,7 +48,7 @@ pub(super) struct CheckedVm {
     pub(super) is_displaced: bool,
     /// The VM has been told to resume.
     pub(super) resumes: bool,
-    /// Tier and processors of its host that the VM has, once the log tells.
+    /// Tier of the VM, and processors of its host that it has, once the log tells.
     pub(super) places: Option<(Tier, Vec<u32>)>,
     pub(super) life: VmStage,
     pub(super) launched: Time,

@@ -92,7 +92,8 @@ impl<W: Write> JobsCsv<W> {
         self.write_promised(job, None)
     }
 
-    /// Writes a job with its promised time, if that is known. A job that never started is left out.
+    /// Writes a job with its promised time, if the promise is known. A job that never started is
+    /// left out.
     ///
     /// # Errors
     ///

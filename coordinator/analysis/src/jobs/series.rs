@@ -4,7 +4,7 @@ use dormouse_units::Time;
 
 use crate::JobHistory;
 
-/// Greatest number of bins; their width doubles when there would be more.
+/// Greatest number of bins; a bin's width doubles when there would be more.
 const MAX_BINS: usize = 512;
 
 /// A quantity that is followed over time.

@@ -375,7 +375,7 @@ pub fn carried_out(step: &Step) -> Vec<&Decision> {
     step.decisions.iter().enumerate().filter(|&(n, _)| !refused(n)).map(|(_, d)| d).collect()
 }
 
-/// A customer's request, from its arrival to its end; the history of its VM has the rest.
+/// A customer's request, from its arrival to its end; the rest is in the history of the request's VM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestHistory {
     /// Number of the request.

@@ -66,7 +66,7 @@ pub struct AttemptHistory {
     pub real_start_us: u64,
     /// Part of that time until the inputs of a user's own program had arrived, real microseconds.
     pub real_inputs_us: u64,
-    /// Account of what it was promised and got, in a live run, once it is over.
+    /// Account of what the attempt was promised and got, in a live run, once it is over.
     pub ledger: Option<AttemptLedger>,
     /// Time of the notice at which the attempt's program saved its work: what it computed later is not saved.
     pub noticed: Option<Time>,

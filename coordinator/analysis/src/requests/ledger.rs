@@ -55,7 +55,7 @@ pub struct EndedRequest {
     pub duration: Span,
     /// Number of vCPUs of the request's VM.
     pub vcpus: u32,
-    /// Last hourly price of its VM, or the price that it would have had.
+    /// Last hourly price of the request's VM, or the price that such a VM would have had.
     pub price: Price,
     /// VM and host that the request got; `None` if it was refused.
     pub vm: Option<(VmId, HostId)>,

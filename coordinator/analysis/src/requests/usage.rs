@@ -2,7 +2,7 @@
 
 use dormouse_units::Time;
 
-/// Greatest number of bins; their width doubles when there would be more.
+/// Greatest number of bins; a bin's width doubles when there would be more.
 const MAX_BINS: usize = 2_000;
 
 /// A quantity with a current value, whose integral over time is kept.

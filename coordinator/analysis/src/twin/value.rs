@@ -200,7 +200,8 @@ impl TwinTask {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(into = "TaskFateInJson")]
 pub struct TaskFate {
-    /// Last place, such as `vm3 c3.large` or `foreground`; empty if it never started.
+    /// Last place of the task or job, such as `vm3 c3.large` or `foreground`; empty if it never
+    /// started.
     pub place: String,
     /// Number of starts.
     pub attempts: usize,
@@ -250,7 +251,7 @@ pub enum TaskStanding {
     Undisturbed,
     /// A job that was in the background from start to end in both.
     Background,
-    /// Disturbed, for this reason: its times are of different things.
+    /// Disturbed, for the reason given: the times live and in the twin are of different things.
     Disturbed(String),
 }
 

@@ -76,7 +76,7 @@ pub enum ModelError {
     UnknownType {
         /// The shape's name.
         shape: String,
-        /// Its type.
+        /// Name of the member's shape.
         of: String,
     },
 }

@@ -150,7 +150,7 @@ impl WireValue {
         }
     }
 
-    /// What kind of value it is, as an error names it.
+    /// Kind of this value, as an error names it.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Structure(_) => "a structure",

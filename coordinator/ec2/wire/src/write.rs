@@ -11,7 +11,7 @@ use crate::{ApiError, ServiceModel, WireValue, write_instant};
 
 const DECLARATION: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
 
-/// An answer that its action can't have: a fault of whoever made it.
+/// A value that an action's answer can't have: a bug of the code that made the answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ValueMismatch {
     /// The model does not have the action.

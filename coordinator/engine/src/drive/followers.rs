@@ -27,7 +27,7 @@ pub struct WaitingFollowers {
 #[derive(Clone, Debug)]
 struct HeldJob {
     job: Submission,
-    /// Number of its predecessors that haven't ended.
+    /// Number of the job's predecessors that haven't ended.
     waits_for: usize,
     /// Latest time at which one of its predecessors ended.
     last: Time,

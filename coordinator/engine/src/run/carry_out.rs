@@ -151,7 +151,7 @@ impl Run {
         Ok(())
     }
 
-    /// Creates a VM on its host, once it has its room there.
+    /// Creates a VM on its host, once the VM has its room there.
     pub(super) fn boot_vm(&mut self, now: Time, vm: VmId) {
         let Some(granted) = self.provider.find_vm(vm) else { return };
         let (host, kind, market) = (granted.host, granted.kind.clone(), granted.market);

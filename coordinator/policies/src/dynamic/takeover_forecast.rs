@@ -442,7 +442,7 @@ fn by_left(view: &ClusterView, tasks: &[SpotTask]) -> Vec<SpotTaskEnd> {
     by_left.into_iter().map(|(.., left)| left).collect()
 }
 
-/// An on-demand VM as it will be at the later moment `at`.
+/// An on-demand VM as it will be at the later time `at`.
 fn site_later(view: &ClusterView, site: &PlacementSite, at: Time) -> PlacementSite {
     if is_gone(site, at) {
         return view.new_site(at, site.kind, Market::OnDemand, SiteClass::New);

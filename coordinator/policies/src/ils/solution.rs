@@ -59,14 +59,14 @@ fn wide_to_float(number: u128) -> f64 {
 /// end and its cost.
 #[derive(Clone, Debug)]
 pub(crate) struct TaskMap {
-    /// For each position, its VM; `u32::MAX`: none.
+    /// VM of the task at each position; `u32::MAX`: none.
     vm_of: Vec<u32>,
     /// For each VM, a bit per position: set if the VM has that task.
     sets: Vec<u64>,
     words: usize,
     /// For each VM, the sum of the lengths of its tasks.
     work: Vec<Span>,
-    /// For each VM, its last end, from its boot; for VMs in `rough`, a lower bound of it.
+    /// Last end on each VM, from its boot; a lower bound of it for VMs in `rough`.
     ends: Vec<Span>,
     rough: Vec<usize>,
     /// Σ price × time used, in nano-dollars per hour × microseconds.

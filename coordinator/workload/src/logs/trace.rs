@@ -122,7 +122,8 @@ impl Trace {
     }
 
     /// Scans a log from its beginning: finds out if a job may follow another, and counts jobs up to
-    /// `most`. A line that can't be read ends the count; its error comes up when the jobs are read.
+    /// `most`. A line that can't be read ends the count; the error is reported when the jobs are
+    /// read.
     #[must_use]
     pub(crate) fn look_ahead(mut self, most: usize) -> LogPreview {
         let jobs = self.by_ref().take(most).take_while(Result::is_ok).count();

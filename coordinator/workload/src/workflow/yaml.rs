@@ -102,7 +102,7 @@ pub(super) fn parse(source: &str, text: &str) -> Result<YamlNode, InputError> {
     }
 }
 
-/// Reading of a document: its lines that are left, the next one last.
+/// State of reading a document: the document's lines that are left, the next one last.
 struct YamlReading<'a> {
     source: &'a str,
     lines: Vec<YamlLine>,
