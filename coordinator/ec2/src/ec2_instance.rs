@@ -14,7 +14,7 @@ use crate::pool_market::CapacityPool;
 pub(crate) enum InstanceStage {
     Pending,
     Running,
-    /// It hibernates.
+    /// The instance hibernates.
     Stopping,
     Stopped,
     /// The instance was terminated at this instant.

@@ -37,7 +37,7 @@ pub enum PlanError {
         task: TaskId,
         /// The task's name.
         name: String,
-        /// The memory that it needs.
+        /// The memory that the task needs.
         memory: Bytes,
         /// The largest type offered.
         largest: TypeName,

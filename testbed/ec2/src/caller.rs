@@ -19,7 +19,7 @@ pub(crate) struct CallerScope {
     /// The day of the signature, like `20261127`.
     pub(crate) day: String,
     pub(crate) region: String,
-    /// The service as it is signed for, like `ec2`; empty if none is named.
+    /// Name of the service in the request's signature, such as `ec2`; empty if it names none.
     pub(crate) service: String,
     /// The names of the headers that are signed, lower case, with `;` between them.
     pub(crate) signed_headers: String,

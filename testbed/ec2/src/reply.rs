@@ -44,7 +44,7 @@ impl HttpReply {
         }
     }
 
-    /// An error of such a service.
+    /// An error as a service with the AWS JSON protocol answers it.
     pub(crate) fn aws_json_error(error: &ApiError) -> Self {
         let body = json!({ "__type": error.code, "message": error.message });
         let query_error = match error.code.as_str() {

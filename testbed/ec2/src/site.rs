@@ -102,7 +102,7 @@ impl<S: CloudSession> Ec2Site<S> {
         self.locked().take().map(ClockedCloud::into_session)
     }
 
-    /// The next request's id: they are numbered, so that a run that is played again has the same.
+    /// The next request's id. Ids are numbered, so that a run that is played again has the same ids.
     pub(crate) fn next_request_id(&self) -> String {
         let number = self.requests.fetch_add(1, Ordering::Relaxed);
         format!("00000000-0000-4000-8000-{number:012x}")

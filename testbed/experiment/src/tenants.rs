@@ -173,7 +173,7 @@ fn not_with(node: &Node, keys: &[&str], why: &str, found: &mut Mistakes) {
     }
 }
 
-/// Kind of its work, from `workload.kind`; `None` if there is no such kind.
+/// Kind of the tenant's work, from `workload.kind`; `None` if there is no such kind.
 fn kind_of_work(node: &Node) -> Option<TenantKind> {
     match node.get("workload")?.text("kind")? {
         "bag" => Some(TenantKind::Bag),

@@ -41,7 +41,7 @@ pub(crate) fn types(section: &BagSection, node: &Node, found: &mut Mistakes) -> 
 pub(crate) struct WrittenBag {
     /// The tasks and their deadline.
     pub(crate) bag: Bag,
-    /// Users' own programs of its tasks.
+    /// Users' own programs of the bag's tasks.
     pub(crate) own: CollectedPrograms,
     /// Files on this host with the contents of these programs' inputs.
     pub(crate) sources: Sources,

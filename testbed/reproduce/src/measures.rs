@@ -79,7 +79,7 @@ impl ShownFigure {
 }
 
 impl ShownFigures {
-    /// The figures of these runs, cell by cell; figures named in `always` are never left out.
+    /// The figures that the runs have, cell by cell; figures named in `always` are never left out.
     #[must_use]
     pub fn of_runs(samples: &[Vec<RunSample>], always: &[&str]) -> Self {
         let all = || samples.iter().flatten();

@@ -63,7 +63,7 @@ pub struct CellPlan {
     pub load: f64,
     /// vCPUs busy at once.
     pub vcpus: u32,
-    /// Tasks for each of them.
+    /// Number of tasks for each busy vCPU.
     pub each: u32,
 }
 

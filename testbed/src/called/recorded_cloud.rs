@@ -89,7 +89,8 @@ impl RecordedCloud {
 }
 
 impl CallRecord {
-    /// Writes steps. Those of a call are durable before it is answered; whatever else happens can be derived again from them.
+    /// Writes steps. Steps of a call are durable before the call is answered; other steps can be derived again from
+    /// those.
     fn keep(&mut self, steps: &[Step]) -> bool {
         if self.failed.is_none() && !steps.is_empty() {
             let written = steps.iter().try_for_each(|step| {

@@ -22,7 +22,7 @@ pub(super) enum Begun {
     Not,
     /// The run did not come to its end, and goes on under this header.
     GoesOn(Box<LogHeader>),
-    /// The run came to its end, as these words say.
+    /// The run came to its end; the text says how.
     Over(String),
 }
 

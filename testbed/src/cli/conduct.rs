@@ -26,8 +26,8 @@ use dormouse_report::output::{
 };
 use dormouse_report::run_view::RunResults;
 
-/// Conducts a run to its end and writes what came of it; without `listen`, on workers of its own;
-/// without `takes`, which says how long it takes, it is gone on with.
+/// Conducts a run to its end and writes its results; without `listen`, with workers of its own. `takes` says for the
+/// user how long the run takes; without it, the run is resumed.
 pub(super) fn conduct_live(
     header: &LogHeader,
     Rehearsed { rehearsal, submissions, requests, sources }: Rehearsed,

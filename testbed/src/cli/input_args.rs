@@ -22,7 +22,7 @@ impl InputArgs {
         Ok(allow_inputs(&self.folders)?)
     }
 
-    /// The folders as they were given.
+    /// The folders as the user gave them.
     pub(super) fn folders(&self) -> Vec<String> {
         self.folders.iter().map(|folder| folder.to_string_lossy().into_owned()).collect()
     }

@@ -30,7 +30,7 @@ pub(crate) struct Common {
     pub(super) say: Say,
 }
 
-/// What those take whose runs come in parts.
+/// Options of the commands whose runs can be split into parts.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Results")]
 pub(crate) struct Shards {

@@ -137,7 +137,7 @@ pub(crate) fn status(at: &RunningArgs, as_json: bool) -> Result<(), Failure> {
     ))
 }
 
-/// Ends a run before its time.
+/// Cancels a running run.
 pub(crate) fn cancel(at: &RunningArgs, why: Option<&str>) -> Result<(), Failure> {
     ask(at, Role::Operator, async |remote| {
         remote.cancel_run(why.unwrap_or_default().to_owned()).await
@@ -204,7 +204,7 @@ pub(crate) fn events(args: &EventsArgs) -> Result<(), Failure> {
     })
 }
 
-/// Those of a run that nobody serves any more.
+/// Prints the lines of the log of a run that nobody serves any more.
 fn from_file(dir: &Path, from: u64) -> Result<(), Failure> {
     run_folders::check(dir)?;
     let path = dir.join(dormouse_log::FILE);

@@ -181,7 +181,7 @@ fn quoted(text: &str) -> String {
     toml::Value::String(text.to_owned()).to_string()
 }
 
-/// Texts as TOML has them.
+/// Texts as a list in TOML notation.
 fn list(all: &[String]) -> String {
     toml::Value::from(all.to_vec()).to_string()
 }

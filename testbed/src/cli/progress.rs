@@ -64,7 +64,7 @@ impl Progress {
         self.bar.set_message(message);
     }
 
-    /// Says a line of its own.
+    /// Prints a line above the progress bar.
     pub(crate) fn say(&self, line: &str) {
         self.bar.suspend(|| said::note(line));
     }
@@ -74,7 +74,7 @@ impl Progress {
         self.what == what
     }
 
-    /// How much longer it takes if all go as fast as those that are done.
+    /// Estimates the remaining time in seconds, if all things go as fast as those that are done.
     fn by_what_is_done(&self, done: u64, of: u64) -> Option<f64> {
         #[expect(clippy::cast_precision_loss, reason = "an estimate")]
         let (done_f, left) = (done as f64, of.saturating_sub(done) as f64);

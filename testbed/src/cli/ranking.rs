@@ -253,7 +253,7 @@ fn text(rows: &[Row], measured: &Measured) -> String {
 /// A figure of a run.
 type Figure = fn(&Figures) -> TableCell;
 
-/// Those in `table.csv`; the last two are of live runs only.
+/// The ranked figures in `table.csv`; the last two are of live runs only.
 const FIGURES: [(&str, Figure); 8] = [
     ("mean_response_s", |of| of.response_s.into()),
     ("mean_bounded_slowdown", |of| of.slowdown.into()),

@@ -21,7 +21,7 @@ pub(crate) struct AgainstArgs {
     pub(super) compare_with: Option<PathBuf>,
 }
 
-/// Number of seeds: those given, or the default in the paper's data file.
+/// Number of seeds: the given one, or the default in the paper's data file.
 pub(super) fn seeds(what: &str, given: Option<u64>) -> Result<u64, Failure> {
     given.map_or_else(|| Ok(named(what)?.0.seeds), Ok)
 }

@@ -128,7 +128,7 @@ fn coordinated(args: &CoordinatorArgs) -> Result<(), Failure> {
     live(&asked, (&header, sources), Some(args.listen))
 }
 
-/// A run as it is asked for, by whichever command.
+/// A request for a run, made by one of several commands.
 #[derive(Clone, Copy)]
 struct RunRequest<'a> {
     args: &'a WhatArgs,

@@ -18,7 +18,7 @@ pub(crate) struct VmTimeline {
 enum VmState {
     Running,
     Hibernated,
-    /// The VM has its notice: nothing else happens to it.
+    /// The VM has been told of the interruption: nothing else happens to it.
     Noticed,
 }
 

@@ -31,7 +31,7 @@ use dormouse_report::verdict::live_results;
 /// How a live run is to be conducted.
 #[derive(Debug)]
 pub struct Conduct<'a> {
-    /// The first line of its log.
+    /// The first line of the run's log.
     pub header: &'a LogHeader,
     /// The scheduler of the run's bag, if it has one.
     pub scheduler: Option<Box<dyn Policy>>,

@@ -11,12 +11,12 @@ use dormouse_experiment::command_line;
 pub(super) struct Reached {
     /// The name of this host, if it has one.
     name: Option<String>,
-    /// The address that it has where it talks to others, if it does.
+    /// The host's own address as other hosts see it; `None`: it has no network.
     address: Option<IpAddr>,
 }
 
 impl Reached {
-    /// What this host is called, and its address.
+    /// Finds out this host's name and address.
     pub(super) fn here() -> Self {
         let name = nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok());
         // Nothing is sent: the system says from which address it would be. The other one is in a

@@ -24,10 +24,10 @@ pub struct DecisionMoment {
 /// without their times.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TwinDivergence {
-    /// Number of decisions of the instant before the first difference, which are the same in both.
+    /// Number of decisions before the first difference; they are the same in both runs.
     #[serde(rename = "decisions_before")]
     pub same: usize,
-    /// The decision of each run there; `None` if it had nothing more to decide.
+    /// The first different decision of each run; `None` if the run had nothing more to decide.
     #[serde(flatten)]
     pub decided: LiveAndTwin<Option<DivergentDecision>>,
     /// The first decision that the other run never makes, neither earlier nor later; `None` if the

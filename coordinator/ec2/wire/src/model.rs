@@ -76,7 +76,7 @@ pub enum ModelError {
     UnknownType {
         /// The shape's name.
         shape: String,
-        /// Name of the member's shape.
+        /// Type of the shape, which this crate does not know.
         of: String,
     },
 }

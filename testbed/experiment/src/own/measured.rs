@@ -49,7 +49,7 @@ pub struct ProgramMeasure {
 pub struct MeasuredProgram {
     /// Exit status; `None` if a signal ended it.
     pub exit_status: Option<i32>,
-    /// The signal that ended it.
+    /// The signal that ended the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
     /// Elapsed time, microseconds.

@@ -17,7 +17,8 @@ pub(crate) struct ReadAhead<T> {
 }
 
 impl<T: Send> ReadAhead<T> {
-    /// Starts the thread. It ends with its iterator, or when the receiver is dropped.
+    /// Starts the thread that reads ahead. It ends with its iterator, or when the receiver is
+    /// dropped.
     ///
     /// # Errors
     ///

@@ -36,7 +36,7 @@ pub struct PaperClaim {
     pub per: Option<String>,
     /// Pattern of the cells that the claim is about.
     pub of: String,
-    /// Cells that they are compared with; if there are fewer, each stands for several.
+    /// Cells that the cells in `of` are compared with; if there are fewer, each stands for several.
     pub than: Option<String>,
     /// How the measures of several cells are combined.
     pub over: CellCombination,
@@ -92,9 +92,9 @@ pub struct PaperClaim {
 pub struct ClaimReading {
     /// The reading in words.
     pub name: String,
-    /// The claim's cells.
+    /// Pattern of the claim's cells.
     pub of: Option<String>,
-    /// Cells that these are compared with.
+    /// Cells that the cells in `of` are compared with.
     pub than: Option<String>,
     /// The claim's figure.
     pub metric: Option<String>,

@@ -63,7 +63,7 @@ const fn one() -> usize {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FactorGround {
-    /// The text allows it, or says it elsewhere: it may become the default.
+    /// The paper's text allows the factor, or says it elsewhere: it may become the default.
     Text,
     /// Only the authors' code or data have it; the text says otherwise.
     Code,

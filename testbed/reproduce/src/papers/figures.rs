@@ -58,7 +58,7 @@ impl FigureRow {
     }
 }
 
-/// All figures of these parts, in the order of their cells.
+/// All figures of the given parts, in the order of their cells.
 pub(super) fn rows(
     paper: &PaperEvaluation,
     parts: &[&PaperPart],
@@ -189,8 +189,7 @@ pub struct FigureTally {
 }
 
 impl FigureTally {
-    /// Counts the results among these rows, of one figure or of all; with `inputs` the inputs
-    /// instead.
+    /// Counts the results among the given rows, of one figure or of all; with `inputs` the inputs instead.
     pub fn new(rows: &[FigureRow], metric: Option<&str>, inputs: bool) -> Self {
         let rows = rows
             .iter()

@@ -15,9 +15,9 @@ use super::tolerance::QuantityKind;
 pub struct FormerJudging {
     /// Our estimate; for a claim about each of several cells, the number that agree.
     pub ours: Estimate,
-    /// The verdict on it.
+    /// The verdict on the claim.
     pub verdict: Verdict,
-    /// What gives another verdict today; empty if the verdict is the same.
+    /// Part of the rule whose change gives another verdict today; empty if the verdict is the same.
     pub because: &'static str,
 }
 

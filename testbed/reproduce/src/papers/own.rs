@@ -82,12 +82,12 @@ pub(super) struct CellComputation {
 }
 
 impl FigureSource {
-    /// Whether it is measured on this machine, so that nothing else may run meanwhile.
+    /// Whether the part is measured on this machine, so that nothing else may run meanwhile.
     pub(super) const fn is_measured(self) -> bool {
         matches!(self, Self::Latency)
     }
 
-    /// Computations needed for these cells.
+    /// Computations needed for the given cells.
     pub(super) fn all(
         self,
         cells: &[String],

@@ -203,8 +203,7 @@ impl RunPicture {
         }
     }
 
-    /// Adds the attempts, of those that `is_meant` selects, that left their VMs in the last step
-    /// while the VMs stayed.
+    /// Adds the attempts that left their VMs in the last step while the VMs stayed, if `is_meant` selects them.
     fn add_stops(&mut self, record: &RunRecord, is_meant: impl Fn(&[RecordChange], usize) -> bool) {
         let changes = record.changes();
         for (_, change) in changes.iter().enumerate().filter(|(n, _)| is_meant(changes, *n)) {

@@ -82,7 +82,7 @@ fn is_whole(steps: &[Finding]) -> bool {
 }
 
 impl HostDiagnosis {
-    /// The diagnosis with these findings.
+    /// The diagnosis with the given findings.
     pub(super) fn new(findings: Vec<Finding>, proved: bool) -> Self {
         let live = findings.iter().all(|f| f.state != FindingState::Missing);
         let proved_at =
