@@ -39,7 +39,7 @@ pub struct WrittenAct {
     pub row: String,
 }
 
-/// True if this row is the heading of such a record.
+/// True if the row `first` is the heading of a record of interruptions.
 #[must_use]
 pub fn are_acts(first: &Row<'_>) -> bool {
     let columns = ColumnPlaces::from_heading(first, &COLUMNS, &Chosen::default());

@@ -66,8 +66,8 @@ pub struct ProviderVm {
     pub(crate) has_notice: bool,
     /// True if the VM hibernates to make room for another, so that the provider resumes it.
     pub(crate) is_displaced: bool,
-    /// Whether the VM hibernates whenever it is interrupted (`true`), or ends (`false`); `None`: as what interrupts it
-    /// says.
+    /// Whether the VM hibernates whenever it is interrupted (`true`), or ends (`false`); `None`: each interruption says
+    /// which.
     pub(crate) hibernates: Option<bool>,
     pub(crate) tariff: TariffName,
     pub(crate) meter: BillingMeter,

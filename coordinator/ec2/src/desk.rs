@@ -64,11 +64,11 @@ pub(crate) type PendingCall = (Result<PendingAnswer, ApiError>, Option<(TokenKey
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PoolRefusal {
     NotOffered,
-    /// The pool costs this, more than the most that is paid.
+    /// The pool has this price, which is higher than the bid.
     PriceTooLow(Price),
-    /// The limit of the type.
+    /// The limit of VMs of the type is reached.
     TypeLimit,
-    /// The limit of the account.
+    /// The account's limit of vCPUs is reached.
     VcpuLimit,
     NoCapacity,
 }

@@ -73,15 +73,15 @@ impl InterruptionBehavior {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StoppedBy {
     User,
-    /// The provider, which does not start it again before this instant.
+    /// The provider stopped the instance, and does not start it again before `not_before`.
     Provider {
         not_before: Time,
-        /// The laws of the experiment have it stopped, and start it again.
+        /// The laws of the experiment have the instance stopped, and start it again.
         by_law: bool,
     },
 }
 
-/// What an instance was interrupted for.
+/// Reasons for which an instance was interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InterruptedBy {
     Price,

@@ -86,7 +86,7 @@ impl Curve {
         self.steps.last().map_or(0.0, |step| step.age)
     }
 
-    /// Mean lifetime up to the last step, in hours; it is that of all VMs if F reaches 1.
+    /// Mean lifetime up to the last step, in hours; the mean of all VMs if F reaches 1.
     #[must_use]
     pub fn mean(&self) -> f64 {
         let (mut sum, mut age, mut left) = (0.0, 0.0, 1.0);

@@ -22,9 +22,9 @@ pub enum StartReason {
     Stolen,
     /// The attempt before failed.
     Retried,
-    /// The last of the tasks was done that it follows.
+    /// All tasks that the task follows are done now.
     Due,
-    /// All parallel jobs submitted before it have the foreground.
+    /// All parallel jobs submitted before the job have the foreground.
     FirstInLine,
     /// The job is expected to end before the reservation of the head of the queue begins (EASY).
     EndsBeforeShadow {

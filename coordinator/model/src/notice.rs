@@ -54,7 +54,7 @@ pub enum Notice {
     },
     /// After a launch was refused, more spot VMs of a type can be had than before.
     Available {
-        /// The instance type of which there are more.
+        /// The instance type of which more spot VMs can be had.
         kind: TypeName,
     },
     /// A host has joined after a launch was refused: there may be room for the VM now.

@@ -44,7 +44,7 @@ impl VmKeeping {
         Self { boot, over: Time::ZERO + plan.makespan, cycle, spot_over }
     }
 
-    /// When a VM is given back that nothing happens to.
+    /// Time at which a VM is given back if nothing unplanned happens to it.
     fn end_of_vm(&self, vm: &PlannedVm, kind: &InstanceType) -> Time {
         let idle_from = last_end(vm).unwrap_or(self.boot);
         let kept = match self.cycle {

@@ -7,7 +7,8 @@ use std::process::ChildStderr;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-/// Greatest number of bytes kept of it, so that a program can't fill the disk.
+/// Greatest number of bytes of a program's standard error that are kept, so that a program can't
+/// fill the disk.
 const MOST_KEPT: u64 = 16 << 20;
 /// Number of bytes at the end of a file that are searched for its last line.
 const END: usize = 4096;

@@ -297,7 +297,7 @@ impl BlockingThreads {
     }
 }
 
-/// Most turns of others that work in place lets pass.
+/// Bound (exclusive) of the number of times that work in place yields to other tasks first.
 const MOST_TURNS: u64 = 4;
 
 async fn pause_for(time: Duration, turns: &RandomSource) {

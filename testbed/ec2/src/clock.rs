@@ -21,13 +21,13 @@ pub enum ClockMode {
     Manual,
 }
 
-/// How far time is to go on.
+/// Request to advance the clock: gives `by` or `until`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct AdvanceRequest {
-    /// Seconds.
+    /// Time by which the clock advances, in seconds.
     by: Option<f64>,
-    /// `next-event`.
+    /// The word `next-event`: the clock advances to the time of the next event.
     until: Option<String>,
 }
 

@@ -29,8 +29,8 @@ const SPEEDUP_A_TASK: f64 = 12.0;
 /// Most tasks of a cell, if they are more than its vCPUs: more would take long and tell little.
 const MOST_TASKS: u32 = 150;
 
-/// What the experiments of all cells have in common. By its overhead a checkpoint is one for the
-/// shortest task and for the longest.
+/// Settings that the experiments of all cells share. Checkpoints are limited by their overhead: the
+/// shortest and the longest task have one each.
 const COMMON: &str = r#"
 [cloud]
 boot = "10s"
@@ -67,7 +67,7 @@ pub struct CellPlan {
     pub each: u32,
 }
 
-/// What all cells are measured with.
+/// Conditions under which all cells are measured.
 pub fn conditions() -> CalibrationConditions {
     let all = TASKS_S.map(f64::from);
     let (shortest, longest) =

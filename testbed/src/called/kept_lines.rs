@@ -12,7 +12,7 @@ const FILE: &str = "services.jsonl";
 /// Records that are on the disk before their calls are answered.
 #[derive(Debug)]
 pub(super) struct KeptLines {
-    /// The lines of a run that is gone on with, the first first.
+    /// The lines of a resumed run, in order.
     pub(super) before: Vec<String>,
     path: PathBuf,
     /// `None` until there is a record.

@@ -20,14 +20,14 @@ const LONGEST: usize = 60;
 pub(super) enum Begun {
     /// The run has not begun.
     Not,
-    /// The run did not come to its end, and goes on under this header.
+    /// The run did not come to its end; it continues under this header.
     GoesOn(Box<LogHeader>),
     /// The run came to its end; the text says how.
     Over(String),
 }
 
 impl Begun {
-    /// What the folder holds of the run with this header.
+    /// Reads how far the run with this header has come in its folder.
     ///
     /// # Errors
     ///

@@ -81,7 +81,7 @@ pub(super) fn conduct_live(
     end(say, &RunResults { wall_s, ..results }, staging)
 }
 
-/// A note that only one of several workers has work at a time; `None` where that is not so.
+/// A note that only one of several workers has work at a time; `None` if that is not so.
 fn standing_by(experiment: &Experiment) -> Option<String> {
     let Experiment { scheduler: None, jobs: Some(jobs), live, .. } = experiment else {
         return None;
@@ -108,7 +108,7 @@ fn open_at(live: &Live, dir: &Path) -> Option<String> {
     })
 }
 
-/// What was conducted. A run that broke off after it had begun is kept, so that it can be resumed.
+/// The result of a conducted run. If the run broke after it had begun, keeps its files, so that it can be resumed.
 fn unless_broken<T>(
     conducted: Result<T, LiveError>,
     staging: &mut StagedFolder,

@@ -17,17 +17,17 @@ use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer, Registry};
 
-/// The file of a run's folder that has all that its coordinator said.
+/// Name of the file in a run's folder with all messages of the run's coordinator.
 const FILE: &str = "coordinator.log";
 
-/// Bytes of a line on standard error; the file has all of it.
+/// Greatest number of bytes of a line on standard error; the file has the whole line.
 const LONGEST: usize = 2_000;
 
-/// A layer that says something somewhere.
+/// A layer that writes messages to one place.
 type Said = Box<dyn Layer<Registry> + Send + Sync>;
 
-/// Says warnings on standard error, with `news` also who joins what, and all of it in a file of `folder`; what `RUST_LOG`
-/// asks for on standard error, as it is.
+/// Begins to write messages: warnings on standard error, with `news` also who joins, and all messages in a file of
+/// `folder`; messages that `RUST_LOG` asks for on standard error, unchanged.
 pub(crate) fn begin(news: bool, folder: Option<&Path>) {
     let mut all = vec![shown(news)];
     let file = folder

@@ -194,7 +194,8 @@ fn ranking(rows: &[Row], of: impl Fn(&Row) -> &Figures) -> String {
     order.iter().map(|row| row.scheduler.name()).collect::<Vec<_>>().join(" < ")
 }
 
-/// A scheduler a row: of each figure that in virtual time, live, and in virtual time as measured.
+/// A table with a row for each scheduler; each figure in virtual time, live, and in virtual time with the measured
+/// sharing.
 fn shown(rows: &[Row]) -> TypedTable {
     let seconds = |heading| TableColumn::seconds(heading).digits(0);
     let loss = |row: &Row, of: fn(&Consolidation) -> f64| row.real.live.as_ref().map(|l| of(&l.0));
@@ -265,7 +266,7 @@ const FIGURES: [(&str, Figure); 8] = [
     ("foreground_mean_loss", |of| of.live.as_ref().map(|l| l.0.foreground_mean_loss).into()),
 ];
 
-/// A figure a row.
+/// A table with a row for each scheduler and figure.
 fn table(rows: &[Row]) -> TypedTable {
     let known = |row: &Row| if row.real.live.is_some() { FIGURES.len() } else { 6 };
     TypedTable::with_rows(

@@ -91,7 +91,7 @@ fn figures(
     Ok(Figures { of, file: requests.read().filter(|read| !read.is_plain()).cloned() })
 }
 
-/// Whether a file holds requests: it begins as such files do, or is called as they are.
+/// Whether a file holds requests, by its first line or the end of its name.
 pub(crate) fn is_file_of_requests(path: &Path) -> bool {
     let name = path.to_string_lossy();
     let is_begun =

@@ -190,8 +190,8 @@ fn virtually(asked: &RunRequest<'_>, loaded: LoadedExperiment) -> Result<(), Fai
     end(say, &RunResults { wall_s, ..results? }, staging)
 }
 
-/// A run in virtual time whose scheduler is a program of its own: what that decides can't be made
-/// again, so its log grows where the run can be gone on with.
+/// Plays a run in virtual time whose scheduler is a program. The program's decisions can't be computed again, so the
+/// log is written in the run's folder, from which the run can be resumed.
 fn with_programs(
     header: &LogHeader,
     planned: Planned,
@@ -201,7 +201,7 @@ fn with_programs(
     resumable(header, staging, say, |folder, show| virtual_results(header, planned, folder, show))
 }
 
-/// Goes on with a run in virtual time that was broken off.
+/// Resumes a run in virtual time that broke off.
 pub(super) fn resume_virtually(header: &LogHeader, dir: &Path, say: Say) -> Result<(), Failure> {
     let planned = header.experiment.planned()?;
     resumable(header, StagedFolder::go_on(dir)?, say, |folder, show| {

@@ -26,10 +26,10 @@ const ANY: [(&str, &str); 2] = [
     ("checkpoint", "{ policy = \"none\" }"),
 ];
 
-/// Tasks of a kind that are tried until one of them ends well.
+/// Greatest number of tasks of a kind that are tried until one of them ends well.
 const MOST_TRIES: usize = 3;
 
-/// Opens an experiment whose tasks are to be measured: nobody knows yet how long they take.
+/// Opens an experiment whose tasks are to be measured, so that their run times need not be known yet.
 pub(super) fn open_to_measure(
     experiment: Option<&str>,
     mut overrides: Vec<Override>,
@@ -56,7 +56,7 @@ pub(super) fn of_kinds(experiment: &Experiment) -> Vec<Vec<TaskId>> {
     kinds
 }
 
-/// The first task of each program: all that differ.
+/// The first task of each different program.
 pub(super) fn of_programs(experiment: &Experiment) -> Vec<Vec<TaskId>> {
     let mut seen = BTreeSet::new();
     let programs = experiment.own_programs.iter();
@@ -64,12 +64,12 @@ pub(super) fn of_programs(experiment: &Experiment) -> Vec<Vec<TaskId>> {
     firsts.map(|(id, _)| vec![*id]).collect()
 }
 
-/// What was measured of groups of tasks.
+/// Results of measuring groups of tasks.
 #[derive(Debug)]
 pub(super) struct Sampled {
     /// A measure for each task that was tried.
     pub(super) measures: MeasureFile,
-    /// For each kind none of whose tasks ended well, why, in a line.
+    /// For each kind of tasks of which none ended well: why, in a line.
     pub(super) failures: Vec<String>,
 }
 
@@ -101,7 +101,7 @@ impl<'a> Prepared<'a> {
         Ok(Self { experiment, sources, groups: groups.collect::<Result<_, _>>()? })
     }
 
-    /// Whether a checkpoint by CRIU is tried of any.
+    /// Whether a checkpoint by CRIU is tried for any of the tasks.
     pub(super) fn needs_criu(&self) -> bool {
         self.groups.iter().flatten().any(|(_, alone)| alone.needs_criu())
     }

@@ -22,7 +22,7 @@ enum VmState {
     Noticed,
 }
 
-/// What the VM hears.
+/// Interruptions that the VM's metadata announces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Interrupted {
     /// The VM ends at this time.

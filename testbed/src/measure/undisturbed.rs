@@ -16,8 +16,8 @@ const TRIED_AFTER: std::time::Duration = std::time::Duration::from_secs(2);
 /// Time limit for the undisturbed run: as long as a run may be.
 const DEADLINE: Span = Span::from_secs(7 * 86_400);
 
-/// The experiment in which this task of another runs by itself, on one on-demand VM of full speed that is ready
-/// at once. Where CRIU is to save its work, a checkpoint is tried.
+/// The experiment in which a task of another experiment runs alone, on one on-demand VM of full speed that is ready at
+/// once. If CRIU is to save the task's work, a checkpoint is tried.
 ///
 /// # Errors
 ///

@@ -47,7 +47,7 @@ pub enum LifeEnd {
         /// Reason given by the coordinator.
         why: String,
     },
-    /// A signal or another process on this host ended it.
+    /// A signal or another process on this host ended the worker's life.
     Terminated,
 }
 

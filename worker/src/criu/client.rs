@@ -158,8 +158,8 @@ impl CriuProgram {
         self.ask_once("check", request, log, deadline).map(drop)
     }
 
-    /// Makes CRIU find out about the kernel from within a cell, and keep that there for later calls, which lack the
-    /// rights to find out.
+    /// Makes CRIU find out about the kernel from within a cell, and keep its findings in the cell for later calls,
+    /// which lack the rights to find out.
     ///
     /// # Errors
     ///

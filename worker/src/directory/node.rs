@@ -55,7 +55,7 @@ pub enum NodeKind {
     },
     /// A pipe with a name.
     Pipe {
-        /// The permission bits.
+        /// The permission bits of the pipe.
         mode: u32,
     },
 }

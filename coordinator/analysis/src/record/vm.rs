@@ -108,8 +108,8 @@ impl VmHistory {
         &self.meter
     }
 
-    /// Beginning of the present uninterrupted charge, also if that ends at `now`; `None` if it is
-    /// not charged.
+    /// Beginning of the present uninterrupted charge, even if the charge ends at `now`; `None` if the VM is not
+    /// charged.
     #[must_use]
     pub fn charged_since(&self, now: Time) -> Option<Time> {
         let ends_now = || self.charges().last().filter(|charge| charge.until == now);

@@ -44,14 +44,14 @@ impl RequestTally {
 /// second, at the price that the VM had or would have had.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LostRevenue {
-    /// For time that VMs ran uncharged, because the provider ended or hibernated them within a
-    /// started hour; zero under a tariff by the second.
+    /// Revenue missed for time that VMs ran uncharged, because the provider ended or hibernated
+    /// them within a started hour; zero under a tariff by the second.
     pub uncharged: Money,
-    /// For the whole durations of refused normal requests.
+    /// Revenue missed for the whole durations of refused normal requests.
     pub failed: Money,
-    /// For the whole durations of refused preemptible requests.
+    /// Revenue missed for the whole durations of refused preemptible requests.
     pub failed_preemptible: Money,
-    /// For the rest of the duration asked for, of VMs that the provider ended.
+    /// Revenue missed for the remaining durations of requests whose VMs the provider ended.
     pub cut_short: Money,
 }
 

@@ -165,7 +165,8 @@ impl ServiceModel {
         self.actions.keys().map(String::as_str)
     }
 
-    /// The names of an action's parameters, in the order of the model; none of an action that it does not have.
+    /// The names of an action's parameters, in the order of the model; empty for an action that the model does not
+    /// have.
     pub fn parameters(&self, action: &str) -> Vec<&str> {
         let input = self.actions.get(action).and_then(|action| action.input);
         match input.map(|input| self.shape(input)) {

@@ -278,11 +278,11 @@ const fn is_partial(job: &SwfJob) -> bool {
 /// Content of field 17 (preceding job) over all lines that have one.
 #[derive(Debug, Default)]
 struct PrecedingJobField {
-    /// The first preceding job that was named.
+    /// The first preceding job that a line names.
     names: Option<i64>,
     /// True if all lines name the same job.
     is_one: bool,
-    /// True if that job itself is among those lines.
+    /// True if one of the lines is of the named job itself.
     is_own: bool,
 }
 
