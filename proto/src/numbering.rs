@@ -4,17 +4,17 @@
 
 use std::collections::VecDeque;
 
-/// An acknowledgement of something that was never said.
+/// Error: the other side acknowledged a message that was never sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it acknowledged {ack}, but only {said} were ever sent")]
 pub struct FalseAck {
     /// The number that was acknowledged.
     pub ack: u64,
-    /// The last number there is.
+    /// The number of the last message that was sent.
     pub said: u64,
 }
 
-/// Something is missing between what has come and what came before.
+/// Error: messages are missing between the one that came and the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("number {came} came after number {taken}: those between are missing")]
 pub struct Gap {

@@ -94,7 +94,7 @@ struct Balance {
 }
 
 impl Balance {
-    /// Before anything is measured: a wire that is fast, and a common processor and common data.
+    /// The assumptions before anything is measured: a fast wire, a common processor and common data.
     const UNKNOWN: Self = Self { wire: 0.0, pack: 3.0, ratio: 0.5, since: 0 };
 
     /// Whether the next chunk is to be packed.
@@ -143,7 +143,7 @@ pub struct Packing {
 }
 
 impl Packing {
-    /// For a transfer that begins now.
+    /// Makes the state of a transfer that begins now.
     #[must_use]
     pub fn begin() -> Self {
         Self { balance: Balance::UNKNOWN, compressor: None, gone: Instant::now() }
@@ -173,7 +173,7 @@ impl Packing {
         }
     }
 
-    /// Takes in that a chunk of `bytes`, as they are on the wire, has gone there, having waited since the instant `since`.
+    /// Records that a chunk of `bytes` bytes, as on the wire, was sent, after it had waited since the instant `since`.
     pub fn went(&mut self, bytes: usize, since: Instant) {
         let now = Instant::now();
         self.balance.went(bytes, now - self.gone, now - since);

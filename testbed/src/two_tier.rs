@@ -14,14 +14,14 @@ use dormouse_view::{
     FigureCard, HtmlPage, PageBlock, TableCell, TableColumn, Terminal, TypedTable,
 };
 
-/// From this part of the processors' time on, others disturb what is measured: it is as much as
-/// the largest loss that the paper found.
+/// Part of the processors' time from which on other processes disturb the measurement: as much as the largest loss that
+/// the paper found.
 const DISTURBED: f64 = 0.04;
 
 /// The file that the virtual model reads.
 const SHARING: &str = "two-tier.json";
 
-/// Writes `table.csv`, `plot.svg`, `report.html` and `two-tier.json` into a folder that is there.
+/// Writes `table.csv`, `plot.svg`, `report.html` and `two-tier.json` into an existing folder.
 pub(crate) fn write(
     measured: &TwoTierResults,
     command: &str,

@@ -56,7 +56,7 @@ pub enum DisplacementEnd {
 pub struct DisplacedTask {
     /// Task that was left behind.
     pub task: TaskId,
-    /// Time from which the task did not run there any more: it was stopped, or its VM froze or was gone.
+    /// Time from which the task did not run on the taken VM any more: it was stopped, or the VM froze or was gone.
     pub left: Time,
     /// Part of the task's work that was kept then.
     pub kept: Ppm,

@@ -9,7 +9,7 @@ use dormouse_units::{Price, Time};
 use crate::launch_spec::LaunchSpec;
 use crate::pool_market::CapacityPool;
 
-/// Who calls, and which region.
+/// The account that makes a call, and the region of the call.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct CallScope {
     pub(crate) account: String,

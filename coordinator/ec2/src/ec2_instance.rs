@@ -69,7 +69,7 @@ impl InterruptionBehavior {
     }
 }
 
-/// Who stopped an instance.
+/// The party that stopped an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StoppedBy {
     User,
@@ -179,7 +179,7 @@ pub(crate) fn tags_to_wire(tags: &[(String, String)]) -> WireValue {
     WireValue::list_of(tags.iter().map(tag))
 }
 
-/// Sets tags; one with a key that is there replaces it.
+/// Sets tags; a tag replaces the one with the same key.
 pub(crate) fn set_tags(tags: &mut Vec<(String, String)>, new: &[(String, String)]) {
     for (key, value) in new {
         match tags.iter_mut().find(|(own, _)| own == key) {

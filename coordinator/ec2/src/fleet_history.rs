@@ -24,7 +24,7 @@ const OF_FLEETS: HistoryWords =
 const OF_SPOT_FLEETS: HistoryWords =
     HistoryWords { fleet: "fleetRequestChange", instance: "instanceChange", ended: "cancelled" };
 
-/// One event: when, of which kind, its name, and the instance it is of.
+/// An event of a fleet: its time, its kind, its name, and the instance concerned.
 type FleetEvent<'a> = (Time, &'static str, &'static str, Option<&'a str>);
 
 impl ApiDesk {

@@ -30,7 +30,7 @@ impl LaunchTemplate {
         self.versions.contains_key(&version).then_some(version)
     }
 
-    /// The number of the last version that there is.
+    /// The number of the template's last version.
     fn latest(&self) -> usize {
         self.versions.last_key_value().map_or(self.default, |(number, _)| *number)
     }

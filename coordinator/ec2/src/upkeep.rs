@@ -305,13 +305,13 @@ impl ApiDesk {
         }
     }
 
-    /// Drops from what is looked through what no user sees any more.
+    /// Drops the instances that no user sees any more from those that are searched.
     fn forget_old(&mut self) {
         let (now, instances) = (self.now, &self.instances);
         self.shown.retain(|index| instances.get(*index).is_some_and(|it| it.is_visible(now)));
     }
 
-    /// Asks to be woken when something changes for what is wanted and not there.
+    /// Asks to be woken at the next change that may fulfil an open request or fleet.
     fn arm(&mut self, out: &mut Vec<Decision>) {
         let mut next: Option<Time> = None;
         let mut by =

@@ -16,7 +16,7 @@ pub struct Task {
     pub memory: Bytes,
     /// Time that the task takes alone on one vCPU of each type at full speed (e_ij).
     pub runtime: BTreeMap<TypeName, Span>,
-    /// When the task is submitted, from the beginning of the run: it can't start before.
+    /// Time at which the task is submitted, from the beginning of the run: it can't start before.
     #[serde(default, skip_serializing_if = "is_from_the_beginning")]
     pub submitted: Span,
     /// Ids of the tasks that this task follows: it is due, and can start, once all of them are
@@ -42,7 +42,7 @@ fn is_from_the_beginning(submitted: &Span) -> bool {
 pub struct Bag {
     /// The tasks, by id; shared by all runs of the bag.
     pub tasks: Arc<[Task]>,
-    /// By when all tasks must be done, from the beginning of the run (D).
+    /// Time by which all tasks must be done, from the beginning of the run (D).
     pub deadline: Span,
 }
 

@@ -31,7 +31,7 @@ pub enum PeriodUnit {
     Work,
 }
 
-/// When tasks are checkpointed.
+/// Schemes that say when tasks are checkpointed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Scheme")]
 pub enum CheckpointScheme {

@@ -113,7 +113,7 @@ pub enum Effect {
     AvailabilityChanged {
         /// The instance type.
         kind: TypeName,
-        /// The most spot VMs of the type that there can be.
+        /// Greatest number of spot VMs of the type that there can be at a time.
         vms: u32,
     },
     /// A spot VM is taken back because fewer of its type can be had than exist: it is given notice
@@ -231,8 +231,8 @@ pub enum Effect {
         from: (CheckpointSeq, Ppm),
         /// The checkpoint that the task starts from instead, likewise; `None`: from scratch.
         to: Option<(CheckpointSeq, Ppm)>,
-        /// The host that could not restore the checkpoint, if the task must not start from it there
-        /// again.
+        /// The host that could not restore the checkpoint, if the task must not start from this
+        /// checkpoint on that host again.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         not_on: Option<HostId>,
         /// The host's error text, as one line.

@@ -6,7 +6,7 @@ use dormouse_units::Time;
 /// Delivery of an instant's notices to a policy: one at a time, or all at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Delivery {
-    /// One notice after the other: its decisions are carried out before it hears the next.
+    /// Notices come one after the other: the decisions on one are carried out before the policy hears the next.
     #[default]
     Immediate,
     /// All notices of an instant, once no more are to come. Such a policy hears only of

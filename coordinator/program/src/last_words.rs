@@ -18,9 +18,9 @@ const PATIENCE: Duration = Duration::from_millis(500);
 /// Destination of a program's standard error.
 #[derive(Clone, Debug)]
 pub enum StandardError {
-    /// To this file; messages name it.
+    /// Standard error is written to this file; messages name it.
     File(PathBuf),
-    /// Nowhere: only the last line is kept, for messages.
+    /// Standard error is dropped, except its last line, which messages have.
     Dropped,
 }
 

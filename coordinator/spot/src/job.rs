@@ -22,7 +22,7 @@ pub struct SpotJob {
     pub look: Span,
     /// Time between two decisions of ADAPT.
     pub every: Span,
-    /// Which prices ADAPT may use.
+    /// Knowledge of prices that ADAPT may use.
     pub knows: AdaptKnowledge,
     /// Time between two price queries of ACC after it has ended an instance; zero: it learns of
     /// each change.

@@ -399,7 +399,7 @@ fn digest_of(path: &Path) -> Option<Hash> {
     Hash::from_hex(format!("{folder}{}", path.file_name()?.to_str()?)).ok()
 }
 
-/// Copies a content to where there is nothing, comparing it with its digest. Whether it was whole.
+/// Copies a content to a path where no file is, and compares it with its digest. Returns whether it was whole.
 pub(super) fn copy_whole(mut from: File, to: &Path, digest: &Hash) -> io::Result<bool> {
     let mut copy = OpenOptions::new().write(true).create_new(true).open(to)?;
     let (mut hasher, mut buffer) = (Hasher::new(), vec![0; 256 << 10]);

@@ -139,14 +139,14 @@ pub(crate) struct JournalState {
     span: Span,
 }
 
-/// When the seal is written next.
+/// Time at which the seal is written next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SealState {
-    /// Not at all: nothing was written since.
+    /// The seal is up to date: nothing was written since.
     Kept,
-    /// After a while.
+    /// The seal is written after a while.
     Later,
-    /// As soon as no write is under way.
+    /// The seal is written as soon as no write is under way.
     Due,
 }
 

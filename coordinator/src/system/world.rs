@@ -132,7 +132,7 @@ impl LogDisk for SystemDisk {
     }
 }
 
-/// What is not there need not be removed.
+/// Turns the error that nothing exists at a path into success: it need not be removed.
 fn unless_absent(removed: io::Result<()>) -> io::Result<()> {
     match removed {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -161,11 +161,11 @@ pub enum WallClock {
 pub enum BlockingThreads {
     /// Threads of the runtime.
     System,
-    /// In place.
+    /// Work is done on the thread that asks for it, after a time that the caller sets: for tests.
     InPlace {
         /// Microseconds from the request for a piece of work until whoever asked hears that it is done.
         takes: Arc<AtomicU64>,
-        /// Draws behind how many of those that are ready the work is done, and heard of, at the same instant.
+        /// Draws how many other tasks that are ready at the same instant come before the work and its result.
         turns: RandomSource,
     },
 }

@@ -25,7 +25,7 @@ use crate::reply::HttpReply;
 use crate::site::Ec2Site;
 use crate::{AccessSecrets, ClockMode, CloudSession};
 
-/// The connections that may be there at once.
+/// Bounds on the number of connections at once.
 const BOUNDS: ConnectionBounds = ConnectionBounds { in_all: 512, of_one_address: 512 };
 /// The longest that the head of a request may take, from the answer to the one before on.
 const HEAD_PATIENCE: Duration = Duration::from_secs(60);
@@ -38,7 +38,7 @@ const BODY_BYTES: usize = 1 << 20;
 /// How long nothing is taken after the system could not give a connection: it has no room.
 const NO_ROOM: Duration = Duration::from_millis(50);
 
-/// Where an endpoint listens, and by which clock.
+/// Address of an endpoint, and the clock that it goes by.
 #[derive(Debug)]
 pub struct EndpointSetup {
     /// The address to listen at.
@@ -49,7 +49,7 @@ pub struct EndpointSetup {
     pub secrets: Option<AccessSecrets>,
 }
 
-/// Why there is no endpoint.
+/// Reasons why an endpoint can't be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum EndpointError {
     /// The address can't be listened at.

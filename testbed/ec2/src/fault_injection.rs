@@ -36,7 +36,7 @@ struct FaultsOfRegion {
     tokens: BTreeMap<(&'static str, String), String>,
 }
 
-/// Who calls, and when.
+/// Caller and time of a call of FIS.
 #[derive(Clone, Debug)]
 pub(crate) struct FaultCall {
     pub(crate) account: String,

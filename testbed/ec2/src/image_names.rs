@@ -49,7 +49,7 @@ pub(crate) fn parameter_of_image(
     }))
 }
 
-/// What SSM answers for several names: the parameters that there are, and the names of others.
+/// Answers a call of SSM for several names: the parameters that exist, and the names that don't.
 ///
 /// # Errors
 ///

@@ -48,7 +48,7 @@ struct QueuedMessage {
     receipts: u32,
 }
 
-/// Who calls, and when.
+/// Caller and time of a call of SQS.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct QueueCall<'a> {
     pub(crate) account: &'a str,
@@ -173,7 +173,7 @@ impl QueueRecords {
         Ok(json!({ "QueueUrl": url }))
     }
 
-    /// Makes a queue, which has what is told from the `next`-th announcement on.
+    /// Makes a queue that gets the announcements from the `next`-th on.
     pub(crate) fn restore(
         &mut self,
         name: QueueName,
@@ -231,7 +231,7 @@ impl QueueRecords {
 }
 
 impl EventQueue {
-    /// Takes in what was told since the last call, and what nobody has deleted in time.
+    /// Adds the announcements since the last call to the queue, and again the messages that nobody has deleted in time.
     fn look(&mut self, call: &QueueCall<'_>, session: &dyn CloudSession) {
         let begins = session.begins_at();
         for told in session.announced(self.next) {

@@ -23,7 +23,7 @@ const MARGIN_PERCENT: u32 = 115;
 /// Emulated seconds until VMs are up.
 const BOOT_S: u32 = 10;
 
-/// At this speed-up a task takes some ten real seconds.
+/// Speed-up at which a task takes some ten real seconds.
 const SPEEDUP_A_TASK: f64 = 12.0;
 
 /// Most tasks of a cell, if they are more than its vCPUs: more would take long and tell little.

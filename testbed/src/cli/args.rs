@@ -127,7 +127,7 @@ fn listen_at(text: &str) -> Result<SocketAddr, String> {
     address_at(text, PORTS.0)
 }
 
-/// Where to serve a page.
+/// Parses the address at which to serve a page.
 fn page_at(text: &str) -> Result<SocketAddr, String> {
     address_at(text, PORTS.1)
 }

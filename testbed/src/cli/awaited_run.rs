@@ -29,7 +29,7 @@ fn refusal_file(run: &Path) -> PathBuf {
     beside(run, ".refused")
 }
 
-/// The file beside a run's folder that says which run was over there: it has the hash of that one's summary.
+/// Path of a file beside a run's folder that tells which run is over: it has the hash of that run's summary.
 fn over_file(run: &Path) -> PathBuf {
     beside(run, ".over")
 }

@@ -149,7 +149,7 @@ fn unless_broken<T>(
     })
 }
 
-/// What is there and what is lost of a run that was stopped, whose workers are elsewhere or were of this host.
+/// Describes what is left of a stopped run: `are_elsewhere` says whether its workers are on other hosts.
 fn standing(folder: &Path, are_elsewhere: bool) -> String {
     if are_elsewhere {
         let live = read_header(folder).map(|header| header.experiment.live);
@@ -164,9 +164,8 @@ fn standing(folder: &Path, are_elsewhere: bool) -> String {
     }
 }
 
-/// Goes on with a live run whose coordinator was killed: its log is replayed, workers that are
-/// still there are taken back, and tasks of the others restart from their last checkpoints, and
-/// parallel jobs from the beginning.
+/// Resumes a live run whose coordinator was killed: its log is replayed, workers that still run are taken back, tasks
+/// of other workers restart from their last checkpoints, and parallel jobs from the beginning.
 pub(crate) fn resume(args: &ResumeArgs) -> Result<(), Failure> {
     let ResumeArgs { dir, listen, reseal, page, say } = args;
     run_folders::check(dir)?;

@@ -55,7 +55,8 @@ impl EngineArgs {
     }
 }
 
-/// Has an engine make the runs of a command whose input is known to be right; `false`: none was asked for.
+/// Has a batch engine make the runs of a command whose input is known to be right; `false`: the user asked for no
+/// engine.
 ///
 /// # Errors
 ///

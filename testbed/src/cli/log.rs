@@ -53,8 +53,8 @@ pub(crate) fn before_threads<T>(work: impl FnOnce() -> T) -> T {
     done
 }
 
-/// What stands on standard error. A service's lines there have their times and places, unless somebody reads them
-/// at a terminal, and so has what `RUST_LOG` asks for.
+/// Makes the layer that writes messages to standard error. A service's lines have their times and places, unless
+/// somebody reads them at a terminal, and so have lines that `RUST_LOG` asks for.
 fn shown(news: bool) -> Said {
     let (asked, is_terminal) = (std::env::var_os("RUST_LOG"), std::io::stderr().is_terminal());
     let layer = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
@@ -64,7 +64,7 @@ fn shown(news: bool) -> Said {
     layer.with_ansi(false).event_format(CommandLine).with_filter(filter(news)).boxed()
 }
 
-/// What goes into a file: the news as well, and what nobody has to know who types a command.
+/// Makes the layer that writes messages to a file: the news as well, and what a user at a terminal need not know.
 fn kept(file: File) -> Said {
     let layer = tracing_subscriber::fmt::layer().with_writer(Arc::new(file)).with_ansi(false);
     layer.with_filter(with_infos(filter(true), &[dormouse_coordinator::DETAILS])).boxed()
@@ -76,7 +76,7 @@ fn filter(news: bool) -> EnvFilter {
     if news { with_infos(filter, &all) } else { filter }
 }
 
-/// The filter, which lets what is said to these targets pass.
+/// Adds to a filter that it lets the information of these targets pass.
 fn with_infos(mut filter: EnvFilter, targets: &[&str]) -> EnvFilter {
     for target in targets {
         // The name of a target and a level are a directive.

@@ -72,8 +72,8 @@ impl Common {
         })
     }
 
-    /// Where the results of a command go that makes these runs. Where nobody names a folder, and that of its name holds
-    /// the results of another command, it has one of its own beside it, which is said.
+    /// Path of the folder for the results of a command that makes these runs. If the user names no folder, and the
+    /// usual one holds the results of another command, a folder beside it, with a note to the user.
     pub(super) fn folder_for(&self, spec: &FolderSpec, name: &str, shards: &Shards) -> PathBuf {
         let folder = self.folder(name, shards.shard);
         if self.out.is_some() || shards.force || !spec.is_another_than_in(&folder) {
@@ -94,7 +94,7 @@ impl Common {
         beside
     }
 
-    /// Does what is told its stage, and how many of how many things are done, and shows that.
+    /// Does `work`, and shows its progress: `work` reports its stage, and how many of how many things are done.
     pub(super) fn watched<T, E: Into<Failure>>(
         &self,
         work: impl FnOnce(&mut (dyn FnMut(&str, usize, usize) + Send)) -> Result<T, E>,
@@ -110,8 +110,8 @@ impl Common {
         done.map_err(Into::into)
     }
 
-    /// The samples of cells under seeds 1 to `seeds`, of which those of `compute` are made if the
-    /// folder lacks them; `None`: they are a part of what was asked for, and that is said.
+    /// The samples of cells under seeds 1 to `seeds`; those in the shard `compute` are made if the folder lacks them.
+    /// `None`: the samples are only a part of the whole, which is noted.
     pub(super) fn samples(
         &self,
         cells: &[SweepCell],

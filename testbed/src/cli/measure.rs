@@ -20,7 +20,7 @@ use super::print::show;
 use super::sampling::{Prepared, Sampled, of_kinds, of_programs, open_to_measure, write_measures};
 use super::{experiment_keys, next_steps, preflight, terminal};
 
-/// From the command to start a program to its first instruction: of more it is warned.
+/// Time from the command to start a program to its first instruction above which a warning is given.
 const LONG_TO_BEGIN: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Args)]

@@ -22,7 +22,7 @@ use super::print::print;
 use crate::endpoint::{Act, Interrupted, VmTimeline, play};
 use crate::said;
 
-/// The type and the zone of a VM of which nobody says any.
+/// Default instance type of a VM.
 const KIND: &str = "m5.large";
 const ZONE: &str = "us-east-1a";
 /// The time from a notice to the end of the VM, where nothing else is said.

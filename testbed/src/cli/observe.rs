@@ -29,7 +29,7 @@ fn wait<T>(until: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure
         .block_on(until)
 }
 
-/// Asks the coordinator of a run, which has to be there, what this role may.
+/// Makes a request to the coordinator of a run, with a token of this role; fails if no coordinator serves the run.
 pub(super) fn ask<T, E: Into<Failure>>(
     at: &RunningArgs,
     role: Role,

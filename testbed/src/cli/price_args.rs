@@ -31,8 +31,7 @@ pub(crate) struct PricesArgs {
 }
 
 impl PricesArgs {
-    /// The reproduction that is asked for: of `what`, without the cells of this pattern if there is no
-    /// folder of records.
+    /// The requested reproduction of `what`; without a folder of records it lacks the cells of the pattern `cells`.
     ///
     /// # Errors
     ///

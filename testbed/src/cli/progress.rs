@@ -16,7 +16,7 @@ const QUIET_FOR: Duration = Duration::from_secs(10);
 /// How far a command has come.
 #[derive(Debug)]
 pub(crate) struct Progress {
-    /// Hidden where there is no terminal, or where nothing is to be said.
+    /// The progress bar; hidden without a terminal, or if the user wants no output.
     bar: ProgressBar,
     /// The time at which a line was last written; `None`: none is to be.
     said: Option<Instant>,
@@ -44,8 +44,8 @@ impl Progress {
         Self { bar, said, began, what: what.to_owned() }
     }
 
-    /// So many of so many are done, where it is known how many there are, else of 0; how it goes besides, and
-    /// how much longer it takes, in real seconds, where that is known better than by what is done.
+    /// Shows that `done` of `of` things are done (`of` is 0 if their number is unknown), with the remark `how` and the
+    /// remaining time in real seconds, if that is known better than from the done part.
     pub(crate) fn show(&mut self, done: u64, of: u64, how: &str, left_s: Option<f64>) {
         self.bar.set_length(of);
         self.bar.set_position(done);

@@ -36,7 +36,7 @@ struct Figures {
     /// Swaps, kills, migrations.
     promotions: [u64; 3],
     verified: u64,
-    /// For live runs: what sharing and moving cost, and whether the run was faithful.
+    /// For live runs: the costs of sharing and moving, and whether the run was faithful.
     live: Option<(Consolidation, bool)>,
 }
 
@@ -55,7 +55,7 @@ impl Figures {
     }
 }
 
-/// Runs all four both ways, one after the other.
+/// Runs all four schedulers, each in virtual time and live, one after the other.
 pub(super) fn reproduce(args: &MeasyLiveArgs) -> Result<(), Failure> {
     let out = args.common.folder("reproduce-measy-live-ranking", None);
     make_folder(&out)?;

@@ -137,7 +137,7 @@ fn is_whole(what: &str) -> bool {
     !what.contains('/')
 }
 
-/// None of a paper's claims has a verdict.
+/// The failure if none of a paper's claims has a verdict.
 fn unjudged(done: &FinishedReproduction) -> Failure {
     let what = &done.what;
     let none = format!("{what}: none of the paper's claims could be judged");

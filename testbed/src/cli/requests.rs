@@ -70,7 +70,7 @@ fn write(experiment: &Experiment, out: &Path) -> Result<Figures, Failure> {
     Ok(figures)
 }
 
-/// The requests of an experiment in figures, each of which is seen before.
+/// Statistics of the requests of an experiment; `see` gets each request first.
 fn figures(
     experiment: &Experiment,
     mut see: impl FnMut(&(Time, VmRequest)) -> Result<(), Failure>,

@@ -86,7 +86,7 @@ fn why_not(folder: &Path) -> String {
     }
 }
 
-/// A remedy for a path that is no folder of a run: the run that may be meant, or those that there are.
+/// A remedy for a path that is no folder of a run: names the run that may be meant, or the existing ones.
 pub(super) fn meant(folder: &Path) -> String {
     meant_of(folder, &found())
 }

@@ -17,7 +17,7 @@ pub(super) fn paced_here(loaded: LoadedExperiment, say: Say) -> Result<LoadedExp
     paced_on(loaded, (each, ""), say)
 }
 
-/// The same on workers that come from elsewhere: of what they hold nothing is known yet, and each is taken to be on a
+/// Like the function above, for workers on other hosts: nothing is known of these yet, and each is assumed to have a
 /// host of its own that is like this one.
 pub(super) fn paced_elsewhere(
     loaded: LoadedExperiment,
@@ -27,8 +27,8 @@ pub(super) fn paced_elsewhere(
     paced_on(loaded, (available_millicores(), hosts), say)
 }
 
-/// The experiment at the share that was said for it, or else at the largest that workers with so many thousandths of a
-/// core each hold and its speed-up needs.
+/// The experiment at its own share or, without one, at the largest that workers with so many thousandths of a core each
+/// hold and that its speed-up needs.
 fn paced_on(
     loaded: LoadedExperiment,
     (millicores, hosts): (u32, &str),
@@ -44,7 +44,8 @@ fn paced_on(
     Ok(at(loaded, (pace, share), hosts, say))
 }
 
-/// The experiment at this share and the speed-up of it, which is said where it is another than was asked for.
+/// The experiment at the given share and the speed-up that follows from it; notes if that is not the requested
+/// speed-up.
 fn at(
     mut loaded: LoadedExperiment,
     (pace, share): (Speedup, Ppm),

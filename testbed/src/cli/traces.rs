@@ -72,7 +72,7 @@ fn exporting() -> Result<&'static Exporting, String> {
     Ok(EXPORTING.get_or_init(|| Exporting { provider, _runtime: runtime }))
 }
 
-/// Sends what is left before the process ends.
+/// Sends the remaining spans before the process ends.
 pub(super) fn end() {
     if let Some(Exporting { provider, .. }) = EXPORTING.get()
         && let Err(error) = provider.shutdown_with_timeout(LAST)

@@ -9,7 +9,7 @@ use dormouse_units::{Span, Time};
 /// An instant of a run that nobody has looked at yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum When {
-    /// So long after the beginning of the run.
+    /// This long after the beginning of the run.
     After(Span),
     /// At this date.
     Date(Moment),

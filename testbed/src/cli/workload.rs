@@ -210,7 +210,7 @@ impl StatsArgs {
     }
 }
 
-/// Refuses a pipe or a device, of which what was read once is gone.
+/// Refuses a pipe or a device, which can't be read twice.
 fn can_be_read_again(path: &Path) -> Result<(), Failure> {
     // What can't be looked at is refused when it is opened.
     let Ok(kind) = fs::metadata(path).map(|about| about.file_type()) else { return Ok(()) };
@@ -237,7 +237,7 @@ fn is_log(path: &Path) -> bool {
     format.is_ok_and(|format| format.is_some())
 }
 
-/// Says what is in a log, and what was left out of it.
+/// Prints the statistics of a log, and what was left out of it.
 fn tell(figures: &Statistics, skipped: Option<&Skipped>, as_json: bool) -> Result<(), Failure> {
     match skipped {
         _ if as_json => {

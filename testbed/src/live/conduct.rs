@@ -43,7 +43,7 @@ pub struct Conduct<'a> {
     pub requests: Vec<(Time, VmRequest)>,
     /// The address to listen at.
     pub listen: SocketAddr,
-    /// Workers to start on this host; the others dial from elsewhere.
+    /// Number of workers to start on this host; others dial from other hosts.
     pub local_workers: u32,
     /// The folder for the log and the checkpoints.
     pub out: PathBuf,
@@ -51,12 +51,12 @@ pub struct Conduct<'a> {
     pub resume: bool,
     /// The page that is served of it.
     pub page: Option<Page>,
-    /// Where the contents are that its tasks begin with, by their digests; none where it is gone on with: its
-    /// folder has them.
+    /// Files with the contents that the run's tasks begin with, by digest; empty for a resumed run, whose folder has
+    /// the contents.
     pub sources: Sources,
 }
 
-/// Why there is no live run, or no end of it.
+/// Reasons why a live run could not begin or end.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
     /// The coordinator refused or broke.
@@ -146,7 +146,7 @@ fn of_jobs(error: JobsError) -> LiveError {
     LiveError::Jobs(Box::new(error))
 }
 
-/// Ten times what the jobs take one after the other: by then something is wrong.
+/// Time limit of a run: ten times what its jobs take one after the other; by then something is wrong.
 fn limit(submissions: &[Submission]) -> Time {
     let work = submissions.iter().fold(Span::ZERO, |sum, job| sum + job.runtime);
     let last = submissions.iter().map(|job| job.submitted).max().unwrap_or(Time::ZERO);

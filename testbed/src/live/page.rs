@@ -21,7 +21,7 @@ pub struct Page {
 }
 
 impl Page {
-    /// Serves the page of a run that is about to be conducted, and says where.
+    /// Serves the page of a run that is about to be conducted, and prints its address.
     ///
     /// # Errors
     ///

@@ -19,15 +19,16 @@ use super::read::Sample;
 
 /// Time by which a program has set itself up, so that its VM may be taken away.
 const SETTLED: Duration = Duration::from_secs(2);
-/// How long the notice is that its VM gets, real time, for a program without memory; the next VM is there only after that.
+/// Real time of the notice that the VM of a program without memory gets; the next VM is ready only after that.
 const NOTICE: Duration = Duration::from_secs(8);
-/// What is saved in each second of the rest of the notice, in bytes: a disk that is slow and shared does more.
+/// Bytes that are saved in each second of the rest of the notice, assumed low: even a slow and shared disk does more.
 const SAVED_PER_SECOND: u64 = 32 << 20;
-/// A program that is done sooner is not carried: it would be done before CRIU came to it.
+/// Least duration of a program that is moved: a shorter one would be done before CRIU came to it.
 const SHORTEST: Duration = Duration::from_millis(800);
 
-/// The experiment in which a task runs alone once more, and has its VM taken away in the middle: `alone` is that in which it
-/// was undisturbed, and `steps` are those of that run. `None`: it was too short, or nothing says when it ran.
+/// The experiment in which a task runs alone once more, and loses its VM in the middle. `alone` is the experiment in
+/// which it ran undisturbed, and `steps` are the steps of that run. `None`: the task was too short, or it is not known
+/// when it ran.
 ///
 /// # Errors
 ///

@@ -66,7 +66,7 @@ pub enum StuckTransfer {
          work and have room", after.as_millis()
     )]
     Still {
-        /// For how long.
+        /// Time for which no byte moved.
         after: Duration,
     },
     /// The transfer moves, and too slowly.
@@ -78,7 +78,7 @@ pub enum StuckTransfer {
          worker's disk keep up", after.as_millis()
     )]
     NoTurn {
-        /// For how long.
+        /// Time for which the transfer waited.
         after: Duration,
     },
 }

@@ -30,7 +30,7 @@ pub(super) struct ExecImage {
 unsafe impl Send for ExecImage {}
 
 impl ExecImage {
-    /// Or which of the strings holds a NUL byte.
+    /// Makes the image; the error is the string that holds a NUL byte.
     pub(super) fn new<'a>(
         path: &'a OsStr,
         args: impl IntoIterator<Item = &'a OsStr>,

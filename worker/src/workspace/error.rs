@@ -48,7 +48,7 @@ pub enum WorkspaceError {
     NoUser {
         /// The task, or the check of one.
         task: TaskName,
-        /// Why there is none.
+        /// Why the lease can't be had.
         source: LeaseError,
     },
     /// A directory could not be locked.

@@ -401,7 +401,8 @@ impl<'a> BagExplainer<'a> {
         Some(vm.ready?.since(vm.launched).saturating_sub(self.setup.catalogue.boot))
     }
 
-    /// Adds which VM got the room of `vm`, what became of `vm`, and how long the other VM waited.
+    /// Adds which VM got the room of `vm`, what happened to `vm` then, and how long the other VM
+    /// waited.
     fn tell_displacement(&self, told: &mut Explanation, vm: &VmHistory, it: &VmDisplacement) {
         let by = self.record.vms.get(&it.by);
         let whose = by.map_or_else(

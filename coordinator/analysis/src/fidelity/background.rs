@@ -14,7 +14,7 @@ use crate::{AttemptHistory, RunRecord, VmHistory};
 pub struct BackgroundSupply {
     /// Number of background VMs.
     pub vms: usize,
-    /// Time for which the background VMs' vCPUs were there, summed over the vCPUs, without
+    /// Time for which the background VMs' vCPUs existed, summed over the vCPUs, without
     /// hibernations.
     pub there: Span,
     /// Part of that time that their processors were theirs.

@@ -8,7 +8,7 @@ use super::TwinDistance;
 use super::task_times::{TaskTimes, vm_slices_us};
 use crate::{RunRecord, VmHistory};
 
-/// Share errors from here on make a run unfaithful.
+/// Share error from which on a run is unfaithful.
 const WORST_SHARE_ERROR: f64 = 0.05;
 
 /// A VM that was promised less CPU time than this, in real microseconds, tells nothing: the kernel
@@ -16,8 +16,8 @@ const WORST_SHARE_ERROR: f64 = 0.05;
 /// ends is chance.
 const LEAST_PROMISED_US: u64 = 100_000;
 
-/// If other processes use more than this part of the hosts' cores, the VMs can't get what they are
-/// promised.
+/// Part of the hosts' cores that other processes may use at most: with more, the VMs can't get what
+/// they are promised.
 const TOO_MUCH_ELSE: f64 = 0.25;
 
 /// Real seconds by which a VM may end later than decided: the conductor is a little behind the

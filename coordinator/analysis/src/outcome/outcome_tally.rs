@@ -54,7 +54,7 @@ impl OutcomeTally {
         self.program_failed + self.given_up
     }
 
-    /// The given-up part of the failed ones in brackets, such as ` (1 given up)`; empty if there is
+    /// The number of given-up tasks or jobs in brackets, such as ` (1 given up)`; empty if there is
     /// none.
     #[must_use]
     pub fn given_up_in_brackets(&self) -> String {

@@ -175,8 +175,8 @@ impl VmHistory {
         of.map_or(Ppm::ONE, |(_, _, share)| *share)
     }
 
-    /// Time for which the VM's vCPUs were there while it ran until `now`, summed over them, and the part
-    /// of it for which they had their processors.
+    /// Time for which the VM's vCPUs existed while it ran until `now`, summed over them, and the part of it for which
+    /// they had their processors.
     #[must_use]
     pub fn supplied(&self, now: Time) -> (Span, Span) {
         let Some(ready) = self.ready else { return (Span::ZERO, Span::ZERO) };

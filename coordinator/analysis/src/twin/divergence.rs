@@ -44,8 +44,8 @@ pub struct DivergentDecision {
     /// The decision in words, without times.
     #[serde(rename = "decision")]
     pub what: String,
-    /// The scheduler's last notice before it; notices that the other run got at another time come
-    /// first.
+    /// The scheduler's last notice before the decision; notices that the other run got at another
+    /// time come first.
     pub heard: String,
     /// Time at which the other run had the same notice; `None` if it never had.
     #[serde(rename = "other_heard_s", serialize_with = "in_seconds::maybe_time")]

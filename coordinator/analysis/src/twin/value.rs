@@ -80,7 +80,8 @@ pub struct TwinComparison {
     /// Number of times that each kind of event happened.
     #[serde(serialize_with = "counts")]
     pub counts: Vec<EventCount>,
-    /// Where the two first decided differently; `None` if they never did.
+    /// The first difference between the decisions of the run and of its twin; `None`: they never
+    /// differ.
     pub divergence: Option<TwinDivergence>,
     /// Every task or job, in order.
     pub tasks: Vec<TwinTask>,

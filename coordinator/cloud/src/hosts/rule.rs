@@ -133,7 +133,7 @@ pub enum HostFilter {
     Disk,
 }
 
-/// Which of the hosts that are best.
+/// Choice among hosts that are equally good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "Ties")]

@@ -71,7 +71,7 @@ impl ApiDesk {
         Ok(PendingAnswer::Ready(answer.with("SecurityGroupRules", written)))
     }
 
-    /// Whom a permission allows, and what is said of each.
+    /// The peers that a permission allows, each with its description.
     fn peers_of(
         &self,
         scope: &CallScope,
@@ -202,7 +202,7 @@ impl ApiDesk {
         }
     }
 
-    /// Replaces what is said of rules.
+    /// Replaces the descriptions of rules.
     pub(crate) fn update_rule_descriptions(
         &mut self,
         scope: &CallScope,

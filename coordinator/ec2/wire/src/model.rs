@@ -23,7 +23,7 @@ pub(crate) struct ActionShapes {
     pub(crate) output: Option<ShapeIndex>,
 }
 
-/// Where a shape is in the model.
+/// Index of a shape in the model.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ShapeIndex(usize);
 
@@ -39,7 +39,7 @@ pub(crate) enum WireShape {
         item: String,
         of: ShapeIndex,
     },
-    /// A string; a closed enumeration where there are values.
+    /// A string; if it has values, an enumeration of these.
     Text {
         values: Vec<String>,
     },
@@ -65,10 +65,10 @@ pub(crate) struct MemberShape {
 /// The data file is not what this crate reads.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
-    /// Not JSON of the layout.
+    /// The text is not JSON of the expected layout.
     #[error("the service model is not as scripts/ec2-model writes it: {0}")]
     Layout(String),
-    /// A shape is named that is not there.
+    /// The model names a shape that it does not have.
     #[error("the service model names the shape {0}, but does not have it: run scripts/ec2-model")]
     NoShape(String),
     /// A shape has a type that this crate does not know.

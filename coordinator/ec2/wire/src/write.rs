@@ -20,10 +20,10 @@ pub enum ValueMismatch {
     /// The model does not have the member.
     #[error("the answer has {0}, which the service model does not have")]
     NoMember(String),
-    /// The model has another kind of value there.
+    /// The model has a value of another kind at this path.
     #[error("the answer has {found} at {path}, where the service model has another kind of value")]
     WrongKind {
-        /// Where in the answer.
+        /// Path of the value in the answer.
         path: String,
         /// What is there.
         found: &'static str,
@@ -149,7 +149,7 @@ fn mismatch(value: &WireValue, path: Option<&ValuePath<'_>>) -> ValueMismatch {
     ValueMismatch::WrongKind { path, found: value.kind() }
 }
 
-/// Where a value is in an answer; written out only where something is wrong with it.
+/// Path of a value in an answer; formatted only in errors.
 struct ValuePath<'a> {
     above: Option<&'a Self>,
     name: &'a str,

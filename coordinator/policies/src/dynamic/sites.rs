@@ -56,7 +56,7 @@ impl PlacementAttempts {
     }
 }
 
-/// A VM, there or to be launched, and the future use of its vCPUs.
+/// An existing VM or one to be launched, with the future use of its vCPUs.
 #[derive(Clone, Debug)]
 pub(crate) struct PlacementSite {
     pub(crate) vm: Option<VmId>,
@@ -101,7 +101,7 @@ impl ClusterView {
         sites
     }
 
-    /// The site of a VM that is there.
+    /// The site of an existing VM.
     pub(crate) fn site_of_vm(&self, now: Time, vm: VmId, machine: &ScheduledVm) -> PlacementSite {
         let kind = self.type_of_vm(machine);
         let taken = machine.running.len() + machine.leaving.len() + machine.queue.len();
@@ -195,7 +195,7 @@ impl ClusterView {
         }
     }
 
-    /// The slot and length of a task at a site, even if it ends too late there.
+    /// The slot and length of a task at a site, even if the task ends too late on it.
     pub(crate) fn at_all(
         &self,
         site: &PlacementSite,

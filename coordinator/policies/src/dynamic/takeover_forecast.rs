@@ -112,12 +112,12 @@ pub(crate) struct TakeoverForecast<'a> {
     lengths: Vec<Span>,
     /// The deadline D, or the earliest limit of any of the tasks if that is sooner.
     horizon: Time,
-    /// On-demand VMs that are there and all that could be launched.
+    /// Existing on-demand VMs, and all that could be launched.
     rescuers: TakeoverVms,
     /// The moments at which a hibernation would undo most work: just before a task ends.
     pub(crate) moments: Vec<Time>,
-    /// For each end of a task, the work of all tasks that end then or later: of waiting ones, and
-    /// of the others.
+    /// For each end of a task, the work of the tasks that end then or later: first of waiting
+    /// tasks, then of the others.
     work_from: Vec<(Time, [WorkBounds; 2])>,
     /// Number of tasks scanned over all questions, by which tests measure the cost.
     #[cfg(test)]

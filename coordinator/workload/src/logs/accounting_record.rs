@@ -44,7 +44,7 @@ pub(super) struct JobRecord {
     pub(super) requeued_cpu_s: u64,
     /// Numbers of the jobs that this one follows.
     pub(super) preceding: Vec<i64>,
-    /// Seconds from the end of the last of them to the submission; unused if there are none.
+    /// Seconds from the end of the last preceding job to the submission; unused if there is none.
     pub(super) think_time: i64,
 }
 

@@ -78,7 +78,7 @@ pub(super) fn read(mut text: Text) -> Result<JobListing, UnusableLog> {
 enum SacctLayout {
     /// Fields are separated by this byte.
     Separated(u8),
-    /// By position: first byte and end of each column.
+    /// Fields are at fixed positions: first byte and end of each column.
     Wide(Vec<(usize, usize)>),
 }
 

@@ -130,7 +130,7 @@ impl Iterator for RequestStream {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "source", rename_all = "kebab-case", rename_all_fields = "kebab-case")]
 pub enum RequestSource {
-    /// Requests that are written down here.
+    /// Requests that the description itself lists.
     Written {
         /// The requests, in order of time.
         request: Vec<RequestSpec>,

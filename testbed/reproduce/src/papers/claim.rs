@@ -63,11 +63,11 @@ pub struct PaperClaim {
     /// Causes that were looked into beside the factors, and the results.
     #[serde(default)]
     pub tried: String,
-    /// For a claim of order: ours is above this.
+    /// For a claim of order: the bound that our value must be above.
     pub above: Option<f64>,
-    /// For a claim of order: ours is below this.
+    /// For a claim of order: the bound that our value must be below.
     pub below: Option<f64>,
-    /// The paper does not say it: ours is for comparison, and there is no verdict.
+    /// True if the paper does not say this: our value is for comparison, and there is no verdict.
     #[serde(default)]
     pub silent: bool,
     /// A word in the cells' names, and the word that in its place names resamples of their record:

@@ -178,9 +178,9 @@ pub struct RefitTable {
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FigureTolerance {
-    /// As a part of the paper's value.
+    /// A distance as a part of the paper's value.
     Relative(f64),
-    /// In the figure's own unit.
+    /// A distance in the figure's own unit.
     Points(f64),
     /// Upward, as a part of the paper's value: for a value stated as an upper bound.
     AtMost(f64),

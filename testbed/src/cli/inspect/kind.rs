@@ -15,13 +15,13 @@ use super::head::Head;
 use super::{acts, availability, catalogue, jobs, lifetimes, prices, requests, workflows};
 use crate::cli::failure::Failure;
 
-/// What a file is of.
+/// A kind of files that `inspect` knows.
 pub(super) struct Kind {
     /// The kind in a word or two, for a list of them.
     name: &'static str,
     /// Whether a file that begins so is of this kind.
     is: fn(&Head, &Chosen) -> io::Result<bool>,
-    /// Keys of which a file in JSON has all of one row, even where it is broken.
+    /// Sets of JSON keys: a file that has all keys of one set is of this kind, even if it is broken.
     keys: &'static [&'static [&'static str]],
     /// Columns that the reader of this kind looks for.
     columns: &'static [&'static str],

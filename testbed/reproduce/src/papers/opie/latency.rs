@@ -72,10 +72,9 @@ const FILTER_BUILT: &str = "filter-built";
 const VCPUS: u32 = 8;
 /// Number of requests to schedulers that look at every host, as in the paper.
 const FEW: u32 = 130;
-/// Number of requests to the scheduler that does not, for each request to the others.
+/// Number of requests to the scheduler that does not look at every host, for each request to the others.
 const EACH: u32 = 100;
-/// From this number of hosts on, schedulers that build their views get only one in [`SPARSE`]
-/// requests.
+/// Number of hosts from which on schedulers that build their views get only one in [`SPARSE`] requests.
 const MANY_HOSTS: u32 = 100_000;
 const SPARSE: u32 = 5;
 
