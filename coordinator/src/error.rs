@@ -106,7 +106,7 @@ pub enum CoordinatorError {
     /// The gRPC server ended by itself.
     #[error("the coordinator's server on {addr} ended: {why}")]
     Server {
-        /// The address and port that it served.
+        /// The address and port of the server.
         addr: SocketAddr,
         /// What made the server end, in words for the user.
         why: String,

@@ -27,7 +27,7 @@ pub struct Gap {
 /// What one side has said and the other has not acknowledged yet.
 #[derive(Debug)]
 pub struct Outbox<T> {
-    /// All up to this number are acknowledged; the first that is kept has the next.
+    /// Number up to which all messages are acknowledged; the first kept message has the next number.
     acknowledged: u64,
     kept: VecDeque<T>,
     /// Number of those kept that were put on the present connection.
@@ -97,7 +97,7 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    /// All up to this number were taken.
+    /// Number up to which all messages are acknowledged; the first kept message has the next number.
     #[must_use]
     pub const fn after(taken: u64) -> Self {
         Self { taken }

@@ -56,7 +56,7 @@ pub struct LiveFacts {
     pub journal_late_us: u64,
     /// Measurements of parallel jobs; empty in a run without any.
     pub jobs: JobFacts,
-    /// Number of VMs lost with their host, or that it could not make or keep.
+    /// Number of VMs lost with their host, or that their host could not make or keep.
     pub vms_lost: u32,
     /// The last refused launch with its reason.
     pub last_refusal: Option<String>,

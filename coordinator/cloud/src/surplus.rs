@@ -17,7 +17,7 @@ const FINE: i128 = 3_600_000_000 * 1_000_000;
 
 impl BurstableTerms {
     /// Credit terms of the machine that emulates a VM with these terms: with an overdraft
-    /// ([`OVERDRAFT`]) in unlimited mode.
+    /// (`OVERDRAFT`) in unlimited mode.
     #[must_use]
     pub fn of_machine(self) -> Self {
         match self.surplus {

@@ -172,7 +172,7 @@ impl ApiDesk {
         self.announcements.get(from..).unwrap_or_default()
     }
 
-    /// A new id of a resource of this kind.
+    /// A new id of a resource, with the prefix of its kind.
     pub(crate) fn new_id(&mut self, prefix: &'static str) -> String {
         let count = self.counters.entry(prefix).or_default();
         *count += 1;

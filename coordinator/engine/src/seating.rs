@@ -44,7 +44,7 @@ impl VmSeating {
         self.cpus.get(cpu as usize).and_then(|slots| slots[tier as usize])
     }
 
-    /// Checks that a task may have these seats; seats that `own` has there count as free.
+    /// Checks that a task may have the seats on the VM; seats that task `own` has on the VM count as free.
     ///
     /// # Errors
     ///

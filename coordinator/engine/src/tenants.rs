@@ -143,8 +143,8 @@ impl RunTenant {
         self.policy.failure()
     }
 
-    /// Keeps a notice for the end of its instant. Notices on which the policy never decides anything are dropped, but
-    /// a program gets all.
+    /// Keeps a notice until the end of its instant. Notices on which the policy never decides anything are dropped, but
+    /// a scheduler program gets all.
     pub(crate) fn keep_notice(&mut self, now: Time, notice: Notice) {
         match &notice {
             // What a program waits for nobody knows.

@@ -35,15 +35,14 @@ pub enum PeriodUnit {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Scheme")]
 pub enum CheckpointScheme {
-    /// As many checkpoints as add at most this part to a task's run time, evenly spaced over its
-    /// work; zero: none.
+    /// As many checkpoints as add at most this part to a task's run time, evenly spaced over its work; zero: none.
     #[serde(rename = "overhead")]
     Budget(Ppm),
     /// One checkpoint fewer than such an overhead allows, evenly spaced: an interval is the run time
     /// over their number, so that the last would come when the task ends (the authors of Burst-HADS).
     #[serde(rename = "overhead-intervals")]
     BudgetIntervals(Ppm),
-    /// After each period of time or work.
+    /// Checkpoints after each period of time or work.
     #[serde(rename = "every")]
     Every {
         /// Period from one checkpoint to the next: emulated time or work at full speed, at least a
@@ -61,7 +60,7 @@ pub enum CheckpointScheme {
     /// Whenever the price of the VM rises.
     #[serde(rename = "edge")]
     Edge {},
-    /// At regular times, where a checkpoint is expected to save more time than it takes.
+    /// Checkpoints at those of regular times at which one is expected to save more time than it takes.
     #[serde(rename = "adapt")]
     Adapt {
         /// Period between two checkpoint times.
@@ -79,7 +78,7 @@ pub enum CheckpointScheme {
         /// checkpoint of the same instant counts.
         look: Span,
     },
-    /// Before each hour of the VM ends, if the price is then above a bid.
+    /// Checkpoints before each hour of the VM ends, if the price is then above a bid.
     #[serde(rename = "acc")]
     Acc {
         /// Bid that the price is compared with; null: the VM's own bid.

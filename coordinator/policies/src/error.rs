@@ -123,7 +123,7 @@ pub enum PlanError {
         vcpus: u64,
         /// The boot time.
         boot: Span,
-        /// A bound on the end from below.
+        /// Lower bound of the end.
         shortest: Span,
     },
     /// No schedule was found, though there might be one.
@@ -136,7 +136,7 @@ pub enum PlanError {
         deadline: Span,
         /// The end of the best schedule found.
         best: Span,
-        /// A bound on the end from below.
+        /// Lower bound of the end.
         shortest: Span,
     },
     /// The plan to run doesn't fit the bag or the catalogue.

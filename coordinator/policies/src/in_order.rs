@@ -56,7 +56,7 @@ pub(crate) struct InOrder {
     max_retries: u32,
 }
 
-/// A VM of the fleet: its type, its market, and most to be paid for it.
+/// A VM of the fleet: its type, its market, and the highest price to be paid for it.
 #[derive(Clone, Copy, Debug)]
 struct WantedVm {
     kind: KindId,

@@ -120,7 +120,7 @@ pub struct Outcome {
 struct SpotJobRun<'a> {
     job: SpotJob,
     record: &'a SpotRecord<'a>,
-    /// Work kept by a checkpoint, and work done since.
+    /// Work kept by a checkpoint, and work done since that checkpoint.
     kept: Span,
     since: Span,
     outcome: Outcome,

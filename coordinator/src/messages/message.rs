@@ -64,7 +64,7 @@ pub(crate) enum ConductorMsg {
 pub(crate) enum SessionMsg {
     /// The worker has connected, and has taken commands up to `ack`.
     Attach { connection: WorkerConnection, ack: u64 },
-    /// A message came over this connection. Dropping the permit lets the worker send more.
+    /// A message came over connection number `connection`. Dropping the permit lets the worker send more.
     Received { connection: u64, message: v1::FromWorker, permit: OwnedSemaphorePermit },
     /// A connection has broken.
     Detached { connection: u64, why: String },
@@ -78,7 +78,7 @@ pub(crate) enum SessionMsg {
     Settle(RpcReplyPort<()>),
     /// Return whether the worker is connected, as far as is known.
     IsConnected(RpcReplyPort<bool>),
-    /// The worker is lost to this run: tell it, if it is connected.
+    /// The worker is lost to this run; the session tells the worker if it is connected.
     Dismiss { why: String },
 }
 

@@ -159,7 +159,7 @@ pub enum WallClock {
 /// Threads for blocking work.
 #[derive(Clone, Debug)]
 pub enum BlockingThreads {
-    /// Threads of the runtime.
+    /// Work is done on the blocking threads of the runtime.
     System,
     /// Work is done on the thread that asks for it, after a time that the caller sets: for tests.
     InPlace {

@@ -28,7 +28,8 @@ pub(crate) struct CallerScope {
 }
 
 impl CallerScope {
-    /// Reads the authorization header; `None` if its signature is not of version 4.
+    /// Reads the header of a signature; without one the caller is nobody. `None`: the signature is
+    /// not of version 4.
     pub(crate) fn of_headers(headers: &HeaderMap) -> Option<Self> {
         let Some(header) = headers.get(AUTHORIZATION) else { return Some(Self::nobody(NO_KEY)) };
         let fields = header.to_str().ok()?.trim().strip_prefix(ALGORITHM)?;

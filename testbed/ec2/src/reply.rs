@@ -13,7 +13,7 @@ pub(crate) struct HttpReply {
     status: u16,
     kind: &'static str,
     body: String,
-    /// The code of an error by its older protocol, where clients look for that.
+    /// The code of an error in the service's older protocol, for clients that look for that code.
     query_error: Option<&'static str>,
 }
 

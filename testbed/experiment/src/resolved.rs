@@ -167,7 +167,7 @@ impl Experiment {
         self.jobs.as_deref().map(open).transpose()
     }
 
-    /// The work of each of its tenants, in order.
+    /// The work of each tenant of the experiment, in order.
     pub fn tenants(&self) -> Tenants {
         if self.ec2.is_some() {
             return Tenants::from([Share::All]);

@@ -94,7 +94,7 @@ fn difference(former: &LogHeader, wanted: &LogHeader) -> Option<String> {
     Some(said)
 }
 
-/// Adds where two values differ, the first in the order of keys first.
+/// Adds to `all` where two values differ, in the order of keys.
 fn differences(at: &str, then: &Value, now: &Value, all: &mut Vec<String>) {
     let under = |key: &str| if at.is_empty() { key.to_owned() } else { format!("{at}.{key}") };
     match (then, now) {

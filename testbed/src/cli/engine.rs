@@ -14,7 +14,7 @@ use dormouse_reproduce::engine::{
 };
 use dormouse_reproduce::sweep::{FolderSpec, SweepFolder};
 
-/// Number of shards where none is given, of engines that have more than this host.
+/// Default number of shards, for engines that have more processors than this host.
 const SHARDS: u16 = 8;
 
 /// Options of the commands whose runs a batch engine can make.

@@ -141,7 +141,8 @@ fn gantt(args: &ExportArgs, log: &RunLog) -> Result<dormouse_view::plot::GanttCh
     Ok(gantt)
 }
 
-/// The end of a run of parallel jobs alone that all have ended: what is drawn of one ends with its window.
+/// The end of a run of parallel jobs alone, if all jobs have ended well; `None` for other runs, which are drawn to the
+/// end of their window.
 fn end_of_jobs(results: &RunResults<'_>) -> Option<Time> {
     let jobs = results.jobs.as_ref().filter(|jobs| results.record.is_none() && jobs.failed == 0)?;
     Some(jobs.figures.end())

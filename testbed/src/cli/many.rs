@@ -64,7 +64,7 @@ impl Common {
         )
     }
 
-    /// Where the results go.
+    /// Path of the folder for the results.
     pub(super) fn folder(&self, name: &str, shard: Option<SweepShard>) -> PathBuf {
         self.out.clone().unwrap_or_else(|| {
             let part = shard.map(|s| format!("-{}", s.to_string().replace('/', "-of-")));

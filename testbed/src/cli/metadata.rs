@@ -219,7 +219,7 @@ impl ScenarioClock {
         }
     }
 
-    /// What is announced of what happens to the VM at an instant.
+    /// Makes the announcement for an interruption at an instant.
     fn act(self, (at, heard): (Time, Option<Interrupted>)) -> Act {
         let after = self.real(at);
         let interruption = |taking, at| {

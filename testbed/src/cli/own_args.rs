@@ -72,7 +72,7 @@ fn runtime(text: &str) -> Result<String, String> {
 }
 
 impl OwnArgs {
-    /// What is said, as [`ProgramArgs::said`] has it.
+    /// The program that the options give, as [`ProgramArgs::said`] has it.
     pub(super) fn said(&self, is_alone: bool) -> Result<OwnSaid, Failure> {
         let mut said = self.program.said(is_alone)?;
         if said.keys.is_empty() {
@@ -149,7 +149,7 @@ impl ProgramArgs {
         Ok(OwnSaid { keys, replaces_tasks: is_alone || self.each.is_some() })
     }
 
-    /// What is said beside that: the file of what was measured.
+    /// The setting for the option `--measured`: the file of measurements.
     pub(super) fn settings(&self) -> Option<Override> {
         let file = self.measured.as_ref()?.to_string_lossy();
         Some(Override::text("--measured", "workload.measured", &file))

@@ -138,7 +138,7 @@ fn meant_of(folder: &Path, runs: &[PathBuf]) -> String {
     }
 }
 
-/// Whether a path ends in a folder that begins like the one that was given.
+/// Whether the last folder of the path `run` begins like the last folder of the path `given`.
 fn ends_in(run: &str, given: &str) -> bool {
     let last = |path: &str| path.trim_end_matches('/').rsplit('/').next().map(str::to_owned);
     let (run, given) = (last(run).unwrap_or_default(), last(given).unwrap_or_default());

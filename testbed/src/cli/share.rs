@@ -10,15 +10,15 @@ use super::args::Say;
 use super::failure::Failure;
 use crate::{live, said};
 
-/// The experiment at the share that was said for it, or else at the largest that this host holds and the
-/// speed-up that was asked for needs; and at the speed-up of that share.
+/// The experiment at its own share or, without one, at the largest that this host holds and that the requested speed-up
+/// needs; and at the speed-up that follows from the share.
 pub(super) fn paced_here(loaded: LoadedExperiment, say: Say) -> Result<LoadedExperiment, Failure> {
     let each = available_millicores() / loaded.experiment.live.workers.max(1);
     paced_on(loaded, (each, ""), say)
 }
 
-/// Like the function above, for workers on other hosts: nothing is known of these yet, and each is assumed to have a
-/// host of its own that is like this one.
+/// Like [`paced_here`], for workers on other hosts: nothing is known of these yet, and each is assumed to have a host
+/// of its own that is like this one.
 pub(super) fn paced_elsewhere(
     loaded: LoadedExperiment,
     say: Say,

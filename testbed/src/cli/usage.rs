@@ -97,7 +97,7 @@ fn path(words: &[String]) -> String {
     path.join(" ")
 }
 
-/// Keeps the suggestions for a wrong name of a paper that fit it: for a part, parts of the same paper; else papers.
+/// Keeps only fitting suggestions for a wrong name of a paper: for a part, parts of the same paper; else papers.
 fn only_near(error: &mut Error) {
     let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) else {
         return;

@@ -140,7 +140,8 @@ fn mounts(asked: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     all.collect()
 }
 
-/// The folder without links on the way to it, if it may be lent: it lies in none of those that a task has of its own.
+/// The folder's path without links, if the folder may be lent to tasks: it must not be in a folder that each task has
+/// of its own.
 fn lendable(path: &Path) -> Result<PathBuf, String> {
     let real = path.canonicalize().map_err(|error| error.to_string())?;
     let own = ["proc", "sys", "dev", "etc", "tmp", "run", "var"];

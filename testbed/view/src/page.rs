@@ -152,7 +152,7 @@ impl FigureCard {
         Self { name, value, remark, tone: TextTone::Plain }
     }
 
-    /// This card as good or bad news.
+    /// Marks the card as good or bad news.
     #[must_use]
     pub fn verdict(self, is_good: bool) -> Self {
         Self { tone: TextTone::verdict(is_good), ..self }

@@ -1,6 +1,6 @@
 //! Metadata as a tree: directories of names, and values.
 
-/// A node of the tree.
+/// A node of the tree of metadata.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TreeNode {
     /// A value as text.

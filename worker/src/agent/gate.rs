@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Tracks whether a VM runs, freezes or is destroyed, for work on it that is done in other tasks and threads.
+/// Tracks whether a VM runs, freezes or is destroyed, for work on the VM that other tasks and threads do.
 #[derive(Debug)]
 pub struct VmGate {
     state: watch::Sender<GateState>,

@@ -45,7 +45,7 @@ pub enum AgentEnd {
         /// Reason given by the coordinator.
         why: String,
     },
-    /// SIGTERM or SIGINT.
+    /// SIGTERM or SIGINT ended the worker.
     Terminated,
 }
 

@@ -177,10 +177,10 @@ pub(crate) struct WorkerTransfers {
     contents: ContentStoreClient<Channel>,
     uploads: Arc<Semaphore>,
     fetches: Arc<Semaphore>,
-    /// Locked while inputs are fetched, so that tasks with the same inputs share them.
+    /// Locked while inputs are fetched, so that tasks with the same inputs share one fetch.
     bringing: Mutex<()>,
     still: Duration,
-    /// Time limit of a transfer beside that of its bytes; `None`: as the deadline has it.
+    /// Time limit of a transfer in place of the usual deadline; `None`: the usual one.
     within: Option<Duration>,
     /// True if the coordinator accepts compressed chunks.
     packs: bool,

@@ -115,7 +115,7 @@ pub enum CgroupError {
         path: PathBuf,
         /// The number asked for.
         vcpu: u32,
-        /// How many there are.
+        /// Number of vCPUs that the VM has.
         vcpus: u32,
     },
 }

@@ -45,8 +45,8 @@ pub fn sweep_stale(hierarchy: &CgroupHierarchy, deadline: Duration) -> Result<Sw
     Ok(swept)
 }
 
-/// Kills all processes of one tree and removes it, whoever owns it. Returns how many
-/// processes there were.
+/// Kills all processes of one tree and removes the tree, whoever owns it. Returns how many
+/// processes it had.
 ///
 /// # Errors
 /// Where something survives the deadline.

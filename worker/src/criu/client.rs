@@ -38,7 +38,7 @@ use crate::{
 
 /// CRIU's notification that it has stopped all processes of a task, before it reads anything of them.
 const SEIZED: &str = "query-ext-files";
-/// CRIU's notification that everything is restored and stands still.
+/// CRIU's notification that all processes are restored and stand still.
 const PRE_RESUME: &str = "pre-resume";
 /// How long the remains of a failed restore may take to die.
 const CLEAN_UP: Duration = Duration::from_secs(5);

@@ -52,7 +52,7 @@ pub struct BoundThread {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExpiredTimer {
-    /// The number of a process that has it open.
+    /// The number of a process that has the timer open.
     pub process: u32,
     /// The descriptor that the timer has in the process.
     pub fd: i32,

@@ -177,7 +177,7 @@ impl<'a> FolderCursor<'a> {
     }
 }
 
-/// Writes a content of about this many bytes to an empty file; returns its length and digest.
+/// Writes a content of about `length` bytes to an empty file; returns its length and digest.
 fn write(
     file: File,
     content: &mut File,

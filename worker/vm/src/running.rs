@@ -45,7 +45,7 @@ pub(crate) struct SeatedTask {
     pub(crate) utilisation: Option<Usage>,
     /// Number of the current plan: agenda entries with another turn are out of date.
     pub(crate) turn: u64,
-    /// True if the agenda has the current plan, or rightly none.
+    /// True if the agenda has the task's current plan, or the plan needs no entry in it.
     pub(crate) planned: bool,
 }
 

@@ -81,7 +81,7 @@ pub struct Checker<'a> {
     lateness: Span,
     bounds: TimeBounds,
     placement: PlacementRule,
-    /// Memory that VMs of each type really fill, where the placement counts that.
+    /// Memory that VMs of each type really fill, if the placement rule counts filled memory.
     filled: BTreeMap<TypeName, Bytes>,
     /// Capacity of each host.
     hosts: BTreeMap<HostId, ResourceVector>,

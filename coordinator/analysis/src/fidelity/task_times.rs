@@ -71,14 +71,14 @@ pub struct TaskTimes {
     pub worst_task_error: f64,
     /// Mean error of the finished attempts: the bias.
     pub mean_task_error: f64,
-    /// The 5 %, 50 % and 95 % quantiles of these errors.
+    /// The 5 %, 50 % and 95 % quantiles of the finished attempts' errors.
     pub task_error_quantiles: [f64; 3],
-    /// The error of the work of an unfinished attempt that is furthest from zero, as a part of its
-    /// whole task.
+    /// The error of the work of an unfinished attempt that is furthest from zero, as a part of the whole work of its
+    /// task.
     pub worst_unfinished_error: f64,
     /// Most that an attempt was ever ahead of its promise, as a part of its work.
     pub worst_ahead: f64,
-    /// The most that one was ever seen behind its promise, as a part of its work.
+    /// Most that an attempt was ever seen behind its promise, as a part of its work.
     pub worst_behind: f64,
     /// CPU time of the tasks' own work, in real seconds.
     pub worked_s: f64,

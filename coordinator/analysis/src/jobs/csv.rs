@@ -30,7 +30,7 @@ const fn end_of(job: &Submission) -> &'static [u8] {
     }
 }
 
-/// Additional columns of a live run.
+/// Additional columns of a live run, in seconds: promised and taken times.
 const PROMISES: &str = ",promised_s,took_s";
 
 /// Writes one line for each job, in the order in which jobs end.

@@ -41,14 +41,14 @@ impl OutcomeTally {
         tally
     }
 
-    /// Number that is done in any way.
+    /// Number of tasks or jobs that are done, verified or not.
     #[must_use]
     pub const fn done(&self) -> u64 {
         self.completed + self.verified + self.reported
     }
 
-    /// Number that failed: the program did, or it was given up. This is the meaning of `failed`
-    /// wherever work is counted.
+    /// Number of tasks or jobs that failed: their programs did, or they were given up. This is the
+    /// meaning of `failed` wherever work is counted.
     #[must_use]
     pub const fn failed(&self) -> u64 {
         self.program_failed + self.given_up

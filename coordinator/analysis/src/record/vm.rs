@@ -40,7 +40,7 @@ pub struct VmHistory {
     pub leaving: Option<LeaveReason>,
     /// Whether the VM has notice of its end.
     pub has_notice: bool,
-    /// A hibernation or resume that it was told and has not carried out.
+    /// A hibernation or resume that the VM was told and has not carried out.
     pub told: Option<InterruptionAction>,
     /// Credit balances as reported, each with its time.
     pub credits: ThinVec<(Time, Credits)>,

@@ -10,7 +10,7 @@ use super::{EndedRequest, HostUsage, RequestEnd, TimeQuantiles};
 /// Number of requests by outcome, with their revenue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RequestTally {
-    /// Number of requests that came.
+    /// Number of requests that arrived.
     pub requests: u64,
     /// Number that got a VM.
     pub granted: u64,

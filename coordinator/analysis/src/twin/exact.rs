@@ -68,7 +68,8 @@ pub struct TwoTier {
     checkpoint_cost: Duration,
     /// Number of the last checkpoint of every submitted job that has not ended.
     checkpoints: BTreeMap<TaskId, CheckpointSeq>,
-    /// The VM and its host.
+    /// The VM of the machine for parallel jobs, and its host; `None`: it was not launched or has
+    /// ended.
     vm: Option<(HostId, VmId)>,
     machine: MachineWithMoves,
     /// Attempt of every job that runs on the machine.

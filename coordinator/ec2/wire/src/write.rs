@@ -25,7 +25,7 @@ pub enum ValueMismatch {
     WrongKind {
         /// Path of the value in the answer.
         path: String,
-        /// What is there.
+        /// Kind of the value that the answer has at the path.
         found: &'static str,
     },
 }

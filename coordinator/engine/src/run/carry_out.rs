@@ -25,7 +25,8 @@ use DecisionRefusal::{Invalid, Superseded};
 /// Reasons for not carrying out a decision.
 #[derive(Debug)]
 pub(crate) enum DecisionRefusal {
-    /// The state had changed before the scheduler could be told: no mistake, and its next notices say so.
+    /// The state had changed before the scheduler could be told: it made no mistake, and its next notices tell of the
+    /// change.
     Superseded(String),
     /// The decision could never be carried out: a bug of the policy.
     Invalid(String),

@@ -200,8 +200,8 @@ impl<'a> TakeoverForecast<'a> {
         self.first_failure(&self.moments, &self.rescuers, TaskSelection::All)
     }
 
-    /// True if the other spot VMs may hibernate as well once the waiting tasks were migrated at
-    /// `at`.
+    /// True if the other spot VMs may hibernate as well, once the waiting tasks were migrated at
+    /// `at`, and all tasks still end in time.
     pub(crate) fn others_after(&self, at: Time) -> bool {
         let placed = self.place_tasks::<_, Vec<TrialPlacement>>(
             at,

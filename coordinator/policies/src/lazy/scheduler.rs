@@ -33,7 +33,7 @@ pub(crate) struct LazyScheduler {
     order: BuyingOrder,
     moments: LastMoments,
     waiting: WaitingTasks,
-    /// Number of tasks that are not due yet.
+    /// Number of tasks that have not come due yet.
     to_come: usize,
     vms: BTreeMap<VmId, LazyVm>,
     /// Waiting tasks that are still on the VM that hibernated under them.

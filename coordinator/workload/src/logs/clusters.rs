@@ -74,7 +74,7 @@ pub(super) fn columns(format: JobsFormat) -> &'static [WantedColumn] {
     }
 }
 
-/// The format of a table whose first row is this line; `None`: it is of none of these.
+/// The format of a table whose first row is `line`; `None`: it has none of the known formats.
 pub(super) fn detect_table(line: &[u8]) -> Option<JobsFormat> {
     let line = String::from_utf8_lossy(line);
     let line = line.trim();

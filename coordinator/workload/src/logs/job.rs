@@ -42,7 +42,7 @@ pub struct SwfJob {
     pub program: i64,
     /// 15: number of the queue.
     pub queue: i64,
-    /// 16: number of the partition.
+    /// Field 16: number of the partition.
     pub partition: i64,
     /// Field 17: number of the job that this job follows; the first of them if there are several.
     pub preceding: i64,

@@ -183,7 +183,8 @@ impl YamlReading<'_> {
         folded
     }
 
-    /// The block below the line of a key or a dash, which is indented further; a list may be as far as its key.
+    /// The block below the line of a key or a dash, which is indented further; a list may be indented as far as its
+    /// key.
     fn below(&mut self, indent: usize, of: &YamlLine, left: usize) -> Result<YamlNode, InputError> {
         let is_list =
             |line: &YamlLine| line.indent == indent && is_entry(&line.text) && !is_entry(&of.text);

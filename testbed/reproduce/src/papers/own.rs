@@ -16,7 +16,7 @@ use super::pattern::unique;
 use crate::sweep::{SampleSource, SharedInputs, SweepError, digest_of, digest_of_file};
 use dormouse_experiment::read_file;
 
-/// Source of the figures of such a part.
+/// Source of the figures of a part that is not made of experiments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FigureSource {

@@ -101,12 +101,12 @@ impl PaperReading {
         score(self.explained.count(), self.factors.iter().map(|factor| factor.changes).sum())
     }
 
-    /// Claims, in words, that fail without it and hold with it.
+    /// Claims, in words, that fail in the reading `without` and hold in this one.
     pub fn mends(&self, without: &Self) -> Vec<&str> {
         self.turned(without, Verdict::Fails, Verdict::Holds)
     }
 
-    /// Claims, in words, that hold without it and fail with it.
+    /// Claims, in words, that hold in the reading `without` and fail in this one.
     pub fn breaks(&self, without: &Self) -> Vec<&str> {
         self.turned(without, Verdict::Holds, Verdict::Fails)
     }

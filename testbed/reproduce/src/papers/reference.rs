@@ -57,7 +57,7 @@ pub struct ListedFormer {
     pub ours: f64,
     /// The 95 % interval.
     pub ci95: Option<(f64, f64)>,
-    /// What gives another verdict today.
+    /// Part of the rule whose change gives another verdict today.
     pub because: String,
 }
 

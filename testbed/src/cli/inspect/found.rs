@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::args::InspectArgs;
 use super::head::Head;
 
-/// What a file is, what was understood of it, and how it is used.
+/// Findings on a file: its kind, its content, and how to use it.
 #[derive(Debug, Serialize)]
 pub(super) struct Found {
     file: String,

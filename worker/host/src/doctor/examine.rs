@@ -17,7 +17,7 @@ use super::{Finding, FindingState, criu, groups, kernel, resources, steps};
 pub struct HostDiagnosis {
     /// True if nothing that live runs need is missing.
     pub live: bool,
-    /// True: virtual runs need nothing.
+    /// Always true: virtual runs need nothing.
     #[serde(rename = "virtual")]
     pub virtual_time: bool,
     /// Time at which real tasks were launched, frozen, dumped and restored here; `None`: that was

@@ -9,7 +9,7 @@ struct LiveCapability {
     name: &'static str,
     bit: u32,
     what: &'static str,
-    /// True if only checkpoints need it.
+    /// True if only checkpoints need the right.
     for_checkpoints: bool,
 }
 

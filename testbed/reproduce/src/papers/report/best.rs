@@ -75,7 +75,7 @@ fn explained(reading: &PaperReading) -> String {
 struct ComparedReadings<'a> {
     default: &'a FigureRow,
     best: Option<&'a FigureRow>,
-    /// The figure of each scheduler that is shown beside, in the same experiment.
+    /// Figures of other schedulers that are shown beside this one, from the same experiment.
     beside: Vec<Option<Estimate>>,
 }
 

@@ -16,7 +16,7 @@ pub(crate) struct OngoingMove {
     pub(crate) lost: Option<String>,
 }
 
-/// How a job left its seats. All its processes are gone, unless it didn't leave.
+/// How a job left its seats. All processes of the job are gone, unless it didn't leave.
 #[derive(Debug)]
 pub enum JobDeparture {
     /// The job was dumped, to be restored from this checkpoint.
