@@ -24,13 +24,13 @@ pub struct Gap {
     pub came: u64,
 }
 
-/// What one side has said and the other has not acknowledged yet.
+/// Messages of one side that the other side has not acknowledged yet.
 #[derive(Debug)]
 pub struct Outbox<T> {
     /// Number up to which all messages are acknowledged; the first kept message has the next number.
     acknowledged: u64,
     kept: VecDeque<T>,
-    /// Number of those kept that were put on the present connection.
+    /// Number of the kept messages that were put on the present connection.
     sent: usize,
 }
 
@@ -66,7 +66,7 @@ impl<T> Outbox<T> {
         (self.acknowledged + from as u64 + 1, self.kept.range(from..self.sent))
     }
 
-    /// The other side has taken all up to `ack` for good.
+    /// Records that the other side has taken all messages up to `ack` for good.
     ///
     /// # Errors
     ///
@@ -109,7 +109,7 @@ impl Inbox {
         self.taken
     }
 
-    /// Those of a batch that were not taken before; the first of the batch has the number `first`.
+    /// Returns the messages of a batch that were not taken before; the first of the batch has the number `first`.
     ///
     /// # Errors
     ///

@@ -124,7 +124,7 @@ impl GroupRule {
         }
     }
 
-    /// Whether both allow the same, whatever they are called.
+    /// Whether both rules allow the same, whatever their ids and descriptions.
     pub(crate) fn allows_like(&self, other: &Self) -> bool {
         (self.is_egress, &self.protocol, self.ports, &self.peer)
             == (other.is_egress, &other.protocol, other.ports, &other.peer)

@@ -11,7 +11,7 @@ use crate::run_instances::LaunchOrder;
 use crate::spot_request::SpotState;
 
 impl ApiDesk {
-    /// Hears one thing that happened to the VMs, or that the time has come that it waited for.
+    /// Handles a notice about the instances' VMs, or a wake-up that was asked for.
     pub(crate) fn hear(&mut self, notice: &Notice, out: &mut Vec<Decision>) {
         match notice {
             Notice::VmReady { vm } | Notice::VmResumed { vm } => self.runs(*vm),

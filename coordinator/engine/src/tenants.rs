@@ -113,7 +113,7 @@ impl RunTenant {
         self.waits_for_machine
     }
 
-    /// Records that room was freed, in which its machine may fit.
+    /// Records that room was freed, in which the tenant's machine may fit.
     pub(crate) const fn may_find_room(&mut self) {
         self.waits_for_machine = false;
     }

@@ -79,7 +79,7 @@ pub enum Notice {
     VmPreempting {
         /// The VM that will be killed.
         vm: VmId,
-        /// The emulated time at which it will be killed.
+        /// The emulated time at which the VM will be killed.
         at: Time,
     },
     /// The provider recommends to replace a spot VM: it is more likely than before that the VM will

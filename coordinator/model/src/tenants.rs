@@ -12,7 +12,7 @@ use dormouse_units::{RequestId, TenantId, VmId};
 pub enum TenantWork {
     /// The tasks that are there from the beginning.
     Bag,
-    /// The parallel jobs that are submitted while it runs.
+    /// The parallel jobs that are submitted during the run.
     Jobs,
     /// The VMs that customers of the provider request during the run. They serve as load for other
     /// tenants: if there are any, the run does not wait for the last request.

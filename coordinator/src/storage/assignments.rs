@@ -25,8 +25,8 @@ pub(crate) struct AttemptAssignments {
 struct AssignedAttempt {
     host: HostId,
     attempt: Attempt,
-    /// Numbers of the checkpoint with which it begins and of older ones that it may use if that is damaged; empty: it
-    /// begins from scratch.
+    /// Numbers of the checkpoint with which the attempt begins and of older ones that it may use if that is damaged;
+    /// empty: it begins from scratch.
     from: BTreeSet<u32>,
     /// Largest size of the attempt's checkpoints.
     most: Bytes,

@@ -47,7 +47,8 @@ impl DilatedClock {
         }
     }
 
-    /// Returns the instant at which it will show `at`; `None` while it stands still, or if that is beyond all clocks.
+    /// Returns the instant at which the clock will show `at`; `None` while it stands still, or if that is too far in
+    /// the future.
     pub(crate) fn instant_of(&self, at: Time) -> Option<Instant> {
         let (origin, start) = self.origin.get()?;
         origin.checked_add(self.speedup.to_real(at.since(*start)))

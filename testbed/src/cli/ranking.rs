@@ -23,7 +23,7 @@ use dormouse_report::output::{LogHeader, ReplacedContent, StagedFolder, make_fol
 use dormouse_report::results::virtual_results;
 use dormouse_report::run_view::RunResults;
 
-/// The experiment, and who schedules it.
+/// Name of the experiment whose jobs are scheduled.
 const EXPERIMENT: &str = "batch-small";
 const SCHEDULERS: [Algorithm; 4] =
     [Algorithm::Easy, Algorithm::Keasy, Algorithm::Reasy, Algorithm::Measy];

@@ -133,7 +133,7 @@ fn coordinated(args: &CoordinatorArgs) -> Result<(), Failure> {
 struct RunRequest<'a> {
     args: &'a WhatArgs,
     live: &'a LiveArgs,
-    /// The page that is served of it.
+    /// The page of the run that is served, if any.
     page: Option<Page>,
     /// The command, as it is typed after `dormouse`.
     verb: &'static str,
@@ -258,7 +258,7 @@ fn here(
     live(asked, (&LogHeader { speedup: choice, ..header }, sources), None)
 }
 
-/// A live run, with workers of its own, or listening for some from elsewhere.
+/// Makes a live run, with workers of its own, or with workers that join from other hosts.
 fn live(
     asked: &RunRequest<'_>,
     (header, sources): (&LogHeader, Sources),
@@ -358,7 +358,7 @@ fn said_of(asked: &RunRequest<'_>) -> Result<(Vec<Override>, OwnSaid), Failure> 
     Ok((overrides, own.unwrap_or_default()))
 }
 
-/// The command that makes the same run again, wherever its results go.
+/// The command that makes the same run again, without the folder for its results.
 fn command(asked: &RunRequest<'_>) -> String {
     let args = asked.args;
     let words = ["dormouse"].into_iter().chain(asked.verb.split(' '));

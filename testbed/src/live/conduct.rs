@@ -49,7 +49,7 @@ pub struct Conduct<'a> {
     pub out: PathBuf,
     /// Go on with the run whose log is in that folder.
     pub resume: bool,
-    /// The page that is served of it.
+    /// The page of the run that is served, if any.
     pub page: Option<Page>,
     /// Files with the contents that the run's tasks begin with, by digest; empty for a resumed run, whose folder has
     /// the contents.

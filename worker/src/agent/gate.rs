@@ -73,7 +73,7 @@ impl VmGate {
         self.open();
     }
 
-    /// Returns whether CRIU holds one of its tasks.
+    /// Returns whether CRIU holds one of the VM's tasks.
     pub(crate) fn is_held(&self) -> bool {
         self.state.borrow().dumps > 0
     }

@@ -13,7 +13,7 @@ use super::balance::{BalanceBounds, UseBounds};
 pub(super) enum VmStage {
     Booting,
     Running,
-    /// Told to hibernate and not frozen yet; its scheduler does not know.
+    /// The VM was told to hibernate and is not frozen yet; its scheduler does not know of it.
     Freezing,
     Frozen,
     Ended,

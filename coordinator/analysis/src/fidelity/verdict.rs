@@ -43,7 +43,7 @@ pub struct FidelityVerdict {
     pub faithful: bool,
     /// Largest |received − promised| / promised over the VMs with a large enough promise.
     pub worst_share_error: f64,
-    /// Mean of |received − promised| / promised over these VMs.
+    /// Mean of |received − promised| / promised over the VMs with a promise.
     pub mean_share_error: f64,
     /// The findings that make the run unfaithful, with their causes.
     pub notes: Vec<String>,

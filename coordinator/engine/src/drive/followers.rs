@@ -29,7 +29,7 @@ struct HeldJob {
     job: Submission,
     /// Number of the job's predecessors that haven't ended.
     waits_for: usize,
-    /// Latest time at which one of its predecessors ended.
+    /// Latest time at which one of the job's predecessors ended.
     last: Time,
 }
 
