@@ -109,7 +109,7 @@ impl TakenVm<'_> {
         self.tasks.iter().map(|task| task.lost).sum()
     }
 
-    /// Price of that time.
+    /// Revenue from the taken VM for its time on its processors after its owner was told.
     #[must_use]
     pub fn charged(&self) -> Money {
         self.tasks.iter().map(|task| task.charged).sum()
@@ -232,7 +232,7 @@ pub struct TenantToll {
     pub from_checkpoints: usize,
     /// Time that the tasks had computed for nothing.
     pub work_lost: Span,
-    /// Price of that time.
+    /// Revenue from the taken VM for its time on its processors after its owner was told.
     pub charged: Money,
     /// Time for which the tasks did not run, summed.
     pub stood: Span,

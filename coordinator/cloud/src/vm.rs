@@ -22,7 +22,7 @@ pub enum ProviderVmState {
     },
     /// The VM was told to resume; it is charged from when it runs.
     Resuming,
-    /// Gone for good.
+    /// The VM is gone for good.
     Terminated {
         /// Time at which the VM was gone.
         at: Time,

@@ -31,9 +31,9 @@ pub(crate) struct SubnetRecord {
     pub(crate) is_default: bool,
     pub(crate) maps_public_ip: bool,
     pub(crate) assigns_ipv6: bool,
-    /// Places in the block that instances have.
+    /// Numbers of the addresses in the subnet's block that instances have.
     pub(crate) taken: BTreeSet<u32>,
-    /// The place that is tried first for the next instance.
+    /// Number of the address that is tried first for the next instance.
     pub(crate) next_place: u32,
     pub(crate) tags: ResourceTags,
 }

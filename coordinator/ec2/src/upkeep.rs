@@ -261,7 +261,7 @@ impl ApiDesk {
         }
     }
 
-    /// Starts and resumes what EC2 has stopped and hibernated, as far as it can be had.
+    /// Starts and resumes the instances that EC2 has stopped and hibernated, as far as there are VMs for them.
     fn start_again(&mut self, out: &mut Vec<Decision>) {
         for index in self.waiting.clone() {
             let Some(instance) = self.instances.get(index) else { continue };

@@ -20,7 +20,7 @@ pub(crate) enum HostStanding {
         /// CPU time of one repetition of each program, in microseconds.
         repetition_us: Vec<u64>,
     },
-    /// Part of the run.
+    /// The host is part of the run.
     Joined,
     /// Unfit for the run by its measurements, as is its worker in any other life.
     Unfit {

@@ -23,7 +23,7 @@ pub(crate) struct CallerScope {
     pub(crate) service: String,
     /// The names of the headers that are signed, lower case, with `;` between them.
     pub(crate) signed_headers: String,
-    /// Hexadecimal digits.
+    /// The signature, in hexadecimal digits.
     pub(crate) signature: String,
 }
 

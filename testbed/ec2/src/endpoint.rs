@@ -35,7 +35,7 @@ const BODY_PATIENCE: Duration = Duration::from_secs(30);
 const HEAD_BYTES: usize = 64 << 10;
 /// The most bytes of a body.
 const BODY_BYTES: usize = 1 << 20;
-/// How long nothing is taken after the system could not give a connection: it has no room.
+/// Time for which no connection is accepted after the system had no room for one.
 const NO_ROOM: Duration = Duration::from_millis(50);
 
 /// Address of an endpoint, and the clock that it goes by.

@@ -30,7 +30,7 @@ pub(crate) struct AllPapersArgs {
     common: Common,
 }
 
-/// A paper that was made: what came of its claims, or why none was judged, and what it took.
+/// A reproduced paper: verdicts on its claims, or why none was judged, and the time that it took.
 struct MadePaper {
     name: &'static str,
     counts: Result<[usize; 4], String>,
@@ -101,7 +101,7 @@ pub(super) fn reproduce_all(
     args.common.report(&out, (text, table.to_json()))
 }
 
-/// Bytes of all files below a folder; what can't be read counts for nothing.
+/// Bytes of all files below a folder; unreadable files are not counted.
 fn bytes_in(folder: &Path) -> u64 {
     let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
     let of_entry = |entry: std::fs::DirEntry| match entry.metadata() {

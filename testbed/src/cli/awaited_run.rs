@@ -46,7 +46,7 @@ pub(super) fn remove_notes(run: &Path) {
     }
 }
 
-/// Says beside a run's folder that the run in it is over; nothing where it is not.
+/// Notes in a file beside a run's folder that the run is over; does nothing if it is not.
 pub(super) fn note_over(run: &Path) {
     if let Some(hash) = hash_of_summary(run) {
         // What can't be written there nobody waits for in vain: workers give up after their `--wait`.
@@ -54,7 +54,7 @@ pub(super) fn note_over(run: &Path) {
     }
 }
 
-/// Says beside a run's folder why its coordinator refuses it.
+/// Notes in a file beside a run's folder that the run is over; does nothing if it is not.
 pub(super) fn note_refusal(run: &Path, why: &str) {
     // What can't be written there nobody waits for: the refusal itself is said anyway.
     let _ = fs::write(refusal_file(run), format!("{why}\n"));

@@ -20,10 +20,11 @@ use super::print::print;
 use super::run_folders::{found, is_a_run};
 use super::scheduler_name;
 
-/// A shell sets this variable to its name where it asks for what completes a line.
+/// Environment variable that a shell sets to its own name when it asks what completes a line.
 const VARIABLE: &str = "DORMOUSE_COMPLETE";
 
-/// A function of zsh that is loaded at its first call is the whole file: it has to answer that call, too.
+/// Lines at the end of the script for zsh: a function that zsh loads at its first call is the whole file, which has to
+/// answer that call, too.
 const ZSH_LOADED: &str = "\n\nif [ \"$funcstack[1]\" = \"_dormouse\" ]; then\n    \
     _clap_dynamic_completer_dormouse \"$@\"\nfi";
 

@@ -192,7 +192,7 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<(), Failure> {
     go_on_live((&header, dir), (*listen, page.page()), *say)
 }
 
-/// Goes on with the live run in a folder; without `listen`, on workers of its own.
+/// Resumes the live run in a folder; without `listen`, with workers of its own.
 pub(super) fn go_on_live(
     (header, dir): (&LogHeader, &Path),
     (listen, page): (Option<SocketAddr>, Option<Page>),
@@ -203,7 +203,7 @@ pub(super) fn go_on_live(
     conduct_live(header, rehearsed, None, (listen, page), StagedFolder::go_on(dir)?, say)
 }
 
-/// Says what was sealed as it is, and what is cut off as no step can be read in it.
+/// Describes what was sealed unchanged, and what was cut off because no step can be read in it.
 fn sealed_as_it_is(forced: &ForcedSeal) -> String {
     let lines = format!(
         "sealed the {} lines of the log that can be read as they are",

@@ -90,7 +90,7 @@ fn refuse(format: Format, writes_parquet: bool) -> Result<(), Failure> {
     }
 }
 
-/// The name of a chart: beside that of the whole run one of a window of time has its own.
+/// The file name of a chart; a chart of a window of time has another name than that of the whole run.
 fn chart(args: &ExportArgs, log: &RunLog) -> Result<String, Failure> {
     let (from, until) = window(args, log.header.calendar)?;
     let is_beside = args.out.is_none();

@@ -218,7 +218,7 @@ fn figures(groups: &[LifeGroup], is_for_people: bool) -> TypedTable {
     if is_for_people { table.column(TableColumn::count("n"), |row| row.vms) } else { table }.into()
 }
 
-/// The curves of each group and the laws of those preempted; then the rates of all.
+/// Panels of a chart: the curves of each group with the laws of its preempted VMs; then the rates of all groups.
 fn panels(groups: &[LifeGroup]) -> Vec<ChartPanel> {
     let panel = |title: &str, y: &str, series| ChartPanel {
         title: title.to_owned(),

@@ -25,7 +25,7 @@ use crate::said;
 /// Default instance type of a VM.
 const KIND: &str = "m5.large";
 const ZONE: &str = "us-east-1a";
-/// The time from a notice to the end of the VM, where nothing else is said.
+/// Default time from a notice to the end of the VM.
 const NOTICE: Duration = Duration::from_secs(120);
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -236,7 +236,7 @@ impl ScenarioClock {
     }
 }
 
-/// What amazon-ec2-metadata-mock announces by these words, in the order of the times.
+/// The announcements that amazon-ec2-metadata-mock makes with these options, in order of time.
 fn mocked(args: &MetadataArgs, now: UnixTime) -> Vec<Act> {
     let MockTimes {
         mock_delay_sec,
@@ -297,7 +297,7 @@ fn maintenance(events: &EventsArgs, now: UnixTime) -> VmAnnouncement {
     })
 }
 
-/// The time from now to an announcement: until a date, if one is given, else so many seconds.
+/// The time from now to an announcement: until the given date or, without one, this many seconds.
 fn delay(seconds: Option<u64>, at: Option<Moment>, now: UnixTime) -> Duration {
     match at {
         Some(at) => Duration::from_micros(date(at).as_micros().saturating_sub(now.as_micros())),

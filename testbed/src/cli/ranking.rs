@@ -88,7 +88,7 @@ fn experiment(scheduler: Algorithm, seed: Option<u64>) -> Result<Experiment, Fai
     Ok(open(&source)?.experiment)
 }
 
-/// The command that makes one of the runs by itself, its header, and where it goes.
+/// The header of one of the runs: it has the command that makes the run by itself.
 fn header(experiment: &Experiment, mode: RunMode) -> LogHeader {
     let (scheduler, seed) =
         (experiment.scheduler_name().to_string(), experiment.setup.seed.to_string());

@@ -45,7 +45,7 @@ impl Read for ReadProgress {
 }
 
 impl Drop for ReadProgress {
-    /// Takes the line away.
+    /// Removes the progress line from the terminal.
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }

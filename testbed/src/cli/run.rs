@@ -55,8 +55,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     }
 }
 
-/// The program of the user's own with the file of what was measured of it, where a run time is all that is lacking: it
-/// is measured before anything else.
+/// Measures the user's own program first, if only its run time is missing; returns the program with the file of
+/// measurements.
 fn measured_first(
     asked: &RunRequest<'_>,
     is_live: bool,

@@ -106,8 +106,8 @@ impl<'a> Prepared<'a> {
         self.groups.iter().flatten().any(|(_, alone)| alone.needs_criu())
     }
 
-    /// Runs them, of each group until one ends well. Where that `moves` them, what ended well and CRIU can save is run
-    /// once more, and carried to another VM in the middle.
+    /// Runs the tasks, those of each group until one ends well. If `moves`, a task that ended well and that CRIU can
+    /// save runs once more, and is moved to another VM in the middle.
     pub(super) fn measured(&self, say: Say, moves: bool) -> Result<Sampled, Failure> {
         log::begin(false, None);
         let mut measures = MeasureFile {
@@ -155,7 +155,7 @@ impl<'a> Prepared<'a> {
         own.kinds.get(task.kind as usize).map(Vec::as_slice)
     }
 
-    /// Runs a task by itself: what of a core its vCPU was, what it took, and why it failed, if it did.
+    /// Runs a task by itself; returns its vCPU's share of a core, the measurement, and why the task failed, if it did.
     fn one(
         &self,
         (task, alone): &Alone,

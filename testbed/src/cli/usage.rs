@@ -12,7 +12,7 @@ use super::examples::all;
 use super::grammar::grammar;
 use super::terminal;
 
-/// How clap begins an error, where this program's others begin with its name.
+/// Prefix of clap's errors, which this program replaces by its own name.
 const CLAP_PREFIX: &str = "error:";
 
 /// The words with `help` taken for what it means: `dormouse help run` is `dormouse run --help`.

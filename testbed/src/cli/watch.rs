@@ -15,7 +15,7 @@ use super::print::print;
 use crate::live::{Page, open_in_browser};
 use dormouse_report::output::read_header;
 
-/// Any port that is free, of this host alone.
+/// Address for the page at any free port of this host alone.
 const ANY_PORT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 impl PageArgs {

@@ -47,7 +47,7 @@ pub struct Conduct<'a> {
     pub local_workers: u32,
     /// The folder for the log and the checkpoints.
     pub out: PathBuf,
-    /// Go on with the run whose log is in that folder.
+    /// True to resume the run whose log is in that folder.
     pub resume: bool,
     /// The page of the run that is served, if any.
     pub page: Option<Page>,

@@ -181,7 +181,7 @@ fn no_image<T>() -> Born<T> {
     Born::NoImage { why: "there is no checkpoint of it".to_owned() }
 }
 
-/// Does in a thread what brings a process to life, for as long as it takes.
+/// Runs `work`, which starts a process, in a thread, for as long as it takes.
 pub(crate) fn in_a_thread<T: Send + 'static>(
     inside: GatedWork,
     work: impl FnOnce() -> Result<T, String> + Send + 'static,
@@ -420,7 +420,7 @@ pub(crate) fn is_silent(order: &StartTask) -> bool {
     program_arguments(order).first().is_some_and(|kind| kind == "noop")
 }
 
-/// What was seen of a starting task.
+/// Observations of a starting task.
 pub(crate) struct SeenBirth {
     pub(crate) page: ProgressReader,
     /// CPU time charged to the task's slot before the task's first instruction of its own, in nanoseconds.

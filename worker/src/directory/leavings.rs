@@ -44,7 +44,7 @@ pub(crate) struct LeftFile {
 pub(crate) struct LeftFiles {
     pub(crate) files: Vec<LeftFile>,
     pub(crate) not_kept: Vec<String>,
-    /// Number of the files beyond these that are not kept.
+    /// Number of further files that are not kept, without a sentence for each.
     unsaid: usize,
     /// Bytes of the paths of all files together.
     paths_bytes: usize,
@@ -197,7 +197,7 @@ fn open(folder: &Path, place: &Path) -> io::Result<File> {
     parent.read(place.file_name().unwrap_or(OsStr::new("")))
 }
 
-/// Why something is not kept that is no regular file.
+/// Kind of a file that is no regular file, as the reason why it is not kept; `None`: it is regular.
 fn kind(found: &FoundNode<'_>) -> Option<&'static str> {
     match found.kind() {
         libc::S_IFREG => None,

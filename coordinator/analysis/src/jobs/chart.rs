@@ -35,7 +35,7 @@ impl Default for JobsOfWindow {
 }
 
 impl JobsOfWindow {
-    /// No jobs yet of the window from one time to another.
+    /// An empty chart of the jobs in the window `wanted`, from one time to another.
     #[must_use]
     pub const fn within(wanted: (Time, Time)) -> Self {
         Self { jobs: BTreeMap::new(), wanted, first: None, seen: 0, cut: None, last: Time::ZERO }

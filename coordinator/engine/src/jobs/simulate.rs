@@ -123,7 +123,7 @@ pub enum SimulationError<E> {
         number: u64,
         /// Time of the job's submission.
         at: Time,
-        /// Submission time of the job before it.
+        /// Submission time of the job before this one.
         before: Time,
     },
     /// A job can't run on the machine.

@@ -49,7 +49,7 @@ pub(crate) struct LazyScheduler {
     max_failures: u32,
     /// Types whose last launch was refused.
     refused: BTreeSet<Offer>,
-    /// True if the wake-up is pending after which they are tried again.
+    /// True if the wake-up is pending after which refused launches are tried again.
     is_retry_pending: bool,
     retry_after: Span,
     retries: u32,
@@ -105,7 +105,7 @@ impl LazyScheduler {
         }
     }
 
-    /// Starts what may start, buys what is missing, gives back what is idle, and asks to be woken at the
+    /// Starts tasks that may start, launches VMs that are missing, terminates idle ones, and asks to be woken at the
     /// next last moment.
     fn settle(&mut self, now: Time, out: &mut Vec<Decision>) {
         self.is_late |= self.moments.last_moment_for_all().is_some_and(|last| last <= now);

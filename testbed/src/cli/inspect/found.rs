@@ -22,7 +22,7 @@ pub(super) struct Found {
     /// The columns that were found, each with its heading, in words.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(super) columns: String,
-    /// Headings that nothing is read of.
+    /// Headings of columns that are not used.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) unused: Vec<String>,
     #[serde(serialize_with = "as_map")]

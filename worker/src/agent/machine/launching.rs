@@ -173,8 +173,8 @@ pub(crate) async fn turn_at_criu(
     turn.map_err(|e| explain_error(&e))?.map_err(|e| explain_error(&e))
 }
 
-/// What comes of a birth, which gives its place at CRIU back when its VM freezes: frozen with it, the program uses nothing
-/// that others wait for.
+/// Waits for a launch. If the VM freezes meanwhile, the launch's permit for CRIU is given back: the frozen program does
+/// not use CRIU.
 async fn unless_frozen<T>(
     pass: &LaunchPass,
     permit: Option<OwnedSemaphorePermit>,

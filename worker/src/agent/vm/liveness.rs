@@ -45,7 +45,7 @@ struct SilentTime {
     had: Duration,
 }
 
-/// A task that hangs.
+/// The task hangs: it does no work though it could.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "it hangs: it did no work for {} ms in which it could run; {} ms of CPU time were due to it, \

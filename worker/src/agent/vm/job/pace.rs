@@ -232,7 +232,8 @@ impl JobPace {
         self.pending.insert((at, self.changes), change);
     }
 
-    /// Passes time to now. Jobs that are finished there and, by `is_gone`, here are forgotten.
+    /// Lets the reference's time pass until now. Jobs that are finished in the reference and, by `is_gone`, in reality
+    /// are forgotten.
     pub(crate) fn advance_to(&mut self, now: Instant, is_gone: impl Fn(Key) -> bool) {
         let now = self.reference_time(now);
         let settled = now.saturating_sub(LAG);

@@ -22,7 +22,7 @@ use crate::{
 };
 
 impl VmOwner {
-    /// Passes the reference's time to now.
+    /// Lets the reference's time pass until now.
     pub(crate) fn pace_now(&mut self) {
         self.pace_to(Instant::now());
     }

@@ -95,7 +95,7 @@ impl VmOwner {
         self.apply_event(VmEvent::Left(key, left));
     }
 
-    /// Records how a job left.
+    /// Records the move of a job: the time of its dump, and the size of its checkpoint or why that was lost.
     fn note_move(&mut self, key: Key, dump: Duration, bytes: u64, lost: Option<String>) {
         let Some(attempt) = self.attempt_mut(key) else { return };
         if let Some(why) = &lost {

@@ -47,7 +47,7 @@ impl VmOwner {
         self.machine.quota(self.quota_of(attempt)).period_slice().max(self.context.tick)
     }
 
-    /// Returns the ledger of an attempt that ends now. Time must have been passed.
+    /// Returns the ledger of an attempt that ends now. The model's time must have been advanced to now.
     pub(crate) fn ledger_of(
         &self,
         attempt: &VmAttempt,
