@@ -71,8 +71,7 @@ pub(crate) mod thread;
 
 /// Time that the workers may take to clean up after the run.
 const CLEAN_UP: Duration = Duration::from_secs(10);
-/// Time by which the conductor runs behind the clock in a run with parallel jobs only. Workers keep jobs a little ahead
-/// of time, so that their ends are reported by then, and late decisions would change what other jobs are due.
+/// Time by which the conductor runs behind the clock, so that reports of events that were due have arrived by then.
 pub(crate) const BEHIND: Duration = Duration::from_millis(25);
 /// Time by which the conductor runs behind the clock in a run with parallel jobs only. Workers keep jobs a little ahead
 /// of time, so that their ends are reported by then, and late decisions would change what other jobs are due.

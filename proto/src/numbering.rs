@@ -97,7 +97,7 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    /// Number up to which all messages are acknowledged; the first kept message has the next number.
+    /// Makes an inbox that has taken all messages up to number `taken`.
     #[must_use]
     pub const fn after(taken: u64) -> Self {
         Self { taken }

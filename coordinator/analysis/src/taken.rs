@@ -103,13 +103,13 @@ impl DisplacementEnd {
 }
 
 impl TakenVm<'_> {
-    /// Time that the VM's owner's tasks had computed for nothing.
+    /// Time that the owner's tasks on the taken VM had computed for nothing.
     #[must_use]
     pub fn lost(&self) -> Span {
         self.tasks.iter().map(|task| task.lost).sum()
     }
 
-    /// Revenue from the taken VM for its time on its processors after its owner was told.
+    /// Price of the time that the owner's tasks had computed for nothing.
     #[must_use]
     pub fn charged(&self) -> Money {
         self.tasks.iter().map(|task| task.charged).sum()
@@ -121,7 +121,7 @@ impl TakenVm<'_> {
         self.tasks.iter().filter_map(DisplacedTask::stood).sum()
     }
 
-    /// Time from the taker's launch until the VM's VM was ready.
+    /// Time from the launch of the VM that got the room until that VM was ready.
     #[must_use]
     pub fn waited(&self) -> Option<Span> {
         self.by.ready.map(|ready| ready.since(self.by.launched))

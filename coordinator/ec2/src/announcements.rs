@@ -2,7 +2,7 @@
 
 use dormouse_units::Time;
 
-/// What is told of an instance.
+/// Changes of an instance that EC2 announces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnnouncedChange {
     /// The instance is in this state now.
@@ -13,7 +13,7 @@ pub enum AnnouncedChange {
     Rebalance,
 }
 
-/// Something that EC2 tells of an instance.
+/// An announcement of EC2 about an instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Announcement {
     /// Time of the announcement.

@@ -17,7 +17,7 @@ use crate::network_records::RegionNetwork;
 use crate::pool_market::{CapacityPool, PoolMarket};
 use crate::spot_request::SpotRequest;
 
-/// What an experiment says of the accounts at the API and of its clock.
+/// Settings of an experiment for the accounts at the API and for its clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeskConfig {
     /// The wall clock at the beginning of the run, microseconds since 1970 (UTC).
@@ -53,11 +53,11 @@ pub(crate) enum PendingAnswer {
     Fleet(String),
 }
 
-/// A client's token of a call, and the call's name.
+/// A client's token of a call, with the caller and the call's name.
 pub(crate) type TokenKey = (CallScope, String, String);
 
-/// A call whose answer is not complete before the engine has carried out what it wants, and its token with the digest of
-/// its parameters.
+/// A call whose answer is not complete before the engine has carried out the call's decisions, and its token with the
+/// digest of its parameters.
 pub(crate) type PendingCall = (Result<PendingAnswer, ApiError>, Option<(TokenKey, String)>);
 
 /// Why a pool has no room for more instances.
@@ -81,7 +81,7 @@ pub struct ApiDesk {
     pub(crate) market: PoolMarket,
     /// Least time from a hibernation until an instance can be resumed.
     pub(crate) hibernation: Span,
-    /// Whether the laws of the experiment resume what they hibernate.
+    /// Whether the laws of the experiment resume the VMs that they hibernate.
     pub(crate) laws_resume: bool,
     pub(crate) now: Time,
     pub(crate) next_vm: u32,
@@ -104,7 +104,7 @@ pub struct ApiDesk {
     pub(crate) networks: BTreeMap<CallScope, RegionNetwork>,
     pub(crate) templates: Vec<LaunchTemplate>,
     pub(crate) fleets: Vec<InstanceFleet>,
-    /// What was told of instances, the first first.
+    /// Announcements about instances, oldest first.
     pub(crate) announcements: Vec<Announcement>,
     pub(crate) pending: Option<PendingCall>,
     pub(crate) answer: Option<Result<WireValue, ApiError>>,
@@ -153,7 +153,7 @@ impl ApiDesk {
         }
     }
 
-    /// Tells of an instance.
+    /// Announces a change of an instance.
     pub(crate) fn announce(&mut self, index: usize, change: AnnouncedChange) {
         let Some(it) = self.instances.get(index) else { return };
         self.announcements.push(Announcement {
@@ -166,7 +166,7 @@ impl ApiDesk {
         });
     }
 
-    /// All that was told from the `from`-th announcement on, the first first.
+    /// All announcements from the `from`-th on, oldest first.
     #[must_use]
     pub fn announced(&self, from: usize) -> &[Announcement] {
         self.announcements.get(from..).unwrap_or_default()
@@ -196,7 +196,7 @@ impl ApiDesk {
         self.answer.take()
     }
 
-    /// How many of up to `wanted` instances of a pool an account can have more now, and what bounds that.
+    /// Number of instances, up to `wanted`, that an account can have more in a pool now, and what bounds that number.
     ///
     /// # Errors
     ///

@@ -42,7 +42,7 @@ impl InstanceStage {
     }
 }
 
-/// What becomes of a spot instance that is interrupted.
+/// Fate of a spot instance that is interrupted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum InterruptionBehavior {
     #[default]
@@ -86,7 +86,7 @@ pub(crate) enum StoppedBy {
 pub(crate) enum InterruptedBy {
     Price,
     Capacity,
-    /// A law of the experiment, or whoever interrupts instances on purpose.
+    /// A law of the experiment, or a user who interrupts instances on purpose.
     Law,
 }
 

@@ -115,7 +115,7 @@ impl RegionNetwork {
         self.groups.iter().find(|group| group.id == id)
     }
 
-    /// The group of a VPC that instances have that name none.
+    /// The group of a VPC for instances that name no group.
     pub(crate) fn default_group(&self, vpc: &str) -> Option<&SecurityGroup> {
         self.groups.iter().find(|group| group.vpc == vpc && group.name == "default")
     }
@@ -148,7 +148,7 @@ impl RegionNetwork {
     }
 }
 
-/// The ids of what comes with a VPC.
+/// The ids of a new VPC and of the records that it begins with.
 #[derive(Clone, Debug)]
 pub(crate) struct VpcParts {
     pub(crate) vpc: String,
@@ -207,7 +207,7 @@ impl RegionNetwork {
 }
 
 impl SubnetRecord {
-    /// How many more instances can have an address.
+    /// Number of free addresses for instances.
     pub(crate) fn free_addresses(&self) -> usize {
         (self.block.usable() as usize).saturating_sub(self.taken.len())
     }

@@ -36,7 +36,7 @@ pub(crate) struct SpotRequest {
     pub(crate) scope: CallScope,
     pub(crate) created: Time,
     pub(crate) is_persistent: bool,
-    /// The most that is paid, per hour; `None`: whatever an instance costs.
+    /// The highest price that is paid, per hour; `None`: no limit.
     pub(crate) bid: Option<Price>,
     pub(crate) behavior: InterruptionBehavior,
     pub(crate) valid_from: Option<Time>,

@@ -118,7 +118,7 @@ impl ApiDesk {
         self.stops(index);
     }
 
-    /// EC2 has stopped or hibernated a spot instance.
+    /// Handles that EC2 has stopped or hibernated a spot instance.
     fn stops(&mut self, index: usize) {
         let by = self.interrupted_by(index);
         let not_before = self.now + self.hibernation;
@@ -201,7 +201,7 @@ impl ApiDesk {
             .is_some_and(|it| it.state == SpotState::Cancelled)
     }
 
-    /// Asks for all that is wanted and can be had now, and to be woken when that may change.
+    /// Asks for all wanted instances that can be had now, and to be woken when that may change.
     pub(crate) fn keep_up(&mut self, out: &mut Vec<Decision>) {
         self.start_again(out);
         for index in self.open_requests.clone() {

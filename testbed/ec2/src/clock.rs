@@ -66,7 +66,7 @@ impl<S: CloudSession> ClockedCloud<S> {
         self.session
     }
 
-    /// What the run has kept of other services.
+    /// The records of other services that the run has kept.
     pub(crate) fn kept_records(&self) -> Vec<String> {
         self.session.kept_records()
     }
@@ -96,7 +96,7 @@ impl<S: CloudSession> ClockedCloud<S> {
         })
     }
 
-    /// Lets time go on as a request in JSON says.
+    /// Advances the clock as a request in JSON asks.
     ///
     /// # Errors
     ///

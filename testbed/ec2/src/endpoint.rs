@@ -55,12 +55,12 @@ pub enum EndpointError {
     /// The address can't be listened at.
     #[error("can't listen at {listen}: {source}; give another --listen, such as 127.0.0.1:0")]
     Listen {
-        /// The address that is asked for.
+        /// The requested address.
         listen: SocketAddr,
         /// The system's error.
         source: io::Error,
     },
-    /// Whoever can reach the host could call.
+    /// The address can be reached by other hosts, and signatures would not be checked.
     #[error(
         "{0} can be reached by other hosts, so signatures have to be checked: give --secret-file, \
          or listen at 127.0.0.1"
@@ -124,7 +124,7 @@ impl<S: CloudSession + 'static> Ec2Endpoint<S> {
     }
 }
 
-/// Takes connections, and answers what each asks; never ends. Dropped, it ends them.
+/// Accepts connections and answers their requests; never ends. Dropping the future ends the connections.
 async fn answer_all<S: CloudSession + 'static>(listener: TcpListener, site: Arc<Ec2Site<S>>) {
     let candidates = UnauthenticatedConnections::new(BOUNDS);
     let mut connections = JoinSet::new();

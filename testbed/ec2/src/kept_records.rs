@@ -15,7 +15,7 @@ pub(crate) enum KeptRecord {
         account: String,
         action: String,
         pairs: QueryPairs,
-        /// Microseconds since 1970.
+        /// Time of the call in microseconds since 1970.
         date: i64,
     },
     /// A template or an experiment of FIS, with its client's token.

@@ -13,7 +13,7 @@ use crate::kept_records::{KeptRecord, unwritten};
 
 /// The most queues of all accounts.
 const MAX_QUEUES: usize = 1_000;
-/// How long whoever received a message keeps it from others, in seconds, where the queue says nothing else.
+/// Default time in seconds for which a received message is hidden from other receivers.
 const VISIBILITY_S: i64 = 30;
 
 /// The queues of all accounts and regions.
@@ -34,7 +34,7 @@ struct EventQueue {
     visibility_s: i64,
     /// The first announcement that was not looked at yet.
     next: usize,
-    /// Messages that anybody may receive, the first first.
+    /// Messages that anybody may receive, oldest first.
     waiting: VecDeque<QueuedMessage>,
     /// Messages that somebody has received, by their handles, and when they can be received again.
     received: BTreeMap<String, (i64, QueuedMessage)>,
@@ -53,7 +53,7 @@ struct QueuedMessage {
 pub(crate) struct QueueCall<'a> {
     pub(crate) account: &'a str,
     pub(crate) region: &'a str,
-    /// Microseconds since 1970.
+    /// Time of the call in microseconds since 1970.
     pub(crate) date: i64,
 }
 

@@ -7,7 +7,7 @@ use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Response, StatusCode};
 use serde_json::{Value, json};
 
-/// A status, the kind of what follows, and that.
+/// A reply: its status, the content type of its body, and the body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HttpReply {
     status: u16,
@@ -18,12 +18,12 @@ pub(crate) struct HttpReply {
 }
 
 impl HttpReply {
-    /// XML with a status.
+    /// A reply in XML with this status.
     pub(crate) const fn xml(status: u16, body: String) -> Self {
         Self { status, kind: "text/xml;charset=UTF-8", body, query_error: None }
     }
 
-    /// An error of EC2.
+    /// A reply with an error of EC2.
     pub(crate) fn ec2_error(error: &ApiError, request_id: &str) -> Self {
         let (status, body) = write_error(error, request_id);
         Self::xml(status, body)
@@ -54,7 +54,7 @@ impl HttpReply {
         Self { query_error, ..Self::aws_json(400, &body) }
     }
 
-    /// JSON of our own.
+    /// A reply in JSON for calls of our own.
     pub(crate) fn json(status: u16, body: &Value) -> Self {
         Self { query_error: None, status, kind: "application/json", body: format!("{body}\n") }
     }

@@ -4,7 +4,7 @@ use dormouse_ec2::Announcement;
 use dormouse_ec2_wire::{ApiError, ApiRequest, WireValue};
 use dormouse_units::Time;
 
-/// A cloud that answers EC2's calls, and whose time goes on when it is told to.
+/// A cloud that answers EC2's calls, and whose clock the caller advances.
 pub trait CloudSession: Send {
     /// Answers a call of an account in a region, at the instant [`now`](Self::now).
     ///
@@ -21,7 +21,7 @@ pub trait CloudSession: Send {
     /// Has the provider give a running spot instance its notice now, for a reason that the log keeps; false if it is not a running spot instance.
     fn interrupt(&mut self, instance: &str, why: &str) -> bool;
 
-    /// What EC2 has told of instances from the `from`-th announcement on.
+    /// EC2's announcements about instances from the `from`-th on.
     fn announced(&self, from: usize) -> Vec<Announcement>;
 
     /// Keeps a line of the services beside EC2 with the run, durably; `false`: it can't be written.

@@ -97,7 +97,7 @@ impl<S: CloudSession> Ec2Site<S> {
         }
     }
 
-    /// Takes the cloud out, after the call that it is answering; later ones are refused.
+    /// Takes the cloud out, after the call that it is answering; later calls are refused.
     pub(crate) fn end(&self) -> Option<S> {
         self.locked().take().map(ClockedCloud::into_session)
     }
@@ -108,7 +108,7 @@ impl<S: CloudSession> Ec2Site<S> {
         format!("00000000-0000-4000-8000-{number:012x}")
     }
 
-    /// Answers a whole request. This may take long: time goes on in it.
+    /// Answers a whole request. This may take long, as the run's events until now happen in it.
     pub(crate) fn answer(&self, parts: &Parts, body: &[u8], request_id: &str) -> HttpReply {
         let caller = match self.admit(parts, body) {
             Ok(caller) => caller,

@@ -54,7 +54,7 @@ pub(super) fn note_over(run: &Path) {
     }
 }
 
-/// Notes in a file beside a run's folder that the run is over; does nothing if it is not.
+/// Notes in a file beside a run's folder why the run's coordinator refuses it.
 pub(super) fn note_refusal(run: &Path, why: &str) {
     // What can't be written there nobody waits for: the refusal itself is said anyway.
     let _ = fs::write(refusal_file(run), format!("{why}\n"));

@@ -62,7 +62,7 @@ pub(crate) struct MemberShape {
     pub(crate) of: ShapeIndex,
 }
 
-/// The data file is not what this crate reads.
+/// Reasons why the data file of a service model can't be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
     /// The text is not JSON of the expected layout.
@@ -193,7 +193,7 @@ impl ServiceModel {
     }
 }
 
-/// `instanceId` as `InstanceId`.
+/// A name with its first letter in upper case: `instanceId` becomes `InstanceId`.
 fn capitalised(name: &str) -> String {
     let mut chars = name.chars();
     chars.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(chars).collect()

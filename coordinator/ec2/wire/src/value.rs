@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// A value as the service model has it: the input of a call, or its answer.
+/// A value by the service model: the input of a call, or its answer.
 ///
 /// Keys of structures are the model's member names (`InstanceIds`), not the names on the wire
 /// (`InstanceId.1` in a request, `instancesSet` in XML). An absent member is absent, never empty.

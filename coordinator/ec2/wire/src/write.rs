@@ -57,7 +57,7 @@ pub fn write_response(
     Ok(out)
 }
 
-/// Writes an error, and says the HTTP status that goes with it.
+/// Writes an error, and returns its HTTP status with the text.
 pub fn write_error(error: &ApiError, request_id: &str) -> (u16, String) {
     let mut out = String::from(DECLARATION);
     out.push_str("<Response><Errors><Error>");

@@ -33,7 +33,7 @@ impl Head {
         Ok(head)
     }
 
-    /// Name of the separator of the cells of a row; `None`: the file has no rows.
+    /// Name of the separator of the cells in the first row, if the row has several cells.
     fn told_separator(&self) -> Option<&'static str> {
         let rows = Source::new(self.as_file()).and_then(Rows::new).ok()?;
         rows.first().filter(|row| row.len() > 1).map(|_| rows.separator().name())

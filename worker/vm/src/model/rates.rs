@@ -82,8 +82,7 @@ impl VmModel {
         }
     }
 
-    /// Returns the speed that credits allow a task whose processes compute together for the sum of their usages of the
-    /// time, at most all of it.
+    /// Returns the speed that the credits allow the task in `slot`.
     fn pace_of(&self, slot: u32) -> Ppm {
         let running = self.slots[slot as usize].as_ref();
         running.map_or(Ppm::ONE, |running| self.unhindered_rate(running, running.mode))
