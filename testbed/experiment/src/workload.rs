@@ -331,7 +331,7 @@ struct MeasureReader<'a> {
     place: &'a Place,
     file: Option<PathBuf>,
     read: Option<Option<MeasureFile>>,
-    /// Commands with a reported mistake, which is reported once.
+    /// Commands with a reported mistake, so that each mistake is reported once.
     said: BTreeSet<Vec<String>>,
 }
 

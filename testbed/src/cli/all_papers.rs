@@ -36,12 +36,12 @@ struct MadePaper {
     counts: Result<[usize; 4], String>,
     took: Duration,
     origin: Option<RunOrigin>,
-    /// Bytes of the files in its folder.
+    /// Number of bytes of the files in the paper's folder.
     disk: u64,
 }
 
 impl AllPapersArgs {
-    /// The papers, each with the option that its data is given by.
+    /// Names of the papers, each with the option that gives its data.
     fn papers(&self) -> [(&'static str, Option<(&'static str, &PathBuf)>); 5] {
         [
             ("burst-hads", None),
@@ -52,7 +52,7 @@ impl AllPapersArgs {
         ]
     }
 
-    /// The words of a paper's own command.
+    /// The words of the command that reproduces one paper.
     fn words(&self, paper: &str, data: Option<(&str, &PathBuf)>, out: &Path) -> Vec<OsString> {
         let mut words: Vec<OsString> =
             ["reproduce", paper, "--quiet", "--out"].map(OsString::from).into();
@@ -68,7 +68,7 @@ impl AllPapersArgs {
     }
 }
 
-/// Makes every paper by the words of its own command, and says how many claims of each hold and how long it took.
+/// Reproduces every paper by its own command, and prints how many claims of each hold and how long it took.
 pub(super) fn reproduce_all(
     args: &AllPapersArgs,
     reproduce: impl Fn(Vec<OsString>) -> Result<(), Failure>,

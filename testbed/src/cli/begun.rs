@@ -12,7 +12,7 @@ use super::failure::Failure;
 
 /// Greatest number of differences of two runs that are printed.
 const SAID: usize = 3;
-/// A value is said whole up to this length.
+/// Greatest length of a value that is printed whole.
 const LONGEST: usize = 60;
 
 /// The fate of a run so far.
@@ -67,7 +67,7 @@ impl Begun {
 }
 
 /// Empties the log of a run that provably never began, since it was ended or refused before; returns whether it was
-/// such a run. The workers that know its token may come back: only what was to be run goes.
+/// such a run. The folder keeps the run's token, with which its workers may come back.
 pub(super) fn forgets_unbegun(folder: &Path) -> bool {
     let log = folder.join(dormouse_log::FILE);
     RunBeginning::read(folder) == RunBeginning::Unbegun

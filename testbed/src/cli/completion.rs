@@ -33,7 +33,7 @@ pub(super) fn answer() {
     CompleteEnv::with_factory(completed).var(VARIABLE).complete();
 }
 
-/// Prints what a shell reads to ask this program at each Tab.
+/// Prints the script with which a shell asks this program for completions at each Tab.
 pub(super) fn script(shell: Shell) -> Result<(), Failure> {
     let name = shell.to_string();
     let (shells, mut text) = (Shells::builtins(), Vec::new());
@@ -65,7 +65,7 @@ fn with_completers(command: Command) -> Command {
     })
 }
 
-/// A completer by the name of an argument, which is the same wherever it means the same.
+/// Adds a completer to an argument, by the argument's name, which means the same in all commands.
 fn with_completer(command: &str, arg: Arg) -> Arg {
     const NEW: [&str; 2] = ["man", "identity"];
     let completer = match arg.get_id().as_str() {
@@ -78,7 +78,7 @@ fn with_completer(command: &str, arg: Arg) -> Arg {
     arg.add(completer)
 }
 
-/// A candidate with a line about it, if it goes on from what was typed.
+/// A candidate with a line about it, if it begins with the typed text.
 fn candidate(typed: &str, value: &str, about: &str) -> Option<CompletionCandidate> {
     let about = (!about.is_empty()).then(|| about.to_owned().into());
     value.starts_with(typed).then(|| CompletionCandidate::new(value).help(about))
@@ -119,7 +119,7 @@ fn is_a_program(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
 }
 
-/// Folders of runs, and of other folders that hold some.
+/// Folders of runs, and folders that contain such folders.
 fn runs(typed: &OsStr) -> Vec<CompletionCandidate> {
     let Some(text) = typed.to_str() else { return Vec::new() };
     let mut names: Vec<String> = found()

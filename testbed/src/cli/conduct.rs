@@ -97,7 +97,7 @@ fn standing_by(experiment: &Experiment) -> Option<String> {
     })
 }
 
-/// How jobs are given to a run that takes them.
+/// A note on how to submit jobs to a run that accepts them.
 fn open_at(live: &Live, dir: &Path) -> Option<String> {
     let dir = dir.to_string_lossy();
     live.open.then(|| {
@@ -229,7 +229,7 @@ fn check(dir: &Path, header: &LogHeader) -> Result<(), Failure> {
     Ok(())
 }
 
-/// How a live run goes, in some words.
+/// Progress of a live run, in some words.
 fn how(now: &RunProgress, has_bag: bool, calendar: Calendar) -> String {
     let date = calendar.in_brackets(now.now);
     if let Some(AwaitedWorkers { back, of }) = now.awaited {

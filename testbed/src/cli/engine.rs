@@ -88,7 +88,7 @@ pub(super) fn hand_over(
     Ok(true)
 }
 
-/// The job of a command.
+/// The job for a batch engine that makes the runs of a command.
 fn job(
     engine: JobEngine,
     spec: &FolderSpec,
@@ -124,7 +124,7 @@ fn job(
     })
 }
 
-/// Says what an engine has taken.
+/// Prints what a batch engine has accepted.
 fn say(job: &ArrayJob, taken: &EngineSubmission, common: &Common) -> Result<(), Failure> {
     if common.say.quiet {
         return Ok(());

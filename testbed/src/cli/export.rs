@@ -102,7 +102,7 @@ fn chart(args: &ExportArgs, log: &RunLog) -> Result<String, Failure> {
     })
 }
 
-/// The window that was asked for.
+/// The window of time that the user wants.
 fn window(args: &ExportArgs, calendar: Calendar) -> Result<(Time, Time), Failure> {
     let at = |option: &str, when: Option<When>, or: Time| {
         let Some(when) = when else { return Ok(or) };

@@ -18,7 +18,7 @@ use dormouse_report::twin::TwinError;
 use dormouse_reproduce::engine::EngineError;
 use dormouse_reproduce::sweep::SweepError;
 
-/// A message for a person, and whose fault it is.
+/// A message for the user, by whether the input or the system is at fault.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The input has to change: status 2.

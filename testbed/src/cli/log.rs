@@ -87,7 +87,7 @@ fn with_infos(mut filter: EnvFilter, targets: &[&str]) -> EnvFilter {
     filter
 }
 
-/// The form of what a command says: a line in its name, without a time, level or place.
+/// Format of a command's messages: a line in the command's name, without a time, level or place.
 struct CommandLine;
 
 impl<S, N> FormatEvent<S, N> for CommandLine
@@ -107,7 +107,7 @@ where
     }
 }
 
-/// The words of an event: what happened, why, and with what.
+/// Text of an event: what happened, why, and with what.
 #[derive(Debug, Default)]
 struct Words {
     message: String,

@@ -45,14 +45,14 @@ pub(crate) struct Shards {
 }
 
 impl Shards {
-    /// The runs to make.
+    /// The shard whose runs are to be made; all runs if the user names no shard.
     pub(super) fn compute(&self) -> Option<SweepShard> {
         Some(self.shard.unwrap_or(SweepShard::ALL))
     }
 }
 
 impl Common {
-    /// The number of threads that was asked for.
+    /// The number of threads that the user gave.
     pub(super) const fn given_threads(&self) -> Option<u16> {
         self.threads
     }
@@ -134,7 +134,7 @@ impl Common {
         Ok(Some(samples))
     }
 
-    /// Says what came out, as a text and as JSON.
+    /// Prints the results, as a text or as JSON.
     pub(super) fn report(&self, out: &Path, (text, json): (String, Value)) -> Result<(), Failure> {
         if self.say.quiet {
             return Ok(());
@@ -142,7 +142,7 @@ impl Common {
         show(self.say.json, json, || format!("{text}\n\n  results in {}", out.display()))
     }
 
-    /// Says that a part is made, and how many of its runs this process made.
+    /// Prints that a part is complete, and how many of its runs this process made.
     pub(super) fn report_part(
         &self,
         out: &Path,

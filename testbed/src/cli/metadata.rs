@@ -120,7 +120,8 @@ fn first_targets(scenario: &SpotScenario) -> impl Iterator<Item = &InterruptionT
     acts.map(|act| &act.target)
 }
 
-/// A type that a target hits, where it does not name a VM.
+/// Instance type of a target that names a type or a zone; `None`: the target names a VM, or all
+/// VMs.
 fn of_target(target: &InterruptionTarget) -> Option<TypeName> {
     match target {
         InterruptionTarget::Type(kind) => Some(kind.clone()),
@@ -129,7 +130,7 @@ fn of_target(target: &InterruptionTarget) -> Option<TypeName> {
     }
 }
 
-/// What the scenario says of metadata, with what the command line adds.
+/// Metadata settings of the scenario, with those of the command line.
 fn settings(
     args: &MetadataArgs,
     scenario: Option<&SpotScenario>,
@@ -209,7 +210,7 @@ impl ScenarioClock {
         self.speedup.to_real(at.since(Time::ZERO))
     }
 
-    /// The date that metadata name for an instant.
+    /// The date that metadata show for an instant.
     fn date(self, at: Time) -> UnixTime {
         match self.times {
             MetadataTimes::Real => later(self.zero, self.real(at)),

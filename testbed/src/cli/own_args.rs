@@ -95,15 +95,15 @@ impl OwnArgs {
 }
 
 impl ProgramArgs {
-    /// Whether the tasks are this program's alone, in the place of the experiment's where the command `is_alone`, and
-    /// nobody says how long they take.
+    /// Whether a run time of the user's own program is needed: all tasks run the program (as they do if the command
+    /// `is_alone`), and no option gives a run time.
     pub(super) fn takes_a_run_time(&self, is_alone: bool) -> bool {
         let is_said = self.runtime.is_some() || self.measured.is_some();
         !self.command.is_empty() && !is_said && (is_alone || self.each.is_some())
     }
 
-    /// What is said, as keys of a task; tasks of the experiment are replaced where a task a file is asked
-    /// for, or where the command `is_alone`.
+    /// The program of the options, as keys of a task. It replaces the experiment's tasks if each file becomes a task,
+    /// or if the command `is_alone`.
     pub(super) fn said(&self, is_alone: bool) -> Result<OwnSaid, Failure> {
         if self.command.is_empty() {
             return Ok(OwnSaid::default());

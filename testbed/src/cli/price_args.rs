@@ -88,7 +88,7 @@ pub(crate) struct AccArgs {
 }
 
 impl AccArgs {
-    /// The reproduction that is asked for of the ACC paper, or of a part of it.
+    /// The requested reproduction of the ACC paper, or of a part of it.
     ///
     /// # Errors
     ///

@@ -13,26 +13,26 @@ use crate::said;
 /// Time between two lines about a command's progress, where there is no terminal.
 const QUIET_FOR: Duration = Duration::from_secs(10);
 
-/// How far a command has come.
+/// Display of a command's progress.
 #[derive(Debug)]
 pub(crate) struct Progress {
     /// The progress bar; hidden without a terminal, or if the user wants no output.
     bar: ProgressBar,
-    /// The time at which a line was last written; `None`: none is to be.
+    /// The time at which a line was last written; `None`: no lines are to be written.
     said: Option<Instant>,
     began: Instant,
     what: String,
 }
 
 impl Say {
-    /// How far a command has come: so many of these.
+    /// A display of the progress of `count` things called `what`, as verbose as the options say.
     pub(super) fn progress(self, count: usize, what: &str) -> Progress {
         Progress::new(self.quiet || self.json, count, what)
     }
 }
 
 impl Progress {
-    /// The progress of `count` things called `what`; nothing is ever said where `is_silent`.
+    /// A display of the progress of `count` things called `what`; nothing is printed if `is_silent`.
     pub(crate) fn new(is_silent: bool, count: usize, what: &str) -> Self {
         let (began, is_terminal) = (Instant::now(), std::io::stderr().is_terminal());
         let bar = if is_silent { ProgressBar::hidden() } else { ProgressBar::new(count as u64) };

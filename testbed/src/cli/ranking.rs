@@ -28,12 +28,12 @@ const EXPERIMENT: &str = "batch-small";
 const SCHEDULERS: [Algorithm; 4] =
     [Algorithm::Easy, Algorithm::Keasy, Algorithm::Reasy, Algorithm::Measy];
 
-/// What is compared of a run.
+/// Compared figures of a run.
 struct Figures {
     response_s: f64,
     slowdown: f64,
     makespan_s: f64,
-    /// Swaps, kills, migrations.
+    /// Numbers of swaps, kills and migrations.
     promotions: [u64; 3],
     verified: u64,
     /// For live runs: the costs of sharing and moving, and whether the run was faithful.
@@ -102,7 +102,7 @@ fn folder(out: &Path, experiment: &Experiment, how: &str) -> PathBuf {
     out.join(format!("{}-{how}", experiment.scheduler_name()))
 }
 
-/// Writes the results and gives what is compared of them.
+/// Writes the results of a run, and returns the compared figures.
 fn written(results: &RunResults<'_>, staging: StagedFolder) -> Result<Figures, Failure> {
     let folder = results.view().write(staging)?;
     let broken = |why: &str| Failure::Broken(format!("{why}; see {}", folder.display()));
@@ -157,7 +157,7 @@ struct Row {
     measured: Figures,
 }
 
-/// What the live runs were to the model of virtual time.
+/// Measurements of the live runs that the model of virtual time uses.
 struct Measured {
     sharing: ProcessorSharing,
     /// Emulated time of a migration; `None` if there was none.
@@ -187,7 +187,7 @@ impl Measured {
     }
 }
 
-/// Shortest mean response first.
+/// Names of the schedulers by mean response time, the shortest first.
 fn ranking(rows: &[Row], of: impl Fn(&Row) -> &Figures) -> String {
     let mut order: Vec<_> = rows.iter().collect();
     order.sort_by(|a, b| of(a).response_s.total_cmp(&of(b).response_s));

@@ -138,7 +138,7 @@ impl<'a> Prepared<'a> {
         Ok(Sampled { measures, failures })
     }
 
-    /// Why nothing is known of a group, whose first task failed like this.
+    /// Why nothing is known of a group whose first task failed as `first` says.
     fn failure(&self, group: &[Alone], first: &str) -> String {
         let kind = group.first().and_then(|(task, _)| self.kind(*task)).unwrap_or_default();
         let tried = match group.len() {
@@ -187,7 +187,7 @@ impl<'a> Prepared<'a> {
         Ok((share, measure, failure))
     }
 
-    /// What a move changes of a program that was measured in a run of these steps.
+    /// Effects of a move on a measured program: runs it once more, and moves it to another VM.
     fn carried(
         &self,
         alone: &Experiment,
@@ -241,7 +241,7 @@ fn failure_of(measure: &ProgramMeasure, folder: &Path) -> Option<String> {
     Some(last.map_or_else(|| how.clone(), |last| format!("{how}: {last}")))
 }
 
-/// Writes what was measured to a file, as JSON.
+/// Writes measurements to a file, as JSON.
 pub(super) fn write_measures(path: &Path, measures: &MeasureFile) -> Result<(), Failure> {
     // Text and numbers: this can't fail.
     let text = serde_json::to_string_pretty(measures).unwrap_or_default() + "\n";

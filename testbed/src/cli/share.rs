@@ -66,8 +66,8 @@ fn at(
     loaded
 }
 
-/// The largest share at which workers with so many thousandths of a core each hold what the experiment wants at once;
-/// `None`: they hold it at none, which admission says better.
+/// The largest share at which workers with so many thousandths of a core each hold the experiment's peak; `None`: they
+/// hold it at no share, which admission explains later.
 fn fits(loaded: &LoadedExperiment, millicores: u32) -> Result<Option<Ppm>, Failure> {
     let experiment = &loaded.experiment;
     let demand = live::rehearse(experiment, loaded.scheduler()?, &[]).demand;

@@ -28,8 +28,8 @@ struct Exporting {
 
 static EXPORTING: OnceLock<Exporting> = OnceLock::new();
 
-/// Exports spans of this process from now on; `None`: no collector is named, or it can't be sent
-/// to, which is said.
+/// Exports spans of this process from now on; `None`: no collector is named, or it can't be
+/// reached, which is noted.
 pub(super) fn begin<S>() -> Option<impl Layer<S>>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,

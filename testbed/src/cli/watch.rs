@@ -19,7 +19,7 @@ use dormouse_report::output::read_header;
 const ANY_PORT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 impl PageArgs {
-    /// The page that is wanted of a live run, if one is.
+    /// The page of a live run, if the user wants one.
     pub(super) fn page(&self) -> Option<Page> {
         let listen = self.http.or(self.open_page.then_some(ANY_PORT))?;
         Some(Page { listen, opens: self.open_page })

@@ -6,7 +6,7 @@ use dormouse_input::Moment;
 use dormouse_model::Calendar;
 use dormouse_units::{Span, Time};
 
-/// An instant of a run that nobody has looked at yet.
+/// An instant of a run, given before the run's calendar is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum When {
     /// This long after the beginning of the run.

@@ -221,7 +221,7 @@ fn can_be_read_again(path: &Path) -> Result<(), Failure> {
     Err(Failure::BadInput(format!("{}: it is {what}; give a file", path.display())))
 }
 
-/// Refuses a path where nothing is.
+/// Refuses a path that does not exist.
 fn is_there(path: &Path) -> Result<(), Failure> {
     match fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -250,7 +250,7 @@ fn tell(figures: &Statistics, skipped: Option<&Skipped>, as_json: bool) -> Resul
     }
 }
 
-/// Percent of all jobs by powers of two.
+/// Panel of a chart: percent of all jobs by powers of two.
 fn panel(title: &str, x: &str, histogram: &Histogram) -> ChartPanel {
     #[expect(clippy::cast_precision_loss, reason = "a plot")]
     let to_f64 = |n: u64| n as f64;

@@ -79,8 +79,8 @@ impl VmTimeline {
     }
 }
 
-/// The instants at which the provider acts, and what the VM hears then, if it hears anything. They end where nothing more
-/// is done to the VM.
+/// Iterates over the instants at which the provider acts, with what the VM is told then. It ends when nothing more
+/// happens to the VM.
 impl Iterator for VmTimeline {
     type Item = (Time, Option<Interrupted>);
 

@@ -35,7 +35,7 @@ pub struct Conduct<'a> {
     pub header: &'a LogHeader,
     /// The scheduler of the run's bag, if it has one.
     pub scheduler: Option<Box<dyn Policy>>,
-    /// What the run's schedulers need.
+    /// Data that the run's schedulers need.
     pub rehearsal: Rehearsal,
     /// The run's parallel jobs, in order of submission.
     pub submissions: Vec<Submission>,
@@ -59,7 +59,7 @@ pub struct Conduct<'a> {
 /// Reasons why a live run could not begin or end.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
-    /// The coordinator refused or broke.
+    /// The coordinator refused the run or failed.
     #[error("{}", dormouse_experiment::chain(.0))]
     Coordinator(#[from] CoordinatorError),
     /// The run was ended before its workers had joined, and has no results.
@@ -79,7 +79,7 @@ pub enum LiveError {
     /// The log of the run can't be read back.
     #[error(transparent)]
     Log(#[from] dormouse_report::output::OutputError),
-    /// The fate of the jobs can't be written.
+    /// The table of the jobs can't be written.
     #[error(transparent)]
     Jobs(Box<JobsError>),
     /// A scheduler that is a program can't be started.
@@ -155,7 +155,7 @@ fn limit(submissions: &[Submission]) -> Time {
     last + think + work.times(10) + Span::from_secs(3_600)
 }
 
-/// What the coordinator is told of a run.
+/// The coordinator's plan of a run.
 fn live_run(conduct: Conduct<'_>) -> Result<LiveRunPlan, LiveError> {
     let Conduct {
         header,

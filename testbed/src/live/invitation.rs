@@ -38,7 +38,7 @@ pub(super) struct Shown<'a> {
 }
 
 impl<'a> Shown<'a> {
-    /// The token in this file.
+    /// Reads the token in this file.
     pub(super) fn new(file: &'a Path) -> Self {
         let read = || std::fs::read_to_string(file).ok();
         let token = std::io::stderr().is_terminal().then(read).flatten();
@@ -46,8 +46,8 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// Says that a coordinator listens at this address for so many workers, which join with this token;
-/// and what to type for one.
+/// Prints that a coordinator listens at this address for so many workers, which join with this
+/// token, and the command that starts one.
 pub(super) fn invitation(
     address: SocketAddr,
     workers: u32,

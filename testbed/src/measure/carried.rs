@@ -80,7 +80,8 @@ pub fn carried_off(
     Ok(Some(off))
 }
 
-/// What a run of [`carried_off`] says beside an undisturbed one; `None`: it was not restored in it, as it ended before.
+/// Differences of a run of [`carried_off`] from an undisturbed one; `None`: the task was not restored in it, as it
+/// ended before.
 #[must_use]
 pub fn compare(
     undisturbed: &MeasuredProgram,
@@ -130,7 +131,7 @@ pub fn compare(
     Some(CarriedProgram { changes, failure: failed.or(ended_otherwise), other_outputs })
 }
 
-/// The paths of the outputs that are not the same in both runs.
+/// The paths of the outputs that differ between both runs.
 fn differing(one: &BTreeMap<String, String>, other: &BTreeMap<String, String>) -> Vec<String> {
     let mut paths: Vec<_> = one.keys().chain(other.keys()).cloned().collect();
     paths.sort();

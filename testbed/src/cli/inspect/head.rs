@@ -5,7 +5,7 @@ use std::io::{self, Cursor};
 
 use dormouse_input::{Packing, Row, Rows, Source};
 
-/// How a file begins.
+/// The beginning of a file.
 #[derive(Debug)]
 pub(super) struct Head {
     /// Packing of the file, told by its first bytes.
@@ -18,7 +18,7 @@ pub(super) struct Head {
 }
 
 impl Head {
-    /// Looks at the beginning of a file, without taking it.
+    /// Reads the beginning of a file, without consuming it.
     ///
     /// # Errors
     ///
@@ -55,7 +55,7 @@ impl Head {
         self.is_json && self.bytes.windows(key.len()).any(|part| part == key.as_bytes())
     }
 
-    /// Whether the first row is as `is` has it.
+    /// Whether `is` holds for the first row of the file.
     ///
     /// # Errors
     ///
