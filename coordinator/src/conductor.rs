@@ -265,7 +265,7 @@ impl ConductorState {
         }
     }
 
-    /// Hands the steps made since the last call to the journal, and sets the alarm for what is next.
+    /// Hands the steps made since the last call to the journal, and sets the alarm for the next event.
     fn commit_steps(&mut self, myself: &ActorRef<ConductorMsg>) {
         let mut batch = std::mem::take(&mut self.batch);
         if !batch.steps.is_empty() {
@@ -319,7 +319,7 @@ impl ConductorState {
         header.with_key("live", &live).unwrap_or(header)
     }
 
-    /// Sets the alarm for what is due next: a report, a timer of the run, or the time limit.
+    /// Sets the alarm for the next event: a report that is due, a timer of the run, or the time limit.
     fn arm_alarm(&mut self) {
         let limit = (self.begun && self.run.over_at().is_none()).then_some(self.plan.limit);
         let (outside, follower) = self.next_arrivals();

@@ -59,7 +59,7 @@ impl<T> Outbox<T> {
         self.sent < self.kept.len()
     }
 
-    /// What is next put on the present connection, at most so many, and the number of the first of them.
+    /// The messages to put on the present connection next, at most `most`, and the number of the first of them.
     pub fn next(&mut self, most: usize) -> (u64, impl ExactSizeIterator<Item = &T>) {
         let from = self.sent;
         self.sent = from.saturating_add(most).min(self.kept.len());

@@ -83,11 +83,12 @@ pub fn unpack(chunk: &mut impl Carrier) -> Result<Bytes, BadChunk> {
 /// would for the bytes that it saves. All in nanoseconds for each byte that is not packed, but for the ratio.
 #[derive(Clone, Copy, Debug)]
 struct Balance {
-    /// What the wire takes, as far as is known; no more than that where chunks never wait for it.
+    /// Nanoseconds that the wire takes for a byte, as far as is known; an upper bound if chunks never wait for the
+    /// wire.
     wire: f64,
-    /// What packing takes.
+    /// Nanoseconds that packing takes for a byte.
     pack: f64,
-    /// Bytes of what is packed for each byte of what is not.
+    /// Bytes of a packed chunk for each byte that is not packed.
     ratio: f64,
     /// Chunks that were not packed since the last that was tried.
     since: u32,

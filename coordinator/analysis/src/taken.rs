@@ -238,8 +238,7 @@ pub struct TenantToll {
     pub stood: Span,
     /// Number of VMs that were taken for the tenant.
     pub vms_taken: usize,
-    /// Longest time that a VM of the tenant waited until it was ready, of those that others made
-    /// room for.
+    /// Longest time until a VM of the tenant was ready, among VMs for which others made room.
     pub waited: Option<Span>,
     /// Cost of the VMs that were taken.
     pub paid: Money,

@@ -26,7 +26,7 @@ pub(crate) enum RunTimer {
     Wake(u64),
 }
 
-/// What is due in a run.
+/// Events that are due in a run.
 pub(crate) enum DueEvent {
     Timer(RunTimer),
     Interruption(Interruption),

@@ -109,8 +109,7 @@ impl Curve {
         line
     }
 
-    /// The curve reduced to at most `most` steps, evenly spaced, each with the weight of those
-    /// around it.
+    /// The curve reduced to at most `most` steps, evenly spaced, each with the weight of the dropped steps around it.
     #[must_use]
     pub fn thin_to(&self, most: usize) -> Self {
         let size = self.steps.len().div_ceil(most.max(1)).max(1);

@@ -127,7 +127,7 @@ pub fn check_seal(log: &Path) -> Result<Option<Seal>, LogError> {
     }))
 }
 
-/// True if the log's header says that its lines have a chain, or can't be read and so may have said that.
+/// True if the log's header says that its lines have a chain, or can't be read, so that it may have said so.
 fn has_chain(log: &Path) -> io::Result<bool> {
     let mut header = Vec::new();
     BufReader::new(File::open(log)?).read_until(b'\n', &mut header)?;

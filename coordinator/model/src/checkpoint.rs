@@ -19,7 +19,7 @@ pub enum CheckpointOn {
     All,
 }
 
-/// What a period is counted in.
+/// Unit in which a period is counted: time or work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "Period")]
@@ -38,8 +38,8 @@ pub enum CheckpointScheme {
     /// As many checkpoints as add at most this part to a task's run time, evenly spaced over its work; zero: none.
     #[serde(rename = "overhead")]
     Budget(Ppm),
-    /// One checkpoint fewer than such an overhead allows, evenly spaced: an interval is the run time
-    /// over their number, so that the last would come when the task ends (the authors of Burst-HADS).
+    /// One checkpoint fewer than an overhead of this part allows, evenly spaced: an interval is the run time over their
+    /// number, so that the last would come when the task ends (the authors of Burst-HADS).
     #[serde(rename = "overhead-intervals")]
     BudgetIntervals(Ppm),
     /// Checkpoints after each period of time or work.

@@ -59,8 +59,8 @@ pub enum FaultKind {
 pub enum FaultVictims {
     /// All hosts.
     All,
-    /// Hosts whose worker's name, or number such as `host1`, matches one of these; a `*` matches
-    /// any letters.
+    /// Hosts whose worker's name, or number such as `host1`, matches one of these patterns; a `*`
+    /// matches any letters.
     Workers(Vec<String>),
     /// Hosts that have a VM of this type; without a zone, of any zone.
     Type(TypeName),

@@ -157,8 +157,7 @@ pub enum Notice {
         /// Token that the wake-up was asked for with.
         token: u64,
     },
-    /// A decision can't be carried out, and nothing of it was. Only schedulers that are programs
-    /// of their own hear it.
+    /// A decision can't be carried out, and no part of it was. Only schedulers that are programs of their own hear it.
     Rejected {
         /// The decision that was refused.
         decision: Box<Decision>,

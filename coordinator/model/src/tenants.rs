@@ -33,13 +33,13 @@ impl TenantWork {
         }
     }
 
-    /// True if the tasks that exist from the beginning are part of it.
+    /// True if the tasks that exist from the beginning are part of the work.
     #[must_use]
     pub const fn has_bag(self) -> bool {
         matches!(self, Self::Bag | Self::All)
     }
 
-    /// True if the parallel jobs are part of it.
+    /// True if the parallel jobs are part of the work.
     #[must_use]
     pub const fn has_jobs(self) -> bool {
         matches!(self, Self::Jobs | Self::All)

@@ -18,7 +18,7 @@ pub enum PlanError {
     /// A parameter that only the scheduler has can't be read.
     #[error("a parameter of the scheduler: {0}")]
     Parameters(String),
-    /// The catalogue doesn't sell what the scheduler runs on.
+    /// The catalogue doesn't sell a type or market that the scheduler needs.
     #[error("no {what} in the catalogue (it has {known}); {scheduler} needs at least one")]
     NothingOffered {
         /// Name of the scheduler.

@@ -9,8 +9,8 @@ pub enum Delivery {
     /// Notices come one after the other: the decisions on one are carried out before the policy hears the next.
     #[default]
     Immediate,
-    /// All notices of an instant, once no more are to come. Such a policy hears only of
-    /// submissions, VMs that come and go, and tasks that end: of what it can decide on.
+    /// All notices of an instant are delivered together, once no more are to come. A policy with this delivery hears
+    /// only of submissions, VMs that come and go, and tasks that end: of what it can decide on.
     EndOfInstant,
 }
 

@@ -311,7 +311,7 @@ impl LiveRunPlan {
 }
 
 impl LiveRunPlan {
-    /// Returns what is wrong with the parallel jobs.
+    /// Returns what is wrong with the parallel jobs; `None`: nothing.
     fn wrong_job(&self) -> Option<String> {
         let machine = match &self.setup.jobs {
             Some(_) => self.setup.space_of_jobs(),

@@ -45,7 +45,7 @@ pub(crate) fn check_dump(
     Ok(())
 }
 
-/// Bounds of what a VM can have used.
+/// Bounds of the CPU time that a VM can have used.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct VmRoom {
     /// Number of the VM's vCPUs, each of which uses at most a core.

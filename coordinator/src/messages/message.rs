@@ -53,7 +53,7 @@ pub(crate) enum ConductorMsg {
     ChecksLate,
     /// Show the progress.
     Show,
-    /// Log what the clock shows.
+    /// Log the time that the clock shows.
     SayClock,
     /// Return the progress of the run.
     Status(RpcReplyPort<RunProgress>),

@@ -38,7 +38,7 @@ pub enum WorkloadError {
     /// A submission can't be scaled to the load that is wanted.
     #[error("{name}: {source}")]
     Unscalable {
-        /// The file of the log, or what the workload is called.
+        /// The file of the log, or the name of the workload.
         name: String,
         /// The arrival that can't be scaled.
         source: UnscalableArrival,

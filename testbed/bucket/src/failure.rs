@@ -5,7 +5,7 @@ use std::io;
 
 use dormouse_coordinator::ObjectError;
 
-/// The longest that is told of what a server says.
+/// Greatest number of bytes of a server's answer that a message has.
 const LONGEST: usize = 200;
 
 /// Explains an error of the object store's client, for an existing bucket.

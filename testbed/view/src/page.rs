@@ -35,9 +35,9 @@ pub struct HtmlPage {
 pub struct FigureCard {
     /// Name of the figure.
     pub name: String,
-    /// Remark on the figure, such as the value it compares with.
+    /// The value of the figure, as text.
     pub value: String,
-    /// Remark on the figure, such as what it is to be compared with.
+    /// Remark on the figure, such as the value that it is compared with.
     pub remark: String,
     /// Whether the figure is good or bad news.
     pub tone: TextTone,

@@ -91,7 +91,7 @@ pub(crate) async fn launch_task(
     launch_program(&TaskSteps { host, place, name, order }, &pass, plan).await
 }
 
-/// How a task of one process is to come to life, on a worker that `keeps` checkpoints of it or does not.
+/// Returns how to launch a task of one process, on a worker that `keeps` checkpoints of it or does not.
 #[must_use]
 pub fn plan_launch(order: &StartTask, keeps: bool) -> LaunchPlan {
     let restores = order.from.is_some() && keeps && !is_silent(order);

@@ -304,7 +304,7 @@ impl WorkerTransfers {
         .await
     }
 
-    /// Fetches a checkpoint, and then the contents of it that aren't here.
+    /// Fetches a checkpoint, and then those of its contents that this worker lacks.
     async fn get_whole(
         &self,
         store: &LocalCheckpoints,

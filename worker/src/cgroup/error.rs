@@ -36,7 +36,7 @@ pub enum CgroupError {
         setting: &'static str,
         /// The value refused.
         value: String,
-        /// What cgroups-rs said.
+        /// The error of cgroups-rs.
         source: Box<cgroups_rs::error::Error>,
     },
     /// A thread could not be given its host cores.

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::process;
 
-/// What a sweep removed.
+/// Groups and processes that a sweep removed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SweptGroups {
     /// The trees removed.

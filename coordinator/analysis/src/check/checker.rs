@@ -459,8 +459,8 @@ impl<'a> Checker<'a> {
         state.open = Some(open);
     }
 
-    /// Checks the restore of an older checkpoint after a failed one: it may hold only what an older
-    /// checkpoint of the task holds, or nothing.
+    /// Checks that after a failed restore the task goes on from an older checkpoint of its own, or
+    /// from scratch.
     fn fell_back(&mut self, task: TaskId, from: Ppm, to: Ppm) {
         let may_be_older = self.may_begin_at(task, to);
         self.require(may_be_older && to <= from, || {

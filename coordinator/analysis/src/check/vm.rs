@@ -98,9 +98,9 @@ impl CheckedVm {
         self.frozen + self.frozen_since.map_or(Span::ZERO, |since| now.since(since))
     }
 
-    /// Checks a reported credit balance (with the time that it is of) and returns what is wrong
-    /// with it. The report before and this one may be late by the first span of `late`, this one
-    /// also by the second.
+    /// Checks a reported credit balance (with the time that it was valid at) and returns what is
+    /// wrong with it. The report before and this one may be late by the first span of `late`, this
+    /// one also by the second.
     pub(super) fn credit_error(
         &mut self,
         now: Time,

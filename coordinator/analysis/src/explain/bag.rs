@@ -495,7 +495,7 @@ fn inputs_came(attempt: &AttemptHistory) -> String {
     }
 }
 
-/// Adds what is tried instead of a checkpoint that could not be restored.
+/// Adds what the task begins with instead of a checkpoint that could not be restored.
 fn fell_back(told: &mut Explanation, it: &RestoreFallback) {
     let number = it.from.0.get();
     let instead = match (it.to, it.not_on) {

@@ -12,7 +12,7 @@ use crate::VmHistory;
 /// line break; in JSON its times are seconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Explanation {
-    /// Heading: what is explained, such as `vm3 (spot c3.large at $0.032/h, on host0)`.
+    /// Heading of the explanation, such as `vm3 (spot c3.large at $0.032/h, on host0)`.
     pub of: String,
     /// Events in order of time.
     pub happened: Vec<ExplainedEvent>,

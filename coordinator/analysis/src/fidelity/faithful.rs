@@ -149,7 +149,7 @@ const TIMES: f64 = 2.0;
 pub struct TwinDistance {
     /// Whether the run and its twin ever decided differently: from then on they can't be compared.
     pub diverged: bool,
-    /// Difference of the makespans; `None` if work was left in one of them.
+    /// Difference of the makespans; `None` if the run or its twin left work undone.
     pub makespan: Option<f64>,
     /// Difference of the costs; `None` for parallel jobs.
     pub cost: Option<f64>,

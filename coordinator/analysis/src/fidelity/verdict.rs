@@ -117,7 +117,8 @@ impl FidelityVerdict {
         Self { evidence, ..self }
     }
 
-    /// Adds the distance from the run's twin, if it has one, and notes what is too far.
+    /// Adds the distance from the run's twin, if it has one, and a note for each difference that is
+    /// too large.
     #[must_use]
     pub fn beside_twin(mut self, twin: Option<TwinDistance>, allowed: &AllowedErrors) -> Self {
         self.twin = twin;

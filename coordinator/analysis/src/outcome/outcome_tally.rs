@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::WorkOutcome;
 use crate::RunMode;
 
-/// Number of tasks or jobs in all and by outcome. In a run that is over, the rest was given up; in
-/// one that goes on it is open.
+/// Number of tasks or jobs in total and by outcome. The rest was given up if the run is over, and
+/// is open otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OutcomeTally {
     /// Number of tasks or jobs in all.

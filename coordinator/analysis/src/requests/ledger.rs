@@ -69,7 +69,7 @@ pub struct EndedRequest {
     pub ran: Span,
     /// Time for which the request waited for VMs that had to end first; zero if it never got their room.
     pub waited: Span,
-    /// VM for whose sake the request's own was last told to leave, whatever came of that.
+    /// VM that was to get the room when the request's own VM was last told to leave, whether it got the room or not.
     pub displaced_by: Option<VmId>,
     /// Charge for the request's VM.
     pub cost: Money,

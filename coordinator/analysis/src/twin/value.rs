@@ -173,9 +173,9 @@ pub struct TwinTask {
     /// Index of the task, or number of the job in the trace.
     #[serde(rename = "task")]
     pub number: u64,
-    /// What people call the task.
+    /// Name of the task for people.
     pub name: String,
-    /// What became of the task in each run.
+    /// Fate of the task in each run.
     #[serde(flatten)]
     pub sides: LiveAndTwin<TaskFate>,
     /// Extra time in the run as a part of the twin's time; `None` if it was not finished in both.
@@ -197,7 +197,7 @@ impl TwinTask {
     }
 }
 
-/// What became of a task or job in one of the two runs.
+/// Fate of a task or job in one of the two runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(into = "TaskFateInJson")]
 pub struct TaskFate {
@@ -318,7 +318,7 @@ pub struct TwinVm {
     pub sides: LiveAndTwin<Option<VmFate>>,
 }
 
-/// What became of a VM in one of the two runs.
+/// Fate of a VM in one of the two runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct VmFate {
     /// Instance type of the VM.

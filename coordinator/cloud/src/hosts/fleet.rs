@@ -46,7 +46,7 @@ pub enum YieldedRoom {
     All,
 }
 
-/// Room that a VM holds on its host, and what of it others can get.
+/// Room that a VM holds on its host, and the part of it that other VMs can get.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HeldRoom {
     pub(super) room: ResourceVector,

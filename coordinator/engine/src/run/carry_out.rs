@@ -291,7 +291,7 @@ impl Run {
         Ok(())
     }
 
-    /// Returns what a task needs on a type.
+    /// Returns the time and memory that a task needs on a type.
     fn task_needs(
         &self,
         task: TaskId,

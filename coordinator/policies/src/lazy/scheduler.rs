@@ -210,8 +210,8 @@ impl LazyScheduler {
         booting.map(|vm| self.problem.kinds[vm.kind].vcpus).sum()
     }
 
-    /// Launches on-demand VMs for the tasks that they are for, and says how many of these the VMs that
-    /// boot have vCPUs for.
+    /// Launches on-demand VMs for tasks that only these can finish in time, and returns how many of these tasks have a
+    /// vCPU on a booting VM.
     fn buy_on_demand(&mut self, now: Time, out: &mut Vec<Decision>) -> usize {
         let urgent = self.waiting.urgent(now).count();
         let mut wanted = urgent;

@@ -22,7 +22,8 @@ pub struct ModelTargets {
     pub serial: f64,
     /// Factor by which a power of two is as likely as its neighbours.
     pub power_of_two_weight: f64,
-    /// Probability of a long run at one process, and what the largest job adds to it.
+    /// Probability of a long run for a job of one process, and the amount by which it is greater
+    /// for the largest job.
     pub long: (f64, f64),
     /// Mean of a long run, as a multiple of the mean of a short one.
     pub long_over_short: f64,

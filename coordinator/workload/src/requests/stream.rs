@@ -23,7 +23,7 @@ pub enum RequestError {
     /// The file can't be read.
     #[error(transparent)]
     File(#[from] RequestFileError),
-    /// A mistake in what is written down.
+    /// A mistake in the requests, or in the settings of a model.
     #[error("workload.{key}: {refusal}")]
     Written {
         /// The path of the key that is wrong.

@@ -40,7 +40,7 @@ pub enum OutputError {
 }
 
 impl OutputError {
-    /// Makes an error of what the system refused; `doing` stands after "cannot".
+    /// Makes an error of an operation that the system refused; `doing` stands after "cannot".
     pub fn io(doing: &'static str, path: &Path, source: io::Error) -> Self {
         Self::Io { doing, path: path.to_path_buf(), source }
     }

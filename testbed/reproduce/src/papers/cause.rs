@@ -195,7 +195,7 @@ impl ClaimCause {
         [&text, beside].into_iter().filter(|one| !one.is_empty()).collect::<Vec<_>>().join(" ")
     }
 
-    /// The cause in words, with what was looked into beside the factors.
+    /// The cause in words; `beside` tells which other causes were looked into.
     pub(super) fn words(&self, beside: &str) -> String {
         let words = match self {
             Self::Factor {

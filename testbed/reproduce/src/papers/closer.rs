@@ -24,7 +24,7 @@ pub(super) struct CloserTrial {
     pub(super) set: String,
 }
 
-/// A factor to look at more closely for a claim.
+/// A factor that is to be looked at more closely for a claim.
 struct FactorLead {
     claim: PaperClaim,
     factor: ReadingFactor,

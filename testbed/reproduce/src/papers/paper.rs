@@ -27,7 +27,7 @@ pub struct PaperEvaluation {
     pub about: Vec<String>,
     /// Description of the samples: `runs under N seeds`, or batches of one run.
     pub samples: String,
-    /// What is needed for a narrower interval: more of these.
+    /// Remedy for a wide interval: more of these, such as seeds.
     pub more: String,
     /// Number of runs that each printed figure averages; `None` if the paper does not tell.
     pub runs: Option<usize>,

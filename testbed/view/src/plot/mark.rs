@@ -16,7 +16,7 @@ pub enum PointLook {
     Sample,
     /// Discs: means, with their intervals.
     Mean,
-    /// Rings: what a paper prints.
+    /// Rings: values that a paper prints.
     Ring,
     /// Diamonds: live runs.
     Live,

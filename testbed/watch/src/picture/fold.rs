@@ -488,7 +488,7 @@ fn part_done(done: Ppm) -> f64 {
     done.as_f64()
 }
 
-/// How a task is done, in a word that the page knows.
+/// Way in which a task was done, in a word that the page knows.
 fn done_as(record: &RunRecord, task: Option<&TaskHistory>) -> &'static str {
     match task.and_then(|task| record.outcome(task)) {
         Some(WorkOutcome::Verified) => WorkOutcome::Verified.word(),

@@ -92,7 +92,8 @@ pub trait LaunchSteps: Debug + Send + Sync + 'static {
         attempts: RangeInclusive<u32>,
     ) -> LaunchFuture<'a, Result<(), FetchError>>;
 
-    /// Brings the program to life, which goes on where nobody waits for it; `inside` is dropped once it lives or does not.
+    /// Starts or restores the program, which goes on even if nobody waits for it; `inside` is dropped once the program
+    /// runs or has failed.
     ///
     /// # Errors
     /// In words, what went wrong that is no checkpoint's fault. Nothing of it runs then.

@@ -96,7 +96,7 @@ impl VmClock {
         self.created + self.speedup.to_real(span).min(FAR)
     }
 
-    /// Returns what the clock showed when a command was decided.
+    /// Returns the time that the clock showed when a command was decided.
     pub(crate) fn note_decided(&mut self, asked: &CommandStamp) -> Time {
         let own = self.shown_at(asked.decided_at());
         let Some(at) = asked.at else { return own };
@@ -111,7 +111,7 @@ impl VmClock {
         own
     }
 
-    /// Returns what the run's clock shows when this one shows `at`, if that is known.
+    /// Returns the time that the run's clock shows when this clock shows `at`, if that is known.
     #[must_use]
     pub(crate) fn of_run(&self, at: Time) -> Option<Time> {
         Some(moved_by(at + self.skipped, self.ahead_us?))

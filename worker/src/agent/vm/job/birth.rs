@@ -87,8 +87,8 @@ pub(crate) async fn launch_job(
 }
 
 impl JobOrder {
-    /// How the job is to come to life, on a worker that has a CRIU that works or has not. A job that is moved goes on from
-    /// the checkpoint that it left its places with, or not at all.
+    /// Returns how to launch the job, on a worker that has a working CRIU or has not. A job that is moved continues
+    /// from the checkpoint with which it left its seats, or not at all.
     #[must_use]
     pub fn plan(&self, has_criu: bool) -> LaunchPlan {
         let from = self.start.from.filter(|_| !self.moving && has_criu);

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::cgroup;
 
-/// State of a parallel job beside that of every attempt.
+/// State that a parallel job has in addition to that of every attempt.
 #[derive(Debug, Default)]
 pub(crate) struct JobState {
     pub(crate) ranks: Vec<JobRank>,
