@@ -28,7 +28,7 @@ const COLUMNS: [WantedColumn; 5] = [
     WantedColumn { name: "vm", known_as: &["vm", "vm number", "instance"], is_needed: false },
 ];
 
-/// An interruption from a record, with its place there.
+/// An interruption from a record, with the line of the record that holds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenAct {
     /// The interruption: time, action and VMs.

@@ -146,7 +146,7 @@ impl LifeGroup {
         }
     }
 
-    /// Curve and fits of this choice of the group's VMs.
+    /// Curve and fits of the group's VMs that `of` chooses.
     #[must_use]
     pub const fn estimated(&self, of: Of) -> &Estimated {
         match of {

@@ -44,7 +44,7 @@ pub struct TaskKeepsakes {
 pub struct BoundThread {
     /// The thread's number.
     pub thread: u32,
-    /// The numbers of the host's cores that it runs on.
+    /// Numbers of the host's cores that the thread is bound to.
     pub cores: Vec<u16>,
 }
 

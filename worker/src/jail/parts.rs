@@ -65,7 +65,7 @@ pub enum JailDemand {
     None,
 }
 
-/// A text that is no demand.
+/// A text that names no kind of jail.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}: no such jail; give full, partial or none")]
 pub struct DemandError(String);

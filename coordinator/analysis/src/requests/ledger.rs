@@ -20,7 +20,7 @@ pub enum RequestEnd {
     Completed,
     /// The provider ended the VM, for this reason ([`RequestFigures::terminations`]).
     Terminated(&'static str),
-    /// The run was over first.
+    /// The run ended before the request's VM.
     RunOver,
 }
 
@@ -73,7 +73,7 @@ pub struct EndedRequest {
     pub displaced_by: Option<VmId>,
     /// Charge for the request's VM.
     pub cost: Money,
-    /// Price by the second of the run time that is not charged because the provider ended the VM.
+    /// Price of the VM's run time, counted by the second, that the provider does not charge because it ended the VM.
     pub forgone: Money,
 }
 

@@ -306,7 +306,7 @@ fn split_key(text: &str) -> Option<(String, &str)> {
     }
 }
 
-/// Entries between commas, but within brackets and quotation marks.
+/// Entries of a list between commas; commas within brackets or quotation marks don't separate.
 fn split_entries(text: &str) -> Vec<&str> {
     let (mut all, mut begin, mut depth, mut quote) = (Vec::new(), 0, 0_u32, None);
     for (at, letter) in text.char_indices() {

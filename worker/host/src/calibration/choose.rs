@@ -10,10 +10,10 @@ use super::{Calibration, ExpectedErrors, StoredCalibration};
 /// Place where the speed-up of an experiment was set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SpeedupSaid {
-    /// Nowhere: this is the standard speed-up.
+    /// Nowhere: the speed-up is the standard one.
     #[default]
     Nobody,
-    /// In the experiment's file.
+    /// The experiment's file sets the speed-up.
     Experiment,
     /// On the command line.
     CommandLine,

@@ -256,7 +256,8 @@ impl JobPace {
         self.ideal.advance_to(now);
     }
 
-    /// Returns for how much longer a job must stand still for its checkpoint. Time must have passed to now.
+    /// Returns for how much longer a job must stand still for its checkpoint. Call it only after the reference was
+    /// advanced to `now`.
     pub(crate) fn held_for(&mut self, key: Key, now: Instant) -> Duration {
         let now = self.reference_time(now);
         self.ideal.held_until(key).map_or(Duration::ZERO, |until| until.saturating_sub(now))
