@@ -86,7 +86,7 @@ pub enum AdmissionError {
         share: Ppm,
         /// The hosts, and the part of them that is kept free.
         hosts: String,
-        /// Change that would make it fit.
+        /// Change that would make the experiment fit.
         remedy: String,
     },
     /// A task would get less CPU time than its program's smallest amount of work takes.
@@ -94,7 +94,7 @@ pub enum AdmissionError {
     TooFast {
         /// The task's index and name.
         task: String,
-        /// CPU time that it would get.
+        /// CPU time that the task would get.
         given_us: u64,
         /// Arithmetic of that CPU time.
         sums: String,
@@ -110,7 +110,7 @@ pub enum AdmissionError {
         to_percent(LEAST_QUOTA)
     )]
     Quota {
-        /// The task, its type and its mode.
+        /// Name of the task, its type and its mode.
         task: String,
         /// Fraction of a core that the task would get.
         quota: Ppm,
@@ -145,7 +145,7 @@ pub enum AdmissionError {
     Packing {
         /// Number of VMs that may run at once.
         vms: usize,
-        /// Number of vCPUs of these VMs in total.
+        /// Total number of vCPUs of the VMs.
         demand: u32,
         /// Number of VMs that fit on a host.
         placed: usize,
@@ -168,7 +168,7 @@ pub enum AdmissionError {
         demand: u32,
         /// Memory of the largest task.
         largest: Bytes,
-        /// Memory that these tasks need in total.
+        /// Memory that the tasks need in total.
         need: Bytes,
         /// Memory of all hosts in total, without that of the machine for parallel jobs.
         have: Bytes,

@@ -71,9 +71,9 @@ pub(crate) mod thread;
 
 /// Time that the workers may take to clean up after the run.
 const CLEAN_UP: Duration = Duration::from_secs(10);
-/// Time by which the conductor runs behind the clock, so that reports of what was due have arrived by then.
+/// Time by which the conductor runs behind the clock, so that reports of events that were due have arrived by then.
 pub(crate) const BEHIND: Duration = Duration::from_millis(25);
-/// Time by which the conductor runs behind the clock in a run with parallel jobs only. These are kept a little ahead
+/// Time by which the conductor runs behind the clock in a run with parallel jobs only. Workers keep jobs a little ahead
 /// of time, so that their ends are reported by then, and late decisions would change what other jobs are due.
 const BEHIND_JOBS: Duration = Duration::from_millis(5);
 /// Interval at which the log records the run's clock beside the wall clock.
@@ -265,7 +265,7 @@ impl ConductorState {
         }
     }
 
-    /// Hands the steps made since the last call to the journal, and sets the alarm for what is next.
+    /// Hands the steps made since the last call to the journal, and sets the alarm for the next event.
     fn commit_steps(&mut self, myself: &ActorRef<ConductorMsg>) {
         let mut batch = std::mem::take(&mut self.batch);
         if !batch.steps.is_empty() {
@@ -319,7 +319,7 @@ impl ConductorState {
         header.with_key("live", &live).unwrap_or(header)
     }
 
-    /// Sets the alarm for what is due next: a report, a timer of the run, or the time limit.
+    /// Sets the alarm for the next event: a report that is due, a timer of the run, or the time limit.
     fn arm_alarm(&mut self) {
         let limit = (self.begun && self.run.over_at().is_none()).then_some(self.plan.limit);
         let (outside, follower) = self.next_arrivals();

@@ -49,7 +49,7 @@ pub enum CoordinatorError {
     Input {
         /// Path of the file on this host.
         path: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong with the file.
         why: String,
     },
     /// The identity of the run can't be created or kept.
@@ -64,7 +64,7 @@ pub enum CoordinatorError {
     Secret {
         /// The token's file in the run's folder.
         path: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong with the file.
         why: String,
     },
     /// The identity that was made before the run can't be used.
@@ -72,7 +72,7 @@ pub enum CoordinatorError {
     GivenIdentity {
         /// The folder, or the file in it.
         path: PathBuf,
-        /// What is wrong with it, and the remedy.
+        /// What is wrong with the identity, and the remedy.
         why: String,
     },
     /// The event log can't be read or written.
@@ -98,29 +98,29 @@ pub enum CoordinatorError {
     LogWentBack {
         /// Name of the worker in the log.
         worker: String,
-        /// Number of commands that it has taken.
+        /// Number of commands that the worker has taken.
         ack: u64,
-        /// Number of commands to it in the log.
+        /// Number of commands to the worker in the log.
         said: u64,
     },
     /// The gRPC server ended by itself.
     #[error("the coordinator's server on {addr} ended: {why}")]
     Server {
-        /// The address and port that it served.
+        /// The address and port of the server.
         addr: SocketAddr,
-        /// What made it end, in words for the user.
+        /// What made the server end, in words for the user.
         why: String,
     },
     /// The run was paused: its log is complete, and it can be resumed.
     #[error("the run is paused: {why}")]
     Paused {
-        /// Who paused it, or what went wrong.
+        /// Who paused the run, or what went wrong.
         why: String,
     },
     /// A scheduler that is a program failed. The log is complete, and the run can be resumed.
     #[error("{why}")]
     Scheduler {
-        /// What it did, as a sentence.
+        /// What the scheduler program did wrong, as a sentence.
         why: String,
     },
     /// A part of the coordinator failed: a bug in it, or in the scheduler that it runs.

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 /// Time that any transfer may take, beside the time for its bytes.
 const LEAST: Duration = Duration::from_secs(60);
-/// The slowest transfer that is worth it, in bytes per second.
+/// The slowest transfer that is allowed to go on, in bytes per second.
 const SLOWEST: u64 = 1 << 20;
 
 /// The deadline of a transfer: a minute, and what its bytes take at 1 MiB a second. A transfer that

@@ -4,17 +4,17 @@
 
 use std::collections::VecDeque;
 
-/// An acknowledgement of something that was never said.
+/// Error: the other side acknowledged a message that was never sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it acknowledged {ack}, but only {said} were ever sent")]
 pub struct FalseAck {
     /// The number that was acknowledged.
     pub ack: u64,
-    /// The last number there is.
+    /// The number of the last message that was sent.
     pub said: u64,
 }
 
-/// Something is missing between what has come and what came before.
+/// Error: messages are missing between the one that came and the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("number {came} came after number {taken}: those between are missing")]
 pub struct Gap {
@@ -24,13 +24,13 @@ pub struct Gap {
     pub came: u64,
 }
 
-/// What one side has said and the other has not acknowledged yet.
+/// Messages of one side that the other side has not acknowledged yet.
 #[derive(Debug)]
 pub struct Outbox<T> {
-    /// All up to this number are acknowledged; the first that is kept has the next.
+    /// Number up to which all messages are acknowledged; the first kept message has the next number.
     acknowledged: u64,
     kept: VecDeque<T>,
-    /// Number of those kept that were put on the present connection.
+    /// Number of the kept messages that were put on the present connection.
     sent: usize,
 }
 
@@ -59,14 +59,14 @@ impl<T> Outbox<T> {
         self.sent < self.kept.len()
     }
 
-    /// What is next put on the present connection, at most so many, and the number of the first of them.
+    /// The messages to put on the present connection next, at most `most`, and the number of the first of them.
     pub fn next(&mut self, most: usize) -> (u64, impl ExactSizeIterator<Item = &T>) {
         let from = self.sent;
         self.sent = from.saturating_add(most).min(self.kept.len());
         (self.acknowledged + from as u64 + 1, self.kept.range(from..self.sent))
     }
 
-    /// The other side has taken all up to `ack` for good.
+    /// Records that the other side has taken all messages up to `ack` for good.
     ///
     /// # Errors
     ///
@@ -97,7 +97,7 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    /// All up to this number were taken.
+    /// Makes an inbox that has taken all messages up to number `taken`.
     #[must_use]
     pub const fn after(taken: u64) -> Self {
         Self { taken }
@@ -109,7 +109,7 @@ impl Inbox {
         self.taken
     }
 
-    /// Those of a batch that were not taken before; the first of the batch has the number `first`.
+    /// Returns the messages of a batch that were not taken before; the first of the batch has the number `first`.
     ///
     /// # Errors
     ///

@@ -83,18 +83,19 @@ pub fn unpack(chunk: &mut impl Carrier) -> Result<Bytes, BadChunk> {
 /// would for the bytes that it saves. All in nanoseconds for each byte that is not packed, but for the ratio.
 #[derive(Clone, Copy, Debug)]
 struct Balance {
-    /// What the wire takes, as far as is known; no more than that where chunks never wait for it.
+    /// Nanoseconds that the wire takes for a byte, as far as is known; an upper bound if chunks never wait for the
+    /// wire.
     wire: f64,
-    /// What packing takes.
+    /// Nanoseconds that packing takes for a byte.
     pack: f64,
-    /// Bytes of what is packed for each byte of what is not.
+    /// Bytes of a packed chunk for each byte that is not packed.
     ratio: f64,
     /// Chunks that were not packed since the last that was tried.
     since: u32,
 }
 
 impl Balance {
-    /// Before anything is measured: a wire that is fast, and a common processor and common data.
+    /// The assumptions before anything is measured: a fast wire, a common processor and common data.
     const UNKNOWN: Self = Self { wire: 0.0, pack: 3.0, ratio: 0.5, since: 0 };
 
     /// Whether the next chunk is to be packed.
@@ -143,7 +144,7 @@ pub struct Packing {
 }
 
 impl Packing {
-    /// For a transfer that begins now.
+    /// Makes the state of a transfer that begins now.
     #[must_use]
     pub fn begin() -> Self {
         Self { balance: Balance::UNKNOWN, compressor: None, gone: Instant::now() }
@@ -173,7 +174,7 @@ impl Packing {
         }
     }
 
-    /// Takes in that a chunk of `bytes`, as they are on the wire, has gone there, having waited since the instant `since`.
+    /// Records that a chunk of `bytes` bytes, as on the wire, was sent, after it had waited since the instant `since`.
     pub fn went(&mut self, bytes: usize, since: Instant) {
         let now = Instant::now();
         self.balance.went(bytes, now - self.gone, now - since);

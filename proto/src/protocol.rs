@@ -41,8 +41,8 @@ pub struct Protocols {
     pub newest: u32,
 }
 
-/// Versions that this program speaks: `newest` is raised when what is said changes, `oldest` when a
-/// side that speaks it could misunderstand or be misunderstood.
+/// Versions that this program speaks: `newest` is raised when the messages change, `oldest` when a side that speaks it
+/// could misunderstand or be misunderstood.
 pub const PROTOCOLS: Protocols = Protocols { oldest: 7, newest: 9 };
 
 impl Protocols {

@@ -14,10 +14,11 @@ pub struct JoinRequest {
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct JoinReply {
-    /// X.509, DER. It names the run, the worker and the incarnation.
+    /// The certificate as X.509 in DER. It names the run, the worker and the incarnation.
     #[prost(bytes = "bytes", tag = "1")]
     pub certificate: ::prost::bytes::Bytes,
-    /// Drawn by the coordinator, so that nobody can choose that of somebody else.
+    /// Number of the worker's life. The coordinator draws it, so that nobody can choose the number of
+    /// another worker.
     #[prost(uint64, tag = "2")]
     pub incarnation: u64,
     /// The time for which the certificate is taken, in seconds; 0: for as long as the authority is.
@@ -71,8 +72,8 @@ pub mod to_worker {
 pub struct Hello {
     #[prost(string, tag = "1")]
     pub worker: ::prost::alloc::string::String,
-    /// As its certificate has it. Another with every start of the worker process: a former life is
-    /// another host.
+    /// Number of the worker's life, as in its certificate. Every start of the worker process has
+    /// another number: a former life is another host.
     #[prost(uint64, tag = "2")]
     pub incarnation: u64,
     /// Cores this worker may use, in thousandths.
@@ -80,13 +81,14 @@ pub struct Hello {
     pub millicores: u32,
     #[prost(uint64, tag = "4")]
     pub memory_bytes: u64,
-    /// The newest version of the protocol that it speaks, and the oldest; zero: only the newest.
+    /// The newest version of the protocol that the worker speaks, and the oldest; zero: only the
+    /// newest.
     #[prost(uint32, tag = "7")]
     pub newest_protocol: u32,
     #[prost(uint32, tag = "8")]
     pub oldest_protocol: u32,
-    /// What it can do that not every worker can, by name: criu, tiers, supply, faults, metadata, cgroup-v1, cgroup-v2. A name
-    /// that is not known means nothing.
+    /// Names of what this worker can do and not every worker can: criu, tiers, supply, faults,
+    /// metadata, cgroup-v1, cgroup-v2. The coordinator ignores names that it does not know.
     #[prost(string, repeated, tag = "9")]
     pub capabilities: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
@@ -106,24 +108,25 @@ pub struct Welcome {
     /// Programs to measure before Ready is reported: argument lists of dormouse-task.
     #[prost(message, repeated, tag = "5")]
     pub programs: ::prost::alloc::vec::Vec<Program>,
-    /// After this much silence each side takes the other for lost, in real milliseconds.
+    /// Time of silence after which each side takes the other for lost, in real milliseconds.
     #[prost(uint32, tag = "6")]
     pub lost_after_ms: u32,
-    /// A checkpoint stands still for as long as modelled (else only as long as it takes).
+    /// True: a task stands still for a checkpoint for as long as its VM's model says; false: for as
+    /// long as the checkpoint takes.
     #[prost(bool, tag = "7")]
     pub hold_checkpoints: bool,
     /// Without processes: a started task is finished at once. For dispatch benchmarks.
     #[prost(bool, tag = "8")]
     pub noop: bool,
-    /// The version of the protocol that both speak from here on.
+    /// The version of the protocol that both sides speak from here on.
     #[prost(uint32, tag = "9")]
     pub protocol: u32,
     /// For how long the worker keeps its VMs without a coordinator and dials it again, in real
     /// milliseconds; zero, as from coordinators that don't say: for lost_after_ms.
     #[prost(uint32, tag = "10")]
     pub hold_ms: u32,
-    /// The key by which this host seals checkpoints, 32 bytes, its own: what it is given is sealed by it, too, and
-    /// it restores nothing else.
+    /// The host's own key for the seals of checkpoints, 32 bytes. Checkpoints that are sent to the
+    /// host are sealed with this key, too; the host restores no others.
     #[prost(bytes = "bytes", tag = "11")]
     pub image_key: ::prost::bytes::Bytes,
 }
@@ -145,7 +148,7 @@ pub struct Program {
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Commands {
-    /// Number of the first; the others follow.
+    /// Number of the first one in the list; the others have the numbers after it.
     #[prost(uint64, tag = "1")]
     pub first: u64,
     #[prost(message, repeated, tag = "2")]
@@ -153,11 +156,11 @@ pub struct Commands {
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Command {
-    /// When it was decided on, on the run's clock, if that is known. What follows from it, such as
-    /// when a task should end, is counted from there.
+    /// Time at which the command was decided, on the run's clock, if that is known. Times that follow
+    /// from the command, such as when a task should end, are counted from this one.
     #[prost(uint64, optional, tag = "20")]
     pub emulated_at_us: ::core::option::Option<u64>,
-    /// From then until it was sent.
+    /// Time from the decision until the command was sent.
     #[prost(uint64, tag = "21")]
     pub real_late_us: u64,
     #[prost(oneof = "command::Command", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13")]
@@ -185,12 +188,13 @@ pub mod command {
         PromoteTask(super::TaskRef),
         #[prost(message, tag = "9")]
         MoveTask(super::MoveTask),
-        /// Checkpoint it now, whatever was planned, and let it run on: it is taken, or has failed.
+        /// Checkpoint the task now, whatever was planned, and let it run on. The worker reports that the
+        /// checkpoint was taken, or that it failed.
         #[prost(message, tag = "10")]
         CheckpointNow(super::TaskRef),
         #[prost(message, tag = "11")]
         SetSupply(super::SetSupply),
-        /// Have a fault, which the experiment asks for.
+        /// Inject a fault on the worker's host, as the experiment says.
         #[prost(message, tag = "12")]
         Fault(super::Fault),
         /// Tell a VM what is going to become of it.
@@ -211,7 +215,7 @@ pub struct CreateVm {
     pub kind: ::prost::alloc::string::String,
     #[prost(uint32, tag = "3")]
     pub vcpus: u32,
-    /// Unset: all that the host has.
+    /// Memory of the VM; unset: all memory of the host.
     #[prost(uint64, optional, tag = "4")]
     pub memory_bytes: ::core::option::Option<u64>,
     /// Set for burstable types.
@@ -220,18 +224,18 @@ pub struct CreateVm {
     /// Every vCPU has a background slot beside its foreground.
     #[prost(bool, tag = "6")]
     pub two_tier: bool,
-    /// The share of a host core that a vCPU is. Unset: parallel jobs can't run on it; other tasks say
-    /// themselves what they are given.
+    /// Share of a host core that each vCPU of the VM has. Unset: parallel jobs can't run on the VM,
+    /// and other tasks have their CPU time in their commands.
     #[prost(uint32, optional, tag = "7")]
     pub core_ppm: ::core::option::Option<u32>,
-    /// What programs on it read of it. Unset: it has no metadata endpoint.
+    /// What the VM's metadata endpoint tells programs on it. Unset: the VM has no endpoint.
     #[prost(message, optional, tag = "8")]
     pub metadata: ::core::option::Option<Metadata>,
 }
 /// The metadata endpoint of a VM. Its type and zone are in the name of its kind, as `type@zone`.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Metadata {
-    /// It may be taken away.
+    /// True if the provider may take the VM away.
     #[prost(bool, tag = "1")]
     pub spot: bool,
     /// The zone of the VM, where its kind names none.
@@ -240,7 +244,7 @@ pub struct Metadata {
     /// Requests of EC2's dialect need a token.
     #[prost(bool, tag = "3")]
     pub tokens_required: bool,
-    /// How many hosts a packet of an answer may pass; zero: as the system has it.
+    /// How many hosts a packet of an answer may pass; zero: the system's default.
     #[prost(uint32, tag = "4")]
     pub hop_limit: u32,
     /// When the run's clock showed zero, in real microseconds since 1970: times are given as that clock has
@@ -280,7 +284,7 @@ pub mod announce {
         StopAtUs(u64),
         #[prost(uint64, tag = "4")]
         HibernateAtUs(u64),
-        /// It is likely to be taken, as is known from now on.
+        /// The VM is likely to be taken away: EC2's recommendation to replace it.
         #[prost(message, tag = "5")]
         Rebalance(super::Nothing),
     }
@@ -307,8 +311,8 @@ pub struct TaskRef {
     #[prost(uint32, tag = "3")]
     pub attempt: u32,
 }
-/// Runs a task: one process, or with a plan the processes of a parallel job. It waits for slots that
-/// are still being left.
+/// Runs a task: one process, or with a plan the processes of a parallel job. The task waits until
+/// its slots are free.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct StartTask {
     #[prost(message, optional, tag = "1")]
@@ -322,14 +326,15 @@ pub struct StartTask {
     /// Time the whole task takes on this VM at full speed.
     #[prost(uint64, tag = "5")]
     pub emulated_runtime_us: u64,
-    /// CPU time the whole task is given, on any VM. A parallel job's is in its program.
+    /// CPU time that the whole task gets, on any VM. For a parallel job it is in the arguments of the
+    /// program.
     #[prost(uint64, tag = "6")]
     pub real_cpu_us: u64,
-    /// The checkpoint to go on from. Unset: from scratch.
+    /// The checkpoint from which the task continues. Unset: it begins from scratch.
     #[prost(message, optional, tag = "7")]
     pub from: ::core::option::Option<Kept>,
-    /// At which parts of the work it is checkpointed, ascending, and how long it stands still for
-    /// each.
+    /// Parts of the work at which the task is checkpointed, ascending, and how long it stands still
+    /// for each checkpoint.
     #[prost(uint32, repeated, tag = "8")]
     pub checkpoints_ppm: ::prost::alloc::vec::Vec<u32>,
     #[prost(uint64, tag = "9")]
@@ -343,7 +348,7 @@ pub struct StartTask {
     #[prost(message, optional, tag = "12")]
     pub own: ::core::option::Option<OwnProgram>,
 }
-/// A program of the user's own. Its working directory is one of its own.
+/// A program of the user's own, which runs in a working directory of its own.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct OwnProgram {
     #[prost(string, repeated, tag = "1")]
@@ -351,30 +356,33 @@ pub struct OwnProgram {
     #[prost(map = "string, string", tag = "2")]
     pub env:
         ::std::collections::HashMap<::prost::alloc::string::String, ::prost::alloc::string::String>,
-    /// Files that its directory holds when it begins from scratch.
+    /// Files in the program's directory when it begins from scratch.
     #[prost(message, repeated, tag = "3")]
     pub inputs: ::prost::alloc::vec::Vec<File>,
-    /// The files of its directory that are kept: relative paths, in which a * stands for any letters but slashes.
+    /// The files of the program's directory that are kept: relative paths, in which a * stands for any
+    /// letters but slashes.
     #[prost(string, repeated, tag = "4")]
     pub outputs: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// The most that its directory may hold, and the most processes and threads that it may have.
+    /// Greatest size of the program's directory in bytes, and greatest number of its processes and
+    /// threads.
     #[prost(uint64, tag = "5")]
     pub directory_bytes: u64,
     #[prost(uint32, tag = "6")]
     pub processes: u32,
-    /// Runs in its directory after it, and ends with status 0 if its answer is right.
+    /// Command line of a check that runs in the program's directory after it has ended; its status is
+    /// 0 if the answer is right.
     #[prost(string, repeated, tag = "11")]
     pub verify: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// Folders of the worker's host that it reads, as absolute paths.
+    /// Folders of the worker's host that the program reads, as absolute paths.
     #[prost(string, repeated, tag = "12")]
     pub mounts: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// What saves its work: checkpoints of its memory, or of its directory alone.
+    /// What saves the program's work: checkpoints of its memory, or of its directory alone.
     #[prost(oneof = "own_program::Saves", tags = "7, 8, 9, 10")]
     pub saves: ::core::option::Option<own_program::Saves>,
 }
 /// Nested message and enum types in `OwnProgram`.
 pub mod own_program {
-    /// What saves its work: checkpoints of its memory, or of its directory alone.
+    /// What saves the program's work: checkpoints of its memory, or of its directory alone.
     #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
     pub enum Saves {
         #[prost(message, tag = "7")]
@@ -390,20 +398,21 @@ pub mod own_program {
 /// How a program hears that its VM will be taken away, beside the metadata endpoint.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct SavesAtNotice {
-    /// Number of the signal that it is sent; zero: none.
+    /// Number of the signal that the program gets; zero: none.
     #[prost(int32, tag = "1")]
     pub signal: i32,
-    /// The file in its directory that is made, with the notice in it; empty: none.
+    /// Name of the file that the worker creates in the program's directory, with the notice in it;
+    /// empty: none.
     #[prost(string, tag = "2")]
     pub file: ::prost::alloc::string::String,
 }
 /// A file in a task's directory, by its content.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct File {
-    /// Relative to the directory.
+    /// Path of the file, relative to the directory.
     #[prost(string, tag = "1")]
     pub path: ::prost::alloc::string::String,
-    /// BLAKE3 of the content.
+    /// BLAKE3 digest of the content.
     #[prost(bytes = "bytes", tag = "2")]
     pub digest: ::prost::bytes::Bytes,
     #[prost(uint64, tag = "3")]
@@ -417,13 +426,13 @@ pub struct OwnEnd {
     /// The program's standard output and error (stdout, stderr), and its outputs; the contents are stored.
     #[prost(message, repeated, tag = "3")]
     pub files: ::prost::alloc::vec::Vec<File>,
-    /// The status of its check; unset where none was asked for, or it was not reached.
+    /// The status of the check of the program's answer; unset if there is no check, or it did not run.
     #[prost(int32, optional, tag = "4")]
     pub verify_status: ::core::option::Option<i32>,
-    /// What of the time that it was promised it did not want to compute in: it waited.
+    /// Part of its promised time for which the program waited and did not want to compute.
     #[prost(uint64, tag = "5")]
     pub real_waited_us: u64,
-    /// The most memory that it had, and what its directory held in the end.
+    /// Greatest memory that the program used, and size of its directory at the end, both in bytes.
     #[prost(uint64, tag = "6")]
     pub memory_bytes: u64,
     #[prost(uint64, tag = "7")]
@@ -431,13 +440,13 @@ pub struct OwnEnd {
     /// Why a file that was to be kept is not among `files`.
     #[prost(string, repeated, tag = "8")]
     pub not_kept: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// The status that it returned, or the signal that killed it.
+    /// The status that the program returned, or the signal that killed it.
     #[prost(oneof = "own_end::End", tags = "1, 2")]
     pub end: ::core::option::Option<own_end::End>,
 }
 /// Nested message and enum types in `OwnEnd`.
 pub mod own_end {
-    /// The status that it returned, or the signal that killed it.
+    /// The status that the program returned, or the signal that killed it.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Oneof)]
     pub enum End {
         #[prost(int32, tag = "1")]
@@ -448,7 +457,7 @@ pub mod own_end {
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Contents {
-    /// BLAKE3 of each.
+    /// BLAKE3 digest of each content.
     #[prost(bytes = "bytes", repeated, tag = "1")]
     pub digests: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
 }
@@ -456,12 +465,12 @@ pub struct Contents {
 pub struct ContentRef {
     #[prost(string, tag = "1")]
     pub run: ::prost::alloc::string::String,
-    /// The task whose directory it is of.
+    /// The task whose directory has the content.
     #[prost(uint32, tag = "2")]
     pub task: u32,
     #[prost(uint32, tag = "3")]
     pub attempt: u32,
-    /// BLAKE3 of the content.
+    /// BLAKE3 digest of the content.
     #[prost(bytes = "bytes", tag = "4")]
     pub digest: ::prost::bytes::Bytes,
     #[prost(uint64, tag = "5")]
@@ -471,21 +480,21 @@ pub struct ContentRef {
 pub struct InputsRef {
     #[prost(string, tag = "1")]
     pub run: ::prost::alloc::string::String,
-    /// The task that begins with them.
+    /// The task that begins with the inputs.
     #[prost(uint32, tag = "2")]
     pub task: u32,
-    /// BLAKE3 of each, in the order in which they are to come.
+    /// BLAKE3 digest of each input, in the order in which the inputs are to be sent.
     #[prost(bytes = "bytes", repeated, tag = "3")]
     pub digests: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ContentChunk {
-    /// Only in the first chunk.
+    /// Set only in the first chunk.
     #[prost(message, optional, tag = "1")]
     pub content: ::core::option::Option<ContentRef>,
     #[prost(bytes = "bytes", tag = "2")]
     pub data: ::prost::bytes::Bytes,
-    /// Bytes of the data before it was compressed (zstd); zero: it is not.
+    /// Bytes of the data before compression with zstd; zero: the data is not compressed.
     #[prost(uint32, tag = "3")]
     pub unpacked: u32,
 }
@@ -494,39 +503,40 @@ pub struct ContentReceipt {
     #[prost(uint64, tag = "1")]
     pub bytes: u64,
 }
-/// Where the processes of a task sit: in slots of this tier.
+/// The slots of a task's processes: their vCPUs, and the tier of all of them.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Seats {
     #[prost(enumeration = "Tier", tag = "1")]
     pub tier: i32,
-    /// The vCPU of each process, each of them once. A task of one process gets the first vCPU whose
-    /// slot is free where that of its own is not, and where none is named.
+    /// The vCPU of each process; no vCPU is named twice. If no vCPU is named for a task of one
+    /// process, or the slot of the named one is taken, the task gets the first free slot.
     #[prost(uint32, repeated, tag = "2")]
     pub vcpus: ::prost::alloc::vec::Vec<u32>,
 }
-/// A checkpoint that a task goes on from.
+/// A checkpoint from which a task continues.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Kept {
     #[prost(uint32, tag = "1")]
     pub checkpoint: u32,
-    /// The attempt that took it: a worker may still have another's of that number.
+    /// The attempt that took the checkpoint: the worker may still have a checkpoint of this number
+    /// from another attempt.
     #[prost(uint32, tag = "2")]
     pub attempt: u32,
-    /// What of the work it holds.
+    /// Part of the work that the checkpoint holds.
     #[prost(uint32, tag = "3")]
     pub done_ppm: u32,
 }
-/// What a parallel job does on vCPUs of its own, so that the worker can see whether it gets on as it
-/// should.
+/// What a parallel job does when it has its vCPUs to itself: the worker compares the real job with
+/// this.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Plan {
-    /// How long it takes there.
+    /// Time that the job takes when it has its vCPUs to itself.
     #[prost(uint64, tag = "1")]
     pub real_runtime_us: u64,
-    /// Phases, each of which ends at a barrier.
+    /// Number of phases of the job, each of which ends at a barrier.
     #[prost(uint32, tag = "2")]
     pub phases: u32,
-    /// CPU usage of its processes.
+    /// CPU usage of the job's processes.
     #[prost(uint32, repeated, tag = "3")]
     pub usage_ppm: ::prost::alloc::vec::Vec<u32>,
 }
@@ -534,11 +544,11 @@ pub struct Plan {
 pub struct StopTask {
     #[prost(message, optional, tag = "1")]
     pub task: ::core::option::Option<TaskRef>,
-    /// Checkpoint it first.
+    /// True: checkpoint the task before it is stopped.
     #[prost(bool, tag = "2")]
     pub keep: bool,
 }
-/// A vCPU of a VM in the background of others has this share of what vCPUs are from now on.
+/// From now on a vCPU of a background VM has this share of a vCPU's full speed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct SetSupply {
     #[prost(uint32, tag = "1")]
@@ -548,7 +558,7 @@ pub struct SetSupply {
     #[prost(uint32, tag = "3")]
     pub share_ppm: u32,
 }
-/// Something that is to go wrong here. It begins at once, and passes by itself.
+/// A fault on the worker's host. It begins at once, and ends by itself after `real_lasts_us`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Fault {
     /// The fault's number among the experiment's.
@@ -563,16 +573,18 @@ pub struct Fault {
 pub mod fault {
     #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Oneof)]
     pub enum Kind {
-        /// Nothing passes between worker and coordinator.
+        /// No message passes between worker and coordinator.
         #[prost(message, tag = "3")]
         Partition(super::Nothing),
-        /// All that passes is so much later, in either direction, in real microseconds.
+        /// Delay of all messages between worker and coordinator, in either direction, in real
+        /// microseconds.
         #[prost(uint64, tag = "4")]
         DelayRealUs(u64),
-        /// This part of the segments that pass is lost, and sent again.
+        /// Part of the segments between worker and coordinator that is lost and sent again.
         #[prost(uint32, tag = "5")]
         LossPpm(u32),
-        /// So many bytes in a second of real time pass in either direction.
+        /// Bandwidth between worker and coordinator in either direction, in bytes per second of real
+        /// time.
         #[prost(uint64, tag = "6")]
         BytesPerRealSecond(u64),
         /// The worker's process is killed.
@@ -584,7 +596,7 @@ pub mod fault {
         /// There is no room for checkpoints.
         #[prost(message, tag = "9")]
         DiskFull(super::Nothing),
-        /// CRIU takes so much longer for each dump and each restore, in real microseconds.
+        /// Time by which CRIU takes longer for each dump and each restore, in real microseconds.
         #[prost(uint64, tag = "10")]
         CriuRealUs(u64),
     }
@@ -598,7 +610,7 @@ pub struct SetMode {
     #[prost(enumeration = "Mode", tag = "2")]
     pub mode: i32,
 }
-/// Checkpoint a parallel job and restore it in the foreground of these vCPUs.
+/// Checkpoint a parallel job and restore it in the foreground of the given vCPUs.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct MoveTask {
     #[prost(message, optional, tag = "1")]
@@ -609,7 +621,7 @@ pub struct MoveTask {
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Reports {
-    /// Number of the first; the others follow.
+    /// Number of the first one in the list; the others have the numbers after it.
     #[prost(uint64, tag = "1")]
     pub first: u64,
     #[prost(message, repeated, tag = "2")]
@@ -671,12 +683,12 @@ pub mod report {
         TaskCompared(super::TaskCompared),
     }
 }
-/// How a fault stands with this worker. Of one that is killed by it nothing is heard.
+/// State of a fault on this worker's host. A worker that the fault kills reports nothing.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct FaultFelt {
     #[prost(uint32, tag = "1")]
     pub fault: u32,
-    /// From when it was to begin, or to be over, until it was.
+    /// Delay of the fault's beginning, or of its end.
     #[prost(uint64, tag = "5")]
     pub real_took_us: u64,
     #[prost(oneof = "fault_felt::Felt", tags = "2, 3, 4")]
@@ -690,7 +702,7 @@ pub mod fault_felt {
         Begun(super::Nothing),
         #[prost(message, tag = "3")]
         Over(super::Nothing),
-        /// Why it could not be carried out.
+        /// Why the fault could not be injected.
         #[prost(string, tag = "4")]
         Refused(::prost::alloc::string::String),
     }
@@ -701,7 +713,7 @@ pub struct Unsupported {
     /// The command's number.
     #[prost(uint64, tag = "1")]
     pub command: u64,
-    /// What is missing.
+    /// What this worker lacks, in words.
     #[prost(string, tag = "2")]
     pub what: ::prost::alloc::string::String,
 }
@@ -710,23 +722,24 @@ pub struct Unsupported {
 pub struct HostLoad {
     #[prost(uint64, tag = "1")]
     pub real_elapsed_us: u64,
-    /// The cores that this is measured of, in thousandths: all that the worker may run on, of which a
-    /// quota may leave it less.
+    /// Number of cores on which the load is measured, in thousandths: all that the worker may run on,
+    /// though a quota may allow it less.
     #[prost(uint32, tag = "2")]
     pub millicores: u32,
-    /// Time in which the cores were busy, and what of that was the worker's: its VMs, itself, CRIU.
+    /// Time for which the cores were busy, and the part of it that the worker used: its VMs, itself,
+    /// CRIU.
     #[prost(uint64, tag = "3")]
     pub real_busy_us: u64,
     #[prost(uint64, tag = "4")]
     pub real_ours_us: u64,
-    /// Names the running kernel: workers that share a machine say the same.
+    /// Id of the running kernel: it is the same for workers that share a machine.
     #[prost(string, tag = "5")]
     pub machine: ::prost::alloc::string::String,
 }
-/// The programs of Welcome are measured and VMs can come.
+/// The worker has measured the programs of Welcome and can create VMs.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Ready {
-    /// CPU time of one repetition of each program, in their order.
+    /// CPU time of one repetition of each program, in the order of the programs in Welcome.
     #[prost(uint64, repeated, tag = "1")]
     pub real_repetition_us: ::prost::alloc::vec::Vec<u64>,
 }
@@ -734,7 +747,7 @@ pub struct Ready {
 pub struct VmTook {
     #[prost(uint32, tag = "1")]
     pub vm: u32,
-    /// From the command until it took effect.
+    /// Time from the command until it took effect.
     #[prost(uint64, tag = "2")]
     pub real_took_us: u64,
 }
@@ -751,15 +764,16 @@ pub struct TaskStarted {
     pub task: ::core::option::Option<TaskRef>,
     #[prost(uint32, tag = "2")]
     pub done_ppm: u32,
-    /// From the command until the task's first own instruction was seen, or was allowed.
+    /// Time from the command until the first instruction of the task's own program was seen, or was
+    /// allowed.
     #[prost(uint64, tag = "3")]
     pub real_took_us: u64,
-    /// Where it began: elsewhere than it was told to where it was promoted, or moved, before. Unset
-    /// from workers that don't say.
+    /// Seats in which the task began. They are not those of the command if the task was promoted or
+    /// moved before. Unset from old workers.
     #[prost(message, optional, tag = "4")]
     pub seats: ::core::option::Option<Seats>,
-    /// What of `real_took_us` passed until the inputs of a program of the user's own were in its directory: the VM owes
-    /// it no CPU time for that.
+    /// Part of `real_took_us` until the inputs of a program of the user's own were in its directory:
+    /// the VM owes the program no CPU time for that.
     #[prost(uint64, tag = "5")]
     pub real_inputs_us: u64,
 }
@@ -767,7 +781,7 @@ pub struct TaskStarted {
 pub struct TaskPromoted {
     #[prost(message, optional, tag = "1")]
     pub task: ::core::option::Option<TaskRef>,
-    /// From the command until all its slots were foreground.
+    /// Time from the command until all slots of the task were in the foreground.
     #[prost(uint64, tag = "2")]
     pub real_took_us: u64,
 }
@@ -775,13 +789,13 @@ pub struct TaskPromoted {
 pub struct TaskMoved {
     #[prost(message, optional, tag = "1")]
     pub task: ::core::option::Option<TaskRef>,
-    /// What of its work came along.
+    /// Part of the task's work that was kept in the move.
     #[prost(uint32, tag = "2")]
     pub done_ppm: u32,
-    /// Why nothing did, where it was started from scratch.
+    /// Why no work was kept, if the task was started from scratch.
     #[prost(string, optional, tag = "3")]
     pub lost: ::core::option::Option<::prost::alloc::string::String>,
-    /// From the command until it ran again, and CRIU's share before and after.
+    /// Time from the command until the task ran again, and the times of CRIU's dump and restore.
     #[prost(uint64, tag = "4")]
     pub real_took_us: u64,
     #[prost(uint64, tag = "5")]
@@ -791,7 +805,8 @@ pub struct TaskMoved {
     #[prost(uint64, tag = "7")]
     pub bytes: u64,
 }
-/// A program of the user's own that was restored has neither computed nor written anything since, for so long.
+/// A program of the user's own has neither computed nor written anything since it was restored,
+/// `real_for_us` ago.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct TaskIdle {
     #[prost(message, optional, tag = "1")]
@@ -799,13 +814,13 @@ pub struct TaskIdle {
     #[prost(uint64, tag = "2")]
     pub real_for_us: u64,
 }
-/// A program of the user's own was restored, and what the kernel says of its processes was compared with what it said when
-/// the checkpoint began, before it ran.
+/// A program of the user's own was restored. Before it ran, the kernel's facts about its processes
+/// were compared with those at the checkpoint.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct TaskCompared {
     #[prost(message, optional, tag = "1")]
     pub task: ::core::option::Option<TaskRef>,
-    /// What is another, in a sentence each; none where nothing is.
+    /// The facts that differ, in a sentence each; empty: none.
     #[prost(string, repeated, tag = "2")]
     pub changes: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
@@ -818,26 +833,26 @@ pub struct TaskFinished {
     /// CPU time of this attempt, as the kernel counts it.
     #[prost(uint64, tag = "3")]
     pub real_cpu_us: u64,
-    /// The task's own result, as JSON. Unset where its program leaves none.
+    /// The task's own result, as JSON. Unset if its program writes none.
     #[prost(string, optional, tag = "4")]
     pub result: ::core::option::Option<::prost::alloc::string::String>,
     #[prost(message, optional, tag = "5")]
     pub ledger: ::core::option::Option<Ledger>,
-    /// What a parallel job was due and got; unset for anything else.
+    /// CPU time that a parallel job was due and that it got; unset for other tasks.
     #[prost(message, optional, tag = "6")]
     pub job: ::core::option::Option<JobAccount>,
-    /// How a program of the user's own ended; unset for anything else.
+    /// How a program of the user's own ended; unset for other tasks.
     #[prost(message, optional, tag = "9")]
     pub own: ::core::option::Option<OwnEnd>,
-    /// When it should have finished, where that is known: by its VM's speeds, holds and hibernations
-    /// this long after the decision to start it, or then, on the run's clock.
+    /// When the task should have finished by its VM's speeds, holds and hibernations, if that is
+    /// known: the time from the decision to start the task, or the time on the run's clock.
     #[prost(oneof = "task_finished::Due", tags = "7, 8")]
     pub due: ::core::option::Option<task_finished::Due>,
 }
 /// Nested message and enum types in `TaskFinished`.
 pub mod task_finished {
-    /// When it should have finished, where that is known: by its VM's speeds, holds and hibernations
-    /// this long after the decision to start it, or then, on the run's clock.
+    /// When the task should have finished by its VM's speeds, holds and hibernations, if that is
+    /// known: the time from the decision to start the task, or the time on the run's clock.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Oneof)]
     pub enum Due {
         #[prost(uint64, tag = "7")]
@@ -856,17 +871,17 @@ pub struct TaskFailed {
     pub real_cpu_us: u64,
     #[prost(message, optional, tag = "4")]
     pub ledger: ::core::option::Option<Ledger>,
-    /// It had the checkpoint with which it was to begin, and that could not be restored: it is to
-    /// begin with another, or elsewhere. Unset where anything else went wrong.
+    /// True if the worker had the task's checkpoint and could not restore it: the task should begin
+    /// with another checkpoint, or on another worker. False for any other failure.
     #[prost(bool, tag = "5")]
     pub could_not_restore: bool,
-    /// What a parallel job was due and got; unset for anything else.
+    /// CPU time that a parallel job was due and that it got; unset for other tasks.
     #[prost(message, optional, tag = "6")]
     pub job: ::core::option::Option<JobAccount>,
-    /// The part of its work that a parallel job had done.
+    /// Part of its work that a parallel job had done.
     #[prost(uint32, tag = "7")]
     pub done_ppm: u32,
-    /// How a program of the user's own ended; unset for anything else.
+    /// How a program of the user's own ended; unset for other tasks.
     #[prost(message, optional, tag = "8")]
     pub own: ::core::option::Option<OwnEnd>,
 }
@@ -876,93 +891,99 @@ pub struct TaskStopped {
     pub task: ::core::option::Option<TaskRef>,
     #[prost(uint32, tag = "2")]
     pub done_ppm: u32,
-    /// The checkpoint that keeps it, where one was wanted and could be taken.
+    /// Number of the checkpoint that keeps the work, if one was wanted and could be taken.
     #[prost(uint32, optional, tag = "3")]
     pub checkpoint: ::core::option::Option<u32>,
     #[prost(uint64, tag = "4")]
     pub real_cpu_us: u64,
     #[prost(message, optional, tag = "5")]
     pub ledger: ::core::option::Option<Ledger>,
-    /// What a parallel job was due and got; unset for anything else.
+    /// CPU time that a parallel job was due and that it got; unset for other tasks.
     #[prost(message, optional, tag = "6")]
     pub job: ::core::option::Option<JobAccount>,
 }
-/// What an attempt was promised and got.
+/// Times that an attempt was promised, and that it got.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Ledger {
-    /// From the command to its end, without the time its VM was frozen: how long it should have
-    /// taken at the speed of its VM, holds included, and how long it took. Of one that did not
-    /// finish both are how long it took.
+    /// Time from the command to the attempt's end, without the time for which its VM was frozen: the
+    /// time that it should have taken at the speed of its VM, holds included, and the time that it
+    /// took. If the attempt did not finish, both are the time that it took.
     #[prost(uint64, tag = "1")]
     pub real_promised_us: u64,
     #[prost(uint64, tag = "2")]
     pub real_took_us: u64,
-    /// CPU time that it should have worked by its end, and that it has, as it says itself.
+    /// CPU time that the attempt should have worked by its end, and that it has worked by its own
+    /// report.
     #[prost(uint64, tag = "3")]
     pub real_promised_work_us: u64,
     #[prost(uint64, tag = "4")]
     pub real_worked_us: u64,
-    /// CPU time that its slot was charged in all; what of that went into its birth, and into CRIU's
-    /// code inside of it (dumps) and around it (its restore). The rest is its own.
+    /// CPU time that the attempt's slot was charged in total; the part of it for the attempt's start;
+    /// and the part for CRIU's code, inside of the task (dumps) and around it (the restore). The rest
+    /// is the task's own.
     #[prost(uint64, tag = "5")]
     pub real_charged_us: u64,
     #[prost(uint64, tag = "6")]
     pub real_birth_us: u64,
     #[prost(uint64, tag = "7")]
     pub real_criu_us: u64,
-    /// The most that it was ever seen ahead of its promise and behind it, in CPU time.
+    /// Greatest CPU time by which the attempt was ever seen ahead of its promise, and behind it.
     #[prost(uint64, tag = "8")]
     pub real_ahead_us: u64,
     #[prost(uint64, tag = "9")]
     pub real_behind_us: u64,
-    /// How long it stood still, for checkpoints and for what it was ahead.
+    /// Time for which the attempt stood still, for checkpoints and because it was ahead of its
+    /// promise.
     #[prost(uint64, tag = "10")]
     pub real_stood_us: u64,
-    /// Checkpoints that came too late for it, or were still on their way at its end: it has stood still for them all the same.
+    /// Number of checkpoints that were stored too late for the attempt, or not yet at its end: it has
+    /// stood still for these all the same.
     #[prost(uint32, tag = "11")]
     pub missed_checkpoints: u32,
-    /// CPU time of all of its task's work.
+    /// CPU time of all work of the task.
     #[prost(uint64, tag = "12")]
     pub real_whole_work_us: u64,
-    /// The most CPU time that the kernel gives out at a time under its quota: a slice, or what may
-    /// pass until its clock ticks.
+    /// Greatest CPU time that the kernel grants at once under the attempt's quota: a slice, or the
+    /// time until the kernel's clock ticks.
     #[prost(uint64, tag = "13")]
     pub real_slice_us: u64,
 }
-/// What a parallel job was due and got.
+/// CPU time that a parallel job was due and that it got.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct JobAccount {
     #[prost(message, repeated, tag = "1")]
     pub uses: ::prost::alloc::vec::Vec<ProcessUse>,
     #[prost(message, optional, tag = "2")]
     pub ledger: ::core::option::Option<JobLedger>,
-    /// How much later than due it really ended; below zero: how long the work that it had done too
-    /// early takes by itself.
+    /// Time by which the job really ended later than due; below zero: the time that the work takes
+    /// which the job had done too early.
     #[prost(sint64, tag = "3")]
     pub real_late_us: i64,
 }
-/// What a start of a parallel job was due and what it got, over all its processes.
+/// CPU time that one start of a parallel job was due and that it got, summed over its processes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct JobLedger {
-    /// What its processes would have computed by now on processors of just their speed.
+    /// CPU time that the job's processes would have used by now on processors of exactly the modelled
+    /// speed.
     #[prost(uint64, tag = "1")]
     pub real_due_us: u64,
-    /// What they computed, as the kernel counts it.
+    /// CPU time that the job's processes used, as the kernel counts it.
     #[prost(uint64, tag = "2")]
     pub real_received_us: u64,
-    /// What their slots were charged beside that: births, dumps, restores, ends.
+    /// CPU time that the slots were charged beside that: for starts, dumps, restores and ends.
     #[prost(uint64, tag = "3")]
     pub real_beside_us: u64,
-    /// How long its quotas were lifted, for dumps.
+    /// Time for which the job's quotas were lifted, for dumps.
     #[prost(uint64, tag = "4")]
     pub real_lifted_us: u64,
-    /// By how much of its processor's time a process was ahead, and behind, at worst.
+    /// Greatest time of its processor by which a process was ahead, and behind.
     #[prost(uint64, tag = "5")]
     pub real_ahead_us: u64,
     #[prost(uint64, tag = "6")]
     pub real_behind_us: u64,
 }
-/// What a process of a parallel job got on a vCPU, while nothing there changed but its own doings.
+/// CPU time that a process of a parallel job got on a vCPU while its tier, its neighbour and its
+/// vCPU's speed stayed the same.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ProcessUse {
     #[prost(uint32, tag = "1")]
@@ -974,9 +995,9 @@ pub struct ProcessUse {
     /// Whether the vCPU's other slot was taken, too.
     #[prost(bool, tag = "4")]
     pub shared: bool,
-    /// How long; for how much of it the process wanted to compute; how much CPU time its vCPU's share
-    /// of a core promises it for that; how much it got; and how long it may have been kept waiting in
-    /// all by a neighbour that had just used up their vCPU.
+    /// Length of that time; time in it for which the process wanted to compute; CPU time that the
+    /// vCPU's share of a core promises the process for that; CPU time that it got; and the longest
+    /// total time for which a neighbour that had just used up their vCPU may have kept it waiting.
     #[prost(uint64, tag = "5")]
     pub real_wall_us: u64,
     #[prost(uint64, tag = "6")]
@@ -994,24 +1015,24 @@ pub struct CheckpointTaken {
     pub task: ::core::option::Option<TaskRef>,
     #[prost(uint32, tag = "2")]
     pub checkpoint: u32,
-    /// What of the work it was due to hold. It may hold more: the task waits for CRIU's turn
-    /// running, and stands still for the difference once it is restored.
+    /// Part of the work that the checkpoint was due to hold. It may hold more: the task runs on while
+    /// it waits for CRIU, and stands still for the difference once it is restored.
     #[prost(uint32, tag = "3")]
     pub done_ppm: u32,
     #[prost(uint64, tag = "4")]
     pub bytes: u64,
-    /// How long the task stood still, and what CRIU took of that.
+    /// Time for which the task stood still, and the part of it that CRIU took.
     #[prost(uint64, tag = "5")]
     pub real_held_us: u64,
     #[prost(uint64, tag = "6")]
     pub real_dump_us: u64,
-    /// How long it had to stand still for its time to be what it was promised.
+    /// Time for which the task had to stand still so that its time is the promised one.
     #[prost(uint64, tag = "7")]
     pub real_owed_us: u64,
     /// CPU time that CRIU's code used inside the task, which is none of its work.
     #[prost(uint64, tag = "8")]
     pub real_criu_us: u64,
-    /// Since when a parallel job stood still, on the run's clock, if that is known.
+    /// Time since which a parallel job stood still, on the run's clock, if that is known.
     #[prost(uint64, optional, tag = "9")]
     pub emulated_held_at_us: ::core::option::Option<u64>,
 }
@@ -1026,10 +1047,10 @@ pub struct CheckpointFailed {
 pub struct CreditBalance {
     #[prost(uint32, tag = "1")]
     pub vm: u32,
-    /// As the time of one vCPU that they buy.
+    /// Credits of the VM, as the time of one vCPU that they buy.
     #[prost(uint64, tag = "2")]
     pub emulated_us: u64,
-    /// When it was so, on the run's clock, if that is known.
+    /// Time at which the VM had these credits, on the run's clock, if that is known.
     #[prost(uint64, optional, tag = "3")]
     pub emulated_at_us: ::core::option::Option<u64>,
 }
@@ -1051,21 +1072,23 @@ pub struct CheckpointRef {
     pub task: u32,
     #[prost(uint32, tag = "3")]
     pub checkpoint: u32,
-    /// The attempt that took it. Of checkpoints of one number that of the latest attempt is stored.
+    /// The attempt that took the checkpoint. Of several checkpoints with one number only that of the
+    /// latest attempt is stored.
     #[prost(uint32, tag = "4")]
     pub attempt: u32,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct CheckpointChunk {
-    /// Only in the first chunk.
+    /// Set only in the first chunk.
     #[prost(message, optional, tag = "1")]
     pub checkpoint: ::core::option::Option<CheckpointRef>,
     #[prost(bytes = "bytes", tag = "2")]
     pub data: ::prost::bytes::Bytes,
-    /// BLAKE3 of each content that it refers to and does not have in it; only in the first chunk that is sent.
+    /// BLAKE3 digest of each content that the checkpoint refers to and does not include; only in the
+    /// first chunk that is sent.
     #[prost(bytes = "bytes", repeated, tag = "3")]
     pub contents: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
-    /// Bytes of the data before it was compressed (zstd); zero: it is not.
+    /// Bytes of the data before compression with zstd; zero: the data is not compressed.
     #[prost(uint32, tag = "4")]
     pub unpacked: u32,
 }
@@ -1230,7 +1253,7 @@ pub mod coordinator_client {
             req.extensions_mut().insert(GrpcMethod::new("dormouse.v1.Coordinator", "Join"));
             self.inner.unary(req, path, codec).await
         }
-        /// The life of a worker: its reports up, its commands down.
+        /// The connection of a worker for its whole life: it sends reports, and receives commands.
         pub async fn session(
             &mut self,
             request: impl tonic::IntoStreamingRequest<Message = super::FromWorker>,
@@ -1307,7 +1330,7 @@ pub mod coordinator_server {
                 Item = std::result::Result<super::ToWorker, tonic::Status>,
             > + std::marker::Send
             + 'static;
-        /// The life of a worker: its reports up, its commands down.
+        /// The connection of a worker for its whole life: it sends reports, and receives commands.
         async fn session(
             &self,
             request: tonic::Request<tonic::Streaming<super::FromWorker>>,
@@ -1686,7 +1709,7 @@ pub mod content_store_client {
             self.inner = self.inner.max_encoding_message_size(limit);
             self
         }
-        /// Asks which of these contents the run does not hold.
+        /// Ask which of the given contents the run does not hold.
         pub async fn lacks(
             &mut self,
             request: impl tonic::IntoRequest<super::Contents>,
@@ -1764,7 +1787,7 @@ pub mod content_store_server {
     /// Generated trait containing gRPC methods that should be implemented for use with ContentStoreServer.
     #[async_trait]
     pub trait ContentStore: std::marker::Send + std::marker::Sync + 'static {
-        /// Asks which of these contents the run does not hold.
+        /// Ask which of the given contents the run does not hold.
         async fn lacks(
             &self,
             request: tonic::Request<super::Contents>,
@@ -2080,16 +2103,16 @@ pub struct StatusReply {
     pub cost_nanos: u64,
     #[prost(bool, tag = "9")]
     pub over: bool,
-    /// How long ago it was so, in real microseconds: it is older where the scheduler is thinking.
+    /// Age of this status, in real microseconds: it is older while the scheduler computes.
     #[prost(uint64, tag = "10")]
     pub real_age_us: u64,
-    /// In a run that is gone on with: how many workers it waits for before it does, and how many of them
-    /// are back. Zero: it waits for none.
+    /// In a resumed run: number of workers that the run waits for before it continues, and number of
+    /// them that are back. Zero: it waits for none.
     #[prost(uint32, tag = "11")]
     pub workers_awaited: u32,
     #[prost(uint32, tag = "12")]
     pub workers_back: u32,
-    /// How many workers were lost: one that came back as another is counted in `workers`, too.
+    /// Number of lost workers: a worker that came back as another host is counted in `workers`, too.
     #[prost(uint32, tag = "13")]
     pub workers_lost: u32,
 }
@@ -2098,10 +2121,10 @@ pub struct EventsRequest {
     /// The number of the first event that is wanted.
     #[prost(uint64, tag = "1")]
     pub from_seq: u64,
-    /// The header of the log first.
+    /// True: send the header of the log first.
     #[prost(bool, tag = "2")]
     pub header: bool,
-    /// And all that come until the run is over; else only those that are durable by now.
+    /// True: send all events until the run is over; false: only those that are durable by now.
     #[prost(bool, tag = "3")]
     pub follow: bool,
 }
@@ -2110,13 +2133,13 @@ pub struct EventLine {
     /// The event's number; the header has none.
     #[prost(uint64, optional, tag = "1")]
     pub seq: ::core::option::Option<u64>,
-    /// The line, without its end.
+    /// The line of the log, without its line break.
     #[prost(string, tag = "2")]
     pub line: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct CancelRequest {
-    /// For the log.
+    /// Reason for the cancellation, for the log.
     #[prost(string, tag = "1")]
     pub why: ::prost::alloc::string::String,
 }
@@ -2126,7 +2149,7 @@ pub struct CancelReply {}
 pub struct InterruptRequest {
     #[prost(enumeration = "interrupt_request::Action", tag = "1")]
     pub action: i32,
-    /// Who asks for it or why, for the log.
+    /// Who asks for the interruption, or why, for the log.
     #[prost(string, tag = "6")]
     pub why: ::prost::alloc::string::String,
     #[prost(oneof = "interrupt_request::Target", tags = "2, 3, 4, 5")]
@@ -2144,7 +2167,7 @@ pub mod interrupt_request {
         Resume = 2,
         /// Give notice, then take.
         Preempt = 3,
-        /// Recommend to replace it.
+        /// Recommend to replace the VM.
         Rebalance = 4,
     }
     impl Action {
@@ -2191,32 +2214,34 @@ pub mod interrupt_request {
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct InterruptReply {
-    /// When the provider acted, emulated time.
+    /// Emulated time at which the provider acted.
     #[prost(uint64, tag = "1")]
     pub emulated_at_us: u64,
-    /// The VMs that it hit.
+    /// Numbers of the VMs that were interrupted.
     #[prost(uint32, repeated, tag = "2")]
     pub vms: ::prost::alloc::vec::Vec<u32>,
 }
 /// Times are emulated.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct SubmitRequest {
-    /// Whatever is sent under one key is one job: who hears no answer sends it again.
+    /// Key of the submission: submissions with the same key are one job, so that a client that gets no
+    /// answer can send it again.
     #[prost(string, tag = "1")]
     pub key: ::prost::alloc::string::String,
-    /// How many processes the job has, each of which wants a processor.
+    /// Number of the job's processes, each of which wants a processor.
     #[prost(uint32, tag = "2")]
     pub processes: u32,
-    /// How long it computes on processors of its own.
+    /// Time for which the job computes if it has its processors to itself.
     #[prost(uint64, tag = "3")]
     pub emulated_runtime_us: u64,
-    /// How long its user says that it will run; zero: as long as it does.
+    /// The user's estimate of the job's run time; zero: the run time itself.
     #[prost(uint64, tag = "4")]
     pub emulated_estimate_us: u64,
-    /// What of a processor its processes use: nothing for all of it, one for all of them, or one each.
+    /// Part of a processor that each process uses: empty for a whole processor each, one value for all
+    /// processes, or one value each.
     #[prost(uint32, repeated, tag = "5")]
     pub usage_ppm: ::prost::alloc::vec::Vec<u32>,
-    /// Memory that each of its processes needs; zero where nobody says.
+    /// Memory that each process of the job needs; zero: not known.
     #[prost(uint64, tag = "6")]
     pub memory_bytes_each: u64,
 }
@@ -2225,10 +2250,10 @@ pub struct SubmitReply {
     /// The job's number, as in the run's jobs.csv.
     #[prost(uint64, tag = "1")]
     pub number: u64,
-    /// When it was submitted, emulated time.
+    /// Emulated time at which the job was submitted.
     #[prost(uint64, tag = "2")]
     pub emulated_at_us: u64,
-    /// It had been taken before.
+    /// True if the run had accepted the job before.
     #[prost(bool, tag = "3")]
     pub known: bool,
 }
@@ -2340,8 +2365,8 @@ pub mod observe_client {
             req.extensions_mut().insert(GrpcMethod::new("dormouse.v1.Observe", "Status"));
             self.inner.unary(req, path, codec).await
         }
-        /// The lines of its log, as they stand there, each once it is durable. A reader that takes none of
-        /// them for half a minute is sent away, and may come back from the event that it wants next.
+        /// The lines of the run's log, unchanged, each once it is durable. A reader that takes no line for
+        /// half a minute is disconnected, and may ask again from the next event that it wants.
         pub async fn events(
             &mut self,
             request: impl tonic::IntoRequest<super::EventsRequest>,
@@ -2358,7 +2383,7 @@ pub mod observe_client {
             req.extensions_mut().insert(GrpcMethod::new("dormouse.v1.Observe", "Events"));
             self.inner.server_streaming(req, path, codec).await
         }
-        /// End it before its time, as Ctrl-C does.
+        /// End the run early, as Ctrl-C does.
         pub async fn cancel(
             &mut self,
             request: impl tonic::IntoRequest<super::CancelRequest>,
@@ -2372,8 +2397,8 @@ pub mod observe_client {
             req.extensions_mut().insert(GrpcMethod::new("dormouse.v1.Observe", "Cancel"));
             self.inner.unary(req, path, codec).await
         }
-        /// Have the provider act on spot VMs now. Answered once that is in the run's log; refused, and not
-        /// logged, where it would hit no VM.
+        /// Have the provider act on spot VMs now. Answered once the act is in the run's log; refused, and
+        /// not logged, if it would hit no VM.
         pub async fn interrupt(
             &mut self,
             request: impl tonic::IntoRequest<super::InterruptRequest>,
@@ -2387,7 +2412,8 @@ pub mod observe_client {
             req.extensions_mut().insert(GrpcMethod::new("dormouse.v1.Observe", "Interrupt"));
             self.inner.unary(req, path, codec).await
         }
-        /// Give it a parallel job more, if it is open for them. Answered once the job is in the run's log.
+        /// Give the run one more parallel job, if it is open for submissions. Answered once the job is in
+        /// the run's log.
         pub async fn submit(
             &mut self,
             request: impl tonic::IntoRequest<super::SubmitRequest>,
@@ -2401,8 +2427,8 @@ pub mod observe_client {
             req.extensions_mut().insert(GrpcMethod::new("dormouse.v1.Observe", "Submit"));
             self.inner.unary(req, path, codec).await
         }
-        /// No more jobs come: the run is over once those that it has have ended. Answered once that is in
-        /// the run's log.
+        /// Close the run for submissions: it is over once its present jobs have ended. Answered once that
+        /// is in the run's log.
         pub async fn close(
             &mut self,
             request: impl tonic::IntoRequest<super::CloseRequest>,
@@ -2441,30 +2467,31 @@ pub mod observe_server {
                 Item = std::result::Result<super::EventLine, tonic::Status>,
             > + std::marker::Send
             + 'static;
-        /// The lines of its log, as they stand there, each once it is durable. A reader that takes none of
-        /// them for half a minute is sent away, and may come back from the event that it wants next.
+        /// The lines of the run's log, unchanged, each once it is durable. A reader that takes no line for
+        /// half a minute is disconnected, and may ask again from the next event that it wants.
         async fn events(
             &self,
             request: tonic::Request<super::EventsRequest>,
         ) -> std::result::Result<tonic::Response<Self::EventsStream>, tonic::Status>;
-        /// End it before its time, as Ctrl-C does.
+        /// End the run early, as Ctrl-C does.
         async fn cancel(
             &self,
             request: tonic::Request<super::CancelRequest>,
         ) -> std::result::Result<tonic::Response<super::CancelReply>, tonic::Status>;
-        /// Have the provider act on spot VMs now. Answered once that is in the run's log; refused, and not
-        /// logged, where it would hit no VM.
+        /// Have the provider act on spot VMs now. Answered once the act is in the run's log; refused, and
+        /// not logged, if it would hit no VM.
         async fn interrupt(
             &self,
             request: tonic::Request<super::InterruptRequest>,
         ) -> std::result::Result<tonic::Response<super::InterruptReply>, tonic::Status>;
-        /// Give it a parallel job more, if it is open for them. Answered once the job is in the run's log.
+        /// Give the run one more parallel job, if it is open for submissions. Answered once the job is in
+        /// the run's log.
         async fn submit(
             &self,
             request: tonic::Request<super::SubmitRequest>,
         ) -> std::result::Result<tonic::Response<super::SubmitReply>, tonic::Status>;
-        /// No more jobs come: the run is over once those that it has have ended. Answered once that is in
-        /// the run's log.
+        /// Close the run for submissions: it is over once its present jobs have ended. Answered once that
+        /// is in the run's log.
         async fn close(
             &self,
             request: tonic::Request<super::CloseRequest>,

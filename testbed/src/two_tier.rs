@@ -14,14 +14,14 @@ use dormouse_view::{
     FigureCard, HtmlPage, PageBlock, TableCell, TableColumn, Terminal, TypedTable,
 };
 
-/// From this part of the processors' time on, others disturb what is measured: it is as much as
-/// the largest loss that the paper found.
+/// Part of the processors' time from which on other processes disturb the measurement: as much as the largest loss that
+/// the paper found.
 const DISTURBED: f64 = 0.04;
 
 /// The file that the virtual model reads.
 const SHARING: &str = "two-tier.json";
 
-/// Writes `table.csv`, `plot.svg`, `report.html` and `two-tier.json` into a folder that is there.
+/// Writes `table.csv`, `plot.svg`, `report.html` and `two-tier.json` into an existing folder.
 pub(crate) fn write(
     measured: &TwoTierResults,
     command: &str,
@@ -39,7 +39,7 @@ pub(crate) fn write(
     Ok(())
 }
 
-/// A table of figures; n is said with the mean in files, and in a column of its own for people.
+/// A table of figures; the number of samples stands with the mean in files, and in a column of its own for people.
 fn figures<'a>(
     rows: impl IntoIterator<Item = &'a PaperComparison>,
     is_for_people: bool,
@@ -68,7 +68,7 @@ pub(crate) fn table(measured: &TwoTierResults, terminal: Terminal) -> String {
     format!("{table}\n  {}", quiet(measured))
 }
 
-/// How quiet the host was.
+/// A sentence on how quiet the host was.
 fn quiet(measured: &TwoTierResults) -> String {
     let remark = if measured.elsewhere() > DISTURBED {
         ": too much to trust these figures; measure again on a quiet host"
@@ -165,7 +165,7 @@ fn page(measured: &TwoTierResults, command: &str) -> String {
     page.to_html()
 }
 
-/// What the figures are, for a reader of the page.
+/// Definitions of the figures, for a reader of the page.
 const DEFINITIONS: [&str; 5] = [
     "Loss: 1 − T(alone) / T(with a background neighbour) of the same foreground work. The paper's \
      .5 to 4 % is a range of averages, so ours is the least and the most of the means by usage.",

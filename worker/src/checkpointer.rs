@@ -56,7 +56,7 @@ pub struct Checkpointer {
     tasks: PathBuf,
     /// Lends users to tasks; `None`: tasks have no users of their own.
     users: Option<Arc<UserLeases>>,
-    /// How much longer CRIU takes than it does, as an experiment asks for: microseconds.
+    /// Additional time of each call of CRIU that an experiment has set, in microseconds.
     slower_us: Arc<AtomicU64>,
 }
 
@@ -97,7 +97,7 @@ impl Checkpointer {
         SlowedDown { slower_us: Arc::clone(&self.slower_us), by_us }
     }
 
-    /// Takes as much longer as an experiment has asked for.
+    /// Sleeps for the additional time that an experiment has set for CRIU.
     fn take_longer(&self) {
         let slower_us = self.slower_us.load(Ordering::Relaxed);
         if slower_us > 0 {

@@ -22,13 +22,13 @@ pub enum ProcessPlace {
     Container,
 }
 
-/// Marks by which it is known where a process runs.
+/// Marks that tell where a process runs.
 #[derive(Debug, Default)]
 struct PlaceMarks {
     dockerenv: bool,
     containerenv: bool,
     kubernetes: bool,
-    /// `$container` of this process or of PID 1.
+    /// True if the variable `$container` of this process or of PID 1 is set.
     container: bool,
     invocation: bool,
     /// True if the kernel's threads are visible, as in the first PID namespace only: marks of a container engine then

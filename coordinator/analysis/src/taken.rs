@@ -10,20 +10,20 @@ use crate::{AttemptEnd, AttemptHistory, RunRecord, TaskHistory, VmDisplacement, 
 /// A VM that made room for another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TakenVm<'a> {
-    /// Time at which the VM's owner was told.
+    /// Time at which the owner was told that the VM would be taken.
     pub at: Time,
     /// The VM that was taken.
     pub vm: &'a VmHistory,
     /// Tenant of the VM that was taken.
     pub owner: VmTenant,
-    /// The VM that got its room.
+    /// The VM that got the room of the VM that was taken.
     pub by: &'a VmHistory,
     /// Tenant of the VM that got the room.
     pub taker: VmTenant,
     /// How the VM that was taken ended.
     pub ending: DisplacementEnd,
-    /// Tasks of a bag that were on it when its owner was told. Parallel jobs have on-demand
-    /// machines, which nobody takes.
+    /// Tasks of a bag that were on the taken VM when its owner was told. Parallel jobs have on-demand machines, which
+    /// nobody takes.
     pub tasks: Vec<DisplacedTask>,
 }
 
@@ -56,7 +56,7 @@ pub enum DisplacementEnd {
 pub struct DisplacedTask {
     /// Task that was left behind.
     pub task: TaskId,
-    /// Time from which the task did not run there any more: it was stopped, or its VM froze or was gone.
+    /// Time from which the task did not run on the taken VM any more: it was stopped, or the VM froze or was gone.
     pub left: Time,
     /// Part of the task's work that was kept then.
     pub kept: Ppm,
@@ -103,13 +103,13 @@ impl DisplacementEnd {
 }
 
 impl TakenVm<'_> {
-    /// Time that the VM's owner's tasks had computed for nothing.
+    /// Time that the owner's tasks on the taken VM had computed for nothing.
     #[must_use]
     pub fn lost(&self) -> Span {
         self.tasks.iter().map(|task| task.lost).sum()
     }
 
-    /// Price of that time.
+    /// Price of the time that the owner's tasks had computed for nothing.
     #[must_use]
     pub fn charged(&self) -> Money {
         self.tasks.iter().map(|task| task.charged).sum()
@@ -121,7 +121,7 @@ impl TakenVm<'_> {
         self.tasks.iter().filter_map(DisplacedTask::stood).sum()
     }
 
-    /// Time from the taker's launch until the VM's VM was ready.
+    /// Time from the launch of the VM that got the room until that VM was ready.
     #[must_use]
     pub fn waited(&self) -> Option<Span> {
         self.by.ready.map(|ready| ready.since(self.by.launched))
@@ -228,20 +228,19 @@ pub struct TenantToll {
     pub vms_lost: usize,
     /// Number of tasks that were on them.
     pub tasks: usize,
-    /// Number of these tasks that continued from a checkpoint.
+    /// Number of the displaced tasks that continued from a checkpoint.
     pub from_checkpoints: usize,
     /// Time that the tasks had computed for nothing.
     pub work_lost: Span,
-    /// Price of that time.
+    /// Revenue from the taken VM for its time on its processors after its owner was told.
     pub charged: Money,
     /// Time for which the tasks did not run, summed.
     pub stood: Span,
     /// Number of VMs that were taken for the tenant.
     pub vms_taken: usize,
-    /// Longest time that a VM of the tenant waited until it was ready, of those that others made
-    /// room for.
+    /// Longest time until a VM of the tenant was ready, among VMs for which others made room.
     pub waited: Option<Span>,
-    /// Cost of these VMs.
+    /// Cost of the VMs that were taken.
     pub paid: Money,
 }
 

@@ -28,7 +28,7 @@ const COLUMNS: [WantedColumn; 5] = [
     WantedColumn { name: "vm", known_as: &["vm", "vm number", "instance"], is_needed: false },
 ];
 
-/// An interruption from a record, with its place there.
+/// An interruption from a record, with the line of the record that holds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenAct {
     /// The interruption: time, action and VMs.
@@ -39,7 +39,7 @@ pub struct WrittenAct {
     pub row: String,
 }
 
-/// True if this row is the heading of such a record.
+/// True if the row `first` is the heading of a record of interruptions.
 #[must_use]
 pub fn are_acts(first: &Row<'_>) -> bool {
     let columns = ColumnPlaces::from_heading(first, &COLUMNS, &Chosen::default());

@@ -107,7 +107,8 @@ impl PriceTrace {
         Self { past: before.chain(gone).collect(), ..new }
     }
 
-    /// The trace extended by its past, and how long before the beginning the first price began.
+    /// The trace with its past prices before it, and how long before the beginning the first price
+    /// began.
     #[must_use]
     pub fn with_past(&self) -> (Self, Span) {
         let length = self.past.first().map_or(Span::ZERO, |(before, _)| *before);

@@ -566,7 +566,7 @@ impl Provider {
         true
     }
 
-    /// Updates what others can get of a spot VM's room in its present state.
+    /// Updates the part of a spot VM's room that other VMs can get in the VM's present state.
     fn look_at_yield(&mut self, id: VmId) {
         let Some(vm) = self.find_vm(id).filter(|vm| vm.market == Market::Spot) else { return };
         if self.preemption == PreemptionAction::Hibernate && !vm.has_notice {

@@ -16,7 +16,8 @@ const OVERDRAFT: Credits = Credits::whole_credits(2_000_000);
 const FINE: i128 = 3_600_000_000 * 1_000_000;
 
 impl BurstableTerms {
-    /// Credit terms of the machine that emulates such a VM: with an overdraft in unlimited mode.
+    /// Credit terms of the machine that emulates a VM with these terms: with an overdraft
+    /// (`OVERDRAFT`) in unlimited mode.
     #[must_use]
     pub fn of_machine(self) -> Self {
         match self.surplus {
@@ -49,7 +50,7 @@ pub struct SurplusAccount {
     now: SurplusBalance,
     /// The account at the machine's last report, and the reported balance.
     then: (SurplusBalance, i128),
-    /// Credits earned less those spent since the report, in fine units, as estimated.
+    /// Credits earned less credits spent since the last report, in fine units, as estimated.
     since: i128,
     until: Time,
     /// Use of the VM's vCPUs, a sum of millionths; `None`: the VM stands still and earns nothing.

@@ -13,16 +13,16 @@ pub enum ProviderVmState {
     Booting,
     /// Usable and charged.
     Running,
-    /// Told to hibernate; charged until it has.
+    /// The VM was told to hibernate; it is charged until it has.
     Hibernating,
-    /// Frozen, its memory kept; not charged unless [`crate::BillingTerms`] says so.
+    /// The VM is frozen, its memory kept; it is not charged unless [`crate::BillingTerms`] says so.
     Hibernated {
         /// Instant at which the VM was frozen.
         since: Time,
     },
-    /// Told to resume; charged from when it runs.
+    /// The VM was told to resume; it is charged from when it runs.
     Resuming,
-    /// Gone for good.
+    /// The VM is gone for good.
     Terminated {
         /// Time at which the VM was gone.
         at: Time,
@@ -66,8 +66,8 @@ pub struct ProviderVm {
     pub(crate) has_notice: bool,
     /// True if the VM hibernates to make room for another, so that the provider resumes it.
     pub(crate) is_displaced: bool,
-    /// Whether the VM hibernates whenever it is interrupted (`true`), or ends (`false`); `None`: as what interrupts it
-    /// says.
+    /// Whether the VM hibernates whenever it is interrupted (`true`), or ends (`false`); `None`: each interruption says
+    /// which.
     pub(crate) hibernates: Option<bool>,
     pub(crate) tariff: TariffName,
     pub(crate) meter: BillingMeter,

@@ -2,21 +2,21 @@
 
 use dormouse_units::Time;
 
-/// What is told of an instance.
+/// Changes of an instance that EC2 announces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnnouncedChange {
-    /// It is in this state now.
+    /// The instance is in this state now.
     State(&'static str),
-    /// EC2 interrupts it after the notice, and does this to it then.
+    /// EC2 interrupts the instance after the notice, and takes this action then.
     Interruption(&'static str),
-    /// EC2 recommends replacing it.
+    /// EC2 recommends replacing the instance.
     Rebalance,
 }
 
-/// Something that EC2 tells of an instance.
+/// An announcement of EC2 about an instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InstanceAnnouncement {
-    /// When it is told.
+    /// Time of the announcement.
     pub at: Time,
     /// The account of the instance.
     pub account: String,
@@ -26,6 +26,6 @@ pub struct InstanceAnnouncement {
     pub zone: String,
     /// The instance's id.
     pub instance: String,
-    /// What is told of it.
+    /// What is announced of the instance.
     pub change: AnnouncedChange,
 }

@@ -6,7 +6,8 @@ use dormouse_ec2_wire::{ApiError, WireValue};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-/// A value of the wire as JSON. What JSON has no kind for is an object with one key: `$instant`, `$bytes`, `$float`.
+/// A value of the wire as JSON. A kind of value that JSON lacks becomes an object with one key: `$instant`, `$bytes`,
+/// `$float`.
 pub(crate) fn value_to_json(value: &WireValue) -> Value {
     match value {
         WireValue::Structure(members) => {

@@ -60,12 +60,12 @@ const CHANGES: [&str; 48] = [
     "ModifyInstanceMetadataOptions",
 ];
 
-/// Whether a call may change something; one that is not played changes nothing.
+/// Whether a call may change something; a call that is not implemented changes nothing.
 pub(crate) fn is_change(action: &str) -> bool {
     CHANGES.contains(&action)
 }
 
-/// The error of a call that is not played.
+/// The error of a call that is not implemented here.
 fn not_played(action: &str) -> ApiError {
     ApiError::new("UnsupportedOperation", format!("{action} is not played here"))
 }
@@ -182,7 +182,8 @@ impl ApiDesk {
         }
     }
 
-    /// Completes the call that was begun last; what it decides comes after the answer. Returns the answer's digest.
+    /// Completes the call that was begun last; decisions that follow from it come after the answer. Returns the
+    /// answer's digest.
     pub(crate) fn finish_call(&mut self, now: Time, out: &mut Vec<Decision>) -> Option<String> {
         self.now = now;
         let (begun, key) = self.pending.take()?;
@@ -267,13 +268,14 @@ impl ApiDesk {
         }
     }
 
-    /// Tells the desk what time it is, before it is asked.
+    /// Sets the desk's present time, before a call.
     pub(crate) const fn set_now(&mut self, now: Time) {
         self.now = now;
     }
 }
 
-/// The input of a call with a token, by which a repeated one is known: all but the user data, which only the instance reads.
+/// The input of a call with a token, to compare a repeated call with: without the user data, which only the instance
+/// reads.
 fn comparable(input: &WireValue) -> serde_json::Value {
     let mut json = value_to_json(input);
     if let Some(members) = json.as_object_mut() {

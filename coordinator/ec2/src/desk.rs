@@ -17,7 +17,7 @@ use crate::network_records::RegionNetwork;
 use crate::pool_market::{CapacityPool, PoolMarket};
 use crate::spot_request::SpotRequest;
 
-/// What an experiment says of the accounts at the API and of its clock.
+/// Settings of an experiment for the accounts at the API and for its clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeskConfig {
     /// The wall clock at the beginning of the run, microseconds since 1970 (UTC).
@@ -39,36 +39,36 @@ impl Default for DeskConfig {
 #[derive(Debug)]
 pub(crate) enum PendingAnswer {
     Ready(WireValue),
-    /// The instances of a RunInstances, of which this number have to be had.
+    /// A RunInstances: the instances to be launched, and the least number of them that has to be launched.
     Reservation {
         instances: Vec<usize>,
         least: usize,
     },
-    /// Stopped instances that are started, with the answer if all are.
+    /// A StartInstances: the stopped instances to be started, and the answer that is given if all of them start.
     Started {
         instances: Vec<usize>,
         answer: WireValue,
     },
-    /// A fleet, by its id.
+    /// A CreateFleet: the id of the fleet.
     Fleet(String),
 }
 
-/// A client's token of a call, and the call's name.
+/// A client's token of a call, with the caller and the call's name.
 pub(crate) type TokenKey = (CallScope, String, String);
 
-/// A call whose answer is not complete before the engine has carried out what it wants, and its token with the digest of
-/// its parameters.
+/// A call whose answer is not complete before the engine has carried out the call's decisions, and its token with the
+/// digest of its parameters.
 pub(crate) type PendingCall = (Result<PendingAnswer, ApiError>, Option<(TokenKey, String)>);
 
 /// Why a pool has no room for more instances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PoolRefusal {
     NotOffered,
-    /// The pool costs this, more than the most that is paid.
+    /// The pool has this price, which is higher than the bid.
     PriceTooLow(Price),
-    /// The limit of the type.
+    /// The limit of VMs of the type is reached.
     TypeLimit,
-    /// The limit of the account.
+    /// The account's limit of vCPUs is reached.
     VcpuLimit,
     NoCapacity,
 }
@@ -81,7 +81,7 @@ pub struct ApiDesk {
     pub(crate) market: PoolMarket,
     /// Least time from a hibernation until an instance can be resumed.
     pub(crate) hibernation: Span,
-    /// Whether the laws of the experiment resume what they hibernate.
+    /// Whether the laws of the experiment resume the VMs that they hibernate.
     pub(crate) laws_resume: bool,
     pub(crate) now: Time,
     pub(crate) next_vm: u32,
@@ -104,7 +104,7 @@ pub struct ApiDesk {
     pub(crate) networks: BTreeMap<CallScope, RegionNetwork>,
     pub(crate) templates: Vec<LaunchTemplate>,
     pub(crate) fleets: Vec<InstanceFleet>,
-    /// What was told of instances, the first first.
+    /// Announcements about instances, oldest first.
     pub(crate) announcements: Vec<InstanceAnnouncement>,
     pub(crate) pending: Option<PendingCall>,
     pub(crate) answer: Option<Result<WireValue, ApiError>>,
@@ -153,7 +153,7 @@ impl ApiDesk {
         }
     }
 
-    /// Tells of an instance.
+    /// Announces a change of an instance.
     pub(crate) fn announce(&mut self, index: usize, change: AnnouncedChange) {
         let Some(it) = self.instances.get(index) else { return };
         self.announcements.push(InstanceAnnouncement {
@@ -166,13 +166,13 @@ impl ApiDesk {
         });
     }
 
-    /// All that was told from the `from`-th announcement on, the first first.
+    /// All announcements from the `from`-th on, oldest first.
     #[must_use]
     pub fn announced(&self, from: usize) -> &[InstanceAnnouncement] {
         self.announcements.get(from..).unwrap_or_default()
     }
 
-    /// A new id of a resource of this kind.
+    /// A new id of a resource, with the prefix of its kind.
     pub(crate) fn new_id(&mut self, prefix: &'static str) -> String {
         let count = self.counters.entry(prefix).or_default();
         *count += 1;
@@ -196,7 +196,7 @@ impl ApiDesk {
         self.answer.take()
     }
 
-    /// How many of up to `wanted` instances of a pool an account can have more now, and what bounds that.
+    /// Number of instances, up to `wanted`, that an account can have more in a pool now, and what bounds that number.
     ///
     /// # Errors
     ///

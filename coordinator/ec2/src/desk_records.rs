@@ -9,7 +9,7 @@ use dormouse_units::{Price, Time};
 use crate::launch_spec::LaunchSpec;
 use crate::pool_market::CapacityPool;
 
-/// Who calls, and which region.
+/// The account that makes a call, and the region of the call.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct CallScope {
     pub(crate) account: String,
@@ -68,13 +68,15 @@ pub(crate) struct FleetPool {
     pub(crate) pool: CapacityPool,
     pub(crate) bid: Option<Price>,
     pub(crate) weight: Units,
-    /// The lower, the sooner it is taken by strategies that go by priorities, in thousandths.
+    /// Priority of the pool in thousandths: strategies that go by priorities take the pool with the
+    /// lowest one first.
     pub(crate) priority: u64,
-    /// The template and the override that it came of, as answers have them.
+    /// The launch template and the override that the pool was made from, in the form in which
+    /// answers show them.
     pub(crate) origin: WireValue,
 }
 
-/// A fleet: what it is to have, and what it has launched.
+/// A fleet: its target capacity, and the instances that it has launched.
 #[derive(Clone, Debug)]
 pub(crate) struct InstanceFleet {
     pub(crate) id: String,
@@ -95,12 +97,13 @@ pub(crate) struct InstanceFleet {
     pub(crate) on_demand_strategy: String,
     pub(crate) ends_excess: bool,
     pub(crate) valid_until: Option<Time>,
-    /// When it was deleted or expired.
+    /// Time at which the fleet was deleted or expired.
     pub(crate) ended: Option<Time>,
     pub(crate) ends_with_expiration: bool,
-    /// The instances that it launched: each with its pool.
+    /// The instances that the fleet launched: each with its pool.
     pub(crate) instances: Vec<(usize, usize)>,
-    /// Why it could not launch all, the last time it tried: the pool, the market and the error.
+    /// Why the fleet could not launch all instances, the last time it tried: the pool, the market
+    /// and the error.
     pub(crate) errors: Vec<(usize, Market, ApiError)>,
     pub(crate) tags: Vec<(String, String)>,
     pub(crate) instance_tags: Vec<(String, String)>,

@@ -201,7 +201,7 @@ impl ApiDesk {
         up.filter_map(|(_, pool)| fleet.pools.get(*pool)).map(|pool| pool.weight).sum()
     }
 
-    /// Launches what a fleet lacks, as far as it can be had.
+    /// Launches the instances that a fleet lacks, as far as they can be had.
     pub(crate) fn fill_fleet(&mut self, place: usize, out: &mut Vec<Decision>) {
         for market in [Market::OnDemand, Market::Spot] {
             let Some(fleet) = self.fleets.get_mut(place) else { return };
@@ -336,7 +336,7 @@ impl ApiDesk {
         }
     }
 
-    /// Launches what maintained fleets lack, and ends fleets that have expired.
+    /// Launches the instances that maintained fleets lack, and ends fleets that have expired.
     pub(crate) fn keep_fleets(&mut self, out: &mut Vec<Decision>) {
         for place in 0..self.fleets.len() {
             let Some(fleet) = self.fleets.get_mut(place) else { continue };
@@ -422,7 +422,7 @@ impl ApiDesk {
         Ok(PendingAnswer::Ready(WireValue::structure().with("Return", true)))
     }
 
-    /// Ends what a fleet has beyond its target, the instances launched last first.
+    /// Terminates the instances that a fleet has beyond its target, those launched last first.
     pub(crate) fn end_excess(&mut self, place: usize, out: &mut Vec<Decision>) {
         for market in [Market::OnDemand, Market::Spot] {
             let Some(fleet) = self.fleets.get(place).filter(|fleet| fleet.ends_excess) else {
@@ -501,7 +501,7 @@ pub(crate) fn fleet_not_found(id: &str) -> ApiError {
     ApiError::new("InvalidFleetId.NotFound", format!("The fleet ID '{id}' does not exist"))
 }
 
-/// The targets of both markets.
+/// The target capacities in both markets.
 fn split_target(target: &WireValue, default: Market) -> Result<(Units, Units), ApiError> {
     let number =
         |name: &str| target.integer(name).map(|of| u64::try_from(of).unwrap_or(0).min(10_000));

@@ -9,13 +9,13 @@ use crate::ec2_instance::InstanceStage;
 use crate::fleet::fleet_not_found;
 use crate::listing::{refuse_others, take_page};
 
-/// The words that an API has for the kinds of events of a fleet.
+/// The words of an API for the kinds of a fleet's events.
 struct HistoryWords {
-    /// A change of the fleet itself.
+    /// Word for a change of the fleet itself.
     fleet: &'static str,
-    /// A change of an instance.
+    /// Word for a change of an instance.
     instance: &'static str,
-    /// The end of the fleet.
+    /// Word for the end of the fleet.
     ended: &'static str,
 }
 
@@ -24,7 +24,7 @@ const OF_FLEETS: HistoryWords =
 const OF_SPOT_FLEETS: HistoryWords =
     HistoryWords { fleet: "fleetRequestChange", instance: "instanceChange", ended: "cancelled" };
 
-/// One event: when, of which kind, its name, and the instance it is of.
+/// An event of a fleet: its time, its kind, its name, and the instance concerned.
 type FleetEvent<'a> = (Time, &'static str, &'static str, Option<&'a str>);
 
 impl ApiDesk {
@@ -83,7 +83,7 @@ impl ApiDesk {
             .with_some("NextToken", next))
     }
 
-    /// The events of a fleet, the first first.
+    /// The events of a fleet, oldest first.
     fn events_of<'a>(&'a self, fleet: &InstanceFleet, words: &HistoryWords) -> Vec<FleetEvent<'a>> {
         let mut events = vec![
             (fleet.created, words.fleet, "submitted", None),

@@ -5,7 +5,7 @@ use dormouse_ec2_wire::{ApiError, WireValue};
 use crate::ec2_instance::tags_to_wire;
 use crate::ip_block::IpBlock;
 
-/// Whom a rule allows.
+/// The peers that a rule allows traffic with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RulePeer {
     Ipv4(String),
@@ -23,7 +23,7 @@ pub(crate) enum RulePeer {
 pub(crate) struct GroupRule {
     pub(crate) id: String,
     pub(crate) is_egress: bool,
-    /// `tcp`, `udp`, `icmp`, `icmpv6`, a number, or `-1` for all.
+    /// Protocol: `tcp`, `udp`, `icmp`, `icmpv6`, a number, or `-1` for all.
     pub(crate) protocol: String,
     /// The first and the last port, or a type and a code of ICMP; `None`: all.
     pub(crate) ports: Option<(i64, i64)>,
@@ -111,7 +111,7 @@ impl RulePeer {
 }
 
 impl GroupRule {
-    /// The rule that every group of a VPC begins with.
+    /// The rule that every group of a VPC has at first: all outgoing traffic is allowed.
     pub(crate) fn all_out(id: String) -> Self {
         Self {
             id,
@@ -124,13 +124,13 @@ impl GroupRule {
         }
     }
 
-    /// Whether both allow the same, whatever they are called.
+    /// Whether both rules allow the same, whatever their ids and descriptions.
     pub(crate) fn allows_like(&self, other: &Self) -> bool {
         (self.is_egress, &self.protocol, self.ports, &self.peer)
             == (other.is_egress, &other.protocol, other.ports, &other.peer)
     }
 
-    /// The rule as EC2's errors have it.
+    /// The rule in the form that EC2's errors show.
     pub(crate) fn about(&self) -> String {
         let protocol = match self.protocol.as_str() {
             "-1" => "ALL".to_owned(),
@@ -193,7 +193,7 @@ impl GroupRule {
     }
 }
 
-/// Rules as permissions: those of the same protocol and ports are one.
+/// Rules in the form of permissions: rules of one protocol and port range make one permission.
 pub(crate) fn permissions_to_wire<'a>(rules: impl Iterator<Item = &'a GroupRule>) -> WireValue {
     let mut groups: Vec<Vec<&GroupRule>> = Vec::new();
     for rule in rules {

@@ -10,7 +10,7 @@ use crate::ec2_instance::{InstanceStage, StoppedBy};
 use crate::listing::refuse_others;
 use crate::spot_request::SpotState;
 
-/// A change of an instance's stage, as an answer has it.
+/// A change of an instance's stage, in the form that answers have.
 fn change(id: &str, before: InstanceStage, now: WireValue) -> WireValue {
     WireValue::structure()
         .with("InstanceId", id)
@@ -104,7 +104,8 @@ impl ApiDesk {
         answer
     }
 
-    /// The instance of a request is gone for good: a persistent request asks again.
+    /// Handles that the instance of a request is gone for good: a persistent request asks for a new
+    /// one.
     pub(crate) fn request_lost_instance(&mut self, id: &str, code: &'static str) {
         let Some(request) = self.request_by_id.get(id).and_then(|index| self.requests.get(*index))
         else {
@@ -283,7 +284,8 @@ impl ApiDesk {
         }
     }
 
-    /// Completes a StartInstances: those for which no host had room are stopped as before.
+    /// Completes the answer to a StartInstances: instances for which no host had room are stopped
+    /// as before.
     pub(crate) fn finish_start(
         &mut self,
         started: &[usize],

@@ -64,7 +64,7 @@ const FILTERS: [&str; 52] = [
     "block-device-mapping.status",
 ];
 
-/// The values that tags have for a filter.
+/// The values of tags for a filter by tags.
 pub(crate) fn tag_values(tags: &[(String, String)], name: &str) -> Option<Vec<String>> {
     match name {
         "tag-key" => Some(tags.iter().map(|(key, _)| key.clone()).collect()),

@@ -177,7 +177,7 @@ impl ApiDesk {
         Ok(PendingAnswer::Ready(answer))
     }
 
-    /// The mode of an instance's credits: as its user says, or as the experiment's type is.
+    /// The mode of an instance's credits: the one that its user has set, or that of the experiment's type.
     fn credits_of(&self, it: &Ec2Instance) -> Option<String> {
         let burstable = self.market.offer(&it.pool.kind)?.burstable?;
         let of_type = if burstable.surplus.is_some() { "unlimited" } else { "standard" };
@@ -275,7 +275,7 @@ impl ApiDesk {
         Ok(WireValue::structure().with("AccountAttributes", WireValue::list_of(written)))
     }
 
-    /// What each instance costs, by what each of its VMs costs.
+    /// The cost of each instance, from the costs of its VMs.
     pub(crate) fn bills(&self, owed: impl Fn(VmId) -> Money) -> Vec<InstanceBill> {
         let had = self.instances.iter().filter(|it| it.stage != InstanceStage::Refused);
         had.map(|it| InstanceBill {
@@ -305,7 +305,7 @@ fn check_stopped(it: &Ec2Instance) -> Result<(), ApiError> {
     Err(ApiError::new("IncorrectInstanceState", text))
 }
 
-/// User data as an attribute has it: a blob that is kept in base64; none where it is empty.
+/// User data of an attribute: a blob, which is kept in base64; `None` if it is empty.
 fn user_data_of(of: &WireValue) -> Option<String> {
     let bytes = of.bytes("Value").unwrap_or_default();
     (!bytes.is_empty()).then(|| write_base64(bytes))
@@ -327,7 +327,7 @@ fn write_base64(bytes: &[u8]) -> String {
     text
 }
 
-/// The input of a change that names its attribute by a text, as the same change by a member of its own.
+/// The input of a change that names its attribute by a text, converted to one with a member for the attribute.
 fn by_members(input: &WireValue) -> Result<WireValue, ApiError> {
     let Some(attribute) = input.text("Attribute") else { return Ok(input.clone()) };
     let said = input.text("Value").unwrap_or_default();

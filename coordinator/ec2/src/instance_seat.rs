@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-/// Where an instance is in its region's network.
+/// Place of an instance in its region's network: its subnet and addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct InstanceSeat {
     pub(crate) subnet: String,

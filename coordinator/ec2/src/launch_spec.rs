@@ -19,11 +19,11 @@ pub(crate) struct LaunchSpec {
     pub(crate) group_names: Vec<String>,
     pub(crate) subnet: Option<String>,
     pub(crate) zone: Option<String>,
-    /// The private address; `None`: any that is free.
+    /// The private address; `None`: any free address.
     pub(crate) private_ip: Option<Ipv4Addr>,
-    /// Whether the instance has a public address; `None`: as its subnet says.
+    /// Whether the instance has a public address; `None`: its subnet decides.
     pub(crate) public_ip: Option<bool>,
-    /// User data as it came: base64.
+    /// User data in base64, as the caller gave it.
     pub(crate) user_data: Option<String>,
     /// Tags of the instance.
     pub(crate) tags: Vec<(String, String)>,
@@ -35,7 +35,7 @@ pub(crate) struct LaunchSpec {
     pub(crate) profile: Option<WireValue>,
     pub(crate) metadata: Option<WireValue>,
     pub(crate) monitored: bool,
-    /// Whether traffic of others may pass the instance: nothing does.
+    /// Whether the instance may forward traffic of others; this has no effect.
     pub(crate) skips_source_check: bool,
     /// The first block device that is named.
     pub(crate) root_device: Option<WireValue>,
@@ -49,7 +49,7 @@ pub(crate) struct LaunchSpec {
 /// The type of an instance whose user names none.
 const DEFAULT_TYPE: &str = "m1.small";
 
-/// Parameters of a launch that are played, or that are records without an effect on what is played.
+/// Parameters of a launch that are implemented, or that are recorded without an effect.
 pub(crate) const PLAYED: [&str; 24] = [
     "ImageId",
     "InstanceType",
@@ -78,7 +78,7 @@ pub(crate) const PLAYED: [&str; 24] = [
 ];
 
 impl LaunchSpec {
-    /// Reads the members of a launch; those that it does not name are as they are in `self`.
+    /// Reads the members of a launch; members that `input` does not name stay as in `self`.
     ///
     /// # Errors
     ///
@@ -186,7 +186,7 @@ impl LaunchSpec {
         }
     }
 
-    /// Checks what can be seen without knowing the account.
+    /// Checks everything that does not depend on the account.
     ///
     /// # Errors
     ///
@@ -205,7 +205,7 @@ impl LaunchSpec {
         Ok(())
     }
 
-    /// The launch with the type that EC2 takes where none is named.
+    /// The launch with EC2's default type if it names none.
     pub(crate) fn with_default_type(mut self) -> Self {
         if self.kind.is_empty() {
             self.kind = DEFAULT_TYPE.to_owned();

@@ -12,7 +12,7 @@ use crate::launch_spec::{self, LaunchSpec, tags_for};
 use crate::listing::{filter_by, refuse_others, take_page};
 use crate::names::account_number;
 
-/// What a template says of the market is read where instances are launched.
+/// Key of a template's market options, which are read when instances are launched.
 const MARKET: &str = "InstanceMarketOptions";
 
 fn number(version: usize) -> i64 {
@@ -30,12 +30,12 @@ impl LaunchTemplate {
         self.versions.contains_key(&version).then_some(version)
     }
 
-    /// The number of the last version that there is.
+    /// The number of the template's last version.
     fn latest(&self) -> usize {
         self.versions.last_key_value().map_or(self.default, |(number, _)| *number)
     }
 
-    /// The launch that a version says, by its name.
+    /// The version with this name.
     ///
     /// # Errors
     ///
@@ -93,7 +93,7 @@ fn creator(scope: &CallScope) -> String {
 }
 
 impl ApiDesk {
-    /// The launch that a template says, and its market options; an empty one where no template is named.
+    /// The launch of a template, and its market options; an empty launch if no template is named.
     ///
     /// # Errors
     ///

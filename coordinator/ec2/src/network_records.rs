@@ -31,9 +31,9 @@ pub(crate) struct SubnetRecord {
     pub(crate) is_default: bool,
     pub(crate) maps_public_ip: bool,
     pub(crate) assigns_ipv6: bool,
-    /// Places in the block that instances have.
+    /// Numbers of the addresses in the subnet's block that instances have.
     pub(crate) taken: BTreeSet<u32>,
-    /// The place that is tried first for the next instance.
+    /// Number of the address that is tried first for the next instance.
     pub(crate) next_place: u32,
     pub(crate) tags: ResourceTags,
 }
@@ -57,7 +57,7 @@ pub(crate) struct RouteTable {
     pub(crate) tags: ResourceTags,
 }
 
-/// A security group. What it allows is kept and has no effect.
+/// A security group. The rules of the group are kept and have no effect.
 #[derive(Clone, Debug)]
 pub(crate) struct SecurityGroup {
     pub(crate) id: String,
@@ -115,7 +115,7 @@ impl RegionNetwork {
         self.groups.iter().find(|group| group.id == id)
     }
 
-    /// The group of a VPC that instances have that name none.
+    /// The group of a VPC for instances that name no group.
     pub(crate) fn default_group(&self, vpc: &str) -> Option<&SecurityGroup> {
         self.groups.iter().find(|group| group.vpc == vpc && group.name == "default")
     }
@@ -148,7 +148,7 @@ impl RegionNetwork {
     }
 }
 
-/// The ids of what comes with a VPC.
+/// The ids of a new VPC and of the records that it begins with.
 #[derive(Clone, Debug)]
 pub(crate) struct VpcParts {
     pub(crate) vpc: String,
@@ -207,7 +207,7 @@ impl RegionNetwork {
 }
 
 impl SubnetRecord {
-    /// How many more instances can have an address.
+    /// Number of free addresses for instances.
     pub(crate) fn free_addresses(&self) -> usize {
         (self.block.usable() as usize).saturating_sub(self.taken.len())
     }

@@ -30,7 +30,7 @@ pub(crate) struct LaunchOrder {
     pub(crate) fleet: Option<String>,
 }
 
-/// How a spot instance is wanted.
+/// The options of a requested spot instance.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SpotWish {
     pub(crate) is_persistent: bool,
@@ -54,7 +54,7 @@ pub(crate) fn read_price(text: &str) -> Result<Price, ApiError> {
     })
 }
 
-/// Refuses behaviours that want a request which asks again.
+/// Refuses interruption behaviours that need a persistent request.
 ///
 /// # Errors
 ///
@@ -222,7 +222,8 @@ impl ApiDesk {
         Ok(pools)
     }
 
-    /// The most that is paid for a spot instance of a pool: what its user says, or the price on demand.
+    /// The highest price that is paid for a spot instance of a pool: the one that its user gives, or the on-demand
+    /// price.
     pub(crate) fn bid_in(
         &self,
         pool: &CapacityPool,
@@ -295,7 +296,8 @@ impl ApiDesk {
         self.announce(index, AnnouncedChange::State("pending"));
     }
 
-    /// The VM of a launch was refused: the instance is tried in its next pool, or it goes back to what it was.
+    /// Handles the refused launch of an instance's VM: the instance is tried in its next pool, or returns to its stage
+    /// before.
     pub(crate) fn launch_refused(&mut self, vm: VmId, out: &mut Vec<Decision>) {
         let Some(index) = self.by_vm.remove(&vm) else { return };
         self.with_vm.remove(&index);
@@ -339,7 +341,7 @@ impl ApiDesk {
         }
     }
 
-    /// An instance is not to be had: nobody has heard of it.
+    /// Refuses an instance of which nobody has heard, as it can't be had.
     pub(crate) fn refuse_instance(&mut self, index: usize, code: &'static str) {
         self.leave_seat(index);
         let Some(instance) = self.instances.get_mut(index) else { return };
@@ -360,7 +362,7 @@ impl ApiDesk {
         }
     }
 
-    /// Completes a RunInstances, once it is known which launches were refused.
+    /// Completes the answer to a RunInstances, once the refused launches are known.
     pub(crate) fn finish_reservation(
         &mut self,
         instances: &[usize],

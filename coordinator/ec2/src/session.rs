@@ -22,15 +22,15 @@ use crate::desk_policy::DeskPolicy;
 pub struct InstanceBill {
     /// Id of the instance.
     pub instance: String,
-    /// The account that owes it.
+    /// The account that pays for the instance.
     pub account: String,
-    /// The type as EC2 names it.
+    /// The instance type as EC2 names it.
     pub kind: String,
-    /// The zone.
+    /// The availability zone of the instance.
     pub zone: String,
-    /// Whether it is a spot instance.
+    /// Whether the instance is a spot instance.
     pub is_spot: bool,
-    /// What is owed until now, by the run's tariff.
+    /// Cost of the instance until now, by the run's tariff.
     pub owed: Money,
 }
 
@@ -54,7 +54,7 @@ impl Ec2Session {
         Setup { bag, jobs: None, requests: true, ..setup }
     }
 
-    /// The policy and the run of a session, as a replay makes them again: `setup` is that of [`Self::setup_of`].
+    /// The policy and the run of a session, for a replay; `setup` is that of [`Self::setup_of`].
     #[must_use]
     pub fn run_of(setup: Setup, config: DeskConfig) -> (Run, DeskPolicy) {
         let policy = DeskPolicy::new(ApiDesk::new(&setup, config));
@@ -88,7 +88,8 @@ impl Ec2Session {
         &self.run
     }
 
-    /// Answers a call. One that changes something is a step of the run: it is to be durable before the answer is sent.
+    /// Answers a call. A call that changes something is a step of the run: the step must be durable before the answer
+    /// is sent.
     ///
     /// # Errors
     ///
@@ -120,8 +121,8 @@ impl Ec2Session {
         answer.unwrap_or_else(|| Err(ApiError::new("ServiceUnavailable", "The run is over.")))
     }
 
-    /// Makes what came from outside again, at this instant, as a log has it: calls, whose answers were sent, and interruptions.
-    /// Whatever else happened comes by itself.
+    /// Repeats an event from outside at this instant, as in a log: calls, whose answers were sent, and interruptions.
+    /// All other events happen by themselves.
     pub fn repeat(&mut self, event: &Event) {
         match event {
             Event::Called { .. } => {
@@ -138,8 +139,8 @@ impl Ec2Session {
         }
     }
 
-    /// Has the provider act on an instance now, as an interruption that the experiment does not foresee; `false`: it is not
-    /// a spot instance that is up.
+    /// Has the provider interrupt an instance now, beyond the experiment's interruptions; `false`: it is no running
+    /// spot instance.
     pub fn interrupt(&mut self, instance: &str, why: &str) -> bool {
         let vm = self.policy.with_desk(|desk| desk.interruptible(instance));
         let Some(vm) = vm else { return false };
@@ -152,7 +153,7 @@ impl Ec2Session {
         true
     }
 
-    /// What EC2 told of instances from the `from`-th announcement on.
+    /// EC2's announcements about instances from the `from`-th on.
     #[must_use]
     pub fn announced(&self, from: usize) -> Vec<InstanceAnnouncement> {
         self.policy.with_desk(|desk| desk.announced(from).to_vec())
@@ -184,12 +185,12 @@ impl Ec2Session {
         self.play_until(self.now);
     }
 
-    /// The steps since this was last asked, as the log has them.
+    /// The steps since the last call of this function, as in the log.
     pub fn take_steps(&mut self) -> Vec<Step> {
         std::mem::take(&mut self.steps)
     }
 
-    /// What each instance costs until now, in the order of their launch.
+    /// The cost of each instance until now, in the order of launch.
     #[must_use]
     pub fn bills(&self) -> Vec<InstanceBill> {
         let provider = self.run.provider();

@@ -74,7 +74,7 @@ impl ApiDesk {
             .with_some("ValidUntil", request.valid_until.map(|at| self.instant(at)))
     }
 
-    /// The most that a request pays: what it says, or the price on demand.
+    /// The highest price that a request pays: the one that it gives, or the on-demand price.
     fn price_of_request(&self, request: &SpotRequest) -> Option<String> {
         let of_type = || {
             let pools = self.market.pools(&request.scope.region).into_iter();
@@ -123,8 +123,8 @@ impl ApiDesk {
             .with_some("NextToken", next))
     }
 
-    /// The changes of spot prices, the newest first. With a StartTime the change before it is there as well, as it says
-    /// what an instance cost then.
+    /// The changes of spot prices, the newest first. With a StartTime, the last change before it is included, which
+    /// tells the price at that time.
     pub(crate) fn describe_prices(
         &self,
         scope: &CallScope,
@@ -279,7 +279,8 @@ impl ApiDesk {
     }
 }
 
-/// Until when the pages of a history go, and the place of the next one.
+/// Reads the token of a further page of a price history: the end of the history, in seconds since 1970, and where the
+/// page begins. `None`: it is no token.
 fn read_token(token: &str) -> Option<(i64, Option<String>)> {
     let (end, rest) = token.split_once('/')?;
     Some((end.parse().ok()?, Some(rest.to_owned())))

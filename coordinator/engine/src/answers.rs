@@ -72,7 +72,7 @@ impl ProgramAnswers {
         self.failed.as_deref()
     }
 
-    /// Makes these recorded steps come out again, in order, before programs are asked anything new.
+    /// Makes the given recorded steps come out again, in order, before programs are asked anything new.
     pub(crate) fn follow_steps(&mut self, steps: Vec<Step>) {
         self.followed = steps.into();
     }

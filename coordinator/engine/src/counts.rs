@@ -40,13 +40,13 @@ pub struct RunCounts {
     pub checkpoints_failed: u32,
     /// Hosts that were lost.
     pub hosts_lost: u32,
-    /// Decisions refused because they never could be carried out: bugs of the policy.
+    /// Number of decisions refused because they never could be carried out: bugs of the policy.
     pub rejected: u32,
-    /// VMs that their scheduler gave back with work left on them, as their price was above its bid (ACC).
+    /// Number of VMs that their scheduler gave back with work left on them, as the VM's price was above its bid (ACC).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub above_bid: u32,
-    /// Tasks on VMs given back above the bid of which no checkpoint was taken first, as the price passed the bid too
-    /// late.
+    /// Number of tasks on VMs that were given back because their price exceeded the bid, without a checkpoint first, as
+    /// the price passed the bid too late.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unkept: u32,
 }

@@ -13,7 +13,7 @@ pub(crate) struct TaskImage {
     pub(crate) seq: CheckpointSeq,
     /// Part of the work that it holds.
     pub(crate) done: Ppm,
-    /// The attempt that took it.
+    /// The attempt that took the checkpoint.
     pub(crate) by: Attempt,
 }
 
@@ -53,8 +53,8 @@ impl TaskImages {
         self.before.iter().chain(&self.kept).map(|image| image.seq)
     }
 
-    /// Adds a complete checkpoint. It replaces those of its number or above, which belong to a history that was given
-    /// up.
+    /// Adds a complete checkpoint. It replaces checkpoints with its number or a greater one, which belong to a history
+    /// that was given up.
     pub(crate) fn keep_image(&mut self, image: TaskImage) {
         self.kept.retain(|older| older.seq < image.seq);
         self.before.retain(|older| older.seq < image.seq);

@@ -276,8 +276,8 @@ impl Run {
         self.tenants.iter().filter_map(RunTenant::pending_instant).min()
     }
 
-    /// Takes what is due first by `now`: a change of prices or capacity, a timer, or an interruption. At equal times
-    /// prices change first, so that the rest costs the new price.
+    /// Takes the first event that is due by `now`: a change of prices or capacity, a timer, or an interruption. At
+    /// equal times prices change first, so that other events have the new price.
     fn next_due(&mut self, now: Time) -> Option<DueEvent> {
         let (timer, interruption) = (self.timers.next_at(), self.interruptions.next_at());
         let first = Time::sooner_of(timer, interruption).unwrap_or(now);

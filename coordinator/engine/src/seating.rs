@@ -44,7 +44,7 @@ impl VmSeating {
         self.cpus.get(cpu as usize).and_then(|slots| slots[tier as usize])
     }
 
-    /// Checks that a task may have these seats; seats that `own` has there count as free.
+    /// Checks that a task may have the seats on the VM; seats that task `own` has on the VM count as free.
     ///
     /// # Errors
     ///
@@ -75,7 +75,7 @@ impl VmSeating {
         self.mark_seats(seats, Some(task));
     }
 
-    /// Frees these seats.
+    /// Frees the given seats.
     pub(crate) fn leave_seats(&mut self, seats: &Seats) {
         self.mark_seats(seats, None);
     }

@@ -13,7 +13,7 @@ pub(crate) struct VmSupplies {
 #[derive(Clone, Debug)]
 struct VmSupply {
     processors: ThinVec<u32>,
-    /// Share of its processor that each vCPU has.
+    /// For each vCPU, the share of its processor that it has.
     shares: ThinVec<Ppm>,
 }
 

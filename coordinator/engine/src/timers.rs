@@ -14,9 +14,11 @@ pub(crate) enum RunTimer {
     Kill(VmId),
     /// A VM that hibernated to make room may be resumed from now on.
     Resume(VmId),
-    /// A checkpoint of an attempt is due, by its scheme's answer of number `turn`.
+    /// A checkpoint of an attempt is due, as the attempt's checkpointing scheme answered when it
+    /// was asked for time number `turn`.
     Checkpoint { task: TaskId, attempt: Attempt, turn: u32 },
-    /// The scheme of an attempt is to be asked again, by its answer of number `turn`.
+    /// The checkpointing scheme of an attempt is to be asked again, as it wanted in its answer
+    /// number `turn`.
     Look { task: TaskId, attempt: Attempt, turn: u32 },
     /// A task of a workflow is submitted, all of its predecessors having finished.
     Due(TaskId),
@@ -24,7 +26,7 @@ pub(crate) enum RunTimer {
     Wake(u64),
 }
 
-/// What is due in a run.
+/// Events that are due in a run.
 pub(crate) enum DueEvent {
     Timer(RunTimer),
     Interruption(Interruption),

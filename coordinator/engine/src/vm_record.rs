@@ -111,7 +111,7 @@ impl VmRecord {
         self.seating.take_seats(task, seats);
     }
 
-    /// Frees these seats.
+    /// Frees the given seats.
     pub(crate) fn leave_seats(&mut self, seats: &Seats) {
         self.seating.leave_seats(seats);
     }
@@ -126,7 +126,7 @@ impl VmRecord {
         self.memory
     }
 
-    /// Returns how VMs of its type earn credits; `None`: the type isn't burstable.
+    /// Returns how the VM earns credits; `None`: its type isn't burstable.
     pub(crate) const fn burstable(&self) -> Option<BurstableTerms> {
         self.burstable
     }

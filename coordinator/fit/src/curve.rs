@@ -86,7 +86,7 @@ impl Curve {
         self.steps.last().map_or(0.0, |step| step.age)
     }
 
-    /// Mean lifetime up to the last step, in hours; it is that of all VMs if F reaches 1.
+    /// Mean lifetime up to the last step, in hours; the mean of all VMs if F reaches 1.
     #[must_use]
     pub fn mean(&self) -> f64 {
         let (mut sum, mut age, mut left) = (0.0, 0.0, 1.0);
@@ -109,8 +109,7 @@ impl Curve {
         line
     }
 
-    /// The curve reduced to at most `most` steps, evenly spaced, each with the weight of those
-    /// around it.
+    /// The curve reduced to at most `most` steps, evenly spaced, each with the weight of the dropped steps around it.
     #[must_use]
     pub fn thin_to(&self, most: usize) -> Self {
         let size = self.steps.len().div_ceil(most.max(1)).max(1);

@@ -74,7 +74,7 @@ impl Family {
         }
     }
 
-    /// Search range of each number, for lifetimes up to `last` hours.
+    /// Range in which each parameter of the family is searched, for lifetimes up to `last` hours.
     pub(crate) fn search_ranges(self, last: f64) -> Vec<(f64, f64)> {
         let time = |most: f64| (1e-4 * last, most * last);
         match self {
@@ -132,8 +132,8 @@ impl Family {
         })
     }
 
-    /// The law with these numbers, rounded to microseconds and millionths; `None` if a number can't
-    /// be represented.
+    /// The law with these parameters, rounded to microseconds and millionths; `None` if a parameter
+    /// can't be represented.
     pub(crate) fn law(self, numbers: &[f64]) -> Option<Lifetimes> {
         let time = |n: usize| {
             let span = span_of_hours(*numbers.get(n)?)?;

@@ -24,7 +24,7 @@ pub enum By {
 pub enum Of {
     /// The VMs that were preempted, as the paper fits.
     Preempted,
-    /// All VMs: one that its user stopped counts as long as it ran.
+    /// All VMs, by Kaplan and Meier: a VM that its user stopped counts for as long as it ran.
     KaplanMeier,
 }
 
@@ -68,9 +68,9 @@ pub struct LifeGroup {
 pub struct Estimated {
     /// Choice of the group's VMs that the curve is made of.
     pub of: Of,
-    /// Number of these VMs.
+    /// Number of VMs in the group.
     pub vms: usize,
-    /// The distribution of these VMs' lifetimes.
+    /// The distribution of the lifetimes of the group's VMs.
     pub curve: Curve,
     /// The fits, in the order of [`Family::ALL`]; families with more numbers than the data supports
     /// are missing.
@@ -146,7 +146,7 @@ impl LifeGroup {
         }
     }
 
-    /// Curve and fits of this choice of the group's VMs.
+    /// Curve and fits of the group's VMs that `of` chooses.
     #[must_use]
     pub const fn estimated(&self, of: Of) -> &Estimated {
         match of {

@@ -11,7 +11,7 @@ use crate::seal;
 
 /// The file operations that a log needs.
 pub trait LogFile: Write + Seek + fmt::Debug + Send + Sync {
-    /// Makes all that was written durable.
+    /// Makes all written bytes durable.
     ///
     /// # Errors
     ///
@@ -97,14 +97,14 @@ pub fn open_file(path: &Path, options: &OpenOptions) -> io::Result<Box<dyn LogFi
     Ok(Box::new(options.clone().mode(0o600).open(path)?))
 }
 
-/// A file under construction, with the hash of what was written.
+/// A file under construction, with the hash of the bytes written so far.
 #[derive(Debug)]
 pub struct HashedFile {
     file: File,
     hash: FileHash,
 }
 
-/// Hash of what was written to a [`HashedFile`] so far.
+/// Hash of the bytes written to a [`HashedFile`] so far.
 #[derive(Clone, Debug, Default)]
 pub struct FileHash(Arc<Mutex<blake3::Hasher>>);
 

@@ -286,7 +286,7 @@ impl Drop for LogWriter {
     }
 }
 
-/// Retries a lock until it is free or [`LOCKED_FOR`] has passed.
+/// Tries to take a lock until that succeeds or [`LOCKED_FOR`] has passed.
 fn wait_for_lock(lock: impl Fn() -> Result<(), TryLockError>) -> Result<(), TryLockError> {
     let until = Instant::now() + LOCKED_FOR;
     loop {

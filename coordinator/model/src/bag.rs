@@ -14,18 +14,19 @@ pub struct Task {
     pub name: String,
     /// Memory that the task needs while it runs (rm_i).
     pub memory: Bytes,
-    /// Time it takes alone on one vCPU of each type at full speed (e_ij).
+    /// Time that the task takes alone on one vCPU of each type at full speed (e_ij).
     pub runtime: BTreeMap<TypeName, Span>,
-    /// When the task is submitted, from the beginning of the run: it can't start before.
+    /// Time at which the task is submitted, from the beginning of the run: it can't start before.
     #[serde(default, skip_serializing_if = "is_from_the_beginning")]
     pub submitted: Span,
-    /// The tasks that it follows, by id: it is due, and can start, once all of them are done.
+    /// Ids of the tasks that this task follows: it is due, and can start, once all of them are
+    /// done.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<TaskId>,
 }
 
 impl Task {
-    /// True if it can start as soon as the run begins.
+    /// True if the task can start as soon as the run begins.
     #[must_use]
     pub const fn is_due_at_once(&self) -> bool {
         self.submitted.as_micros() == 0 && self.after.is_empty()
@@ -41,12 +42,12 @@ fn is_from_the_beginning(submitted: &Span) -> bool {
 pub struct Bag {
     /// The tasks, by id; shared by all runs of the bag.
     pub tasks: Arc<[Task]>,
-    /// By when all tasks must be done, from the beginning of the run (D).
+    /// Time by which all tasks must be done, from the beginning of the run (D).
     pub deadline: Span,
 }
 
 impl Bag {
-    /// True if any of its tasks follows others.
+    /// True if any task of the bag follows others.
     #[must_use]
     pub fn is_workflow(&self) -> bool {
         self.tasks.iter().any(|task| !task.after.is_empty())

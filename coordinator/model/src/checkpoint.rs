@@ -19,7 +19,7 @@ pub enum CheckpointOn {
     All,
 }
 
-/// What a period is counted in.
+/// Unit in which a period is counted: time or work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "Period")]
@@ -31,19 +31,18 @@ pub enum PeriodUnit {
     Work,
 }
 
-/// When tasks are checkpointed.
+/// Schemes that say when tasks are checkpointed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Scheme")]
 pub enum CheckpointScheme {
-    /// As many checkpoints as add at most this part to a task's run time, evenly spaced over its
-    /// work; zero: none.
+    /// As many checkpoints as add at most this part to a task's run time, evenly spaced over its work; zero: none.
     #[serde(rename = "overhead")]
     Budget(Ppm),
-    /// One checkpoint fewer than such an overhead allows, evenly spaced: an interval is the run time
-    /// over their number, so that the last would come when the task ends (the authors of Burst-HADS).
+    /// One checkpoint fewer than an overhead of this part allows, evenly spaced: an interval is the run time over their
+    /// number, so that the last would come when the task ends (the authors of Burst-HADS).
     #[serde(rename = "overhead-intervals")]
     BudgetIntervals(Ppm),
-    /// After each period of time or work.
+    /// Checkpoints after each period of time or work.
     #[serde(rename = "every")]
     Every {
         /// Period from one checkpoint to the next: emulated time or work at full speed, at least a
@@ -52,7 +51,7 @@ pub enum CheckpointScheme {
         /// Whether the period is time or work.
         of: PeriodUnit,
     },
-    /// At these parts of the task's work, ascending.
+    /// Checkpoints at these parts of the task's work, ascending.
     #[serde(rename = "points")]
     Points(Arc<[Ppm]>),
     /// Just before each hour of the VM ends (HOUR of the ACC paper, as are the next four).
@@ -61,10 +60,10 @@ pub enum CheckpointScheme {
     /// Whenever the price of the VM rises.
     #[serde(rename = "edge")]
     Edge {},
-    /// At regular times, where a checkpoint is expected to save more time than it takes.
+    /// Checkpoints at those of regular times at which one is expected to save more time than it takes.
     #[serde(rename = "adapt")]
     Adapt {
-        /// Period from one of these times to the next.
+        /// Period between two checkpoint times.
         every: Span,
         /// What ADAPT knows of the prices.
         // Logs without this field are older: ADAPT then knew all prices.
@@ -79,7 +78,7 @@ pub enum CheckpointScheme {
         /// checkpoint of the same instant counts.
         look: Span,
     },
-    /// Before each hour of the VM ends, if the price is then above a bid.
+    /// Checkpoints before each hour of the VM ends, if the price is then above a bid.
     #[serde(rename = "acc")]
     Acc {
         /// Bid that the price is compared with; null: the VM's own bid.
@@ -220,11 +219,11 @@ pub struct LifetimePlans {
     /// Laws of VM lifetimes: the first that holds for a type counts; VMs of types without one are
     /// never taken away.
     pub laws: Vec<OfType<Lifetimes>>,
-    /// How much longer than its lifetime a VM is there: its notice begins when its lifetime ends.
+    /// Time for which a VM is still there after its lifetime: its notice begins when its lifetime ends.
     pub notice: Span,
     /// Step of the program's grid: times are rounded up to whole steps.
     pub step: Span,
-    /// Time that it takes to go on from a checkpoint on another VM.
+    /// Time until a task runs again on another VM, from a checkpoint.
     pub restart: Span,
     /// How the paper's recursion is read.
     pub mode: DpMode,

@@ -115,7 +115,7 @@ impl JsonSchema for BucketUrl {
 pub struct ServerAddress(String);
 
 impl ServerAddress {
-    /// The address as it was written, without a trailing slash.
+    /// The address as the user wrote it, without a trailing slash.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

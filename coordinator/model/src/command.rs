@@ -15,7 +15,7 @@ use crate::{FaultKind, Submission};
 pub enum Command {
     /// Create an empty VM.
     CreateVm {
-        /// The host that creates it.
+        /// The host that creates the VM.
         host: HostId,
         /// The new VM's id.
         vm: VmId,
@@ -63,12 +63,12 @@ pub enum Command {
         vm: VmId,
         /// The task that is to be stopped.
         task: TaskId,
-        /// The attempt at it that is to be stopped.
+        /// The attempt at the task that is to be stopped.
         attempt: Attempt,
         /// True to checkpoint the attempt before it is stopped.
         keep: bool,
     },
-    /// Checkpoint an attempt now; it keeps running.
+    /// Checkpoint an attempt now; the attempt keeps running.
     CheckpointNow {
         /// The host of the VM.
         host: HostId,
@@ -76,7 +76,7 @@ pub enum Command {
         vm: VmId,
         /// The task that is to be checkpointed.
         task: TaskId,
-        /// The attempt at it that runs.
+        /// The running attempt at the task.
         attempt: Attempt,
         /// Time by which the task's program is assumed to have saved its work at the VM's present
         /// notice; `None`: it gets no notice. Workers know it from their announcements to VMs.
@@ -101,7 +101,7 @@ pub enum Command {
         vm: VmId,
         /// The job to move.
         task: TaskId,
-        /// The attempt at it that is to be moved.
+        /// The attempt at the task that is to be moved.
         attempt: Attempt,
         /// The vCPU for each process.
         on: Cpus,
@@ -125,7 +125,7 @@ pub enum Command {
         vm: VmId,
         /// The task that is to run in another mode.
         task: TaskId,
-        /// The attempt at it that runs.
+        /// The running attempt at the task.
         attempt: Attempt,
         /// The mode from now on.
         mode: Mode,
@@ -141,7 +141,7 @@ pub enum Command {
     },
     /// Inject a fault.
     Fault {
-        /// The host that is to have it.
+        /// The host that gets the fault.
         host: HostId,
         /// Index of the fault in the experiment.
         fault: FaultId,

@@ -14,17 +14,17 @@ pub enum StartReason {
     /// The scheduler is a program of its own and gave no reason.
     #[default]
     Chosen,
-    /// The primary plan has it there.
+    /// The primary plan has the task on this VM.
     Planned,
     /// The task's VM was taken away (Burst-HADS, Algorithm 4).
     Migrated,
-    /// An idle VM took it over (Burst-HADS, Algorithm 5).
+    /// An idle VM took the task over (Burst-HADS, Algorithm 5).
     Stolen,
     /// The attempt before failed.
     Retried,
-    /// The last of the tasks was done that it follows.
+    /// All tasks that the task follows are done now.
     Due,
-    /// All parallel jobs submitted before it have the foreground.
+    /// All parallel jobs submitted before the job have the foreground.
     FirstInLine,
     /// The job is expected to end before the reservation of the head of the queue begins (EASY).
     EndsBeforeShadow {
@@ -123,7 +123,7 @@ pub enum Decision {
     Terminate {
         /// The VM to give back.
         vm: VmId,
-        /// The reason, where it is not that nothing is left to do on it; goes into the log.
+        /// The reason for the end, if it is another one than that the VM has nothing left to do; goes into the log.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<EndReason>,
     },
@@ -146,28 +146,28 @@ pub enum Decision {
     Stop {
         /// The task to stop.
         task: TaskId,
-        /// The VM it is on.
+        /// The VM of the task.
         vm: VmId,
         /// Whether to checkpoint the attempt first, so that it can go on elsewhere (running VMs
         /// only).
         keep: bool,
     },
-    /// Checkpoint a task now; it keeps running.
+    /// Checkpoint a task now; the task keeps running.
     Checkpoint {
         /// The task to checkpoint.
         task: TaskId,
-        /// The VM it is on.
+        /// The VM of the task.
         vm: VmId,
     },
     /// Bring a parallel job from the background to the foreground of its VM.
     Promote {
         /// The job to promote.
         task: TaskId,
-        /// The VM that it is on.
+        /// The VM of the task.
         vm: VmId,
         /// How the job gets to the foreground.
         by: PromotionMethod,
-        /// The reason for promoting it now; goes into the log.
+        /// The reason for promoting the task now; goes into the log.
         #[serde(default)]
         reason: StartReason,
     },
@@ -175,7 +175,7 @@ pub enum Decision {
     SetMode {
         /// The task whose mode changes.
         task: TaskId,
-        /// The VM it is on.
+        /// The VM of the task.
         vm: VmId,
         /// The mode from now on.
         mode: Mode,

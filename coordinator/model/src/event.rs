@@ -91,7 +91,7 @@ pub enum Event {
     Interrupt {
         /// The VM or VMs to act on.
         target: InterruptionTarget,
-        /// The action on them.
+        /// What the interruption does to its targets.
         action: InterruptionAction,
         /// The requester or the reason, as one line for the log.
         why: String,
@@ -112,7 +112,7 @@ pub enum Event {
     FaultFelt {
         /// Index of the fault in the experiment.
         fault: FaultId,
-        /// The host that has it.
+        /// The host that gets the fault.
         host: HostId,
         /// Index of the report among its host's reports.
         number: u64,
@@ -125,7 +125,7 @@ pub enum Event {
     },
     /// A host reports its load since its worker was welcomed.
     HostLoad {
-        /// The host that says it.
+        /// The host that reports its load.
         host: HostId,
         /// Index of the report among its host's reports.
         number: u64,
@@ -136,7 +136,7 @@ pub enum Event {
     /// A host reported an impossible measurement, or a checkpoint that it never stored: its
     /// measurements no longer count as evidence.
     Disbelieved {
-        /// The host that reported it.
+        /// The host that reported this.
         host: HostId,
         /// The measurement with its limit, or the checkpoint, as one line for the log.
         why: String,
@@ -154,7 +154,7 @@ pub enum Event {
         task: TaskId,
         /// The host that had computed the answer.
         of: HostId,
-        /// The host that computes it again.
+        /// The host that computes the answer again.
         by: HostId,
         /// True if the whole task is repeated.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -167,9 +167,9 @@ pub enum Event {
     },
     /// Measurements of the coordinator itself over a live run.
     CoordinatorLoad {
-        /// Greatest delay of its clock's alarm, in real microseconds.
+        /// Greatest delay of the alarm of the coordinator's clock, in real microseconds.
         clock_late_us: u64,
-        /// Longest time that its journal took to make a step durable, in real microseconds.
+        /// Longest time that the coordinator's journal took to make a step durable, in real microseconds.
         journal_late_us: u64,
         /// CPU time of the coordinator's process, in real microseconds.
         cpu_us: u64,

@@ -25,17 +25,17 @@ pub struct HostFault {
 pub enum FaultKind {
     /// The network between worker and coordinator is cut.
     Partition,
-    /// All messages between them are delayed, in both directions.
+    /// All messages between the two sides are delayed, in both directions.
     Delay {
         /// Delay in real microseconds.
         real_us: u64,
     },
-    /// Segments between them are lost and retransmitted as by TCP.
+    /// Segments between the two sides are lost and retransmitted as by TCP.
     Loss {
         /// Fraction of the segments that is lost.
         part: Ppm,
     },
-    /// The bandwidth between them is limited, in both directions.
+    /// The bandwidth between the two sides is limited, in both directions.
     Rate {
         /// Bytes per second of real time.
         bytes_per_second: Bytes,
@@ -57,14 +57,14 @@ pub enum FaultKind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FaultVictims {
-    /// All that there are.
+    /// All hosts.
     All,
-    /// Hosts whose worker's name, or number such as `host1`, matches one of these; a `*` matches
-    /// any letters.
+    /// Hosts whose worker's name, or number such as `host1`, matches one of these patterns; a `*`
+    /// matches any letters.
     Workers(Vec<String>),
     /// Hosts that have a VM of this type; without a zone, of any zone.
     Type(TypeName),
-    /// Those that have a VM of this zone.
+    /// Hosts that have a VM of this zone.
     Zone(ZoneName),
 }
 

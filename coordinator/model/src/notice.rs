@@ -54,7 +54,7 @@ pub enum Notice {
     },
     /// After a launch was refused, more spot VMs of a type can be had than before.
     Available {
-        /// The instance type of which there are more.
+        /// The instance type of which more spot VMs can be had.
         kind: TypeName,
     },
     /// A host has joined after a launch was refused: there may be room for the VM now.
@@ -79,7 +79,7 @@ pub enum Notice {
     VmPreempting {
         /// The VM that will be killed.
         vm: VmId,
-        /// The emulated time at which it will be killed.
+        /// The emulated time at which the VM will be killed.
         at: Time,
     },
     /// The provider recommends to replace a spot VM: it is more likely than before that the VM will
@@ -104,7 +104,7 @@ pub enum Notice {
     TaskStarted {
         /// The task that runs.
         task: TaskId,
-        /// The VM it is on.
+        /// The VM of the task.
         vm: VmId,
         /// Part of the task's work that a checkpoint had kept.
         done: Ppm,
@@ -115,14 +115,14 @@ pub enum Notice {
     TaskFinished {
         /// The task that is done.
         task: TaskId,
-        /// The VM it is on.
+        /// The VM of the task.
         vm: VmId,
     },
     /// An attempt came to nothing; what the task's last checkpoint kept is still kept.
     TaskFailed {
         /// The task whose attempt failed.
         task: TaskId,
-        /// The VM it is on.
+        /// VM of the attempt that failed.
         vm: VmId,
         /// What went wrong, in words.
         why: String,
@@ -131,7 +131,7 @@ pub enum Notice {
     TaskStopped {
         /// The task that was stopped.
         task: TaskId,
-        /// The VM it is on.
+        /// VM on which the task was stopped.
         vm: VmId,
         /// Part of the task's work that a checkpoint keeps.
         done: Ppm,
@@ -140,7 +140,7 @@ pub enum Notice {
     Checkpointed {
         /// The task that was checkpointed.
         task: TaskId,
-        /// The VM it is on.
+        /// VM of the task.
         vm: VmId,
         /// Part of the task's work that the checkpoint keeps.
         done: Ppm,
@@ -157,8 +157,7 @@ pub enum Notice {
         /// Token that the wake-up was asked for with.
         token: u64,
     },
-    /// A decision can't be carried out, and nothing of it was. Only schedulers that are programs
-    /// of their own hear it.
+    /// A decision can't be carried out, and no part of it was. Only schedulers that are programs of their own hear it.
     Rejected {
         /// The decision that was refused.
         decision: Box<Decision>,

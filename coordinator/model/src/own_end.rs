@@ -25,7 +25,7 @@ pub struct ProgramEnd {
     pub real_waited_us: u64,
     /// Greatest memory use of the program.
     pub memory: Bytes,
-    /// Size of its directory at the end.
+    /// Size of the program's directory at the end.
     pub directory: Bytes,
 }
 
@@ -54,7 +54,7 @@ impl ProgramEnd {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProgramExit {
-    /// It returned this status.
+    /// The program returned this status.
     Status(i32),
     /// The program was killed by this signal.
     Signal(i32),
@@ -65,9 +65,9 @@ pub enum ProgramExit {
 pub struct KeptFile {
     /// Path in the task's folder.
     pub path: String,
-    /// BLAKE3 of its content, in hexadecimal.
+    /// BLAKE3 of the file's content, in hexadecimal.
     pub digest: String,
-    /// Length of its content.
+    /// Length of the file's content.
     pub bytes: Bytes,
     /// True if the file is executable.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -152,7 +152,7 @@ pub enum PrecedenceError {
     Twice {
         /// The task that follows.
         task: TaskId,
-        /// The task that it follows.
+        /// The task that is followed.
         before: TaskId,
     },
     /// Tasks form a cycle: each follows the one before it, and the first the last.

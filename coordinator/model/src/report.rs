@@ -53,7 +53,7 @@ pub enum Report {
         vm: VmId,
         /// The task that has begun.
         task: TaskId,
-        /// The attempt at it that has begun.
+        /// The attempt at the task that has begun.
         attempt: Attempt,
         /// Part of the work done before this start.
         done: Ppm,
@@ -70,7 +70,7 @@ pub enum Report {
         vm: VmId,
         /// The task that is done.
         task: TaskId,
-        /// The attempt that finished it.
+        /// The attempt that finished the task.
         attempt: Attempt,
         /// True if the task's answer is right, as far as the coordinator can tell.
         verified: bool,
@@ -109,7 +109,7 @@ pub enum Report {
         vm: VmId,
         /// The task that was stopped.
         task: TaskId,
-        /// The attempt at it that is over.
+        /// The attempt at the task that is over.
         attempt: Attempt,
         /// The checkpoint that keeps the attempt's work, and the part of the work in it; `None`:
         /// there is none.
@@ -152,7 +152,7 @@ pub enum Report {
         vm: VmId,
         /// The task that was to be checkpointed.
         task: TaskId,
-        /// The attempt at it that runs on.
+        /// The attempt at the task that runs on.
         attempt: Attempt,
         /// Description of the failure, as one line for the log.
         why: String,
@@ -161,11 +161,11 @@ pub enum Report {
     TaskIdle {
         /// The VM of the attempt.
         vm: VmId,
-        /// The task whose program it is.
+        /// The task of the program.
         task: TaskId,
         /// The attempt that was restored.
         attempt: Attempt,
-        /// Time that it could have run by then, in real microseconds.
+        /// Time for which the program could have run by then, in real microseconds.
         real_for_us: u64,
     },
     /// A user's own program was restored and, before it ran, compared with its state when the
@@ -173,7 +173,7 @@ pub enum Report {
     TaskCompared {
         /// The VM of the attempt.
         vm: VmId,
-        /// The task whose program it is.
+        /// The task of the program.
         task: TaskId,
         /// The attempt that was restored.
         attempt: Attempt,
@@ -206,7 +206,7 @@ pub enum Report {
         vm: VmId,
         /// The job that was promoted.
         task: TaskId,
-        /// The attempt at it that was promoted.
+        /// The attempt at the task that was promoted.
         attempt: Attempt,
         /// Time from the command to this report, real microseconds.
         real_took_us: u64,
@@ -217,7 +217,7 @@ pub enum Report {
         vm: VmId,
         /// The job that was moved.
         task: TaskId,
-        /// The attempt at it that was moved.
+        /// The attempt at the task that was moved.
         attempt: Attempt,
         /// Part of the job's work that was kept.
         done: Ppm,
@@ -239,7 +239,7 @@ pub enum Report {
         vm: VmId,
         /// The job that the account is of.
         task: TaskId,
-        /// The attempt at it that is over.
+        /// The attempt at the task that is over.
         attempt: Attempt,
         /// The account of this start.
         #[serde(flatten)]

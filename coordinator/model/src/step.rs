@@ -113,7 +113,7 @@ pub enum Effect {
     AvailabilityChanged {
         /// The instance type.
         kind: TypeName,
-        /// The most spot VMs of the type that there can be.
+        /// Greatest number of spot VMs of the type that there can be at a time.
         vms: u32,
     },
     /// A spot VM is taken back because fewer of its type can be had than exist: it is given notice
@@ -160,9 +160,9 @@ pub enum Effect {
     SurplusCharged {
         /// The VM, which ends or hibernates.
         vm: VmId,
-        /// All credits that it spent beyond those earned, since its launch.
+        /// All credits that the VM spent beyond those earned, since its launch.
         credits: Credits,
-        /// Total charge for these surplus credits.
+        /// Total charge for the surplus credits.
         cost: Money,
     },
     /// A VM is gone for good.
@@ -180,7 +180,7 @@ pub enum Effect {
         task: TaskId,
         /// The number of this start of the task.
         attempt: Attempt,
-        /// The VM that it is to run on.
+        /// The VM that the task is to run on.
         vm: VmId,
         /// The scheduler's reason for this VM.
         reason: StartReason,
@@ -203,7 +203,8 @@ pub enum Effect {
         /// The host's processor for each of the VM's vCPUs.
         processors: Vec<u32>,
     },
-    /// The share of its processor changes for a vCPU of a background VM; at first it has all of it.
+    /// The share of its processor changes for a vCPU of a background VM; at first the vCPU has all
+    /// of it.
     Supplied {
         /// The VM in the background.
         vm: VmId,
@@ -216,9 +217,9 @@ pub enum Effect {
     CheckpointAsked {
         /// The task to checkpoint.
         task: TaskId,
-        /// The attempt at it that runs.
+        /// The running attempt at the task.
         attempt: Attempt,
-        /// The VM it is on.
+        /// The VM of the task.
         vm: VmId,
     },
     /// A task could not start from its newest checkpoint: it starts from an older one, from the
@@ -230,8 +231,8 @@ pub enum Effect {
         from: (CheckpointSeq, Ppm),
         /// The checkpoint that the task starts from instead, likewise; `None`: from scratch.
         to: Option<(CheckpointSeq, Ppm)>,
-        /// The host that could not restore the checkpoint, if the task must not start from it there
-        /// again.
+        /// The host that could not restore the checkpoint, if the task must not start from this
+        /// checkpoint on that host again.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         not_on: Option<HostId>,
         /// The host's error text, as one line.
@@ -245,7 +246,7 @@ pub enum Effect {
     Moot {
         /// Index of the decision in this step.
         index: usize,
-        /// The event that overtook it.
+        /// The event that made the decision void.
         why: String,
     },
     /// A decision was not carried out because it was impossible, which is a bug of the policy.
@@ -288,15 +289,15 @@ impl Effect {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum VmEnd {
-    /// The scheduler terminated it.
+    /// The scheduler terminated the VM.
     Terminated,
-    /// The provider took it back.
+    /// The provider took the VM back.
     Preempted,
     /// The VM's host was lost.
     HostLost,
     /// The host could not create or keep the VM.
     Failed,
-    /// All work of its tenant is done, while other tenants continue.
+    /// All work of the VM's tenant is done, while other tenants continue.
     WorkDone,
     /// The run is over.
     RunOver,

@@ -12,7 +12,7 @@ use dormouse_units::{RequestId, TenantId, VmId};
 pub enum TenantWork {
     /// The tasks that are there from the beginning.
     Bag,
-    /// The parallel jobs that are submitted while it runs.
+    /// The parallel jobs that are submitted during the run.
     Jobs,
     /// The VMs that customers of the provider request during the run. They serve as load for other
     /// tenants: if there are any, the run does not wait for the last request.
@@ -33,13 +33,13 @@ impl TenantWork {
         }
     }
 
-    /// True if the tasks that exist from the beginning are part of it.
+    /// True if the tasks that exist from the beginning are part of the work.
     #[must_use]
     pub const fn has_bag(self) -> bool {
         matches!(self, Self::Bag | Self::All)
     }
 
-    /// True if the parallel jobs are part of it.
+    /// True if the parallel jobs are part of the work.
     #[must_use]
     pub const fn has_jobs(self) -> bool {
         matches!(self, Self::Jobs | Self::All)

@@ -18,7 +18,7 @@ pub enum PlanError {
     /// A parameter that only the scheduler has can't be read.
     #[error("a parameter of the scheduler: {0}")]
     Parameters(String),
-    /// The catalogue doesn't sell what the scheduler runs on.
+    /// The catalogue doesn't sell a type or market that the scheduler needs.
     #[error("no {what} in the catalogue (it has {known}); {scheduler} needs at least one")]
     NothingOffered {
         /// Name of the scheduler.
@@ -37,7 +37,7 @@ pub enum PlanError {
         task: TaskId,
         /// The task's name.
         name: String,
-        /// The memory that it needs.
+        /// The memory that the task needs.
         memory: Bytes,
         /// The largest type offered.
         largest: TypeName,
@@ -53,7 +53,7 @@ pub enum PlanError {
         task: TaskId,
         /// The task's name.
         name: String,
-        /// The types it has runtimes for.
+        /// The types for which the task has run times, as text.
         given: String,
         /// The types on offer.
         offered: String,
@@ -123,7 +123,7 @@ pub enum PlanError {
         vcpus: u64,
         /// The boot time.
         boot: Span,
-        /// A bound on the end from below.
+        /// Lower bound of the end.
         shortest: Span,
     },
     /// No schedule was found, though there might be one.
@@ -136,7 +136,7 @@ pub enum PlanError {
         deadline: Span,
         /// The end of the best schedule found.
         best: Span,
-        /// A bound on the end from below.
+        /// Lower bound of the end.
         shortest: Span,
     },
     /// The plan to run doesn't fit the bag or the catalogue.

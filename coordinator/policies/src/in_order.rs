@@ -16,7 +16,7 @@ use crate::{BagSchedulerConfig, GivenUp, Policy};
 pub(crate) enum WhoEnds {
     /// The provider, which is told the bid.
     Provider,
-    /// The scheduler that launched it: the provider is told no bid.
+    /// The scheduler that launched the VM: the provider is told no bid.
     User,
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct InOrder {
     max_retries: u32,
 }
 
-/// A VM of the fleet: its type, its market, and most to be paid for it.
+/// A VM of the fleet: its type, its market, and the highest price to be paid for it.
 #[derive(Clone, Copy, Debug)]
 struct WantedVm {
     kind: KindId,

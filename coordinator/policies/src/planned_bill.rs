@@ -22,15 +22,15 @@ pub fn planned_bill(plan: &Plan, config: &BagSchedulerConfig, setup: &Setup) -> 
     plan.vms.iter().filter_map(cost).sum()
 }
 
-/// Until when the scheduler of a plan keeps its VMs.
+/// Times until which the scheduler of a plan keeps its VMs.
 #[derive(Clone, Copy, Debug)]
 struct VmKeeping {
     boot: Time,
-    /// When the last task of the plan ends: with it the run does, and all of its VMs.
+    /// Time at which the last task of the plan ends: then the run ends, and all its VMs.
     over: Time,
     /// Length of the cycles to whose end idle VMs are kept; `None`: they are given back at once.
     cycle: Option<Span>,
-    /// When the last task on a spot VM ends, where no idle VM is kept after that.
+    /// Time at which the last task on a spot VM ends, if no idle VM is kept after that.
     spot_over: Option<Time>,
 }
 
@@ -44,7 +44,7 @@ impl VmKeeping {
         Self { boot, over: Time::ZERO + plan.makespan, cycle, spot_over }
     }
 
-    /// When a VM is given back that nothing happens to.
+    /// Time at which a VM is given back if nothing unplanned happens to it.
     fn end_of_vm(&self, vm: &PlannedVm, kind: &InstanceType) -> Time {
         let idle_from = last_end(vm).unwrap_or(self.boot);
         let kept = match self.cycle {
@@ -57,7 +57,7 @@ impl VmKeeping {
     }
 }
 
-/// When the last task of a VM ends; `None`: it stands by.
+/// Time at which the last task of a VM ends; `None`: the VM has no task and stands by.
 fn last_end(vm: &PlannedVm) -> Option<Time> {
     vm.vcpus.iter().flatten().map(|task| task.end).max()
 }

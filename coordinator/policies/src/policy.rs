@@ -6,18 +6,18 @@ use dormouse_units::Time;
 /// Delivery of an instant's notices to a policy: one at a time, or all at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Delivery {
-    /// One notice after the other: its decisions are carried out before it hears the next.
+    /// Notices come one after the other: the decisions on one are carried out before the policy hears the next.
     #[default]
     Immediate,
-    /// All notices of an instant, once no more are to come. Such a policy hears only of
-    /// submissions, VMs that come and go, and tasks that end: of what it can decide on.
+    /// All notices of an instant are delivered together, once no more are to come. A policy with this delivery hears
+    /// only of submissions, VMs that come and go, and tasks that end: of what it can decide on.
     EndOfInstant,
 }
 
 /// Something that a policy has given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GivenUp {
-    /// A part of its work, which lost its VMs or failed too often.
+    /// A part of the policy's work, which lost its VMs or failed too often.
     Work,
     /// Launching VMs, as launches were refused too often.
     Launches,
@@ -65,8 +65,9 @@ pub trait Policy: std::fmt::Debug + Send {
         let _ = (now, call, out);
     }
 
-    /// Answers the call that it handled last, once it has heard what came of its decisions: a digest of the answer, in
-    /// hexadecimal; `None`: it answers no calls. What it decides now is carried out after the answer.
+    /// Answers the call of the provider's API that the policy handled last, once the policy has heard the results of
+    /// its decisions: returns a digest of the answer, in hexadecimal; `None`: the policy answers no calls. What the
+    /// policy decides now is carried out after the answer.
     fn answer_call(&mut self, now: Time, out: &mut Vec<Decision>) -> Option<String> {
         let _ = (now, out);
         None

@@ -7,9 +7,10 @@ use std::process::ChildStderr;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-/// Greatest number of bytes kept of it, so that a program can't fill the disk.
+/// Greatest number of bytes of a program's standard error that are kept, so that a program can't
+/// fill the disk.
 const MOST_KEPT: u64 = 16 << 20;
-/// Number of bytes at its end that are searched for the last line.
+/// Number of bytes at the end of a file that are searched for its last line.
 const END: usize = 4096;
 /// Time to wait for the last output of a program that has ended.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -17,9 +18,9 @@ const PATIENCE: Duration = Duration::from_millis(500);
 /// Destination of a program's standard error.
 #[derive(Clone, Debug)]
 pub enum StandardError {
-    /// To this file; messages name it.
+    /// Standard error is written to this file; messages name it.
     File(PathBuf),
-    /// Nowhere: only the last line is kept, for messages.
+    /// Standard error is dropped, except its last line, which messages have.
     Dropped,
 }
 

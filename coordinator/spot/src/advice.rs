@@ -38,7 +38,7 @@ pub struct TypeAdvice {
     /// every scheme count, apart from schemes under which a job may never end
     /// ([`SpotScheme::may_never_end`]).
     pub jobs: usize,
-    /// Results of these jobs under each of [`SpotScheme::ALL`].
+    /// Results of the simulated jobs under each of [`SpotScheme::ALL`].
     pub schemes: Vec<SchemeAdvice>,
 }
 

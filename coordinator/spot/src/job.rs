@@ -22,7 +22,7 @@ pub struct SpotJob {
     pub look: Span,
     /// Time between two decisions of ADAPT.
     pub every: Span,
-    /// Which prices ADAPT may use.
+    /// Knowledge of prices that ADAPT may use.
     pub knows: AdaptKnowledge,
     /// Time between two price queries of ACC after it has ended an instance; zero: it learns of
     /// each change.
@@ -120,7 +120,7 @@ pub struct Outcome {
 struct SpotJobRun<'a> {
     job: SpotJob,
     record: &'a SpotRecord<'a>,
-    /// Work kept by a checkpoint, and work done since.
+    /// Work kept by a checkpoint, and work done since that checkpoint.
     kept: Span,
     since: Span,
     outcome: Outcome,
@@ -171,7 +171,7 @@ impl SpotJobRun<'_> {
         self.outcome.checkpoints += 1;
     }
 
-    /// Adds the cost of these hours of an instance.
+    /// Adds the cost of `hours` hours of an instance.
     fn pay_hours(&mut self, launched: Time, hours: u64) {
         self.outcome.cost += self.record.cost_of_hours(launched, hours);
         self.outcome.hours += hours;

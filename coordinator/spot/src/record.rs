@@ -27,7 +27,7 @@ pub struct SpotRecord<'a> {
 }
 
 impl<'a> SpotRecord<'a> {
-    /// The record of these prices at this bid; prices are known until `until`.
+    /// A record of prices at a bid; prices are known until `until`.
     #[must_use]
     pub fn new(trace: &'a PriceTrace, bid: Price, until: Time) -> Self {
         let steps = trace.steps();

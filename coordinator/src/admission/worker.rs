@@ -51,7 +51,7 @@ pub(crate) fn jail_lacks(hello: &v1::Hello) -> Option<&'static str> {
 pub(crate) struct LateWorker<'a> {
     pub(crate) room: &'a WorkerOffer,
     pub(crate) reserve: Ppm,
-    /// Share that was fixed when the run began.
+    /// Share of a core per vCPU, as fixed when the run began.
     pub(crate) share: Ppm,
     pub(crate) cpu_us: &'a [u64],
     pub(crate) demand: &'a RunDemand,

@@ -12,7 +12,7 @@ pub(crate) struct RunAlarm;
 
 #[derive(Debug)]
 pub(crate) enum ClockMsg {
-    /// Set the alarm to this instant, in place of any other; `None`: to none.
+    /// Set the alarm to this instant, in place of any other; `None`: turn it off.
     Arm(Option<Instant>),
     /// The timer of this generation has rung.
     Rang(u64),

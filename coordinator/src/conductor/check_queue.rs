@@ -33,7 +33,7 @@ pub(super) struct OpenCheck {
 pub(super) struct SeenAnswer {
     pub(super) task: TaskId,
     pub(super) attempt: Attempt,
-    /// Host that reported it.
+    /// Host that reported the answer.
     pub(super) host: HostId,
     /// Submission of a parallel job, which the run forgets after its end.
     pub(super) job: Option<Arc<Submission>>,
@@ -43,7 +43,7 @@ pub(super) struct SeenAnswer {
 /// Spot checks of one host.
 #[derive(Debug, Default)]
 struct HostChecks {
-    /// Check under way until its VM is gone, and whether it has been answered.
+    /// The check that is under way, until its VM is gone, and whether it has been answered.
     now: Option<(OpenCheck, bool)>,
     queued: VecDeque<OpenCheck>,
 }
@@ -123,7 +123,7 @@ impl CheckQueue {
         self.answers.take().unwrap_or_default().into_values().collect()
     }
 
-    /// Adds an answer to those that host `by` may check, at its drawn place.
+    /// Adds an answer, at a drawn place, to the answers that host `by` may check.
     pub(super) fn consider_answer(
         &mut self,
         drawn: u64,

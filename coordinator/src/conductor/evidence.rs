@@ -65,7 +65,7 @@ impl ConductorState {
         }
     }
 
-    /// Returns the bounds of what a VM can have used; `None`: they aren't known.
+    /// Returns the bounds of the CPU time that a VM can have used; `None`: they aren't known.
     fn room_of(&self, host: HostId, vm: VmId) -> Option<VmRoom> {
         let kind = &self.run.provider().find_vm(vm)?.kind;
         let kind = self.run.setup().catalogue.get(kind)?;

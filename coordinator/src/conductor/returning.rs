@@ -36,7 +36,7 @@ pub(super) struct ReturningWorkers {
 }
 
 impl ReturningWorkers {
-    /// Begins to wait for these hosts.
+    /// Begins to wait for the hosts in `awaited`.
     pub(super) fn new(awaited: BTreeSet<HostId>, went_on: ResumedClock) -> Self {
         let (back, lost, aside) = (BTreeSet::new(), Vec::new(), Vec::new());
         Self { awaited, back, lost, aside, went_on, since: Instant::now() }
@@ -134,7 +134,7 @@ impl ConductorState {
         }
     }
 
-    /// Continues the run if it can; returns the messages that were set aside.
+    /// Continues the run if all awaited hosts are back; returns the messages that were set aside.
     pub(super) fn go_on_if_all_are_back(&mut self) -> Vec<ConductorMsg> {
         let Some(returning) = self.returning.as_mut().filter(|it| it.can_go_on()) else {
             return Vec::new();

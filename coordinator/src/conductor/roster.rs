@@ -20,37 +20,37 @@ pub(crate) enum HostStanding {
         /// CPU time of one repetition of each program, in microseconds.
         repetition_us: Vec<u64>,
     },
-    /// Part of the run.
+    /// The host is part of the run.
     Joined,
     /// Unfit for the run by its measurements, as is its worker in any other life.
     Unfit {
         /// Reason, in words for the user.
         why: String,
     },
-    /// Lost for good; its worker may return as another host.
+    /// The host is lost for good; its worker may return as another host.
     Lost {
-        /// How it was lost, in words for the user.
+        /// How the host was lost, in words for the user.
         why: String,
     },
 }
 
-/// One life of one worker, which is one host of the run.
+/// One life (incarnation) of one worker; each life is one host of the run.
 #[derive(Debug)]
 pub(crate) struct RosterLife {
     pub(crate) worker: String,
     pub(crate) incarnation: u64,
     pub(crate) room: WorkerOffer,
     pub(crate) standing: HostStanding,
-    /// Its session; `None` for a host that was lost before this coordinator started.
+    /// Session with the worker; `None` for a host that was lost before this coordinator started.
     pub(crate) session: Option<ActorRef<SessionMsg>>,
     pub(crate) numbers: ReportNumbers,
-    /// Count of its reports that changed nothing.
+    /// Count of the worker's reports that changed nothing.
     pub(crate) stale: StaleReports,
-    /// When its worker was welcomed; `None`: an earlier coordinator welcomed it.
+    /// Time at which this coordinator accepted the worker; `None`: an earlier coordinator did.
     pub(crate) welcomed: Option<Instant>,
     /// CPU time of one repetition of each program, in real microseconds; empty: unknown.
     pub(crate) repetition_us: Vec<u64>,
-    /// Part of the jail that its tasks lack, by its own report.
+    /// Part of the jail that the worker's tasks lack, by the worker's own report.
     pub(crate) jail_lacks: Option<&'static str>,
 }
 

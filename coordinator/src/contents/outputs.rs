@@ -25,7 +25,7 @@ use crate::log::journal::OnceDurable;
 /// File whose presence says that the folder is complete.
 const EXIT: &str = "exit";
 const NOT_KEPT: &str = "not-kept";
-/// Files beside its outputs that a task may leave.
+/// Files that a task may leave beside its outputs: what it wrote to its standard output and error.
 const SAID: [&str; 2] = ["stdout", "stderr"];
 
 /// Writes the outputs of an attempt into the run's folder, once the step of its end is durable.

@@ -138,7 +138,7 @@ impl ContentPool {
         *self.is_over.write().unwrap_or_else(PoisonError::into_inner) = true;
     }
 
-    /// Has the coordinator live for as long as the guard does.
+    /// Keeps the coordinator's life from ending for as long as the returned guard exists.
     ///
     /// # Errors
     ///
@@ -399,7 +399,7 @@ fn digest_of(path: &Path) -> Option<Hash> {
     Hash::from_hex(format!("{folder}{}", path.file_name()?.to_str()?)).ok()
 }
 
-/// Copies a content to where there is nothing, comparing it with its digest. Whether it was whole.
+/// Copies a content to a path where no file is, and compares it with its digest. Returns whether it was whole.
 pub(super) fn copy_whole(mut from: File, to: &Path, digest: &Hash) -> io::Result<bool> {
     let mut copy = OpenOptions::new().write(true).create_new(true).open(to)?;
     let (mut hasher, mut buffer) = (Hasher::new(), vec![0; 256 << 10]);

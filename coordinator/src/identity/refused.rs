@@ -14,7 +14,7 @@ use super::folder::AUTHORITY;
 /// Name of the list of revoked tokens in the authority's folder: a line for each with its name and when it was
 /// revoked.
 const REFUSED: &str = "refused";
-/// Name of the folder of tokens with which one worker may join once, beside that list.
+/// Name of the folder, beside the list of revoked tokens, of tokens with which one worker may join once.
 const ONCE: &str = "once";
 
 fn list_path(folder: &Path) -> PathBuf {

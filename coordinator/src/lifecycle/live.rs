@@ -128,7 +128,7 @@ pub struct RunObserver {
 /// A run that listens, before its workers connect.
 #[derive(Debug)]
 pub struct BoundRun {
-    /// State in its log, which no other coordinator can open from now on.
+    /// State in the run's log, which no other coordinator can open from now on.
     beginning: StartingRun,
     observer: RunObserver,
     particulars: RunParticulars,
@@ -311,7 +311,7 @@ impl LiveRunPlan {
 }
 
 impl LiveRunPlan {
-    /// Returns what is wrong with the parallel jobs.
+    /// Returns what is wrong with the parallel jobs; `None`: nothing.
     fn wrong_job(&self) -> Option<String> {
         let machine = match &self.setup.jobs {
             Some(_) => self.setup.space_of_jobs(),

@@ -62,7 +62,7 @@ const CONNECTION_WINDOW: u32 = 8 * STREAM_WINDOW;
 /// Time that the last writes, and the last goodbyes, may each take.
 const ENDING: Duration = Duration::from_secs(10);
 
-/// What the server must know about a run.
+/// Facts about a run that the server must know.
 #[derive(Debug)]
 pub(crate) struct RunParticulars {
     pub(crate) experiment: String,
@@ -310,7 +310,7 @@ impl RunActors {
         outcome
     }
 
-    /// Removes what a run needs no longer once it is over.
+    /// Removes the files and objects that a run no longer needs once it is over.
     pub(crate) async fn close(
         &self,
         last: ConductorState,

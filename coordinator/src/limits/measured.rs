@@ -45,12 +45,12 @@ pub(crate) fn check_dump(
     Ok(())
 }
 
-/// Bounds of what a VM can have used.
+/// Bounds of the CPU time that a VM can have used.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct VmRoom {
     /// Number of the VM's vCPUs, each of which uses at most a core.
     pub(crate) vcpus: u32,
-    /// Time for which its host has been connected.
+    /// Time for which the worker's host has been connected.
     pub(crate) there: Duration,
 }
 

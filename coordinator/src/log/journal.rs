@@ -30,7 +30,7 @@ const SEAL_WITHIN: Duration = Duration::from_millis(250);
 
 /// An action that must wait until the steps that allow it are durable.
 pub(crate) trait OnceDurable: fmt::Debug + Send + Sync {
-    /// Runs the action, as its steps are durable. It must not block.
+    /// Runs the action, as its steps are durable now. The action must not block.
     fn on_durable(self: Box<Self>);
 }
 
@@ -131,7 +131,7 @@ pub(crate) struct JournalState {
     durable_to: Chain,
     /// When the disk became full; `None`: it isn't.
     full_since: Option<Instant>,
-    /// True while it waits to check for room again.
+    /// True while the journal waits to check for room on the disk again.
     waits_for_room: bool,
     /// When the seal is written next; once due, it is written before anything else.
     seal: SealState,
@@ -139,14 +139,14 @@ pub(crate) struct JournalState {
     span: Span,
 }
 
-/// When the seal is written next.
+/// Time at which the seal is written next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SealState {
-    /// Not at all: nothing was written since.
+    /// The seal is up to date: nothing was written since.
     Kept,
-    /// After a while.
+    /// The seal is written after a while.
     Later,
-    /// As soon as no write is under way.
+    /// The seal is written as soon as no write is under way.
     Due,
 }
 
@@ -187,7 +187,7 @@ impl JournalState {
         header.is_none() && steps.is_empty() && then.is_empty()
     }
 
-    /// Answers those who wait until everything is durable.
+    /// Answers the callers who wait until everything is durable.
     fn answer_durable(&mut self) {
         for flush in self.flushes.drain(..) {
             let _ = flush.send(());

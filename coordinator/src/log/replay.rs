@@ -14,7 +14,7 @@ pub enum LogReplayError {
     /// The log can't be read.
     #[error(transparent)]
     Log(#[from] LogError),
-    /// No run can be made from its header.
+    /// No run can be made from the header of the log.
     #[error("{path}, line 1: a run can't be restored from this header")]
     Header {
         /// Path of the log.

@@ -53,7 +53,7 @@ pub(crate) enum ConductorMsg {
     ChecksLate,
     /// Show the progress.
     Show,
-    /// Log what the clock shows.
+    /// Log the time that the clock shows.
     SayClock,
     /// Return the progress of the run.
     Status(RpcReplyPort<RunProgress>),
@@ -64,13 +64,13 @@ pub(crate) enum ConductorMsg {
 pub(crate) enum SessionMsg {
     /// The worker has connected, and has taken commands up to `ack`.
     Attach { connection: WorkerConnection, ack: u64 },
-    /// A message came over this connection. Dropping the permit lets the worker send more.
+    /// A message came over connection number `connection`. Dropping the permit lets the worker send more.
     Received { connection: u64, message: v1::FromWorker, permit: OwnedSemaphorePermit },
     /// A connection has broken.
     Detached { connection: u64, why: String },
     /// The connection has room for more messages.
     Writable { connection: u64 },
-    /// Send these commands, whose steps are durable; and all reports up to `durable` are durable.
+    /// Send the commands, whose steps are durable; and all reports up to number `durable` are durable.
     Release { commands: Vec<QueuedCommand>, durable: u64 },
     /// Send a heartbeat.
     Beat,
@@ -78,7 +78,7 @@ pub(crate) enum SessionMsg {
     Settle(RpcReplyPort<()>),
     /// Return whether the worker is connected, as far as is known.
     IsConnected(RpcReplyPort<bool>),
-    /// The worker is lost to this run: tell it, if it is connected.
+    /// The worker is lost to this run; the session tells the worker if it is connected.
     Dismiss { why: String },
 }
 

@@ -51,7 +51,7 @@ pub(crate) struct SessionLink {
     durable: u64,
     /// Numbers of reports in the log of a resumed session that weren't received again.
     in_log: BTreeSet<u64>,
-    /// True if it is resumed, and the worker hasn't said from where it sends again.
+    /// True if the session is resumed, and the worker hasn't said yet from which report on it sends again.
     restored: bool,
 }
 
@@ -61,8 +61,9 @@ impl SessionLink {
         Self { limits, ..Self::default() }
     }
 
-    /// A session resumed from the log: all commands it was ever owed, and the numbers of the
-    /// reports that the log has. Not every report becomes a line of it, nor in their order.
+    /// Makes a session resumed from the log, with all commands that were ever queued for the worker, and the numbers of
+    /// the reports that are in the log. Not every report becomes a line of the log, nor are the lines in the order of
+    /// the reports.
     pub(crate) fn restored_link(
         commands: Vec<QueuedCommand>,
         in_log: BTreeSet<u64>,
@@ -111,7 +112,7 @@ impl SessionLink {
         Ok(numbered.filter(|(number, _)| !self.in_log.remove(number)).collect())
     }
 
-    /// Returns whether it is restored from the log, and its worker has only connected since.
+    /// Returns whether the session is restored from the log, and its worker has only connected since.
     pub(crate) const fn is_fresh_from_log(&self) -> bool {
         self.restored
     }

@@ -7,19 +7,19 @@ use dormouse_proto::v1;
 use dormouse_units::{Attempt, Bytes, Ppm, Speedup, TaskId, Tier, VmId};
 use dormouse_vm::ideal::phases_of;
 
-/// How the programs of parallel jobs are run so that they take the right time.
+/// Settings with which the programs of parallel jobs are run so that they take the right time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ParallelPrograms {
     pub(crate) speedup: Speedup,
-    /// Share of a host core per processor.
+    /// Share of a host core that each processor of a job gets.
     pub(crate) core: Ppm,
     /// Time that a job's processes compute between two barriers, in real time.
     pub(crate) phase: Duration,
 }
 
 impl ParallelPrograms {
-    /// Returns the arguments of a job's program, by which it takes its run time on processors of its own with its
-    /// processes' usages.
+    /// Returns the command-line arguments of a job's program: with them it takes the job's run time if the job has its
+    /// processors to itself, and its processes use the CPU as the job says.
     pub(crate) fn job_arguments(&self, job: &Submission) -> Vec<String> {
         let real = self.speedup.to_real(job.runtime);
         let phases = phases_of(real, self.phase);

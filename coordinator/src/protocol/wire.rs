@@ -210,12 +210,12 @@ const MOST_RESULT: usize = 16 << 10;
 /// Time of a reported event on the run's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReportTime {
-    /// This long after the decision to start the attempt.
+    /// The event happened this long after the decision to start the attempt.
     After(Span),
-    /// At this instant.
+    /// The event happened at this instant.
     At(Time),
-    /// At this instant, which may be in the future: a job is kept a little ahead, so that its end can be reported in
-    /// time.
+    /// The event happens at this instant, which may be in the future: a worker reports the end of a job a little early,
+    /// so that the coordinator hears of it in time.
     Ahead(Time),
 }
 

@@ -24,7 +24,7 @@ impl SessionRegistry {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds the session of a life of a worker, which is this host.
+    /// Adds the session of one incarnation of a worker, which is host `host` of the run.
     pub(crate) fn begin_session(
         &self,
         (worker, incarnation): (&str, u64),
@@ -34,7 +34,7 @@ impl SessionRegistry {
         self.all().insert((worker.to_owned(), incarnation), (host, session));
     }
 
-    /// Removes a life that is lost.
+    /// Removes the session of a worker's incarnation that is lost.
     pub(crate) fn end_session(&self, worker: &str, incarnation: u64) {
         self.all().remove(&(worker.to_owned(), incarnation));
     }

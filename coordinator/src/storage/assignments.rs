@@ -25,10 +25,10 @@ pub(crate) struct AttemptAssignments {
 struct AssignedAttempt {
     host: HostId,
     attempt: Attempt,
-    /// Numbers of the checkpoint with which it begins and of older ones that it may use if that is damaged; empty: it
-    /// begins from scratch.
+    /// Numbers of the checkpoint with which the attempt begins and of older ones that it may use if that is damaged;
+    /// empty: it begins from scratch.
     from: BTreeSet<u32>,
-    /// Largest size of its checkpoints.
+    /// Largest size of the attempt's checkpoints.
     most: Bytes,
     /// Bytes of contents sent since its last checkpoint.
     sent: u64,
@@ -37,7 +37,7 @@ struct AssignedAttempt {
 /// Reasons why a host isn't sent a checkpoint.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NotGiven {
-    /// The host wasn't told to begin with it.
+    /// The host wasn't told to begin an attempt with the checkpoint.
     #[error("{host} may not have checkpoint {number} of {task}: {why}")]
     Refused { host: HostId, task: TaskId, number: u32, why: String },
     /// No worker has reported that the checkpoint of this number is complete, whatever is stored.
@@ -83,7 +83,7 @@ impl AttemptAssignments {
         self.table().insert(task, assigned);
     }
 
-    /// Removes the attempts of these tasks, except the given one of each that continues.
+    /// Removes the attempts of the given tasks, except the given attempt of each that continues.
     pub(crate) fn drop_attempts(&self, tasks: impl Iterator<Item = (TaskId, Option<Attempt>)>) {
         let mut tasks = tasks.peekable();
         if tasks.peek().is_none() {

@@ -44,12 +44,12 @@ pub(crate) struct OffsiteStore {
     referring: tokio::sync::Mutex<()>,
 }
 
-/// What the object store has of a run.
+/// Objects of a run in the object store.
 #[derive(Debug, Default)]
 struct OffsiteObjects {
     /// Checkpoints of each task, with the contents that each refers to.
     checkpoints: BTreeMap<u32, BTreeMap<Which, BTreeSet<[u8; 32]>>>,
-    /// Contents, with their lengths in bytes.
+    /// Digests of the stored contents, with the contents' lengths in bytes.
     contents: BTreeMap<[u8; 32], u64>,
     /// Contents that stay until the run is over.
     inputs: BTreeSet<[u8; 32]>,
@@ -94,8 +94,8 @@ impl OffsiteError {
     }
 }
 
-/// A checkpoint on its way to the object store while it arrives from its worker. Dropped before
-/// [`OffsiteUpload::finish_upload`], it leaves nothing there.
+/// A checkpoint that is uploaded to the object store while it arrives from its worker. Dropped before
+/// [`OffsiteUpload::finish_upload`], it leaves nothing in the store.
 #[derive(Debug)]
 pub(crate) struct OffsiteUpload {
     offsite: Arc<OffsiteStore>,
@@ -105,7 +105,7 @@ pub(crate) struct OffsiteUpload {
 }
 
 impl OffsiteUpload {
-    /// Sends its next bytes.
+    /// Sends the next bytes of the checkpoint.
     pub(crate) async fn write(&mut self, data: Bytes) -> Result<(), OffsiteError> {
         Ok(self.upload.write(data).await?)
     }

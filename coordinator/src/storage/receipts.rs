@@ -8,14 +8,14 @@ use crate::contents::Which;
 /// Length of a stored checkpoint, as far as the coordinator knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StoredLength {
-    /// This many bytes, with no contents beside them.
+    /// The checkpoint has this many bytes, and refers to no contents outside of it.
     Exactly(u64),
-    /// This many bytes, and possibly contents that were sent separately.
+    /// The checkpoint has this many bytes, and perhaps contents that were sent separately.
     AtLeast(u64),
 }
 
 impl StoredLength {
-    /// Makes the length of a checkpoint of `bytes` bytes that refers to `contents` contents.
+    /// Makes the stored length of a checkpoint of `bytes` bytes that refers to `contents` contents.
     pub(crate) const fn new(bytes: u64, contents: usize) -> Self {
         match contents {
             0 => Self::Exactly(bytes),

@@ -25,7 +25,7 @@ use crate::system::world::BlockingThreads;
 const CHUNK: usize = 256 << 10;
 /// Number of chunks that are read ahead of a worker.
 const AHEAD: usize = 2;
-/// How long a host may wait for its turn: what it has under way gets on, or is given up.
+/// Longest time for which a host waits for its turn: meanwhile its other transfers advance, or are given up.
 const WAIT: Duration = Duration::from_secs(300);
 /// Time for which a peer may stall a transfer.
 pub(crate) const STALL: Duration = Duration::from_secs(30);
@@ -114,12 +114,12 @@ impl StoreTransfers {
     }
 }
 
-/// What is sent in chunks.
+/// A source of bytes that are sent in chunks.
 pub(crate) trait ChunkSource: Send + 'static {
     /// Message of one chunk.
     type Chunk: Carrier + Send + 'static;
 
-    /// Returns its name for the sender's log.
+    /// Returns the transfer's name for the sender's log.
     fn name(&self) -> String;
 
     /// Makes the message with the next bytes.

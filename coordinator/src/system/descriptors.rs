@@ -7,7 +7,7 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 /// Limit up to which the soft limit is raised: some programs that a process starts go through all descriptors that
 /// they might have.
 const ENOUGH: u64 = 65_536;
-/// Usual limit of systems.
+/// Usual limit of descriptors on Linux, assumed if the system doesn't tell it.
 const USUAL: u64 = 1_024;
 
 /// Returns the number of descriptors that this process may have.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use nix::sys::statvfs::statvfs;
 
-/// Bytes of a disk that checkpoints leave free, but at most [`KEPT_PART`] of it.
+/// Bytes of a disk that checkpoints leave free; on a small disk its [`KEPT_PART`]th part, if that is less.
 const KEPT: u64 = 256 << 20;
 /// Divisor for the part of a small disk that is left free: a twentieth.
 const KEPT_PART: u64 = 20;

@@ -29,16 +29,16 @@ pub trait ObjectStorage: fmt::Debug + Send + Sync {
 /// An object that is being stored. It exists once [`ObjectUpload::finish_upload`] has succeeded; dropped before, it
 /// leaves nothing.
 pub trait ObjectUpload: fmt::Debug + Send {
-    /// Sends its next bytes, perhaps later.
+    /// Sends the next bytes of the object, at once or later.
     fn write(&mut self, data: Bytes) -> Pending<'_, ()>;
 
-    /// Sends what is left; the object is complete and durable then.
+    /// Sends the rest of the object; then the object is complete and durable.
     fn finish_upload(&mut self) -> Pending<'_, ()>;
 }
 
 /// An object that is being read.
 pub trait ObjectDownload: Send {
-    /// Returns the next bytes; `None` after the last.
+    /// Returns the next bytes of the object; `None` after the last.
     fn next(&mut self) -> Pending<'_, Option<Bytes>>;
 }
 

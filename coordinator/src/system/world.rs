@@ -132,7 +132,7 @@ impl LogDisk for SystemDisk {
     }
 }
 
-/// What is not there need not be removed.
+/// Turns the error that nothing exists at a path into success: it need not be removed.
 fn unless_absent(removed: io::Result<()>) -> io::Result<()> {
     match removed {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -149,9 +149,9 @@ pub enum WallClock {
     Shown(Arc<AtomicU64>),
     /// A clock that runs with the runtime's time.
     Running {
-        /// Instant since which it runs.
+        /// Instant since which the clock runs.
         since: Instant,
-        /// Its time at that instant, in microseconds since 1970; changing it sets the clock.
+        /// Time of the clock at `since`, in microseconds since 1970; changing this time sets the clock.
         from: Arc<AtomicU64>,
     },
 }
@@ -159,13 +159,13 @@ pub enum WallClock {
 /// Threads for blocking work.
 #[derive(Clone, Debug)]
 pub enum BlockingThreads {
-    /// Threads of the runtime.
+    /// Work is done on the blocking threads of the runtime.
     System,
-    /// In place.
+    /// Work is done on the thread that asks for it, after a time that the caller sets: for tests.
     InPlace {
         /// Microseconds from the request for a piece of work until whoever asked hears that it is done.
         takes: Arc<AtomicU64>,
-        /// Draws behind how many of those that are ready the work is done, and heard of, at the same instant.
+        /// Draws how many other tasks that are ready at the same instant come before the work and its result.
         turns: RandomSource,
     },
 }
@@ -297,7 +297,7 @@ impl BlockingThreads {
     }
 }
 
-/// Most turns of others that work in place lets pass.
+/// Bound (exclusive) of the number of times that work in place yields to other tasks first.
 const MOST_TURNS: u64 = 4;
 
 async fn pause_for(time: Duration, turns: &RandomSource) {

@@ -34,7 +34,7 @@ pub struct UnscalableArrival {
     pub number: u64,
     /// Time from the first submission to the job's, or the job's think time.
     pub after: Span,
-    /// Factor by which the time was to be multiplied.
+    /// Factor by which `after` was to be multiplied.
     pub factor: f64,
 }
 

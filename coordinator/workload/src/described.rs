@@ -63,7 +63,7 @@ pub enum JobSource {
         #[serde(default, skip_serializing_if = "is_standard")]
         shape: Shape,
     },
-    /// Jobs that are written down here.
+    /// Jobs that the description itself lists.
     Jobs {
         /// The jobs, in order of submission.
         job: Vec<JobSpec>,
@@ -172,7 +172,7 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// The targets with those changes that this shape makes.
+    /// The targets with the changes that this shape makes.
     #[must_use]
     pub fn apply(self, targets: ModelTargets) -> ModelTargets {
         match self {

@@ -38,8 +38,8 @@ impl<W: Write> Lines<W> {
         if self.text.len() < PIECE { Ok(()) } else { self.write() }
     }
 
-    /// Writes the buffer. It is emptied whether this succeeds or not, so that nothing is written
-    /// twice.
+    /// Writes the buffer. The buffer is emptied whether this succeeds or not, so that nothing is
+    /// written twice.
     fn write(&mut self) -> io::Result<()> {
         let written = self.to.write_all(&self.text);
         self.text.clear();

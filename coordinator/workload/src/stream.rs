@@ -24,7 +24,7 @@ pub enum WorkloadError {
     /// The log can't be read.
     #[error(transparent)]
     Swf(#[from] SwfError),
-    /// The model can't make these jobs.
+    /// The model can't make the requested jobs.
     #[error("workload: {0}")]
     Model(#[from] ModelError),
     /// The estimates can't be made.
@@ -38,7 +38,7 @@ pub enum WorkloadError {
     /// A submission can't be scaled to the load that is wanted.
     #[error("{name}: {source}")]
     Unscalable {
-        /// The file of the log, or what the workload is called.
+        /// The file of the log, or the name of the workload.
         name: String,
         /// The arrival that can't be scaled.
         source: UnscalableArrival,

@@ -203,7 +203,8 @@ impl Mistakes {
         std::mem::take(&mut self.1)
     }
 
-    /// The value of a successful read; `None` on an error, whose mistakes are added.
+    /// The value of a successful read; `None` on an error, whose mistakes are added to those
+    /// collected here.
     pub fn take<T>(&mut self, read: Result<T, InputError>) -> Option<T> {
         read.map_err(|error| self.0.extend(error.0)).ok()
     }

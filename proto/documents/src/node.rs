@@ -9,7 +9,7 @@ use crate::Place;
 pub struct Node {
     /// The value's file, line, column and path.
     pub place: Place,
-    /// The value that stands there.
+    /// The value at this place of the document.
     pub value: Value,
 }
 

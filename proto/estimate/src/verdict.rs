@@ -38,7 +38,7 @@ pub enum Verdict {
     Holds,
     /// Our estimate contradicts the claim.
     Fails,
-    /// Our samples are too few for either.
+    /// Our samples are too few to support or contradict the claim.
     Open,
     /// The claim can't be judged, as the data for it is not available.
     Undecidable,

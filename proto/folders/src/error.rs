@@ -15,7 +15,7 @@ pub struct FolderError {
 }
 
 impl From<FolderError> for io::Error {
-    /// What the kernel said, for who says in their own words what was tried.
+    /// Returns only the kernel's error, for callers who tell in their own words what was tried.
     fn from(error: FolderError) -> Self {
         error.source
     }

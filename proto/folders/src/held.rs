@@ -20,7 +20,7 @@ pub struct HeldFolder {
 }
 
 impl HeldFolder {
-    /// Makes one in `place`, whose name begins with `prefix`.
+    /// Makes a held folder in `place`, with a name that begins with `prefix`.
     ///
     /// # Errors
     /// Nothing can be made or locked there.

@@ -20,7 +20,7 @@ pub struct Lock {
 /// The outcome of trying to lock something.
 #[derive(Debug)]
 pub enum Tried {
-    /// The lock is this process's from now on.
+    /// This process has the lock from now on.
     Ours(Lock),
     /// The lock is held already, by another process or by this one.
     SomebodyElses,

@@ -10,8 +10,8 @@ use crate::{
 /// The file in a folder by whose lock it is held.
 pub const LOCK: &str = "lock";
 
-/// Tries to hold a folder that is there through its file [`LOCK`], which is made if need be. A link in
-/// its place is not followed.
+/// Tries to hold an existing folder through its file [`LOCK`], which is made if need be. A link in its place is not
+/// followed.
 ///
 /// # Errors
 /// The file can't be made or locked.

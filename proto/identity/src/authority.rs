@@ -18,7 +18,8 @@ use crate::{IdentityError, TokenId, WorkerLife, make_folder, validity, write_pri
 /// Validity of the certificates of an authority and its coordinator: longer than any run, and than
 /// the life of a testbed that is set up once.
 const VALID: Duration = Duration::days(366);
-/// Tolerated difference between hosts' clocks, and how long an expired worker can still be told so.
+/// Tolerated difference between hosts' clocks, which is also the time for which an expired worker
+/// can still be told so.
 const SKEW: Duration = Duration::days(1);
 /// Name in the coordinator's certificate, independent of its address.
 pub(crate) const COORDINATOR: &str = "coordinator.dormouse";

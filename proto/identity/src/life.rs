@@ -11,7 +11,7 @@ const SCHEME: &str = "dormouse:worker/";
 /// choose another worker's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkerLife {
-    /// The run that it has joined.
+    /// The run that the worker has joined.
     pub run: String,
     /// The worker's name.
     pub worker: String,

@@ -12,9 +12,10 @@ const MEND: &str = "correct the file, or download it again";
 /// Location of the items in a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ItemsAt {
-    /// In a list that is the document, or under this key of an object.
+    /// Items are in a list, which is the document or under this key of an object.
     List(&'static str),
-    /// As [`Self::List`]; else each document is an item, as in JSON lines.
+    /// Items are in a list as with [`Self::List`]; without one, each document is an item, as in
+    /// JSON lines.
     ListOrDocuments(&'static str),
     /// The values of the document, which is an object.
     Values,
@@ -37,13 +38,13 @@ pub struct JsonItem<'a> {
 /// The list or object that contains the next item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ItemContext {
-    /// Before the next document.
+    /// The reader is before the next document.
     Nothing,
-    /// In a list that is the document.
+    /// The reader is in a list that is the document.
     List,
-    /// In a list under a key of the document.
+    /// The reader is in a list under a key of the document.
     ListOfKey,
-    /// In the document, whose values are the items.
+    /// The reader is in the document, whose values are the items.
     Object,
     /// Behind a document that is an item and has been read.
     Document,

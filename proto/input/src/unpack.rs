@@ -24,13 +24,13 @@ const ZSTD_WINDOW: u64 = 1 << 27;
 pub enum Packing {
     /// The file is not compressed.
     Plain,
-    /// With gzip, in one or more members.
+    /// The file is packed with gzip, in one or more members.
     Gzip,
-    /// In a zip archive, which has to hold exactly one file.
+    /// The file is in a zip archive, which has to hold exactly one file.
     Zip,
-    /// With xz, in one or more streams.
+    /// The file is packed with xz, in one or more streams.
     Xz,
-    /// With zstd, in one or more frames.
+    /// The file is packed with zstd, in one or more frames.
     Zstd,
 }
 
@@ -172,7 +172,7 @@ fn buffer_pieces<R: Read>(from: R) -> BufReader<R> {
     BufReader::with_capacity(PIECE, from)
 }
 
-/// The next bytes; a call that was interrupted is made again.
+/// Reads the next bytes into the buffer; a call that was interrupted is repeated.
 fn fill_buffer<R: BufRead + ?Sized>(input: &mut R) -> io::Result<&[u8]> {
     loop {
         match input.fill_buf() {

@@ -85,7 +85,7 @@ id!(
     Attempt, "attempt"
 );
 id!(
-    /// The number of a life of something that can die and come back under the same name.
+    /// The number of one life of a worker or VM that can die and come back under the same name.
     Incarnation, "life"
 );
 id!(

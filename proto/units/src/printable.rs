@@ -46,7 +46,8 @@ pub fn one_line(text: &str, most_bytes: usize) -> Cow<'_, str> {
     Cow::Owned(line)
 }
 
-/// Whether a character does more than to be seen.
+/// Whether a character does more than to show itself: controls a terminal, changes the direction of text, or is
+/// invisible.
 const fn acts_on_terminal(c: char) -> bool {
     matches!(c,
         '\0'..='\u{8}' | '\u{b}' | '\u{c}' | '\u{d}'..='\u{1f}' | '\u{7f}'..='\u{9f}'

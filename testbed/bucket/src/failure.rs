@@ -5,10 +5,10 @@ use std::io;
 
 use dormouse_coordinator::ObjectError;
 
-/// The longest that is told of what a server says.
+/// Greatest number of bytes of a server's answer that a message has.
 const LONGEST: usize = 200;
 
-/// What an error of the client means, of a bucket that is there.
+/// Explains an error of the object store's client, for an existing bucket.
 pub(crate) fn explain(place: &str, error: &object_store::Error) -> ObjectError {
     let said = chain(error);
     let code = between(&said, "<Code>", "</Code>");

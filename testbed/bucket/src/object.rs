@@ -15,7 +15,7 @@ use tokio::runtime::Handle;
 
 use crate::failure::explain;
 
-/// The bytes of a part of an object: 10,000 of them are the most, which makes 80 GB.
+/// Size of a part of an object in bytes: an object has at most 10,000 parts, which makes 80 GB.
 const PART: usize = 8 << 20;
 /// Parts of an object that are sent at once.
 const PARTS_AT_ONCE: usize = 3;

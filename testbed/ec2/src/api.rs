@@ -168,7 +168,7 @@ fn pairs_of(parts: &Parts, body: &[u8]) -> Result<QueryPairs, ApiError> {
     read_query(text)
 }
 
-/// STS: whose access key it is.
+/// Answers a call of STS: the account and user that an access key belongs to.
 fn answer_sts(
     caller: &CallerScope,
     action: &str,

@@ -11,7 +11,7 @@ const DEFAULT_REGION: &str = "us-east-1";
 /// The access key of a request that shows none; refused where signatures are checked.
 const NO_KEY: &str = "000000000000";
 
-/// What a request's `Authorization` header says (signature version 4).
+/// Contents of a request's `Authorization` header (signature version 4).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CallerScope {
     /// The access key, which is the account.
@@ -19,16 +19,17 @@ pub(crate) struct CallerScope {
     /// The day of the signature, like `20261127`.
     pub(crate) day: String,
     pub(crate) region: String,
-    /// The service as it is signed for, like `ec2`; empty if none is named.
+    /// Name of the service in the request's signature, such as `ec2`; empty if it names none.
     pub(crate) service: String,
     /// The names of the headers that are signed, lower case, with `;` between them.
     pub(crate) signed_headers: String,
-    /// Hexadecimal digits.
+    /// The signature, in hexadecimal digits.
     pub(crate) signature: String,
 }
 
 impl CallerScope {
-    /// Reads the header; `None` if it is there and is not of version 4.
+    /// Reads the header of a signature; without one the caller is nobody. `None`: the signature is
+    /// not of version 4.
     pub(crate) fn of_headers(headers: &HeaderMap) -> Option<Self> {
         let Some(header) = headers.get(AUTHORIZATION) else { return Some(Self::nobody(NO_KEY)) };
         let fields = header.to_str().ok()?.trim().strip_prefix(ALGORITHM)?;

@@ -21,13 +21,13 @@ pub enum ClockMode {
     Manual,
 }
 
-/// How far time is to go on.
+/// Request to advance the clock: gives `by` or `until`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct AdvanceRequest {
-    /// Seconds.
+    /// Time by which the clock advances, in seconds.
     by: Option<f64>,
-    /// `next-event`.
+    /// The word `next-event`: the clock advances to the time of the next event.
     until: Option<String>,
 }
 
@@ -66,7 +66,7 @@ impl<S: CloudSession> ClockedCloud<S> {
         self.session
     }
 
-    /// What the run has kept of other services.
+    /// The records of other services that the run has kept.
     pub(crate) fn kept_records(&self) -> Vec<String> {
         self.session.kept_records()
     }
@@ -96,7 +96,7 @@ impl<S: CloudSession> ClockedCloud<S> {
         })
     }
 
-    /// Lets time go on as a request in JSON says.
+    /// Advances the clock as a request in JSON asks.
     ///
     /// # Errors
     ///

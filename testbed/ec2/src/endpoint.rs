@@ -25,7 +25,7 @@ use crate::reply::HttpReply;
 use crate::site::Ec2Site;
 use crate::{AccessSecrets, ClockMode, CloudSession};
 
-/// The connections that may be there at once.
+/// Bounds on the number of connections at once.
 const BOUNDS: ConnectionBounds = ConnectionBounds { in_all: 512, of_one_address: 512 };
 /// The longest that the head of a request may take, from the answer to the one before on.
 const HEAD_PATIENCE: Duration = Duration::from_secs(60);
@@ -35,10 +35,10 @@ const BODY_PATIENCE: Duration = Duration::from_secs(30);
 const HEAD_BYTES: usize = 64 << 10;
 /// The most bytes of a body.
 const BODY_BYTES: usize = 1 << 20;
-/// How long nothing is taken after the system could not give a connection: it has no room.
+/// Time for which no connection is accepted after the system had no room for one.
 const NO_ROOM: Duration = Duration::from_millis(50);
 
-/// Where an endpoint listens, and by which clock.
+/// Address of an endpoint, and the clock that it goes by.
 #[derive(Debug)]
 pub struct EndpointSetup {
     /// The address to listen at.
@@ -49,18 +49,18 @@ pub struct EndpointSetup {
     pub secrets: Option<AccessSecrets>,
 }
 
-/// Why there is no endpoint.
+/// Reasons why an endpoint can't be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum EndpointError {
     /// The address can't be listened at.
     #[error("can't listen at {listen}: {source}; give another --listen, such as 127.0.0.1:0")]
     Listen {
-        /// The address that is asked for.
+        /// The requested address.
         listen: SocketAddr,
         /// The system's error.
         source: io::Error,
     },
-    /// Whoever can reach the host could call.
+    /// The address can be reached by other hosts, and signatures would not be checked.
     #[error(
         "{0} can be reached by other hosts, so signatures have to be checked: give --secret-file, \
          or listen at 127.0.0.1"
@@ -124,7 +124,7 @@ impl<S: CloudSession + 'static> Ec2Endpoint<S> {
     }
 }
 
-/// Takes connections, and answers what each asks; never ends. Dropped, it ends them.
+/// Accepts connections and answers their requests; never ends. Dropping the future ends the connections.
 async fn answer_all<S: CloudSession + 'static>(listener: TcpListener, site: Arc<Ec2Site<S>>) {
     let candidates = UnauthenticatedConnections::new(BOUNDS);
     let mut connections = JoinSet::new();

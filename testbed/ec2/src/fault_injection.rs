@@ -36,12 +36,12 @@ struct FaultsOfRegion {
     tokens: BTreeMap<(&'static str, String), String>,
 }
 
-/// Who calls, and when.
+/// Caller and time of a call of FIS.
 #[derive(Clone, Debug)]
 pub(crate) struct FaultCall {
     pub(crate) account: String,
     pub(crate) region: String,
-    /// Microseconds since 1970.
+    /// Time of the call in microseconds since 1970.
     pub(crate) date: i64,
 }
 
@@ -65,7 +65,7 @@ fn object_of<'a>(of: &'a Value, name: &str) -> Result<&'a Map<String, Value>, Ap
     object.ok_or_else(|| invalid(format!("{name} is missing, or is not an object.")))
 }
 
-/// Refuses what an object has beside these members.
+/// Refuses an object with other members than these.
 fn refuse_others(of: &Map<String, Value>, known: &[&str]) -> Result<(), ApiError> {
     match of.keys().find(|key| !known.contains(&key.as_str())) {
         None => Ok(()),
@@ -115,7 +115,7 @@ impl FaultRecords {
 }
 
 impl FaultRecords {
-    /// Makes a record again that a run has kept.
+    /// Restores a record that a run has kept.
     pub(crate) fn restore(&mut self, scope: FaultScope, kind: &str, token: String, value: Value) {
         self.made += 1;
         let of = self.records.entry(scope).or_default();
@@ -130,7 +130,7 @@ impl FaultRecords {
     }
 }
 
-/// Has the run keep a record; it is not answered otherwise.
+/// Keeps a record in the run's log; without that the call is not answered.
 fn keep(
     call: &FaultCall,
     (kind, token): &(&'static str, String),

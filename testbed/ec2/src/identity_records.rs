@@ -104,7 +104,7 @@ impl IdentityRecords {
     }
 }
 
-/// A parameter that has to be there, as a name has to be.
+/// The value of a parameter that a call has to have, such as a name.
 fn required<'a>(given: &'a BTreeMap<String, String>, name: &str) -> Result<&'a str, ApiError> {
     let value = given.get(name).map(String::as_str).filter(|value| !value.is_empty());
     value.ok_or_else(|| {

@@ -15,7 +15,7 @@ pub(crate) enum KeptRecord {
         account: String,
         action: String,
         pairs: QueryPairs,
-        /// Microseconds since 1970.
+        /// Time of the call in microseconds since 1970.
         date: i64,
     },
     /// A template or an experiment of FIS, with its client's token.
@@ -32,7 +32,7 @@ pub(crate) enum KeptRecord {
 }
 
 impl KeptRecord {
-    /// Has the run's log keep the record; whether it could.
+    /// Keeps the record in the run's log; returns whether it could be kept.
     pub(crate) fn keep(&self, session: &mut dyn CloudSession) -> bool {
         serde_json::to_string(self).is_ok_and(|line| session.keep_record(&line))
     }

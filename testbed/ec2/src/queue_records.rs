@@ -13,7 +13,7 @@ use crate::kept_records::{KeptRecord, unwritten};
 
 /// The most queues of all accounts.
 const MAX_QUEUES: usize = 1_000;
-/// How long whoever received a message keeps it from others, in seconds, where the queue says nothing else.
+/// Default time in seconds for which a received message is hidden from other receivers.
 const VISIBILITY_S: i64 = 30;
 
 /// The queues of all accounts and regions.
@@ -34,7 +34,7 @@ struct EventQueue {
     visibility_s: i64,
     /// The first announcement that was not looked at yet.
     next: usize,
-    /// Messages that anybody may receive, the first first.
+    /// Messages that anybody may receive, oldest first.
     waiting: VecDeque<QueuedMessage>,
     /// Messages that somebody has received, by their handles, and when they can be received again.
     received: BTreeMap<String, (i64, QueuedMessage)>,
@@ -48,12 +48,12 @@ struct QueuedMessage {
     receipts: u32,
 }
 
-/// Who calls, and when.
+/// Caller and time of a call of SQS.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct QueueCall<'a> {
     pub(crate) account: &'a str,
     pub(crate) region: &'a str,
-    /// Microseconds since 1970.
+    /// Time of the call in microseconds since 1970.
     pub(crate) date: i64,
 }
 
@@ -173,7 +173,7 @@ impl QueueRecords {
         Ok(json!({ "QueueUrl": url }))
     }
 
-    /// Makes a queue, which has what is told from the `next`-th announcement on.
+    /// Makes a queue that gets the announcements from the `next`-th on.
     pub(crate) fn restore(
         &mut self,
         name: QueueName,
@@ -231,7 +231,7 @@ impl QueueRecords {
 }
 
 impl EventQueue {
-    /// Takes in what was told since the last call, and what nobody has deleted in time.
+    /// Adds the announcements since the last call to the queue, and again the messages that nobody has deleted in time.
     fn look(&mut self, call: &QueueCall<'_>, session: &dyn CloudSession) {
         let begins = session.begins_at();
         for told in session.announced(self.next) {

@@ -4,7 +4,7 @@ use dormouse_ec2::InstanceAnnouncement;
 use dormouse_ec2_wire::{ApiError, ApiRequest, WireValue};
 use dormouse_units::Time;
 
-/// A cloud that answers EC2's calls, and whose time goes on when it is told to.
+/// A cloud that answers EC2's calls, and whose clock the caller advances.
 pub trait CloudSession: Send {
     /// Answers a call of an account in a region, at the instant [`now`](Self::now).
     ///
@@ -21,13 +21,13 @@ pub trait CloudSession: Send {
     /// Has the provider give a running spot instance its notice now, for a reason that the log keeps; false if it is not a running spot instance.
     fn interrupt(&mut self, instance: &str, why: &str) -> bool;
 
-    /// What EC2 has told of instances from the `from`-th announcement on.
+    /// EC2's announcements about instances from the `from`-th on.
     fn announced(&self, from: usize) -> Vec<InstanceAnnouncement>;
 
     /// Keeps a line of the services beside EC2 with the run, durably; `false`: it can't be written.
     fn keep_record(&mut self, line: &str) -> bool;
 
-    /// The lines that were kept before the run was gone on with, the first first.
+    /// The lines that were kept before the run was resumed, in order.
     fn kept_records(&self) -> Vec<String>;
 
     /// The run's time.
@@ -36,7 +36,7 @@ pub trait CloudSession: Send {
     /// The date of the run's beginning, in microseconds since 1970 (UTC).
     fn begins_at(&self) -> i64;
 
-    /// When something happens next unless somebody calls; `None`: nothing will.
+    /// Time of the next event if nobody calls before; `None`: there will be none.
     fn next_event_at(&mut self) -> Option<Time>;
 
     /// Lets time go on to an instant, with all that happens until then; an earlier one changes nothing.

@@ -17,7 +17,7 @@ const TOLERANCE_S: i64 = 900;
 #[derive(Clone)]
 pub struct AccessSecrets(BTreeMap<String, String>);
 
-/// Why a file of secrets can't be used.
+/// Reasons why a file of secrets can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretsError {
     /// The file of keys can't be read.
@@ -91,7 +91,7 @@ impl AccessSecrets {
     }
 }
 
-/// The signature that a request has to bear; `None`: it lacks what has to be signed, or its date is off.
+/// The signature that a request must have; `None`: the request lacks signed headers, or its date is too far off.
 fn signature_of(
     secret: &str,
     caller: &CallerScope,

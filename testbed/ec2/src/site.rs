@@ -53,8 +53,8 @@ impl<S: CloudSession> Ec2Site<S> {
         site
     }
 
-    /// Makes the records again that a run has kept. A line that is none is left out: it was torn when the run was killed, and
-    /// its call was not answered.
+    /// Restores the records that a run has kept. A line that is no record is skipped: it was torn when the run was
+    /// killed, and its call was not answered.
     fn restore(&self, lines: &[String]) {
         let read = |line: &String| serde_json::from_str::<KeptRecord>(line).ok();
         for record in lines.iter().filter_map(read) {
@@ -76,13 +76,13 @@ impl<S: CloudSession> Ec2Site<S> {
         }
     }
 
-    /// The cloud, once nobody else asks it anything.
+    /// Locks the cloud, and waits for other callers to unlock it; `None`: the run is over.
     fn locked(&self) -> MutexGuard<'_, Option<ClockedCloud<S>>> {
         // Whoever panicked with it has broken this one call.
         self.cloud.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does something with the cloud.
+    /// Calls `act` with the cloud.
     ///
     /// # Errors
     ///
@@ -97,18 +97,18 @@ impl<S: CloudSession> Ec2Site<S> {
         }
     }
 
-    /// Takes the cloud out, after the call that it is answering; later ones are refused.
+    /// Takes the cloud out, after the call that it is answering; later calls are refused.
     pub(crate) fn end(&self) -> Option<S> {
         self.locked().take().map(ClockedCloud::into_session)
     }
 
-    /// The next request's id: they are numbered, so that a run that is played again has the same.
+    /// The next request's id. Ids are numbered, so that a run that is played again has the same ids.
     pub(crate) fn next_request_id(&self) -> String {
         let number = self.requests.fetch_add(1, Ordering::Relaxed);
         format!("00000000-0000-4000-8000-{number:012x}")
     }
 
-    /// Answers a whole request. This may take long: time goes on in it.
+    /// Answers a whole request. This may take long, as the run's events until now happen in it.
     pub(crate) fn answer(&self, parts: &Parts, body: &[u8], request_id: &str) -> HttpReply {
         let caller = match self.admit(parts, body) {
             Ok(caller) => caller,

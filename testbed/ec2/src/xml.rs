@@ -15,7 +15,8 @@ pub(crate) fn element(tag: &str, text: &str) -> String {
     format!("<{tag}>{text}</{tag}>")
 }
 
-/// A whole answer: `inner` is the XML of its result, which an action without one does not have.
+/// A whole answer in XML: `inner` is the XML of the action's result; `None` for an action without
+/// one.
 pub(crate) fn query_answer(
     action: &str,
     namespace: &str,

@@ -27,7 +27,7 @@ macro_rules! part {
 }
 
 const JOBS: [BuiltinPart; 4] = [part!("j60"), part!("j80"), part!("j100"), part!("ed200")];
-/// Bags with interruptions of their own: no scenario can be added.
+/// Bags with interruptions of their own, to which no scenario can be added.
 const TAKEN: [BuiltinPart; 9] = [
     part!("j60-faults"),
     part!("acc-live"),

@@ -6,9 +6,9 @@ use dormouse_units::Span;
 use super::Experiment;
 
 impl Experiment {
-    /// Relation of the run's clock to dates and to the times of its jobs' log. Dates are known if
-    /// the log or the price records have them; if both have, they must agree. A log that can't be
-    /// read has no dates here: the run reports the error.
+    /// Calendar of the run: how its clock relates to dates and to the times of its jobs' log. Dates are known if the
+    /// log or the price records have them; if both have, they must agree. A log that can't be read has no dates here:
+    /// the run reports the error.
     #[must_use]
     pub fn calendar(&self) -> Calendar {
         let of_log = |jobs: &super::BatchSetup| jobs.wanted(self.setup.seed).calendar().ok();

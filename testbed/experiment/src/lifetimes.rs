@@ -62,7 +62,7 @@ pub(super) fn given_or_all(
     Some(laws)
 }
 
-/// Means of these laws, which are used by the section at `node`.
+/// Means of the lifetime laws that the section at `node` uses.
 pub(super) fn means(
     laws: Vec<OfType<Lifetimes>>,
     node: &Node,

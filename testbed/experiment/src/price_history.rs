@@ -44,7 +44,7 @@ impl Pick {
 /// A series of prices from a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PriceSeries {
-    /// Name that distinguishes it: its file's name, or its type, zone and product.
+    /// Name that distinguishes the series: its file's name, or its type, zone and product.
     pub name: String,
     /// Prices over time.
     pub record: PriceRecord,

@@ -28,13 +28,13 @@ impl ProgramStart<'_> {
 }
 
 impl Experiment {
-    /// The program that schedules its bag, if there is one.
+    /// The program that schedules the experiment's bag, if there is one.
     pub(crate) fn program_of_bag(&self) -> Option<ProgramConfig> {
         let bag = self.scheduler.as_ref().filter(|bag| bag.name == BagSchedulerName::Program)?;
         bag.own.read().ok()
     }
 
-    /// The program that schedules this work, if there is one.
+    /// The program that schedules the given part of the work, if there is one.
     fn program(&self, work: Share) -> Option<ProgramConfig> {
         match work {
             Share::Bag => self.program_of_bag(),
@@ -49,7 +49,7 @@ impl Experiment {
         self.program(Share::All).is_some()
     }
 
-    /// Files of its programs: the words of their commands that are existing files.
+    /// Files of the experiment's scheduler programs: the words of their commands that are existing files.
     pub fn program_files(&self) -> Vec<PathBuf> {
         let programs = [Share::Bag, Share::Jobs].into_iter().filter_map(|work| self.program(work));
         let words = programs.flat_map(|program| program.command);

@@ -254,7 +254,7 @@ pub struct DrawnPrices {
 }
 
 impl DrawnPrices {
-    /// Whether there are none.
+    /// Whether no prices are recorded.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.generated.is_empty() && self.recorded.is_empty()

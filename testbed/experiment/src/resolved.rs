@@ -62,7 +62,7 @@ pub struct Experiment {
     /// names.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub own_programs: BTreeMap<TaskId, Arc<OwnProgram>>,
-    /// Kinds of these tasks, and the sources of their run times.
+    /// Kinds of the tasks that run users' own programs, and the sources of their run times.
     #[serde(default, skip_serializing_if = "OwnTasks::is_empty")]
     pub own_tasks: OwnTasks,
 }
@@ -167,7 +167,7 @@ impl Experiment {
         self.jobs.as_deref().map(open).transpose()
     }
 
-    /// The work of each of its tenants, in order.
+    /// The work of each tenant of the experiment, in order.
     pub fn tenants(&self) -> Tenants {
         if self.ec2.is_some() {
             return Tenants::from([Share::All]);
@@ -192,7 +192,7 @@ impl Experiment {
         }
     }
 
-    /// Schedulers of its work: that of the bag, as given, and that of its jobs if it has any.
+    /// Schedulers of the experiment's work: that of the bag, as given, and that of its jobs if it has any.
     pub fn policies(&self, bag: Option<Box<dyn Policy>>) -> Policies {
         if let Some(config) = self.ec2 {
             let desk = DeskPolicy::new(ApiDesk::new(&self.setup, config));

@@ -26,7 +26,7 @@ pub struct SpotScenario {
     pub metadata: MetadataSettings,
     /// Random seed.
     pub seed: u64,
-    /// Oddities of the files that it names, which were corrected.
+    /// Corrected oddities of the files that the scenario names.
     pub notes: Vec<String>,
 }
 

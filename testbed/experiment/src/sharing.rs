@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::files;
 use super::sections::{Part, SharingSection};
 
-/// A file of measured distributions. It holds more than this; that is for people.
+/// A file of measured distributions. Its other contents, for people, are ignored.
 #[derive(Deserialize, JsonSchema)]
 struct Measured {
     sharing: SharingSection,

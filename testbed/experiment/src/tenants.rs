@@ -80,13 +80,13 @@ fn set_default_name(section: &mut Node, key: &str, word: &str) {
     table.entry(key.to_owned()).or_insert_with(word);
 }
 
-/// Whether the key at a path is of the work of an experiment, and not of its cloud.
+/// Whether the key at a path belongs to the work of an experiment, and not to its cloud.
 pub(crate) fn is_of_work(path: &str) -> bool {
     let section = path.split(['.', '[']).next().unwrap_or_default();
     section == "tenant" || OWN.contains(&section)
 }
 
-/// Leaves nothing but what is the experiment's: its cloud, what that takes away, and the seed.
+/// Removes the keys of tenants' work: those of the cloud, of interruptions, and the seed stay.
 pub(crate) fn drop_work(root: &mut Node) {
     let Value::Table(table) = &mut root.value else { return };
     table.retain(|key, _| key != "tenant" && !OWN.contains(&key.as_str()));
@@ -173,7 +173,7 @@ fn not_with(node: &Node, keys: &[&str], why: &str, found: &mut Mistakes) {
     }
 }
 
-/// Kind of its work, from `workload.kind`; `None` if there is no such kind.
+/// Kind of the tenant's work, from `workload.kind`; `None` if there is no such kind.
 fn kind_of_work(node: &Node) -> Option<TenantKind> {
     match node.get("workload")?.text("kind")? {
         "bag" => Some(TenantKind::Bag),

@@ -41,7 +41,7 @@ pub(crate) fn types(section: &BagSection, node: &Node, found: &mut Mistakes) -> 
 pub(crate) struct WrittenBag {
     /// The tasks and their deadline.
     pub(crate) bag: Bag,
-    /// Users' own programs of its tasks.
+    /// Users' own programs of the bag's tasks.
     pub(crate) own: CollectedPrograms,
     /// Files on this host with the contents of these programs' inputs.
     pub(crate) sources: Sources,
@@ -331,7 +331,7 @@ struct MeasureReader<'a> {
     place: &'a Place,
     file: Option<PathBuf>,
     read: Option<Option<MeasureFile>>,
-    /// Commands with a reported mistake, which is reported once.
+    /// Commands with a reported mistake, so that each mistake is reported once.
     said: BTreeSet<Vec<String>>,
 }
 

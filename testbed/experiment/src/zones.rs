@@ -5,7 +5,7 @@ use dormouse_cloud::{InstanceType, Types};
 use dormouse_documents::{Mistakes, Node, instead};
 use dormouse_units::{TypeName, ZoneName};
 
-/// All of these types in every zone; unchanged if there are no zones.
+/// All given types in every zone; unchanged if there are no zones.
 pub(super) fn spread(types: Types, zones: &[ZoneName], node: &Node, found: &mut Mistakes) -> Types {
     for (n, zone) in zones.iter().enumerate() {
         let place = node.place_of(&format!("zones.{n}"));

@@ -189,7 +189,7 @@ pub fn resealed(folder: &Path) -> Vec<Resealed> {
     Seal::read(folder).ok().flatten().map(|seal| seal.resealed).unwrap_or_default()
 }
 
-/// Compares the workers' reports with what the coordinator knows by itself.
+/// Compares the workers' reports with facts that the coordinator knows by itself.
 fn of_workers(header: &LogHeader, live: &LiveHeader, steps: &[Step], found: &mut Vec<String>) {
     let experiment = &header.experiment;
     let setup = experiment.whole_setup();

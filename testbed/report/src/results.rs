@@ -82,8 +82,8 @@ enum DecisionSource {
     Kept,
 }
 
-/// Resumes the run whose log is in `folder` after it was broken off: the steps of the log are made
-/// again, and the scheduler programs are told of them.
+/// Resumes the run whose log is in `folder` after it was broken off: the steps of the log are
+/// computed again, and the scheduler programs are told of them.
 ///
 /// # Errors
 ///

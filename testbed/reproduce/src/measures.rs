@@ -8,7 +8,7 @@ use dormouse_view::TimeUnit;
 /// A figure of many runs, in the unit that its page has for times.
 #[derive(Clone, Copy, Debug)]
 pub struct ShownFigure {
-    /// The figure with its own unit.
+    /// The figure, in its own unit.
     pub metric: &'static RunFigure,
     unit: TimeUnit,
 }
@@ -42,7 +42,7 @@ impl ShownFigure {
         self.unit
     }
 
-    /// A value of the figure in this unit.
+    /// Converts a value of the figure to the unit that is shown.
     #[must_use]
     pub fn value(&self, x: f64) -> f64 {
         Self::own_seconds(self.metric).map_or(x, |own| x * own / self.unit.seconds())
@@ -79,7 +79,7 @@ impl ShownFigure {
 }
 
 impl ShownFigures {
-    /// The figures of these runs, cell by cell; figures named in `always` are never left out.
+    /// The figures that the runs have, cell by cell; figures named in `always` are never left out.
     #[must_use]
     pub fn of_runs(samples: &[Vec<RunSample>], always: &[&str]) -> Self {
         let all = || samples.iter().flatten();

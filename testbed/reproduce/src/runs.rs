@@ -8,7 +8,7 @@ use dormouse_view::{ColumnKind, TableCell, TableColumn, TypedTable};
 
 use crate::measures::figure;
 
-/// Sentence on these files for a page.
+/// Sentence for a page about the files with figures of runs.
 pub(crate) const FILES: &str = if TypedTable::WRITES_PARQUET {
     "samples.csv and samples.parquet have a row for each run, with its seed and all its figures: times in seconds, money in dollars."
 } else {
@@ -28,7 +28,7 @@ pub(crate) struct RunRow<'a> {
     pub(crate) sample: &'a RunSample,
 }
 
-/// Table of these runs: columns of labels, the seed unless it is a label, and a column for each
+/// Table of the given runs: columns of labels, the seed unless it is a label, and a column for each
 /// figure that some run has. Figures of job batches are means over a run's batches.
 pub(crate) fn table(labels: Vec<TableColumn>, runs: Vec<RunRow<'_>>) -> TypedTable {
     let names = |run: &RunRow<'_>| {

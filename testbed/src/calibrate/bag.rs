@@ -7,30 +7,32 @@ use dormouse_units::Bytes;
 use super::CalibrateError;
 use dormouse_experiment::{Experiment, Live, of_text};
 
-/// Run times in turn, emulated seconds: no two neighbours come to their checkpoint at once.
+/// Run times of the tasks in turn, in emulated seconds: no two neighbours come to their checkpoint
+/// at once.
 const TASKS_S: [u32; 5] = [110, 133, 118, 140, 125];
 
-/// A task's memory, as that of the built-in synthetic jobs: 10 MB.
+/// Memory of a task in bytes: 10 MB, as the built-in synthetic jobs have.
 const MEMORY: u64 = 10_000_000;
 
-/// What a checkpoint costs (see [`dormouse_experiment`]): of these tasks each has one at half its
-/// work, more often than those of the built-in experiments have.
+/// Cost of a checkpoint in emulated seconds (see [`dormouse_experiment`]): each of these tasks has
+/// one at half its work, more often than those of the built-in experiments have.
 const CHECKPOINT_S: f64 = 13.395;
 
-/// Room beyond the vCPUs that are busy, in percent: as a live run keeps.
+/// vCPUs of the host, in percent of the busy ones: the rest is room that a live run keeps free.
 const MARGIN_PERCENT: u32 = 115;
 
 /// Emulated seconds until VMs are up.
 const BOOT_S: u32 = 10;
 
-/// At this speed-up a task takes some ten real seconds.
+/// Speed-up at which a task takes some ten real seconds.
 const SPEEDUP_A_TASK: f64 = 12.0;
 
-/// Most tasks of a cell, if they are more than its vCPUs: more would take long and tell little.
+/// Greatest number of tasks of a cell, unless it has more vCPUs: more tasks would take long and
+/// tell little.
 const MOST_TASKS: u32 = 150;
 
-/// What the experiments of all cells have in common. By its overhead a checkpoint is one for the
-/// shortest task and for the longest.
+/// Settings that the experiments of all cells share. Checkpoints are limited by their overhead: the
+/// shortest and the longest task have one each.
 const COMMON: &str = r#"
 [cloud]
 boot = "10s"
@@ -63,11 +65,11 @@ pub struct CellPlan {
     pub load: f64,
     /// vCPUs busy at once.
     pub vcpus: u32,
-    /// Tasks for each of them.
+    /// Number of tasks for each busy vCPU.
     pub each: u32,
 }
 
-/// What all cells are measured with.
+/// Conditions under which all cells are measured.
 pub fn conditions() -> CalibrationConditions {
     let all = TASKS_S.map(f64::from);
     let (shortest, longest) =
@@ -81,8 +83,8 @@ pub fn conditions() -> CalibrationConditions {
 }
 
 impl CellPlan {
-    /// Plans a cell on a host with so many cores. It takes about ten real seconds; a `quick` one
-    /// has two tasks for each vCPU at most.
+    /// Plans a cell on a host with this many cores. The cell takes about ten real seconds; a
+    /// `quick` one has two tasks for each vCPU at most.
     ///
     /// # Errors
     ///

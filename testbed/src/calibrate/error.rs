@@ -15,11 +15,11 @@ pub enum CalibrateError {
          {least} or more"
     )]
     Load {
-        /// The load that was asked for with `--loads`.
+        /// The load that the user gave with `--loads`.
         load: f64,
-        /// The number of vCPUs that the host holds at it.
+        /// The number of vCPUs that the host holds at this load.
         held: u32,
-        /// The least that can be measured.
+        /// The least load that can be measured.
         least: f64,
     },
     /// The calibration's file can't be read or written.

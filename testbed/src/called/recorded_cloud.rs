@@ -23,12 +23,12 @@ pub(crate) struct RecordedCloud {
     beside: KeptLines,
 }
 
-/// What is written of a run while it is called.
+/// Writer of a run's log and tables, while the run is called.
 #[derive(Debug)]
 pub(crate) struct CallRecord {
     log: RunLogWriter,
     record: RunRecord,
-    /// Why nothing is written any more.
+    /// The error after which nothing is written any more.
     failed: Option<OutputError>,
 }
 
@@ -45,8 +45,8 @@ impl RecordedCloud {
         Ok(cloud)
     }
 
-    /// Makes the run of a log again, to go on with it: its calls are made at their instants. `None`: they come out otherwise
-    /// than the log says.
+    /// Repeats the run of a log, to resume it: the calls of the log are made at their instants. `None`: they have other
+    /// results than in the log.
     ///
     /// # Errors
     ///
@@ -74,7 +74,7 @@ impl RecordedCloud {
         Self { session, begins_us: config.begins_unix_us, record, beside }
     }
 
-    /// Has the log take in what has happened; whether it could.
+    /// Writes the steps of the run since the last call to its log; returns whether they could be written.
     fn keep_steps(&mut self) -> bool {
         let steps = self.session.take_steps();
         self.record.keep(&steps)
@@ -89,7 +89,8 @@ impl RecordedCloud {
 }
 
 impl CallRecord {
-    /// Writes steps. Those of a call are durable before it is answered; whatever else happens can be derived again from them.
+    /// Writes steps. Steps of a call are durable before the call is answered; other steps can be derived again from
+    /// those.
     fn keep(&mut self, steps: &[Step]) -> bool {
         if self.failed.is_none() && !steps.is_empty() {
             let written = steps.iter().try_for_each(|step| {
@@ -106,7 +107,7 @@ impl CallRecord {
         self.failed.is_none()
     }
 
-    /// Ends the log; what came of the run.
+    /// Ends the log, and returns the results of the run.
     ///
     /// # Errors
     ///

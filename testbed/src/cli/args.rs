@@ -122,12 +122,12 @@ fn within(text: &str, least: f64, most: f64) -> Result<f64, String> {
 /// The port of a coordinator, and that of a run's page, where none is given.
 const PORTS: (u16, u16) = (7380, 7381);
 
-/// Where to listen for workers.
+/// Parses the address at which to listen for workers.
 fn listen_at(text: &str) -> Result<SocketAddr, String> {
     address_at(text, PORTS.0)
 }
 
-/// Where to serve a page.
+/// Parses the address at which to serve a page.
 fn page_at(text: &str) -> Result<SocketAddr, String> {
     address_at(text, PORTS.1)
 }

@@ -14,22 +14,23 @@ use dormouse_worker::agent::AgentError;
 
 use super::failure::Failure;
 
-/// What a coordinator noted before a worker began to wait is no answer for so long: its next one may remove it.
+/// Age below which a coordinator's note from before a worker began to wait is no answer to the worker: the next
+/// coordinator may remove it.
 const STARTS_WITHIN: Duration = Duration::from_secs(20);
 
-/// The file that is beside a run's folder and has its name with this ending.
+/// Path of the file beside a run's folder that has the folder's name with this ending.
 fn beside(run: &Path, ending: &str) -> PathBuf {
     let mut name = OsString::from(run.as_os_str());
     name.push(ending);
     name.into()
 }
 
-/// The file beside a run's folder that says why its coordinator refused it.
+/// Path of a file beside a run's folder that says why the run's coordinator refused it.
 fn refusal_file(run: &Path) -> PathBuf {
     beside(run, ".refused")
 }
 
-/// The file beside a run's folder that says which run was over there: it has the hash of that one's summary.
+/// Path of a file beside a run's folder that tells which run is over: it has the hash of that run's summary.
 fn over_file(run: &Path) -> PathBuf {
     beside(run, ".over")
 }
@@ -38,7 +39,7 @@ fn hash_of_summary(run: &Path) -> Option<String> {
     Seal::hash(&run.join("summary.json")).ok()
 }
 
-/// Removes what former coordinators noted beside a run's folder.
+/// Removes the notes of former coordinators beside a run's folder.
 pub(super) fn remove_notes(run: &Path) {
     for file in [refusal_file(run), over_file(run)] {
         // What is not there needs no removal.
@@ -46,7 +47,7 @@ pub(super) fn remove_notes(run: &Path) {
     }
 }
 
-/// Says beside a run's folder that the run in it is over; nothing where it is not.
+/// Notes in a file beside a run's folder that the run is over; does nothing if it is not.
 pub(super) fn note_over(run: &Path) {
     if let Some(hash) = hash_of_summary(run) {
         // What can't be written there nobody waits for in vain: workers give up after their `--wait`.
@@ -54,7 +55,7 @@ pub(super) fn note_over(run: &Path) {
     }
 }
 
-/// Says beside a run's folder why its coordinator refuses it.
+/// Notes in a file beside a run's folder why the run's coordinator refuses it.
 pub(super) fn note_refusal(run: &Path, why: &str) {
     // What can't be written there nobody waits for: the refusal itself is said anyway.
     let _ = fs::write(refusal_file(run), format!("{why}\n"));
@@ -74,7 +75,7 @@ pub(super) fn note_refused_words(words: &[OsString], why: &str) {
 pub(super) enum WaitEnd {
     /// The run is over, as these words say.
     Over(String),
-    /// There is no token, for this reason.
+    /// Waiting for a token failed, for this reason.
     Failed(Failure),
 }
 
@@ -94,7 +95,7 @@ pub(super) struct AwaitedRun {
 }
 
 impl AwaitedRun {
-    /// The run in whose folder this file is to be, waited for from now on.
+    /// The run in whose folder the file `secret` is expected, waited for from now on.
     pub(super) fn new(secret: &Path, patience: Duration) -> Self {
         let folder = secret.parent().unwrap_or(Path::new("")).to_owned();
         let (since, begun) = (SystemTime::now(), Instant::now());
@@ -119,7 +120,7 @@ impl AwaitedRun {
         Ok(())
     }
 
-    /// What a coordinator noted in this file, once it is an answer to this worker.
+    /// A coordinator's note in this file, if it is an answer to this worker.
     fn note(&self, file: &Path) -> Option<String> {
         let written = fs::metadata(file).and_then(|about| about.modified()).ok()?;
         let is_answer = written >= self.since || self.begun.elapsed() >= self.patience;

@@ -12,7 +12,7 @@ use super::failure::Failure;
 
 /// Greatest number of differences of two runs that are printed.
 const SAID: usize = 3;
-/// A value is said whole up to this length.
+/// Greatest length of a value that is printed whole.
 const LONGEST: usize = 60;
 
 /// The fate of a run so far.
@@ -20,14 +20,14 @@ const LONGEST: usize = 60;
 pub(super) enum Begun {
     /// The run has not begun.
     Not,
-    /// The run did not come to its end, and goes on under this header.
+    /// The run did not come to its end; it continues under this header.
     GoesOn(Box<LogHeader>),
-    /// The run came to its end, as these words say.
+    /// The run came to its end; the text says how.
     Over(String),
 }
 
 impl Begun {
-    /// What the folder holds of the run with this header.
+    /// Reads how far the run with this header has come in its folder.
     ///
     /// # Errors
     ///
@@ -67,7 +67,7 @@ impl Begun {
 }
 
 /// Empties the log of a run that provably never began, since it was ended or refused before; returns whether it was
-/// such a run. The workers that know its token may come back: only what was to be run goes.
+/// such a run. The folder keeps the run's token, with which its workers may come back.
 pub(super) fn forgets_unbegun(folder: &Path) -> bool {
     let log = folder.join(dormouse_log::FILE);
     RunBeginning::read(folder) == RunBeginning::Unbegun
@@ -94,7 +94,7 @@ fn difference(former: &LogHeader, wanted: &LogHeader) -> Option<String> {
     Some(said)
 }
 
-/// Adds where two values differ, the first in the order of keys first.
+/// Adds to `all` where two values differ, in the order of keys.
 fn differences(at: &str, then: &Value, now: &Value, all: &mut Vec<String>) {
     let under = |key: &str| if at.is_empty() { key.to_owned() } else { format!("{at}.{key}") };
     match (then, now) {

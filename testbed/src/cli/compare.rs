@@ -70,7 +70,8 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     run(&comparison, (*seeds, shards.compute()), &shared, &mut folder, common)
 }
 
-/// The program of the user's own, with the file of what was measured of it where nobody says how long its tasks take.
+/// Measures the user's own program first, if nobody says how long its tasks take; returns the program with the file of
+/// measurements.
 fn measured_first(args: &CompareArgs) -> Result<ProgramArgs, Failure> {
     let mut program = args.program.clone();
     if let Some(on) = args.on.first().filter(|_| program.takes_a_run_time(true)) {
@@ -88,7 +89,7 @@ fn own_program(program: &ProgramArgs) -> Result<OwnProgram, Failure> {
     Ok(OwnProgram::new(&program.said(true)?, program.settings(), words))
 }
 
-/// What is compared: schedulers, or what saves work under one of them.
+/// The requested comparison: of schedulers, or of ways to save work under one scheduler.
 pub(super) fn comparison(
     (schedulers, saves): (&[String], &[String]),
     on: (&[String], &OwnProgram),
@@ -108,7 +109,7 @@ pub(super) fn comparison(
     }
 }
 
-/// Makes the runs that are asked for, and says what came out.
+/// Makes the requested runs, and prints the comparison.
 pub(super) fn run(
     comparison: &SchedulerComparison,
     (seeds, compute): (u64, Option<SweepShard>),

@@ -20,10 +20,11 @@ use super::print::print;
 use super::run_folders::{found, is_a_run};
 use super::scheduler_name;
 
-/// A shell sets this variable to its name where it asks for what completes a line.
+/// Environment variable that a shell sets to its own name when it asks what completes a line.
 const VARIABLE: &str = "DORMOUSE_COMPLETE";
 
-/// A function of zsh that is loaded at its first call is the whole file: it has to answer that call, too.
+/// Lines at the end of the script for zsh: a function that zsh loads at its first call is the whole file, which has to
+/// answer that call, too.
 const ZSH_LOADED: &str = "\n\nif [ \"$funcstack[1]\" = \"_dormouse\" ]; then\n    \
     _clap_dynamic_completer_dormouse \"$@\"\nfi";
 
@@ -32,7 +33,7 @@ pub(super) fn answer() {
     CompleteEnv::with_factory(completed).var(VARIABLE).complete();
 }
 
-/// Prints what a shell reads to ask this program at each Tab.
+/// Prints the script with which a shell asks this program for completions at each Tab.
 pub(super) fn script(shell: Shell) -> Result<(), Failure> {
     let name = shell.to_string();
     let (shells, mut text) = (Shells::builtins(), Vec::new());
@@ -64,7 +65,7 @@ fn with_completers(command: Command) -> Command {
     })
 }
 
-/// A completer by the name of an argument, which is the same wherever it means the same.
+/// Adds a completer to an argument, by the argument's name, which means the same in all commands.
 fn with_completer(command: &str, arg: Arg) -> Arg {
     const NEW: [&str; 2] = ["man", "identity"];
     let completer = match arg.get_id().as_str() {
@@ -77,7 +78,7 @@ fn with_completer(command: &str, arg: Arg) -> Arg {
     arg.add(completer)
 }
 
-/// A candidate with a line about it, if it goes on from what was typed.
+/// A candidate with a line about it, if it begins with the typed text.
 fn candidate(typed: &str, value: &str, about: &str) -> Option<CompletionCandidate> {
     let about = (!about.is_empty()).then(|| about.to_owned().into());
     value.starts_with(typed).then(|| CompletionCandidate::new(value).help(about))
@@ -118,7 +119,7 @@ fn is_a_program(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
 }
 
-/// Folders of runs, and of other folders that hold some.
+/// Folders of runs, and folders that contain such folders.
 fn runs(typed: &OsStr) -> Vec<CompletionCandidate> {
     let Some(text) = typed.to_str() else { return Vec::new() };
     let mut names: Vec<String> = found()

@@ -55,7 +55,7 @@ pub(crate) fn ec2(args: &Ec2Args) -> Result<(), Failure> {
     end(Say { quiet: args.quiet, json: false }, &results, staging)
 }
 
-/// The run in a folder, which was killed, as its log leaves it.
+/// The killed run in a folder, as far as its log goes, to be resumed.
 fn gone_on(folder: &Path, header: &LogHeader) -> Result<(StagedFolder, RecordedCloud), Failure> {
     let dir = folder.display();
     if !is_unfinished(folder) {
@@ -83,7 +83,7 @@ fn gone_on(folder: &Path, header: &LogHeader) -> Result<(StagedFolder, RecordedC
     }
 }
 
-/// Serves until a signal.
+/// Serves the cloud until a signal comes.
 fn serve(setup: EndpointSetup, cloud: RecordedCloud) -> Result<RecordedCloud, Failure> {
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime

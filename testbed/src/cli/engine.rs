@@ -14,10 +14,10 @@ use dormouse_reproduce::engine::{
 };
 use dormouse_reproduce::sweep::{FolderSpec, SweepFolder};
 
-/// Number of shards where none is given, of engines that have more than this host.
+/// Default number of shards, for engines that have more processors than this host.
 const SHARDS: u16 = 8;
 
-/// What those take whose runs an engine can make.
+/// Options of the commands whose runs a batch engine can make.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Engine")]
 pub(crate) struct EngineArgs {
@@ -55,7 +55,8 @@ impl EngineArgs {
     }
 }
 
-/// Has an engine make the runs of a command whose input is known to be right; `false`: none was asked for.
+/// Has a batch engine make the runs of a command whose input is known to be right; `false`: the user asked for no
+/// engine.
 ///
 /// # Errors
 ///
@@ -87,7 +88,7 @@ pub(super) fn hand_over(
     Ok(true)
 }
 
-/// The job of a command.
+/// The job for a batch engine that makes the runs of a command.
 fn job(
     engine: JobEngine,
     spec: &FolderSpec,
@@ -123,7 +124,7 @@ fn job(
     })
 }
 
-/// Says what an engine has taken.
+/// Prints what a batch engine has accepted.
 fn say(job: &ArrayJob, taken: &EngineSubmission, common: &Common) -> Result<(), Failure> {
     if common.say.quiet {
         return Ok(());

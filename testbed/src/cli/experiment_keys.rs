@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use super::failure::Failure;
 
-/// Every key that has a value of its own, by its path, with a line about it. Items of lists are numbered 0.
+/// Every key of an experiment that has a value of its own, by path, with a line about it. Items of lists are numbered
+/// 0.
 pub(super) fn keys() -> BTreeMap<String, String> {
     let mut keys = BTreeMap::new();
     for (key, schema) in properties(schema()) {
@@ -47,8 +48,8 @@ fn add(path: &str, schema: &Value, about: &str, keys: &mut BTreeMap<String, Stri
     }
 }
 
-/// Refuses a `--set` whose key lacks its section, such as `alpha=1` for `scheduler.alpha`, and names the keys
-/// that may be meant.
+/// Refuses a `--set` whose key lacks its section, such as `alpha=1` for `scheduler.alpha`, and names the keys that the
+/// user may mean.
 pub(super) fn check(set: &[String]) -> Result<(), Failure> {
     let sections: Vec<&str> = properties(schema()).map(|(key, _)| key).collect();
     for text in set {

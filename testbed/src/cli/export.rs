@@ -90,7 +90,7 @@ fn refuse(format: Format, writes_parquet: bool) -> Result<(), Failure> {
     }
 }
 
-/// The name of a chart: beside that of the whole run one of a window of time has its own.
+/// The file name of a chart; a chart of a window of time has another name than that of the whole run.
 fn chart(args: &ExportArgs, log: &RunLog) -> Result<String, Failure> {
     let (from, until) = window(args, log.header.calendar)?;
     let is_beside = args.out.is_none();
@@ -102,7 +102,7 @@ fn chart(args: &ExportArgs, log: &RunLog) -> Result<String, Failure> {
     })
 }
 
-/// The window that was asked for.
+/// The window of time that the user wants.
 fn window(args: &ExportArgs, calendar: Calendar) -> Result<(Time, Time), Failure> {
     let at = |option: &str, when: Option<When>, or: Time| {
         let Some(when) = when else { return Ok(or) };
@@ -141,7 +141,8 @@ fn gantt(args: &ExportArgs, log: &RunLog) -> Result<dormouse_view::plot::GanttCh
     Ok(gantt)
 }
 
-/// The end of a run of parallel jobs alone that all have ended: what is drawn of one ends with its window.
+/// The end of a run of parallel jobs alone, if all jobs have ended well; `None` for other runs, which are drawn to the
+/// end of their window.
 fn end_of_jobs(results: &RunResults<'_>) -> Option<Time> {
     let jobs = results.jobs.as_ref().filter(|jobs| results.record.is_none() && jobs.failed == 0)?;
     Some(jobs.figures.end())

@@ -18,7 +18,7 @@ use dormouse_report::twin::TwinError;
 use dormouse_reproduce::engine::EngineError;
 use dormouse_reproduce::sweep::SweepError;
 
-/// A message for a person, and whose fault it is.
+/// A message for the user, by whether the input or the system is at fault.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The input has to change: status 2.
@@ -27,12 +27,13 @@ pub(crate) enum Failure {
     Broken(String),
     /// A live run was told to stop, and can be resumed: status 3.
     Paused(String),
-    /// The run is over, its results are written, and tasks of it failed: status 4.
+    /// The run is over, its results are written, and some of its tasks failed: status 4.
     TasksFailed(String),
 }
 
 impl Failure {
-    /// Says it: a line for each thing that is wrong, and on a terminal what stands there.
+    /// Prints the failure and returns its exit status: a note for each thing that is wrong, and
+    /// unchanged the lines of a file that it quotes.
     pub(crate) fn report(&self) -> ExitCode {
         let (Self::BadInput(text)
         | Self::Broken(text)

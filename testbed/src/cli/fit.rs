@@ -134,7 +134,7 @@ pub(crate) fn run(args: &FitArgs) -> Result<(), Failure> {
 }
 
 impl FitArgs {
-    /// How the file is read.
+    /// Options for reading the file.
     fn query(&self) -> LifeQuery {
         let own = self.columns.iter().flat_map(Chosen::iter);
         let own = own.map(|(name, heading)| (name.to_owned(), heading.to_owned()));
@@ -149,7 +149,7 @@ impl FitArgs {
     }
 }
 
-/// The group of this name, as groups have it.
+/// The group with this name.
 fn named<'a>(name: &str, by: Option<By>, groups: &'a [LifeGroup]) -> Result<&'a str, Failure> {
     // 07 and 7 are one hour.
     let hour = name.parse::<u8>().ok().filter(|_| by == Some(By::Hour));
@@ -163,7 +163,7 @@ fn named<'a>(name: &str, by: Option<By>, groups: &'a [LifeGroup]) -> Result<&'a 
     })
 }
 
-/// None, or so many that a middle 95 % of them says something.
+/// Parses the number of resamples: none, or enough for a middle 95 % of them.
 fn resamples(text: &str) -> Result<u32, String> {
     let number = text.parse().ok().filter(|n| *n == 0 || (40..=10_000).contains(n));
     number.ok_or_else(|| "write 0 for no intervals, else 40 to 10000".to_owned())
@@ -218,7 +218,7 @@ fn figures(groups: &[LifeGroup], is_for_people: bool) -> TypedTable {
     if is_for_people { table.column(TableColumn::count("n"), |row| row.vms) } else { table }.into()
 }
 
-/// The curves of each group and the laws of those preempted; then the rates of all.
+/// Panels of a chart: the curves of each group with the laws of its preempted VMs; then the rates of all groups.
 fn panels(groups: &[LifeGroup]) -> Vec<ChartPanel> {
     let panel = |title: &str, y: &str, series| ChartPanel {
         title: title.to_owned(),

@@ -5,8 +5,8 @@ use std::ffi::OsStr;
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, Command, Error};
 
-/// Takes any name, and lets shells complete the known ones: what is wrong with another is said where it is
-/// looked up.
+/// Parser of a name that accepts any name, and lets shells complete the known ones. Unknown names are reported where
+/// they are looked up.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KnownName(pub(super) fn() -> Vec<PossibleValue>);
 

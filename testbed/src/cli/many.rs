@@ -30,7 +30,7 @@ pub(crate) struct Common {
     pub(super) say: Say,
 }
 
-/// What those take whose runs come in parts.
+/// Options of the commands whose runs can be split into parts.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Results")]
 pub(crate) struct Shards {
@@ -45,14 +45,14 @@ pub(crate) struct Shards {
 }
 
 impl Shards {
-    /// The runs to make.
+    /// The shard whose runs are to be made; all runs if the user names no shard.
     pub(super) fn compute(&self) -> Option<SweepShard> {
         Some(self.shard.unwrap_or(SweepShard::ALL))
     }
 }
 
 impl Common {
-    /// The number of threads that was asked for.
+    /// The number of threads that the user gave.
     pub(super) const fn given_threads(&self) -> Option<u16> {
         self.threads
     }
@@ -64,7 +64,7 @@ impl Common {
         )
     }
 
-    /// Where the results go.
+    /// Path of the folder for the results.
     pub(super) fn folder(&self, name: &str, shard: Option<SweepShard>) -> PathBuf {
         self.out.clone().unwrap_or_else(|| {
             let part = shard.map(|s| format!("-{}", s.to_string().replace('/', "-of-")));
@@ -72,8 +72,8 @@ impl Common {
         })
     }
 
-    /// Where the results of a command go that makes these runs. Where nobody names a folder, and that of its name holds
-    /// the results of another command, it has one of its own beside it, which is said.
+    /// Path of the folder for the results of a command that makes these runs. If the user names no folder, and the
+    /// usual one holds the results of another command, a folder beside it, with a note to the user.
     pub(super) fn folder_for(&self, spec: &FolderSpec, name: &str, shards: &Shards) -> PathBuf {
         let folder = self.folder(name, shards.shard);
         if self.out.is_some() || shards.force || !spec.is_another_than_in(&folder) {
@@ -94,7 +94,7 @@ impl Common {
         beside
     }
 
-    /// Does what is told its stage, and how many of how many things are done, and shows that.
+    /// Does `work`, and shows its progress: `work` reports its stage, and how many of how many things are done.
     pub(super) fn watched<T, E: Into<Failure>>(
         &self,
         work: impl FnOnce(&mut (dyn FnMut(&str, usize, usize) + Send)) -> Result<T, E>,
@@ -110,8 +110,8 @@ impl Common {
         done.map_err(Into::into)
     }
 
-    /// The samples of cells under seeds 1 to `seeds`, of which those of `compute` are made if the
-    /// folder lacks them; `None`: they are a part of what was asked for, and that is said.
+    /// The samples of cells under seeds 1 to `seeds`; those in the shard `compute` are made if the folder lacks them.
+    /// `None`: the samples are only a part of the whole, which is noted.
     pub(super) fn samples(
         &self,
         cells: &[SweepCell],
@@ -134,7 +134,7 @@ impl Common {
         Ok(Some(samples))
     }
 
-    /// Says what came out, as a text and as JSON.
+    /// Prints the results, as a text or as JSON.
     pub(super) fn report(&self, out: &Path, (text, json): (String, Value)) -> Result<(), Failure> {
         if self.say.quiet {
             return Ok(());
@@ -142,7 +142,7 @@ impl Common {
         show(self.say.json, json, || format!("{text}\n\n  results in {}", out.display()))
     }
 
-    /// Says that a part is made, and how many of its runs this process made.
+    /// Prints that a part is complete, and how many of its runs this process made.
     pub(super) fn report_part(
         &self,
         out: &Path,

@@ -22,10 +22,10 @@ use super::print::print;
 use crate::endpoint::{Act, Interrupted, VmTimeline, play};
 use crate::said;
 
-/// The type and the zone of a VM of which nobody says any.
+/// Default instance type of a VM.
 const KIND: &str = "m5.large";
 const ZONE: &str = "us-east-1a";
-/// The time from a notice to the end of the VM, where nothing else is said.
+/// Default time from a notice to the end of the VM.
 const NOTICE: Duration = Duration::from_secs(120);
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -120,7 +120,8 @@ fn first_targets(scenario: &SpotScenario) -> impl Iterator<Item = &InterruptionT
     acts.map(|act| &act.target)
 }
 
-/// A type that a target hits, where it does not name a VM.
+/// Instance type of a target that names a type or a zone; `None`: the target names a VM, or all
+/// VMs.
 fn of_target(target: &InterruptionTarget) -> Option<TypeName> {
     match target {
         InterruptionTarget::Type(kind) => Some(kind.clone()),
@@ -129,7 +130,7 @@ fn of_target(target: &InterruptionTarget) -> Option<TypeName> {
     }
 }
 
-/// What the scenario says of metadata, with what the command line adds.
+/// Metadata settings of the scenario, with those of the command line.
 fn settings(
     args: &MetadataArgs,
     scenario: Option<&SpotScenario>,
@@ -209,7 +210,7 @@ impl ScenarioClock {
         self.speedup.to_real(at.since(Time::ZERO))
     }
 
-    /// The date that metadata name for an instant.
+    /// The date that metadata show for an instant.
     fn date(self, at: Time) -> UnixTime {
         match self.times {
             MetadataTimes::Real => later(self.zero, self.real(at)),
@@ -219,7 +220,7 @@ impl ScenarioClock {
         }
     }
 
-    /// What is announced of what happens to the VM at an instant.
+    /// Makes the announcement for an interruption at an instant.
     fn act(self, (at, heard): (Time, Option<Interrupted>)) -> Act {
         let after = self.real(at);
         let interruption = |taking, at| {
@@ -236,7 +237,7 @@ impl ScenarioClock {
     }
 }
 
-/// What amazon-ec2-metadata-mock announces by these words, in the order of the times.
+/// The announcements that amazon-ec2-metadata-mock makes with these options, in order of time.
 fn mocked(args: &MetadataArgs, now: UnixTime) -> Vec<Act> {
     let MockTimes {
         mock_delay_sec,
@@ -297,7 +298,7 @@ fn maintenance(events: &EventsArgs, now: UnixTime) -> VmAnnouncement {
     })
 }
 
-/// The time from now to an announcement: until a date, if one is given, else so many seconds.
+/// The time from now to an announcement: until the given date or, without one, this many seconds.
 fn delay(seconds: Option<u64>, at: Option<Moment>, now: UnixTime) -> Duration {
     match at {
         Some(at) => Duration::from_micros(date(at).as_micros().saturating_sub(now.as_micros())),

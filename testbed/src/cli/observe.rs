@@ -29,7 +29,7 @@ fn wait<T>(until: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure
         .block_on(until)
 }
 
-/// Asks the coordinator of a run, which has to be there, what this role may.
+/// Makes a request to the coordinator of a run, with a token of this role; fails if no coordinator serves the run.
 pub(super) fn ask<T, E: Into<Failure>>(
     at: &RunningArgs,
     role: Role,
@@ -41,7 +41,7 @@ pub(super) fn ask<T, E: Into<Failure>>(
     })
 }
 
-/// Why nobody serves the run in a folder, and what can be asked of it in its place.
+/// Why nobody serves the run in a folder, and which commands work without a coordinator.
 fn unserved(dir: &str) -> String {
     let folder = Path::new(dir);
     if !run_folders::is_a_run(folder) {
@@ -87,7 +87,7 @@ async fn dial(at: &RunningArgs, role: Role) -> Result<Option<RemoteCoordinator>,
     Ok(Some(RemoteCoordinator::dial_coordinator(&address, token).await?))
 }
 
-/// Says how a run goes.
+/// Prints the progress of a run.
 pub(crate) fn status(at: &RunningArgs, as_json: bool) -> Result<(), Failure> {
     let is = ask(at, Role::Observer, async |remote| remote.get_status().await)?;
     // What is said of one from elsewhere has no header.
@@ -137,7 +137,7 @@ pub(crate) fn status(at: &RunningArgs, as_json: bool) -> Result<(), Failure> {
     ))
 }
 
-/// Ends a run before its time.
+/// Cancels a running run.
 pub(crate) fn cancel(at: &RunningArgs, why: Option<&str>) -> Result<(), Failure> {
     ask(at, Role::Operator, async |remote| {
         remote.cancel_run(why.unwrap_or_default().to_owned()).await
@@ -145,13 +145,13 @@ pub(crate) fn cancel(at: &RunningArgs, why: Option<&str>) -> Result<(), Failure>
     print("it is told to end; its coordinator writes the results")
 }
 
-/// Tells a run that takes parallel jobs that no more come.
+/// Closes a run for submissions of parallel jobs.
 pub(crate) fn close(at: &RunningArgs) -> Result<(), Failure> {
     ask(at, Role::Operator, RemoteCoordinator::close)?;
     print("it is closed: it ends once all its jobs have")
 }
 
-/// Gives a run that takes them a parallel job more.
+/// Submits a further parallel job to a run that accepts them.
 pub(crate) fn submit(args: &SubmitArgs) -> Result<(), Failure> {
     let SubmitArgs { at, processors, runtime, estimate, usage, memory, key } = args;
     let key = key.clone().unwrap_or_else(new_key);
@@ -179,13 +179,13 @@ pub(crate) fn submit(args: &SubmitArgs) -> Result<(), Failure> {
     print(&format!("job {number} {before}, at {:.1} s", at_us as f64 / 1e6))
 }
 
-/// A key that nobody else has taken.
+/// A new random key of a submission.
 fn new_key() -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     format!("{:x}-{:x}", since.as_nanos(), std::process::id())
 }
 
-/// Prints the events of a run, as its log has them.
+/// Prints the events of a run, the lines of its log.
 pub(crate) fn events(args: &EventsArgs) -> Result<(), Failure> {
     let EventsArgs { at, from, follow } = args;
     wait(async {
@@ -204,7 +204,7 @@ pub(crate) fn events(args: &EventsArgs) -> Result<(), Failure> {
     })
 }
 
-/// Those of a run that nobody serves any more.
+/// Prints the lines of the log of a run that nobody serves any more.
 fn from_file(dir: &Path, from: u64) -> Result<(), Failure> {
     run_folders::check(dir)?;
     let path = dir.join(dormouse_log::FILE);

@@ -72,7 +72,7 @@ fn runtime(text: &str) -> Result<String, String> {
 }
 
 impl OwnArgs {
-    /// What is said, as [`ProgramArgs::said`] has it.
+    /// The program that the options give, as [`ProgramArgs::said`] has it.
     pub(super) fn said(&self, is_alone: bool) -> Result<OwnSaid, Failure> {
         let mut said = self.program.said(is_alone)?;
         if said.keys.is_empty() {
@@ -95,15 +95,15 @@ impl OwnArgs {
 }
 
 impl ProgramArgs {
-    /// Whether the tasks are this program's alone, in the place of the experiment's where the command `is_alone`, and
-    /// nobody says how long they take.
+    /// Whether a run time of the user's own program is needed: all tasks run the program (as they do if the command
+    /// `is_alone`), and no option gives a run time.
     pub(super) fn takes_a_run_time(&self, is_alone: bool) -> bool {
         let is_said = self.runtime.is_some() || self.measured.is_some();
         !self.command.is_empty() && !is_said && (is_alone || self.each.is_some())
     }
 
-    /// What is said, as keys of a task; tasks of the experiment are replaced where a task a file is asked
-    /// for, or where the command `is_alone`.
+    /// The program of the options, as keys of a task. It replaces the experiment's tasks if each file becomes a task,
+    /// or if the command `is_alone`.
     pub(super) fn said(&self, is_alone: bool) -> Result<OwnSaid, Failure> {
         if self.command.is_empty() {
             return Ok(OwnSaid::default());
@@ -149,7 +149,7 @@ impl ProgramArgs {
         Ok(OwnSaid { keys, replaces_tasks: is_alone || self.each.is_some() })
     }
 
-    /// What is said beside that: the file of what was measured.
+    /// The setting for the option `--measured`: the file of measurements.
     pub(super) fn settings(&self) -> Option<Override> {
         let file = self.measured.as_ref()?.to_string_lossy();
         Some(Override::text("--measured", "workload.measured", &file))
@@ -181,7 +181,7 @@ fn quoted(text: &str) -> String {
     toml::Value::String(text.to_owned()).to_string()
 }
 
-/// Texts as TOML has them.
+/// Texts as a list in TOML notation.
 fn list(all: &[String]) -> String {
     toml::Value::from(all.to_vec()).to_string()
 }

@@ -7,7 +7,8 @@ use super::args::Say;
 use super::failure::Failure;
 use crate::said;
 
-/// Refuses a run that can't be live here, in `doctor`'s words; says since when it is proved that it can.
+/// Refuses a run that can't be live here, with the finding of `doctor`; otherwise prints since when it is proved that
+/// it can.
 pub(super) fn check(name: &str, needs_criu: bool, say: Say) -> Result<(), Failure> {
     check_or(name, needs_criu, ("--virtual needs nothing", say))
 }

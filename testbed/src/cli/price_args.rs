@@ -31,8 +31,7 @@ pub(crate) struct PricesArgs {
 }
 
 impl PricesArgs {
-    /// The reproduction that is asked for: of `what`, without the cells of this pattern if there is no
-    /// folder of records.
+    /// The requested reproduction of `what`; without a folder of records it lacks the cells of the pattern `cells`.
     ///
     /// # Errors
     ///
@@ -89,7 +88,7 @@ pub(crate) struct AccArgs {
 }
 
 impl AccArgs {
-    /// The reproduction that is asked for of the ACC paper, or of a part of it.
+    /// The requested reproduction of the ACC paper, or of a part of it.
     ///
     /// # Errors
     ///

@@ -10,29 +10,29 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::args::Say;
 use crate::said;
 
-/// Between two lines where there is no terminal.
+/// Time between two lines about a command's progress, where there is no terminal.
 const QUIET_FOR: Duration = Duration::from_secs(10);
 
-/// How far a command has come.
+/// Display of a command's progress.
 #[derive(Debug)]
 pub(crate) struct Progress {
-    /// Hidden where there is no terminal, or where nothing is to be said.
+    /// The progress bar; hidden without a terminal, or if the user wants no output.
     bar: ProgressBar,
-    /// The time at which a line was last written; `None`: none is to be.
+    /// The time at which a line was last written; `None`: no lines are to be written.
     said: Option<Instant>,
     began: Instant,
     what: String,
 }
 
 impl Say {
-    /// How far a command has come: so many of these.
+    /// A display of the progress of `count` things called `what`, as verbose as the options say.
     pub(super) fn progress(self, count: usize, what: &str) -> Progress {
         Progress::new(self.quiet || self.json, count, what)
     }
 }
 
 impl Progress {
-    /// The progress of `count` things called `what`; nothing is ever said where `is_silent`.
+    /// A display of the progress of `count` things called `what`; nothing is printed if `is_silent`.
     pub(crate) fn new(is_silent: bool, count: usize, what: &str) -> Self {
         let (began, is_terminal) = (Instant::now(), std::io::stderr().is_terminal());
         let bar = if is_silent { ProgressBar::hidden() } else { ProgressBar::new(count as u64) };
@@ -44,8 +44,8 @@ impl Progress {
         Self { bar, said, began, what: what.to_owned() }
     }
 
-    /// So many of so many are done, where it is known how many there are, else of 0; how it goes besides, and
-    /// how much longer it takes, in real seconds, where that is known better than by what is done.
+    /// Shows that `done` of `of` things are done (`of` is 0 if their number is unknown), with the remark `how` and the
+    /// remaining time in real seconds, if that is known better than from the done part.
     pub(crate) fn show(&mut self, done: u64, of: u64, how: &str, left_s: Option<f64>) {
         self.bar.set_length(of);
         self.bar.set_position(done);
@@ -64,7 +64,7 @@ impl Progress {
         self.bar.set_message(message);
     }
 
-    /// Says a line of its own.
+    /// Prints a line above the progress bar.
     pub(crate) fn say(&self, line: &str) {
         self.bar.suspend(|| said::note(line));
     }
@@ -74,7 +74,7 @@ impl Progress {
         self.what == what
     }
 
-    /// How much longer it takes if all go as fast as those that are done.
+    /// Estimates the remaining time in seconds, if all things go as fast as those that are done.
     fn by_what_is_done(&self, done: u64, of: u64) -> Option<f64> {
         #[expect(clippy::cast_precision_loss, reason = "an estimate")]
         let (done_f, left) = (done as f64, of.saturating_sub(done) as f64);

@@ -23,20 +23,20 @@ use dormouse_report::output::{LogHeader, ReplacedContent, StagedFolder, make_fol
 use dormouse_report::results::virtual_results;
 use dormouse_report::run_view::RunResults;
 
-/// The experiment, and who schedules it.
+/// Name of the experiment whose jobs are scheduled.
 const EXPERIMENT: &str = "batch-small";
 const SCHEDULERS: [Algorithm; 4] =
     [Algorithm::Easy, Algorithm::Keasy, Algorithm::Reasy, Algorithm::Measy];
 
-/// What is compared of a run.
+/// Compared figures of a run.
 struct Figures {
     response_s: f64,
     slowdown: f64,
     makespan_s: f64,
-    /// Swaps, kills, migrations.
+    /// Numbers of swaps, kills and migrations.
     promotions: [u64; 3],
     verified: u64,
-    /// For live runs: what sharing and moving cost, and whether the run was faithful.
+    /// For live runs: the costs of sharing and moving, and whether the run was faithful.
     live: Option<(Consolidation, bool)>,
 }
 
@@ -55,7 +55,7 @@ impl Figures {
     }
 }
 
-/// Runs all four both ways, one after the other.
+/// Runs all four schedulers, each in virtual time and live, one after the other.
 pub(super) fn reproduce(args: &MeasyLiveArgs) -> Result<(), Failure> {
     let out = args.common.folder("reproduce-measy-live-ranking", None);
     make_folder(&out)?;
@@ -88,7 +88,7 @@ fn experiment(scheduler: Algorithm, seed: Option<u64>) -> Result<Experiment, Fai
     Ok(open(&source)?.experiment)
 }
 
-/// The command that makes one of the runs by itself, its header, and where it goes.
+/// The header of one of the runs: it has the command that makes the run by itself.
 fn header(experiment: &Experiment, mode: RunMode) -> LogHeader {
     let (scheduler, seed) =
         (experiment.scheduler_name().to_string(), experiment.setup.seed.to_string());
@@ -102,7 +102,7 @@ fn folder(out: &Path, experiment: &Experiment, how: &str) -> PathBuf {
     out.join(format!("{}-{how}", experiment.scheduler_name()))
 }
 
-/// Writes the results and gives what is compared of them.
+/// Writes the results of a run, and returns the compared figures.
 fn written(results: &RunResults<'_>, staging: StagedFolder) -> Result<Figures, Failure> {
     let folder = results.view().write(staging)?;
     let broken = |why: &str| Failure::Broken(format!("{why}; see {}", folder.display()));
@@ -157,7 +157,7 @@ struct Row {
     measured: Figures,
 }
 
-/// What the live runs were to the model of virtual time.
+/// Measurements of the live runs that the model of virtual time uses.
 struct Measured {
     sharing: ProcessorSharing,
     /// Emulated time of a migration; `None` if there was none.
@@ -187,14 +187,15 @@ impl Measured {
     }
 }
 
-/// Shortest mean response first.
+/// Names of the schedulers by mean response time, the shortest first.
 fn ranking(rows: &[Row], of: impl Fn(&Row) -> &Figures) -> String {
     let mut order: Vec<_> = rows.iter().collect();
     order.sort_by(|a, b| of(a).response_s.total_cmp(&of(b).response_s));
     order.iter().map(|row| row.scheduler.name()).collect::<Vec<_>>().join(" < ")
 }
 
-/// A scheduler a row: of each figure that in virtual time, live, and in virtual time as measured.
+/// A table with a row for each scheduler; each figure in virtual time, live, and in virtual time with the measured
+/// sharing.
 fn shown(rows: &[Row]) -> TypedTable {
     let seconds = |heading| TableColumn::seconds(heading).digits(0);
     let loss = |row: &Row, of: fn(&Consolidation) -> f64| row.real.live.as_ref().map(|l| of(&l.0));
@@ -253,7 +254,7 @@ fn text(rows: &[Row], measured: &Measured) -> String {
 /// A figure of a run.
 type Figure = fn(&Figures) -> TableCell;
 
-/// Those in `table.csv`; the last two are of live runs only.
+/// The ranked figures in `table.csv`; the last two are of live runs only.
 const FIGURES: [(&str, Figure); 8] = [
     ("mean_response_s", |of| of.response_s.into()),
     ("mean_bounded_slowdown", |of| of.slowdown.into()),
@@ -265,7 +266,7 @@ const FIGURES: [(&str, Figure); 8] = [
     ("foreground_mean_loss", |of| of.live.as_ref().map(|l| l.0.foreground_mean_loss).into()),
 ];
 
-/// A figure a row.
+/// A table with a row for each scheduler and figure.
 fn table(rows: &[Row]) -> TypedTable {
     let known = |row: &Row| if row.real.live.is_some() { FIGURES.len() } else { 6 };
     TypedTable::with_rows(

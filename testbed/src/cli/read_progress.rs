@@ -6,7 +6,8 @@ use std::path::Path;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// Size in bytes from which on the progress is shown: smaller files are read in a moment.
+/// Size in bytes of a file from which on the progress of reading is shown: smaller files are read
+/// in a moment.
 const LARGE: u64 = 64 << 20;
 
 /// A file that shows how much of it was read, where it is large and standard error is a terminal.
@@ -45,7 +46,7 @@ impl Read for ReadProgress {
 }
 
 impl Drop for ReadProgress {
-    /// Takes the line away.
+    /// Removes the progress line from the terminal.
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }

@@ -18,7 +18,7 @@ use dormouse_report::output::{OutputError, RunLog, is_unfinished, write_in};
 use dormouse_report::replay::{ReplayError, ReplayResult, recorded_digest, replay as play_again};
 use dormouse_report::twin::{csv, table, twin_of};
 
-/// Looks for rules that a run breaks: status 1 if there is one.
+/// Checks which rules a run breaks; status 1 if it breaks one.
 pub(crate) fn check(RecordedArgs { dir, json }: &RecordedArgs) -> Result<(), Failure> {
     let ended = !is_unfinished(dir);
     let log = read_log(dir)?;
@@ -104,7 +104,7 @@ pub(crate) fn replay(RecordedArgs { dir, json }: &RecordedArgs) -> Result<(), Fa
     )))
 }
 
-/// Says what became of a task, VM or job.
+/// Prints what happened to a task, VM or job.
 pub(crate) fn explain(of: &RecordedArgs, what: &str) -> Result<(), Failure> {
     let RecordedArgs { dir, json } = of;
     if !run_folders::is_a_run(dir) && run_folders::is_a_run(Path::new(what)) {
@@ -126,7 +126,7 @@ pub(crate) fn explain(of: &RecordedArgs, what: &str) -> Result<(), Failure> {
     show(*json, &told, || told.to_string())
 }
 
-/// Compares a live run with its twin: status 0 whatever comes out.
+/// Compares a live run with its twin; status 0 whatever the result.
 pub(crate) fn twin(args: &TwinArgs) -> Result<(), Failure> {
     run_folders::check(&args.dir)?;
     let twin = twin_of(&args.dir)?;

@@ -21,7 +21,7 @@ pub(super) struct Rehearsed {
     pub(super) submissions: Vec<Submission>,
     /// The VMs that are requested, in order of time.
     pub(super) requests: Vec<(Time, VmRequest)>,
-    /// The contents that its tasks begin with, of a run that is yet to begin.
+    /// The contents that the run's tasks begin with, of a run that is yet to begin.
     pub(super) sources: Sources,
 }
 

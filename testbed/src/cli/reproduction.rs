@@ -21,12 +21,12 @@ pub(crate) struct AgainstArgs {
     pub(super) compare_with: Option<PathBuf>,
 }
 
-/// Number of seeds: those given, or the default in the paper's data file.
+/// Number of seeds: the given one, or the default in the paper's data file.
 pub(super) fn seeds(what: &str, given: Option<u64>) -> Result<u64, Failure> {
     given.map_or_else(|| Ok(named(what)?.0.seeds), Ok)
 }
 
-/// Live runs of each live cell, by this program.
+/// Makes the function that makes the live runs of each live cell, with this program.
 pub(super) fn make_live(seeds: u64) -> Result<MakeLive, Failure> {
     let unknown = |error| format!("can't find this program to run it live: {error}");
     let program = std::env::current_exe().map_err(|error| Failure::Broken(unknown(error)))?;
@@ -54,7 +54,7 @@ fn with_live_part(
     Ok(ReproductionRequest { make_live: Some(make_live), ..request })
 }
 
-/// Makes what is asked for, and says what came out.
+/// Makes a requested reproduction, and prints a summary of its results.
 pub(super) fn run(
     spec: &ReproductionSpec,
     request: ReproductionRequest,
@@ -137,7 +137,7 @@ fn is_whole(what: &str) -> bool {
     !what.contains('/')
 }
 
-/// None of a paper's claims has a verdict.
+/// The failure if none of a paper's claims has a verdict.
 fn unjudged(done: &FinishedReproduction) -> Failure {
     let what = &done.what;
     let none = format!("{what}: none of the paper's claims could be judged");

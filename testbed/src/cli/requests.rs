@@ -70,7 +70,7 @@ fn write(experiment: &Experiment, out: &Path) -> Result<Figures, Failure> {
     Ok(figures)
 }
 
-/// The requests of an experiment in figures, each of which is seen before.
+/// Statistics of the requests of an experiment; `see` gets each request first.
 fn figures(
     experiment: &Experiment,
     mut see: impl FnMut(&(Time, VmRequest)) -> Result<(), Failure>,
@@ -91,7 +91,7 @@ fn figures(
     Ok(Figures { of, file: requests.read().filter(|read| !read.is_plain()).cloned() })
 }
 
-/// Whether a file holds requests: it begins as such files do, or is called as they are.
+/// Whether a file holds requests, by its first line or the end of its name.
 pub(crate) fn is_file_of_requests(path: &Path) -> bool {
     let name = path.to_string_lossy();
     let is_begun =

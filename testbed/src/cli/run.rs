@@ -55,8 +55,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     }
 }
 
-/// The program of the user's own with the file of what was measured of it, where a run time is all that is lacking: it
-/// is measured before anything else.
+/// Measures the user's own program first, if only its run time is missing; returns the program with the file of
+/// measurements.
 fn measured_first(
     asked: &RunRequest<'_>,
     is_live: bool,
@@ -128,12 +128,12 @@ fn coordinated(args: &CoordinatorArgs) -> Result<(), Failure> {
     live(&asked, (&header, sources), Some(args.listen))
 }
 
-/// A run as it is asked for, by whichever command.
+/// A request for a run, made by one of several commands.
 #[derive(Clone, Copy)]
 struct RunRequest<'a> {
     args: &'a WhatArgs,
     live: &'a LiveArgs,
-    /// The page that is served of it.
+    /// The page of the run that is served, if any.
     page: Option<Page>,
     /// The command, as it is typed after `dormouse`.
     verb: &'static str,
@@ -190,8 +190,8 @@ fn virtually(asked: &RunRequest<'_>, loaded: LoadedExperiment) -> Result<(), Fai
     end(say, &RunResults { wall_s, ..results? }, staging)
 }
 
-/// A run in virtual time whose scheduler is a program of its own: what that decides can't be made
-/// again, so its log grows where the run can be gone on with.
+/// Plays a run in virtual time whose scheduler is a program. The program's decisions can't be computed again, so the
+/// log is written in the run's folder, from which the run can be resumed.
 fn with_programs(
     header: &LogHeader,
     planned: Planned,
@@ -201,7 +201,7 @@ fn with_programs(
     resumable(header, staging, say, |folder, show| virtual_results(header, planned, folder, show))
 }
 
-/// Goes on with a run in virtual time that was broken off.
+/// Resumes a run in virtual time that broke off.
 pub(super) fn resume_virtually(header: &LogHeader, dir: &Path, say: Say) -> Result<(), Failure> {
     let planned = header.experiment.planned()?;
     resumable(header, StagedFolder::go_on(dir)?, say, |folder, show| {
@@ -258,7 +258,7 @@ fn here(
     live(asked, (&LogHeader { speedup: choice, ..header }, sources), None)
 }
 
-/// A live run, with workers of its own, or listening for some from elsewhere.
+/// Makes a live run, with workers of its own, or with workers that join from other hosts.
 fn live(
     asked: &RunRequest<'_>,
     (header, sources): (&LogHeader, Sources),
@@ -358,7 +358,7 @@ fn said_of(asked: &RunRequest<'_>) -> Result<(Vec<Override>, OwnSaid), Failure> 
     Ok((overrides, own.unwrap_or_default()))
 }
 
-/// The command that makes the same run again, wherever its results go.
+/// The command that makes the same run again, without the folder for its results.
 fn command(asked: &RunRequest<'_>) -> String {
     let args = asked.args;
     let words = ["dormouse"].into_iter().chain(asked.verb.split(' '));

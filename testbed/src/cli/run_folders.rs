@@ -66,7 +66,7 @@ pub(super) fn check_part(folder: &Path) -> Result<(), Failure> {
     Err(Failure::BadInput(format!("{}: {why}; {remedy}", folder.display())))
 }
 
-/// Whether what is given in the place of a folder is the address of a coordinator.
+/// Whether the user gave the address of a coordinator in the place of a folder.
 pub(super) fn is_an_address(folder: &Path) -> bool {
     !folder.exists() && folder.to_str().is_some_and(|given| host_port(given).is_ok())
 }
@@ -86,7 +86,7 @@ fn why_not(folder: &Path) -> String {
     }
 }
 
-/// A remedy for a path that is no folder of a run: the run that may be meant, or those that there are.
+/// A remedy for a path that is no folder of a run: names the run that may be meant, or the existing ones.
 pub(super) fn meant(folder: &Path) -> String {
     meant_of(folder, &found())
 }
@@ -138,7 +138,7 @@ fn meant_of(folder: &Path, runs: &[PathBuf]) -> String {
     }
 }
 
-/// Whether a path ends in a folder that begins like the one that was given.
+/// Whether the last folder of the path `run` begins like the last folder of the path `given`.
 fn ends_in(run: &str, given: &str) -> bool {
     let last = |path: &str| path.trim_end_matches('/').rsplit('/').next().map(str::to_owned);
     let (run, given) = (last(run).unwrap_or_default(), last(given).unwrap_or_default());

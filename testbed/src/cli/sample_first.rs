@@ -15,10 +15,10 @@ use super::own_args::ProgramArgs;
 use super::sampling::{Prepared, Sampled, of_kinds, write_measures};
 use crate::said;
 
-/// The folder of what was measured: that of runs, beside theirs.
+/// Name of the folder for measurements, the same as for runs.
 const FOLDER: &str = "runs";
 
-/// The file of what is known of how long the tasks of an experiment take: measured now, unless it was before.
+/// The file with the known run times of an experiment's tasks: measured now, unless they were before.
 pub(super) fn sample(
     loaded: &LoadedExperiment,
     own: &ProgramArgs,

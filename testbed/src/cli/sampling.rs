@@ -26,10 +26,10 @@ const ANY: [(&str, &str); 2] = [
     ("checkpoint", "{ policy = \"none\" }"),
 ];
 
-/// Tasks of a kind that are tried until one of them ends well.
+/// Greatest number of tasks of a kind that are tried until one of them ends well.
 const MOST_TRIES: usize = 3;
 
-/// Opens an experiment whose tasks are to be measured: nobody knows yet how long they take.
+/// Opens an experiment whose tasks are to be measured, so that their run times need not be known yet.
 pub(super) fn open_to_measure(
     experiment: Option<&str>,
     mut overrides: Vec<Override>,
@@ -49,14 +49,14 @@ pub(super) fn open_to_measure(
     })
 }
 
-/// The tasks of each kind, of which one is enough that ends well.
+/// The tasks of each kind, of which only one has to end well.
 pub(super) fn of_kinds(experiment: &Experiment) -> Vec<Vec<TaskId>> {
     let mut kinds = experiment.tasks_of_kinds();
     kinds.iter_mut().for_each(|tasks| tasks.truncate(MOST_TRIES));
     kinds
 }
 
-/// The first task of each program: all that differ.
+/// The first task of each different program.
 pub(super) fn of_programs(experiment: &Experiment) -> Vec<Vec<TaskId>> {
     let mut seen = BTreeSet::new();
     let programs = experiment.own_programs.iter();
@@ -64,12 +64,12 @@ pub(super) fn of_programs(experiment: &Experiment) -> Vec<Vec<TaskId>> {
     firsts.map(|(id, _)| vec![*id]).collect()
 }
 
-/// What was measured of groups of tasks.
+/// Results of measuring groups of tasks.
 #[derive(Debug)]
 pub(super) struct Sampled {
     /// A measure for each task that was tried.
     pub(super) measures: MeasureFile,
-    /// For each kind none of whose tasks ended well, why, in a line.
+    /// For each kind of tasks of which none ended well: why, in a line.
     pub(super) failures: Vec<String>,
 }
 
@@ -85,7 +85,7 @@ pub(super) struct Prepared<'a> {
 }
 
 impl<'a> Prepared<'a> {
-    /// Prepares to measure these groups of tasks.
+    /// Prepares to measure the given groups of tasks.
     pub(super) fn new(
         experiment: &'a Experiment,
         sources: &'a Sources,
@@ -101,13 +101,13 @@ impl<'a> Prepared<'a> {
         Ok(Self { experiment, sources, groups: groups.collect::<Result<_, _>>()? })
     }
 
-    /// Whether a checkpoint by CRIU is tried of any.
+    /// Whether a checkpoint by CRIU is tried for any of the tasks.
     pub(super) fn needs_criu(&self) -> bool {
         self.groups.iter().flatten().any(|(_, alone)| alone.needs_criu())
     }
 
-    /// Runs them, of each group until one ends well. Where that `moves` them, what ended well and CRIU can save is run
-    /// once more, and carried to another VM in the middle.
+    /// Runs the tasks, those of each group until one ends well. If `moves`, a task that ended well and that CRIU can
+    /// save runs once more, and is moved to another VM in the middle.
     pub(super) fn measured(&self, say: Say, moves: bool) -> Result<Sampled, Failure> {
         log::begin(false, None);
         let mut measures = MeasureFile {
@@ -138,7 +138,7 @@ impl<'a> Prepared<'a> {
         Ok(Sampled { measures, failures })
     }
 
-    /// Why nothing is known of a group, whose first task failed like this.
+    /// Why nothing is known of a group whose first task failed as `first` says.
     fn failure(&self, group: &[Alone], first: &str) -> String {
         let kind = group.first().and_then(|(task, _)| self.kind(*task)).unwrap_or_default();
         let tried = match group.len() {
@@ -155,7 +155,7 @@ impl<'a> Prepared<'a> {
         own.kinds.get(task.kind as usize).map(Vec::as_slice)
     }
 
-    /// Runs a task by itself: what of a core its vCPU was, what it took, and why it failed, if it did.
+    /// Runs a task by itself; returns its vCPU's share of a core, the measurement, and why the task failed, if it did.
     fn one(
         &self,
         (task, alone): &Alone,
@@ -187,7 +187,7 @@ impl<'a> Prepared<'a> {
         Ok((share, measure, failure))
     }
 
-    /// What a move changes of a program that was measured in a run of these steps.
+    /// Effects of a move on a measured program: runs it once more, and moves it to another VM.
     fn carried(
         &self,
         alone: &Experiment,
@@ -241,7 +241,7 @@ fn failure_of(measure: &ProgramMeasure, folder: &Path) -> Option<String> {
     Some(last.map_or_else(|| how.clone(), |last| format!("{how}: {last}")))
 }
 
-/// Writes what was measured to a file, as JSON.
+/// Writes measurements to a file, as JSON.
 pub(super) fn write_measures(path: &Path, measures: &MeasureFile) -> Result<(), Failure> {
     // Text and numbers: this can't fail.
     let text = serde_json::to_string_pretty(measures).unwrap_or_default() + "\n";

@@ -19,7 +19,7 @@ pub(crate) fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
     bags.chain(jobs).chain(hosts).chain(linked).chain([of_ones_own])
 }
 
-/// The name of any scheduler; what it can schedule is said with the experiment.
+/// Parser of a scheduler's name: whether the scheduler fits is checked with the experiment.
 pub(super) const SCHEDULER: KnownName = KnownName(known);
 
 fn known() -> Vec<PossibleValue> {

@@ -10,15 +10,15 @@ use super::args::Say;
 use super::failure::Failure;
 use crate::{live, said};
 
-/// The experiment at the share that was said for it, or else at the largest that this host holds and the
-/// speed-up that was asked for needs; and at the speed-up of that share.
+/// The experiment at its own share or, without one, at the largest that this host holds and that the requested speed-up
+/// needs; and at the speed-up that follows from the share.
 pub(super) fn paced_here(loaded: LoadedExperiment, say: Say) -> Result<LoadedExperiment, Failure> {
     let each = available_millicores() / loaded.experiment.live.workers.max(1);
     paced_on(loaded, (each, ""), say)
 }
 
-/// The same on workers that come from elsewhere: of what they hold nothing is known yet, and each is taken to be on a
-/// host of its own that is like this one.
+/// Like [`paced_here`], for workers on other hosts: nothing is known of these yet, and each is assumed to have a host
+/// of its own that is like this one.
 pub(super) fn paced_elsewhere(
     loaded: LoadedExperiment,
     say: Say,
@@ -27,8 +27,8 @@ pub(super) fn paced_elsewhere(
     paced_on(loaded, (available_millicores(), hosts), say)
 }
 
-/// The experiment at the share that was said for it, or else at the largest that workers with so many thousandths of a
-/// core each hold and its speed-up needs.
+/// The experiment at its own share or, without one, at the largest that workers with so many thousandths of a core each
+/// hold and that its speed-up needs.
 fn paced_on(
     loaded: LoadedExperiment,
     (millicores, hosts): (u32, &str),
@@ -44,7 +44,8 @@ fn paced_on(
     Ok(at(loaded, (pace, share), hosts, say))
 }
 
-/// The experiment at this share and the speed-up of it, which is said where it is another than was asked for.
+/// The experiment at the given share and the speed-up that follows from it; notes if that is not the requested
+/// speed-up.
 fn at(
     mut loaded: LoadedExperiment,
     (pace, share): (Speedup, Ppm),
@@ -65,8 +66,8 @@ fn at(
     loaded
 }
 
-/// The largest share at which workers with so many thousandths of a core each hold what the experiment wants at once;
-/// `None`: they hold it at none, which admission says better.
+/// The largest share at which workers with so many thousandths of a core each hold the experiment's peak; `None`: they
+/// hold it at no share, which admission explains later.
 fn fits(loaded: &LoadedExperiment, millicores: u32) -> Result<Option<Ppm>, Failure> {
     let experiment = &loaded.experiment;
     let demand = live::rehearse(experiment, loaded.scheduler()?, &[]).demand;

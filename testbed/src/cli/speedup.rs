@@ -40,7 +40,7 @@ pub(super) fn settle(
     Ok(choice)
 }
 
-/// The calibration of this host. One that was named has to be there and whole.
+/// The calibration of this host. A file that the user named must exist and be complete.
 fn found(named: Option<&Path>) -> Result<StoredCalibration, Failure> {
     let Some(path) = named else { return Ok(find(&default_path(), HostIdentity::of_this)) };
     match read(path).map_err(CalibrateError::from)? {
@@ -53,8 +53,8 @@ fn found(named: Option<&Path>) -> Result<StoredCalibration, Failure> {
     }
 }
 
-/// What matters of an experiment on the workers that it starts here; `None`: they can't hold it at
-/// any speed-up, which admission says better.
+/// The demand of an experiment on the workers that it starts on this host; `None`: they can't hold
+/// it at any speed-up, which admission explains later.
 fn demand(loaded: &LoadedExperiment) -> Option<ExperimentDemand> {
     let Experiment { setup, live, .. } = &loaded.experiment;
     // That it can be scheduled was seen before.

@@ -8,7 +8,7 @@ use super::next_steps::{NextStep, aligned, pasted};
 use super::run_folders::found;
 use crate::said;
 
-/// Says what to type, on standard error: the status of such a call is 2, as of every one without a command.
+/// Prints which commands to begin with, on standard error: the exit status of a call without a command is 2.
 pub(super) fn show() {
     said::line(&text(&found()));
 }

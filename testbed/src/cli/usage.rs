@@ -12,10 +12,10 @@ use super::examples::all;
 use super::grammar::grammar;
 use super::terminal;
 
-/// How clap begins an error, where this program's others begin with its name.
+/// Prefix of clap's errors, which this program replaces by its own name.
 const CLAP_PREFIX: &str = "error:";
 
-/// The words with `help` taken for what it means: `dormouse help run` is `dormouse run --help`.
+/// Replaces the word `help` by the option: `dormouse help run` becomes `dormouse run --help`.
 pub(super) fn help_last(mut words: Vec<OsString>) -> Vec<OsString> {
     if words.get(1).is_some_and(|word| word == "help") {
         words.remove(1);
@@ -24,7 +24,7 @@ pub(super) fn help_last(mut words: Vec<OsString>) -> Vec<OsString> {
     words
 }
 
-/// The error with a tip that fits what was typed, and without those of clap's that mislead.
+/// The error with a tip that fits the typed words, and without those tips of clap's that mislead.
 pub(super) fn explained(mut error: Error, words: &[OsString]) -> Error {
     let is_help = [
         ErrorKind::DisplayHelp,
@@ -97,7 +97,7 @@ fn path(words: &[String]) -> String {
     path.join(" ")
 }
 
-/// Keeps the suggestions for a wrong name of a paper that fit it: for a part, parts of the same paper; else papers.
+/// Keeps only fitting suggestions for a wrong name of a paper: for a part, parts of the same paper; else papers.
 fn only_near(error: &mut Error) {
     let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) else {
         return;

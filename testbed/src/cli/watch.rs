@@ -15,11 +15,11 @@ use super::print::print;
 use crate::live::{Page, open_in_browser};
 use dormouse_report::output::read_header;
 
-/// Any port that is free, of this host alone.
+/// Address for the page at any free port of this host alone.
 const ANY_PORT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 impl PageArgs {
-    /// The page that is wanted of a live run, if one is.
+    /// The page of a live run, if the user wants one.
     pub(super) fn page(&self) -> Option<Page> {
         let listen = self.http.or(self.open_page.then_some(ANY_PORT))?;
         Some(Page { listen, opens: self.open_page })

@@ -6,10 +6,10 @@ use dormouse_input::Moment;
 use dormouse_model::Calendar;
 use dormouse_units::{Span, Time};
 
-/// An instant of a run that nobody has looked at yet.
+/// An instant of a run, given before the run's calendar is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum When {
-    /// So long after the beginning of the run.
+    /// This long after the beginning of the run.
     After(Span),
     /// At this date.
     Date(Moment),

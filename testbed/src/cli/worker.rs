@@ -67,7 +67,7 @@ pub(crate) struct WorkerArgs {
     pub(crate) parent: Option<i32>,
 }
 
-/// The first words of a worker that has nothing more to do.
+/// Beginning of the message of a worker that has nothing more to do.
 const OVER: &str = "the run is over";
 
 /// Works for a coordinator until its run is over. Called with one thread only: what makes this
@@ -115,7 +115,7 @@ pub(crate) fn worker(args: &WorkerArgs) -> Result<(), Failure> {
     }
 }
 
-/// The jail that is demanded: that of the workers of a run on this host is said in the environment.
+/// The jail that is demanded: by an option, or by an environment variable for the workers of a run on this host.
 fn demand(asked: Option<JailDemand>) -> Result<JailDemand, Failure> {
     const NAME: &str = "DORMOUSE_JAIL";
     let said = std::env::var(NAME).ok().filter(|said| !said.is_empty());
@@ -140,7 +140,8 @@ fn mounts(asked: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     all.collect()
 }
 
-/// The folder without links on the way to it, if it may be lent: it lies in none of those that a task has of its own.
+/// The folder's path without links, if the folder may be lent to tasks: it must not be in a folder that each task has
+/// of its own.
 fn lendable(path: &Path) -> Result<PathBuf, String> {
     let real = path.canonicalize().map_err(|error| error.to_string())?;
     let own = ["proc", "sys", "dev", "etc", "tmp", "run", "var"];

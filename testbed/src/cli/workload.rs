@@ -210,7 +210,7 @@ impl StatsArgs {
     }
 }
 
-/// Refuses a pipe or a device, of which what was read once is gone.
+/// Refuses a pipe or a device, which can't be read twice.
 fn can_be_read_again(path: &Path) -> Result<(), Failure> {
     // What can't be looked at is refused when it is opened.
     let Ok(kind) = fs::metadata(path).map(|about| about.file_type()) else { return Ok(()) };
@@ -221,7 +221,7 @@ fn can_be_read_again(path: &Path) -> Result<(), Failure> {
     Err(Failure::BadInput(format!("{}: it is {what}; give a file", path.display())))
 }
 
-/// Refuses a path where nothing is.
+/// Refuses a path that does not exist.
 fn is_there(path: &Path) -> Result<(), Failure> {
     match fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -237,7 +237,7 @@ fn is_log(path: &Path) -> bool {
     format.is_ok_and(|format| format.is_some())
 }
 
-/// Says what is in a log, and what was left out of it.
+/// Prints the statistics of a log, and what was left out of it.
 fn tell(figures: &Statistics, skipped: Option<&Skipped>, as_json: bool) -> Result<(), Failure> {
     match skipped {
         _ if as_json => {
@@ -250,7 +250,7 @@ fn tell(figures: &Statistics, skipped: Option<&Skipped>, as_json: bool) -> Resul
     }
 }
 
-/// Percent of all jobs by powers of two.
+/// Panel of a chart: percent of all jobs by powers of two.
 fn panel(title: &str, x: &str, histogram: &Histogram) -> ChartPanel {
     #[expect(clippy::cast_precision_loss, reason = "a plot")]
     let to_f64 = |n: u64| n as f64;

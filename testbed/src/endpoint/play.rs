@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::said;
 
-/// Something that is announced to a VM.
+/// An announcement to a VM.
 #[derive(Clone, Debug)]
 pub(crate) struct Act {
     /// Real time from the beginning to the announcement.
@@ -19,7 +19,7 @@ pub(crate) struct Act {
     pub(crate) words: String,
 }
 
-/// Has an endpoint announce all of these, which are in the order of their times, counted from `begun`.
+/// Has an endpoint make all announcements in `acts`, which are in order of time, counted from `begun`.
 pub(crate) async fn play(endpoint: &Endpoint, begun: Instant, acts: impl Iterator<Item = Act>) {
     for Act { after, what, words } in acts {
         // What is further off than any clock goes is never announced.

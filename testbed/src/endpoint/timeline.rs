@@ -18,11 +18,11 @@ pub(crate) struct VmTimeline {
 enum VmState {
     Running,
     Hibernated,
-    /// The VM has its notice: nothing else happens to it.
+    /// The VM has been told of the interruption: nothing else happens to it.
     Noticed,
 }
 
-/// What the VM hears.
+/// Interruptions that the VM's metadata announces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Interrupted {
     /// The VM ends at this time.
@@ -79,8 +79,8 @@ impl VmTimeline {
     }
 }
 
-/// The instants at which the provider acts, and what the VM hears then, if it hears anything. They end where nothing more
-/// is done to the VM.
+/// Iterates over the instants at which the provider acts, with what the VM is told then. It ends when nothing more
+/// happens to the VM.
 impl Iterator for VmTimeline {
     type Item = (Time, Option<Interrupted>);
 

@@ -31,11 +31,11 @@ use dormouse_report::verdict::live_results;
 /// How a live run is to be conducted.
 #[derive(Debug)]
 pub struct Conduct<'a> {
-    /// The first line of its log.
+    /// The first line of the run's log.
     pub header: &'a LogHeader,
     /// The scheduler of the run's bag, if it has one.
     pub scheduler: Option<Box<dyn Policy>>,
-    /// What the run's schedulers need.
+    /// Data that the run's schedulers need.
     pub rehearsal: Rehearsal,
     /// The run's parallel jobs, in order of submission.
     pub submissions: Vec<Submission>,
@@ -43,23 +43,23 @@ pub struct Conduct<'a> {
     pub requests: Vec<(Time, VmRequest)>,
     /// The address to listen at.
     pub listen: SocketAddr,
-    /// Workers to start on this host; the others dial from elsewhere.
+    /// Number of workers to start on this host; others dial from other hosts.
     pub local_workers: u32,
     /// The folder for the log and the checkpoints.
     pub out: PathBuf,
-    /// Go on with the run whose log is in that folder.
+    /// True to resume the run whose log is in that folder.
     pub resume: bool,
-    /// The page that is served of it.
+    /// The page of the run that is served, if any.
     pub page: Option<Page>,
-    /// Where the contents are that its tasks begin with, by their digests; none where it is gone on with: its
-    /// folder has them.
+    /// Files with the contents that the run's tasks begin with, by digest; empty for a resumed run, whose folder has
+    /// the contents.
     pub sources: Sources,
 }
 
-/// Why there is no live run, or no end of it.
+/// Reasons why a live run could not begin or end.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
-    /// The coordinator refused or broke.
+    /// The coordinator refused the run or failed.
     #[error("{}", dormouse_experiment::chain(.0))]
     Coordinator(#[from] CoordinatorError),
     /// The run was ended before its workers had joined, and has no results.
@@ -79,7 +79,7 @@ pub enum LiveError {
     /// The log of the run can't be read back.
     #[error(transparent)]
     Log(#[from] dormouse_report::output::OutputError),
-    /// The fate of the jobs can't be written.
+    /// The table of the jobs can't be written.
     #[error(transparent)]
     Jobs(Box<JobsError>),
     /// A scheduler that is a program can't be started.
@@ -146,7 +146,7 @@ fn of_jobs(error: JobsError) -> LiveError {
     LiveError::Jobs(Box::new(error))
 }
 
-/// Ten times what the jobs take one after the other: by then something is wrong.
+/// Time limit of a run: ten times what its jobs take one after the other; by then something is wrong.
 fn limit(submissions: &[Submission]) -> Time {
     let work = submissions.iter().fold(Span::ZERO, |sum, job| sum + job.runtime);
     let last = submissions.iter().map(|job| job.submitted).max().unwrap_or(Time::ZERO);
@@ -155,7 +155,7 @@ fn limit(submissions: &[Submission]) -> Time {
     last + think + work.times(10) + Span::from_secs(3_600)
 }
 
-/// What the coordinator is told of a run.
+/// The coordinator's plan of a run.
 fn live_run(conduct: Conduct<'_>) -> Result<LiveRunPlan, LiveError> {
     let Conduct {
         header,

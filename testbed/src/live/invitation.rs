@@ -11,12 +11,12 @@ use dormouse_experiment::command_line;
 pub(super) struct Reached {
     /// The name of this host, if it has one.
     name: Option<String>,
-    /// The address that it has where it talks to others, if it does.
+    /// The host's own address as other hosts see it; `None`: it has no network.
     address: Option<IpAddr>,
 }
 
 impl Reached {
-    /// What this host is called, and its address.
+    /// Finds out this host's name and address.
     pub(super) fn here() -> Self {
         let name = nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok());
         // Nothing is sent: the system says from which address it would be. The other one is in a
@@ -38,7 +38,7 @@ pub(super) struct Shown<'a> {
 }
 
 impl<'a> Shown<'a> {
-    /// The token in this file.
+    /// Reads the token in this file.
     pub(super) fn new(file: &'a Path) -> Self {
         let read = || std::fs::read_to_string(file).ok();
         let token = std::io::stderr().is_terminal().then(read).flatten();
@@ -46,8 +46,8 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// Says that a coordinator listens at this address for so many workers, which join with this token;
-/// and what to type for one.
+/// Prints that a coordinator listens at this address for so many workers, which join with this
+/// token, and the command that starts one.
 pub(super) fn invitation(
     address: SocketAddr,
     workers: u32,

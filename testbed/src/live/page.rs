@@ -14,14 +14,14 @@ use crate::said;
 /// The page of a live run.
 #[derive(Clone, Copy, Debug)]
 pub struct Page {
-    /// The address at which it is served.
+    /// The address at which the page is served.
     pub listen: SocketAddr,
     /// Whether the page is opened in a browser.
     pub opens: bool,
 }
 
 impl Page {
-    /// Serves the page of a run that is about to be conducted, and says where.
+    /// Serves the page of a run that is about to be conducted, and prints its address.
     ///
     /// # Errors
     ///

@@ -11,16 +11,15 @@ use dormouse_workload::least_makespan;
 use dormouse_experiment::Experiment;
 use dormouse_report::virtual_run::virtual_run;
 
-/// What a rehearsal has shown.
+/// Results of a rehearsal.
 #[derive(Clone, Debug)]
 pub struct Rehearsal {
-    /// The VMs alive and not hibernated when they have most vCPUs, and some room. (The bound that
-    /// the account's limits give would be several times that, and would make every vCPU that much
-    /// slower.)
+    /// Living VMs, hibernated ones excepted, at the moment when these have most vCPUs, with some room on top. (The
+    /// bound that the account's limits give would be several times that, and would make every vCPU that much slower.)
     pub demand: RunDemand,
     /// The time that the run takes.
     pub takes: Span,
-    /// How exactly that is known.
+    /// How exactly the time is known, in words.
     pub how: &'static str,
 }
 

@@ -14,7 +14,7 @@ use super::invitation::{Reached, Shown, invitation};
 use super::{LiveError, Page};
 use crate::said;
 
-/// Time between two looks at the run from outside: progress, workers that have ended.
+/// Interval at which the run is observed from outside: its progress, and workers that have ended.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Conducts a run to its end with this many workers on this host; the others dial from elsewhere.
@@ -102,7 +102,7 @@ async fn supervised(
     }
 }
 
-/// What a signal does: the first one stops the run, so that it can be resumed; the next one ends it.
+/// Handles a signal: the first one stops the run, so that it can be resumed; the next one ends it.
 fn stop(pause: &CancellationToken, cancel: &CancellationToken) {
     if pause.is_cancelled() { cancel.cancel() } else { pause.cancel() }
 }

@@ -17,17 +17,18 @@ use serde_json::json;
 
 use super::read::Sample;
 
-/// By when programs have set themselves up.
+/// Time by which a program has set itself up, so that its VM may be taken away.
 const SETTLED: Duration = Duration::from_secs(2);
-/// How long the notice is that its VM gets, real time, for a program without memory; the next VM is there only after that.
+/// Real time of the notice that the VM of a program without memory gets; the next VM is ready only after that.
 const NOTICE: Duration = Duration::from_secs(8);
-/// What is saved in each second of the rest of the notice, in bytes: a disk that is slow and shared does more.
+/// Bytes that are saved in each second of the rest of the notice, assumed low: even a slow and shared disk does more.
 const SAVED_PER_SECOND: u64 = 32 << 20;
-/// A program that is done sooner is not carried: it would be done before CRIU came to it.
+/// Least duration of a program that is moved: a shorter one would be done before CRIU came to it.
 const SHORTEST: Duration = Duration::from_millis(800);
 
-/// The experiment in which a task runs alone once more, and has its VM taken away in the middle: `alone` is that in which it
-/// was undisturbed, and `steps` are those of that run. `None`: it was too short, or nothing says when it ran.
+/// The experiment in which a task runs alone once more, and loses its VM in the middle. `alone` is the experiment in
+/// which it ran undisturbed, and `steps` are the steps of that run. `None`: the task was too short, or it is not known
+/// when it ran.
 ///
 /// # Errors
 ///
@@ -79,7 +80,8 @@ pub fn carried_off(
     Ok(Some(off))
 }
 
-/// What a run of [`carried_off`] says beside an undisturbed one; `None`: it was not restored in it, as it ended before.
+/// Differences of a run of [`carried_off`] from an undisturbed one; `None`: the task was not restored in it, as it
+/// ended before.
 #[must_use]
 pub fn compare(
     undisturbed: &MeasuredProgram,
@@ -129,7 +131,7 @@ pub fn compare(
     Some(CarriedProgram { changes, failure: failed.or(ended_otherwise), other_outputs })
 }
 
-/// The paths of the outputs that are not the same in both runs.
+/// The paths of the outputs that differ between both runs.
 fn differing(one: &BTreeMap<String, String>, other: &BTreeMap<String, String>) -> Vec<String> {
     let mut paths: Vec<_> = one.keys().chain(other.keys()).cloned().collect();
     paths.sort();

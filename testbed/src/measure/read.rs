@@ -6,7 +6,7 @@ use dormouse_experiment::MeasuredProgram;
 use dormouse_model::{Effect, Event, ProgramEnd, ProgramExit, Report, Step};
 use dormouse_units::{Speedup, Time};
 
-/// Why nothing is known of a program.
+/// Reasons why nothing is known of a program.
 #[derive(Debug, thiserror::Error)]
 pub enum MeasureError {
     /// The task never came to an end.
@@ -14,7 +14,7 @@ pub enum MeasureError {
     NoEnd(String),
 }
 
-/// What a program took and left, and why it did not do well, if it did not.
+/// Measurement of a program, and why it failed, if it did.
 #[derive(Clone, Debug)]
 pub struct Sample {
     /// What the task took and left.
@@ -23,7 +23,7 @@ pub struct Sample {
     pub failure: Option<String>,
 }
 
-/// What the only task of a run took and left, at this speed-up.
+/// Reads the measurement of the only task of a run at this speed-up from the run's steps.
 ///
 /// # Errors
 ///

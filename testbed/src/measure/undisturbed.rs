@@ -11,13 +11,13 @@ use dormouse_tasks::own::Saves;
 use dormouse_units::{Span, TaskId, TypeName};
 use serde_json::json;
 
-/// The time at which the first checkpoint is tried, real time: programs have set themselves up by then.
+/// Real time at which the first checkpoint is tried: programs have set themselves up by then.
 const TRIED_AFTER: std::time::Duration = std::time::Duration::from_secs(2);
-/// By when it has to be done, as long as a run may be.
+/// Time limit for the undisturbed run: as long as a run may be.
 const DEADLINE: Span = Span::from_secs(7 * 86_400);
 
-/// The experiment in which this task of another runs by itself, on one on-demand VM of full speed that is ready
-/// at once. Where CRIU is to save its work, a checkpoint is tried.
+/// The experiment in which a task of another experiment runs alone, on one on-demand VM of full speed that is ready at
+/// once. If CRIU is to save the task's work, a checkpoint is tried.
 ///
 /// # Errors
 ///
@@ -74,7 +74,7 @@ pub fn undisturbed(of: &Experiment, task: TaskId) -> Result<Experiment, String> 
     Ok(alone)
 }
 
-/// The cheapest type of full speed that is sold on demand and has so much memory.
+/// The cheapest type of full speed that is sold on demand and has `memory` bytes of memory.
 fn kind_for(of: &Experiment, memory: u64) -> Option<TypeName> {
     let fits = |kind: &InstanceType| {
         kind.burstable.is_none() && kind.limits.on_demand > 0 && kind.memory.get() >= memory

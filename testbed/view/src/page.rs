@@ -35,9 +35,9 @@ pub struct HtmlPage {
 pub struct FigureCard {
     /// Name of the figure.
     pub name: String,
-    /// Remark on the figure, such as the value it compares with.
+    /// The value of the figure, as text.
     pub value: String,
-    /// Remark on the figure, such as what it is to be compared with.
+    /// Remark on the figure, such as the value that it is compared with.
     pub remark: String,
     /// Whether the figure is good or bad news.
     pub tone: TextTone,
@@ -152,7 +152,7 @@ impl FigureCard {
         Self { name, value, remark, tone: TextTone::Plain }
     }
 
-    /// This card as good or bad news.
+    /// Marks the card as good or bad news.
     #[must_use]
     pub fn verdict(self, is_good: bool) -> Self {
         Self { tone: TextTone::verdict(is_good), ..self }

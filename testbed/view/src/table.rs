@@ -36,7 +36,7 @@ impl TypedTable {
         TableOf { things, table: Self { columns: Vec::new(), rows } }
     }
 
-    /// An empty table with these columns.
+    /// An empty table with the given columns.
     #[must_use]
     pub fn new(columns: impl IntoIterator<Item = TableColumn>) -> Self {
         Self { columns: columns.into_iter().collect(), rows: Vec::new() }

@@ -130,7 +130,7 @@ struct NamedLive {
     run: String,
 }
 
-/// Makes a virtual run again whose steps were left out of its log, once.
+/// Plays a virtual run again, once, if its steps were left out of its log.
 async fn make_run_again(followed: &Arc<FollowedRun>, header: &LogHeader) -> Result<(), WatchError> {
     if followed.events() > 0 {
         sleep(Duration::from_secs(60)).await;
@@ -193,7 +193,7 @@ async fn take_lines(followed: &FollowedRun, mut lines: EventLines) -> Result<(),
     Ok(())
 }
 
-/// Asks the coordinator for what only it knows, until it no longer answers.
+/// Asks the coordinator again and again for facts that only it knows, until it no longer answers.
 async fn ask_coordinator(
     followed: &FollowedRun,
     remote: &mut RemoteCoordinator,

@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A time in UTC, such as `2026-11-22T03:04:05Z`; 1970 for one before that.
+/// A time in UTC, such as `2026-11-22T03:04:05Z`; for a time before 1970 the beginning of 1970.
 pub(crate) fn utc_text(at: SystemTime) -> String {
     let secs = at.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let (days, of_day) = (secs / 86_400, secs % 86_400);

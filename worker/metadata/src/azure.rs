@@ -40,7 +40,7 @@ pub(crate) fn answer_azure(service: &mut MetadataService, request: &HttpRequest)
     }
 }
 
-/// The requested version if it is one of these; else the response that refuses it.
+/// The requested version if it is one of `known`; else the response that refuses it.
 fn requested_version(
     request: &HttpRequest,
     known: &[&'static str],

@@ -35,7 +35,7 @@ pub fn address_of_vm(vm: u32) -> Ipv4Addr {
 /// Market in which a VM is bought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VmMarket {
-    /// On demand: kept until its user ends it.
+    /// On demand: a VM that is kept until its user ends it.
     OnDemand,
     /// Spot: the provider may take it away.
     Spot,
@@ -53,7 +53,7 @@ pub enum TakingAction {
 }
 
 impl TakingAction {
-    /// EC2's word for it.
+    /// EC2's word for the action.
     #[must_use]
     pub const fn ec2_word(self) -> &'static str {
         match self {

@@ -15,7 +15,7 @@ pub(crate) const LONGEST: u64 = 21_600;
 pub struct TokenSecret([u8; 32]);
 
 impl TokenSecret {
-    /// A key from these random bytes.
+    /// Makes a key from the given random bytes.
     #[must_use]
     pub const fn new(bytes: [u8; 32]) -> Self {
         Self(bytes)

@@ -1,6 +1,6 @@
 //! Metadata as a tree: directories of names, and values.
 
-/// A node of the tree.
+/// A node of the tree of metadata.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TreeNode {
     /// A value as text.
@@ -15,7 +15,7 @@ impl TreeNode {
         Self::Value(text.into())
     }
 
-    /// A directory node with these children.
+    /// A directory node with the given children.
     pub(crate) fn directory<const N: usize>(children: [(&str, Self); N]) -> Self {
         let children = children.into_iter().map(|(name, node)| (name.to_owned(), node));
         Self::Directory(children.collect())

@@ -158,7 +158,7 @@ pub(crate) struct OfferOccupancy {
 }
 
 impl OfferOccupancy {
-    /// Returns what a VM takes.
+    /// Returns the part of the worker's offer that a VM takes.
     #[must_use]
     pub(crate) fn taken_by(create: &CreateVm) -> Self {
         let vcpus = u64::from(create.vcpus);

@@ -16,7 +16,7 @@ pub enum AgentError {
     Address {
         /// The given address.
         address: String,
-        /// What is wrong with it.
+        /// What is wrong with the address.
         source: tonic::transport::Error,
     },
     /// The file with the run's token can't be used.
@@ -27,7 +27,7 @@ pub enum AgentError {
     Secret {
         /// Path of the file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong with the file.
         why: String,
     },
     /// TLS can't be set up.
@@ -38,7 +38,7 @@ pub enum AgentError {
     Refused {
         /// Address of the coordinator.
         address: String,
-        /// Its reason.
+        /// The coordinator's reason for the refusal.
         why: String,
     },
     /// The worker's control groups can't be set up.
@@ -56,7 +56,7 @@ pub enum AgentError {
          leaves out the missing parts"
     )]
     Jail {
-        /// What would make it available here.
+        /// What would make the missing part available here.
         remedy: String,
         /// The missing part, and why.
         source: jail::JailError,
@@ -91,7 +91,7 @@ pub enum AgentError {
     /// A thread, a runtime or a signal handler can't be started.
     #[error("can't start {what}")]
     Runtime {
-        /// What was to be started.
+        /// The thread, runtime or handler that was to be started.
         what: &'static str,
         /// The system's error.
         source: io::Error,
@@ -105,7 +105,7 @@ pub enum AgentError {
     Lost {
         /// Address of the coordinator.
         address: String,
-        /// Time since its last message.
+        /// Time since the coordinator's last message.
         after: Duration,
         /// Result of the last attempt to reach it.
         why: String,
@@ -130,12 +130,12 @@ pub enum AgentError {
         /// Message of the panic.
         what: String,
     },
-    /// Something is left that should have been removed.
+    /// Cleaning up left something behind that should have been removed.
     #[error("not everything could be cleaned up; starting a worker with {} again cleans up the rest", root.display())]
     Left {
         /// The worker's directory.
         root: PathBuf,
-        /// What is in the way.
+        /// Why the rest could not be removed.
         source: cgroup::CgroupError,
     },
 }

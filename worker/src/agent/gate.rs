@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Tracks whether a VM runs, freezes or is destroyed, for work on it that is done in other tasks and threads.
+/// Tracks whether a VM runs, freezes or is destroyed, for work on the VM that other tasks and threads do.
 #[derive(Debug)]
 pub struct VmGate {
     state: watch::Sender<GateState>,
@@ -21,7 +21,7 @@ pub struct VmGate {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct GateState {
-    /// When it was frozen or told to freeze; `None`: it runs.
+    /// Time at which the VM was frozen or told to freeze; `None`: it runs.
     shut: Option<Instant>,
     was_shut: Duration,
     births: u32,
@@ -73,7 +73,7 @@ impl VmGate {
         self.open();
     }
 
-    /// Returns whether CRIU holds one of its tasks.
+    /// Returns whether CRIU holds one of the VM's tasks.
     pub(crate) fn is_held(&self) -> bool {
         self.state.borrow().dumps > 0
     }

@@ -32,15 +32,15 @@ use crate::{
 pub(crate) mod limit {
     use std::time::Duration;
 
-    /// For starting a program, up to its first own instruction.
+    /// Time limit for starting a program, up to its first own instruction.
     pub(crate) const BIRTH: Duration = Duration::from_secs(10);
-    /// For the dump of a task without memory: see [`Checkpointer`](crate::checkpointer::Checkpointer).
+    /// Time limit for the dump of a task without memory: see [`Checkpointer`](crate::checkpointer::Checkpointer).
     pub(crate) const DUMP: Duration = Duration::from_secs(30);
-    /// For the restore of a task without memory.
+    /// Time limit for the restore of a task without memory.
     pub(crate) const RESTORE: Duration = Duration::from_secs(30);
     pub(crate) const FREEZE: Duration = Duration::from_secs(10);
     pub(crate) const KILL: Duration = Duration::from_secs(10);
-    /// For one repetition of a measured program.
+    /// Time limit for one repetition of a measured program.
     pub(crate) const MEASURE: Duration = Duration::from_secs(600);
 }
 

@@ -55,19 +55,19 @@ pub struct TaskBirth {
     pub process: Arc<dyn TaskProcess>,
     /// Page on which the task reports its progress; `None` for programs that don't.
     pub page: Option<Arc<dyn ProgressPage>>,
-    /// Part of its work that counts as done: what its checkpoint was due to hold.
+    /// Part of the task's work that counts as done: what its checkpoint was due to hold, in ppm.
     pub done_ppm: u32,
-    /// Part of its work that was done before its first own instruction.
+    /// Part of the task's work that was done before the first instruction of its own.
     pub came_with: Ppm,
-    /// CPU time charged to its slot before it, in nanoseconds.
+    /// CPU time charged to the task's slot before its launch, in nanoseconds.
     pub base_ns: u64,
-    /// CPU time charged to its slot before its first own instruction, in nanoseconds.
+    /// CPU time charged to the task's slot before the task's first instruction of its own, in nanoseconds.
     pub born_ns: u64,
-    /// When its first own instruction was seen.
+    /// Time at which the task's first instruction of its own was seen.
     pub at: Instant,
     /// When the inputs of a user's own program were in its directory, if it waited for them.
     pub inputs_at: Option<Instant>,
-    /// How it ended, if that was so soon that it need not be watched.
+    /// How the task ended, if it ended so soon that it need not be watched.
     pub ended: Option<ProcessEnd>,
     /// Sentences on what the kernel reports differently about a restored program; `None`: it wasn't compared.
     pub changes: Option<Vec<String>>,
@@ -88,7 +88,7 @@ pub(crate) async fn launch_task(
     launch_program(&TaskSteps { host, place, name, order }, &pass, plan).await
 }
 
-/// How a task of one process is to come to life, on a worker that `keeps` checkpoints of it or does not.
+/// Returns how to launch a task of one process, on a worker that `keeps` checkpoints of it or does not.
 #[must_use]
 pub fn plan_launch(order: &StartTask, keeps: bool) -> LaunchPlan {
     let restores = order.from.is_some() && keeps && !is_silent(order);
@@ -178,7 +178,7 @@ fn no_image<T>() -> Born<T> {
     Born::NoImage { why: "there is no checkpoint of it".to_owned() }
 }
 
-/// Does in a thread what brings a process to life, for as long as it takes.
+/// Runs `work`, which starts a process, in a thread, for as long as it takes.
 pub(crate) fn in_a_thread<T: Send + 'static>(
     inside: GatedWork,
     work: impl FnOnce() -> Result<T, String> + Send + 'static,
@@ -417,10 +417,10 @@ pub(crate) fn is_silent(order: &StartTask) -> bool {
     program_arguments(order).first().is_some_and(|kind| kind == "noop")
 }
 
-/// What was seen of a starting task.
+/// Observations of a starting task.
 pub(crate) struct SeenBirth {
     pub(crate) page: ProgressReader,
-    /// CPU time charged to its slot before its first own instruction.
+    /// CPU time charged to the task's slot before the task's first instruction of its own, in nanoseconds.
     pub(crate) born: u64,
     pub(crate) came_with: Ppm,
 }

@@ -37,7 +37,7 @@ pub enum LifeEnd {
     },
     /// The coordinator was unreachable for too long.
     Lost {
-        /// Time since its last message.
+        /// Time since the coordinator's last message.
         after: Duration,
         /// Why the last attempt to reach it failed.
         why: String,
@@ -47,7 +47,7 @@ pub enum LifeEnd {
         /// Reason given by the coordinator.
         why: String,
     },
-    /// A signal or another process on this host ended it.
+    /// A signal or another process on this host ended the worker's life.
     Terminated,
 }
 

@@ -22,7 +22,7 @@ use crate::{
     workspace::{self, TaskName},
 };
 
-/// Number of a VM that no run has, as theirs are 32 bits wide.
+/// Number of the VM for measurements: no VM of a run has it, as VMs' numbers have 32 bits.
 const VM: u64 = 1 << 32;
 /// Programs without a smallest amount of work.
 const DIVISIBLE: [&str; 2] = ["vector", "noop"];

@@ -45,7 +45,7 @@ pub enum AgentEnd {
         /// Reason given by the coordinator.
         why: String,
     },
-    /// SIGTERM or SIGINT.
+    /// SIGTERM or SIGINT ended the worker.
     Terminated,
 }
 
@@ -104,7 +104,7 @@ impl RejoinPauses {
     }
 }
 
-/// Lives one life after the other until the end.
+/// Joins runs and lives one life of the worker after the other, until the worker's end.
 fn live_repeatedly(
     config: &AgentConfig,
     endpoint: &Endpoint,

@@ -34,7 +34,7 @@ pub(crate) async fn run_urgent<T: Send + 'static>(
     Ok(told.await?)
 }
 
-/// Waits for the result of `work`, where a panic is an error too.
+/// Waits for the result of `work`; a panic of `work` becomes an error.
 pub(crate) async fn await_outcome<T: Send + 'static, E: From<String> + Send + 'static>(
     work: impl Future<Output = Result<T, E>> + Send + 'static,
 ) -> Result<T, E> {

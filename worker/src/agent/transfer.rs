@@ -60,25 +60,25 @@ const TURN: Duration = Duration::from_secs(300);
 /// Errors of a transfer that makes no progress.
 #[derive(Debug, thiserror::Error)]
 pub enum StuckTransfer {
-    /// Nothing of it has moved for a while.
+    /// No byte of the transfer has moved for a while.
     #[error(
         "no data moved for {} ms between this worker's disk and the coordinator; check that both \
          work and have room", after.as_millis()
     )]
     Still {
-        /// For how long.
+        /// Time for which no byte moved.
         after: Duration,
     },
-    /// It moves, and too slowly.
+    /// The transfer moves, and too slowly.
     #[error("{0}")]
     Slow(String),
-    /// Others were before it.
+    /// Other transfers were before this one for too long.
     #[error(
         "it waited {} ms for {AT_ONCE} other transfers; check that the coordinator and this \
          worker's disk keep up", after.as_millis()
     )]
     NoTurn {
-        /// For how long.
+        /// Time for which the transfer waited.
         after: Duration,
     },
 }
@@ -86,7 +86,7 @@ pub enum StuckTransfer {
 /// Why a checkpoint wasn't fetched.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
-    /// The coordinator doesn't have it, or not completely.
+    /// The coordinator doesn't have the checkpoint, or not completely.
     #[error("the coordinator has no undamaged copy: {0}")]
     Absent(String),
     /// The call failed.
@@ -101,7 +101,7 @@ pub enum FetchError {
     /// The transfer made no progress.
     #[error("it was cancelled")]
     Stuck(#[from] StuckTransfer),
-    /// The launch that needs it was revoked.
+    /// The launch that needs the checkpoint was revoked.
     #[error(transparent)]
     Revoked(#[from] RevokedLaunch),
 }
@@ -177,10 +177,10 @@ pub(crate) struct WorkerTransfers {
     contents: ContentStoreClient<Channel>,
     uploads: Arc<Semaphore>,
     fetches: Arc<Semaphore>,
-    /// Locked while inputs are fetched, so that tasks with the same inputs share them.
+    /// Locked while inputs are fetched, so that tasks with the same inputs share one fetch.
     bringing: Mutex<()>,
     still: Duration,
-    /// Time limit of a transfer beside that of its bytes; `None`: as the deadline has it.
+    /// Time limit of a transfer in place of the usual deadline; `None`: the usual one.
     within: Option<Duration>,
     /// True if the coordinator accepts compressed chunks.
     packs: bool,
@@ -304,7 +304,7 @@ impl WorkerTransfers {
         .await
     }
 
-    /// Fetches a checkpoint, and then the contents of it that aren't here.
+    /// Fetches a checkpoint, and then those of its contents that this worker lacks.
     async fn get_whole(
         &self,
         store: &LocalCheckpoints,

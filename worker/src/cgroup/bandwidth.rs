@@ -6,9 +6,9 @@ use super::{CpuQuota, TierSlot};
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct VcpuBandwidth {
     pub(crate) quota: Option<CpuQuota>,
-    /// Largest part of it for each slot.
+    /// Largest part of the vCPU's quota for each slot.
     pub(crate) caps: [Option<CpuQuota>; 2],
-    /// How many keep slot `a` and slot `b`, in this order, from being bound by a quota.
+    /// Numbers of holders that keep slot `a` and slot `b`, in this order, from being bound by a quota.
     lifted: [u32; 2],
     /// Quota written to the vCPU's group, and to each slot's.
     pub(crate) told: ToldQuota,

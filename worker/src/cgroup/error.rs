@@ -36,7 +36,7 @@ pub enum CgroupError {
         setting: &'static str,
         /// The value refused.
         value: String,
-        /// What cgroups-rs said.
+        /// The error of cgroups-rs.
         source: Box<cgroups_rs::error::Error>,
     },
     /// A thread could not be given its host cores.
@@ -70,7 +70,7 @@ pub enum CgroupError {
     Remove {
         /// The path of the group.
         path: PathBuf,
-        /// The time for which it was tried.
+        /// The time for which the operation was tried.
         after: Duration,
         /// What the kernel said last.
         source: io::Error,
@@ -90,7 +90,7 @@ pub enum CgroupError {
     Missing {
         /// The feature or mount that is missing, as a clause.
         what: String,
-        /// What to do about it.
+        /// What to do about the error.
         remedy: &'static str,
     },
     /// A group did not reach a state before the deadline.
@@ -102,7 +102,7 @@ pub enum CgroupError {
         wanted: &'static str,
         /// The state last seen.
         last: String,
-        /// The time for which it was waited.
+        /// The time for which the caller waited.
         after: Duration,
     },
     /// The namespaces of a VM's tasks could not be made.
@@ -115,7 +115,7 @@ pub enum CgroupError {
         path: PathBuf,
         /// The number asked for.
         vcpu: u32,
-        /// How many there are.
+        /// Number of vCPUs that the VM has.
         vcpus: u32,
     },
 }

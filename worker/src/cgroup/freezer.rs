@@ -10,14 +10,14 @@ use super::{CgroupError, Result, file};
 /// The time at which something was asked for and when it took effect.
 #[derive(Debug, Clone, Copy)]
 pub struct FreezeTimes {
-    /// The time at which it was asked for.
+    /// The time at which the change of state was asked for.
     pub asked_at: Instant,
-    /// When it was seen to have taken effect.
+    /// The time at which the change was seen to have taken effect.
     pub took_effect_at: Instant,
 }
 
 impl FreezeTimes {
-    /// The time that it took.
+    /// The time from the request until the change was seen.
     #[must_use]
     pub fn latency(&self) -> Duration {
         self.took_effect_at - self.asked_at

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::process;
 
-/// What a sweep removed.
+/// Groups and processes that a sweep removed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SweptGroups {
     /// The trees removed.
@@ -45,8 +45,8 @@ pub fn sweep_stale(hierarchy: &CgroupHierarchy, deadline: Duration) -> Result<Sw
     Ok(swept)
 }
 
-/// Kills all processes of one tree and removes it, whoever owns it. Returns how many
-/// processes there were.
+/// Kills all processes of one tree and removes the tree, whoever owns it. Returns how many
+/// processes it had.
 ///
 /// # Errors
 /// Where something survives the deadline.

@@ -32,14 +32,14 @@ pub struct VmGroups {
     pub(super) memory_limit: Option<u64>,
     /// Number of kills for lack of memory that were returned.
     pub(super) oom_kills_said: AtomicU64,
-    /// Namespaces of its tasks, if they are jailed.
+    /// Namespaces of the VM's tasks, if they are jailed.
     cell: Option<Arc<JailCell>>,
     /// The bandwidth of each vCPU; locked while it is written to the kernel.
     pub(super) bandwidths: Mutex<Vec<VcpuBandwidth>>,
 }
 
 impl VmGroups {
-    /// Sets the period of its quotas, in microseconds, from the next one on.
+    /// Sets the period of the VM's quotas, in microseconds; it holds for each quota that is written from now on.
     #[must_use]
     pub fn with_period(self, period_us: u64) -> Self {
         Self { period_us, ..self }
@@ -103,7 +103,7 @@ impl VmGroups {
         self.vcpus
     }
 
-    /// Returns the namespaces of its tasks, if they are jailed.
+    /// Namespaces of the VM's tasks, if they are jailed.
     #[must_use]
     pub fn cell(&self) -> Option<&Arc<JailCell>> {
         self.cell.as_ref()

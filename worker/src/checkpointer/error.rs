@@ -50,7 +50,7 @@ pub enum CheckpointerError {
     User {
         /// The task whose user was looked for.
         task: TaskName,
-        /// Why its directory does not say.
+        /// Why the task's directory does not tell its user.
         source: std::io::Error,
     },
     /// The task cannot have the user that its checkpoint has.
@@ -58,7 +58,7 @@ pub enum CheckpointerError {
     UserTaken {
         /// The task that was to be restored.
         task: TaskName,
-        /// Why it has not that user.
+        /// Why the directory can't be given to that user.
         source: crate::workspace::WorkspaceError,
     },
     /// There is nothing to restore from.
@@ -66,7 +66,7 @@ pub enum CheckpointerError {
     NoCheckpoint {
         /// The task that was to be restored.
         task: TaskName,
-        /// Those that are damaged, newest first.
+        /// The damaged checkpoints, newest first.
         damaged: Vec<DamagedCheckpoint>,
     },
 }

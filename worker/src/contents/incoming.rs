@@ -29,7 +29,7 @@ pub enum ContentError {
     Another {
         /// BLAKE3 of the content that was wanted, in hexadecimal.
         digest: Hash,
-        /// What is wrong with it.
+        /// What is wrong with the content.
         what: String,
     },
 }

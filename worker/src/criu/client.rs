@@ -36,9 +36,9 @@ use crate::{
     process::{ChildProcess, HelpedTask, ProcessGroups, mount_processes},
 };
 
-/// CRIU's notification that it has stopped all of a task, before it reads anything of it.
+/// CRIU's notification that it has stopped all processes of a task, before it reads anything of them.
 const SEIZED: &str = "query-ext-files";
-/// CRIU's notification that everything is restored and stands still.
+/// CRIU's notification that all processes are restored and stand still.
 const PRE_RESUME: &str = "pre-resume";
 /// How long the remains of a failed restore may take to die.
 const CLEAN_UP: Duration = Duration::from_secs(5);
@@ -67,9 +67,9 @@ pub enum RestoreMoment {
 /// What happens to the task after a dump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AfterDump {
-    /// It continues as it was when CRIU came: it runs, or stands still.
+    /// The task continues as it was when CRIU came: it runs, or stands still.
     Continue,
-    /// It is killed; its parent must still reap it.
+    /// The task is killed; its parent must still reap it.
     Kill,
 }
 
@@ -77,7 +77,7 @@ pub enum AfterDump {
 #[derive(Debug, Clone)]
 pub struct CriuProgram {
     program: PathBuf,
-    /// CPU time of its processes outside any VM's groups, in nanoseconds.
+    /// CPU time of CRIU's processes outside any VM's groups, in nanoseconds.
     spent: Arc<AtomicU64>,
 }
 
@@ -158,8 +158,8 @@ impl CriuProgram {
         self.ask_once("check", request, log, deadline).map(drop)
     }
 
-    /// Makes CRIU find out about the kernel from within a cell, and keep that there for later calls, which lack the
-    /// rights to find out.
+    /// Makes CRIU find out about the kernel from within a cell, and keep its findings in the cell for later calls,
+    /// which lack the rights to find out.
     ///
     /// # Errors
     ///

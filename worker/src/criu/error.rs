@@ -29,16 +29,16 @@ pub enum CriuError {
     /// No thread could be started that waits for CRIU.
     #[error("a thread that waits for CRIU can't be started")]
     Thread(#[source] io::Error),
-    /// CRIU says no.
+    /// CRIU refused a request.
     #[error("criu {call} failed: {reason}{log}")]
     Refused {
         /// The request that CRIU refused.
         call: &'static str,
         /// CRIU's `cr_errno`, an errno, where it gave one.
         errno: Option<i32>,
-        /// CRIU's `cr_errmsg`, or what its errno means.
+        /// CRIU's message `cr_errmsg`, or what its errno means.
         reason: String,
-        /// The end of its log.
+        /// The last lines of CRIU's log.
         log: LogTail,
     },
     /// CRIU did not answer in time and was killed.
@@ -46,9 +46,9 @@ pub enum CriuError {
     Late {
         /// The request that took too long.
         call: &'static str,
-        /// How long it was waited.
+        /// Time for which the worker waited for CRIU.
         after: Duration,
-        /// The end of its log.
+        /// The last lines of CRIU's log.
         log: LogTail,
     },
     /// CRIU failed in the middle of a task without reporting the task's state.
@@ -66,13 +66,13 @@ pub enum CriuError {
         call: &'static str,
         /// CRIU's exit status or signal, as it stands after "it".
         ended: String,
-        /// The end of its log.
+        /// The last lines of CRIU's log.
         log: LogTail,
     },
-    /// What came from CRIU is not in its protocol.
+    /// CRIU's answer does not follow its protocol.
     #[error("criu {call} gave an answer that can't be read: {what}")]
     Protocol {
-        /// The request that was answered so.
+        /// The request that got this answer.
         call: &'static str,
         /// What about the answer is wrong.
         what: String,
@@ -104,12 +104,13 @@ pub enum CriuError {
     /// The images hold, or the restored processes would have, more than a task of the cell may have.
     #[error("the images given to criu {call} are not of a task of this worker: {what}")]
     Foreign {
-        /// The request that would have brought it to life.
+        /// The request that would have restored the task.
         call: &'static str,
-        /// What it holds, in words.
+        /// What the images or processes hold that they may not, in words.
         what: String,
     },
-    /// What restored processes are compared with is not known.
+    /// The cell of the task, or this process, can't be inspected, so that there is nothing to compare restored
+    /// processes with.
     #[error("criu {call}: the cell of the task, or this process, can't be looked at")]
     Inspect {
         /// The request that was not made.
@@ -117,7 +118,7 @@ pub enum CriuError {
         /// What the kernel said.
         source: io::Error,
     },
-    /// The control groups did not play along.
+    /// A control group refused an operation.
     #[error("criu {call}: the control group failed")]
     Cgroup {
         /// The request that needed the control group.
@@ -152,7 +153,7 @@ impl CriuError {
     }
 }
 
-/// How CRIU begins to tell an error in its log.
+/// How a line with an error begins in CRIU's log.
 const ERROR: &str = "Error (";
 
 /// The last lines of a CRIU log, and its path; empty if there is no log.
@@ -160,14 +161,14 @@ const ERROR: &str = "Error (";
 pub struct LogTail {
     /// The path of the log.
     pub path: Option<PathBuf>,
-    /// The log's last lines; those that tell errors, where there are any.
+    /// The last lines of the log; if some of them are errors, only these.
     pub lines: Vec<String>,
 }
 
-/// Message in CRIU's log of every call in which it may not raise a limit that it doesn't need.
+/// Name of a limit in a message that CRIU always logs: it may not raise this limit, and doesn't need to.
 const NOISE: &str = "RLIMIT_NOFILE";
 
-/// What CRIU says is wrong, without what it says always.
+/// CRIU's error message without the notices that it always prints; `None` if nothing is left.
 pub(crate) fn criu_message(message: &str) -> Option<&str> {
     Some(message.trim()).filter(|message| !message.is_empty() && !message.contains(NOISE))
 }
@@ -175,7 +176,7 @@ pub(crate) fn criu_message(message: &str) -> Option<&str> {
 impl LogTail {
     const LINES: usize = 5;
 
-    /// The first error that it tells: the others follow from it.
+    /// The first error in the log: the others follow from it.
     #[must_use]
     pub(crate) fn first_error(&self) -> Option<&str> {
         self.lines.iter().find(|line| line.contains(ERROR)).map(|line| line.trim())

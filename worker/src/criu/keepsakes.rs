@@ -44,7 +44,7 @@ pub struct TaskKeepsakes {
 pub struct BoundThread {
     /// The thread's number.
     pub thread: u32,
-    /// The numbers of the host's cores that it runs on.
+    /// Numbers of the host's cores that the thread is bound to.
     pub cores: Vec<u16>,
 }
 
@@ -52,11 +52,11 @@ pub struct BoundThread {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExpiredTimer {
-    /// The number of a process that has it open.
+    /// The number of a process that has the timer open.
     pub process: u32,
-    /// The descriptor that it has there.
+    /// The descriptor that the timer has in the process.
     pub fd: i32,
-    /// How often it had run out since it was read.
+    /// How often the timer had run out since it was read.
     pub ticks: u64,
     /// The period of the timer, in nanoseconds.
     pub period_ns: u64,

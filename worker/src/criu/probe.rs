@@ -7,11 +7,11 @@ use super::{CriuError, Result};
 /// A CRIU version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CriuRelease {
-    /// The first number of the version.
+    /// The first number of CRIU's version.
     pub major: u32,
-    /// The second number of the version.
+    /// The second number of CRIU's version.
     pub minor: u32,
-    /// The third number of the version.
+    /// The third number of CRIU's version.
     pub sublevel: u32,
 }
 

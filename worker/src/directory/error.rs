@@ -14,36 +14,36 @@ pub type Result<T, E = DirectoryError> = std::result::Result<T, E>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DirectoryError {
-    /// The system refuses.
+    /// The system refused an operation on a file.
     #[error("can't {action} {} in the task's directory", one_line(&path.to_string_lossy(), SHOWN))]
     File {
-        /// What was tried, as it stands after "cannot".
+        /// The operation that failed, as the words after "can't".
         action: &'static str,
-        /// The path, relative to the directory where it is in it.
+        /// The path of the file: relative to the task's directory if the file is in it.
         path: PathBuf,
         /// What the kernel said.
         source: io::Error,
     },
-    /// Something that no checkpoint can hold, or no task may have.
+    /// The directory holds a file that no checkpoint can hold, or that no task may have.
     #[error("\"{}\" in the task's directory {why}", one_line(path, SHOWN))]
     Refused {
-        /// The path, relative to the directory.
+        /// The path of the file, relative to the task's directory.
         path: String,
-        /// What is wrong with it, and what to do.
+        /// What is wrong with the file, and what to do.
         why: String,
     },
-    /// More than a directory may hold.
+    /// The directory holds more than it may.
     #[error("the task's directory has {what}")]
     Beyond {
         /// What there is too much of, and how much there may be.
         what: String,
     },
-    /// A content that is not what its digest says.
+    /// A content does not match its digest.
     #[error("the content {digest} is damaged: {what}")]
     Damaged {
         /// BLAKE3 of the content, in hexadecimal.
         digest: String,
-        /// What is wrong with it.
+        /// What is wrong with the content.
         what: String,
     },
 }

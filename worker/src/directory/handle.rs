@@ -58,7 +58,7 @@ impl DirectoryHandle {
         Ok(reached)
     }
 
-    /// Returns the names in it, sorted; one more than `most` if there are more.
+    /// Returns the names in the directory, sorted; one more than `most` if there are more.
     pub(crate) fn list_names(&self, most: usize) -> io::Result<Vec<OsString>> {
         let fresh = openat(&self.0, ".", DIRECTORY, Mode::empty())?;
         let mut names = Vec::new();
@@ -109,7 +109,7 @@ impl DirectoryHandle {
         Ok(readlinkat(&self.0, name)?)
     }
 
-    /// Returns its owner.
+    /// Returns the directory's owner.
     pub(crate) fn read_owner(&self) -> io::Result<FileOwner> {
         let stat = fstat(&self.0)?;
         Ok(FileOwner { user: Uid::from_raw(stat.st_uid), group: Gid::from_raw(stat.st_gid) })

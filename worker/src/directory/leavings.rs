@@ -16,7 +16,7 @@ use dormouse_tasks::limits::{LEFT_FILES, LEFT_PATHS_BYTES, NOT_KEPT, check_left_
 use super::{DirectoryError, FoundNode, Result, WORK, handle::DirectoryHandle, walk_past};
 use crate::sparse::digest_file;
 
-/// Files with a task's output, beside its working directory.
+/// Names of the files with a task's standard output and error, beside its working directory.
 const SAID: [&str; 2] = ["stdout", "stderr"];
 /// Prefix of the paths of outputs.
 const OUTPUTS: &str = "outputs";
@@ -30,9 +30,9 @@ const LETTERS: MatchOptions = MatchOptions {
 /// A file that a task leaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LeftFile {
-    /// Name under which it is kept: `stdout`, `stderr`, or `outputs/` and its path in the working directory.
+    /// Name under which the file is kept: `stdout`, `stderr`, or `outputs/` and its path in the working directory.
     pub(crate) path: String,
-    /// BLAKE3 of the content.
+    /// BLAKE3 of the file's content.
     pub(crate) digest: Hash,
     /// Length of the content, in bytes.
     pub(crate) bytes: u64,
@@ -44,7 +44,7 @@ pub(crate) struct LeftFile {
 pub(crate) struct LeftFiles {
     pub(crate) files: Vec<LeftFile>,
     pub(crate) not_kept: Vec<String>,
-    /// Number of the files beyond these that are not kept.
+    /// Number of further files that are not kept, without a sentence for each.
     unsaid: usize,
     /// Bytes of the paths of all files together.
     paths_bytes: usize,
@@ -197,7 +197,7 @@ fn open(folder: &Path, place: &Path) -> io::Result<File> {
     parent.read(place.file_name().unwrap_or(OsStr::new("")))
 }
 
-/// Why something is not kept that is no regular file.
+/// Kind of a file that is no regular file, as the reason why it is not kept; `None`: it is regular.
 fn kind(found: &FoundNode<'_>) -> Option<&'static str> {
     match found.kind() {
         libc::S_IFREG => None,

@@ -177,7 +177,8 @@ impl<'a> FolderCursor<'a> {
     }
 }
 
-/// Writes a content of about this many bytes to an empty file; returns its length and digest.
+/// Copies a content to an empty file: at most one byte more than `bytes`, so that a longer one is noticed; returns the
+/// length and digest of what was copied.
 fn write(
     file: File,
     content: &mut File,

@@ -29,23 +29,23 @@ pub struct DirectoryNode {
 pub enum NodeKind {
     /// A directory, by its permissions.
     Directory {
-        /// The permission bits.
+        /// The permission bits of the directory.
         mode: u32,
     },
     /// A regular file.
     File {
-        /// Length in bytes, holes included.
+        /// Length of the file in bytes, holes included.
         size: u64,
-        /// BLAKE3 of the content, in hexadecimal.
+        /// BLAKE3 of the file's content, in hexadecimal.
         blake3: String,
-        /// The permission bits.
+        /// The permission bits of the file.
         mode: u32,
-        /// The time at which it was last written, in nanoseconds since 1970.
+        /// The time at which the file was last written, in nanoseconds since 1970.
         modified_ns: i64,
     },
-    /// A further name of a regular file that is listed before.
+    /// A further name (hard link) of a regular file that is listed before.
     SameAs {
-        /// The path of that file.
+        /// The path under which the file is listed before.
         path: String,
     },
     /// A symbolic link, which is kept and never followed.
@@ -55,7 +55,7 @@ pub enum NodeKind {
     },
     /// A pipe with a name.
     Pipe {
-        /// The permission bits.
+        /// The permission bits of the pipe.
         mode: u32,
     },
 }

@@ -12,7 +12,7 @@ use dormouse_tasks::limits::{DIRECTORY_ENTRIES, PATH_BYTES};
 
 use super::{DirectoryError, Result, handle::DirectoryHandle};
 
-/// How deep they may lie.
+/// Greatest depth of a file below the directory.
 const DEEPEST: usize = 64;
 /// The longest that all of their paths together may be, in bytes.
 const PATHS: usize = 4 << 20;
@@ -20,7 +20,7 @@ const PATHS: usize = 4 << 20;
 /// An object in a directory, before it is opened.
 #[derive(Debug)]
 pub(crate) struct FoundNode<'a> {
-    /// The directory that it is in.
+    /// The directory that the file is in.
     pub(crate) parent: &'a DirectoryHandle,
     pub(crate) name: &'a OsStr,
     /// The path relative to where the walk began.

@@ -41,7 +41,7 @@ pub struct TaskJail {
 /// Requirements on a jail.
 #[derive(Clone, Debug, Default)]
 pub struct JailRequest {
-    /// How much of it is demanded.
+    /// How much of the jail is demanded.
     pub demand: JailDemand,
     /// The users of tasks.
     pub users: UserRange,
@@ -350,7 +350,7 @@ pub fn path_inside(path: &Path) -> Option<PathBuf> {
     (!is_own).then(|| Path::new("/").join(rest))
 }
 
-/// Folders that each task has for itself, or that its root has and the worker's has not.
+/// Folders that each task has for itself, or that a task's root has and the worker's has not.
 const OWN_FOLDERS: [&str; 7] = ["dev", "etc", "proc", "run/made", "sys", "tmp", "var"];
 
 /// Bits of capabilities (linux/capability.h).
@@ -406,7 +406,7 @@ fn network_namespace() -> Result<OwnedFd> {
     run_apart(make, JailPart::Network)
 }
 
-/// A new namespace, in which this thread is then.
+/// Makes a new namespace, which this thread enters.
 fn new_namespace(flag: CloneFlags, name: &str, part: JailPart) -> Result<OwnedFd> {
     unshare(flag).map_err(|e| JailError::at_step(part, "making the namespace")(e.into()))?;
     let opened = File::open(format!("/proc/thread-self/ns/{name}"));

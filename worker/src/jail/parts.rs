@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr};
 /// A part of a jail, which may be unavailable if the worker itself is confined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum JailPart {
-    /// A user of its own, without capabilities.
+    /// A user of the task's own, without capabilities.
     User,
     /// A mount namespace with a root of its own.
     Mounts,
@@ -13,7 +13,7 @@ pub enum JailPart {
     Network,
     /// A namespace of System V IPC and POSIX message queues.
     Ipc,
-    /// The name of its VM as the name of its host.
+    /// The name of the task's VM as the name of its host.
     Name,
     /// A list of system calls that may be made.
     Filter,
@@ -65,7 +65,7 @@ pub enum JailDemand {
     None,
 }
 
-/// A text that is no demand.
+/// A text that names no kind of jail.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}: no such jail; give full, partial or none")]
 pub struct DemandError(String);

@@ -167,7 +167,7 @@ impl JailSteps {
         Ok(())
     }
 
-    /// Takes all of them; the number of the one that failed.
+    /// Takes all of the steps; the error is the number of the step that failed.
     ///
     /// # Safety
     /// In a new process only, and the first of them has to be [`JailStep::Unshare`], or the process be in a

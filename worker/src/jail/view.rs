@@ -82,7 +82,7 @@ impl MountView {
         }
     }
 
-    /// Makes it, in a process that is in the common namespace; the number of the step that failed.
+    /// Makes the view, in a process that is in the common namespace; the error is the number of the step that failed.
     ///
     /// # Safety
     /// In a new process only.
@@ -148,7 +148,8 @@ pub(crate) fn processes_view() -> io::Result<NewView> {
 }
 
 impl NewView {
-    /// Takes the steps, in a process that is in a task's mount namespace; the number of the one that failed.
+    /// Takes the steps, in a process that is in a task's mount namespace; the error is the number of the step that
+    /// failed.
     ///
     /// # Safety
     /// In a new process only.

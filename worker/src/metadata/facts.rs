@@ -17,7 +17,7 @@ const ZONE: &str = "us-east-1a";
 /// The clock on which the times of a VM's metadata are.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
-    /// How much faster than the wall clock the run's goes.
+    /// Factor by which the run's clock is faster than the wall clock.
     pub(crate) speedup: Speedup,
     /// When the run's clock showed zero, in microseconds since 1970, if the endpoint shows times of the run's clock;
     /// `None`: it shows those of the host.

@@ -13,9 +13,9 @@ pub struct PictureChange {
     pub name: String,
     /// What the fact is about, such as a descriptor.
     pub about: String,
-    /// The fact when the checkpoint began; `None`: there was no such thing.
+    /// The fact when the checkpoint began; `None`: it did not exist.
     pub before: Option<String>,
-    /// The fact after the restore; `None`: there is no such thing.
+    /// The fact after the restore; `None`: it does not exist.
     pub after: Option<String>,
 }
 

@@ -71,7 +71,8 @@ pub(super) fn all_of(pid: i32, shared: &mut SharedObjects) -> Vec<(String, Strin
     facts
 }
 
-/// Returns a file's name. A deleted file is only called that: CRIU gives it another name before it deletes it again.
+/// Returns a file's path, or "a file without a name" for a deleted file: CRIU renames such a file before it deletes it
+/// again, so that its name would differ.
 pub(super) fn file_name(path: &str) -> String {
     match path.strip_suffix(DELETED) {
         Some(_) if path.starts_with('/') => "a file without a name".to_owned(),

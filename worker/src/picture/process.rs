@@ -46,7 +46,7 @@ const STATUS: [(&str, &str); 11] = [
 ];
 /// About which memory of a process is in its core dumps, as bits.
 pub(super) const DUMP_FILTER: &str = "filter of core dumps";
-/// About how late timers of a process may be, in nanoseconds.
+/// Name of the fact about how late timers of a process may be, in nanoseconds.
 pub(super) const TIMER_SLACK: &str = "timer slack, ns";
 /// Name of the fact about the priority of a thread's reads and writes.
 pub(super) const IO_PRIORITY: &str = "input/output priority";

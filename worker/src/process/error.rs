@@ -27,7 +27,7 @@ pub enum ProcessError {
     SpawnLate {
         /// The path of the program.
         program: PathBuf,
-        /// The time for which it was waited.
+        /// The time for which the caller waited.
         after: Duration,
     },
     /// A string for the program holds a NUL byte.
@@ -67,7 +67,7 @@ pub enum ProcessError {
     /// The guardian could not be started.
     #[error("can't start the worker's guardian process: {step} failed")]
     Guardian {
-        /// The step of its start that failed.
+        /// The step of the process's start that failed.
         step: &'static str,
         /// What the kernel said.
         source: io::Error,

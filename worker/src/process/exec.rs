@@ -30,7 +30,7 @@ pub(super) struct ExecImage {
 unsafe impl Send for ExecImage {}
 
 impl ExecImage {
-    /// Or which of the strings holds a NUL byte.
+    /// Makes the image; the error is the string that holds a NUL byte.
     pub(super) fn new<'a>(
         path: &'a OsStr,
         args: impl IntoIterator<Item = &'a OsStr>,
@@ -53,8 +53,8 @@ impl ExecImage {
         Ok(Self { path, argv: argv_pointers, envp: envp_pointers, _strings: (argv, envp) })
     }
 
-    /// Executes it, with no signal blocked, for which no handler may be left; comes back only if that fails. A name without a slash
-    /// is looked up on `PATH`.
+    /// Executes the program, with no signal blocked, for which no handler may be left; comes back only if that fails. A
+    /// name without a slash is looked up on `PATH`.
     ///
     /// # Safety
     /// In a new process only.

@@ -9,7 +9,7 @@ use super::{ProcessError, Result};
 pub struct ProcessIdentity {
     /// The PID of the process.
     pub pid: i32,
-    /// The time at which it started, in clock ticks since boot (field 22 of `/proc/<pid>/stat`).
+    /// The time at which the process started, in clock ticks since boot (field 22 of `/proc/<pid>/stat`).
     pub start_ticks: u64,
 }
 

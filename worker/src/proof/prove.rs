@@ -20,7 +20,7 @@ const VM: u64 = 1;
 const QUOTA_PPM: u32 = 100_000;
 /// A real task, whose answer is checked: .5 s of CPU time.
 const TASK: [&str; 6] = ["vector", "--memory", "4MiB", "--cpu-time", "500ms", "--progress"];
-/// The time that it may take for that, beside others.
+/// The time that a task may take for its proof, beside others.
 const TASK_TAKES: Duration = Duration::from_secs(10);
 
 /// Makes this process a worker of this configuration, whose coordinator is not asked, and proves with

@@ -9,7 +9,7 @@ pub enum ProofStepKind {
     Groups,
     /// A task is started in them, and works.
     Launch,
-    /// The task is in its jail: who it is, and what it may not.
+    /// The task is in its jail: which user it has, and what it may not do.
     Jail,
     /// The VM is frozen with its task.
     Freeze,
@@ -17,7 +17,7 @@ pub enum ProofStepKind {
     Thaw,
     /// CRIU dumps the task.
     Dump,
-    /// CRIU restores it, and it works.
+    /// CRIU restores the task, and the task works.
     Restore,
     /// The restored task comes to its end with the right answer.
     Answer,
@@ -54,7 +54,7 @@ impl ProofStepKind {
         }
     }
 
-    /// Whether only checkpoints need it.
+    /// Whether only checkpoints need this step.
     #[must_use]
     pub const fn is_of_checkpoints(self) -> bool {
         !matches!(
@@ -75,7 +75,7 @@ impl ProofStepKind {
 pub struct ProofStep {
     /// The step that was gone.
     pub what: ProofStepKind,
-    /// The time that it took.
+    /// The time that the step took.
     pub took: Duration,
     /// What was seen, in words; or why it failed.
     pub came: Result<String, String>,

@@ -72,12 +72,13 @@ impl<'a> ProofSubject<'a> {
         self.room.prepared.workspace.task_directory(&self.name)
     }
 
-    /// What its page says.
+    /// Returns what the task's progress page says.
     pub(super) fn read_page(&self) -> Result<Page, String> {
         self.page.read().map_err(|e| explain_error(&e))
     }
 
-    /// What confines it, by what the kernel says of it; where it has less than its jail should have, that.
+    /// Returns what confines the task, by what the kernel says of it. The error names what the task's jail should have
+    /// and lacks.
     pub(super) fn check_confinement(&self) -> Result<String, String> {
         let Some(cell) = self.room.vm.cell() else {
             return Ok("there is none: --jail none".to_owned());
@@ -114,7 +115,7 @@ impl<'a> ProofSubject<'a> {
         }
     }
 
-    /// Waits until it has done something more since its heart had beaten so often. Its end is as good.
+    /// Waits until the task has done more than `before` heartbeats, or has ended; returns its progress page.
     pub(super) fn await_beat(&self, before: u64) -> Result<Page, String> {
         let begun = Instant::now();
         loop {
@@ -140,7 +141,7 @@ impl<'a> ProofSubject<'a> {
         words.lines().last().unwrap_or("it said nothing").to_owned()
     }
 
-    /// Dumps it, which ends it; what its page said then.
+    /// Dumps the task, which ends it; returns what its page said then.
     pub(super) fn dump_task(&self, checkpointer: &Checkpointer) -> Result<Page, String> {
         let progress = self.task_directory().join(PROGRESS);
         let mut last = Page::default();
@@ -176,7 +177,7 @@ impl<'a> ProofSubject<'a> {
         }
     }
 
-    /// Restores it, and waits until it goes on.
+    /// Restores the task, and waits until it goes on.
     pub(super) fn restore_task(
         self,
         checkpointer: &Checkpointer,
@@ -208,7 +209,7 @@ impl<'a> ProofSubject<'a> {
         }
     }
 
-    /// Waits for its end, which has to be a good one, and says where its result is.
+    /// Waits for the task's end, which has to be a good one, and returns the path of its result.
     pub(super) fn wait_end(self, within: Duration) -> Result<PathBuf, String> {
         match self.task.wait_end(within).map_err(|e| explain_error(&e))? {
             Some(ProcessEnd::Exited(0)) => Ok(self.task_directory().join(RESULT)),

@@ -20,7 +20,7 @@ use crate::directory::{self, ContentObjects};
 pub struct StoredCheckpoint {
     directory: PathBuf,
     manifest: Box<CheckpointManifest>,
-    /// Manifest as it was sealed, and its seal.
+    /// The sealed text of the manifest, and its seal.
     sealed: (Vec<u8>, Hash),
     /// Records of files of pages that needn't be read again.
     sound: SoundFiles,
@@ -36,7 +36,7 @@ impl StoredCheckpoint {
         Self { directory, manifest: Box::new(manifest), sealed, sound }
     }
 
-    /// Returns the manifest as it was sealed, and its seal.
+    /// Returns the sealed text of the manifest, and its seal.
     pub(super) fn sealed_manifest(&self) -> (&[u8], &[u8; 32]) {
         (&self.sealed.0, self.sealed.1.as_bytes())
     }

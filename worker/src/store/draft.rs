@@ -37,7 +37,7 @@ pub struct CheckpointDraft {
     sound: SoundFiles,
     /// Directories of earlier checkpoints of the task, the newest first.
     earlier: Vec<PathBuf>,
-    /// File system without room that is mounted over its images, if the store is full.
+    /// File system without room that is mounted over the checkpoint's images, if the store is full.
     no_room: Option<NoRoom>,
     /// Facts about the task that CRIU doesn't save.
     keepsakes: Option<TaskKeepsakes>,

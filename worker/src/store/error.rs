@@ -11,17 +11,17 @@ pub type Result<T, E = StoreError> = std::result::Result<T, E>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// A file or directory of the store.
+    /// An operation on a file or directory of the store failed.
     #[error("can't {action} {}", path.display())]
     File {
-        /// What was tried, as it stands after "cannot".
+        /// The operation that failed, as the words after "can't".
         action: &'static str,
         /// The file or directory.
         path: PathBuf,
         /// What the kernel said.
         source: io::Error,
     },
-    /// The directory of the task.
+    /// An operation on the task's directory failed.
     #[error(transparent)]
     Directory(#[from] directory::DirectoryError),
     /// A content that came is not the one that was asked for, or did not come whole.
@@ -38,7 +38,7 @@ pub enum StoreError {
     Manifest {
         /// The path of the manifest.
         path: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong with the manifest.
         source: serde_json::Error,
     },
     /// A manifest of another version of the format.
@@ -46,9 +46,9 @@ pub enum StoreError {
     Format {
         /// The path of the manifest.
         path: PathBuf,
-        /// The format of the manifest.
+        /// The version of the format that the manifest has.
         found: u32,
-        /// The format understood.
+        /// The version of the format that this worker reads.
         expected: u32,
     },
     /// A file that is not what its checksum says.
@@ -56,7 +56,7 @@ pub enum StoreError {
     Damaged {
         /// The path of the file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong with the file.
         what: String,
     },
     /// A manifest that nobody made who has the key of the run.
@@ -68,7 +68,7 @@ pub enum StoreError {
     /// A checkpoint that is another than was asked for.
     #[error("the received checkpoint is not the requested one: it is {what}")]
     Another {
-        /// What it is, and what was asked for.
+        /// What the received checkpoint is, and what was asked for.
         what: String,
     },
     /// A path in a manifest that leads out of the checkpoint.
@@ -77,7 +77,8 @@ pub enum StoreError {
         /// The path in the manifest.
         name: String,
     },
-    /// A task's open file outside its directory that has changed since.
+    /// A file outside of the task's directory that the task had open has changed since the
+    /// checkpoint.
     #[error(
         "the task had {} open, which had {expected} bytes then and {found} now; \
          only files in a task's own directory are saved with a checkpoint",
@@ -94,13 +95,13 @@ pub enum StoreError {
     /// A stream that is no checkpoint.
     #[error("what is received is not a checkpoint: {what}")]
     Stream {
-        /// What is wrong with it.
+        /// What is wrong with the stream.
         what: String,
     },
     /// The stream failed.
     #[error("the transfer of a checkpoint broke off while {action}")]
     Transfer {
-        /// What was under way.
+        /// The part of the transfer that was under way, as the words after "while".
         action: &'static str,
         /// What the stream said.
         source: io::Error,

@@ -44,7 +44,8 @@ impl Drop for HeldFull {
 }
 
 impl NoRoom {
-    /// Mounts one over `directory`. Every write there fails, as the kernel finds no space left.
+    /// Mounts a file system without room over `directory`. Every write to it fails, as the kernel
+    /// finds no space left.
     ///
     /// # Errors
     ///

@@ -48,7 +48,7 @@ pub enum WorkspaceError {
     NoUser {
         /// The task, or the check of one.
         task: TaskName,
-        /// Why there is none.
+        /// Why the lease can't be had.
         source: LeaseError,
     },
     /// A directory could not be locked.
@@ -69,7 +69,7 @@ pub enum WorkspaceError {
     NotOwn {
         /// The path of the directory.
         path: PathBuf,
-        /// Why it is not the worker's own.
+        /// Why the directory is not the worker's own.
         what: String,
     },
     /// A mount namespace must be entered before there are threads.

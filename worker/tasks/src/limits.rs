@@ -5,7 +5,7 @@ use dormouse_units::{Bytes, one_line};
 
 /// Greatest number of words of a user's program or of its check, and of its environment variables.
 const OWN_WORDS: usize = 4096;
-/// Greatest total size of these words and variables in bytes; the kernel's limit is two million.
+/// Greatest total size of a program's arguments and environment variables in bytes; the kernel's limit is two million.
 const OWN_BYTES: usize = 1 << 20;
 /// Greatest number of input files, and of output patterns, of a user's program.
 const OWN_FILES: usize = 10_000;
@@ -17,14 +17,14 @@ pub const DIRECTORY_ENTRIES: usize = 65_536;
 pub const PATH_BYTES: usize = 1024;
 /// Greatest number of output files that are kept of a task.
 pub const LEFT_FILES: usize = 4096;
-/// Greatest total length of the paths of these files in bytes, so that they fit into one message
-/// and one log line.
+/// Greatest total length of the paths of kept output files in bytes, so that they fit into one message and one log
+/// line.
 pub const LEFT_PATHS_BYTES: usize = 1 << 20;
 /// Greatest number of messages about output files that were not kept.
 pub const NOT_KEPT: usize = 16;
-/// Longest such message, in bytes.
+/// Longest message about outputs that were not kept, in bytes.
 pub const NOT_KEPT_BYTES: usize = 400;
-/// Longest part of a file name in such a message, in bytes.
+/// Longest part of a file name in a message about outputs that were not kept, in bytes.
 const SHOWN_NAME_BYTES: usize = 160;
 
 /// Greatest number of messages about properties of a program that a restore changed.

@@ -40,7 +40,7 @@ pub(crate) struct TeamPlan {
     /// CPU usage of each rank on a processor of its own, in parts per million; at least one rank,
     /// none of them 0.
     pub(crate) usage: Vec<u32>,
-    /// Speed of those processors relative to a core's, in parts per million; not 0.
+    /// Speed of the job's processors relative to a core's, in parts per million; not 0.
     pub(crate) speed: u32,
     /// Bytes of memory that each rank works on; may be 0.
     pub(crate) memory: u64,

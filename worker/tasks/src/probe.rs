@@ -35,11 +35,11 @@ use crate::signals;
 /// First argument that selects a probe.
 pub(crate) const KIND: &str = "probe";
 
-/// Time between two beats of a probe.
+/// Time between two heartbeats of a probe, each of which shows that it still runs.
 const PAUSE: Duration = Duration::from_millis(1);
-/// Number of beats after which an abandoned probe ends.
+/// Number of heartbeats, one in each `PAUSE`, after which an abandoned probe ends.
 const BEATS: u64 = 120_000;
-/// Longest time that a connection may take.
+/// Longest time for which a probe waits for its connection.
 const SILENCE: Duration = Duration::from_secs(10);
 const THREADS: usize = 3;
 
@@ -56,7 +56,7 @@ pub(crate) enum ProbeError {
     Broken { habit: ProgramHabit, source: io::Error },
 }
 
-/// One beat of a probe, called again and again; it returns the number to publish.
+/// One step of a probe's work, called again and again; it returns the number to publish as a heartbeat.
 type Beat = Box<dyn FnMut() -> io::Result<u64>>;
 
 /// A habit of programs.

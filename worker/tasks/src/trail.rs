@@ -58,7 +58,7 @@ impl TrailSegment {
         format!("{}:{}:{:x}", self.from, self.passes, self.trail)
     }
 
-    /// Parses a segment from such an argument.
+    /// Parses a segment from a command-line argument; `None`: the text is no segment.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split(':');
         let (from, passes, trail) = (parts.next()?, parts.next()?, parts.next()?);
@@ -95,12 +95,12 @@ impl TrailRecorder {
         self.number
     }
 
-    /// Includes a value of a pass in the trail.
+    /// Includes a value of the current pass of the program in the trail.
     pub(crate) const fn take_in(&mut self, value: u64) {
         self.lanes[0] = mix_bits(self.lanes[0] ^ value);
     }
 
-    /// Ends a pass after all its elements were included.
+    /// Ends a pass of the program over its data, after all values of the pass were included.
     pub(crate) fn pass_is_over(&mut self) {
         self.number = self.lanes.iter().fold(self.number, |number, lane| mix_bits(number ^ lane));
         self.lanes = begin_lanes(self.number);

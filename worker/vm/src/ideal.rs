@@ -35,7 +35,7 @@ pub struct JobProgram {
     pub runtime: Duration,
     /// Number of phases, each of which ends at a barrier; at least 1.
     pub phases: u32,
-    /// CPU usage of its processes on processors of their own, in parts per million.
+    /// CPU usage of the job's processes on processors of their own, in parts per million.
     pub usage: Vec<u32>,
 }
 
@@ -259,7 +259,7 @@ pub enum MachineChange<K> {
         key: K,
         /// Processor of each process.
         on: Vec<u32>,
-        /// True if all its work is lost.
+        /// True if all work of the job is lost.
         anew: bool,
     },
     /// Exactly this part of the job's work is done, in ppm.
@@ -310,7 +310,7 @@ impl<K: Ord + Copy> IdealMachine<K> {
         Some((allowance.balance_left(), allowance.is_throttled()))
     }
 
-    /// Returns the speed of its processors, in ppm of full speed.
+    /// Returns the speed of the machine's processors, in ppm of full speed.
     #[must_use]
     pub fn speed_ppm(&self) -> u32 {
         u32::try_from(self.current_speed()).unwrap_or(PPM)

@@ -34,7 +34,7 @@ pub struct KernelQuota {
 /// What a task must do next to keep to its promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskPace {
-    /// Stand still until so much CPU time is promised.
+    /// Stand still until a greater CPU time is promised.
     Stand {
         /// Promised CPU time at which it continues, in nanoseconds.
         until: u64,

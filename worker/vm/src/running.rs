@@ -45,22 +45,22 @@ pub(crate) struct SeatedTask {
     pub(crate) utilisation: Option<Usage>,
     /// Number of the current plan: agenda entries with another turn are out of date.
     pub(crate) turn: u64,
-    /// True if the agenda has the current plan, or rightly none.
+    /// True if the agenda has the task's current plan, or the plan needs no entry in it.
     pub(crate) planned: bool,
 }
 
 /// Event that was planned for a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TaskOccurrence {
-    /// Its work is done.
+    /// The task's work is done.
     Finished,
     /// A checkpoint is due, for which it will be told to stand still.
     Due(Ppm),
-    /// It stands still for a checkpoint from now on.
+    /// The task stands still for a checkpoint from now on.
     Held,
-    /// It runs again after a checkpoint of this part of its work.
+    /// The task runs again after a checkpoint that holds this part of its work.
     Checkpointed(Ppm),
-    /// It runs again.
+    /// The task runs again.
     WentOn,
 }
 
@@ -137,7 +137,7 @@ impl SeatedTask {
         self.left.saturating_sub(fine_work(span, self.rate))
     }
 
-    /// Returns the rest of its standstill at this time.
+    /// Returns the rest of the task's standstill at this time.
     fn stands_until(&self, now: Time) -> Option<Span> {
         self.stands.map(|left| left.saturating_sub(now.since(self.since)))
     }
@@ -258,8 +258,8 @@ impl SeatedTask {
         self.ended.is_some()
     }
 
-    /// Returns the part of its share that process `n` uses: all of it during a checkpoint, and its own usage
-    /// otherwise, also below a foreground.
+    /// Returns the part of its share that process `n` uses: all of the share during a checkpoint, and the process's own
+    /// usage otherwise, also below a foreground.
     pub(crate) fn usage_now(&self, n: usize) -> Ppm {
         self.uniform_now().unwrap_or_else(|| self.usage.of_process(n))
     }

@@ -17,12 +17,12 @@ pub struct ModelTask {
     pub done: Ppm,
     /// Mode: burst or baseline.
     pub mode: Mode,
-    /// vCPU of each of its processes. For a task of one process it may be left out: with none, or if its slot isn't
-    /// free, it gets the first free slot.
+    /// vCPU of each process of the task. For a task of one process it may be left out: with none, or if its slot isn't
+    /// free, the task gets the first free slot.
     pub on: Cpus,
-    /// Tier of its slots.
+    /// Tier of the task's slots.
     pub tier: Tier,
-    /// CPU usage of its processes.
+    /// CPU usage of the task's processes.
     pub usage: Usage,
     /// Parts of the work at which checkpoints are taken, ascending.
     pub checkpoints: Vec<Ppm>,
@@ -66,7 +66,7 @@ pub enum WorkEvent {
     Checkpointed {
         /// The checkpointed task.
         task: TaskId,
-        /// The attempt that took it.
+        /// The attempt that took the checkpoint.
         attempt: Attempt,
         /// Part of the work that it holds.
         done: Ppm,
@@ -94,12 +94,12 @@ impl WorkEvent {
 pub struct ModelProgress {
     /// Work done, as time on this VM at full speed.
     pub done: Span,
-    /// All of its work, in the same unit.
+    /// All work of the task, in the same unit.
     pub runtime: Span,
     /// Rest of a standstill for a checkpoint or a move.
     pub hold: Option<Span>,
-    /// Time at which all its work was done, once [`VmModel::step_until`](crate::VmModel::step_until) has returned
-    /// that.
+    /// Time at which all work of the task was done, once [`VmModel::step_until`](crate::VmModel::step_until) has
+    /// returned that.
     pub finished: Option<Time>,
 }
 
@@ -109,10 +109,10 @@ pub enum SeatError {
     /// Every slot of the tier is taken.
     #[error("all {0} vCPUs are taken")]
     NoCpu(u32),
-    /// A vCPU that it names is taken, named twice or doesn't exist.
+    /// A vCPU that the task names is taken, named twice or doesn't exist.
     #[error("vCPU {0} is taken, named twice or does not exist")]
     Taken(u32),
-    /// The memory that it needs isn't free.
+    /// The memory that the task needs isn't free.
     #[error("it needs {need}, {free} is free")]
     NoMemory {
         /// Memory that the task needs.

@@ -16,7 +16,7 @@ pub(super) struct UseBounds {
 pub(super) struct BalanceBounds {
     burstable: BurstableTerms,
     said: (Time, Credits),
-    /// By how much the last report may have been delayed because the coordinator was away.
+    /// Time by which the last report may have been delayed because the coordinator was away.
     held_up: Span,
     /// Time up to which use is added up, with the least and greatest use since the last report in
     /// vCPU-microseconds × millionths.

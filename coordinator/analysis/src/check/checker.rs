@@ -81,7 +81,7 @@ pub struct Checker<'a> {
     lateness: Span,
     bounds: TimeBounds,
     placement: PlacementRule,
-    /// Memory that VMs of each type really fill, where the placement counts that.
+    /// Memory that VMs of each type really fill, if the placement rule counts filled memory.
     filled: BTreeMap<TypeName, Bytes>,
     /// Capacity of each host.
     hosts: BTreeMap<HostId, ResourceVector>,
@@ -459,8 +459,8 @@ impl<'a> Checker<'a> {
         state.open = Some(open);
     }
 
-    /// Checks the restore of an older checkpoint after a failed one: it may hold only what an older
-    /// checkpoint of the task holds, or nothing.
+    /// Checks that after a failed restore the task goes on from an older checkpoint of its own, or
+    /// from scratch.
     fn fell_back(&mut self, task: TaskId, from: Ppm, to: Ppm) {
         let may_be_older = self.may_begin_at(task, to);
         self.require(may_be_older && to <= from, || {

@@ -231,7 +231,7 @@ impl JobsChecker {
         }
     }
 
-    /// Takes all jobs off their seats: they share one machine.
+    /// Takes all jobs off their seats, as the machine that they share is lost.
     fn machine_lost(&mut self) {
         self.processors.fill([None; 2]);
         self.inside.values_mut().for_each(|inside| inside.seats = None);

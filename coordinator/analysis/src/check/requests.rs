@@ -48,7 +48,7 @@ pub struct RequestsChecker<'a> {
     lateness: Span,
     rooms: HostRooms,
     vms: BTreeMap<VmId, HostedVm>,
-    /// Open requests with their arrival times, by the VM that each gets.
+    /// Open requests with their arrival times, by the VM that each request gets.
     open: BTreeMap<VmId, (Time, VmRequest)>,
     next: RequestId,
     now: Time,
@@ -249,8 +249,7 @@ impl<'a> RequestsChecker<'a> {
         self.vms.insert(vm, there);
     }
 
-    /// Room that others certainly get when a spot VM is told to leave: a VM that hibernates keeps
-    /// its disk.
+    /// Room that other VMs certainly get when a spot VM is told to leave: a VM that hibernates keeps its disk.
     fn leaves_to_others(&self, [vcpus, memory, disk]: Room) -> Room {
         let hibernates = self.setup.terms.preemption == PreemptionAction::Hibernate;
         [vcpus, memory, if hibernates { 0 } else { disk }]
@@ -431,8 +430,8 @@ impl<'a> RequestsChecker<'a> {
 }
 
 impl RequestsChecker<'_> {
-    /// Whether a VM may be refused whatever room there is: it costs more than the default bid, or not so many of its type
-    /// can be had, which is not followed here.
+    /// Whether a VM may be refused whatever room there is: its price exceeds the default bid, or the availability of
+    /// its type is limited, which this check does not follow.
     fn may_be_unsold(&self, asks: &VmRequest) -> bool {
         let Setup { terms, catalogue, .. } = self.setup;
         let Some(offer) = catalogue.get(&asks.kind) else { return false };

@@ -32,8 +32,8 @@ struct RoomOnHost {
 #[derive(Debug, Default)]
 pub(super) struct HostRooms {
     hosts: BTreeMap<HostId, RoomOnHost>,
-    /// Hosts sorted by their free vCPUs, and by their vCPUs that are free or of spot VMs that can
-    /// leave.
+    /// Hosts sorted by two counts of vCPUs: free ones, and those that are free or belong to spot
+    /// VMs that can leave.
     by_free: BTreeSet<(i128, HostId)>,
     by_partial: BTreeSet<(i128, HostId)>,
 }

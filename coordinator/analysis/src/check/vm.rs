@@ -13,7 +13,7 @@ use super::balance::{BalanceBounds, UseBounds};
 pub(super) enum VmStage {
     Booting,
     Running,
-    /// Told to hibernate and not frozen yet; its scheduler does not know.
+    /// The VM was told to hibernate and is not frozen yet; its scheduler does not know of it.
     Freezing,
     Frozen,
     Ended,
@@ -48,7 +48,7 @@ pub(super) struct CheckedVm {
     pub(super) is_displaced: bool,
     /// The VM has been told to resume.
     pub(super) resumes: bool,
-    /// Tier and processors of its host that the VM has, once the log tells.
+    /// Tier of the VM, and processors of its host that it has, once the log tells.
     pub(super) places: Option<(Tier, Vec<u32>)>,
     pub(super) life: VmStage,
     pub(super) launched: Time,
@@ -98,9 +98,9 @@ impl CheckedVm {
         self.frozen + self.frozen_since.map_or(Span::ZERO, |since| now.since(since))
     }
 
-    /// Checks a reported credit balance (with the time that it is of) and returns what is wrong
-    /// with it. The report before and this one may be late by the first span of `late`, this one
-    /// also by the second.
+    /// Checks a reported credit balance (with the time that it was valid at) and returns what is
+    /// wrong with it. The report before and this one may be late by the first span of `late`, this
+    /// one also by the second.
     pub(super) fn credit_error(
         &mut self,
         now: Time,

@@ -13,11 +13,11 @@ use dormouse_units::{Ppm, Span, Speedup, TaskId, VmId};
 
 use crate::{AttemptEnd, AttemptHistory, RunRecord};
 
-/// Part of its run time by which an attempt may end early: twice what a task of a faithful run may
-/// miss its promise by default (`live.worst-error`).
+/// Largest part of an attempt's run time by which the attempt may end early: twice what a task of a
+/// faithful run may miss its promise by default (`live.worst-error`).
 const MAY_LACK: f64 = 0.1;
-/// Real time by which an attempt may also end early: a report that comes late may have moved the
-/// beginning.
+/// Real time by which an attempt may end early in addition to `MAY_LACK`: the report of the
+/// attempt's start may have come late, so that the attempt seems to have started later than it did.
 const SLACK: Duration = MAX_REPORT_DELAY;
 
 /// An attempt that ended before its work can have been done.

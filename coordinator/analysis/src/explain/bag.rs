@@ -401,7 +401,8 @@ impl<'a> BagExplainer<'a> {
         Some(vm.ready?.since(vm.launched).saturating_sub(self.setup.catalogue.boot))
     }
 
-    /// Adds which VM got the room of `vm`, what became of `vm`, and how long the other VM waited.
+    /// Adds which VM got the room of `vm`, what happened to `vm` then, and how long the other VM
+    /// waited.
     fn tell_displacement(&self, told: &mut Explanation, vm: &VmHistory, it: &VmDisplacement) {
         let by = self.record.vms.get(&it.by);
         let whose = by.map_or_else(
@@ -494,7 +495,7 @@ fn inputs_came(attempt: &AttemptHistory) -> String {
     }
 }
 
-/// Adds what is tried instead of a checkpoint that could not be restored.
+/// Adds what the task begins with instead of a checkpoint that could not be restored.
 fn fell_back(told: &mut Explanation, it: &RestoreFallback) {
     let number = it.from.0.get();
     let instead = match (it.to, it.not_on) {

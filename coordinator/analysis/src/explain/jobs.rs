@@ -88,7 +88,7 @@ impl JobStory {
     }
 }
 
-/// What the steps tell of the watched job.
+/// Facts that the steps tell of the watched job.
 #[derive(Debug, Default)]
 struct WatchedJob {
     number: u64,

@@ -10,7 +10,8 @@ use dormouse_units::{Attempt, Ppm, TaskId};
 /// Measurements of parallel jobs. Times are real microseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobFacts {
-    /// Time from each command to start a job until it worked, slots that were waited for included.
+    /// Time from each command to start a job until the job had started, the wait for its slots
+    /// included.
     pub starts_us: Vec<u64>,
     /// Time from each command to swap a job's priorities until they were swapped.
     pub swaps_us: Vec<u64>,

@@ -13,8 +13,8 @@ use serde::Deserialize;
 
 /// Fewer tasks of a program than this on a host are no basis for a comparison.
 const LEAST_TASKS: usize = 5;
-/// A task is named if its cost is at least this many times the median, or at most one such part of
-/// it. Tasks that wait for memory, or are often restored, differ by less.
+/// Factor by which a task's cost must be above or below the median for the task to be named. Tasks
+/// that wait for memory, or are often restored, differ by less.
 const MOST_TIMES: f64 = 3.0;
 /// Greatest number of tasks that are named.
 const MOST_NAMED: usize = 5;

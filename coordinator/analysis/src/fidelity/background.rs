@@ -14,7 +14,8 @@ use crate::{AttemptHistory, RunRecord, VmHistory};
 pub struct BackgroundSupply {
     /// Number of background VMs.
     pub vms: usize,
-    /// Time for which their vCPUs were there, summed over the vCPUs, without hibernations.
+    /// Time for which the background VMs' vCPUs existed, summed over the vCPUs, without
+    /// hibernations.
     pub there: Span,
     /// Part of that time that their processors were theirs.
     pub supplied: Span,
@@ -33,13 +34,13 @@ impl BackgroundSupply {
         (all.vms > 0).then_some(all)
     }
 
-    /// Part of their processors that the VMs were left, from 0 to 1.
+    /// Part of their processors that the background VMs were left, from 0 to 1.
     #[must_use]
     pub fn share(&self) -> f64 {
         self.supplied.fraction_of(self.there).as_f64()
     }
 
-    /// These figures as JSON, for `summary.json`.
+    /// The figures of background VMs as JSON, for `summary.json`.
     #[must_use]
     pub fn summary(&self) -> Value {
         json!({

@@ -35,7 +35,7 @@ impl<'a> SubmittedJobs<'a> {
         Self::after(TaskId::new(0), jobs)
     }
 
-    /// Jobs of which the first has the id `first`.
+    /// The jobs in `jobs`, whose ids begin with `first`.
     #[must_use]
     pub const fn after(first: TaskId, jobs: &'a [Submission]) -> Self {
         Self { first, jobs }

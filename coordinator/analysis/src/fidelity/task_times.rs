@@ -14,11 +14,11 @@ use crate::{AttemptEnd, AttemptHistory, RunRecord, VmHistory, cut_short};
 /// Part by which a worker's promise may differ from the experiment's, and a worker's measured time
 /// from the log's.
 const PROMISE_TOLERANCE: f64 = 0.01;
-/// Real time by which they may differ as well: what passes between two looks at a clock.
+/// Real time by which a task's time may differ from its promise in any case: the time between two readings of a clock.
 const PROMISE_SLACK: Duration = Duration::from_millis(20);
 
-/// Slices of its quota by which a task may also be ahead of its promise, or behind it where it is
-/// interrupted: it is kept two ahead.
+/// Number of slices of its quota by which a task may also be ahead of its promise, or behind it where it is
+/// interrupted: a task is kept two slices ahead.
 const SLICES: f64 = 4.0;
 
 /// Number of tasks that a note names.
@@ -40,7 +40,7 @@ pub struct TaskTime {
 }
 
 impl TaskTime {
-    /// The part by which it took longer than promised; negative where it took less.
+    /// The part by which the task took longer than promised; negative where it took less.
     #[must_use]
     pub fn error(&self) -> f64 {
         self.took.as_secs_f64() / self.promised.as_secs_f64().max(1e-6) - 1.0
@@ -71,14 +71,14 @@ pub struct TaskTimes {
     pub worst_task_error: f64,
     /// Mean error of the finished attempts: the bias.
     pub mean_task_error: f64,
-    /// The 5 %, 50 % and 95 % quantiles of these errors.
+    /// The 5 %, 50 % and 95 % quantiles of the finished attempts' errors.
     pub task_error_quantiles: [f64; 3],
-    /// The error of the work of an unfinished attempt that is furthest from zero, as a part of its
-    /// whole task.
+    /// The error of the work of an unfinished attempt that is furthest from zero, as a part of the whole work of its
+    /// task.
     pub worst_unfinished_error: f64,
     /// Most that an attempt was ever ahead of its promise, as a part of its work.
     pub worst_ahead: f64,
-    /// The most that one was ever seen behind its promise, as a part of its work.
+    /// Most that an attempt was ever seen behind its promise, as a part of its work.
     pub worst_behind: f64,
     /// CPU time of the tasks' own work, in real seconds.
     pub worked_s: f64,

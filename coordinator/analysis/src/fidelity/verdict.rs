@@ -8,7 +8,7 @@ use super::TwinDistance;
 use super::task_times::{TaskTimes, vm_slices_us};
 use crate::{RunRecord, VmHistory};
 
-/// Share errors from here on make a run unfaithful.
+/// Share error from which on a run is unfaithful.
 const WORST_SHARE_ERROR: f64 = 0.05;
 
 /// A VM that was promised less CPU time than this, in real microseconds, tells nothing: the kernel
@@ -16,8 +16,8 @@ const WORST_SHARE_ERROR: f64 = 0.05;
 /// ends is chance.
 const LEAST_PROMISED_US: u64 = 100_000;
 
-/// If other processes use more than this part of the hosts' cores, the VMs can't get what they are
-/// promised.
+/// Part of the hosts' cores that other processes may use at most: with more, the VMs can't get what
+/// they are promised.
 const TOO_MUCH_ELSE: f64 = 0.25;
 
 /// Real seconds by which a VM may end later than decided: the conductor is a little behind the
@@ -43,7 +43,7 @@ pub struct FidelityVerdict {
     pub faithful: bool,
     /// Largest |received − promised| / promised over the VMs with a large enough promise.
     pub worst_share_error: f64,
-    /// Mean of |received − promised| / promised over these VMs.
+    /// Mean of |received − promised| / promised over the VMs with a promise.
     pub mean_share_error: f64,
     /// The findings that make the run unfaithful, with their causes.
     pub notes: Vec<String>,
@@ -117,7 +117,8 @@ impl FidelityVerdict {
         Self { evidence, ..self }
     }
 
-    /// Adds the distance from the run's twin, if it has one, and notes what is too far.
+    /// Adds the distance from the run's twin, if it has one, and a note for each difference that is
+    /// too large.
     #[must_use]
     pub fn beside_twin(mut self, twin: Option<TwinDistance>, allowed: &AllowedErrors) -> Self {
         self.twin = twin;

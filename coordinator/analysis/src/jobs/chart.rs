@@ -35,7 +35,7 @@ impl Default for JobsOfWindow {
 }
 
 impl JobsOfWindow {
-    /// No jobs yet of the window from one time to another.
+    /// An empty chart of the jobs in the window `wanted`, from one time to another.
     #[must_use]
     pub const fn within(wanted: (Time, Time)) -> Self {
         Self { jobs: BTreeMap::new(), wanted, first: None, seen: 0, cut: None, last: Time::ZERO }
@@ -101,8 +101,8 @@ impl JobsOfWindow {
         self.jobs.values()
     }
 
-    /// The window in which these are all jobs there are: from the first submission, or the time
-    /// asked for, to the submission of the first job too many, else to the last end.
+    /// The window in which the drawn jobs are all jobs there are: from the first submission, or the
+    /// time asked for, to the submission of the first job too many, else to the last end.
     #[must_use]
     pub fn window(&self) -> (Time, Time) {
         let (from, until) = self.wanted;

@@ -30,7 +30,7 @@ const fn end_of(job: &Submission) -> &'static [u8] {
     }
 }
 
-/// Additional columns of a live run.
+/// Additional columns of a live run, in seconds: promised and taken times.
 const PROMISES: &str = ",promised_s,took_s";
 
 /// Writes one line for each job, in the order in which jobs end.
@@ -92,7 +92,8 @@ impl<W: Write> JobsCsv<W> {
         self.write_promised(job, None)
     }
 
-    /// Writes a job with its promised time, if that is known. A job that never started is left out.
+    /// Writes a job with its promised time, if the promise is known. A job that never started is
+    /// left out.
     ///
     /// # Errors
     ///

@@ -13,7 +13,7 @@ use crate::{JobHistory, SpellEnd};
 /// Number of longest waits that are kept.
 const LONGEST: usize = 12;
 
-/// A job with a long wait.
+/// One of the jobs of a run that waited longest for processors.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LongWait {
     /// Wait until the job first had processors.

@@ -17,7 +17,7 @@ pub struct ScheduleWriter<W: Write> {
     calendar: Calendar,
     /// The job to be written next.
     next: TaskId,
-    /// Ended jobs from that one on.
+    /// Ended jobs that come after the first job that has not ended, by id.
     early: Window<ScheduledJob>,
 }
 

@@ -4,7 +4,7 @@ use dormouse_units::Time;
 
 use crate::JobHistory;
 
-/// Greatest number of bins; their width doubles when there would be more.
+/// Greatest number of bins; a bin's width doubles when there would be more.
 const MAX_BINS: usize = 512;
 
 /// A quantity that is followed over time.
@@ -28,7 +28,8 @@ const QUANTITIES: usize = 3;
 pub struct JobSeries {
     width_us: u64,
     bins: Vec<[f64; QUANTITIES]>,
-    /// Constant parts: each is added to its bin and to all later ones.
+    /// Changes of a quantity's constant part, by bin: each is added to its own bin and to all later
+    /// bins.
     steps: Vec<[f64; QUANTITIES]>,
 }
 

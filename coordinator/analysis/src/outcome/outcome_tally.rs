@@ -5,19 +5,19 @@ use serde_json::{Value, json};
 use super::WorkOutcome;
 use crate::RunMode;
 
-/// Number of tasks or jobs in all and by outcome. In a run that is over, the rest was given up; in
-/// one that goes on it is open.
+/// Number of tasks or jobs in total and by outcome. The rest was given up if the run is over, and
+/// is open otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OutcomeTally {
     /// Number of tasks or jobs in all.
     pub total: u64,
-    /// Number of modelled ones that are done.
+    /// Number of tasks or jobs that are done in virtual time, where no program computes an answer.
     pub completed: u64,
-    /// Number done with an answer that the coordinator has checked.
+    /// Number of tasks or jobs done with an answer that the coordinator has checked.
     pub verified: u64,
     /// Number of tasks or jobs done by their workers' word alone.
     pub reported: u64,
-    /// Number whose programs ended and failed.
+    /// Number of tasks or jobs whose programs ended with a failure.
     pub program_failed: u64,
     /// Number of tasks or jobs that were not done when the run was over.
     pub given_up: u64,
@@ -41,20 +41,20 @@ impl OutcomeTally {
         tally
     }
 
-    /// Number that is done in any way.
+    /// Number of tasks or jobs that are done, verified or not.
     #[must_use]
     pub const fn done(&self) -> u64 {
         self.completed + self.verified + self.reported
     }
 
-    /// Number that failed: the program did, or it was given up. This is the meaning of `failed`
-    /// wherever work is counted.
+    /// Number of tasks or jobs that failed: their programs did, or they were given up. This is the
+    /// meaning of `failed` wherever work is counted.
     #[must_use]
     pub const fn failed(&self) -> u64 {
         self.program_failed + self.given_up
     }
 
-    /// The given-up part of the failed ones in brackets, such as ` (1 given up)`; empty if there is
+    /// The number of given-up tasks or jobs in brackets, such as ` (1 given up)`; empty if there is
     /// none.
     #[must_use]
     pub fn given_up_in_brackets(&self) -> String {

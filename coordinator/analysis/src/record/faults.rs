@@ -17,7 +17,7 @@ pub struct FaultHistory {
     pub kind: FaultKind,
     /// Emulated time for which the fault lasts.
     pub lasts: Span,
-    /// Emulated time at which the hosts were told.
+    /// Emulated time at which the hosts were told of the fault.
     pub asked: Time,
     /// The hosts that were told, with their answers; empty if the fault's target matches no host.
     pub hosts: BTreeMap<HostId, FaultOnHost>,
@@ -51,7 +51,7 @@ pub struct FaultCost {
     pub vms_lost: u32,
     /// Number of attempts that ended without their work being done.
     pub attempts_lost: u32,
-    /// Time that these attempts had computed since their last checkpoints.
+    /// Time that the ended attempts had computed since their last checkpoints.
     pub work_lost: Span,
     /// Number of failed checkpoints.
     pub checkpoints_failed: u32,

@@ -12,7 +12,7 @@ use super::TaskHistory;
 pub enum SpellEnd {
     /// The job was done.
     Done,
-    /// The tiers of its processors were swapped, which brought it to the foreground.
+    /// The tiers of the job's processors were swapped, which brought the job to the foreground.
     Swapped,
     /// The job was killed, and its work is lost.
     Killed,
@@ -22,16 +22,16 @@ pub enum SpellEnd {
     Failed,
 }
 
-/// An uninterrupted time of a job on the same processors, in one tier.
+/// An uninterrupted time (spell) of a job on the same processors, in one tier.
 #[derive(Clone, Debug)]
 pub struct JobSpell {
-    /// Tier of the job there.
+    /// Tier of the job during the spell.
     pub tier: Tier,
     /// Processors of the job.
     pub on: Cpus,
-    /// Emulated time of the spell's beginning.
+    /// Emulated time at which the job began to run on these processors.
     pub from: Time,
-    /// Time and reason of the spell's end; `None` while it lasts.
+    /// Time at which the job left these processors or changed its tier, and why; `None` while it is still there.
     pub until: Option<(Time, SpellEnd)>,
 }
 
@@ -41,7 +41,7 @@ pub struct JobSpell {
 pub struct JobHistory {
     /// Id of the job; ids follow the order of submission.
     pub id: TaskId,
-    /// The job as it was submitted.
+    /// The job as its user submitted it.
     pub job: Arc<Submission>,
     /// Time at which the job's scheduler heard of it.
     pub heard: Option<Time>,

@@ -24,7 +24,7 @@ use crate::ServiceTally;
 pub struct RunRecord {
     /// Hosts by id.
     pub hosts: BTreeMap<HostId, HostHistory>,
-    /// VMs by id: all that ever were, or, in a forgetting record, those that are there.
+    /// VMs by id: all VMs of the run or, in a record that forgets, only those that have not ended.
     pub vms: BTreeMap<VmId, VmHistory>,
     /// VMs that were left out of `vms` and for which others had to leave ([`RunRecord::leave_out`]).
     pub takers: BTreeMap<VmId, VmHistory>,
@@ -375,7 +375,7 @@ pub fn carried_out(step: &Step) -> Vec<&Decision> {
     step.decisions.iter().enumerate().filter(|&(n, _)| !refused(n)).map(|(_, d)| d).collect()
 }
 
-/// A customer's request, from its arrival to its end; the history of its VM has the rest.
+/// A customer's request, from its arrival to its end; the rest is in the history of the request's VM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestHistory {
     /// Number of the request.

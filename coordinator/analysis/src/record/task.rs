@@ -66,7 +66,7 @@ pub struct AttemptHistory {
     pub real_start_us: u64,
     /// Part of that time until the inputs of a user's own program had arrived, real microseconds.
     pub real_inputs_us: u64,
-    /// Account of what it was promised and got, in a live run, once it is over.
+    /// Account of what the attempt was promised and got, in a live run, once it is over.
     pub ledger: Option<AttemptLedger>,
     /// Time of the notice at which the attempt's program saved its work: what it computed later is not saved.
     pub noticed: Option<Time>,
@@ -75,8 +75,8 @@ pub struct AttemptHistory {
     /// Time at which the attempt's worker reported that the restored program had neither computed nor written
     /// anything, and for how long by then, in real microseconds.
     pub idle: Option<(Time, u64)>,
-    /// Time at which the attempt's worker reported what the restore changed of its program, one sentence for
-    /// each change in the kernel's view.
+    /// Time at which the attempt's worker reported the effects of a restore on its program, and one sentence for each
+    /// change in the kernel's view.
     pub changed: Option<(Time, Arc<[String]>)>,
 }
 
@@ -136,8 +136,7 @@ impl AttemptHistory {
         Some((at, format!("{what}, for {seconds:.0} s (real), and its VM is charged for")))
     }
 
-    /// Time and words of the report on what a restore changed of the program; the words follow the
-    /// program's name.
+    /// Time and words of the report on the effects of a restore on the program; the words follow the program's name.
     #[must_use]
     pub fn changed_words(&self) -> Option<(Time, String)> {
         let (at, changes) = self.changed.as_ref()?;

@@ -32,15 +32,15 @@ pub struct VmHistory {
     pub ended: Option<(Time, VmEnd, Money)>,
     /// Hibernations of the VM, in order.
     pub hibernations: ThinVec<VmHibernation>,
-    /// The times at which its room went to other VMs, in order.
+    /// The times at which the VM's room went to other VMs, in order.
     pub displaced: ThinVec<VmDisplacement>,
     /// VMs whose room this VM waited for after its launch.
     pub waited_for: ThinVec<VmId>,
-    /// Why it is about to leave, if the provider has told a reason of its own.
+    /// Why the VM is about to leave, if the provider has told a reason of its own.
     pub leaving: Option<LeaveReason>,
     /// Whether the VM has notice of its end.
     pub has_notice: bool,
-    /// A hibernation or resume that it was told and has not carried out.
+    /// A hibernation or resume that the VM was told and has not carried out.
     pub told: Option<InterruptionAction>,
     /// Credit balances as reported, each with its time.
     pub credits: ThinVec<(Time, Credits)>,
@@ -64,7 +64,7 @@ pub struct VmHistory {
 pub enum LeaveReason {
     /// The VM costs more than its bid.
     Outbid,
-    /// Fewer VMs of its type are available than there are.
+    /// Fewer VMs of the VM's type are available than are running.
     Reclaimed,
     /// The room of the VM goes to this one.
     For(VmId),
@@ -84,11 +84,11 @@ pub struct VmHibernation {
 /// A VM makes room for another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VmDisplacement {
-    /// Time at which the VM was told to.
+    /// Time at which the VM was told to make room.
     pub at: Time,
-    /// VM that waited for its room.
+    /// The other VM, which waited for the room of the displaced VM.
     pub by: VmId,
-    /// Kind of the act: notice of its end, or hibernation.
+    /// What happened to the displaced VM: notice of its end, or hibernation.
     pub action: InterruptionAction,
     /// Time at which the VM got its room back after a hibernation and was told to resume.
     pub given_back: Option<Time>,
@@ -108,8 +108,8 @@ impl VmHistory {
         &self.meter
     }
 
-    /// Beginning of the present uninterrupted charge, also if that ends at `now`; `None` if it is
-    /// not charged.
+    /// Beginning of the present uninterrupted charge, even if the charge ends at `now`; `None` if the VM is not
+    /// charged.
     #[must_use]
     pub fn charged_since(&self, now: Time) -> Option<Time> {
         let ends_now = || self.charges().last().filter(|charge| charge.until == now);
@@ -168,15 +168,15 @@ impl VmHistory {
         self.ended.map_or(now, |(at, ..)| at)
     }
 
-    /// Share of its processor that a vCPU has at `at`, which may be the last moment of that share.
+    /// Share of its host processor that the vCPU has at `at`; `at` may be the last moment of that share.
     #[must_use]
     pub fn supply_at(&self, at: Time, vcpu: u32) -> Ppm {
         let of = self.supplies.iter().rev().find(|(from, cpu, _)| *cpu == vcpu && *from <= at);
         of.map_or(Ppm::ONE, |(_, _, share)| *share)
     }
 
-    /// Time for which the VM's vCPUs were there while it ran until `now`, summed over them, and the part
-    /// of it for which they had their processors.
+    /// Time for which the VM's vCPUs existed while it ran until `now`, summed over them, and the part of it for which
+    /// they had their processors.
     #[must_use]
     pub fn supplied(&self, now: Time) -> (Span, Span) {
         let Some(ready) = self.ready else { return (Span::ZERO, Span::ZERO) };

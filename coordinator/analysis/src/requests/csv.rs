@@ -103,8 +103,7 @@ pub struct RequestsTables<W: Write> {
 }
 
 impl<W: Write> RequestsTables<W> {
-    /// Begins the file of a run of this whole setup with these tenants; `open` opens a file by its
-    /// name.
+    /// Begins the file of a run with this setup and these tenants; `open` opens a file by its name.
     ///
     /// # Errors
     ///

@@ -10,7 +10,7 @@ use super::{EndedRequest, HostUsage, RequestEnd, TimeQuantiles};
 /// Number of requests by outcome, with their revenue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RequestTally {
-    /// Number of requests that came.
+    /// Number of requests that arrived.
     pub requests: u64,
     /// Number that got a VM.
     pub granted: u64,
@@ -20,7 +20,7 @@ pub struct RequestTally {
     pub completed: u64,
     /// Number whose VM the provider ended: displaced, interrupted, outbid, or lost with its host.
     pub terminated: u64,
-    /// Number of hibernations of their VMs.
+    /// Number of hibernations of the requests' VMs.
     pub hibernations: u64,
     /// Charges for the VMs of the requests.
     pub revenue: Money,
@@ -44,14 +44,14 @@ impl RequestTally {
 /// second, at the price that the VM had or would have had.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LostRevenue {
-    /// For time that VMs ran uncharged, because the provider ended or hibernated them within a
-    /// started hour; zero under a tariff by the second.
+    /// Revenue missed for time that VMs ran uncharged, because the provider ended or hibernated
+    /// them within a started hour; zero under a tariff by the second.
     pub uncharged: Money,
-    /// For the whole durations of refused normal requests.
+    /// Revenue missed for the whole durations of refused normal requests.
     pub failed: Money,
-    /// For the whole durations of refused preemptible requests.
+    /// Revenue missed for the whole durations of refused preemptible requests.
     pub failed_preemptible: Money,
-    /// For the rest of the duration asked for, of VMs that the provider ended.
+    /// Revenue missed for the remaining durations of requests whose VMs the provider ended.
     pub cut_short: Money,
 }
 

@@ -20,7 +20,7 @@ pub enum RequestEnd {
     Completed,
     /// The provider ended the VM, for this reason ([`RequestFigures::terminations`]).
     Terminated(&'static str),
-    /// The run was over first.
+    /// The run ended before the request's VM.
     RunOver,
 }
 
@@ -55,7 +55,7 @@ pub struct EndedRequest {
     pub duration: Span,
     /// Number of vCPUs of the request's VM.
     pub vcpus: u32,
-    /// Last hourly price of its VM, or the price that it would have had.
+    /// Last hourly price of the request's VM, or the price that such a VM would have had.
     pub price: Price,
     /// VM and host that the request got; `None` if it was refused.
     pub vm: Option<(VmId, HostId)>,
@@ -69,11 +69,11 @@ pub struct EndedRequest {
     pub ran: Span,
     /// Time for which the request waited for VMs that had to end first; zero if it never got their room.
     pub waited: Span,
-    /// VM for whose sake the request's own was last told to leave, whatever came of that.
+    /// VM that was to get the room when the request's own VM was last told to leave, whether it got the room or not.
     pub displaced_by: Option<VmId>,
     /// Charge for the request's VM.
     pub cost: Money,
-    /// Price by the second of the run time that is not charged because the provider ended the VM.
+    /// Price of the VM's run time, counted by the second, that the provider does not charge because it ended the VM.
     pub forgone: Money,
 }
 
@@ -236,7 +236,7 @@ impl RequestLedger {
         }
     }
 
-    /// Time for which a request waited for other VMs' room; zero if it never got it.
+    /// Time for which a request waited for other VMs' room; zero if the request never got it.
     fn wait_for_room(&self, request: &RequestHistory, vm: &VmHistory) -> Span {
         match (vm.waited_for.is_empty(), vm.ready) {
             (false, Some(ready)) => {

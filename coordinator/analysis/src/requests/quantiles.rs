@@ -47,14 +47,14 @@ impl TimeQuantiles {
         self.count
     }
 
-    /// Mean in seconds; `None` if nothing was counted.
+    /// Mean of the counted times in seconds; `None` if nothing was counted.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a mean for people")]
     pub fn mean_s(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum_us as f64 / self.count as f64 / 1e6)
     }
 
-    /// The longest time; zero if nothing was counted.
+    /// The longest of the counted times; zero if nothing was counted.
     #[must_use]
     pub const fn largest(&self) -> Span {
         self.largest

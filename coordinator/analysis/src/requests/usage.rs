@@ -2,7 +2,7 @@
 
 use dormouse_units::Time;
 
-/// Greatest number of bins; their width doubles when there would be more.
+/// Greatest number of bins; a bin's width doubles when there would be more.
 const MAX_BINS: usize = 2_000;
 
 /// A quantity with a current value, whose integral over time is kept.
@@ -201,14 +201,14 @@ impl HostUsage {
         self.is_boundless = true;
     }
 
-    /// Whether parts of the hosts' capacity mean anything.
+    /// Whether all hosts have bounds, so that use can be given as a part of their capacity.
     #[must_use]
     pub const fn is_bounded(&self) -> bool {
         !self.is_boundless
     }
 
-    /// Integrals and counts from the beginning, when nobody had a VM, until the last request came,
-    /// with the time of that.
+    /// Integrals and counts from the beginning, when nobody had a VM, until the arrival of the last
+    /// request, with the time of that arrival.
     #[must_use]
     pub const fn until_last_arrival(&self) -> Option<(Time, UsageBin)> {
         self.until_arrival

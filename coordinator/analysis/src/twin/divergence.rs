@@ -24,10 +24,10 @@ pub struct DecisionMoment {
 /// without their times.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TwinDivergence {
-    /// Number of decisions before it, which are the same in both.
+    /// Number of decisions before the first difference; they are the same in both runs.
     #[serde(rename = "decisions_before")]
     pub same: usize,
-    /// The decision of each run there; `None` if it had nothing more to decide.
+    /// The first different decision of each run; `None` if the run had nothing more to decide.
     #[serde(flatten)]
     pub decided: LiveAndTwin<Option<DivergentDecision>>,
     /// The first decision that the other run never makes, neither earlier nor later; `None` if the
@@ -44,8 +44,8 @@ pub struct DivergentDecision {
     /// The decision in words, without times.
     #[serde(rename = "decision")]
     pub what: String,
-    /// The scheduler's last notice before it; notices that the other run got at another time come
-    /// first.
+    /// The scheduler's last notice before the decision; notices that the other run got at another
+    /// time come first.
     pub heard: String,
     /// Time at which the other run had the same notice; `None` if it never had.
     #[serde(rename = "other_heard_s", serialize_with = "in_seconds::maybe_time")]

@@ -66,12 +66,13 @@ pub struct TwoTier {
     migration_cost: Span,
     /// Time for which a job is stopped for a checkpoint.
     checkpoint_cost: Duration,
-    /// Number of the last checkpoint of every job that is there.
+    /// Number of the last checkpoint of every submitted job that has not ended.
     checkpoints: BTreeMap<TaskId, CheckpointSeq>,
-    /// The VM and its host.
+    /// The VM of the machine for parallel jobs, and its host; `None`: it was not launched or has
+    /// ended.
     vm: Option<(HostId, VmId)>,
     machine: MachineWithMoves,
-    /// Attempt of every job that is there.
+    /// Attempt of every job that runs on the machine.
     running: BTreeMap<TaskId, Attempt>,
     /// The next ends if nothing else happens before; the outer `None` if they have to be computed
     /// again.
@@ -108,7 +109,7 @@ impl TwoTier {
         self.next = None;
     }
 
-    /// Whether this attempt of the job is there.
+    /// Whether this attempt of the job runs on the machine.
     fn is_running(&self, task: TaskId, attempt: Attempt) -> bool {
         self.running.get(&task) == Some(&attempt)
     }

@@ -80,7 +80,8 @@ pub struct TwinComparison {
     /// Number of times that each kind of event happened.
     #[serde(serialize_with = "counts")]
     pub counts: Vec<EventCount>,
-    /// Where the two first decided differently; `None` if they never did.
+    /// The first difference between the decisions of the run and of its twin; `None`: they never
+    /// differ.
     pub divergence: Option<TwinDivergence>,
     /// Every task or job, in order.
     pub tasks: Vec<TwinTask>,
@@ -172,9 +173,9 @@ pub struct TwinTask {
     /// Index of the task, or number of the job in the trace.
     #[serde(rename = "task")]
     pub number: u64,
-    /// What people call the task.
+    /// Name of the task for people.
     pub name: String,
-    /// What became of the task in each run.
+    /// Fate of the task in each run.
     #[serde(flatten)]
     pub sides: LiveAndTwin<TaskFate>,
     /// Extra time in the run as a part of the twin's time; `None` if it was not finished in both.
@@ -196,11 +197,12 @@ impl TwinTask {
     }
 }
 
-/// What became of a task or job in one of the two runs.
+/// Fate of a task or job in one of the two runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(into = "TaskFateInJson")]
 pub struct TaskFate {
-    /// Last place, such as `vm3 c3.large` or `foreground`; empty if it never started.
+    /// Last place of the task or job, such as `vm3 c3.large` or `foreground`; empty if it never
+    /// started.
     pub place: String,
     /// Number of starts.
     pub attempts: usize,
@@ -250,7 +252,7 @@ pub enum TaskStanding {
     Undisturbed,
     /// A job that was in the background from start to end in both.
     Background,
-    /// Disturbed, for this reason: its times are of different things.
+    /// Disturbed, for the reason given: the times live and in the twin are of different things.
     Disturbed(String),
 }
 
@@ -316,7 +318,7 @@ pub struct TwinVm {
     pub sides: LiveAndTwin<Option<VmFate>>,
 }
 
-/// What became of a VM in one of the two runs.
+/// Fate of a VM in one of the two runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct VmFate {
     /// Instance type of the VM.

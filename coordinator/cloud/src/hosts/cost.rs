@@ -52,7 +52,7 @@ impl CostName {
         }
     }
 
-    /// Cost of ending such a VM as a line, from `now` on.
+    /// Cost of ending a spot VM as a line over time, from `now` on.
     pub(super) fn cost_line(self, since: Option<Time>, now: Time) -> LinearCost {
         let steady = |cost: i64| LinearCost { slope: 0, offset: -cost, until: None };
         let Some(since) = since else { return steady(i64::from(!self.grows_with_time())) };

@@ -46,7 +46,7 @@ pub enum YieldedRoom {
     All,
 }
 
-/// Room that a VM holds on its host, and what of it others can get.
+/// Room that a VM holds on its host, and the part of it that other VMs can get.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HeldRoom {
     pub(super) room: ResourceVector,
@@ -107,7 +107,7 @@ impl HostFleet {
         self.note_change(id);
     }
 
-    /// Removes a host; returns its VMs, ordered by id.
+    /// Removes a host; returns the host's VMs, ordered by id.
     pub fn remove_host(&mut self, id: HostId) -> Vec<VmId> {
         let Some(gone) = self.hosts.remove(&id) else { return Vec::new() };
         self.note_change(id);
@@ -206,7 +206,7 @@ impl HostFleet {
         }
     }
 
-    /// Unparks a VM: it takes no room back by itself.
+    /// Unparks a VM, which takes no room back by itself.
     pub fn unpark_vm(&mut self, id: HostId, vm: VmId) {
         let Some(host) = self.hosts.get_mut(&id) else { return };
         let before = host.parked.len();

@@ -199,7 +199,7 @@ impl HostIndex {
         }
     }
 
-    /// Moves a host to its present class; removes it if it is gone or has no room.
+    /// Moves a host to its present class; removes the host from the index if it is gone or has no room.
     fn look_at(&mut self, id: HostId, host: Option<&OccupiedHost>, now: Time) {
         let found = host.and_then(|host| self.score_host(host, now));
         let former = self.make_entry(id);
@@ -372,7 +372,7 @@ impl<'a> EqualHosts<'a> {
         Self { hosts, offset, before, count }
     }
 
-    /// Number of these hosts with a number of at most `host`.
+    /// Number of the indexed hosts with a number of at most `host`.
     fn up_to(&self, host: u32) -> usize {
         self.hosts.up_to((self.offset, host)) - self.before
     }

@@ -12,7 +12,7 @@ use crate::{CostName, HostScheduler, InstanceType, Placer, ResourceVector};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Placement {
-    /// A rule by its name.
+    /// A placement rule, by its name.
     Named(PlacerName),
     /// A rule put together.
     Rule(PlacementRule),
@@ -133,7 +133,7 @@ pub enum HostFilter {
     Disk,
 }
 
-/// Which of the hosts that are best.
+/// Choice among hosts that are equally good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "Ties")]

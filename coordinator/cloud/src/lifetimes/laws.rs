@@ -63,7 +63,7 @@ pub struct GompertzMakeham {
     pub tau2: Span,
 }
 
-/// At any time from one age to another alike.
+/// A law by which VMs end at any age from one to another with equal probability.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Uniform {

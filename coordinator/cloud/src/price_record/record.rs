@@ -25,18 +25,19 @@ pub(super) struct ZoneStatistics {
     pub(super) with: usize,
     /// Number of dates without one.
     pub(super) without: usize,
-    /// Offsets of these zones from UTC, in seconds east.
+    /// Offsets of the record's time zones from UTC, in seconds east.
     pub(super) east: BTreeSet<i64>,
 }
 
-/// When rows are assumed to be in reverse order of time.
+/// Rules by which rows are assumed to be in reverse order of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NewestFirst {
-    /// If the last row is not later than the first: the provider's call returns the newest first.
+    /// Reversed if the last row is not later than the first: the provider's call returns the newest
+    /// price first.
     Usually,
-    /// If more rows are earlier than the row before them than later.
+    /// Reversed if more rows are earlier than the row before them than later.
     WhereMostAre,
-    /// Never: of several rows at one time the last one counts.
+    /// Never reversed: of several rows at one time the last one counts.
     Never,
 }
 

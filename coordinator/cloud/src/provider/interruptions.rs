@@ -35,22 +35,22 @@ impl Provider {
         self.living_targets(&interruption.target).into_iter().filter(hit).collect()
     }
 
-    /// From now on a spot VM hibernates whenever it is interrupted, or is given notice and ends.
+    /// Makes a spot VM hibernate whenever it is interrupted from now on (`true`), or end after its notice (`false`).
     pub fn interrupt_by(&mut self, id: VmId, hibernates: bool) {
         if let Some(vm) = self.vms.get_mut(id).filter(|vm| vm.market == Market::Spot) {
             vm.hibernates = Some(hibernates);
         }
     }
 
-    /// Whether a VM hibernates where others are given notice.
+    /// Whether a VM runs and hibernates when it is interrupted, while other VMs get a notice and end.
     #[must_use]
     pub fn hibernates_instead(&self, id: VmId) -> bool {
         self.find_vm(id)
             .is_some_and(|vm| vm.hibernates == Some(true) && vm.state == ProviderVmState::Running)
     }
 
-    /// Takes the VMs out of those that this action hits whose users have chosen the other one, and says which. Those that
-    /// are hibernated already, or about to end, are taken out as well.
+    /// Removes from `hit` the VMs whose users have chosen the other action, and returns these with that action. VMs
+    /// that are hibernated already, or about to end, are removed as well.
     pub fn take_otherwise(
         &self,
         action: InterruptionAction,

@@ -249,7 +249,7 @@ impl ApiDesk {
         Ok(PendingAnswer::Ready(WireValue::structure().with("Return", true).with("GroupId", id)))
     }
 
-    /// The group that a call names by its id, or by its name in the default VPC.
+    /// The security group that a call names, by id, or by name in the default VPC.
     pub(super) fn named_group(
         &self,
         scope: &CallScope,

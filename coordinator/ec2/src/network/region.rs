@@ -74,7 +74,7 @@ impl ApiDesk {
         zone.ok_or_else(|| not_found("InvalidSubnetID.NotFound", "subnet ID", id))
     }
 
-    /// How many instances can have an address where a launch goes in a zone.
+    /// Number of free addresses in the subnet that a launch in a zone uses.
     pub(crate) fn addresses_left(&self, scope: &CallScope, spec: &LaunchSpec, zone: &str) -> usize {
         let network = self.network(scope);
         let subnet = match &spec.subnet {

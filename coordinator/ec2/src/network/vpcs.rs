@@ -45,7 +45,7 @@ fn read_vpc_block(text: &str) -> Result<IpBlock, ApiError> {
 }
 
 impl ApiDesk {
-    /// New ids for a VPC and what comes with it.
+    /// New ids for a VPC and the records that it begins with.
     fn new_vpc_parts(&mut self) -> VpcParts {
         VpcParts {
             vpc: self.new_id("vpc"),

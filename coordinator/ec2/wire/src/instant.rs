@@ -35,7 +35,7 @@ fn days_in_month(year: i64, month: i64) -> i64 {
     }
 }
 
-/// A number of exactly so many digits, and what follows it.
+/// A number of exactly `digits` digits, and the text after it.
 fn take_digits(text: &str, digits: usize) -> Option<(i64, &str)> {
     let (number, rest) = text.split_at_checked(digits)?;
     let all_digits = number.bytes().all(|b| b.is_ascii_digit());

@@ -23,7 +23,7 @@ pub(crate) struct ActionShapes {
     pub(crate) output: Option<ShapeIndex>,
 }
 
-/// Where a shape is in the model.
+/// Index of a shape in the model.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ShapeIndex(usize);
 
@@ -39,7 +39,7 @@ pub(crate) enum WireShape {
         item: String,
         of: ShapeIndex,
     },
-    /// A string; a closed enumeration where there are values.
+    /// A string; if it has values, an enumeration of these.
     Text {
         values: Vec<String>,
     },
@@ -62,13 +62,13 @@ pub(crate) struct MemberShape {
     pub(crate) of: ShapeIndex,
 }
 
-/// The data file is not what this crate reads.
+/// Reasons why the data file of a service model can't be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
-    /// Not JSON of the layout.
+    /// The text is not JSON of the expected layout.
     #[error("the service model is not as scripts/ec2-model writes it: {0}")]
     Layout(String),
-    /// A shape is named that is not there.
+    /// The model names a shape that it does not have.
     #[error("the service model names the shape {0}, but does not have it: run scripts/ec2-model")]
     NoShape(String),
     /// A shape has a type that this crate does not know.
@@ -76,7 +76,7 @@ pub enum ModelError {
     UnknownType {
         /// The shape's name.
         shape: String,
-        /// Its type.
+        /// Type of the shape, which this crate does not know.
         of: String,
     },
 }
@@ -165,7 +165,8 @@ impl ServiceModel {
         self.actions.keys().map(String::as_str)
     }
 
-    /// The names of an action's parameters, in the order of the model; none of an action that it does not have.
+    /// The names of an action's parameters, in the order of the model; empty for an action that the model does not
+    /// have.
     pub fn parameters(&self, action: &str) -> Vec<&str> {
         let input = self.actions.get(action).and_then(|action| action.input);
         match input.map(|input| self.shape(input)) {
@@ -192,7 +193,7 @@ impl ServiceModel {
     }
 }
 
-/// `instanceId` as `InstanceId`.
+/// A name with its first letter in upper case: `instanceId` becomes `InstanceId`.
 fn capitalised(name: &str) -> String {
     let mut chars = name.chars();
     chars.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(chars).collect()

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// A value as the service model has it: the input of a call, or its answer.
+/// A value by the service model: the input of a call, or its answer.
 ///
 /// Keys of structures are the model's member names (`InstanceIds`), not the names on the wire
 /// (`InstanceId.1` in a request, `instancesSet` in XML). An absent member is absent, never empty.
@@ -150,7 +150,7 @@ impl WireValue {
         }
     }
 
-    /// What kind of value it is, as an error names it.
+    /// Kind of this value, as an error names it.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Structure(_) => "a structure",

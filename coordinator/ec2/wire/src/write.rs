@@ -11,7 +11,7 @@ use crate::{ApiError, ServiceModel, WireValue, write_instant};
 
 const DECLARATION: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
 
-/// An answer that its action can't have: a fault of whoever made it.
+/// A value that an action's answer can't have: a bug of the code that made the answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ValueMismatch {
     /// The model does not have the action.
@@ -20,12 +20,12 @@ pub enum ValueMismatch {
     /// The model does not have the member.
     #[error("the answer has {0}, which the service model does not have")]
     NoMember(String),
-    /// The model has another kind of value there.
+    /// The model has a value of another kind at this path.
     #[error("the answer has {found} at {path}, where the service model has another kind of value")]
     WrongKind {
-        /// Where in the answer.
+        /// Path of the value in the answer.
         path: String,
-        /// What is there.
+        /// Kind of the value that the answer has at the path.
         found: &'static str,
     },
 }
@@ -57,7 +57,7 @@ pub fn write_response(
     Ok(out)
 }
 
-/// Writes an error, and says the HTTP status that goes with it.
+/// Writes an error, and returns its HTTP status with the text.
 pub fn write_error(error: &ApiError, request_id: &str) -> (u16, String) {
     let mut out = String::from(DECLARATION);
     out.push_str("<Response><Errors><Error>");
@@ -149,7 +149,7 @@ fn mismatch(value: &WireValue, path: Option<&ValuePath<'_>>) -> ValueMismatch {
     ValueMismatch::WrongKind { path, found: value.kind() }
 }
 
-/// Where a value is in an answer; written out only where something is wrong with it.
+/// Path of a value in an answer; formatted only in errors.
 struct ValuePath<'a> {
     above: Option<&'a Self>,
     name: &'a str,

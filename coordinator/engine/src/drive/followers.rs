@@ -27,9 +27,9 @@ pub struct WaitingFollowers {
 #[derive(Clone, Debug)]
 struct HeldJob {
     job: Submission,
-    /// Number of its predecessors that haven't ended.
+    /// Number of the job's predecessors that haven't ended.
     waits_for: usize,
-    /// Latest time at which one of its predecessors ended.
+    /// Latest time at which one of the job's predecessors ended.
     last: Time,
 }
 

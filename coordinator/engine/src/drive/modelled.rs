@@ -275,7 +275,7 @@ impl ModelledMachines {
         }
     }
 
-    /// Gives a program notice: it computes on and has saved its work at `until`.
+    /// Gives a program notice: the program computes on and has saved its work at `until`.
     fn give_notice(&mut self, now: Time, place: AttemptPlace, until: Time) {
         let AttemptPlace { vm, task, attempt, .. } = place;
         let Some(model) = self.model_of(vm) else { return };

@@ -26,10 +26,10 @@ pub enum PlayError<E> {
     Stuck {
         /// Number of unfinished tasks.
         unfinished: usize,
-        /// What the unfinished tasks wait for, as far as that is known.
+        /// Event that the unfinished tasks wait for, as far as it is known.
         why: &'static str,
     },
-    /// The run went on past the time limit.
+    /// The run continued past the time limit.
     #[error("{unfinished} tasks are left at the time limit of {limit}")]
     Limit {
         /// Number of unfinished tasks.
@@ -188,7 +188,7 @@ struct RunPlayer<'a, W, S> {
     followers: WaitingFollowers,
     reports: Reports,
     now: Time,
-    /// The step that was made last; `commands` are those of this step.
+    /// The last step that was made; `commands` are the commands of this step.
     step: Step,
     commands: Vec<Command>,
     see: S,

@@ -22,9 +22,9 @@ pub struct RunAgenda {
 /// Kind of a run's next input. At equal times, kinds named first come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AgendaKind {
-    /// A host, a job or a VM request from outside.
+    /// An event from outside of the run: a host that joins, a submitted job, or a VM request.
     Outside,
-    /// A job whose predecessors have ended.
+    /// A job that becomes due, as the jobs that it follows have ended.
     Follower,
     /// A timer of the run, or an interruption.
     Tick,

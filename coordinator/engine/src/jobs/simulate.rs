@@ -121,9 +121,9 @@ pub enum SimulationError<E> {
     Unsorted {
         /// Number of the job in the trace.
         number: u64,
-        /// Time of its submission.
+        /// Time of the job's submission.
         at: Time,
-        /// Submission time of the job before it.
+        /// Submission time of the job before this one.
         before: Time,
     },
     /// A job can't run on the machine.

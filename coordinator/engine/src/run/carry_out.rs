@@ -25,7 +25,8 @@ use DecisionRefusal::{Invalid, Superseded};
 /// Reasons for not carrying out a decision.
 #[derive(Debug)]
 pub(crate) enum DecisionRefusal {
-    /// The state had changed before the scheduler could be told: no mistake, and its next notices say so.
+    /// The state had changed before the scheduler could be told: it made no mistake, and its next notices tell of the
+    /// change.
     Superseded(String),
     /// The decision could never be carried out: a bug of the policy.
     Invalid(String),
@@ -151,7 +152,7 @@ impl Run {
         Ok(())
     }
 
-    /// Creates a VM on its host, once it has its room there.
+    /// Creates a VM on its host, once the VM has its room there.
     pub(super) fn boot_vm(&mut self, now: Time, vm: VmId) {
         let Some(granted) = self.provider.find_vm(vm) else { return };
         let (host, kind, market) = (granted.host, granted.kind.clone(), granted.market);
@@ -290,7 +291,7 @@ impl Run {
         Ok(())
     }
 
-    /// Returns what a task needs on a type.
+    /// Returns the time and memory that a task needs on a type.
     fn task_needs(
         &self,
         task: TaskId,

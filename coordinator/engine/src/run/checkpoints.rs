@@ -125,7 +125,7 @@ impl Run {
         tenant.checkpointing().next(now, &view, &quote)
     }
 
-    /// Asks the schemes of tasks on spot VMs of a type again, as its price has changed.
+    /// Asks the checkpointing schemes of tasks on spot VMs of a type again, as the type's price has changed.
     pub(super) fn ask_at_price(&mut self, now: Time, kind: &TypeName) {
         let spot = self
             .provider

@@ -64,7 +64,7 @@ impl Run {
         }
     }
 
-    /// Preempts a VM: gives it notice, and kills it at the end of the notice. One that still boots has nothing to
+    /// Preempts a VM: gives it notice, and kills it at the end of the notice. A VM that still boots has nothing to
     /// save, and is killed at once.
     pub(super) fn preempt_vm(&mut self, now: Time, vm: VmId, notices: &mut VecDeque<Notice>) {
         if self.provider.find_vm(vm).is_some_and(|v| v.state == ProviderVmState::Booting) {

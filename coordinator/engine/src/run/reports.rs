@@ -228,7 +228,7 @@ impl Run {
         }
     }
 
-    /// Records with what a task begins after it couldn't begin with its newest checkpoint.
+    /// Records the checkpoint with which a task begins after it couldn't begin with its newest one.
     pub(super) fn fell_back(&mut self, task: TaskId, how: Option<FellBack>, why: &str) {
         if let Some(FellBack { from, to, not_on }) = how {
             self.effects.push(Effect::RestoreFellBack {

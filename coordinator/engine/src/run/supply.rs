@@ -10,7 +10,7 @@ use dormouse_units::{HostId, Mode, Ppm, VmId};
 use super::Run;
 
 impl Run {
-    /// Logs the processors of VMs, and tells background VMs their share of them, where either has changed.
+    /// Logs the processors of VMs, and tells background VMs their shares of processors, if either has changed.
     pub(super) fn update_supplies(&mut self) {
         let Some(tiers) = self.provider.tiers() else { return };
         let mut places = Vec::new();

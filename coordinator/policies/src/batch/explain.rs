@@ -25,14 +25,14 @@ pub enum Noted {
     },
     /// Too few processors are idle for the job.
     TooFewIdle {
-        /// Number of jobs before it in the queue.
+        /// Number of jobs before the job in the queue.
         ahead: usize,
         /// Number of idle processors.
         idle: u32,
     },
     /// The job would fit, but may delay the head of the queue.
     WouldDelay {
-        /// Number of jobs before it in the queue.
+        /// Number of jobs before the job in the queue.
         ahead: usize,
         /// Job at the head of the queue.
         head: TaskId,
@@ -44,12 +44,12 @@ pub enum Noted {
     /// The job sits in the background, and its own processors are not all idle (REASY) or too few
     /// of the idle ones may be used by it.
     Pinned {
-        /// Number of jobs before it in the queue.
+        /// Number of jobs before the job in the queue.
         ahead: usize,
     },
     /// The scheduler is first come, first served, and jobs before this one come first.
     NotYet {
-        /// Number of jobs before it in the queue.
+        /// Number of jobs before the job in the queue.
         ahead: usize,
     },
 }
@@ -66,7 +66,7 @@ impl WatchedJob {
         Self { job, notes: Vec::new() }
     }
 
-    /// Notes a reason, unless it is the one noted last.
+    /// Notes a reason why a job waits, unless the last noted one is the same.
     pub(crate) fn add_note(&mut self, at: Time, what: Noted) {
         if self.notes.last().is_none_or(|last| last.what != what) {
             self.notes.push(Note { at, what });

@@ -63,7 +63,8 @@ pub struct BatchScheduler {
     shortest: ShortestFirst,
     endings: ExpectedEndings,
     processors: TwoTierProcessors,
-    /// Number of jobs in the background, and true if one left it since it was last filled.
+    /// Number of jobs in the background, and true if one left the background since it was last
+    /// filled.
     background: (usize, bool),
     scanned: Option<ScanResult>,
     watch: Option<WatchedJob>,

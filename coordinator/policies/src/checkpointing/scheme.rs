@@ -75,14 +75,14 @@ pub struct Quote<'a> {
 /// When a task is to be checkpointed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum When {
-    /// At this time if the task runs then, else as soon as it does. The scheme is asked again once
-    /// the checkpoint was kept or has failed.
+    /// Take a checkpoint at this time if the task runs then, else as soon as it does. The scheme is
+    /// asked again once the checkpoint was kept or has failed.
     At(Time),
-    /// Not yet: the scheme is asked again at this time, by [`Moment::Look`].
+    /// Take no checkpoint yet: ask the scheme again at this time, by [`Moment::Look`].
     Look(Time),
-    /// At these parts of the task's work, ascending. They are sent with the start of the attempt
-    /// and hold for all of it: the scheme is asked again when the next attempt begins. As an answer
-    /// at any other moment this counts as never.
+    /// Take checkpoints at these parts of the task's work, ascending. They are sent with the start
+    /// of the attempt and hold for all of it: the scheme is asked again when the next attempt
+    /// begins. As an answer at any other moment this counts as never.
     Points(Vec<Ppm>),
 }
 

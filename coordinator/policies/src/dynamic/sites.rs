@@ -12,19 +12,18 @@ use crate::problem::KindId;
 use crate::{BurstOn, SpareTime};
 use dormouse_units::Mode;
 
-/// Classes of places, in the order in which they are tried.
+/// Classes of places for a task, in the order in which Algorithm 4 tries them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum SiteClass {
-    /// Attempt 1: a burstable VM that [`BurstOn`] allows.
+    /// First try: a burstable VM that [`BurstOn`] allows.
     Burstable,
-    /// Attempt 2: an idle VM that is not burstable.
+    /// Second try: an idle VM that is not burstable.
     Idle,
-    /// Attempt 3: a busy VM that is not burstable.
+    /// Third try: a busy VM that is not burstable.
     Busy,
-    /// Attempt 4: a regular on-demand VM that is not launched yet.
+    /// Fourth try: a new regular on-demand VM, to be launched for the task.
     New,
-    /// None of the attempts: a busy burstable VM, or a spot or burstable VM that is not launched
-    /// yet.
+    /// Never tried: a busy burstable VM, or a spot or burstable VM that is not launched yet.
     Other,
 }
 
@@ -57,7 +56,7 @@ impl PlacementAttempts {
     }
 }
 
-/// A VM, there or to be launched, and the future use of its vCPUs.
+/// An existing VM or one to be launched, with the future use of its vCPUs.
 #[derive(Clone, Debug)]
 pub(crate) struct PlacementSite {
     pub(crate) vm: Option<VmId>,
@@ -102,7 +101,7 @@ impl ClusterView {
         sites
     }
 
-    /// The site of a VM that is there.
+    /// The site of an existing VM.
     pub(crate) fn site_of_vm(&self, now: Time, vm: VmId, machine: &ScheduledVm) -> PlacementSite {
         let kind = self.type_of_vm(machine);
         let taken = machine.running.len() + machine.leaving.len() + machine.queue.len();
@@ -196,7 +195,7 @@ impl ClusterView {
         }
     }
 
-    /// The slot and length of a task at a site, even if it ends too late there.
+    /// The slot and length of a task at a site, even if the task ends too late on it.
     pub(crate) fn at_all(
         &self,
         site: &PlacementSite,

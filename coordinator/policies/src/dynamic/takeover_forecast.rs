@@ -112,12 +112,12 @@ pub(crate) struct TakeoverForecast<'a> {
     lengths: Vec<Span>,
     /// The deadline D, or the earliest limit of any of the tasks if that is sooner.
     horizon: Time,
-    /// On-demand VMs that are there and all that could be launched.
+    /// Existing on-demand VMs, and all that could be launched.
     rescuers: TakeoverVms,
     /// The moments at which a hibernation would undo most work: just before a task ends.
     pub(crate) moments: Vec<Time>,
-    /// For each end of a task, the work of all tasks that end then or later: of waiting ones, and
-    /// of the others.
+    /// For each end of a task, the work of the tasks that end then or later: first of waiting
+    /// tasks, then of the others.
     work_from: Vec<(Time, [WorkBounds; 2])>,
     /// Number of tasks scanned over all questions, by which tests measure the cost.
     #[cfg(test)]
@@ -200,8 +200,8 @@ impl<'a> TakeoverForecast<'a> {
         self.first_failure(&self.moments, &self.rescuers, TaskSelection::All)
     }
 
-    /// True if the other spot VMs may hibernate as well once the waiting tasks were migrated at
-    /// `at`.
+    /// True if the other spot VMs may hibernate as well, once the waiting tasks were migrated at
+    /// `at`, and all tasks still end in time.
     pub(crate) fn others_after(&self, at: Time) -> bool {
         let placed = self.place_tasks::<_, Vec<TrialPlacement>>(
             at,
@@ -442,7 +442,7 @@ fn by_left(view: &ClusterView, tasks: &[SpotTask]) -> Vec<SpotTaskEnd> {
     by_left.into_iter().map(|(.., left)| left).collect()
 }
 
-/// An on-demand VM as it will be at the later moment `at`.
+/// An on-demand VM as it will be at the later time `at`.
 fn site_later(view: &ClusterView, site: &PlacementSite, at: Time) -> PlacementSite {
     if is_gone(site, at) {
         return view.new_site(at, site.kind, Market::OnDemand, SiteClass::New);

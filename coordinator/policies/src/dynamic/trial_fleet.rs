@@ -16,7 +16,7 @@ use crate::problem::KindId;
 pub(crate) enum PlacementOrder {
     /// As in Algorithm 4's attempts: on VMs that are busy, then on new ones, by D.
     Attempts,
-    /// Each task where it ends first.
+    /// Each task goes where it ends first.
     Soonest,
 }
 

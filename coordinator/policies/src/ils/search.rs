@@ -113,7 +113,7 @@ pub(crate) fn improve_map(
     SearchResult { best: search.to_assignment(&best), evaluations: search.evaluations }
 }
 
-/// Moves of an attempt: `swap_rate` × |B|, at least one.
+/// Number of moves of an attempt: `swap_rate` × |B|, at least one.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

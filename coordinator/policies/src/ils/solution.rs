@@ -59,14 +59,14 @@ fn wide_to_float(number: u128) -> f64 {
 /// end and its cost.
 #[derive(Clone, Debug)]
 pub(crate) struct TaskMap {
-    /// For each position, its VM; `u32::MAX`: none.
+    /// VM of the task at each position; `u32::MAX`: none.
     vm_of: Vec<u32>,
     /// For each VM, a bit per position: set if the VM has that task.
     sets: Vec<u64>,
     words: usize,
     /// For each VM, the sum of the lengths of its tasks.
     work: Vec<Span>,
-    /// For each VM, its last end, from its boot; for VMs in `rough`, a lower bound of it.
+    /// Last end on each VM, from its boot; a lower bound of it for VMs in `rough`.
     ends: Vec<Span>,
     rough: Vec<usize>,
     /// Σ price × time used, in nano-dollars per hour × microseconds.
@@ -98,13 +98,13 @@ impl TaskMap {
         self.cost = other.cost;
     }
 
-    /// True if the task at `position` can be moved to `vm`: it is not there, and can run there.
+    /// True if the task at `position` can be moved to `vm`: it is on another VM, and can run on this one.
     pub(crate) fn can_place(&self, pool: &SearchPool, position: usize, vm: usize) -> bool {
         self.vm_of[position] as usize != vm && pool.task_length(vm, position) != NEVER
     }
 
-    /// Moves the task at `position` to `vm`. False, and nothing has changed, if it is there or
-    /// can't run there.
+    /// Moves the task at `position` to `vm`. False, and nothing has changed, if the task is on `vm` already or can't
+    /// run there.
     pub(crate) fn place_task(&mut self, pool: &SearchPool, position: usize, vm: usize) -> bool {
         if !self.can_place(pool, position, vm) {
             return false;

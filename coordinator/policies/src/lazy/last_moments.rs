@@ -18,7 +18,7 @@ struct RescueTimes {
     /// The last moment at which the task may start on a spot VM: if the VM is taken at the task's very
     /// end, an on-demand VM launched then can still run the whole task in time.
     last_spot_start: Time,
-    /// Time before the deadline that the task needs on demand, with those that follow it.
+    /// Time before the deadline that the task and those that follow it need on on-demand VMs.
     need: Span,
 }
 

@@ -33,7 +33,7 @@ pub(crate) struct LazyScheduler {
     order: BuyingOrder,
     moments: LastMoments,
     waiting: WaitingTasks,
-    /// Number of tasks that are not due yet.
+    /// Number of tasks that have not come due yet.
     to_come: usize,
     vms: BTreeMap<VmId, LazyVm>,
     /// Waiting tasks that are still on the VM that hibernated under them.
@@ -49,7 +49,7 @@ pub(crate) struct LazyScheduler {
     max_failures: u32,
     /// Types whose last launch was refused.
     refused: BTreeSet<Offer>,
-    /// True if the wake-up is pending after which they are tried again.
+    /// True if the wake-up is pending after which refused launches are tried again.
     is_retry_pending: bool,
     retry_after: Span,
     retries: u32,
@@ -105,7 +105,7 @@ impl LazyScheduler {
         }
     }
 
-    /// Starts what may start, buys what is missing, gives back what is idle, and asks to be woken at the
+    /// Starts tasks that may start, launches VMs that are missing, terminates idle ones, and asks to be woken at the
     /// next last moment.
     fn settle(&mut self, now: Time, out: &mut Vec<Decision>) {
         self.is_late |= self.moments.last_moment_for_all().is_some_and(|last| last <= now);
@@ -210,8 +210,8 @@ impl LazyScheduler {
         booting.map(|vm| self.problem.kinds[vm.kind].vcpus).sum()
     }
 
-    /// Launches on-demand VMs for the tasks that they are for, and says how many of these the VMs that
-    /// boot have vCPUs for.
+    /// Launches on-demand VMs for tasks that only these can finish in time, and returns how many of these tasks have a
+    /// vCPU on a booting VM.
     fn buy_on_demand(&mut self, now: Time, out: &mut Vec<Decision>) -> usize {
         let urgent = self.waiting.urgent(now).count();
         let mut wanted = urgent;

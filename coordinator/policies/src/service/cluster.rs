@@ -57,7 +57,7 @@ impl ServiceCluster {
         self.most.saturating_sub(self.vms.len())
     }
 
-    /// Adds a new VM for this job.
+    /// Adds a new VM for job number `job`; returns the VM's id.
     pub(super) fn add(&mut self, now: Time, job: usize) -> VmId {
         let id = self.next;
         self.next = id.next();

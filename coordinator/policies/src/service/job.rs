@@ -29,7 +29,7 @@ pub(super) struct ServiceJob {
     pub(super) on: BTreeMap<VmId, (TaskId, StartReason)>,
     /// Parts of the tasks' work that checkpoints keep.
     kept: BTreeMap<TaskId, Ppm>,
-    /// When the job was started last.
+    /// Time at which the job was started last.
     pub(super) begun: Time,
     /// Number of VMs that the job lost while it ran on them.
     pub(super) preemptions: u32,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::running_time::lost;
 
-/// What is compared between the VM that is there, of age s, and a new one, for a job of T hours.
+/// Values that are compared between the existing VM, of age s, and a new one, for a job of T hours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReusePolicy {
@@ -30,16 +30,15 @@ pub enum ReusePolicy {
 /// Both sides of the comparison: hours, or probabilities.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReuseComparison {
-    /// Value for the VM that is there.
+    /// Value for the existing VM.
     pub here: f64,
     /// Value for a new VM.
     pub anew: f64,
 }
 
 impl ReuseComparison {
-    /// True if the VM that is there is at least as good. Values that differ by less than a
-    /// millionth count as equal, as those of all ages should be under a law without memory: so
-    /// large are rounding errors.
+    /// True if the existing VM is at least as good. Values that differ by less than a millionth count as equal, as
+    /// those of all ages should be under a law without memory: so large are rounding errors.
     #[must_use]
     pub fn reuse(&self) -> bool {
         self.here <= self.anew * (1.0 + 1e-6)

@@ -194,7 +194,7 @@ impl BatchServicePolicy {
         }
     }
 
-    /// Takes all VMs from a job: those that are still there are idle from now on.
+    /// Takes all VMs from a job: those that still exist are idle from now on.
     fn release_vms(&mut self, now: Time, place: usize, out: &mut Vec<Decision>) {
         for id in std::mem::take(&mut self.jobs[place].on).into_keys() {
             self.set_idle(now, id, out);

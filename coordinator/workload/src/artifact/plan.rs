@@ -31,7 +31,7 @@ enum StoredMarket {
     OnDemand,
 }
 
-/// Seconds from the beginning.
+/// Beginning and end of a task in a stored plan, in seconds from the plan's beginning.
 #[derive(Deserialize, JsonSchema)]
 struct StoredTask {
     #[schemars(range(min = 0.0, max = 1e9), example = 0.0)]

@@ -40,11 +40,11 @@ pub(super) struct JobRecord {
     pub(super) queue: String,
     /// Number of earlier executions, after each of which the job was queued again.
     pub(super) requeued: u64,
-    /// Processor time of these executions, in seconds.
+    /// Processor time of the requeued executions, in seconds.
     pub(super) requeued_cpu_s: u64,
     /// Numbers of the jobs that this one follows.
     pub(super) preceding: Vec<i64>,
-    /// Seconds from the end of the last of them to the submission; unused if there are none.
+    /// Seconds from the end of the last preceding job to the submission; unused if there is none.
     pub(super) think_time: i64,
 }
 

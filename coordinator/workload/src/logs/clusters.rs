@@ -60,7 +60,7 @@ const ALIBABA_2020: [WantedColumn; 10] = [
     optional("gpu_type", &["gpu_type"]),
 ];
 
-/// What Alibaba's tables say of how a task ended, or goes on.
+/// Words of Alibaba's tables for the ways in which a task ends, or for one that has not ended.
 const STATUSES: [&str; 7] =
     ["Terminated", "Failed", "Running", "Waiting", "Ready", "Interrupted", "Cancelled"];
 
@@ -74,7 +74,7 @@ pub(super) fn columns(format: JobsFormat) -> &'static [WantedColumn] {
     }
 }
 
-/// The format of a table whose first row is this line; `None`: it is of none of these.
+/// The format of a table whose first row is `line`; `None`: it has none of the known formats.
 pub(super) fn detect_table(line: &[u8]) -> Option<JobsFormat> {
     let line = String::from_utf8_lossy(line);
     let line = line.trim();
@@ -299,7 +299,7 @@ struct TaskOrder {
     ended: BTreeMap<(String, u32), (i64, i64)>,
 }
 
-/// What a row says of a task, with the places in its job of those before it.
+/// Contents of a row about a task, with the places in its job of the tasks before it.
 struct OrderedTask {
     line: u64,
     task: Result<AccountingLine, LineProblem>,

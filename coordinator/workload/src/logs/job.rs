@@ -42,9 +42,9 @@ pub struct SwfJob {
     pub program: i64,
     /// 15: number of the queue.
     pub queue: i64,
-    /// 16: number of the partition.
+    /// Field 16: number of the partition.
     pub partition: i64,
-    /// 17: the job it follows; the first of them if there are several.
+    /// Field 17: number of the job that this job follows; the first of them if there are several.
     pub preceding: i64,
     /// Other jobs that this job follows: field 17 of some logs is a list such as `1&2&3`.
     pub preceding_others: Box<[i64]>,
@@ -68,7 +68,7 @@ impl SwfJob {
         Self::from_fields([-1; 18])
     }
 
-    /// The job with these fields.
+    /// The job with the given 18 fields.
     #[must_use]
     pub fn from_fields(f: [i64; 18]) -> Self {
         Self {

@@ -95,7 +95,7 @@ impl ListingBuilder {
         Self { listing, names: NumberedNames::default(), is_numbered: true }
     }
 
-    /// Adds what the record at this line says.
+    /// Adds the job of the record at this line, or its problem.
     pub(super) fn add(&mut self, line: u64, record: Result<AccountingLine, LineProblem>) {
         let skipped = &mut self.listing.skipped;
         match record {

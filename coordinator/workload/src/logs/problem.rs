@@ -26,7 +26,7 @@ pub enum LineProblem {
     Negative {
         /// The number of the field, from 1.
         field: usize,
-        /// The value that stands there.
+        /// The value of the field.
         value: i64,
     },
     /// The line is longer than `LONGEST_LINE` bytes: this is no SWF log.

@@ -76,9 +76,9 @@ pub(super) fn read(mut text: Text) -> Result<JobListing, UnusableLog> {
 
 /// Layout of a row, by which it is split into cells.
 enum SacctLayout {
-    /// At every such byte.
+    /// Fields are separated by this byte.
     Separated(u8),
-    /// By position: first byte and end of each column.
+    /// Fields are at fixed positions: first byte and end of each column.
     Wide(Vec<(usize, usize)>),
 }
 

@@ -41,7 +41,7 @@ pub struct Skipped {
     /// Number of executions after which the job was queued again.
     #[serde(skip_serializing_if = "is_zero")]
     pub requeued: u64,
-    /// Processor time of those executions, in seconds.
+    /// Processor time of the requeued executions, in seconds.
     #[serde(skip_serializing_if = "is_zero")]
     pub requeued_cpu_s: u64,
     /// Detected form of the log, where it is not plain SWF.

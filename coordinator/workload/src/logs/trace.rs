@@ -122,7 +122,8 @@ impl Trace {
     }
 
     /// Scans a log from its beginning: finds out if a job may follow another, and counts jobs up to
-    /// `most`. A line that can't be read ends the count; its error comes up when the jobs are read.
+    /// `most`. A line that can't be read ends the count; the error is reported when the jobs are
+    /// read.
     #[must_use]
     pub(crate) fn look_ahead(mut self, most: usize) -> LogPreview {
         let jobs = self.by_ref().take(most).take_while(Result::is_ok).count();
@@ -277,11 +278,11 @@ const fn is_partial(job: &SwfJob) -> bool {
 /// Content of field 17 (preceding job) over all lines that have one.
 #[derive(Debug, Default)]
 struct PrecedingJobField {
-    /// The first preceding job that was named.
+    /// The first preceding job that a line names.
     names: Option<i64>,
     /// True if all lines name the same job.
     is_one: bool,
-    /// True if that job itself is among those lines.
+    /// True if one of the lines is of the named job itself.
     is_own: bool,
 }
 

@@ -22,7 +22,8 @@ pub struct ModelTargets {
     pub serial: f64,
     /// Factor by which a power of two is as likely as its neighbours.
     pub power_of_two_weight: f64,
-    /// Probability of a long run at one process, and what the largest job adds to it.
+    /// Probability of a long run for a job of one process, and the amount by which it is greater
+    /// for the largest job.
     pub long: (f64, f64),
     /// Mean of a long run, as a multiple of the mean of a short one.
     pub long_over_short: f64,
@@ -35,8 +36,8 @@ pub struct ModelTargets {
     pub bursts: Option<(f64, f64)>,
 }
 
-/// "The average parallelism of it is 23.4, and the average runtime is 2606.6 seconds",
-/// one-process jobs "less than 18.0%".
+/// Figures that the paper prints of this log: "The average parallelism of it is 23.4, and the
+/// average runtime is 2606.6 seconds", one-process jobs "less than 18.0%".
 pub(super) const FW: ModelTargets = ModelTargets {
     mean_size: 23.4,
     mean_runtime_s: 2606.6,
@@ -49,8 +50,9 @@ pub(super) const FW: ModelTargets = ModelTargets {
     bursts: None,
 };
 
-/// "The average parallelism of it is 10.5, and the average runtime is 11267.0 seconds",
-/// one-process jobs "about 40.8%"; 18 h was the longest queue of the machine it fits.
+/// Figures that the paper prints of this log: "The average parallelism of it is 10.5, and the
+/// average runtime is 11267.0 seconds", one-process jobs "about 40.8%"; 18 h was the longest queue
+/// of the machine that the log seems to be of.
 pub(super) const JW: ModelTargets = ModelTargets {
     mean_size: 10.5,
     mean_runtime_s: 11_267.0,

@@ -49,7 +49,7 @@ impl VmSize {
     }
 }
 
-/// Reason for each market why VMs of a type can't be had; `None`: they can.
+/// For each market, the reason why VMs of a type can't be had; `None`: they can.
 #[derive(Clone, Debug)]
 struct SoldMarkets {
     spot: Option<OfferRefusal>,

@@ -40,7 +40,7 @@ impl RequestStatistics {
         Self { vcpus, capacity, ..Self::default() }
     }
 
-    /// Adds a request; they must come in order of time.
+    /// Adds a request; requests must be added in order of time.
     pub fn add(&mut self, at: Time, request: &VmRequest) {
         let VmRequest { kind, market, duration } = request;
         if self.first.is_some() {

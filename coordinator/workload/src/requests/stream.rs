@@ -23,7 +23,7 @@ pub enum RequestError {
     /// The file can't be read.
     #[error(transparent)]
     File(#[from] RequestFileError),
-    /// A mistake in what is written down.
+    /// A mistake in the requests, or in the settings of a model.
     #[error("workload.{key}: {refusal}")]
     Written {
         /// The path of the key that is wrong.
@@ -130,7 +130,7 @@ impl Iterator for RequestStream {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "source", rename_all = "kebab-case", rename_all_fields = "kebab-case")]
 pub enum RequestSource {
-    /// Requests that are written down here.
+    /// Requests that the description itself lists.
     Written {
         /// The requests, in order of time.
         request: Vec<RequestSpec>,

@@ -48,7 +48,7 @@ pub(super) fn is_one(text: &str) -> bool {
     all.any(|known| known.eq_ignore_ascii_case(word))
 }
 
-/// A node as its lines describe it.
+/// A node of a DAG, by the lines that describe it.
 #[derive(Debug, Default)]
 struct DagNode {
     place: Option<Place>,

@@ -10,7 +10,7 @@ use dormouse_units::{Bytes, Span};
 
 use super::{Workflow, WorkflowTask};
 
-/// True if a text begins as a trace does.
+/// True if a text begins with the headings of a Nextflow trace.
 pub(super) fn is_one(text: &str) -> bool {
     let first = text.trim_start().lines().next().unwrap_or_default();
     let has = |name: &str| first.split('\t').any(|cell| cell.trim() == name);

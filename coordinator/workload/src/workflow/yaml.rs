@@ -102,7 +102,7 @@ pub(super) fn parse(source: &str, text: &str) -> Result<YamlNode, InputError> {
     }
 }
 
-/// Reading of a document: its lines that are left, the next one last.
+/// State of reading a document: the document's lines that are left, the next one last.
 struct YamlReading<'a> {
     source: &'a str,
     lines: Vec<YamlLine>,
@@ -183,7 +183,8 @@ impl YamlReading<'_> {
         folded
     }
 
-    /// The block below the line of a key or a dash, which is indented further; a list may be as far as its key.
+    /// The block below the line of a key or a dash, which is indented further; a list may be indented as far as its
+    /// key.
     fn below(&mut self, indent: usize, of: &YamlLine, left: usize) -> Result<YamlNode, InputError> {
         let is_list =
             |line: &YamlLine| line.indent == indent && is_entry(&line.text) && !is_entry(&of.text);
@@ -305,7 +306,7 @@ fn split_key(text: &str) -> Option<(String, &str)> {
     }
 }
 
-/// Entries between commas, but within brackets and quotation marks.
+/// Entries of a list between commas; commas within brackets or quotation marks don't separate.
 fn split_entries(text: &str) -> Vec<&str> {
     let (mut all, mut begin, mut depth, mut quote) = (Vec::new(), 0, 0_u32, None);
     for (at, letter) in text.char_indices() {

@@ -21,13 +21,13 @@ const MOST_THREADS: u32 = 30_000;
 /// Run time of a task, as its section or row gives it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RuntimeGiven {
-    /// By the section's key.
+    /// The key `runtime` of the section gives the run time.
     BySection,
     /// The same run time on every type.
     Everywhere(Span),
-    /// As measured.
+    /// The run time is the measured one.
     Measured,
-    /// Not known.
+    /// The run time is not known.
     Unknown,
 }
 

@@ -49,7 +49,7 @@ pub struct ProgramMeasure {
 pub struct MeasuredProgram {
     /// Exit status; `None` if a signal ended it.
     pub exit_status: Option<i32>,
-    /// The signal that ended it.
+    /// The signal that ended the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
     /// Elapsed time, microseconds.
@@ -73,8 +73,7 @@ pub struct MeasuredProgram {
     /// Reason for which CRIU can't checkpoint the program; `None` if it can, or nobody tried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_dumped: Option<String>,
-    /// Observations of a second run, in whose middle CRIU moved the program to another VM; `None`
-    /// if there was none.
+    /// Observations of a second run, during which CRIU moved the program to another VM; `None` if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub carried: Option<CarriedProgram>,
 }

@@ -49,7 +49,7 @@ pub enum RuntimeSaid {
 }
 
 impl RuntimeSaid {
-    /// Whether the experiment gives it.
+    /// Whether the experiment gives the run time.
     #[must_use]
     pub fn is_said(&self) -> bool {
         *self == Self::Said

@@ -8,8 +8,8 @@ use dormouse_tasks::own::Saves;
 use super::programs::CollectedPrograms;
 
 impl CollectedPrograms {
-    /// Checkpoints of a bag of `tasks` tasks with these programs. If they differ from `written`,
-    /// those of `[checkpoint]`, the latter are stored beside.
+    /// Checkpoint settings of a bag of `tasks` tasks with these programs. If they differ from
+    /// `written`, the settings of `[checkpoint]`, the latter are kept, too.
     pub(crate) fn saved(&mut self, written: CheckpointConfig, tasks: usize) -> CheckpointConfig {
         let (mut savers, mut unsaved) = (BTreeSet::new(), BTreeSet::new());
         for (task, program) in &self.programs {

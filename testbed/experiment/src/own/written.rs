@@ -174,7 +174,7 @@ fn of_row(
     Ok(one)
 }
 
-/// A flaw, and its place if that is not the task's.
+/// A flaw, and where it is if that is not the task's place.
 type PlacedFlaw = (Option<Box<Place>>, Flaw);
 
 fn fill_task(
@@ -496,7 +496,8 @@ impl PlaceholderValues {
         self.0.insert(name.to_owned(), value.into());
     }
 
-    /// Replaces placeholders by their values. Other braces stay, and doubled ones become single.
+    /// Replaces placeholders by their values. Other braces stay, and doubled braces become single
+    /// ones.
     ///
     /// # Errors
     ///

@@ -26,7 +26,7 @@ pub enum JobsError {
     Output(#[from] OutputError),
 }
 
-/// Makes an error of what the system refused; `what` is the verb before the path.
+/// Makes an error of an operation that the system refused; `what` is the verb before the path.
 pub(crate) fn refused_io(
     what: &'static str,
     path: &std::path::Path,

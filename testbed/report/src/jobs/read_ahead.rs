@@ -9,7 +9,7 @@ const PIECE: usize = 256;
 /// Greatest number of pieces that wait.
 const WAITING: usize = 2;
 
-/// An iterator over the items of another one, which a thread asks ahead.
+/// An iterator over the items of another iterator, which a thread reads ahead.
 #[derive(Debug)]
 pub(crate) struct ReadAhead<T> {
     piece: std::vec::IntoIter<T>,
@@ -17,7 +17,8 @@ pub(crate) struct ReadAhead<T> {
 }
 
 impl<T: Send> ReadAhead<T> {
-    /// Starts the thread. It ends with its iterator, or when the receiver is dropped.
+    /// Starts the thread that reads ahead. It ends with its iterator, or when the receiver is
+    /// dropped.
     ///
     /// # Errors
     ///

@@ -8,7 +8,7 @@ use dormouse_log::LogError;
 /// Error of writing results or of reading a log.
 #[derive(Debug, thiserror::Error)]
 pub enum OutputError {
-    /// The folder of a run, or an input file of the run, is not as it has to be.
+    /// The folder of a run, or an input file of the run, can't be used as it is.
     #[error("{}: {why}", .path.display())]
     Unfit {
         /// The folder or file.
@@ -40,7 +40,7 @@ pub enum OutputError {
 }
 
 impl OutputError {
-    /// Makes an error of what the system refused; `doing` stands after "cannot".
+    /// Makes an error of an operation that the system refused; `doing` stands after "cannot".
     pub fn io(doing: &'static str, path: &Path, source: io::Error) -> Self {
         Self::Io { doing, path: path.to_path_buf(), source }
     }

@@ -124,7 +124,7 @@ impl RunsBeside {
         blocks
     }
 
-    /// Keys of `summary.json`; null where there is no such run.
+    /// Values of two keys of `summary.json`; null for a comparison run that was not made.
     pub(super) fn summary(&self) -> [(&'static str, Value); 2] {
         let of = |of: &RunTotals| {
             json!({
@@ -168,7 +168,7 @@ impl RunTotals {
     }
 }
 
-/// Comparison of one figure, in per cent of the other's; `None` if that is zero.
+/// Difference of a figure from the other run's, in per cent of the latter; `None` if that is zero.
 fn relative_difference(
     (is, was): (f64, f64),
     figure: &str,

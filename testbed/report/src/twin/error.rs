@@ -16,7 +16,7 @@ pub enum TwinError {
     /// The run's jobs can't be read or run again.
     #[error("{}", dormouse_experiment::chain(.0))]
     Jobs(#[from] JobsError),
-    /// No scheduler can be made from its header.
+    /// No scheduler can be made from the header of the run's log.
     #[error(
         "{}: {source}; give the folder of a run", .path.join(dormouse_log::FILE).display()
     )]

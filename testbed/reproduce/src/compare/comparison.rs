@@ -60,7 +60,7 @@ pub struct SchedulerComparison {
     pub on: Vec<String>,
     /// Names of the schedulers or ways to save work; the others are compared with the first.
     pub schedulers: Vec<String>,
-    /// One cell for each of them on each experiment, grouped by experiment.
+    /// One cell for each scheduler or way on each experiment, grouped by experiment.
     pub cells: Vec<SweepCell>,
     /// Heading of the column with the schedulers or ways to save work.
     pub compared: &'static str,

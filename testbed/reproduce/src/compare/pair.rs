@@ -53,7 +53,7 @@ impl SchedulerComparison {
 }
 
 impl<'a> FigurePair<'a> {
-    /// A figure of these samples beside the first scheduler's; `None` if no sample has it.
+    /// A figure of the samples beside the first scheduler's; `None` if no sample has it.
     fn new(
         (on, scheduler): (&'a str, &'a str),
         measure: ShownFigure,

@@ -7,8 +7,8 @@ use super::{ArrayJob, JobEngine};
 /// Name of the script in the folder of the job.
 pub(super) const FILE: &str = "job.sh";
 
-/// Content of the script for `sh`. Its first argument is a shard's number, or `merge` followed by
-/// options of that command.
+/// Content of the script for `sh`. Its first argument is a shard's number, or `merge`, followed by
+/// options of `dormouse merge`.
 pub(super) fn script(job: &ArrayJob) -> String {
     let ArrayJob { engine, shards, .. } = job;
     let folder = command_line([job.folder.to_string_lossy()]);

@@ -110,7 +110,7 @@ pub(super) fn write_files(job: &ArrayJob) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Submits a job to its engine.
+/// Submits a job to its batch engine.
 ///
 /// # Errors
 ///

@@ -19,13 +19,14 @@ pub const LEAST_PAIRS: usize = 30;
 /// (Bonferroni).
 const BY_CHANCE: f64 = 0.05;
 
-/// Trials of one factor each; the first has none.
+/// Trials of one factor each; the first trial has no factor.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FactorTrials<'a> {
     pub(super) readings: &'a [PaperReading],
     /// Whether the first trial has the same runs as our figures. Trials with fewer jobs do not.
     pub(super) are_ours: bool,
-    /// Where they do not: the nearest factor of each claim, in such runs, under enough seeds.
+    /// If the first trial has other runs than our figures: the nearest factor of each claim, from runs such as our
+    /// figures have, with enough seeds.
     pub(super) closer: &'a [CloserTrial],
 }
 
@@ -194,7 +195,7 @@ impl ClaimCause {
         [&text, beside].into_iter().filter(|one| !one.is_empty()).collect::<Vec<_>>().join(" ")
     }
 
-    /// The cause in words, with what was looked into beside the factors.
+    /// The cause in words; `beside` tells which other causes were looked into.
     pub(super) fn words(&self, beside: &str) -> String {
         let words = match self {
             Self::Factor {

@@ -36,7 +36,7 @@ pub struct PaperClaim {
     pub per: Option<String>,
     /// Pattern of the cells that the claim is about.
     pub of: String,
-    /// Cells that they are compared with; if there are fewer, each stands for several.
+    /// Cells that the cells in `of` are compared with; if there are fewer, each stands for several.
     pub than: Option<String>,
     /// How the measures of several cells are combined.
     pub over: CellCombination,
@@ -63,11 +63,11 @@ pub struct PaperClaim {
     /// Causes that were looked into beside the factors, and the results.
     #[serde(default)]
     pub tried: String,
-    /// For a claim of order: ours is above this.
+    /// For a claim of order: the bound that our value must be above.
     pub above: Option<f64>,
-    /// For a claim of order: ours is below this.
+    /// For a claim of order: the bound that our value must be below.
     pub below: Option<f64>,
-    /// The paper does not say it: ours is for comparison, and there is no verdict.
+    /// True if the paper does not say this: our value is for comparison, and there is no verdict.
     #[serde(default)]
     pub silent: bool,
     /// A word in the cells' names, and the word that in its place names resamples of their record:
@@ -92,9 +92,9 @@ pub struct PaperClaim {
 pub struct ClaimReading {
     /// The reading in words.
     pub name: String,
-    /// The claim's cells.
+    /// Pattern of the claim's cells.
     pub of: Option<String>,
-    /// Cells that these are compared with.
+    /// Cells that the cells in `of` are compared with.
     pub than: Option<String>,
     /// The claim's figure.
     pub metric: Option<String>,
@@ -148,9 +148,9 @@ impl PaperClaim {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClaimMeasure {
-    /// The figure itself.
+    /// The mean of the figure `of`.
     Value,
-    /// The smallest of the samples, for statements about every run.
+    /// The smallest of the samples of `of`, for statements about every run.
     Worst,
     /// Per cent by which `of` is lower than `than`.
     PercentBelow,

@@ -275,8 +275,7 @@ fn of_means(
     ratio_of_means(&series, (claim.measure, claim.over))
 }
 
-/// Like [`of_means`], for these series in pairs: a measured one, then the one that it is compared
-/// with.
+/// Like [`of_means`], for `series` in pairs: a measured series, then the one that it is compared with.
 pub(super) fn ratio_of_means(
     series: &[Series],
     (measure, over): (ClaimMeasure, CellCombination),

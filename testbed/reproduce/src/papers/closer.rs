@@ -20,11 +20,11 @@ pub(super) struct CloserTrial {
     pub(super) with: PaperReading,
     /// Number of factors that were tried under few seeds.
     pub(super) tried: usize,
-    /// Settings of these runs that the runs of our figures do not have, such as `workload.jobs=3000`.
+    /// Settings of the trials' runs that the runs of our figures do not have, such as `workload.jobs=3000`.
     pub(super) set: String,
 }
 
-/// A factor to look at more closely for a claim.
+/// A factor that is to be looked at more closely for a claim.
 struct FactorLead {
     claim: PaperClaim,
     factor: ReadingFactor,

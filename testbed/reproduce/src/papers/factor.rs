@@ -31,14 +31,13 @@ pub struct ReadingFactor {
     /// Figures that are replaced by others of the same runs.
     #[serde(default)]
     pub metrics: BTreeMap<String, String>,
-    /// Cells that are replaced by others, which are made as well: a pattern, and one for as many
-    /// cells.
+    /// Cells that are replaced by others, which are run as well: a pattern, and a pattern of as many other cells.
     #[serde(default)]
     pub cells: BTreeMap<String, String>,
-    /// Not a reading of the paper, but the cost of something: it explains nothing.
+    /// True if the factor is no reading of the paper, but shows the cost of something: it explains nothing.
     #[serde(default)]
     pub counterfactual: bool,
-    /// Only applied to all cells at once, from the command line; never tried.
+    /// True if the factor is only applied to all cells at once, from the command line, and never tried.
     #[serde(default)]
     pub preset: bool,
     /// Evidence for the factor; without a ground it is no reading of the paper.
@@ -63,9 +62,9 @@ const fn one() -> usize {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FactorGround {
-    /// The text allows it, or says it elsewhere: it may become the default.
+    /// The paper's text allows the factor, or says it elsewhere: it may become the default.
     Text,
-    /// Only the authors' code or data have it; the text says otherwise.
+    /// Only the authors' code or data have the factor; the text says otherwise.
     Code,
     /// The value is chosen to reproduce printed counts.
     Fitted,

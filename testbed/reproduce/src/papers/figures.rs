@@ -58,7 +58,7 @@ impl FigureRow {
     }
 }
 
-/// All figures of these parts, in the order of their cells.
+/// All figures of the given parts, in the order of their cells.
 pub(super) fn rows(
     paper: &PaperEvaluation,
     parts: &[&PaperPart],
@@ -124,7 +124,7 @@ fn judge_figure(
     (verdict, few)
 }
 
-/// Comparisons that end with this cell.
+/// The printed comparisons whose second cell is this cell.
 fn compare_cells(
     paper: &PaperEvaluation,
     part: &PaperPart,
@@ -175,9 +175,9 @@ fn compare_cells(
 /// Number of printed figures by verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FigureTally {
-    /// Our whole interval is within the tolerance.
+    /// Number of figures for which our whole interval is within the tolerance.
     pub within: usize,
-    /// Our whole interval is beyond the tolerance.
+    /// Number of figures for which our whole interval is beyond the tolerance.
     pub beyond: usize,
     /// Neither is so.
     pub open: usize,
@@ -189,8 +189,7 @@ pub struct FigureTally {
 }
 
 impl FigureTally {
-    /// Counts the results among these rows, of one figure or of all; with `inputs` the inputs
-    /// instead.
+    /// Counts the results among the given rows, of one figure or of all; with `inputs` the inputs instead.
     pub fn new(rows: &[FigureRow], metric: Option<&str>, inputs: bool) -> Self {
         let rows = rows
             .iter()

@@ -39,7 +39,8 @@ pub struct FinishedReproduction {
     /// Whether the trial without any factor has the runs of our figures, apart from the number of
     /// seeds.
     pub(super) are_trials_ours: bool,
-    /// Where it does not: the nearest factor of each claim in such runs, under enough seeds.
+    /// If the trials have other runs than our figures: the nearest factor of each claim, from runs
+    /// such as our figures have, with enough seeds.
     pub(super) closer: Vec<CloserTrial>,
     /// The paper's presets, the text first; in a search, the readings that explain most, ours
     /// first.

@@ -15,21 +15,21 @@ use super::tolerance::QuantityKind;
 pub struct FormerJudging {
     /// Our estimate; for a claim about each of several cells, the number that agree.
     pub ours: Estimate,
-    /// The verdict on it.
+    /// The verdict on the claim.
     pub verdict: Verdict,
-    /// What gives another verdict today; empty if the verdict is the same.
+    /// Part of the rule whose change gives another verdict today; empty if the verdict is the same.
     pub because: &'static str,
 }
 
-/// The other verdict comes of the estimator alone.
+/// Reason for a verdict that differs because of the estimator alone.
 const ESTIMATOR: &str = "means are compared, not each seed's own ratio";
 
-/// The other verdict comes of the tolerance alone.
+/// Reason for a verdict that differs because of the tolerance alone.
 const TOLERANCE: &str =
     "the tolerance of a difference in per cent is in points, and of what is stated its rounding";
 
-/// The other verdict comes of the estimator and the tolerance, neither of which has it alone, or each of which
-/// has.
+/// Reason for a verdict that differs because of the estimator and the tolerance: neither alone changes it, or each
+/// does.
 const BOTH: &str = "means are compared, and with another tolerance";
 
 impl FormerJudging {

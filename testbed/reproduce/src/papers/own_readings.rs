@@ -11,7 +11,7 @@ use super::readings::PaperReading;
 use super::results::CellResults;
 use crate::sweep::{Samples, SweepError};
 
-/// Cells, with the name of each under a factor.
+/// Cells, each with the name that it has under a factor.
 type Named<'a> = Vec<(&'a CellComputation, String)>;
 
 /// Readings of cells under each factor that changes a word in one of their names, one factor at a

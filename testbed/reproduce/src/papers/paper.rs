@@ -27,7 +27,7 @@ pub struct PaperEvaluation {
     pub about: Vec<String>,
     /// Description of the samples: `runs under N seeds`, or batches of one run.
     pub samples: String,
-    /// What is needed for a narrower interval: more of these.
+    /// Remedy for a wide interval: more of these, such as seeds.
     pub more: String,
     /// Number of runs that each printed figure averages; `None` if the paper does not tell.
     pub runs: Option<usize>,
@@ -149,7 +149,7 @@ pub struct PrintedTable {
     /// Reason for the tolerance.
     #[serde(default)]
     pub because: String,
-    /// Number of runs that its figures average, if it differs from the paper's.
+    /// Number of runs that the part's figures average, if it differs from the paper's.
     pub runs: Option<usize>,
     /// Columns that are inputs of a run, not results: judged separately, and once for each
     /// experiment.
@@ -178,9 +178,9 @@ pub struct RefitTable {
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FigureTolerance {
-    /// As a part of the paper's value.
+    /// A distance as a part of the paper's value.
     Relative(f64),
-    /// In the figure's own unit.
+    /// A distance in the figure's own unit.
     Points(f64),
     /// Upward, as a part of the paper's value: for a value stated as an upper bound.
     AtMost(f64),
@@ -198,7 +198,7 @@ pub struct PrintedComparison {
     pub from: String,
     /// Cells that are compared.
     pub of: String,
-    /// Cells that these are compared with.
+    /// Cells that the cells in `of` are compared with.
     pub than: String,
     /// Tolerance.
     pub tolerance: FigureTolerance,

@@ -43,7 +43,7 @@ pub struct PaperReading {
     /// Number of the figures that the paper searches by that are within their tolerance, and of all
     /// of them, without inputs of a run.
     pub within: (usize, usize),
-    /// Statements of these figures and claims that our runs do not contradict.
+    /// Statements of the paper's figures and claims that our runs do not contradict.
     pub explained: ExplainedStatements,
     /// Whether every cell could be planned.
     pub(super) is_whole: bool,
@@ -101,12 +101,12 @@ impl PaperReading {
         score(self.explained.count(), self.factors.iter().map(|factor| factor.changes).sum())
     }
 
-    /// Claims, in words, that fail without it and hold with it.
+    /// Claims, in words, that fail in the reading `without` and hold in this one.
     pub fn mends(&self, without: &Self) -> Vec<&str> {
         self.turned(without, Verdict::Fails, Verdict::Holds)
     }
 
-    /// Claims, in words, that hold without it and fail with it.
+    /// Claims, in words, that hold in the reading `without` and fail in this one.
     pub fn breaks(&self, without: &Self) -> Vec<&str> {
         self.turned(without, Verdict::Holds, Verdict::Fails)
     }
@@ -182,8 +182,8 @@ where
     S: Fn(&str, &[ReadingFactor]) -> Vec<String>,
     R: FnMut(&str, Vec<SweepCell>, u64) -> Result<Samples, SweepError>,
 {
-    /// Makes each of these readings, all runs together. A cell that can't be planned with a factor
-    /// is left out of the reading, and what needs it is not judged there.
+    /// Makes each of the given readings, all runs together. A cell that can't be planned with a factor is left out of
+    /// the reading, and what needs the cell is not judged there.
     pub(super) fn make(
         &mut self,
         stage: &str,
@@ -240,8 +240,7 @@ where
         self.make("factors", all, seeds)
     }
 
-    /// Makes every combination of these factors with `seeds` runs each: ours first, then those with the best
-    /// score.
+    /// Makes every combination of the given factors with `seeds` runs each: ours first, then those with the best score.
     ///
     /// # Errors
     ///

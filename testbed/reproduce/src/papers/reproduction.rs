@@ -22,7 +22,7 @@ use crate::sweep::{
     SweepWork,
 };
 
-/// How to reproduce, beside the [`FolderSpec`].
+/// Options of a reproduction that are not in the [`FolderSpec`].
 #[derive(Clone, Debug)]
 pub struct ReproductionRequest {
     /// Number of threads.

@@ -21,7 +21,7 @@ pub struct CellResults {
 }
 
 impl CellResults {
-    /// The samples of these cells.
+    /// The results with the given samples, by cell.
     pub(super) fn new(samples: impl IntoIterator<Item = (String, Vec<RunSample>)>) -> Self {
         Self { samples: samples.into_iter().collect(), ..Self::default() }
     }
@@ -35,7 +35,7 @@ impl CellResults {
         Self { instead, stand_ins, ..self }
     }
 
-    /// Marks them as a trial: no record is resampled, and intervals don't cover that.
+    /// Marks the results as a trial: no record is resampled, and intervals don't cover that.
     pub(super) fn of_trial(self) -> Self {
         Self { is_trial: true, ..self }
     }
@@ -76,7 +76,7 @@ impl CellResults {
 pub(super) mod tests {
     use super::*;
 
-    /// Results with these values of one figure in each cell, one for each run.
+    /// Results with the given values of one figure in each cell, one value for each run.
     pub(in crate::papers) fn of_runs(metric: &str, cells: &[(&str, &[f64])]) -> CellResults {
         let sample = |x: &f64| RunSample {
             figures: [(metric.to_owned(), *x)].into(),

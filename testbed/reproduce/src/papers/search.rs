@@ -13,7 +13,7 @@ pub(super) const PRICE: i64 = 3;
 /// Number of best readings of each size, from pairs on, that get another change.
 const WIDTH: usize = 4;
 
-/// A reading with what it explains.
+/// A reading with the statements that it explains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TriedReading {
     /// Indices of the reading's changes, ascending.

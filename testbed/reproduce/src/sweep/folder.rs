@@ -48,8 +48,7 @@ pub struct SweepFolder {
     shard: SweepShard,
     /// Last time at which a shard's samples were certain to survive its node.
     synced: Instant,
-    /// Samples that were there when the folder was opened, and those of them that this command
-    /// uses.
+    /// Samples that the folder had when it was opened, and those of them that this command uses.
     there: HashSet<(String, u64)>,
     reused: HashSet<(String, u64)>,
     /// Number of samples that this command has made.
@@ -240,8 +239,8 @@ impl SweepFolder {
         Ok(())
     }
 
-    /// Replaces all samples by those of these cells and seeds, in this order, and removes results
-    /// of an earlier command that this one did not write.
+    /// Replaces all samples by those of the given cells and seeds, in this order, and removes
+    /// results of an earlier command that this one did not write.
     pub fn settle<'a>(
         &mut self,
         wanted: impl Iterator<Item = (&'a dyn SampleSource, RangeInclusive<u64>)>,

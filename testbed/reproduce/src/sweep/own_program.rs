@@ -18,7 +18,8 @@ pub struct OwnProgram {
 }
 
 impl OwnProgram {
-    /// A program with these keys of tasks and settings of the experiment, given by these words.
+    /// A user's program with the given keys of tasks and settings of the experiment; `words` is how
+    /// the user gave it.
     #[must_use]
     pub fn new(
         said: &OwnSaid,

@@ -12,7 +12,7 @@ pub(super) const PART: &str = "samples.part.jsonl";
 /// Beginning of the names of shards' files, followed by `2-of-8.1.jsonl`.
 const OF_SHARDS: &str = "samples.part-";
 
-/// Names of all such files in a folder, in a fixed order.
+/// Names of all part files in a folder, in a fixed order.
 ///
 /// # Errors
 ///

@@ -12,7 +12,8 @@ use dormouse_report::jobs::JobsError;
 
 /// Number of job lists that are kept however long they are: a long one takes a hundred megabytes.
 const FEW_LISTS: usize = 12;
-/// Greatest number of jobs in all lists together if there are more lists: those of thirty seeds.
+/// Greatest number of jobs in all kept lists together if there are more than `FEW_LISTS` lists:
+/// enough for thirty seeds.
 const MOST_JOBS: usize = 600_000;
 
 type Made<T, E> = Arc<OnceLock<Result<T, E>>>;

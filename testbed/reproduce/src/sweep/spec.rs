@@ -23,11 +23,11 @@ pub struct ReproductionSpec {
     pub trial_seeds: u64,
     /// Settings of the experiments that try factors: pattern of cells, and `key=value`.
     pub trial_set: Vec<(String, String)>,
-    /// Names of readings that all cells have.
+    /// Names of the readings that all cells have.
     pub readings: Vec<String>,
     /// Settings of every cell, `key=value`.
     pub set: Vec<String>,
-    /// Settings of parts that are not made of experiments, `key=value`.
+    /// Settings of a paper's own parts, which are not made of experiments, as `key=value`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub own_set: Vec<String>,
     /// Settings of some cells: a pattern, and `key=value`.

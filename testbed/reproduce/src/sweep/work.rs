@@ -23,7 +23,7 @@ pub trait SampleSource: Sync {
         wanted.clone()
     }
 
-    /// Makes the sample with one seed.
+    /// Runs the cell with one seed, and returns its sample.
     ///
     /// # Errors
     ///

@@ -24,7 +24,7 @@ pub(super) struct Where {
     json: bool,
 }
 
-/// A decision, and the curve behind it.
+/// A piece of advice: a decision, and the curve behind it.
 pub(super) struct Advice {
     pub(super) title: &'static str,
     pub(super) verdict: String,
@@ -36,7 +36,7 @@ pub(super) struct Advice {
 }
 
 impl Advice {
-    /// Prints the advice, and writes its files where that is asked for.
+    /// Prints the advice, and writes its files if the user wants them.
     pub(super) fn tell(self, to: &Where) -> Result<(), Failure> {
         let Self { title, verdict, table, words: [x, y], curves, mut json } = self;
         let series = curves.iter().enumerate().map(|(colour, (name, points))| {

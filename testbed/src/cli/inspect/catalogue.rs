@@ -9,7 +9,7 @@ use super::found::Found;
 use super::head::Head;
 use crate::cli::failure::Failure;
 
-/// The region that is looked at.
+/// The region whose types are shown.
 const REGION: &str = "us-east-1";
 
 /// Most types that are named one by one.

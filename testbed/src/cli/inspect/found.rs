@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::args::InspectArgs;
 use super::head::Head;
 
-/// What a file is, what was understood of it, and how it is used.
+/// Findings on a file: its kind, its content, and how to use it.
 #[derive(Debug, Serialize)]
 pub(super) struct Found {
     file: String,
@@ -22,15 +22,15 @@ pub(super) struct Found {
     /// The columns that were found, each with its heading, in words.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(super) columns: String,
-    /// Headings that nothing is read of.
+    /// Headings of columns that are not used.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) unused: Vec<String>,
     #[serde(serialize_with = "as_map")]
     facts: Vec<(String, String)>,
-    /// What was left out and changed, by reason.
+    /// Counts of left out and changed entries, by reason.
     #[serde(skip_serializing_if = "Value::is_null")]
     pub(super) left_out: Value,
-    /// What is odd about the file, in words.
+    /// Oddities of the file, in words.
     pub(super) oddities: Vec<String>,
     /// The part of an experiment file that uses this one.
     pub(super) experiment: String,
@@ -71,12 +71,12 @@ impl Found {
         self.kind
     }
 
-    /// Adds something that was understood.
+    /// Adds a fact about the file.
     pub(super) fn fact(&mut self, name: impl Into<String>, value: impl ToString) {
         self.facts.push((name.into(), value.to_string()));
     }
 
-    /// Adds an instant: a date, where it is known from when time counts, and else the time since then.
+    /// Adds an instant: as a date if the beginning of time is known, else as the time since the beginning.
     pub(super) fn instant(&mut self, name: &str, at: Time, begins: Option<i64>) {
         let since = at.since(Time::ZERO);
         let second = |begins: i64| {
@@ -87,7 +87,7 @@ impl Found {
     }
 }
 
-/// Seconds in the units of people, without parts of one.
+/// Seconds in units for people, without fractions.
 pub(super) fn length(seconds: f64) -> String {
     let whole = Span::from_secs_f64(seconds.round()).unwrap_or_default();
     whole.to_string()

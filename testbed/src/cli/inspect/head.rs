@@ -5,7 +5,7 @@ use std::io::{self, Cursor};
 
 use dormouse_input::{Packing, Row, Rows, Source};
 
-/// How a file begins.
+/// The beginning of a file.
 #[derive(Debug)]
 pub(super) struct Head {
     /// Packing of the file, told by its first bytes.
@@ -13,12 +13,12 @@ pub(super) struct Head {
     is_json: bool,
     /// First bytes of the file, unpacked.
     bytes: Vec<u8>,
-    /// What separates the cells of a row.
+    /// Name of the separator of the cells of a row; `None`: the file has no rows.
     separator: Option<&'static str>,
 }
 
 impl Head {
-    /// Looks at the beginning of a file, without taking it.
+    /// Reads the beginning of a file, without consuming it.
     ///
     /// # Errors
     ///
@@ -33,7 +33,7 @@ impl Head {
         Ok(head)
     }
 
-    /// What separates the cells of the first row, if it has several.
+    /// Name of the separator of the cells in the first row, if the row has several cells.
     fn told_separator(&self) -> Option<&'static str> {
         let rows = Source::new(self.as_file()).and_then(Rows::new).ok()?;
         rows.first().filter(|row| row.len() > 1).map(|_| rows.separator().name())
@@ -55,7 +55,7 @@ impl Head {
         self.is_json && self.bytes.windows(key.len()).any(|part| part == key.as_bytes())
     }
 
-    /// Whether the first row is as `is` has it.
+    /// Whether `is` holds for the first row of the file.
     ///
     /// # Errors
     ///
@@ -95,7 +95,7 @@ impl Head {
         Cursor::new(self.bytes.clone())
     }
 
-    /// What separates the cells of the file, where it has rows.
+    /// Name of the separator of the cells of a row; `None`: the file has no rows.
     pub(super) const fn separator(&self) -> Option<&'static str> {
         self.separator
     }

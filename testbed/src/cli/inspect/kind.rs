@@ -15,21 +15,21 @@ use super::head::Head;
 use super::{acts, availability, catalogue, jobs, lifetimes, prices, requests, workflows};
 use crate::cli::failure::Failure;
 
-/// What a file is of.
+/// A kind of files that `inspect` knows.
 pub(super) struct Kind {
     /// The kind in a word or two, for a list of them.
     name: &'static str,
-    /// Whether a file that begins so is of this kind.
+    /// Tells whether a file with this beginning is of this kind.
     is: fn(&Head, &Chosen) -> io::Result<bool>,
-    /// Keys of which a file in JSON has all of one row, even where it is broken.
+    /// Sets of JSON keys: a file that has all keys of one set is of this kind, even if it is broken.
     keys: &'static [&'static [&'static str]],
     /// Columns that the reader of this kind looks for.
     columns: &'static [&'static str],
-    /// Reads the file whole, and says what is in it.
+    /// Reads the whole file, and returns the findings on it.
     inspect: fn(&InspectArgs, &Head) -> Result<Found, Failure>,
 }
 
-/// All kinds, in the order in which they are asked: the first that says yes is it.
+/// All kinds, in the order in which they are tried: the first that fits is the file's.
 const KINDS: [Kind; 9] = [
     Kind {
         name: "parallel jobs (SWF, Batsim, sacct, PBS, LSF, Grid Engine, HTCondor, Philly, Helios, Alibaba)",
@@ -126,8 +126,8 @@ const CATALOGUE: &[&str] = &[
 ];
 
 impl Kind {
-    /// The kind of a file that begins so; `None`: it is of no known kind. A file that none takes for its own, but
-    /// can be of one only, is of that one, whose reader says what is wrong with it.
+    /// The kind of a file with this beginning; `None`: no known kind. A file that fits none, but can be of one kind
+    /// only, is of that kind, whose reader tells what is wrong with the file.
     ///
     /// # Errors
     ///
@@ -159,7 +159,7 @@ impl Kind {
         KINDS.map(|kind| kind.name).join(", ")
     }
 
-    /// Reads the file whole, and says what is in it.
+    /// Reads the whole file, and returns the findings on it.
     pub(super) fn inspect(&self, args: &InspectArgs, head: &Head) -> Result<Found, Failure> {
         (self.inspect)(args, head)
     }

@@ -7,13 +7,13 @@ use dormouse_cloud::SeriesName;
 
 use super::args::InspectArgs;
 
-/// Most types that have a line each.
+/// Greatest number of types that have a line each.
 const SHOWN: usize = 16;
 
-/// What there is of a type: the zones of each product.
+/// The prices of a type in a file: the zones of each product.
 type Products<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
 
-/// The sections that give each type its prices; what could be picked instead is a comment.
+/// Sections of an experiment that give each type its prices; other possible series are in comments.
 pub(super) fn price_lines(args: &InspectArgs, series: &[&SeriesName]) -> String {
     let mut types: BTreeMap<&str, Products<'_>> = BTreeMap::new();
     for of in series {
@@ -55,7 +55,7 @@ pub(super) fn price_lines(args: &InspectArgs, series: &[&SeriesName]) -> String 
     text
 }
 
-/// Adds a line for a type, which is in this zone, or in all.
+/// Adds a line for a type in this zone, or in all zones.
 fn add(
     text: &mut String,
     args: &InspectArgs,

@@ -13,7 +13,7 @@ use crate::cli::failure::Failure;
 
 /// Most series that are named one by one.
 const SHOWN: usize = 16;
-/// Most oddities of series that are said.
+/// Greatest number of oddities of series that are printed.
 const MOST_ODD: usize = 8;
 
 /// Reads a record whole.

@@ -44,7 +44,8 @@ pub(in crate::cli) fn after_inspect(kind: &str, file: &Path) -> Vec<NextStep> {
     }
 }
 
-/// The next steps after a program was measured; `run` are the words that run it, up to what was measured.
+/// The next steps after a program was measured; `run` are the words of the command that runs it, up to the file of
+/// measurements.
 pub(in crate::cli) fn after_measure(
     (run, program): (Vec<String>, Vec<String>),
     measured: &Path,

@@ -74,7 +74,7 @@ pub(in crate::cli) fn after_paper(what: &str, folder: &Path) -> Vec<NextStep> {
     page(folder).into_iter().chain(runs).collect()
 }
 
-/// The report of a folder in a browser, where there is a program that opens one.
+/// The step that opens the report of a folder in a browser, if there is a program that opens one.
 fn page(folder: &Path) -> Option<NextStep> {
     let page = folder.join("report.html");
     let path = std::env::var_os("PATH")?;

@@ -12,7 +12,7 @@ use dormouse_reproduce::sweep::{OwnProgram, SharedInputs};
 use super::step::{NextStep, pasted};
 use crate::cli::compare::comparison;
 
-/// Seeds of a comparison that takes seconds.
+/// Number of seeds of a comparison that takes seconds.
 const FEW: &str = "10";
 
 /// The next steps after the run whose results are in a folder.
@@ -40,7 +40,8 @@ pub(in crate::cli) fn after_run(results: &RunResults<'_>, folder: &Path) -> Vec<
     explain.into_iter().chain([watch, other]).collect()
 }
 
-/// A task, request or job of the run, as `explain` takes it, and what it says of that.
+/// The last task, request or job of the run, as an argument of `explain`, and what `explain` tells
+/// of it.
 fn last(results: &RunResults<'_>) -> Option<(String, &'static str)> {
     if let Some(record) = results.record.as_ref().filter(|record| !record.tasks.is_empty()) {
         let tasks = record.tasks.iter().enumerate();

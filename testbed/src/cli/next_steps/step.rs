@@ -7,10 +7,10 @@ use dormouse_experiment::command_line;
 use crate::cli::args::Say;
 use crate::said;
 
-/// The variable that turns next steps off.
+/// Environment variable that turns next steps off.
 const SWITCH: &str = "DORMOUSE_HINTS";
 
-/// A command, as a shell reads it, and what it is good for.
+/// A suggested command, as a shell reads it, and what it is good for.
 #[derive(Clone, Debug)]
 pub(in crate::cli) struct NextStep {
     pub(in crate::cli) line: String,
@@ -41,7 +41,7 @@ pub(in crate::cli) fn aligned(indent: &str, steps: &[NextStep]) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Says at most three steps, to whoever sits at a terminal.
+/// Prints at most three steps, if the user sits at a terminal.
 pub(in crate::cli) fn say(say: Say, steps: impl FnOnce() -> Vec<NextStep>) {
     let is_off = std::env::var_os(SWITCH).is_some_and(|value| value == "0");
     let is_seen = std::io::stderr().is_terminal() && std::io::stdout().is_terminal();

@@ -177,7 +177,7 @@ fn usd(price: Price) -> f64 {
     price.as_nanos_per_hour() as f64 / 1e9
 }
 
-/// Seconds from the first price on, and dollars an hour.
+/// The prices as CSV: seconds from the first price on, and dollars an hour.
 pub(super) fn csv(trace: &PriceTrace) -> String {
     let mut text = "time,price\n".to_owned();
     for (at, price) in trace.steps() {

@@ -22,7 +22,7 @@ pub enum AxisScale {
     FromZero,
     /// Logarithmic; values that are not above 0 are left out.
     Logarithmic,
-    /// Values are exponents of two, and the labels the powers.
+    /// Values are exponents of two; a label shows the power of two.
     PowersOfTwo,
     /// Seconds, with labels in this unit.
     Time(TimeUnit),

@@ -9,14 +9,14 @@ use crate::number::short;
 /// Look of points, the same in all figures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PointLook {
-    /// Joined by a line, with a dot each where there are few.
+    /// Points are joined by a line; if they are few, each has a dot.
     #[default]
     Line,
     /// Faint dots: single samples.
     Sample,
     /// Discs: means, with their intervals.
     Mean,
-    /// Rings: what a paper prints.
+    /// Rings: values that a paper prints.
     Ring,
     /// Diamonds: live runs.
     Live,

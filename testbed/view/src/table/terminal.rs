@@ -79,7 +79,7 @@ impl Terminal {
     }
 }
 
-/// Whether these numbers of a look leave text visible.
+/// Whether text stays visible with the given numbers of a terminal's look (an SGR escape sequence).
 fn is_look(numbers: &str) -> bool {
     numbers.bytes().all(|b| b.is_ascii_digit() || b == b';')
         && numbers.split(';').all(|number| number != CONCEALED)

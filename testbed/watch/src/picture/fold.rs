@@ -203,8 +203,7 @@ impl RunPicture {
         }
     }
 
-    /// Adds the attempts, of those that `is_meant` selects, that left their VMs in the last step
-    /// while the VMs stayed.
+    /// Adds the attempts that left their VMs in the last step while the VMs stayed, if `is_meant` selects them.
     fn add_stops(&mut self, record: &RunRecord, is_meant: impl Fn(&[RecordChange], usize) -> bool) {
         let changes = record.changes();
         for (_, change) in changes.iter().enumerate().filter(|(n, _)| is_meant(changes, *n)) {
@@ -489,7 +488,7 @@ fn part_done(done: Ppm) -> f64 {
     done.as_f64()
 }
 
-/// How a task is done, in a word that the page knows.
+/// Way in which a task was done, in a word that the page knows.
 fn done_as(record: &RunRecord, task: Option<&TaskHistory>) -> &'static str {
     match task.and_then(|task| record.outcome(task)) {
         Some(WorkOutcome::Verified) => WorkOutcome::Verified.word(),

@@ -80,7 +80,7 @@ impl PictureWork {
         self.failed += 1;
     }
 
-    /// Puts a task on these vCPUs of a VM.
+    /// Puts a task on the given vCPUs of a VM.
     pub(super) fn starts(&mut self, task: TaskId, cpus: Vec<u32>) {
         if self.running.insert(task, cpus).is_none() {
             self.waiting = self.waiting.saturating_sub(1);
@@ -92,7 +92,7 @@ impl PictureWork {
         self.running.get(&task).map(Vec::as_slice)
     }
 
-    /// Takes a task off its VM; false if it was on none.
+    /// Takes a task off its VM; false if the task was on none.
     pub(super) fn leaves(&mut self, task: TaskId, left: LeaveOutcome) -> bool {
         let was_there = self.running.remove(&task).is_some();
         let count = match left {

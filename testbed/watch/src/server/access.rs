@@ -16,10 +16,10 @@ pub(super) const COOKIE_NAME: &str = "dormouse";
 /// Tokens of observers and operators that a page accepts.
 #[derive(Clone, Debug)]
 pub enum PageTokens {
-    /// These tokens, for ever.
+    /// The given tokens, for ever.
     Given(Vec<Token>),
-    /// The tokens in these files at the time of a request: a renewed token replaces the former at
-    /// once.
+    /// The tokens in the given files at the time of a request: a renewed token replaces the former
+    /// at once.
     Files(Vec<PathBuf>),
 }
 

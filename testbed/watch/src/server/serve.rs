@@ -65,7 +65,7 @@ pub enum ServeError {
     Thread(io::Error),
 }
 
-/// A page that is served until this is dropped.
+/// A page that is served until this value is dropped.
 #[derive(Debug)]
 pub struct ServedRun {
     address: SocketAddr,

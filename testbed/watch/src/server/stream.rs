@@ -27,9 +27,9 @@ struct ChangeReader {
     run: String,
     next: usize,
     said: Option<Instant>,
-    /// Whether the page may still read: a token can be renewed.
+    /// Tells whether the page's token is still valid: a token can be renewed.
     may_look: Box<dyn Fn() -> bool + Send>,
-    /// Place of the page among those that may follow at once.
+    /// Permit of the page, one of those for all pages that may follow at once.
     _place: OwnedSemaphorePermit,
 }
 

@@ -10,10 +10,10 @@ use super::{Calibration, ExpectedErrors, StoredCalibration};
 /// Place where the speed-up of an experiment was set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SpeedupSaid {
-    /// Nowhere: it is the standard one.
+    /// Nowhere: the speed-up is the standard one.
     #[default]
     Nobody,
-    /// In the experiment's file.
+    /// The experiment's file sets the speed-up.
     Experiment,
     /// On the command line.
     CommandLine,
@@ -55,8 +55,7 @@ pub struct ExperimentDemand {
     pub speedup: f64,
     /// Place where that speed-up was set.
     pub said: SpeedupSaid,
-    /// True if it is unknown beforehand what the host can hold beyond the experiment's own
-    /// speed-up.
+    /// True if nobody knows beforehand what the host can hold beyond the experiment's own speed-up.
     pub no_faster: bool,
 }
 

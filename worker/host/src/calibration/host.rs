@@ -22,7 +22,7 @@ pub struct HostIdentity {
     pub processor: Option<String>,
     /// The kernel's release.
     pub kernel: String,
-    /// Version of its control groups; `None` without any.
+    /// Version of the host's control groups; `None` without any.
     pub cgroups: Option<u32>,
     /// Version of CRIU; `None` without one.
     pub criu: Option<String>,

@@ -58,7 +58,7 @@ pub struct CalibrationConditions {
 pub struct CalibrationCell {
     /// Emulated seconds per real second.
     pub speedup: f64,
-    /// Load at which it was measured.
+    /// Load at which the speed-up was measured.
     pub load: f64,
     /// Number of vCPUs busy at once.
     pub vcpus: u32,
@@ -77,7 +77,7 @@ pub enum CellOutcome {
     Measured(CellFigures),
     /// The host can't hold this load at this speed-up.
     Refused {
-        /// The calculation that shows it, in words.
+        /// The calculation that shows that nothing fits, in words.
         why: String,
     },
 }
@@ -167,7 +167,7 @@ impl ExpectedErrors {
 }
 
 impl RepeatedDuration {
-    /// Spread of these durations in real microseconds; `None` if there are none.
+    /// Spread of the given durations in real microseconds; `None` if there are none.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "milliseconds for people")]
     pub fn from_times(mut real_us: Vec<u64>) -> Option<Self> {

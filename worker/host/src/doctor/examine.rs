@@ -17,7 +17,7 @@ use super::{Finding, FindingState, criu, groups, kernel, resources, steps};
 pub struct HostDiagnosis {
     /// True if nothing that live runs need is missing.
     pub live: bool,
-    /// True: virtual runs need nothing.
+    /// Always true: virtual runs need nothing.
     #[serde(rename = "virtual")]
     pub virtual_time: bool,
     /// Time at which real tasks were launched, frozen, dumped and restored here; `None`: that was
@@ -82,7 +82,7 @@ fn is_whole(steps: &[Finding]) -> bool {
 }
 
 impl HostDiagnosis {
-    /// The diagnosis with these findings.
+    /// The diagnosis with the given findings.
     pub(super) fn new(findings: Vec<Finding>, proved: bool) -> Self {
         let live = findings.iter().all(|f| f.state != FindingState::Missing);
         let proved_at =

@@ -75,7 +75,7 @@ pub(super) fn control_groups(
     findings
 }
 
-/// The refusal and its reason, without the remedy, which the finding has itself.
+/// The refusal and its reason, without the remedy, which the finding has in a field of its own.
 fn refusal_text(error: &workspace::WorkspaceError) -> String {
     let why = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
     match error {

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use dormouse_units::RandomStream;
 
-/// The number of processes that the jobs have.
+/// Number of processes that each measured job has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ProcessCase {
-    /// One process each, on one processor.
+    /// Each job has one process, on one processor.
     Single,
-    /// Two processes each, on two processors.
+    /// Each job has two processes, on two processors.
     Several,
 }
 

@@ -137,7 +137,7 @@ impl WorkerNetwork {
         sets_out + later + late
     }
 
-    /// Returns the time lost by resending segments of these bytes, of which this fraction is lost each time.
+    /// Returns the time lost by resending `bytes` bytes, if the part `part` of the segments is lost each time.
     fn sent_again(&self, bytes: usize, part: Ppm) -> Duration {
         let segments = bytes.div_ceil(SEGMENT).max(1);
         let times = (0..segments).map(|_| self.count_losses(part)).max().unwrap_or_default();

@@ -27,25 +27,25 @@ use crate::{
 pub struct TaskDump {
     /// The attempt.
     pub key: Key,
-    /// Name of its folder and its checkpoints.
+    /// Name under which the attempt's folder and its checkpoints are kept.
     pub name: TaskName,
-    /// Its vCPU.
+    /// The task's vCPU.
     pub cpu: u32,
-    /// Its slot of the vCPU.
+    /// The task's slot on the vCPU.
     pub slot: TierSlot,
-    /// Its process, or the parent of its processes.
+    /// The task's only process, or the parent of its processes.
     pub process: Arc<dyn TaskProcess>,
-    /// Page on which it reports its progress; `None` for programs that don't.
+    /// Page on which the program reports its progress; `None` for programs that don't.
     pub page: Option<Arc<dyn ProgressPage>>,
-    /// True if CRIU dumps its memory; otherwise only its directory is saved.
+    /// True if CRIU dumps the task's memory; otherwise only the task's directory is saved.
     pub by_criu: bool,
-    /// Part of its work that was due; the checkpoint holds no more.
+    /// Part of the task's work that was due; the checkpoint holds no more than this.
     pub due: Option<Ppm>,
-    /// Part of its work that a user's own program has done, which doesn't report it itself.
+    /// Part of the task's work that is done, for a user's own program, which doesn't report that itself.
     pub own_done: Option<Ppm>,
-    /// What happens to it after the dump.
+    /// What happens to the task after the dump.
     pub after: AfterDump,
-    /// Its turn at CRIU.
+    /// Permit to use CRIU, while it is the attempt's turn.
     pub permit: Option<OwnedSemaphorePermit>,
 }
 
@@ -54,34 +54,34 @@ pub struct TaskDump {
 pub struct JobDump {
     /// The attempt.
     pub key: Key,
-    /// Name of its folder and its checkpoints.
+    /// Name under which the attempt's folder and its checkpoints are kept.
     pub name: TaskName,
-    /// Seats of its processes, by rank.
+    /// Seats of the job's processes, by rank.
     pub seats: Vec<AttemptSeat>,
-    /// Its process, or the parent of its processes.
+    /// The parent of the job's processes.
     pub process: Arc<dyn TaskProcess>,
-    /// Its processes, by rank.
+    /// The job's processes, by rank.
     pub ranks: Vec<JobRank>,
-    /// Page on which it reports its progress; `None` for programs that don't.
+    /// Page on which the program reports its progress; `None` for programs that don't.
     pub page: Option<Arc<dyn ProgressPage>>,
-    /// Part of its work that was due; the checkpoint holds no more.
+    /// Part of the job's work that was due; the checkpoint holds no more than this.
     pub due: Option<Ppm>,
-    /// What happens to it after the dump.
+    /// What happens to the job after the dump.
     pub after: AfterDump,
-    /// Its turn at CRIU.
+    /// Permit to use CRIU, while it is the attempt's turn.
     pub permit: Option<OwnedSemaphorePermit>,
 }
 
 /// Order to dump a parallel job, which then leaves its seats.
 #[derive(Debug)]
 pub struct JobLeave {
-    /// Name of its folder and its checkpoints.
+    /// Name under which the attempt's folder and its checkpoints are kept.
     pub name: TaskName,
-    /// Seats of its processes, by rank.
+    /// Seats of the job's processes, by rank.
     pub seats: Vec<AttemptSeat>,
-    /// Its process, or the parent of its processes.
+    /// The parent of the job's processes.
     pub process: Arc<dyn TaskProcess>,
-    /// Its processes, by rank.
+    /// The job's processes, by rank.
     pub ranks: Vec<JobRank>,
     /// Progress to be recorded in the checkpoint.
     pub progress: SavedProgress,
@@ -92,17 +92,17 @@ pub struct JobLeave {
 pub struct TakenCheckpoint {
     /// Number of the checkpoint, counted for each task from 1.
     pub number: u32,
-    /// Part of the task's work that it holds, in ppm.
+    /// Part of the task's work that the checkpoint holds, in ppm.
     pub ppm: u32,
-    /// Size in bytes.
+    /// Size of the checkpoint in bytes.
     pub bytes: u64,
-    /// When the task was stopped.
+    /// Time at which the task was stopped.
     pub stopped_at: Instant,
-    /// Time from then until CRIU released the task.
+    /// Time from `stopped_at` until CRIU released the task.
     pub dump: Duration,
     /// CPU time of CRIU's code in the task, in nanoseconds.
     pub foreign_ns: u64,
-    /// Sends it to the coordinator.
+    /// Sends the checkpoint to the coordinator.
     pub upload: Box<dyn CheckpointUpload>,
 }
 

@@ -14,45 +14,45 @@ use crate::{
 pub struct TaskLaunch {
     /// The attempt.
     pub key: Key,
-    /// Name of its folder and its checkpoints.
+    /// Name under which the task's folder and its checkpoints are kept.
     pub name: TaskName,
     /// The coordinator's command.
     pub order: StartTask,
-    /// Its vCPU.
+    /// The task's vCPU.
     pub cpu: u32,
-    /// Its slot of the vCPU.
+    /// The task's slot on the vCPU.
     pub slot: TierSlot,
-    /// Permission of the VM.
+    /// Permission of the VM for this work, which the VM can revoke.
     pub pass: LaunchPass,
 }
 
 /// Order to check the answer of a user's own program that has ended, and to keep its files.
 #[derive(Clone, Debug)]
 pub struct OwnKeep {
-    /// Name of its folder and its checkpoints.
+    /// Name under which the task's folder and its checkpoints are kept.
     pub name: TaskName,
     /// The coordinator's command.
     pub order: StartTask,
     /// How the program ended.
     pub end: OwnEnd,
-    /// Its vCPU.
+    /// The task's vCPU.
     pub cpu: u32,
-    /// Its slot of the vCPU.
+    /// The task's slot on the vCPU.
     pub slot: Option<TierSlot>,
-    /// Permission of the VM.
+    /// Permission of the VM for this work, which the VM can revoke.
     pub pass: LaunchPass,
 }
 
 /// A notice of interruption for a program that saves its work then.
 #[derive(Clone, Debug)]
 pub struct ProgramNotice<'a> {
-    /// Name of its folder and its checkpoints.
+    /// Name under which the task's folder and its checkpoints are kept.
     pub name: &'a TaskName,
     /// How the program is notified.
     pub how: &'a SavesAtNotice,
     /// Text of the notice.
     pub notice: &'a str,
-    /// Seats of its processes, by rank.
+    /// Seats of the program's processes, by rank.
     pub seats: &'a [AttemptSeat],
     /// Parent of the program's processes, which belongs to the worker and gets no signal.
     pub parent: Option<i32>,

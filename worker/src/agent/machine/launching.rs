@@ -14,14 +14,14 @@ use crate::agent::{
     transfer::FetchError,
 };
 
-/// How a program comes to life.
+/// Ways to launch a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LaunchWay {
-    /// CRIU restores it.
+    /// CRIU restores the program from a checkpoint.
     Restored,
-    /// It begins its work.
+    /// The program begins its work from scratch.
     FromScratch,
-    /// It says nothing and is not followed.
+    /// The program reports no progress, so that nobody watches it.
     Silent,
     /// A program of the user's own, with its inputs.
     Own,
@@ -29,28 +29,28 @@ pub enum LaunchWay {
     OwnSaved,
 }
 
-/// How a program is to come to life, as its order has it.
+/// How a program is to be launched, by the coordinator's command.
 #[derive(Clone, Copy, Debug)]
 pub struct LaunchPlan {
-    /// The checkpoint from which it goes on, which may have to be fetched.
+    /// The checkpoint from which the program continues, which may have to be fetched.
     pub from: Option<Kept>,
-    /// How it comes to life first.
+    /// The first way to launch the program that is tried.
     pub first: LaunchWay,
-    /// How it begins where it has no checkpoint; `None`: it must have one.
+    /// The way to launch the program if it has no checkpoint; `None`: it must have one.
     pub from_scratch: Option<LaunchWay>,
 }
 
-/// The outcome of bringing a program to life once.
+/// The outcome of one try to launch a program.
 #[derive(Debug)]
 pub enum Born<T> {
-    /// It lives.
+    /// The program runs.
     Alive(T),
     /// There is no checkpoint to be restored.
     NoImage {
-        /// Why there is none.
+        /// Why there is no checkpoint, in words.
         why: String,
     },
-    /// There is, and it could not be restored. Nothing runs.
+    /// There is a checkpoint, and it could not be restored. Nothing runs.
     Refused {
         /// What went wrong, in words.
         why: String,
@@ -92,7 +92,8 @@ pub trait LaunchSteps: Debug + Send + Sync + 'static {
         attempts: RangeInclusive<u32>,
     ) -> LaunchFuture<'a, Result<(), FetchError>>;
 
-    /// Brings the program to life, which goes on where nobody waits for it; `inside` is dropped once it lives or does not.
+    /// Starts or restores the program, which goes on even if nobody waits for it; `inside` is dropped once the program
+    /// runs or has failed.
     ///
     /// # Errors
     /// In words, what went wrong that is no checkpoint's fault. Nothing of it runs then.
@@ -173,8 +174,8 @@ pub(crate) async fn turn_at_criu(
     turn.map_err(|e| explain_error(&e))?.map_err(|e| explain_error(&e))
 }
 
-/// What comes of a birth, which gives its place at CRIU back when its VM freezes: frozen with it, the program uses nothing
-/// that others wait for.
+/// Waits for a launch. If the VM freezes meanwhile, the launch's permit for CRIU is given back: the frozen program does
+/// not use CRIU.
 async fn unless_frozen<T>(
     pass: &LaunchPass,
     permit: Option<OwnedSemaphorePermit>,

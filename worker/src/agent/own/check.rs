@@ -102,7 +102,7 @@ struct OutputCheck {
 }
 
 impl OutputCheck {
-    /// Makes its directory.
+    /// Makes the check's directory.
     fn make_directory(&self) -> Result<(), String> {
         let Self { host, place, name, copy, own } = self;
         let inputs: Result<Vec<_>, _> = own.inputs.iter().map(TaskInput::read).collect();
@@ -131,7 +131,7 @@ impl OutputCheck {
         write_order(&folder, &check, has_root).map_err(|e| explain_error(&e))
     }
 
-    /// Runs it to its end, however often its VM freezes meanwhile.
+    /// Runs the check to its end, however often its VM freezes meanwhile.
     async fn run(&self, pass: &LaunchPass) -> Result<i32, String> {
         let started = loop {
             pass.wait_thawed().await.map_err(|e| explain_error(&e))?;
@@ -177,7 +177,7 @@ impl OutputCheck {
         }
     }
 
-    /// Appends its output to that of its program, as far as there is room.
+    /// Appends the check's output to that of its program, as far as there is room.
     fn keep_words(&self) {
         let [from, to] =
             [&self.copy, &self.name].map(|name| self.host.workspace().task_directory(name));

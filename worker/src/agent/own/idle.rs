@@ -23,10 +23,10 @@ pub(crate) struct ProgramActivity {
 /// Watches a restored program until it has done something, or nothing for a long time.
 #[derive(Debug, Default)]
 pub(crate) struct IdleWatch {
-    /// Its activity at the first look.
+    /// Activity of the program at the first look.
     first: Option<ProgramActivity>,
     looked: Option<Instant>,
-    /// Time for which it could have run since then.
+    /// Time for which the program could have run since the first look.
     free: Duration,
     /// True once there is nothing more to report.
     is_over: bool,

@@ -12,26 +12,27 @@ use super::{
 /// CPU time of a user's own program, and the part of its promise that it didn't want. Times are in nanoseconds.
 #[derive(Debug, Default)]
 pub(crate) struct OwnMeter {
-    /// CPU time of its work, including what its checkpoint held.
+    /// CPU time of the program's work, including what its checkpoint held.
     pub(crate) worked: u64,
-    /// CPU time that it was promised while it didn't want to compute.
+    /// CPU time that the program was promised while it didn't want to compute.
     pub(crate) unwanted: u64,
-    /// Time for which it didn't want to compute.
+    /// Time for which the program didn't want to compute.
     pub(crate) waited: Duration,
-    /// CPU time charged to its slot up to its end, once it has ended; its check's doesn't count.
+    /// CPU time charged to the program's slot up to its end, once it has ended; the CPU time of its check doesn't
+    /// count.
     pub(crate) charged: Option<u64>,
-    /// Its run time without time in which its VM was frozen, once it has ended.
+    /// Run time of the program without time in which its VM was frozen, once it has ended.
     pub(crate) took: Option<Duration>,
     /// Largest memory that was seen, in bytes.
     pub(crate) memory: u64,
-    /// Watches whether it does anything after a restore.
+    /// Watches whether the program does anything after a restore.
     pub(crate) idle: IdleWatch,
     wants: ProcessorWants,
 }
 
 impl OwnMeter {
-    /// Records its CPU time and what its threads wanted; `share` is the share of a host core that it is promised now,
-    /// in ppm, and `stands` says whether it stood still since the last look.
+    /// Records the program's CPU time and what its threads wanted; `share` is the share of a host core that it is
+    /// promised now, in ppm, and `stands` says whether it stood still since the last look.
     pub(crate) fn note_use(
         &mut self,
         worked: u64,
@@ -64,8 +65,8 @@ impl OwnMeter {
         self.wants.pause_count();
     }
 
-    /// Returns the part of its work that is done, in ppm, if the whole takes `whole` CPU time; all of it only at its
-    /// end. While it waited, it counts as doing what it was promised.
+    /// Returns the part of the program's work that is done, in ppm, if the whole takes `whole` CPU time; all of it only
+    /// at its end. While the program waited, it counts as doing what it was promised.
     pub(crate) fn done_ppm(&self, whole: u64) -> u32 {
         const ALMOST_DONE: u32 = 999_999;
         let done = u128::from(self.worked) + u128::from(self.unwanted);

@@ -47,10 +47,10 @@ impl ChunkMessage for ContentChunk {
     }
 }
 
-/// Writer that sends what is written in chunks. Blocks while the connection is slower.
+/// Writer that sends written bytes in chunks. Blocks while the connection is slower.
 pub(super) struct ChunkWriter<M: ChunkMessage> {
     chunks: mpsc::Sender<M>,
-    /// What is transferred, until the first chunk was sent.
+    /// Name of the transferred object, until the first chunk was sent.
     of: Option<M::Of>,
     buffer: BytesMut,
     /// Compression; `None`: the receiver can't decompress.
@@ -78,7 +78,7 @@ impl<M: ChunkMessage> ChunkWriter<M> {
         Ok(())
     }
 
-    /// Sends what is left, and one empty chunk if nothing was written at all.
+    /// Sends the rest of the bytes, and one empty chunk if nothing was written at all.
     pub(super) fn finish_chunks(&mut self) -> io::Result<()> {
         if self.of.is_some() { self.send_chunk() } else { self.flush() }
     }

@@ -13,10 +13,10 @@ use dormouse_units::{Span, Speedup, Time};
 /// When a command was decided and when it arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct CommandStamp {
-    /// Instant of its arrival.
+    /// Instant of the command's arrival.
     pub came: Instant,
     late: Duration,
-    /// Time of its decision on the run's clock, if the command has it.
+    /// Time of the command's decision on the run's clock, if the command has it.
     pub at: Option<Time>,
 }
 
@@ -40,7 +40,7 @@ impl CommandStamp {
         Self { came: Instant::now(), late: Duration::ZERO, at: None }
     }
 
-    /// Returns the instant of its decision on this host's clock.
+    /// Returns the instant of the command's decision on this host's clock.
     #[must_use]
     pub fn decided_at(&self) -> Instant {
         self.came.checked_sub(self.late).unwrap_or(self.came)
@@ -96,7 +96,7 @@ impl VmClock {
         self.created + self.speedup.to_real(span).min(FAR)
     }
 
-    /// Returns what the clock showed when a command was decided.
+    /// Returns the time that the clock showed when a command was decided.
     pub(crate) fn note_decided(&mut self, asked: &CommandStamp) -> Time {
         let own = self.shown_at(asked.decided_at());
         let Some(at) = asked.at else { return own };
@@ -111,7 +111,7 @@ impl VmClock {
         own
     }
 
-    /// Returns what the run's clock shows when this one shows `at`, if that is known.
+    /// Returns the time that the run's clock shows when this clock shows `at`, if that is known.
     #[must_use]
     pub(crate) fn of_run(&self, at: Time) -> Option<Time> {
         Some(moved_by(at + self.skipped, self.ahead_us?))

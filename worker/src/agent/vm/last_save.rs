@@ -19,9 +19,9 @@ pub(crate) enum DeferredRequest {
 pub(crate) struct NoticeSave {
     /// When the save counts as done.
     until: Instant,
-    /// Part of the work that was done at the notice; what is done later may not be saved.
+    /// Part of the work that was done at the notice; work done later may not be saved.
     done: Ppm,
-    /// Request put off meanwhile.
+    /// Request that was put off while the program saves its work.
     put_off: Option<DeferredRequest>,
 }
 

@@ -28,7 +28,8 @@ const LATE: Duration = Duration::from_secs(1);
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct TaskLiveness {
     beat: Option<u64>,
-    /// When it was looked at last, and the CPU time charged to its slot by then, in nanoseconds, if that is known.
+    /// When the task was looked at last, and the CPU time charged to its slot by then, in nanoseconds, if that is
+    /// known.
     looked: Option<(Instant, Option<u64>)>,
     /// Times since the last heartbeat.
     without: SilentTime,
@@ -39,12 +40,12 @@ pub(crate) struct TaskLiveness {
 struct SilentTime {
     /// Time in which the task could have run.
     free: Duration,
-    /// CPU time that it was due in that time, and CPU time that it got.
+    /// CPU time that the task was due in that time, and CPU time that it got.
     due: Duration,
     had: Duration,
 }
 
-/// A task that hangs.
+/// The task hangs: it does no work though it could.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "it hangs: it did no work for {} ms in which it could run; {} ms of CPU time were due to it, \

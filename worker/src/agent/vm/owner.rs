@@ -88,7 +88,7 @@ pub(crate) struct VmOwner {
     /// Promised and received CPU time of the attempts that have ended.
     share: CpuAccount,
     frozen_at: Option<Instant>,
-    /// Metadata for its programs, if it has an endpoint.
+    /// Metadata for the VM's programs, if the VM has an endpoint.
     metadata: Option<VmMetadata>,
     failed: bool,
     is_destroyed: bool,

@@ -309,7 +309,8 @@ impl ImageRules {
         }
     }
 
-    /// All that the processes have open, of which `directories` must be directories: their roots and their own.
+    /// Checks all files that the processes have open. Those with a number in `directories`, the processes' roots
+    /// (`true`) and working directories, must be directories.
     fn check_files(&self, images: &Path, directories: &BTreeMap<u32, bool>) -> Found {
         let in_files = in_file("files.img");
         let opened = ImageEntries::<FileEntry>::open(&images.join("files.img"), ImageKind::Files);

@@ -43,11 +43,11 @@ struct RankWords {
     trail: AtomicU64,
     /// Results of even and of odd phases: one is read while the other is written.
     result: [AtomicU64; 2],
-    /// Expected values of the results, likewise.
+    /// Expected values of the results, of even and of odd phases.
     expected: [AtomicU64; 2],
 }
 
-/// The sums over all ranks.
+/// CPU time, units of work and heartbeats of a parallel job, each summed over all ranks.
 pub(super) struct TeamTotals {
     pub(super) cpu: Duration,
     pub(super) units: u64,

@@ -48,7 +48,7 @@ pub fn let_go(path: &Path) -> Result<(), ProgressError> {
 /// A task's clock words, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Clock {
-    /// The task's clock when it was last stopped.
+    /// Time of the task's own clock when it was last stopped.
     pub own: i64,
     /// The part of the thread's CPU time that is not the task's own.
     pub foreign: i64,

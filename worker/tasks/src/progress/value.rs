@@ -6,7 +6,7 @@ use std::time::Duration;
 /// Stage of a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum State {
-    /// The page is not set up yet.
+    /// The task has not set up its progress page yet.
     #[default]
     Starting,
     /// The work is under way.

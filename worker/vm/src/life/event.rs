@@ -10,7 +10,7 @@ use super::{AttemptKind, AttemptSeat, Key, TierSlot};
 pub struct AttemptStart {
     pub key: Key,
     pub kind: AttemptKind,
-    /// vCPU of each of its processes.
+    /// vCPU of each process of the attempt.
     pub on: Vec<u32>,
     pub tier: Tier,
 }
@@ -42,7 +42,7 @@ pub enum VmEvent {
     Tick,
     /// Result of [`VmEffect::Launch`].
     Launched(Key, Result<BirthOutcome, LaunchFailure>),
-    /// Answer to [`VmEffect::Queue`]: it is the attempt's turn at CRIU.
+    /// Answer to [`VmEffect::Queue`]: the attempt may use CRIU now.
     Turn(Key),
     /// Answer to [`VmEffect::Dump`]: the outcome of the dump.
     Dumped(Key, DumpOutcome),
@@ -110,12 +110,12 @@ pub enum DumpOutcome {
     Failed { why: String, damaged: bool, ended: bool },
 }
 
-/// How a job left its vCPUs. None of its processes runs, unless it was overtaken.
+/// Outcomes of a job's departure from its vCPUs. None of the job's processes runs, unless it was overtaken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DepartureOutcome {
-    /// It left; `kept` says whether it can be restored from its checkpoint or must begin anew.
+    /// The job left; `kept` says whether it can be restored from its checkpoint or must begin anew.
     Gone { kept: bool },
-    /// It ended by itself first: its work is done, or the reason why not.
+    /// The job ended by itself first: its work is done, or the reason why not.
     Ended(Result<(), String>),
     /// The VM is to freeze: nothing was done to the job.
     Overtaken,
@@ -127,13 +127,13 @@ pub enum AttemptOutcome {
     Finished,
     Failed {
         why: String,
-        /// True if it couldn't be restored from its checkpoint.
+        /// True if the attempt couldn't be restored from its checkpoint.
         image: bool,
     },
     Stopped(KeptWork),
-    /// It never got its slots, as a killed process in them doesn't die.
+    /// The attempt never got its slots, as a killed process in them doesn't die.
     Refused,
-    /// Its end was reported before.
+    /// The attempt's end was reported before.
     Silent,
 }
 
@@ -196,7 +196,7 @@ pub enum VmEffect {
     Leave(Key),
     /// Put off a job's move until the thaw.
     MoveDelayed(Key),
-    /// A job has left its vCPUs; it continues on these.
+    /// A job has left its vCPUs; the job continues on the vCPUs named here.
     LeftPlaces {
         key: Key,
         on: Vec<u32>,
@@ -211,7 +211,7 @@ pub enum VmEffect {
         key: Key,
         why: String,
     },
-    /// Make these slots the foreground.
+    /// Make the slots named here the foreground.
     PromoteSlots {
         key: Key,
         slots: Vec<(u32, TierSlot)>,
@@ -222,7 +222,7 @@ pub enum VmEffect {
     },
     /// Kill the processes of an attempt at once.
     Kill(Key),
-    /// These slots are empty.
+    /// The slots named here are empty.
     Vacate {
         key: Key,
         seats: Vec<AttemptSeat>,

@@ -8,7 +8,7 @@ use super::{AttemptPhase, AttemptTable, Key, VmEffect, VmEvent, attempt::Attempt
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum VmLifecycle {
     Up,
-    /// A freeze waits for CRIU to let go of a task, which takes a moment; frozen, it never would.
+    /// A freeze waits until CRIU lets go of a task, which takes a moment; in a frozen VM it never would.
     Shut,
     Freezing,
     Frozen {
@@ -124,7 +124,7 @@ impl AttemptTable {
         }
     }
 
-    /// Continues with what was put off for a freeze.
+    /// Continues with the events that were put off for a freeze.
     fn go_on(&mut self) {
         self.launch_ready();
         for key in self.attempt_keys() {

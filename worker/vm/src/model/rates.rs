@@ -68,8 +68,8 @@ impl VmModel {
         background_rate(most, least, of)
     }
 
-    /// Returns the speed that the credits allow a task whose processes compute, taken together, for the sum of their
-    /// usages of the time, at most all of it.
+    /// Returns the speed that credits allow a task whose processes compute together for the sum of their usages of the
+    /// time, at most all of it.
     fn unhindered_rate(&self, running: &SeatedTask, mode: Mode) -> Ppm {
         match self.machine.speed_ceiling(mode) {
             Ppm::ONE => Ppm::ONE,

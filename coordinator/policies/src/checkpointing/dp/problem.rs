@@ -46,7 +46,7 @@ pub enum ProblemError {
     /// The job is empty.
     #[error("a job of no work has no schedule: give it at least one step")]
     NoWork,
-    /// The VM is older than any gets.
+    /// The VM is older than any VM can get.
     #[error("no VM reaches the age of {age} steps: give an age below {last}")]
     TooOld {
         /// The age that was given.

@@ -48,7 +48,7 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// The recursion as it is meant: see [`DpMode::Conditional`].
+    /// The recursion with the meaning that its text gives: see [`DpMode::Conditional`].
     pub const CONDITIONAL: Self = Self {
         probability: FailureProbability::Conditional,
         loss: FailureLoss::Exact,

@@ -141,11 +141,11 @@ const VMS: [WantedColumn; 7] = [
 /// Form in which a table gives the market of a VM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MarketWord {
-    /// By a name of the market.
+    /// The column has a name of the market.
     Name,
-    /// A flag: yes if the VM may be preempted.
+    /// The column has a flag: yes if the VM may be preempted.
     Flag,
-    /// No column: all VMs are in the on-demand market.
+    /// There is no column: all VMs are in the on-demand market.
     Nothing,
 }
 

@@ -25,7 +25,7 @@ pub(super) type Series<'a> = (&'a str, &'a PriceTrace, Time);
 /// each day.
 const EVERY: Span = Span::from_secs(25 * 3_600);
 
-/// Figures of these types: `acc/cost_usd` and more.
+/// Figures of all series (one for each instance type): `acc/cost_usd` and more.
 ///
 /// Means are over the jobs that all six schemes finish by the end of the record, so that they are
 /// of the same jobs; where ACC is compared with one scheme, over the jobs that both finish. A mean

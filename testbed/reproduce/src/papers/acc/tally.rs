@@ -16,11 +16,11 @@ pub(super) const METRICS: [(&str, &str); 3] =
 /// Sums over the jobs that all schemes finish.
 #[derive(Debug, Default)]
 pub(super) struct SchemeTally {
-    /// Number of bids with such jobs.
+    /// Number of bids at which all schemes finished some job.
     pub(super) pairs: f64,
-    /// Number of such jobs, counted at each bid.
+    /// Number of jobs that all schemes finished, counted at each bid.
     pub(super) jobs: f64,
-    /// Sums for each scheme.
+    /// Sums of the jobs' figures for each scheme.
     sums: [Sums; SCHEMES],
 }
 

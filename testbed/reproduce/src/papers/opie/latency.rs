@@ -72,10 +72,9 @@ const FILTER_BUILT: &str = "filter-built";
 const VCPUS: u32 = 8;
 /// Number of requests to schedulers that look at every host, as in the paper.
 const FEW: u32 = 130;
-/// Number of requests to the scheduler that does not, for each request to the others.
+/// Number of requests to the scheduler that does not look at every host, for each request to the others.
 const EACH: u32 = 100;
-/// From this number of hosts on, schedulers that build their views get only one in [`SPARSE`]
-/// requests.
+/// Number of hosts from which on schedulers that build their views get only one in [`SPARSE`] requests.
 const MANY_HOSTS: u32 = 100_000;
 const SPARSE: u32 = 5;
 
@@ -84,7 +83,7 @@ const SPARSE: u32 = 5;
 struct ChoiceTimes {
     first: Duration,
     all: Vec<Duration>,
-    /// Number of VMs that it ended.
+    /// Number of VMs that the scheduler ended.
     victims: usize,
     /// Number of choices equal to `opie`'s, of the requests to both.
     same: u32,

@@ -75,7 +75,7 @@ fn explained(reading: &PaperReading) -> String {
 struct ComparedReadings<'a> {
     default: &'a FigureRow,
     best: Option<&'a FigureRow>,
-    /// The figure of each scheduler that is shown beside, in the same experiment.
+    /// Figures of other schedulers that are shown beside this one, from the same experiment.
     beside: Vec<Option<Estimate>>,
 }
 
@@ -203,8 +203,8 @@ impl AgainstPrinted<'_> {
     }
 }
 
-/// Our estimate with its interval, marked if as few runs as the paper's could not print its figure,
-/// or, if that is not known, if it is beyond the tolerance.
+/// Our estimate with its interval, marked if a mean of as few runs as the paper has could not be the printed figure,
+/// or, if that is not known, if the estimate is beyond the tolerance.
 fn shown_cell(row: &FigureRow, digits: usize) -> TableCell {
     let is_off = row.as_printed.map_or(row.is_beyond() == Some(true), |few| !few.is_within);
     let tone = if is_off { TextTone::Bad } else { TextTone::Plain };

@@ -103,7 +103,8 @@ struct TableLine<'a> {
     claim: Option<&'a JudgedClaim>,
 }
 
-/// Second verdict in a word: whether as few runs as the paper's could print its value.
+/// Second verdict in a word: whether a mean of as few runs as the paper has could be the value that it prints; empty if
+/// unknown.
 pub(super) fn printable(few: Option<AsPrinted>) -> &'static str {
     match few {
         Some(few) if few.is_within => "possible",
@@ -148,7 +149,7 @@ pub(super) fn figures(done: &FinishedReproduction) -> TypedTable {
     comparison_table(done, done.ours.rows.iter())
 }
 
-/// Table of these figures, ours beside the paper's.
+/// Table of the figures in `rows`, ours beside the paper's.
 fn comparison_table<'a>(
     done: &FinishedReproduction,
     rows: impl Iterator<Item = &'a FigureRow>,

@@ -94,7 +94,7 @@ impl GanttChart {
         self.lanes.get(n)
     }
 
-    /// Legend entries for what is drawn, and for nothing else.
+    /// Legend entries for the fills and marks that the chart has, and no others.
     fn entries(&self) -> Vec<Entry> {
         let rect = |class: &str, height: f64| {
             html! { rect class=(class) y=(Px(-height / 2.0)) width="18" height=(Px(height)) {} }

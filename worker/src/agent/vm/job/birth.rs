@@ -50,7 +50,7 @@ pub struct JobOrder {
     pub seats: Vec<AttemptSeat>,
     /// True if the job is restored from the checkpoint with which it left its former seats, the newest one here.
     pub moving: bool,
-    /// Number of processes of its VM that were killed for lack of memory before it.
+    /// Number of processes of the VM that were killed for lack of memory before the launch.
     pub killed_before: u64,
 }
 
@@ -65,8 +65,8 @@ pub struct JobBirth {
     pub ranks: Vec<JobRank>,
     /// When all processes were in their slots.
     pub at: Instant,
-    /// Part of its work that counts as done: what its checkpoint was due to hold; `None` for a moved job, which keeps
-    /// what it had.
+    /// Part of the job's work that counts as done: what its checkpoint was due to hold; `None` for a moved job, which
+    /// keeps what it had.
     pub done_ppm: Option<u32>,
     /// Time of the restore by CRIU.
     pub restore: Duration,
@@ -84,8 +84,8 @@ pub(crate) async fn launch_job(
 }
 
 impl JobOrder {
-    /// How the job is to come to life, on a worker that has a CRIU that works or has not. A job that is moved goes on from
-    /// the checkpoint that it left its places with, or not at all.
+    /// Returns how to launch the job, on a worker that has a working CRIU or has not. A job that is moved continues
+    /// from the checkpoint with which it left its seats, or not at all.
     #[must_use]
     pub fn plan(&self, has_criu: bool) -> LaunchPlan {
         let from = self.start.from.filter(|_| !self.moving && has_criu);

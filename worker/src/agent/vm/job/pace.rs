@@ -86,8 +86,8 @@ impl VcpuQuotas {
 pub(crate) struct DueTime {
     /// On the run's clock, in emulated microseconds.
     pub(crate) at_us: u64,
-    /// Real microseconds by which it is later than that now; negative: this much of its work was still to be done
-    /// then, which may take longer with a foreground in the way.
+    /// Real microseconds by which now is later than that time. Negative if the job ended early: this much of its work
+    /// was still to be done then, which may take longer with a foreground in the way.
     pub(crate) late_us: i64,
     /// True if it is time to report the job's end.
     pub(crate) is_near: bool,
@@ -96,8 +96,8 @@ pub(crate) struct DueTime {
 /// Longest delay of a command: the reference before that is final.
 const LAG: Duration = Duration::from_secs(1);
 
-/// Reference of a VM's parallel jobs: an [`ideal::IdealMachine`] with which real jobs are compared. Its time is the
-/// run's clock in real time, by which commands say when they were decided.
+/// Reference of a VM's parallel jobs: a model, an [`ideal::IdealMachine`], with which the real jobs are compared. Its
+/// time is the run's clock in real time, by which commands say when they were decided.
 #[derive(Debug)]
 pub(crate) struct JobPace {
     speedup: Speedup,
@@ -121,7 +121,7 @@ pub(crate) struct JobPace {
 }
 
 impl JobPace {
-    /// Makes the reference of a new VM; `credits` is given for a burstable one.
+    /// Makes the model with which a new VM's parallel jobs are compared; `credits` is given for a burstable VM.
     #[must_use]
     pub(crate) fn new(speedup: Speedup, credits: Option<CreditSpec>) -> Self {
         let machine = ideal::IdealMachine::with_credits(credits, speedup);
@@ -232,7 +232,8 @@ impl JobPace {
         self.pending.insert((at, self.changes), change);
     }
 
-    /// Passes time to now. Jobs that are finished there and, by `is_gone`, here are forgotten.
+    /// Lets the reference's time pass until now. Jobs that are finished in the reference and, by `is_gone`, in reality
+    /// are forgotten.
     pub(crate) fn advance_to(&mut self, now: Instant, is_gone: impl Fn(Key) -> bool) {
         let now = self.reference_time(now);
         let settled = now.saturating_sub(LAG);
@@ -255,7 +256,8 @@ impl JobPace {
         self.ideal.advance_to(now);
     }
 
-    /// Returns for how much longer a job must stand still for its checkpoint. Time must have passed to now.
+    /// Returns for how much longer a job must stand still for its checkpoint. Call it only after the reference was
+    /// advanced to `now`.
     pub(crate) fn held_for(&mut self, key: Key, now: Instant) -> Duration {
         let now = self.reference_time(now);
         self.ideal.held_until(key).map_or(Duration::ZERO, |until| until.saturating_sub(now))

@@ -44,9 +44,9 @@ pub struct JobRank {
 pub struct RankTime {
     /// Nanoseconds on a core.
     pub ran_ns: u64,
-    /// Nanoseconds for which it wanted a core and had none.
+    /// Nanoseconds for which the rank wanted a core and had none.
     pub delayed_ns: u64,
-    /// Number of times that it was woken, having waited for something other than a core.
+    /// Number of times that the rank was woken, having waited for something other than a core.
     pub wakes: u64,
 }
 

@@ -16,7 +16,7 @@ use nix::{
 
 use super::ranks::JobRank;
 
-/// Interval at which it is checked whether they stand still, as nothing announces that.
+/// Interval at which it is checked whether stopped processes stand still, as nothing announces that.
 const LOOK: Duration = Duration::from_micros(300);
 
 /// Reasons why processes don't stand still.

@@ -15,26 +15,28 @@ use super::{
 };
 use crate::cgroup;
 
-/// State of a parallel job beside that of every attempt.
+/// State that a parallel job has in addition to that of every attempt.
 #[derive(Debug, Default)]
 pub(crate) struct JobState {
     pub(crate) ranks: Vec<JobRank>,
     pub(crate) meter: JobMeter,
     pub(crate) ledger: JobCpuLedger,
     pub(crate) moving: Option<OngoingMove>,
-    /// When its last move was decided, in the reference's time.
+    /// Time at which the job's last move was decided, in the time of the reference machine.
     pub(crate) left_at: Duration,
     /// When a move was requested that waits until it is possible.
     pub(crate) asked_to_leave: Option<Instant>,
-    /// When it should have ended, once it has.
+    /// Time at which the job should have ended, once it has ended.
     pub(crate) due: Option<DueTime>,
-    /// Parts of its work at which checkpoints are still to be taken, the last one first.
+    /// Parts of the job's work at which checkpoints are still to be taken, the last one first.
     pub(crate) points: Vec<Ppm>,
-    /// Since when it stands still for a checkpoint in the reference, on the run's clock.
+    /// Time on the run's clock since when the job stands still for a checkpoint on the reference
+    /// machine.
     pub(crate) held_at: Option<Time>,
-    /// When it runs on, while it stands still for a checkpoint.
+    /// Time at which the job runs on, while it stands still for a checkpoint.
     pub(crate) goes_on_at: Option<Instant>,
-    /// When it was compared last, and its due CPU time by then, in nanoseconds.
+    /// Time at which the job was last compared with the reference machine, and the CPU time due by
+    /// then, in nanoseconds.
     pub(crate) seen: Option<(Instant, u64)>,
 }
 

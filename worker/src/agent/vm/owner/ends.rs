@@ -72,7 +72,8 @@ impl VmOwner {
         Ok(())
     }
 
-    /// Returns whether its answer is right, and its result if its program gives one; or why there is no answer.
+    /// Returns whether the attempt's answer is right, and its result if its program gives one; or why there is no
+    /// answer.
     pub(crate) fn came_of(
         &self,
         key: Key,
@@ -197,7 +198,8 @@ impl VmOwner {
         }
     }
 
-    /// Returns what an ending attempt was promised and received. Time must have been passed.
+    /// Returns the times that an ending attempt was promised and received. The model's time must have been advanced to
+    /// now.
     pub(crate) fn account_of(&self, attempt: &VmAttempt, finished: bool) -> AttemptAccount {
         match &attempt.nature {
             AttemptNature::Task(promise) => {

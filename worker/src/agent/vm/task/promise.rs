@@ -10,35 +10,36 @@ use crate::{agent::vm::attempt::VmAttempt, cgroup::TierSlot};
 /// CPU time charged to an attempt's slot, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SlotCharges {
-    /// Before the attempt.
+    /// CPU time charged before the attempt.
     pub(crate) base: u64,
-    /// During its start.
+    /// CPU time charged during the attempt's start.
     pub(crate) birth: u64,
-    /// By CRIU: around the task, in its restore, and inside it, in dumps.
+    /// CPU time charged for CRIU: around the task, in its restore, and inside it, in dumps.
     pub(crate) criu: u64,
 }
 
 /// What a task of one process is promised by its VM's model, and what it received.
 #[derive(Debug)]
 pub(crate) struct TaskPromise {
-    /// When its start was decided, on its VM's clock, and how long the VM had hibernated by then.
+    /// When the task's start was decided, on its VM's clock, and how long the VM had hibernated by
+    /// then.
     pub(crate) began: Time,
     pub(crate) skipped: Span,
     /// Slot of the task from its launch on.
     pub(crate) slot: TierSlot,
-    /// Share of a host core that is its full speed, in ppm.
+    /// Share of a host core that is the task's full speed, in ppm.
     pub(crate) share: u32,
     pub(crate) charges: SlotCharges,
     pub(crate) ledger: TaskLedger,
-    /// CPU time of the work with which it began, in nanoseconds.
+    /// CPU time of the work that was done when the task began, in nanoseconds.
     pub(crate) came_with: u64,
     /// Ratio of the quota to that of the task's speed, above one for catching up.
     pub(crate) times: Ppm,
-    /// Time in which it should have finished, once that has passed.
+    /// Time in which the task should have finished, once that has passed.
     pub(crate) promised: Option<Duration>,
-    /// The same in emulated time, including hibernations.
+    /// Like `promised`, in emulated time, including hibernations.
     pub(crate) after: Option<Span>,
-    /// CPU time that it should have worked, once that is final, in nanoseconds.
+    /// CPU time that the task should have worked, once that is final, in nanoseconds.
     pub(crate) final_promise: Option<u64>,
 }
 

@@ -22,7 +22,7 @@ use crate::{
 };
 
 impl VmOwner {
-    /// Passes the reference's time to now.
+    /// Lets the reference's time pass until now.
     pub(crate) fn pace_now(&mut self) {
         self.pace_to(Instant::now());
     }
@@ -104,7 +104,7 @@ impl VmOwner {
         tokio::spawn(told_of(key, machine.dump_job(dump), self.tell.clone()));
     }
 
-    /// Resets what a dump changed of a job's slots.
+    /// Undoes the changes that a dump made to a job's slots.
     pub(crate) fn job_is_as_it_was(&mut self, key: Key) {
         if self.find_attempt(key).is_none_or(|attempt| attempt.parallel_job().is_none()) {
             return;

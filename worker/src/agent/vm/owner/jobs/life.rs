@@ -135,7 +135,7 @@ impl VmOwner {
         }
     }
 
-    /// Returns the account of what a job was due and received.
+    /// Returns the account of the CPU time that a job was due and received.
     pub(crate) fn job_account(&self, job: &JobState) -> JobAccount {
         let core_ppm = u64::from(self.core_ppm.unwrap_or(1_000_000));
         let quota = |speed_ppm: u32| {

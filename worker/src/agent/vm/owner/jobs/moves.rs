@@ -75,7 +75,7 @@ impl VmOwner {
         });
     }
 
-    /// Handles the result of a job's leaving.
+    /// Handles the result of a job's departure from its vCPUs.
     pub(crate) fn hear_left(&mut self, key: Key, leaving: JobDeparture) {
         let left = match leaving {
             JobDeparture::Overtaken => DepartureOutcome::Overtaken,
@@ -95,7 +95,7 @@ impl VmOwner {
         self.apply_event(VmEvent::Left(key, left));
     }
 
-    /// Records how a job left.
+    /// Records the move of a job: the time of its dump, and the size of its checkpoint or why that was lost.
     fn note_move(&mut self, key: Key, dump: Duration, bytes: u64, lost: Option<String>) {
         let Some(attempt) = self.attempt_mut(key) else { return };
         if let Some(why) = &lost {

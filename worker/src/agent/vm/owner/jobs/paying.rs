@@ -38,7 +38,7 @@ impl VmOwner {
         has_jobs.then(|| of_checkpoints.map_or(always, |at| at.min(always)))
     }
 
-    /// Does what is due for jobs by now.
+    /// Does all work for jobs that is due by now.
     pub(crate) fn see_to_jobs(&mut self, now: Instant) {
         if self.jobs_wake_at().is_none() {
             return;

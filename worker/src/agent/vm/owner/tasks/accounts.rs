@@ -30,7 +30,7 @@ impl VmOwner {
         }
     }
 
-    /// Returns what a task of one process was charged and what it was due, if the kernel tells it.
+    /// Returns the CPU time that a task of one process was charged and was due, if the kernel tells it.
     pub(crate) fn work_of(&self, attempt: &VmAttempt) -> Option<CpuTime> {
         let promise = attempt.task_promise().filter(|_| attempt.process.is_some())?;
         let charged = self.machine.slot_cpu_ns(attempt.first_cpu(), promise.slot).ok()?;
@@ -47,7 +47,7 @@ impl VmOwner {
         self.machine.quota(self.quota_of(attempt)).period_slice().max(self.context.tick)
     }
 
-    /// Returns the ledger of an attempt that ends now. Time must have been passed.
+    /// Returns the ledger of an attempt that ends now. The model's time must have been advanced to now.
     pub(crate) fn ledger_of(
         &self,
         attempt: &VmAttempt,
@@ -86,7 +86,7 @@ impl VmOwner {
         }
     }
 
-    /// Returns what a task of one process was promised and received so far, without starts and CRIU.
+    /// Returns the CPU time that a task of one process was promised and received so far, without starts and CRIU.
     pub(crate) fn share_of(&self, attempt: &VmAttempt) -> CpuAccount {
         let Some(promise) = attempt.task_promise().filter(|_| attempt.process.is_some()) else {
             return CpuAccount::default();
@@ -98,7 +98,8 @@ impl VmOwner {
         }
     }
 
-    /// Reports what was promised and received since the VM was created, without jobs, which have their own accounts.
+    /// Reports the CPU time that the VM was promised and received since it was created, without jobs, which have their
+    /// own accounts.
     pub(crate) fn report_share(&mut self) {
         if self.core_ppm.is_some() {
             return;

@@ -117,7 +117,7 @@ impl VmOwner {
         after
     }
 
-    /// Lets a task run on that stands still.
+    /// Lets a task that stands still run on.
     fn go_on(&mut self, key: Key) {
         let Some(attempt) = self.attempt_mut(key).filter(|a| a.standing.is_some()) else { return };
         let now = Instant::now();

@@ -142,7 +142,7 @@ impl VmOwner {
         self.say_credits();
     }
 
-    /// Reports the credits at the model's time.
+    /// Reports the VM's credits at the model's time.
     pub(crate) fn say_credits(&self) {
         let of_tasks =
             |balance| (balance, self.clock.of_run(self.model.now()).map(Time::as_micros));
