@@ -9,7 +9,8 @@ use crate::problem::TimeAllowances;
 use crate::{BagSchedulerName, Own, Plan, PlanError};
 use dormouse_cloud::{Lifetimes, Market};
 
-/// Which tasks one VM may have to take over after `D_spot`: `D_spot` = D − boot − their time.
+/// The tasks that one VM may have to take over after `D_spot`, the time by which spot VMs should be done: `D_spot` = D
+/// − boot − the time of these tasks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SpotLimitRule {
@@ -279,10 +280,10 @@ pub struct BagSchedulerConfig {
     pub max_retries: u32,
     /// What `fifo` and `acc` launch.
     pub fleet: Vec<Fleet>,
-    /// Run this plan and don't make one.
+    /// A plan to run, in place of one that the scheduler would make.
     #[schemars(skip)]
     pub plan: Option<Plan>,
-    /// How long VMs are taken to live, where the scheduler asks that.
+    /// Lifetimes that the scheduler assumes for VMs of each type, if it asks for them.
     #[serde(skip_serializing_if = "is_default")]
     #[schemars(skip)]
     pub laws: Vec<OfType<Lifetimes>>,

@@ -10,15 +10,15 @@ use super::args::Say;
 use super::failure::Failure;
 use crate::{live, said};
 
-/// The experiment at the share that was said for it, or else at the largest that this host holds and the
-/// speed-up that was asked for needs; and at the speed-up of that share.
+/// Sets the share and speed-up of an experiment that runs on workers on this host: the share that the user gave, or
+/// else the largest that this host holds and the wanted speed-up needs; then the speed-up of that share.
 pub(super) fn paced_here(loaded: LoadedExperiment, say: Say) -> Result<LoadedExperiment, Failure> {
     let each = available_millicores() / loaded.experiment.live.workers.max(1);
     paced_on(loaded, (each, ""), say)
 }
 
-/// The same on workers that come from elsewhere: of what they hold nothing is known yet, and each is taken to be on a
-/// host of its own that is like this one.
+/// Sets the share and speed-up as [`paced_here`] does, for workers that come from elsewhere: their capacity is not
+/// known yet, so each is taken to be on a host of its own that is like this one.
 pub(super) fn paced_elsewhere(
     loaded: LoadedExperiment,
     say: Say,
@@ -27,8 +27,8 @@ pub(super) fn paced_elsewhere(
     paced_on(loaded, (available_millicores(), hosts), say)
 }
 
-/// The experiment at the share that was said for it, or else at the largest that workers with so many thousandths of a
-/// core each hold and its speed-up needs.
+/// Sets the share and speed-up for workers that hold `millicores` thousandths of a core each: the share that the user
+/// gave, or else the largest that they hold and the speed-up needs.
 fn paced_on(
     loaded: LoadedExperiment,
     (millicores, hosts): (u32, &str),
@@ -44,7 +44,7 @@ fn paced_on(
     Ok(at(loaded, (pace, share), hosts, say))
 }
 
-/// The experiment at this share and the speed-up of it, which is said where it is another than was asked for.
+/// Sets this share and its speed-up in the experiment; prints a note if the speed-up differs from the wanted one.
 fn at(
     mut loaded: LoadedExperiment,
     (pace, share): (Speedup, Ppm),
@@ -65,8 +65,8 @@ fn at(
     loaded
 }
 
-/// The largest share at which workers with so many thousandths of a core each hold what the experiment wants at once;
-/// `None`: they hold it at none, which admission says better.
+/// The largest share at which workers with `millicores` thousandths of a core each hold all VMs that the experiment
+/// wants at once; `None`: no share is small enough, which admission reports.
 fn fits(loaded: &LoadedExperiment, millicores: u32) -> Result<Option<Ppm>, Failure> {
     let experiment = &loaded.experiment;
     let demand = live::rehearse(experiment, loaded.scheduler()?, &[]).demand;

@@ -4,12 +4,13 @@ use std::{fs, io, os::unix::fs::MetadataExt, path::PathBuf};
 
 use super::{ProcessError, Result};
 
-/// A process for good: PIDs are used again, start times are not.
+/// Identity of a process that no later process can have: PIDs are used again, but not together with the same start
+/// time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ProcessIdentity {
     /// The PID of the process.
     pub pid: i32,
-    /// The time at which it started, in clock ticks since boot (field 22 of `/proc/<pid>/stat`).
+    /// The time at which the process started, in clock ticks since boot (field 22 of `/proc/<pid>/stat`).
     pub start_ticks: u64,
 }
 
@@ -48,7 +49,8 @@ impl ProcessIdentity {
     }
 }
 
-/// Returns a field of `/proc/PID/stat` (proc(5)) that follows the command, which may hold blanks and brackets.
+/// Returns a field of `/proc/PID/stat` (proc(5)) that follows the command's name, which may contain blanks and
+/// brackets.
 fn stat_field(stat: &str, number: usize) -> Option<&str> {
     stat.rsplit_once(") ")?.1.split(' ').nth(number.checked_sub(3)?)
 }

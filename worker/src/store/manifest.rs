@@ -20,9 +20,9 @@ use crate::{
 pub struct SavedProgress {
     /// Number of this attempt at the task; the first is 1.
     pub attempt: u32,
-    /// Part of its work that counts as done and kept, in millionths. The checkpoint may contain more.
+    /// Part of the task's work that counts as done and kept, in millionths. The checkpoint may contain more.
     pub progress_ppm: u32,
-    /// CPU time used for it so far, on all VMs, in nanoseconds.
+    /// CPU time used for the task so far, on all VMs, in nanoseconds.
     pub cpu_ns: u64,
 }
 
@@ -42,12 +42,12 @@ pub struct CheckpointFile {
     pub name: String,
     /// Size of the file in bytes.
     pub size: u64,
-    /// BLAKE3 digest of its contents, in hexadecimal.
+    /// BLAKE3 digest of the file's contents, in hexadecimal.
     pub blake3: String,
 }
 
 impl CheckpointFile {
-    /// Makes the entry of a content in `files/`, where its digest is its file name.
+    /// Makes the entry of a file in `files/`, which is named by the digest of its contents.
     pub(super) fn content_file(digest: String, size: u64) -> Self {
         Self { name: digest.clone(), size, blake3: digest }
     }
@@ -57,7 +57,7 @@ impl CheckpointFile {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CheckpointManifest {
-    /// Version of this format.
+    /// Version of the manifest's format.
     pub format: u32,
     /// Task that was checkpointed.
     pub task: TaskName,
@@ -67,11 +67,11 @@ pub struct CheckpointManifest {
     pub program: String,
     /// Progress of the task.
     pub progress: SavedProgress,
-    /// Time at which it was taken, in milliseconds since 1970.
+    /// Time at which the checkpoint was taken, in milliseconds since 1970.
     pub taken_unix_ms: u64,
-    /// Version of the CRIU that took it.
+    /// Version of the CRIU that took the checkpoint.
     pub criu: String,
-    /// Version of the kernel on which it was taken.
+    /// Version of the kernel on which the checkpoint was taken.
     pub kernel: String,
     /// Open regular files of the task.
     pub open_files: Vec<OpenFile>,

@@ -9,7 +9,7 @@ use super::{DurationSpread, TwinDivergence};
 use crate::fidelity::TwinDistance;
 use crate::{RunMode, in_seconds};
 
-/// A value of a run and the same of its twin.
+/// A value of a run, and the same value of its twin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LiveAndTwin<T> {
     /// Value in the compared run; live, unless the run itself was made in virtual time.
@@ -63,14 +63,14 @@ pub struct TwinComparison {
     /// stated.
     #[serde(skip)]
     pub has_own_programs: bool,
-    /// Time until the last task or job was done, by the log, which has an end when it was due;
-    /// `None` if some were left.
+    /// Time until the last task or job was done, by the log, whose steps have the times at which they were due; `None`
+    /// if some were left.
     #[serde(rename = "makespan_s", serialize_with = "makespan")]
     pub makespan: LiveAndTwin<Option<Span>>,
     /// Cost of the VMs by the log; `None` for parallel jobs.
     #[serde(rename = "cost_usd", serialize_with = "cost")]
     pub cost: Option<LiveAndTwin<Money>>,
-    /// Reason for which each ended with tasks left, if it did.
+    /// Reason for which the run, or its twin, ended with tasks left; `None` if it finished all.
     pub ended_early: LiveAndTwin<Option<String>>,
     /// Differences of the undisturbed tasks; `None` if there are none.
     pub undisturbed: Option<DurationSpread>,
@@ -80,7 +80,7 @@ pub struct TwinComparison {
     /// Number of times that each kind of event happened.
     #[serde(serialize_with = "counts")]
     pub counts: Vec<EventCount>,
-    /// Where the two first decided differently; `None` if they never did.
+    /// The first difference between the decisions of the run and those of its twin; `None` if all agree.
     pub divergence: Option<TwinDivergence>,
     /// Every task or job, in order.
     pub tasks: Vec<TwinTask>,
@@ -172,7 +172,7 @@ pub struct TwinTask {
     /// Index of the task, or number of the job in the trace.
     #[serde(rename = "task")]
     pub number: u64,
-    /// What people call the task.
+    /// Name of the task in text for people.
     pub name: String,
     /// What became of the task in each run.
     #[serde(flatten)]
@@ -200,15 +200,15 @@ impl TwinTask {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(into = "TaskFateInJson")]
 pub struct TaskFate {
-    /// Last place, such as `vm3 c3.large` or `foreground`; empty if it never started.
+    /// Last place of the task, such as `vm3 c3.large` or `foreground`; empty if it never started.
     pub place: String,
-    /// Number of starts.
+    /// Number of times that the task was started.
     pub attempts: usize,
-    /// Time of the first start.
+    /// Time of the task's first start; `None` if it never started.
     pub started: Option<Time>,
-    /// Time at which the task was done.
+    /// Time at which the task was done; `None` if it was not finished.
     pub finished: Option<Time>,
-    /// Duration by the task's worker's clock, for a task with one attempt.
+    /// Duration measured by the task's worker, for a task with one attempt.
     pub measured: Option<Span>,
 }
 
@@ -250,7 +250,7 @@ pub enum TaskStanding {
     Undisturbed,
     /// A job that was in the background from start to end in both.
     Background,
-    /// Disturbed, for this reason: its times are of different things.
+    /// Disturbed, for this reason: its two times do not measure the same thing.
     Disturbed(String),
 }
 
@@ -273,7 +273,7 @@ impl TaskStanding {
         })
     }
 
-    /// The standing as one word.
+    /// The word for this standing in outputs, such as `undisturbed`.
     #[must_use]
     pub const fn word(&self) -> &'static str {
         match self {
@@ -342,6 +342,6 @@ pub struct VmFate {
 pub struct EventCount {
     /// Name of the count in `summary.json`.
     pub name: String,
-    /// The number in each run.
+    /// Number of times in the run and in its twin.
     pub sides: LiveAndTwin<u64>,
 }

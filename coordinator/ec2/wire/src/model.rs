@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::ApiError;
 
-/// What a service answers, read from the data file that `scripts/ec2-model` makes.
+/// Description of a service's actions and answers, read from the data file that `scripts/ec2-model` makes.
 #[derive(Clone, Debug)]
 pub struct ServiceModel {
     version: String,
@@ -23,23 +23,23 @@ pub(crate) struct ActionShapes {
     pub(crate) output: Option<ShapeIndex>,
 }
 
-/// Where a shape is in the model.
+/// Index of a shape in [`ServiceModel::shapes`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ShapeIndex(usize);
 
-/// The form of a value.
+/// The form of a value: a structure, a list, or a scalar.
 #[derive(Clone, Debug)]
 pub(crate) enum WireShape {
     Structure {
         members: Vec<MemberShape>,
         required: Vec<String>,
     },
-    /// Elements of one shape; `item` is the name of each in XML.
+    /// A list of values of one shape; `item` is the name of each element in XML.
     List {
         item: String,
         of: ShapeIndex,
     },
-    /// A string; a closed enumeration where there are values.
+    /// A string; if `values` isn't empty, one of these.
     Text {
         values: Vec<String>,
     },
@@ -53,30 +53,30 @@ pub(crate) enum WireShape {
 /// A member of a structure.
 #[derive(Clone, Debug)]
 pub(crate) struct MemberShape {
-    /// Name in values.
+    /// Name of the member in values of the structure.
     pub(crate) name: String,
-    /// Name in a request.
+    /// Name of the member as a parameter of a request.
     pub(crate) query: String,
-    /// Name in XML.
+    /// Name of the member's element in an XML answer.
     pub(crate) xml: String,
     pub(crate) of: ShapeIndex,
 }
 
-/// The data file is not what this crate reads.
+/// Reasons why a data file isn't a model that this crate can read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
-    /// Not JSON of the layout.
+    /// The file isn't JSON, or has another layout.
     #[error("the service model is not as scripts/ec2-model writes it: {0}")]
     Layout(String),
-    /// A shape is named that is not there.
+    /// The file refers to a shape that it does not define.
     #[error("the service model names the shape {0}, but does not have it: run scripts/ec2-model")]
     NoShape(String),
     /// A shape has a type that this crate does not know.
     #[error("the service model has the shape {shape} of type {of}, which is not known here")]
     UnknownType {
-        /// The shape's name.
+        /// The name of the shape.
         shape: String,
-        /// Its type.
+        /// The type that the file gives for the shape.
         of: String,
     },
 }
@@ -165,7 +165,8 @@ impl ServiceModel {
         self.actions.keys().map(String::as_str)
     }
 
-    /// The names of an action's parameters, in the order of the model; none of an action that it does not have.
+    /// The names of an action's parameters, in the order of the model; empty for an action that the model does not
+    /// have.
     pub fn parameters(&self, action: &str) -> Vec<&str> {
         let input = self.actions.get(action).and_then(|action| action.input);
         match input.map(|input| self.shape(input)) {
@@ -176,7 +177,7 @@ impl ServiceModel {
         }
     }
 
-    /// Input and answer of an action.
+    /// Shapes of the input and the answer of an action; an error if the model has no such action.
     pub(crate) fn action(&self, name: &str) -> Result<ActionShapes, ApiError> {
         self.actions.get(name).copied().ok_or_else(|| {
             let text = format!("The action {name} is not played here.");
@@ -184,7 +185,7 @@ impl ServiceModel {
         })
     }
 
-    /// The shape at an index, which the model made itself.
+    /// The shape at an index that was taken from this model.
     pub(crate) fn shape(&self, at: ShapeIndex) -> &WireShape {
         // `read` makes no index past the end; a text is the harmless answer if it ever did.
         const TEXT: &WireShape = &WireShape::Text { values: Vec::new() };
@@ -192,7 +193,7 @@ impl ServiceModel {
     }
 }
 
-/// `instanceId` as `InstanceId`.
+/// Makes the first letter a capital: `instanceId` becomes `InstanceId`.
 fn capitalised(name: &str) -> String {
     let mut chars = name.chars();
     chars.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(chars).collect()

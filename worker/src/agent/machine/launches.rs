@@ -12,47 +12,47 @@ use crate::{
 /// Order to start a task of one process.
 #[derive(Clone, Debug)]
 pub struct TaskLaunch {
-    /// The attempt.
+    /// The attempt at the task that is started.
     pub key: Key,
-    /// Name of its folder and its checkpoints.
+    /// Name that the task's folder and checkpoints have.
     pub name: TaskName,
-    /// The coordinator's command.
+    /// The coordinator's command to start the task.
     pub order: StartTask,
-    /// Its vCPU.
+    /// The vCPU on which the task runs.
     pub cpu: u32,
-    /// Its slot of the vCPU.
+    /// The slot of the vCPU in which the task runs.
     pub slot: TierSlot,
-    /// Permission of the VM.
+    /// Permission of the VM to launch a process.
     pub pass: LaunchPass,
 }
 
 /// Order to check the answer of a user's own program that has ended, and to keep its files.
 #[derive(Clone, Debug)]
 pub struct OwnKeep {
-    /// Name of its folder and its checkpoints.
+    /// Name that the task's folder and checkpoints have.
     pub name: TaskName,
-    /// The coordinator's command.
+    /// The coordinator's command that started the program.
     pub order: StartTask,
     /// How the program ended.
     pub end: OwnEnd,
-    /// Its vCPU.
+    /// The vCPU on which the program ran.
     pub cpu: u32,
-    /// Its slot of the vCPU.
+    /// The slot of the vCPU in which the check runs; `None`: the program had none.
     pub slot: Option<TierSlot>,
-    /// Permission of the VM.
+    /// Permission of the VM to launch the check.
     pub pass: LaunchPass,
 }
 
 /// A notice of interruption for a program that saves its work then.
 #[derive(Clone, Debug)]
 pub struct ProgramNotice<'a> {
-    /// Name of its folder and its checkpoints.
+    /// Name that the task's folder and checkpoints have.
     pub name: &'a TaskName,
     /// How the program is notified.
     pub how: &'a SavesAtNotice,
     /// Text of the notice.
     pub notice: &'a str,
-    /// Seats of its processes, by rank.
+    /// Seats of the program's processes, by rank.
     pub seats: &'a [AttemptSeat],
     /// Parent of the program's processes, which belongs to the worker and gets no signal.
     pub parent: Option<i32>,
