@@ -2,21 +2,21 @@
 
 use dormouse_units::Time;
 
-/// What is told of an instance.
+/// A change of an instance that EC2 announces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnnouncedChange {
-    /// It is in this state now.
+    /// The instance is in this state now.
     State(&'static str),
-    /// EC2 interrupts it after the notice, and does this to it then.
+    /// EC2 interrupts the instance after the notice: it will stop, hibernate or terminate, as this word says.
     Interruption(&'static str),
-    /// EC2 recommends replacing it.
+    /// EC2 recommends replacing the instance.
     Rebalance,
 }
 
-/// Something that EC2 tells of an instance.
+/// An event that EC2 announces about an instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Announcement {
-    /// When it is told.
+    /// Time of the announcement.
     pub at: Time,
     /// The account of the instance.
     pub account: String,
@@ -26,6 +26,6 @@ pub struct Announcement {
     pub zone: String,
     /// The instance's id.
     pub instance: String,
-    /// What is told of it.
+    /// The change that is announced.
     pub change: AnnouncedChange,
 }

@@ -9,7 +9,7 @@ use dormouse_units::{Price, Time};
 use crate::launch_spec::LaunchSpec;
 use crate::pool_market::CapacityPool;
 
-/// Who calls, and which region.
+/// The caller of an action: its account and region.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct CallScope {
     pub(crate) account: String,
@@ -68,13 +68,13 @@ pub(crate) struct FleetPool {
     pub(crate) pool: CapacityPool,
     pub(crate) bid: Option<Price>,
     pub(crate) weight: Units,
-    /// The lower, the sooner it is taken by strategies that go by priorities, in thousandths.
+    /// Priority of the pool, in thousandths: strategies that go by priorities take the pool with the lowest first.
     pub(crate) priority: u64,
-    /// The template and the override that it came of, as answers have them.
+    /// The launch template and the override from which the pool was made, as answers show them.
     pub(crate) origin: WireValue,
 }
 
-/// A fleet: what it is to have, and what it has launched.
+/// A fleet: its target, and the instances that it has launched.
 #[derive(Clone, Debug)]
 pub(crate) struct InstanceFleet {
     pub(crate) id: String,
@@ -95,12 +95,12 @@ pub(crate) struct InstanceFleet {
     pub(crate) on_demand_strategy: String,
     pub(crate) ends_excess: bool,
     pub(crate) valid_until: Option<Time>,
-    /// When it was deleted or expired.
+    /// Time at which the fleet was deleted or expired; `None`: it was not.
     pub(crate) ended: Option<Time>,
     pub(crate) ends_with_expiration: bool,
-    /// The instances that it launched: each with its pool.
+    /// The instances that the fleet launched, each with its pool, by index.
     pub(crate) instances: Vec<(usize, usize)>,
-    /// Why it could not launch all, the last time it tried: the pool, the market and the error.
+    /// Reasons why the fleet could not launch all instances at its last try: the pool, the market and the error.
     pub(crate) errors: Vec<(usize, Market, ApiError)>,
     pub(crate) tags: Vec<(String, String)>,
     pub(crate) instance_tags: Vec<(String, String)>,

@@ -13,23 +13,23 @@ use crate::messages::message::SessionMsg;
 /// Stage of a host in the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum HostStanding {
-    /// Connected, and measuring the programs.
+    /// The worker is connected, and measures the programs.
     Measuring,
-    /// Finished with measuring, and waiting for the run to begin.
+    /// The worker has finished measuring, and waits for the run to begin.
     Ready {
         /// CPU time of one repetition of each program, in microseconds.
         repetition_us: Vec<u64>,
     },
-    /// Part of the run.
+    /// The host is part of the run.
     Joined,
-    /// Unfit for the run by its measurements, as is its worker in any other life.
+    /// The host is unfit for the run by its measurements, and so is its worker in any other life.
     Unfit {
         /// Reason, in words for the user.
         why: String,
     },
-    /// Lost for good; its worker may return as another host.
+    /// The host is lost for good; its worker may return as another host.
     Lost {
-        /// How it was lost, in words for the user.
+        /// How the host was lost, in words for the user.
         why: String,
     },
 }
@@ -41,16 +41,16 @@ pub(crate) struct RosterLife {
     pub(crate) incarnation: u64,
     pub(crate) room: WorkerOffer,
     pub(crate) standing: HostStanding,
-    /// Its session; `None` for a host that was lost before this coordinator started.
+    /// The worker's session; `None` for a host that was lost before this coordinator started.
     pub(crate) session: Option<ActorRef<SessionMsg>>,
     pub(crate) numbers: ReportNumbers,
-    /// Count of its reports that changed nothing.
+    /// Count of the worker's reports that changed nothing.
     pub(crate) stale: StaleReports,
-    /// When its worker was welcomed; `None`: an earlier coordinator welcomed it.
+    /// Instant of the worker's welcome; `None`: an earlier coordinator welcomed it.
     pub(crate) welcomed: Option<Instant>,
     /// CPU time of one repetition of each program, in real microseconds; empty: unknown.
     pub(crate) repetition_us: Vec<u64>,
-    /// Part of the jail that its tasks lack, by its own report.
+    /// Part of the jail that the worker's tasks lack, as the worker reports; `None`: no part is lacking.
     pub(crate) jail_lacks: Option<&'static str>,
 }
 

@@ -14,15 +14,16 @@ pub struct TaskInput {
     pub digest: Hash,
     /// Length of the content, in bytes.
     pub bytes: u64,
-    /// Whether it may be executed.
+    /// Whether the file may be executed.
     pub executable: bool,
 }
 
 impl TaskInput {
-    /// The input that the wire names.
+    /// Reads an input from its message.
     ///
     /// # Errors
-    /// The path leads out of the directory, or the digest is none.
+    ///
+    /// The path leads out of the directory, or the digest is invalid.
     pub fn read(file: &v1::File) -> Result<Self> {
         let v1::File { path, digest, bytes, executable } = file;
         if !is_plain(path) {

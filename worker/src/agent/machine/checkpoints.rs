@@ -25,63 +25,64 @@ use crate::{
 /// Order to checkpoint a task of one process, in the turn at CRIU that `permit` holds.
 #[derive(Debug)]
 pub struct TaskDump {
-    /// The attempt.
+    /// The attempt at the task that is checkpointed.
     pub key: Key,
-    /// Name of its folder and its checkpoints.
+    /// Name that the task's folder and checkpoints have.
     pub name: TaskName,
-    /// Its vCPU.
+    /// The vCPU on which the task runs.
     pub cpu: u32,
-    /// Its slot of the vCPU.
+    /// The slot of the vCPU in which the task runs.
     pub slot: TierSlot,
-    /// Its process, or the parent of its processes.
+    /// The task's process, or the parent of its processes.
     pub process: Arc<dyn TaskProcess>,
-    /// Page on which it reports its progress; `None` for programs that don't.
+    /// Page on which the task reports its progress; `None` for programs that report none.
     pub page: Option<Arc<dyn ProgressPage>>,
-    /// True if CRIU dumps its memory; otherwise only its directory is saved.
+    /// True if CRIU dumps the task's memory; otherwise only its directory is saved.
     pub by_criu: bool,
-    /// Part of its work that was due; the checkpoint holds no more.
+    /// Part of the task's work that was due; the checkpoint counts no more.
     pub due: Option<Ppm>,
-    /// Part of its work that a user's own program has done, which doesn't report it itself.
+    /// Part of the work that a user's own program has done by the worker's measure, as such a program reports no
+    /// progress.
     pub own_done: Option<Ppm>,
-    /// What happens to it after the dump.
+    /// Whether the task continues or is killed after the dump.
     pub after: AfterDump,
-    /// Its turn at CRIU.
+    /// The task's turn at CRIU.
     pub permit: Option<OwnedSemaphorePermit>,
 }
 
 /// Order to checkpoint a parallel job with all its processes, which then runs on in its seats.
 #[derive(Debug)]
 pub struct JobDump {
-    /// The attempt.
+    /// The attempt at the job that is checkpointed.
     pub key: Key,
-    /// Name of its folder and its checkpoints.
+    /// Name that the job's folder and checkpoints have.
     pub name: TaskName,
-    /// Seats of its processes, by rank.
+    /// Seats of the job's processes, by rank.
     pub seats: Vec<AttemptSeat>,
-    /// Its process, or the parent of its processes.
+    /// The parent of the job's processes.
     pub process: Arc<dyn TaskProcess>,
-    /// Its processes, by rank.
+    /// The job's processes, by rank.
     pub ranks: Vec<JobRank>,
-    /// Page on which it reports its progress; `None` for programs that don't.
+    /// Page on which the job reports its progress; `None` for programs that report none.
     pub page: Option<Arc<dyn ProgressPage>>,
-    /// Part of its work that was due; the checkpoint holds no more.
+    /// Part of the job's work that was due; the checkpoint counts no more.
     pub due: Option<Ppm>,
-    /// What happens to it after the dump.
+    /// Whether the job continues or is killed after the dump.
     pub after: AfterDump,
-    /// Its turn at CRIU.
+    /// The job's turn at CRIU.
     pub permit: Option<OwnedSemaphorePermit>,
 }
 
 /// Order to dump a parallel job, which then leaves its seats.
 #[derive(Debug)]
 pub struct JobLeave {
-    /// Name of its folder and its checkpoints.
+    /// Name that the job's folder and checkpoints have.
     pub name: TaskName,
-    /// Seats of its processes, by rank.
+    /// Seats of the job's processes, by rank.
     pub seats: Vec<AttemptSeat>,
-    /// Its process, or the parent of its processes.
+    /// The parent of the job's processes.
     pub process: Arc<dyn TaskProcess>,
-    /// Its processes, by rank.
+    /// The job's processes, by rank.
     pub ranks: Vec<JobRank>,
     /// Progress to be recorded in the checkpoint.
     pub progress: SavedProgress,
@@ -92,17 +93,17 @@ pub struct JobLeave {
 pub struct TakenCheckpoint {
     /// Number of the checkpoint, counted for each task from 1.
     pub number: u32,
-    /// Part of the task's work that it holds, in ppm.
+    /// Part of the task's work that the checkpoint holds, in ppm.
     pub ppm: u32,
-    /// Size in bytes.
+    /// Size of the checkpoint in bytes.
     pub bytes: u64,
-    /// When the task was stopped.
+    /// Instant at which the task was stopped for the checkpoint.
     pub stopped_at: Instant,
-    /// Time from then until CRIU released the task.
+    /// Time from the stop of the task until CRIU released it.
     pub dump: Duration,
     /// CPU time of CRIU's code in the task, in nanoseconds.
     pub foreign_ns: u64,
-    /// Sends it to the coordinator.
+    /// Upload that sends the checkpoint to the coordinator.
     pub upload: Box<dyn CheckpointUpload>,
 }
 

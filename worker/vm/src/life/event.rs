@@ -10,7 +10,7 @@ use super::{AttemptKind, AttemptSeat, Key, TierSlot};
 pub struct AttemptStart {
     pub key: Key,
     pub kind: AttemptKind,
-    /// vCPU of each of its processes.
+    /// vCPU of each process of the attempt.
     pub on: Vec<u32>,
     pub tier: Tier,
 }
@@ -88,7 +88,7 @@ pub enum BirthOutcome {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaunchFailure {
     pub why: String,
-    /// True if the attempt had its checkpoint, and that couldn't be restored.
+    /// True if the attempt had its checkpoint, and the checkpoint couldn't be restored.
     pub image: bool,
 }
 
@@ -113,9 +113,9 @@ pub enum DumpOutcome {
 /// How a job left its vCPUs. None of its processes runs, unless it was overtaken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DepartureOutcome {
-    /// It left; `kept` says whether it can be restored from its checkpoint or must begin anew.
+    /// The job left; `kept` says whether it can be restored from its checkpoint or must begin anew.
     Gone { kept: bool },
-    /// It ended by itself first: its work is done, or the reason why not.
+    /// The job ended by itself first: its work is done, or the reason why not.
     Ended(Result<(), String>),
     /// The VM is to freeze: nothing was done to the job.
     Overtaken,
@@ -127,17 +127,17 @@ pub enum AttemptOutcome {
     Finished,
     Failed {
         why: String,
-        /// True if it couldn't be restored from its checkpoint.
+        /// True if the attempt couldn't be restored from its checkpoint.
         image: bool,
     },
     Stopped(KeptWork),
-    /// It never got its slots, as a killed process in them doesn't die.
+    /// The attempt never got its slots, as a killed process in them doesn't die.
     Refused,
-    /// Its end was reported before.
+    /// The attempt's end was reported before.
     Silent,
 }
 
-/// What is kept of a stopped attempt's work.
+/// The part of a stopped attempt's work that is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeptWork {
     /// The work with which the attempt began.
