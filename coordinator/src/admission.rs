@@ -145,7 +145,7 @@ pub enum AdmissionError {
     Packing {
         /// Number of VMs that may run at once.
         vms: usize,
-        /// Number of vCPUs of these VMs in total.
+        /// Number of vCPUs that the VMs of `vms` have in total.
         demand: u32,
         /// Number of VMs that fit on a host.
         placed: usize,
@@ -168,7 +168,7 @@ pub enum AdmissionError {
         demand: u32,
         /// Memory of the largest task.
         largest: Bytes,
-        /// Memory that these tasks need in total.
+        /// Memory that the tasks of `demand` vCPUs need in total, each as large as the largest.
         need: Bytes,
         /// Memory of all hosts in total, without that of the machine for parallel jobs.
         have: Bytes,

@@ -66,7 +66,7 @@ struct BoundedLine {
 }
 
 impl BoundedLine {
-    /// Adds a part, or counts it if there are too many.
+    /// Adds a part to the line, or only counts the part if the line has too many.
     fn add(&mut self, text: String) {
         if self.told < TOLD {
             self.parts.push(text);

@@ -97,7 +97,7 @@ pub enum InterruptionModel {
         /// Recorded lifetimes until preemption; `None`: the VM was never preempted.
         lives: Vec<Option<Span>>,
     },
-    /// Exactly these interruptions.
+    /// Interruptions at the listed times only.
     Schedule {
         /// The interruptions, in order of time.
         acts: Vec<Interruption>,

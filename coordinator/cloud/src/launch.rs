@@ -36,7 +36,7 @@ pub struct GrantedLaunch {
 /// Reasons for refusing a request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LaunchError {
-    /// There is no such type.
+    /// The catalogue has no instance type of this name.
     #[error("there is no instance type '{kind}'; the catalogue has {known}")]
     UnknownType {
         /// The requested name.

@@ -283,7 +283,7 @@ impl ApiDesk {
         }
     }
 
-    /// Completes a StartInstances: those for which no host had room are stopped as before.
+    /// Completes a StartInstances call: instances for which no host had room are stopped as before.
     pub(crate) fn finish_start(
         &mut self,
         started: &[usize],

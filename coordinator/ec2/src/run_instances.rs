@@ -179,7 +179,8 @@ impl ApiDesk {
         PendingAnswer::Reservation { instances, least }
     }
 
-    /// Pools in which such an instance can be had, the first choice first: spot pools by their price, others by their zone.
+    /// Pools in which an instance of this specification can be had, the first choice first: spot pools by their price,
+    /// others by their zone.
     ///
     /// # Errors
     ///

@@ -68,9 +68,9 @@ pub struct LifeGroup {
 pub struct Estimated {
     /// Choice of the group's VMs that the curve is made of.
     pub of: Of,
-    /// Number of these VMs.
+    /// Number of VMs behind the curve.
     pub vms: usize,
-    /// The distribution of these VMs' lifetimes.
+    /// The distribution of the VMs' lifetimes.
     pub curve: Curve,
     /// The fits, in the order of [`Family::ALL`]; families with more numbers than the data supports
     /// are missing.

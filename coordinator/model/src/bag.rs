@@ -14,7 +14,7 @@ pub struct Task {
     pub name: String,
     /// Memory that the task needs while it runs (rm_i).
     pub memory: Bytes,
-    /// Time it takes alone on one vCPU of each type at full speed (e_ij).
+    /// Time that the task takes alone on one vCPU of each type at full speed (e_ij).
     pub runtime: BTreeMap<TypeName, Span>,
     /// When the task is submitted, from the beginning of the run: it can't start before.
     #[serde(default, skip_serializing_if = "is_from_the_beginning")]
@@ -25,7 +25,7 @@ pub struct Task {
 }
 
 impl Task {
-    /// True if it can start as soon as the run begins.
+    /// True if the task can start as soon as the run begins.
     #[must_use]
     pub const fn is_due_at_once(&self) -> bool {
         self.submitted.as_micros() == 0 && self.after.is_empty()
@@ -46,7 +46,7 @@ pub struct Bag {
 }
 
 impl Bag {
-    /// True if any of its tasks follows others.
+    /// True if any task of the bag follows others.
     #[must_use]
     pub fn is_workflow(&self) -> bool {
         self.tasks.iter().any(|task| !task.after.is_empty())

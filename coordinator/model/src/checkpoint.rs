@@ -64,7 +64,7 @@ pub enum CheckpointScheme {
     /// At regular times, where a checkpoint is expected to save more time than it takes.
     #[serde(rename = "adapt")]
     Adapt {
-        /// Period from one of these times to the next.
+        /// Period between the times at which a checkpoint is considered.
         every: Span,
         /// What ADAPT knows of the prices.
         // Logs without this field are older: ADAPT then knew all prices.
@@ -198,7 +198,7 @@ pub struct OfType<T> {
     /// Instance type that `of` holds for; left out: all types.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<TypeName>,
-    /// The value that holds for these VMs.
+    /// The value for the VMs of this type.
     pub of: T,
 }
 
@@ -224,7 +224,7 @@ pub struct LifetimePlans {
     pub notice: Span,
     /// Step of the program's grid: times are rounded up to whole steps.
     pub step: Span,
-    /// Time that it takes to go on from a checkpoint on another VM.
+    /// Time that a task takes to continue from a checkpoint on another VM.
     pub restart: Span,
     /// How the paper's recursion is read.
     pub mode: DpMode,

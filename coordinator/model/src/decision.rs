@@ -123,7 +123,7 @@ pub enum Decision {
     Terminate {
         /// The VM to give back.
         vm: VmId,
-        /// The reason, where it is not that nothing is left to do on it; goes into the log.
+        /// The reason for giving the VM back, which goes into the log; `None`: nothing is left to do on it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<EndReason>,
     },
@@ -138,7 +138,7 @@ pub enum Decision {
         /// Mode of the task on a burstable VM.
         #[serde(default)]
         mode: Mode,
-        /// The reason for these seats; goes into the log.
+        /// The reason for starting the task on these seats, which goes into the log.
         #[serde(default)]
         reason: StartReason,
     },

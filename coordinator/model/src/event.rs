@@ -169,7 +169,7 @@ pub enum Event {
     CoordinatorLoad {
         /// Greatest delay of its clock's alarm, in real microseconds.
         clock_late_us: u64,
-        /// Longest time that its journal took to make a step durable, in real microseconds.
+        /// Longest time that the coordinator's journal took to make a step durable, in real microseconds.
         journal_late_us: u64,
         /// CPU time of the coordinator's process, in real microseconds.
         cpu_us: u64,

@@ -54,7 +54,7 @@ impl ProgramEnd {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProgramExit {
-    /// It returned this status.
+    /// The program returned this status.
     Status(i32),
     /// The program was killed by this signal.
     Signal(i32),

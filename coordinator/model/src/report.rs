@@ -165,7 +165,7 @@ pub enum Report {
         task: TaskId,
         /// The attempt that was restored.
         attempt: Attempt,
-        /// Time that it could have run by then, in real microseconds.
+        /// Time for which the program could have run since its restore, in real microseconds.
         real_for_us: u64,
     },
     /// A user's own program was restored and, before it ran, compared with its state when the

@@ -162,7 +162,7 @@ pub enum Effect {
         vm: VmId,
         /// All credits that it spent beyond those earned, since its launch.
         credits: Credits,
-        /// Total charge for these surplus credits.
+        /// Total charge for the surplus credits.
         cost: Money,
     },
     /// A VM is gone for good.
@@ -203,7 +203,7 @@ pub enum Effect {
         /// The host's processor for each of the VM's vCPUs.
         processors: Vec<u32>,
     },
-    /// The share of its processor changes for a vCPU of a background VM; at first it has all of it.
+    /// A vCPU of a background VM gets another share of its processor; at first it has the whole processor.
     Supplied {
         /// The VM in the background.
         vm: VmId,

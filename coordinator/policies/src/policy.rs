@@ -17,7 +17,7 @@ pub enum Delivery {
 /// Something that a policy has given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GivenUp {
-    /// A part of its work, which lost its VMs or failed too often.
+    /// A part of the policy's work, which lost its VMs or failed too often.
     Work,
     /// Launching VMs, as launches were refused too often.
     Launches,
@@ -36,7 +36,7 @@ pub trait Policy: std::fmt::Debug + Send {
         false
     }
 
-    /// Part of its work that the policy has given up; `None`: nothing.
+    /// Returns the part of its work that the policy has given up; `None`: no part.
     fn given_up(&self) -> Option<GivenUp> {
         None
     }

@@ -50,7 +50,7 @@ pub(crate) fn check_dump(
 pub(crate) struct VmRoom {
     /// Number of the VM's vCPUs, each of which uses at most a core.
     pub(crate) vcpus: u32,
-    /// Time for which its host has been connected.
+    /// Time for which the VM's host has been connected.
     pub(crate) there: Duration,
 }
 

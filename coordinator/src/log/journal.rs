@@ -187,7 +187,7 @@ impl JournalState {
         header.is_none() && steps.is_empty() && then.is_empty()
     }
 
-    /// Answers those who wait until everything is durable.
+    /// Answers the callers that wait until all steps are durable.
     fn answer_durable(&mut self) {
         for flush in self.flushes.drain(..) {
             let _ = flush.send(());

@@ -34,7 +34,7 @@ pub struct SessionVitals {
     pub worker: String,
     /// Age of its current connection, real time; `None`: it isn't connected.
     pub connected: Option<Duration>,
-    /// Time since its last message, real time.
+    /// Real time since the worker's last message.
     pub silent: Duration,
 }
 
@@ -52,7 +52,7 @@ struct SharedVitals {
 #[derive(Debug)]
 struct SessionHealth {
     worker: String,
-    /// When it connected, in microseconds since the origin.
+    /// Time at which the worker connected, in microseconds since the origin.
     connected_us: AtomicU64,
     heard_us: AtomicU64,
 }

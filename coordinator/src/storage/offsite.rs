@@ -105,7 +105,7 @@ pub(crate) struct OffsiteUpload {
 }
 
 impl OffsiteUpload {
-    /// Sends its next bytes.
+    /// Sends the next bytes of the checkpoint.
     pub(crate) async fn write(&mut self, data: Bytes) -> Result<(), OffsiteError> {
         Ok(self.upload.write(data).await?)
     }

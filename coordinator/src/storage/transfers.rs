@@ -114,12 +114,12 @@ impl StoreTransfers {
     }
 }
 
-/// What is sent in chunks.
+/// A source of a file's bytes, which are sent in chunks.
 pub(crate) trait ChunkSource: Send + 'static {
     /// Message of one chunk.
     type Chunk: Carrier + Send + 'static;
 
-    /// Returns its name for the sender's log.
+    /// Returns the name of the file for the sender's log.
     fn name(&self) -> String;
 
     /// Makes the message with the next bytes.

@@ -151,7 +151,7 @@ pub enum WallClock {
     Running {
         /// Instant since which it runs.
         since: Instant,
-        /// Its time at that instant, in microseconds since 1970; changing it sets the clock.
+        /// Time that the clock showed at that instant, in microseconds since 1970; changing this value sets the clock.
         from: Arc<AtomicU64>,
     },
 }

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 #[derive(Clone, Debug)]
 pub(crate) struct DilatedClock {
     speedup: Speedup,
-    /// When it started, and what it showed then.
+    /// Instant at which the clock started, and the time that it showed then.
     origin: Arc<OnceLock<(Instant, Time)>>,
     start: Time,
 }
@@ -37,7 +37,7 @@ impl DilatedClock {
         self.show_at(Instant::now())
     }
 
-    /// Returns the time that it shows or showed at an instant.
+    /// Returns the time that the clock shows or showed at an instant.
     pub(crate) fn show_at(&self, instant: Instant) -> Time {
         match self.origin.get() {
             None => self.start,

@@ -46,7 +46,7 @@ impl<K: Copy + Ord + Into<u32>, V> ById<K, V> {
         self.0.is_empty()
     }
 
-    /// The value of an id, if it is in the map.
+    /// The value of an id; `None`: the map has no such id.
     #[must_use]
     #[inline]
     pub fn get(&self, id: &K) -> Option<&V> {

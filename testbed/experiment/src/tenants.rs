@@ -11,11 +11,11 @@ use dormouse_units::Span;
 /// Sections of each kind of work of an experiment.
 #[derive(Debug, Default)]
 pub(crate) struct WorkSections {
-    /// Sections of the bag, with those of the experiment.
+    /// Sections of the bag, together with the sections of the whole experiment; `None`: it has no bag.
     pub(crate) bag: Option<Node>,
     /// Sections of the parallel jobs; if they have a tenant of their own, only these.
     pub(crate) jobs: Option<Node>,
-    /// Sections of the requests, with those of the experiment.
+    /// Sections of the requests, together with the sections of the whole experiment; `None`: it has no requests.
     pub(crate) requests: Option<Node>,
     /// Deadline of a bag that is left out, by which interruptions are counted.
     pub(crate) deadline: Option<Span>,
@@ -173,7 +173,7 @@ fn not_with(node: &Node, keys: &[&str], why: &str, found: &mut Mistakes) {
     }
 }
 
-/// Kind of its work, from `workload.kind`; `None` if there is no such kind.
+/// Kind of work of the tenant at `node`, from its `workload.kind`; `None` if there is no such kind.
 fn kind_of_work(node: &Node) -> Option<TenantKind> {
     match node.get("workload")?.text("kind")? {
         "bag" => Some(TenantKind::Bag),

@@ -29,7 +29,7 @@ pub enum ReplayError {
 pub struct ReplayResult {
     /// Number of steps compared, or computed again if the log has none.
     pub steps: u64,
-    /// Number of decisions in these steps.
+    /// Number of decisions in the replayed steps.
     pub decisions: u64,
     /// Digest of the repeated decisions.
     pub digest: String,

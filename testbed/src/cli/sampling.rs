@@ -85,7 +85,7 @@ pub(super) struct Prepared<'a> {
 }
 
 impl<'a> Prepared<'a> {
-    /// Prepares to measure these groups of tasks.
+    /// Prepares to measure the tasks of these groups.
     pub(super) fn new(
         experiment: &'a Experiment,
         sources: &'a Sources,

@@ -11,7 +11,7 @@ use dormouse_experiment::command_line;
 pub(super) struct Reached {
     /// The name of this host, if it has one.
     name: Option<String>,
-    /// The address that it has where it talks to others, if it does.
+    /// The address that this host has on its network; `None`: it has none.
     address: Option<IpAddr>,
 }
 

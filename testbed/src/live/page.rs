@@ -14,7 +14,7 @@ use crate::said;
 /// The page of a live run.
 #[derive(Clone, Copy, Debug)]
 pub struct Page {
-    /// The address at which it is served.
+    /// The address at which the page is served.
     pub listen: SocketAddr,
     /// Whether the page is opened in a browser.
     pub opens: bool,

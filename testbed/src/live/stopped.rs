@@ -12,7 +12,7 @@ pub struct StoppedTasks {
     /// Number of tasks with a checkpoint that the log says is stored and that was not given up since. Whether it can be
     /// restored is seen when the run goes on: where not, an older one is tried, and then the task begins again.
     pub kept: usize,
-    /// Number of tasks without such a checkpoint, which begin again.
+    /// Number of tasks without a checkpoint, which begin again.
     pub lost: usize,
 }
 

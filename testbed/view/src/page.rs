@@ -35,7 +35,7 @@ pub struct HtmlPage {
 pub struct FigureCard {
     /// Name of the figure.
     pub name: String,
-    /// Remark on the figure, such as the value it compares with.
+    /// Value of the figure, as text.
     pub value: String,
     /// Remark on the figure, such as what it is to be compared with.
     pub remark: String,

@@ -21,7 +21,7 @@ pub struct VmGate {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct GateState {
-    /// When it was frozen or told to freeze; `None`: it runs.
+    /// Instant at which the VM was frozen or told to freeze; `None`: it runs.
     shut: Option<Instant>,
     was_shut: Duration,
     births: u32,

@@ -78,7 +78,7 @@ pub enum StuckTransfer {
          worker's disk keep up", after.as_millis()
     )]
     NoTurn {
-        /// The time for which it waited.
+        /// The time for which the transfer waited.
         after: Duration,
     },
 }

@@ -34,7 +34,7 @@ struct KnownContents {
 #[derive(Clone, Copy, Debug)]
 struct CachedContent {
     bytes: u64,
-    /// True once all of it has arrived.
+    /// True once all bytes of the content have arrived.
     whole: bool,
     /// The number of tasks that hold it.
     holders: u32,

@@ -64,12 +64,12 @@ pub enum RestoreMoment {
     Runs,
 }
 
-/// What happens to the task after a dump.
+/// What becomes of a task after its dump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AfterDump {
-    /// It continues as it was when CRIU came: it runs, or stands still.
+    /// The task continues as it was before the dump: it runs, or stands still.
     Continue,
-    /// It is killed; its parent must still reap it.
+    /// The task is killed; its parent must still reap it.
     Kill,
 }
 

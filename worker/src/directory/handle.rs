@@ -109,7 +109,7 @@ impl DirectoryHandle {
         Ok(readlinkat(&self.0, name)?)
     }
 
-    /// Returns its owner.
+    /// Returns the user and group that own the directory.
     pub(crate) fn read_owner(&self) -> io::Result<FileOwner> {
         let stat = fstat(&self.0)?;
         Ok(FileOwner { user: Uid::from_raw(stat.st_uid), group: Gid::from_raw(stat.st_gid) })

@@ -13,7 +13,7 @@ pub enum JailPart {
     Network,
     /// A namespace of System V IPC and POSIX message queues.
     Ipc,
-    /// The name of its VM as the name of its host.
+    /// The task sees the name of its VM as the host's name.
     Name,
     /// A list of system calls that may be made.
     Filter,
@@ -26,7 +26,7 @@ impl JailPart {
     pub const ALL: [Self; 7] =
         [Self::Mounts, Self::Network, Self::Ipc, Self::Name, Self::User, Self::Filter, Self::Pids];
 
-    /// Returns the part in words, as it stands after "a task has".
+    /// Returns the part in words, as a phrase that follows "a task has".
     #[must_use]
     pub const fn part_words(self) -> &'static str {
         match self {

@@ -167,11 +167,12 @@ impl JailSteps {
         Ok(())
     }
 
-    /// Takes all of them; the number of the one that failed.
+    /// Takes all steps; the error is the number of the step that failed.
     ///
     /// # Safety
-    /// In a new process only, and the first of them has to be [`JailStep::Unshare`], or the process be in a
-    /// namespace that is only a task's.
+    ///
+    /// Only in a new process. The first step has to be [`JailStep::Unshare`], or the process has to be in a namespace
+    /// that only a task uses.
     #[expect(unsafe_code, reason = "bare system calls are all that is allowed there")]
     pub(super) unsafe fn take_all(&self) -> Result<(), u32> {
         for (number, step) in (0..).zip(&self.0) {

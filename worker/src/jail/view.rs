@@ -82,10 +82,11 @@ impl MountView {
         }
     }
 
-    /// Makes it, in a process that is in the common namespace; the number of the step that failed.
+    /// Makes the view, in a process that is in the common namespace; the error is the number of the step that failed.
     ///
     /// # Safety
-    /// In a new process only.
+    ///
+    /// Only in a new process.
     #[expect(unsafe_code, reason = "bare system calls are all that is allowed there")]
     pub(crate) unsafe fn make_view(&self) -> Result<(), u32> {
         match self {

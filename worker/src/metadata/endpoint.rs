@@ -99,7 +99,7 @@ impl Endpoint {
         Ok(endpoint)
     }
 
-    /// Returns the address at which it is found.
+    /// Returns the address of the endpoint.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address

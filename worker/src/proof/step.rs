@@ -75,7 +75,7 @@ impl ProofStepKind {
 pub struct ProofStep {
     /// The step that was gone.
     pub what: ProofStepKind,
-    /// The time that it took.
+    /// The time that the step took.
     pub took: Duration,
     /// What was seen, in words; or why it failed.
     pub came: Result<String, String>,

@@ -259,7 +259,7 @@ pub enum MachineChange<K> {
         key: K,
         /// Processor of each process.
         on: Vec<u32>,
-        /// True if all its work is lost.
+        /// True if all work of the job is lost.
         anew: bool,
     },
     /// Exactly this part of the job's work is done, in ppm.

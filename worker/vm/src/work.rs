@@ -94,12 +94,12 @@ impl WorkEvent {
 pub struct ModelProgress {
     /// Work done, as time on this VM at full speed.
     pub done: Span,
-    /// All of its work, in the same unit.
+    /// All work of the task, in the same unit.
     pub runtime: Span,
     /// Rest of a standstill for a checkpoint or a move.
     pub hold: Option<Span>,
-    /// Time at which all its work was done, once [`VmModel::step_until`](crate::VmModel::step_until) has returned
-    /// that.
+    /// Time at which all work of the task was done; `None` until [`VmModel::step_until`](crate::VmModel::step_until)
+    /// has returned its end.
     pub finished: Option<Time>,
 }
 

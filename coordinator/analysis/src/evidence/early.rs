@@ -13,8 +13,8 @@ use dormouse_units::{Ppm, Span, Speedup, TaskId, VmId};
 
 use crate::{AttemptEnd, AttemptHistory, RunRecord};
 
-/// Part of its run time by which an attempt may end early: twice what a task of a faithful run may
-/// miss its promise by default (`live.worst-error`).
+/// Part of an attempt's run time by which it may end early: twice the error that a task of a faithful run may have by
+/// default (`live.worst-error`).
 const MAY_LACK: f64 = 0.1;
 /// Real time by which an attempt may also end early: a report that comes late may have moved the
 /// beginning.

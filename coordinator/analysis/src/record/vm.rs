@@ -32,11 +32,11 @@ pub struct VmHistory {
     pub ended: Option<(Time, VmEnd, Money)>,
     /// Hibernations of the VM, in order.
     pub hibernations: ThinVec<VmHibernation>,
-    /// The times at which its room went to other VMs, in order.
+    /// The times at which the VM's room went to other VMs, in order.
     pub displaced: ThinVec<VmDisplacement>,
     /// VMs whose room this VM waited for after its launch.
     pub waited_for: ThinVec<VmId>,
-    /// Why it is about to leave, if the provider has told a reason of its own.
+    /// Reason for which the VM is about to leave, if the provider has given one.
     pub leaving: Option<LeaveReason>,
     /// Whether the VM has notice of its end.
     pub has_notice: bool,
@@ -168,7 +168,7 @@ impl VmHistory {
         self.ended.map_or(now, |(at, ..)| at)
     }
 
-    /// Share of its processor that a vCPU has at `at`, which may be the last moment of that share.
+    /// Share of its processor that vCPU `vcpu` has at time `at`; at a change of the share, the new one.
     #[must_use]
     pub fn supply_at(&self, at: Time, vcpu: u32) -> Ppm {
         let of = self.supplies.iter().rev().find(|(from, cpu, _)| *cpu == vcpu && *from <= at);

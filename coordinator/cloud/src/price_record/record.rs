@@ -25,7 +25,7 @@ pub(super) struct ZoneStatistics {
     pub(super) with: usize,
     /// Number of dates without one.
     pub(super) without: usize,
-    /// Offsets of these zones from UTC, in seconds east.
+    /// Offsets of the record's time zones from UTC, in seconds east.
     pub(super) east: BTreeSet<i64>,
 }
 

@@ -49,8 +49,8 @@ impl Provider {
             .is_some_and(|vm| vm.hibernates == Some(true) && vm.state == ProviderVmState::Running)
     }
 
-    /// Takes the VMs out of those that this action hits whose users have chosen the other one, and says which. Those that
-    /// are hibernated already, or about to end, are taken out as well.
+    /// Removes from `hit` the VMs whose users have chosen another action than `action`, and returns each with the
+    /// chosen action. VMs that are hibernated already, or about to end, are removed as well.
     pub fn take_otherwise(
         &self,
         action: InterruptionAction,

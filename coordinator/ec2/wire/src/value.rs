@@ -150,7 +150,7 @@ impl WireValue {
         }
     }
 
-    /// What kind of value it is, as an error names it.
+    /// Name of the value's kind in error messages, with its article.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Structure(_) => "a structure",

@@ -80,9 +80,9 @@ pub enum When {
     At(Time),
     /// Not yet: the scheme is asked again at this time, by [`Moment::Look`].
     Look(Time),
-    /// At these parts of the task's work, ascending. They are sent with the start of the attempt
-    /// and hold for all of it: the scheme is asked again when the next attempt begins. As an answer
-    /// at any other moment this counts as never.
+    /// At these parts of the task's work, ascending. The parts are sent with the start of the attempt and hold for all
+    /// of it: the scheme is asked again when the next attempt begins. As an answer at any other moment this counts as
+    /// never.
     Points(Vec<Ppm>),
 }
 

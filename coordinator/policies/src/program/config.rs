@@ -79,7 +79,7 @@ impl ProgramConfig {
         given.or_else(of_command).unwrap_or(super::NAME)
     }
 
-    /// Checks that it says what to start.
+    /// Checks that the configuration names a command or a linked scheduler to start.
     ///
     /// # Errors
     ///

@@ -17,7 +17,7 @@ use dormouse_spot::{HOUR, before_hour_ends};
 /// Tasks in their order on spot VMs that the user ends, and not the provider.
 pub(super) struct Acc;
 
-/// What can be set about it alone.
+/// Parameters that only the scheduler `acc` has.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 struct OwnParameters {

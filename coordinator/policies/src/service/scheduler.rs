@@ -115,7 +115,7 @@ impl BatchServicePolicy {
         }
     }
 
-    /// Gives a job these idle VMs, and new ones for the rest of its tasks.
+    /// Gives a job the idle VMs in `good`, and new VMs for the rest of its tasks.
     fn take_vms(
         &mut self,
         now: Time,

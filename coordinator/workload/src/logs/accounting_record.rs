@@ -40,7 +40,7 @@ pub(super) struct JobRecord {
     pub(super) queue: String,
     /// Number of earlier executions, after each of which the job was queued again.
     pub(super) requeued: u64,
-    /// Processor time of these executions, in seconds.
+    /// Processor time of the requeued executions, in seconds.
     pub(super) requeued_cpu_s: u64,
     /// Numbers of the jobs that this one follows.
     pub(super) preceding: Vec<i64>,

@@ -239,7 +239,7 @@ impl SeenNumbers {
         before.is_some_and(|(_, last)| *last >= number)
     }
 
-    /// Adds a number to the set; true if it was there before.
+    /// Adds a number to the set; true if the set had it before.
     pub(super) fn is_repeated(&mut self, number: i64) -> bool {
         let before = self.ranges.range(..=number).next_back().map(|(first, last)| (*first, *last));
         if before.is_some_and(|(_, last)| last >= number) {

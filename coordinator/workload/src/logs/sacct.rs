@@ -76,7 +76,7 @@ pub(super) fn read(mut text: Text) -> Result<JobListing, UnusableLog> {
 
 /// Layout of a row, by which it is split into cells.
 enum SacctLayout {
-    /// At every such byte.
+    /// Cells are separated by this byte, wherever it occurs.
     Separated(u8),
     /// By position: first byte and end of each column.
     Wide(Vec<(usize, usize)>),

@@ -41,7 +41,7 @@ pub struct Skipped {
     /// Number of executions after which the job was queued again.
     #[serde(skip_serializing_if = "is_zero")]
     pub requeued: u64,
-    /// Processor time of those executions, in seconds.
+    /// Processor time of the requeued executions, in seconds.
     #[serde(skip_serializing_if = "is_zero")]
     pub requeued_cpu_s: u64,
     /// Detected form of the log, where it is not plain SWF.
@@ -142,7 +142,7 @@ const fn is_zero(n: &u64) -> bool {
 }
 
 impl Skipped {
-    /// Number of malformed jobs, without those that never ran.
+    /// Number of malformed jobs, without jobs that never ran.
     #[must_use]
     pub const fn malformed(&self) -> u64 {
         self.unreadable + self.impossible + self.too_large + self.unsorted + self.by_rule

@@ -29,7 +29,7 @@ pub struct WorkflowTask {
     pub name: String,
     /// Ids of the tasks that this one follows, ascending.
     pub after: Vec<TaskId>,
-    /// The time for which it computes; `None`: the file does not say.
+    /// The time for which the task computes; `None`: the file does not say.
     pub runtime: Option<Span>,
     /// Memory that the task needs; `None` if the file does not say.
     pub memory: Option<Bytes>,

@@ -91,7 +91,7 @@ pub struct CarriedProgram {
     /// one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
-    /// Outputs that differ from those of the undisturbed run.
+    /// Outputs that differ from the outputs of the undisturbed run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_outputs: Vec<String>,
 }

@@ -39,7 +39,7 @@ pub struct FinishedReproduction {
     /// Whether the trial without any factor has the runs of our figures, apart from the number of
     /// seeds.
     pub(super) are_trials_ours: bool,
-    /// Where it does not: the nearest factor of each claim in such runs, under enough seeds.
+    /// If the trial has other runs: for each claim, trials of the nearest factor with as many runs as are needed.
     pub(super) closer: Vec<CloserTrial>,
     /// The paper's presets, the text first; in a search, the readings that explain most, ours
     /// first.

@@ -149,7 +149,7 @@ pub struct PrintedTable {
     /// Reason for the tolerance.
     #[serde(default)]
     pub because: String,
-    /// Number of runs that its figures average, if it differs from the paper's.
+    /// Number of runs that the table's figures average, if it differs from the paper's.
     pub runs: Option<usize>,
     /// Columns that are inputs of a run, not results: judged separately, and once for each
     /// experiment.
@@ -198,7 +198,7 @@ pub struct PrintedComparison {
     pub from: String,
     /// Cells that are compared.
     pub of: String,
-    /// Cells that these are compared with.
+    /// Cells with which the cells of this comparison are compared.
     pub than: String,
     /// Tolerance.
     pub tolerance: FigureTolerance,

@@ -240,7 +240,7 @@ impl SweepFolder {
         Ok(())
     }
 
-    /// Replaces all samples by those of these cells and seeds, in this order, and removes results
+    /// Replaces all samples of the folder by the samples of these cells and seeds, in this order, and removes results
     /// of an earlier command that this one did not write.
     pub fn settle<'a>(
         &mut self,

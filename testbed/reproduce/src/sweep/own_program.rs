@@ -18,7 +18,8 @@ pub struct OwnProgram {
 }
 
 impl OwnProgram {
-    /// A program with these keys of tasks and settings of the experiment, given by these words.
+    /// Makes an own program from the keys that replace those of the tasks, the settings of the experiment, and the
+    /// words of the command line that gave them.
     #[must_use]
     pub fn new(
         said: &OwnSaid,

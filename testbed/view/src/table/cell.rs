@@ -22,7 +22,7 @@ pub enum CellValue {
     Seconds(Span),
     /// Money, exact to the nano-dollar.
     Dollars(Money),
-    /// A mean, its 95 % confidence interval if there is one, and the number of samples.
+    /// A mean, with its 95 % confidence interval if there is one, and its number of samples.
     Mean {
         /// Mean of the samples.
         mean: f64,

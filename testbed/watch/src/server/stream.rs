@@ -29,7 +29,7 @@ struct ChangeReader {
     said: Option<Instant>,
     /// Whether the page may still read: a token can be renewed.
     may_look: Box<dyn Fn() -> bool + Send>,
-    /// Place of the page among those that may follow at once.
+    /// Place of the page among the pages that may follow the run at once.
     _place: OwnedSemaphorePermit,
 }
 

@@ -55,8 +55,7 @@ pub struct ExperimentDemand {
     pub speedup: f64,
     /// Place where that speed-up was set.
     pub said: SpeedupSaid,
-    /// True if it is unknown beforehand what the host can hold beyond the experiment's own
-    /// speed-up.
+    /// True if it can't be known beforehand whether the host holds more than the experiment's own speed-up.
     pub no_faster: bool,
 }
 

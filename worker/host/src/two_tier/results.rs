@@ -61,7 +61,7 @@ impl TwoTierResults {
         Estimate::from_samples(&all).map_or(0.0, |all| all.mean)
     }
 
-    /// All figures: those of the paper first, then those of each usage.
+    /// All figures: first the paper's summary figures, then the figures at each foreground usage.
     #[must_use]
     pub fn rows(&self) -> Vec<PaperComparison> {
         let mut rows = Vec::new();

@@ -16,9 +16,9 @@ pub(super) const METRICS: [(&str, &str); 3] =
 /// Sums over the jobs that all schemes finish.
 #[derive(Debug, Default)]
 pub(super) struct SchemeTally {
-    /// Number of bids with such jobs.
+    /// Number of bids that have jobs which all schemes finish.
     pub(super) pairs: f64,
-    /// Number of such jobs, counted at each bid.
+    /// Number of jobs that all schemes finish, counted at each bid.
     pub(super) jobs: f64,
     /// Sums for each scheme.
     sums: [Sums; SCHEMES],

@@ -148,7 +148,7 @@ pub(super) fn figures(done: &FinishedReproduction) -> TypedTable {
     comparison_table(done, done.ours.rows.iter())
 }
 
-/// Table of these figures, ours beside the paper's.
+/// Table of the figures in `rows`, ours beside the paper's.
 fn comparison_table<'a>(
     done: &FinishedReproduction,
     rows: impl Iterator<Item = &'a FigureRow>,

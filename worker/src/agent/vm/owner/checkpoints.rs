@@ -56,7 +56,8 @@ impl VmOwner {
         self.checkpoint_is_due(key, done);
     }
 
-    /// Returns the part of its work that a checkpoint of an attempt is due to hold now, or why it can have none.
+    /// Returns the part of an attempt's work that a checkpoint is due to hold now, or the reason why the attempt can't
+    /// be checkpointed.
     fn what_is_done(&self, key: Key) -> Result<Ppm, &'static str> {
         let attempt = self.find_attempt(key).ok_or("this attempt is not on this worker")?;
         if !self.context.keeps_checkpoints(&attempt.order) {
