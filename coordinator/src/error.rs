@@ -86,7 +86,7 @@ pub enum CoordinatorError {
     Resume {
         /// Path of the log.
         path: PathBuf,
-        /// What doesn't fit, in words for the user.
+        /// The part that doesn't fit, in words for the user.
         why: String,
     },
     /// A worker has taken more commands than the log of the resumed run has for it.

@@ -51,7 +51,7 @@ pub struct Interruption {
     pub action: InterruptionAction,
 }
 
-/// What an interruption event hits.
+/// The VMs that an interruption event hits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "Scope")]

@@ -275,7 +275,7 @@ impl ApiDesk {
         Ok(WireValue::structure().with("AccountAttributes", WireValue::list_of(written)))
     }
 
-    /// What each instance costs, by what each of its VMs costs.
+    /// The bill of each instance, as the sum over its VMs of the cost that `owed` gives.
     pub(crate) fn bills(&self, owed: impl Fn(VmId) -> Money) -> Vec<InstanceBill> {
         let had = self.instances.iter().filter(|it| it.stage != InstanceStage::Refused);
         had.map(|it| InstanceBill {

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-/// Where an instance is in its region's network.
+/// The place of an instance in its region's network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct InstanceSeat {
     pub(crate) subnet: String,

@@ -111,7 +111,7 @@ impl std::str::FromStr for By {
 }
 
 impl Of {
-    /// Both choices of VMs, the paper's first.
+    /// Both choices of VMs; the paper's choice comes first.
     pub const ALL: [Self; 2] = [Self::Preempted, Self::KaplanMeier];
 
     /// Description of the choice of VMs, in a sentence.

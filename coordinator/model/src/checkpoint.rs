@@ -19,7 +19,7 @@ pub enum CheckpointOn {
     All,
 }
 
-/// What a period is counted in.
+/// Unit in which a checkpoint period is counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "Period")]

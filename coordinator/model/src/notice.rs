@@ -124,7 +124,7 @@ pub enum Notice {
         task: TaskId,
         /// The VM on which the attempt ran.
         vm: VmId,
-        /// What went wrong, in words.
+        /// The failure, in words.
         why: String,
     },
     /// A task was stopped as asked; `done` of its work is kept.

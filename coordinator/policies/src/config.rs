@@ -41,8 +41,7 @@ pub enum RelaxRule {
     Always,
 }
 
-/// In what the ILS weighs a cost against the makespan over `D_spot` (Eq. 1: "have to be first
-/// normalized").
+/// Unit in which the ILS weighs a cost against the makespan over `D_spot` (Eq. 1: "have to be first normalized").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CostScale {
@@ -54,7 +53,7 @@ pub enum CostScale {
     Dollars,
 }
 
-/// What the local search does with moves that did not improve (Algorithm 3).
+/// Treatment of moves that did not improve in the local search (Algorithm 3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LocalSearchRule {
@@ -76,7 +75,7 @@ pub enum StealMoment {
     CycleEnd,
 }
 
-/// Which tasks an idle VM of Burst-HADS steals (Algorithm 5).
+/// The tasks that an idle VM of Burst-HADS steals (Algorithm 5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StealIf {
@@ -100,7 +99,7 @@ pub enum KeepIdle {
     WhileSpotWorks,
 }
 
-/// Which burstable VMs a migration may burst on (Algorithm 4, attempt 1).
+/// The burstable VMs on which a migration may burst (Algorithm 4, attempt 1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BurstOn {
@@ -154,7 +153,7 @@ pub enum SpareTime {
     Reversed,
 }
 
-/// What becomes of the tasks of a VM that is given notice of its end and won't be done by then.
+/// Treatment of the tasks on a VM that is given notice of its end and won't be done by then.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnNotice {

@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_millis(500);
 /// Destination of a program's standard error.
 #[derive(Clone, Debug)]
 pub enum StandardError {
-    /// To this file; messages name it.
+    /// A file, which error messages name.
     File(PathBuf),
     /// Nowhere: only the last line is kept, for messages.
     Dropped,

@@ -82,7 +82,7 @@ pub struct GuardedSocket {
     leave: Option<Pin<Box<dyn Future<Output = &'static str> + Send>>>,
 }
 
-/// What a call tells about its connection.
+/// Properties of a call's connection: the caller's address and place.
 #[derive(Clone, Debug)]
 pub(crate) struct ConnectionCaller {
     pub(crate) address: Option<SocketAddr>,

@@ -146,7 +146,7 @@ enum SealState {
     Kept,
     /// After a while.
     Later,
-    /// As soon as no write is under way.
+    /// The seal is written as soon as no write is under way.
     Due,
 }
 

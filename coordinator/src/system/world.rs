@@ -132,7 +132,7 @@ impl LogDisk for SystemDisk {
     }
 }
 
-/// What is not there need not be removed.
+/// Treats the error that a file to be removed does not exist as success.
 fn unless_absent(removed: io::Result<()>) -> io::Result<()> {
     match removed {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),

@@ -15,7 +15,7 @@ pub struct FolderError {
 }
 
 impl From<FolderError> for io::Error {
-    /// What the kernel said, for who says in their own words what was tried.
+    /// Takes the kernel's error alone, for callers that describe the failed operation in their own words.
     fn from(error: FolderError) -> Self {
         error.source
     }

@@ -8,7 +8,7 @@ use dormouse_coordinator::ObjectError;
 /// The longest that is told of what a server says.
 const LONGEST: usize = 200;
 
-/// What an error of the client means, of a bucket that is there.
+/// Explains an error of the client for an existing bucket.
 pub(crate) fn explain(place: &str, error: &object_store::Error) -> ObjectError {
     let said = chain(error);
     let code = between(&said, "<Code>", "</Code>");
@@ -92,7 +92,7 @@ fn unanswered(place: &str, cause: &str) -> ObjectError {
     })
 }
 
-/// What an error and all that caused it say.
+/// Text of an error and of all its causes.
 fn chain(error: &dyn Error) -> String {
     let mut said = error.to_string();
     let mut next = error.source();

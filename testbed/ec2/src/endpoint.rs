@@ -38,7 +38,7 @@ const BODY_BYTES: usize = 1 << 20;
 /// How long nothing is taken after the system could not give a connection: it has no room.
 const NO_ROOM: Duration = Duration::from_millis(50);
 
-/// Where an endpoint listens, and by which clock.
+/// Settings of an endpoint: where it listens, and by which clock.
 #[derive(Debug)]
 pub struct EndpointSetup {
     /// The address to listen at.

@@ -21,7 +21,7 @@ pub trait CloudSession: Send {
     /// Has the provider give a running spot instance its notice now, for a reason that the log keeps; false if it is not a running spot instance.
     fn interrupt(&mut self, instance: &str, why: &str) -> bool;
 
-    /// What EC2 has told of instances from the `from`-th announcement on.
+    /// The announcements about instances, from the one with index `from` on.
     fn announced(&self, from: usize) -> Vec<Announcement>;
 
     /// Keeps a line of the services beside EC2 with the run, durably; `false`: it can't be written.

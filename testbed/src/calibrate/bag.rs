@@ -13,8 +13,8 @@ const TASKS_S: [u32; 5] = [110, 133, 118, 140, 125];
 /// A task's memory, as that of the built-in synthetic jobs: 10 MB.
 const MEMORY: u64 = 10_000_000;
 
-/// What a checkpoint costs (see [`dormouse_experiment`]): of these tasks each has one at half its
-/// work, more often than those of the built-in experiments have.
+/// Time that a checkpoint costs (see [`dormouse_experiment`]). Each of these tasks has one at half its work, more than
+/// the tasks of built-in experiments have.
 const CHECKPOINT_S: f64 = 13.395;
 
 /// Room beyond the vCPUs that are busy, in percent: as a live run keeps.
@@ -29,8 +29,8 @@ const SPEEDUP_A_TASK: f64 = 12.0;
 /// Most tasks of a cell, if they are more than its vCPUs: more would take long and tell little.
 const MOST_TASKS: u32 = 150;
 
-/// What the experiments of all cells have in common. By its overhead a checkpoint is one for the
-/// shortest task and for the longest.
+/// The part that the experiments of all cells share. The allowed overhead is such that the shortest and the longest
+/// task have one checkpoint each.
 const COMMON: &str = r#"
 [cloud]
 boot = "10s"
@@ -67,7 +67,7 @@ pub struct CellPlan {
     pub each: u32,
 }
 
-/// What all cells are measured with.
+/// The conditions under which all cells are measured.
 pub fn conditions() -> CalibrationConditions {
     let all = TASKS_S.map(f64::from);
     let (shortest, longest) =

@@ -23,7 +23,7 @@ pub(crate) struct RecordedCloud {
     beside: KeptLines,
 }
 
-/// What is written of a run while it is called.
+/// Files written about a run while its API is called.
 #[derive(Debug)]
 pub(crate) struct CallRecord {
     log: RunLogWriter,

@@ -12,7 +12,7 @@ use super::input_args::InputArgs;
 use super::own_args::OwnArgs;
 use super::scheduler_name::SCHEDULER;
 
-/// What is said of live runs only.
+/// Options for live runs only.
 #[derive(Debug, Args)]
 pub(crate) struct LiveArgs {
     /// Number of workers to wait for before the run begins [default: as the experiment says]
@@ -122,12 +122,12 @@ fn within(text: &str, least: f64, most: f64) -> Result<f64, String> {
 /// The port of a coordinator, and that of a run's page, where none is given.
 const PORTS: (u16, u16) = (7380, 7381);
 
-/// Where to listen for workers.
+/// Parses an address on which to listen for workers.
 fn listen_at(text: &str) -> Result<SocketAddr, String> {
     address_at(text, PORTS.0)
 }
 
-/// Where to serve a page.
+/// Parses an address at which to serve a page.
 fn page_at(text: &str) -> Result<SocketAddr, String> {
     address_at(text, PORTS.1)
 }
@@ -289,7 +289,7 @@ pub(crate) struct TwinArgs {
     pub(crate) out: Option<PathBuf>,
 }
 
-/// What is run, and where its results go.
+/// The experiment that is run, and the place of its results.
 #[derive(Debug, Args)]
 pub(crate) struct WhatArgs {
     /// A TOML file, or the name of a built-in experiment

@@ -14,7 +14,8 @@ use dormouse_worker::agent::AgentError;
 
 use super::failure::Failure;
 
-/// What a coordinator noted before a worker began to wait is no answer for so long: its next one may remove it.
+/// Time for which a coordinator's note from before the worker began to wait is no answer, as the next coordinator may
+/// remove the note.
 const STARTS_WITHIN: Duration = Duration::from_secs(20);
 
 /// The file that is beside a run's folder and has its name with this ending.
@@ -46,7 +47,7 @@ pub(super) fn remove_notes(run: &Path) {
     }
 }
 
-/// Says beside a run's folder that the run in it is over; nothing where it is not.
+/// Notes beside a run's folder that the run in it is over; does nothing if it is not over.
 pub(super) fn note_over(run: &Path) {
     if let Some(hash) = hash_of_summary(run) {
         // What can't be written there nobody waits for in vain: workers give up after their `--wait`.
@@ -72,7 +73,7 @@ pub(super) fn note_refused_words(words: &[OsString], why: &str) {
 /// The end of a wait for a run's token.
 #[derive(Debug)]
 pub(super) enum WaitEnd {
-    /// The run is over, as these words say.
+    /// The run is over; with the coordinator's words on that.
     Over(String),
     /// There is no token, for this reason.
     Failed(Failure),
@@ -119,7 +120,8 @@ impl AwaitedRun {
         Ok(())
     }
 
-    /// What a coordinator noted in this file, once it is an answer to this worker.
+    /// Reads a coordinator's note in this file; `None` if there is none, or if it is too old to be an answer to this
+    /// worker.
     fn note(&self, file: &Path) -> Option<String> {
         let written = fs::metadata(file).and_then(|about| about.modified()).ok()?;
         let is_answer = written >= self.since || self.begun.elapsed() >= self.patience;

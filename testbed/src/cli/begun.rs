@@ -27,11 +27,11 @@ pub(super) enum Begun {
 }
 
 impl Begun {
-    /// What the folder holds of the run with this header.
+    /// Finds out how much of the run with this header the folder holds.
     ///
     /// # Errors
     ///
-    /// It holds another run, or one that can't be read, or one of which it can't be told whether it has begun.
+    /// The folder holds another run, or a run that can't be read, or one that may have begun or not.
     pub(super) fn read(folder: &Path, header: &LogHeader) -> Result<Self, Failure> {
         let log = folder.join(dormouse_log::FILE);
         if !log.is_file() {

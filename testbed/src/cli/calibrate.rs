@@ -70,7 +70,7 @@ pub(crate) fn run(args: &CalibrateArgs) -> Result<(), Failure> {
     )))
 }
 
-/// What is to be measured: the highest load first, because what it shows holds for lower ones.
+/// The cells to be measured: the highest load first, because its results hold for lower loads.
 fn plans(args: &CalibrateArgs, millicores: u32) -> Result<Vec<CellPlan>, Failure> {
     let (speedups, loads): (&[f64], &[f64]) = match args.quick {
         false => (&[10.0, 20.0, 30.0, 50.0, 100.0, 200.0], &[0.25, 0.5, 1.0]),

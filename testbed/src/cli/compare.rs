@@ -88,7 +88,7 @@ fn own_program(program: &ProgramArgs) -> Result<OwnProgram, Failure> {
     Ok(OwnProgram::new(&program.said(true)?, program.settings(), words))
 }
 
-/// What is compared: schedulers, or what saves work under one of them.
+/// Makes a comparison of schedulers, or of ways to save work under one scheduler.
 pub(super) fn comparison(
     (schedulers, saves): (&[String], &[String]),
     on: (&[String], &OwnProgram),

@@ -108,7 +108,8 @@ fn open_at(live: &Live, dir: &Path) -> Option<String> {
     })
 }
 
-/// What was conducted. A run that broke off after it had begun is kept, so that it can be resumed.
+/// Returns the result of a conducted run. The folder of a run that broke off after its beginning is kept, so that the
+/// run can be resumed.
 fn unless_broken<T>(
     conducted: Result<T, LiveError>,
     staging: &mut StagedFolder,
@@ -149,7 +150,8 @@ fn unless_broken<T>(
     })
 }
 
-/// What is there and what is lost of a run that was stopped, whose workers are elsewhere or were of this host.
+/// Describes what is kept and what is lost of a stopped run; `are_elsewhere` says whether its workers are on other
+/// hosts.
 fn standing(folder: &Path, are_elsewhere: bool) -> String {
     if are_elsewhere {
         let live = read_header(folder).map(|header| header.experiment.live);

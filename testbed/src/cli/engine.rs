@@ -17,7 +17,7 @@ use dormouse_reproduce::sweep::{FolderSpec, SweepFolder};
 /// Number of shards where none is given, of engines that have more than this host.
 const SHARDS: u16 = 8;
 
-/// What those take whose runs an engine can make.
+/// Options of commands whose runs an engine, such as Slurm, can make.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Engine")]
 pub(crate) struct EngineArgs {

@@ -32,7 +32,7 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// Says it: a line for each thing that is wrong, and on a terminal what stands there.
+    /// Prints the failure on standard error, a line for each problem, and returns the exit status.
     pub(crate) fn report(&self) -> ExitCode {
         let (Self::BadInput(text)
         | Self::Broken(text)

@@ -30,7 +30,7 @@ pub(crate) struct InterruptArgs {
     pub(crate) why: Option<String>,
 }
 
-/// What the provider can be asked to do to spot VMs.
+/// Acts on spot VMs that the provider can be asked for.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 pub(crate) enum ActionArg {
     /// Freeze the VMs at once and keep their memory

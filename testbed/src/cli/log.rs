@@ -53,8 +53,8 @@ pub(crate) fn before_threads<T>(work: impl FnOnce() -> T) -> T {
     done
 }
 
-/// What stands on standard error. A service's lines there have their times and places, unless somebody reads them
-/// at a terminal, and so has what `RUST_LOG` asks for.
+/// Makes the layer of messages for standard error. Lines of a service have times and places there, unless a person
+/// reads them at a terminal; lines that `RUST_LOG` asks for have them always.
 fn shown(news: bool) -> Said {
     let (asked, is_terminal) = (std::env::var_os("RUST_LOG"), std::io::stderr().is_terminal());
     let layer = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
@@ -64,7 +64,7 @@ fn shown(news: bool) -> Said {
     layer.with_ansi(false).event_format(CommandLine).with_filter(filter(news)).boxed()
 }
 
-/// What goes into a file: the news as well, and what nobody has to know who types a command.
+/// Makes the layer of messages for a file, which has the news and details that a person at the command does not need.
 fn kept(file: File) -> Said {
     let layer = tracing_subscriber::fmt::layer().with_writer(Arc::new(file)).with_ansi(false);
     layer.with_filter(with_infos(filter(true), &[dormouse_coordinator::DETAILS])).boxed()

@@ -30,7 +30,7 @@ pub(crate) struct Common {
     pub(super) say: Say,
 }
 
-/// What those take whose runs come in parts.
+/// Options of commands whose runs can be split into parts.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Results")]
 pub(crate) struct Shards {
@@ -64,7 +64,7 @@ impl Common {
         )
     }
 
-    /// Where the results go.
+    /// Folder of the results.
     pub(super) fn folder(&self, name: &str, shard: Option<SweepShard>) -> PathBuf {
         self.out.clone().unwrap_or_else(|| {
             let part = shard.map(|s| format!("-{}", s.to_string().replace('/', "-of-")));
@@ -72,8 +72,8 @@ impl Common {
         })
     }
 
-    /// Where the results of a command go that makes these runs. Where nobody names a folder, and that of its name holds
-    /// the results of another command, it has one of its own beside it, which is said.
+    /// Folder for the results of a command that makes these runs. If the user names none, and the default folder holds
+    /// the results of another command, a new folder beside it is used, and a note says so.
     pub(super) fn folder_for(&self, spec: &FolderSpec, name: &str, shards: &Shards) -> PathBuf {
         let folder = self.folder(name, shards.shard);
         if self.out.is_some() || shards.force || !spec.is_another_than_in(&folder) {

@@ -118,7 +118,7 @@ fn slow_to_begin(it: &ProgramMeasure, experiment: &Experiment) -> Option<String>
     })
 }
 
-/// What a move changes of a program, a sentence each.
+/// Sentences on the changes that a move makes to a program.
 fn carried_words(measured: &MeasuredProgram) -> Vec<String> {
     let Some(CarriedProgram { changes, failure, other_outputs }) = &measured.carried else {
         return Vec::new();

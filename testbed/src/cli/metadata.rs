@@ -129,7 +129,7 @@ fn of_target(target: &InterruptionTarget) -> Option<TypeName> {
     }
 }
 
-/// What the scenario says of metadata, with what the command line adds.
+/// Metadata settings of the scenario, with those that the command line adds.
 fn settings(
     args: &MetadataArgs,
     scenario: Option<&SpotScenario>,
@@ -219,7 +219,7 @@ impl ScenarioClock {
         }
     }
 
-    /// What is announced of what happens to the VM at an instant.
+    /// The announcement of an event that happens to the VM at an instant.
     fn act(self, (at, heard): (Time, Option<Interrupted>)) -> Act {
         let after = self.real(at);
         let interruption = |taking, at| {
@@ -236,7 +236,7 @@ impl ScenarioClock {
     }
 }
 
-/// What amazon-ec2-metadata-mock announces by these words, in the order of the times.
+/// The announcements that amazon-ec2-metadata-mock makes with these options, in order of time.
 fn mocked(args: &MetadataArgs, now: UnixTime) -> Vec<Act> {
     let MockTimes {
         mock_delay_sec,

@@ -85,7 +85,7 @@ pub(crate) struct MockTimes {
     pub(crate) rebalance_trigger_time: Option<Moment>,
 }
 
-/// What is announced without a scenario; both where neither is named.
+/// The announcements made without a scenario; both if none is named.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum Mock {
     /// Announce the interruption of a spot VM, and recommend to replace it
@@ -108,7 +108,7 @@ pub(crate) struct SpotArgs {
     pub(crate) rebalance_rec_time: Option<Moment>,
 }
 
-/// What becomes of a spot VM.
+/// The act that is announced for a spot VM.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 pub(crate) enum SpotAction {
     /// The VM ends for good
@@ -150,7 +150,7 @@ pub(crate) enum EventCode {
     InstanceStop,
 }
 
-/// What has become of a maintenance event.
+/// State of a maintenance event.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 pub(crate) enum EventState {
     /// The event is announced, or under way

@@ -204,7 +204,7 @@ pub(crate) fn events(args: &EventsArgs) -> Result<(), Failure> {
     })
 }
 
-/// Those of a run that nobody serves any more.
+/// Prints the lines of a run that no coordinator serves any more.
 fn from_file(dir: &Path, from: u64) -> Result<(), Failure> {
     run_folders::check(dir)?;
     let path = dir.join(dormouse_log::FILE);

@@ -72,7 +72,7 @@ fn runtime(text: &str) -> Result<String, String> {
 }
 
 impl OwnArgs {
-    /// What is said, as [`ProgramArgs::said`] has it.
+    /// The own program that the options describe, as [`ProgramArgs::said`] returns it.
     pub(super) fn said(&self, is_alone: bool) -> Result<OwnSaid, Failure> {
         let mut said = self.program.said(is_alone)?;
         if said.keys.is_empty() {
@@ -102,8 +102,8 @@ impl ProgramArgs {
         !self.command.is_empty() && !is_said && (is_alone || self.each.is_some())
     }
 
-    /// What is said, as keys of a task; tasks of the experiment are replaced where a task a file is asked
-    /// for, or where the command `is_alone`.
+    /// The own program that the options describe, as keys of a task. It replaces the experiment's tasks if one task per
+    /// file is wanted, or if the command `is_alone`.
     pub(super) fn said(&self, is_alone: bool) -> Result<OwnSaid, Failure> {
         if self.command.is_empty() {
             return Ok(OwnSaid::default());
@@ -149,7 +149,7 @@ impl ProgramArgs {
         Ok(OwnSaid { keys, replaces_tasks: is_alone || self.each.is_some() })
     }
 
-    /// What is said beside that: the file of what was measured.
+    /// The override for the file with measured run times, if the option is given.
     pub(super) fn settings(&self) -> Option<Override> {
         let file = self.measured.as_ref()?.to_string_lossy();
         Some(Override::text("--measured", "workload.measured", &file))

@@ -44,8 +44,8 @@ impl Progress {
         Self { bar, said, began, what: what.to_owned() }
     }
 
-    /// So many of so many are done, where it is known how many there are, else of 0; how it goes besides, and
-    /// how much longer it takes, in real seconds, where that is known better than by what is done.
+    /// Shows that `done` of `of` parts are done (`of` is 0 if unknown), with `how` beside it. `left_s` is the remaining
+    /// real time in seconds, if it is known better than from the parts done.
     pub(crate) fn show(&mut self, done: u64, of: u64, how: &str, left_s: Option<f64>) {
         self.bar.set_length(of);
         self.bar.set_position(done);

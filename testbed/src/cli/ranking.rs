@@ -28,7 +28,7 @@ const EXPERIMENT: &str = "batch-small";
 const SCHEDULERS: [Algorithm; 4] =
     [Algorithm::Easy, Algorithm::Keasy, Algorithm::Reasy, Algorithm::Measy];
 
-/// What is compared of a run.
+/// The figures of a run that are compared.
 struct Figures {
     response_s: f64,
     slowdown: f64,
@@ -157,7 +157,7 @@ struct Row {
     measured: Figures,
 }
 
-/// What the live runs were to the model of virtual time.
+/// Differences of the live runs from the model in virtual time.
 struct Measured {
     sharing: ProcessorSharing,
     /// Emulated time of a migration; `None` if there was none.
@@ -253,7 +253,7 @@ fn text(rows: &[Row], measured: &Measured) -> String {
 /// A figure of a run.
 type Figure = fn(&Figures) -> TableCell;
 
-/// Those in `table.csv`; the last two are of live runs only.
+/// The figures in `table.csv`; the last two exist for live runs only.
 const FIGURES: [(&str, Figure); 8] = [
     ("mean_response_s", |of| of.response_s.into()),
     ("mean_bounded_slowdown", |of| of.slowdown.into()),

@@ -13,9 +13,9 @@ use crate::live::{Rehearsal, rehearse};
 /// The address to listen at for workers of this host.
 pub(super) const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-/// What is known of a live run before it begins.
+/// Facts on a live run that are known before it begins.
 pub(super) struct Rehearsed {
-    /// What the run's schedulers need.
+    /// Result of rehearsing the run with its schedulers in virtual time.
     pub(super) rehearsal: Rehearsal,
     /// The experiment's parallel jobs, in order of submission.
     pub(super) submissions: Vec<Submission>,

@@ -388,7 +388,7 @@ fn burst_hads(what: &str, args: &BurstHadsArgs) -> Result<(), Failure> {
     run(&spec, request, (&args.shards, &args.common, &args.against))
 }
 
-/// What needs the log of KTH-SP2, and where that is to be had.
+/// Message that names the parts that need the log of KTH-SP2, and the place of the log.
 const NEEDS_KTH: &str = "what needs the log of KTH-SP2, which is not given: get \
     KTH-SP2-1996-2.1-cln.swf.gz with scripts/get-data, or from the Parallel Workloads Archive, \
     https://www.cs.huji.ac.il/labs/parallel/workload/l_kth_sp2/, and give it with --kth FILE";
@@ -449,7 +449,7 @@ fn opie(what: &str, args: &SeedsArgs) -> Result<(), Failure> {
     run(&spec, ReproductionRequest::new(1), (&args.shards, &args.common, &args.against))
 }
 
-/// What needs recorded lifetimes, and where those are to be had.
+/// Message that names the parts that need recorded lifetimes, and the place of the record.
 const NEEDS_LIFETIMES: &str = "what needs recorded lifetimes, which are not given: get the record of \
     https://github.com/kadupitiya/goog-preemption-data and give it with --data FILE, as CSV with \
     lifetime_s and end_event, and machine_type, zone, workload and hr_of_day";

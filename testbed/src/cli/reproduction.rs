@@ -13,7 +13,7 @@ use dormouse_reproduce::papers::{
 };
 use dormouse_reproduce::sweep::{FolderSpec, ReproductionSpec};
 
-/// Results that these are compared with.
+/// Results with which the results of this command are compared.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct AgainstArgs {
     /// Show which claims have a different verdict or figure than in this claims.json, or in that of this folder
@@ -118,7 +118,7 @@ fn report(
     }
 }
 
-/// What differs from the results that were given, in words, and how many claims do not.
+/// Differences from the given results, in words, with the number of claims without a difference.
 fn changed(now: &ClaimList, before: &ClaimList) -> String {
     match &now.changes(before)[..] {
         [] => "\n  every claim has the verdict and the figure of --compare-with".to_owned(),

@@ -55,8 +55,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     }
 }
 
-/// The program of the user's own with the file of what was measured of it, where a run time is all that is lacking: it
-/// is measured before anything else.
+/// The own program with the file for its measured run time, if a run time is all that is missing: the program is
+/// measured before anything else.
 fn measured_first(
     asked: &RunRequest<'_>,
     is_live: bool,
@@ -201,7 +201,7 @@ fn with_programs(
     resumable(header, staging, say, |folder, show| virtual_results(header, planned, folder, show))
 }
 
-/// Goes on with a run in virtual time that was broken off.
+/// Continues a run in virtual time that was broken off.
 pub(super) fn resume_virtually(header: &LogHeader, dir: &Path, say: Say) -> Result<(), Failure> {
     let planned = header.experiment.planned()?;
     resumable(header, StagedFolder::go_on(dir)?, say, |folder, show| {
@@ -389,7 +389,8 @@ fn folder(asked: &RunRequest<'_>, header: &LogHeader) -> PathBuf {
     args.out.clone().unwrap_or_else(|| PathBuf::from("runs").join(name))
 }
 
-/// What was set, as the end of a folder's name: two runs that differ in it have folders of their own.
+/// The settings of a run as the end of its folder's name, so that two runs with other settings have folders of their
+/// own.
 fn settings_in_a_name(asked: &RunRequest<'_>) -> String {
     let args = asked.args;
     const LONGEST: usize = 80;

@@ -64,7 +64,7 @@ pub(super) fn of_programs(experiment: &Experiment) -> Vec<Vec<TaskId>> {
     firsts.map(|(id, _)| vec![*id]).collect()
 }
 
-/// What was measured of groups of tasks.
+/// Measurements of groups of tasks.
 #[derive(Debug)]
 pub(super) struct Sampled {
     /// A measure for each task that was tried.
@@ -106,8 +106,8 @@ impl<'a> Prepared<'a> {
         self.groups.iter().flatten().any(|(_, alone)| alone.needs_criu())
     }
 
-    /// Runs them, of each group until one ends well. Where that `moves` them, what ended well and CRIU can save is run
-    /// once more, and carried to another VM in the middle.
+    /// Runs tasks of each group until one ends well. If `moves` is true, a task that ended well and that CRIU can save
+    /// is run once more, and moved to another VM in the middle.
     pub(super) fn measured(&self, say: Say, moves: bool) -> Result<Sampled, Failure> {
         log::begin(false, None);
         let mut measures = MeasureFile {
@@ -187,7 +187,7 @@ impl<'a> Prepared<'a> {
         Ok((share, measure, failure))
     }
 
-    /// What a move changes of a program that was measured in a run of these steps.
+    /// The changes that a move makes to a program, measured in a run of these steps.
     fn carried(
         &self,
         alone: &Experiment,

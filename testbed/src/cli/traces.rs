@@ -19,7 +19,7 @@ const ENDPOINTS: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORT
 /// The time that the last spans may take to be sent.
 const LAST: Duration = Duration::from_secs(5);
 
-/// What sends spans until the process ends.
+/// Exporter that sends spans until the process ends.
 struct Exporting {
     provider: SdkTracerProvider,
     /// The runtime in which its connection lives.

@@ -4,7 +4,7 @@ use dormouse_cloud::{ComingInterruptions, Interruption, InterruptionAction, Inte
 use dormouse_experiment::SpotScenario;
 use dormouse_units::{Span, Time, TypeName, VmId};
 
-/// What happens to one VM in a scenario, from the instant on at which it can be used.
+/// Events of one VM in a scenario, from the instant on at which it can be used.
 #[derive(Debug)]
 pub(crate) struct VmTimeline {
     interruptions: ComingInterruptions,
@@ -22,7 +22,7 @@ enum VmState {
     Noticed,
 }
 
-/// What the VM hears.
+/// An interruption that the VM is told of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Interrupted {
     /// The VM ends at this time.

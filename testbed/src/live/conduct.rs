@@ -35,7 +35,7 @@ pub struct Conduct<'a> {
     pub header: &'a LogHeader,
     /// The scheduler of the run's bag, if it has one.
     pub scheduler: Option<Box<dyn Policy>>,
-    /// What the run's schedulers need.
+    /// Result of rehearsing the run, which the run's schedulers need.
     pub rehearsal: Rehearsal,
     /// The run's parallel jobs, in order of submission.
     pub submissions: Vec<Submission>,
@@ -51,8 +51,7 @@ pub struct Conduct<'a> {
     pub resume: bool,
     /// The page that is served of it.
     pub page: Option<Page>,
-    /// Where the contents are that its tasks begin with, by their digests; none where it is gone on with: its
-    /// folder has them.
+    /// Files with the contents of the tasks' inputs, by digest; empty for a resumed run, whose folder has them.
     pub sources: Sources,
 }
 
@@ -155,7 +154,7 @@ fn limit(submissions: &[Submission]) -> Time {
     last + think + work.times(10) + Span::from_secs(3_600)
 }
 
-/// What the coordinator is told of a run.
+/// The plan of the run that the coordinator gets.
 fn live_run(conduct: Conduct<'_>) -> Result<LiveRunPlan, LiveError> {
     let Conduct {
         header,

@@ -16,7 +16,7 @@ pub(super) struct Reached {
 }
 
 impl Reached {
-    /// What this host is called, and its address.
+    /// Finds the name of this host, and its address.
     pub(super) fn here() -> Self {
         let name = nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok());
         // Nothing is sent: the system says from which address it would be. The other one is in a

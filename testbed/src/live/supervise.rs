@@ -102,7 +102,7 @@ async fn supervised(
     }
 }
 
-/// What a signal does: the first one stops the run, so that it can be resumed; the next one ends it.
+/// Handles a signal: the first one stops the run, so that it can be resumed; the next one ends it.
 fn stop(pause: &CancellationToken, cancel: &CancellationToken) {
     if pause.is_cancelled() { cancel.cancel() } else { pause.cancel() }
 }

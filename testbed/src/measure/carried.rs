@@ -21,7 +21,8 @@ use super::read::Sample;
 const SETTLED: Duration = Duration::from_secs(2);
 /// How long the notice is that its VM gets, real time, for a program without memory; the next VM is there only after that.
 const NOTICE: Duration = Duration::from_secs(8);
-/// What is saved in each second of the rest of the notice, in bytes: a disk that is slow and shared does more.
+/// Bytes that a checkpoint is assumed to save per second of the remaining notice: even a slow and shared disk saves
+/// more.
 const SAVED_PER_SECOND: u64 = 32 << 20;
 /// A program that is done sooner is not carried: it would be done before CRIU came to it.
 const SHORTEST: Duration = Duration::from_millis(800);
@@ -79,7 +80,7 @@ pub fn carried_off(
     Ok(Some(off))
 }
 
-/// What a run of [`carried_off`] says beside an undisturbed one; `None`: it was not restored in it, as it ended before.
+/// Compares a run of [`carried_off`] with an undisturbed one; `None`: the program was not restored, as it ended before.
 #[must_use]
 pub fn compare(
     undisturbed: &MeasuredProgram,

@@ -14,20 +14,20 @@ pub enum MeasureError {
     NoEnd(String),
 }
 
-/// What a program took and left, and why it did not do well, if it did not.
+/// Measurements of a program, and the reason why it failed, if it did.
 #[derive(Clone, Debug)]
 pub struct Sample {
-    /// What the task took and left.
+    /// Measurements of the task: its resources and outputs.
     pub measured: MeasuredProgram,
     /// How the task ended and its last words, in one line; `None`: it returned 0, and its check as well.
     pub failure: Option<String>,
 }
 
-/// What the only task of a run took and left, at this speed-up.
+/// Reads the measurements of the only task of a run at this speed-up.
 ///
 /// # Errors
 ///
-/// It did not come to an end.
+/// The task did not end.
 pub fn measured(steps: &[Step], speedup: Speedup) -> Result<Sample, MeasureError> {
     let (mut sent, mut began, mut ended) = (None::<Time>, None::<Time>, None::<Time>);
     let (mut end, mut cpu_us, mut was_kept, mut not_dumped) = (None, 0, false, None);

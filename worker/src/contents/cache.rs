@@ -23,7 +23,7 @@ pub struct ContentCache {
     known: Arc<Mutex<KnownContents>>,
 }
 
-/// What is known about the contents without reading the disk.
+/// The facts about the stored contents that are known without reading the disk.
 #[derive(Debug, Default)]
 struct KnownContents {
     contents: BTreeMap<[u8; 32], CachedContent>,

@@ -20,7 +20,7 @@ use super::{
     lo, root,
 };
 
-/// What the jails of all tasks of a worker share.
+/// The parts of a jail that all tasks of a worker share.
 #[derive(Debug)]
 pub struct TaskJail {
     users: Option<UserRange>,

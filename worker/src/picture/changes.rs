@@ -11,7 +11,7 @@ pub struct PictureChange {
     pub process: u32,
     /// The name of the process.
     pub name: String,
-    /// What the fact is about, such as a descriptor.
+    /// The object that the fact is about, such as a descriptor.
     pub about: String,
     /// The fact when the checkpoint began; `None`: there was no such thing.
     pub before: Option<String>,

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::descriptor::{self, SharedObjects};
 use crate::jail::path_inside;
 
-/// What the kernel reports about a process and its threads.
+/// The kernel's report on a process and its threads.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProcessPicture {

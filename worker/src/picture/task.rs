@@ -22,7 +22,7 @@ const MOST_FACTS: usize = 6_000;
 /// Most differences that are listed after a restore; the number of further ones is a sentence too.
 const MOST_CHANGES: usize = CHANGES - 1;
 
-/// What the kernel reports about the processes of a task while it stands still.
+/// The kernel's report on the processes of a task while it stands still.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TaskPicture {

@@ -77,7 +77,7 @@ pub struct ProofStep {
     pub what: ProofStepKind,
     /// The time that the step took.
     pub took: Duration,
-    /// What was seen, in words; or why it failed.
+    /// The observation in words; the error says why the step failed.
     pub came: Result<String, String>,
 }
 

@@ -35,7 +35,7 @@ pub struct ModelTask {
 /// When a task stands still for a checkpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CheckpointHold {
-    /// As soon as the checkpoint is due, for its cost.
+    /// The task stands still as soon as the checkpoint is due, for the checkpoint's cost.
     #[default]
     WhenDue,
     /// When [`VmModel::hold_task`](crate::VmModel::hold_task) is called, for the span given there.

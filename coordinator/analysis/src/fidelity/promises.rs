@@ -22,11 +22,11 @@ use crate::{JobFacts, carried_out};
 /// The worst thing that happened to a job, for the report; later variants are worse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum JobLife {
-    /// In the foreground, with nobody behind it.
+    /// The job was in the foreground, with nothing in the background of its processors.
     Alone,
-    /// In the foreground, with others in the background of some of its processors.
+    /// The job was in the foreground, with others in the background of some of its processors.
     Shared,
-    /// In the background, for some or all of its time.
+    /// The job was in the background, for some or all of its time.
     Background,
     /// Killed in the background, or lost with its machine, and started again.
     Killed,

@@ -174,7 +174,7 @@ pub struct TwinTask {
     pub number: u64,
     /// Name of the task in text for people.
     pub name: String,
-    /// What became of the task in each run.
+    /// Fate of the task in the run and in its twin.
     #[serde(flatten)]
     pub sides: LiveAndTwin<TaskFate>,
     /// Extra time in the run as a part of the twin's time; `None` if it was not finished in both.
@@ -196,7 +196,7 @@ impl TwinTask {
     }
 }
 
-/// What became of a task or job in one of the two runs.
+/// Fate of a task or job in one of the two runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(into = "TaskFateInJson")]
 pub struct TaskFate {
@@ -316,7 +316,7 @@ pub struct TwinVm {
     pub sides: LiveAndTwin<Option<VmFate>>,
 }
 
-/// What became of a VM in one of the two runs.
+/// Fate of a VM in one of the two runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct VmFate {
     /// Instance type of the VM.

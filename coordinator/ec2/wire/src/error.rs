@@ -8,7 +8,7 @@
 pub struct ApiError {
     /// EC2's code, like `InvalidInstanceID.NotFound`.
     pub code: String,
-    /// What is wrong, and what to do.
+    /// Description of the error, and the remedy.
     pub message: String,
 }
 

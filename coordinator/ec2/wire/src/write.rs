@@ -23,9 +23,9 @@ pub enum ValueMismatch {
     /// The model has another kind of value there.
     #[error("the answer has {found} at {path}, where the service model has another kind of value")]
     WrongKind {
-        /// Where in the answer.
+        /// Path of the value in the answer.
         path: String,
-        /// What is there.
+        /// Kind of the value in the answer.
         found: &'static str,
     },
 }
@@ -149,7 +149,7 @@ fn mismatch(value: &WireValue, path: Option<&ValuePath<'_>>) -> ValueMismatch {
     ValueMismatch::WrongKind { path, found: value.kind() }
 }
 
-/// Where a value is in an answer; written out only where something is wrong with it.
+/// Path of a value in an answer; it becomes text only for an error.
 struct ValuePath<'a> {
     above: Option<&'a Self>,
     name: &'a str,

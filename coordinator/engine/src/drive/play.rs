@@ -26,7 +26,7 @@ pub enum PlayError<E> {
     Stuck {
         /// Number of unfinished tasks.
         unfinished: usize,
-        /// What the unfinished tasks wait for, as far as that is known.
+        /// Reason why the unfinished tasks wait, as far as it is known.
         why: &'static str,
     },
     /// The run went on past the time limit.

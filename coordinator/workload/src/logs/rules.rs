@@ -115,7 +115,7 @@ fn is_default<T: Default + PartialEq>(rule: &T) -> bool {
     *rule == T::default()
 }
 
-/// What is made of a log's oddities.
+/// Rules for the oddities of a log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct LogRules {

@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::{Workflow, WorkflowCommand, WorkflowTask};
 
-/// What of a task is read, of either version.
+/// The fields of a task that are read, of either version of the format.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(rename = "Entry")]
@@ -44,7 +44,7 @@ struct WfFile {
     link: String,
 }
 
-/// What a task ran.
+/// The command that a task ran.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 struct CommandEntry {

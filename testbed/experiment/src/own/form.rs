@@ -25,7 +25,7 @@ pub(crate) enum RuntimeGiven {
     BySection,
     /// The same run time on every type.
     Everywhere(Span),
-    /// As measured.
+    /// The run time that `dormouse measure` found.
     Measured,
     /// Not known.
     Unknown,

@@ -60,7 +60,7 @@ pub struct StagedFolder {
     target: PathBuf,
     /// Holds `path` if that is beside the target; else holds the former run.
     aside: Option<HeldFolder>,
-    /// Other files in the folder of a live run, which stay there.
+    /// Names of other files in the folder of a live run, which stay there.
     others: Vec<OsString>,
     /// Folders that were created for the run, the outermost first.
     made: Vec<PathBuf>,

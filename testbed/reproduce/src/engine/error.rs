@@ -16,7 +16,7 @@ pub enum EngineError {
         engine: JobEngine,
         /// Name of the command.
         command: &'static str,
-        /// Where to get the command.
+        /// Place from which the command can be had.
         remedy: &'static str,
     },
     /// The containers of Kubernetes only see the volume of their claim, not this host's files.
@@ -48,7 +48,7 @@ pub enum EngineError {
     /// Shards on this host, or their merge, failed.
     #[error("{said}; run the same command again: it makes only what is missing")]
     Unfinished {
-        /// What ended, how, and where its output is.
+        /// The process that ended, its status, and the place of its output.
         said: String,
         /// Whether the engine refused because of its input.
         is_bad_input: bool,

@@ -17,19 +17,19 @@ pub struct FormerJudging {
     pub ours: Estimate,
     /// The verdict on it.
     pub verdict: Verdict,
-    /// What gives another verdict today; empty if the verdict is the same.
+    /// The change of the rule that gives another verdict today; empty if the verdict is the same.
     pub because: &'static str,
 }
 
-/// The other verdict comes of the estimator alone.
+/// Reason if the other verdict comes from the estimator alone.
 const ESTIMATOR: &str = "means are compared, not each seed's own ratio";
 
-/// The other verdict comes of the tolerance alone.
+/// Reason if the other verdict comes from the tolerance alone.
 const TOLERANCE: &str =
     "the tolerance of a difference in per cent is in points, and of what is stated its rounding";
 
-/// The other verdict comes of the estimator and the tolerance, neither of which has it alone, or each of which
-/// has.
+/// Reason if the other verdict comes from the estimator and the tolerance: neither alone changes the verdict, or each
+/// alone does.
 const BOTH: &str = "means are compared, and with another tolerance";
 
 impl FormerJudging {

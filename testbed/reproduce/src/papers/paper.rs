@@ -27,7 +27,7 @@ pub struct PaperEvaluation {
     pub about: Vec<String>,
     /// Description of the samples: `runs under N seeds`, or batches of one run.
     pub samples: String,
-    /// What is needed for a narrower interval: more of these.
+    /// A noun for the things of which more are needed for a narrower interval, such as `runs`.
     pub more: String,
     /// Number of runs that each printed figure averages; `None` if the paper does not tell.
     pub runs: Option<usize>,
@@ -178,9 +178,9 @@ pub struct RefitTable {
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FigureTolerance {
-    /// As a part of the paper's value.
+    /// A distance relative to the paper's value.
     Relative(f64),
-    /// In the figure's own unit.
+    /// A distance in the figure's own unit.
     Points(f64),
     /// Upward, as a part of the paper's value: for a value stated as an upper bound.
     AtMost(f64),

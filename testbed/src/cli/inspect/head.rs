@@ -13,7 +13,7 @@ pub(super) struct Head {
     is_json: bool,
     /// First bytes of the file, unpacked.
     bytes: Vec<u8>,
-    /// What separates the cells of a row.
+    /// Name of the separator of the cells of a row; `None`: the file has no rows.
     separator: Option<&'static str>,
 }
 
@@ -33,7 +33,7 @@ impl Head {
         Ok(head)
     }
 
-    /// What separates the cells of the first row, if it has several.
+    /// Name of the separator of the cells of the first row; `None` if the row has one cell.
     fn told_separator(&self) -> Option<&'static str> {
         let rows = Source::new(self.as_file()).and_then(Rows::new).ok()?;
         rows.first().filter(|row| row.len() > 1).map(|_| rows.separator().name())
@@ -95,7 +95,7 @@ impl Head {
         Cursor::new(self.bytes.clone())
     }
 
-    /// What separates the cells of the file, where it has rows.
+    /// Name of the separator of the file's cells; `None` if it has no rows.
     pub(super) const fn separator(&self) -> Option<&'static str> {
         self.separator
     }

@@ -15,7 +15,7 @@ use super::head::Head;
 use super::{acts, availability, catalogue, jobs, lifetimes, prices, requests, workflows};
 use crate::cli::failure::Failure;
 
-/// What a file is of.
+/// A kind of file that can be inspected.
 pub(super) struct Kind {
     /// The kind in a word or two, for a list of them.
     name: &'static str,
@@ -23,7 +23,7 @@ pub(super) struct Kind {
     is: fn(&Head, &Chosen) -> io::Result<bool>,
     /// Keys of which a file in JSON has all of one row, even where it is broken.
     keys: &'static [&'static [&'static str]],
-    /// Columns that the reader of this kind looks for.
+    /// Columns that the reader of files of this kind looks for.
     columns: &'static [&'static str],
     /// Reads the file whole, and says what is in it.
     inspect: fn(&InspectArgs, &Head) -> Result<Found, Failure>,

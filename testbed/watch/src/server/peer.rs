@@ -10,7 +10,7 @@ const ESTABLISHED: &str = "01";
 /// Inode in a row without a socket of any process.
 const NO_INODE: &str = "0";
 
-/// The other end of a connection to the page.
+/// The remote end of a connection to the page.
 #[derive(Clone, Debug)]
 pub(super) struct PagePeer {
     pub(super) address: SocketAddr,

@@ -13,7 +13,7 @@ pub enum SpeedupSaid {
     /// Nowhere: it is the standard one.
     #[default]
     Nobody,
-    /// In the experiment's file.
+    /// The experiment's file sets it.
     Experiment,
     /// On the command line.
     CommandLine,

@@ -14,7 +14,7 @@ pub enum ProcessCase {
 }
 
 impl ProcessCase {
-    /// Both cases, the simpler first.
+    /// Both cases; the simpler one comes first.
     pub const ALL: [Self; 2] = [Self::Single, Self::Several];
 
     /// Name of the case in tables.
