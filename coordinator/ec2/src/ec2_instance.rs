@@ -73,7 +73,7 @@ impl InterruptionBehavior {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StoppedBy {
     User,
-    /// The provider stopped it, and does not start it again before this instant.
+    /// The provider stopped the instance, and does not start it again before this instant.
     Provider {
         not_before: Time,
         /// True if a law of interruptions in the experiment stops the instance, and starts it again.

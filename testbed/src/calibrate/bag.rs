@@ -7,26 +7,26 @@ use dormouse_units::Bytes;
 use super::CalibrateError;
 use dormouse_experiment::{Experiment, Live, of_text};
 
-/// Run times in turn, emulated seconds: no two neighbours come to their checkpoint at once.
+/// Run times of the tasks in turn, in emulated seconds; they differ so that no two neighbours checkpoint at once.
 const TASKS_S: [u32; 5] = [110, 133, 118, 140, 125];
 
-/// A task's memory, as that of the built-in synthetic jobs: 10 MB.
+/// Memory of a task: 10 MB, as for the built-in synthetic jobs.
 const MEMORY: u64 = 10_000_000;
 
 /// Time that a checkpoint costs (see [`dormouse_experiment`]). Each of these tasks has one at half its work, more than
 /// the tasks of built-in experiments have.
 const CHECKPOINT_S: f64 = 13.395;
 
-/// Room beyond the vCPUs that are busy, in percent: as a live run keeps.
+/// Capacity in percent of the busy vCPUs: a live run keeps as much room.
 const MARGIN_PERCENT: u32 = 115;
 
-/// Emulated seconds until VMs are up.
+/// Emulated seconds until VMs have booted.
 const BOOT_S: u32 = 10;
 
-/// At this speed-up a task takes some ten real seconds.
+/// The speed-up at which a task takes about ten real seconds.
 const SPEEDUP_A_TASK: f64 = 12.0;
 
-/// Most tasks of a cell, if they are more than its vCPUs: more would take long and tell little.
+/// Most tasks of a cell whose tasks are more than its vCPUs: further tasks would take long and tell little.
 const MOST_TASKS: u32 = 150;
 
 /// The part that the experiments of all cells share. The allowed overhead is such that the shortest and the longest
@@ -63,7 +63,7 @@ pub struct CellPlan {
     pub load: f64,
     /// vCPUs busy at once.
     pub vcpus: u32,
-    /// Tasks for each of them.
+    /// Number of tasks for each busy vCPU.
     pub each: u32,
 }
 
@@ -107,16 +107,16 @@ impl CellPlan {
         Ok(Self { speedup, load, vcpus, each: each.unwrap_or(1) })
     }
 
-    /// The experiment under a seed.
+    /// Makes the experiment of the cell under a seed.
     ///
     /// # Errors
     ///
-    /// It can't be made.
+    /// The experiment can't be made.
     pub fn experiment(&self, seed: u64) -> Result<Experiment, CalibrateError> {
         Ok(of_text("calibration", &self.text(seed))?)
     }
 
-    /// The experiment as the text of a file.
+    /// The experiment of the cell, as the text of a file.
     fn text(&self, seed: u64) -> String {
         let Self { speedup, load, vcpus, each } = *self;
         let share = share_at(load).as_f64();

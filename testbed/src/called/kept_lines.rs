@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 
 use dormouse_report::output::OutputError;
 
-/// The name of the file.
+/// Name of the file with the records.
 const FILE: &str = "services.jsonl";
 
-/// Records that are on the disk before their calls are answered.
+/// Records of the services beside EC2, each on the disk before its call is answered.
 #[derive(Debug)]
 pub(super) struct KeptLines {
-    /// The lines of a run that is gone on with, the first first.
+    /// The lines of a continued run, in their order.
     pub(super) before: Vec<String>,
     path: PathBuf,
-    /// `None` until there is a record.
+    /// The open file; `None` until there is a record.
     file: Option<File>,
 }
 
@@ -35,7 +35,8 @@ impl KeptLines {
         }
     }
 
-    /// Goes on with the records of a run that was killed. A last line without its end is cut off: its call was not answered.
+    /// Continues the records of a run that was killed. A last line without its end is cut off, as its call was not
+    /// answered.
     ///
     /// # Errors
     ///
@@ -58,7 +59,7 @@ impl KeptLines {
         Ok(Self { before: lines.map(str::to_owned).collect(), path, file: Some(file) })
     }
 
-    /// Keeps a line durably; whether it could.
+    /// Writes a line durably; returns whether that succeeded.
     pub(super) fn keep(&mut self, line: &str) -> bool {
         let written = self.opened().and_then(|file| {
             file.write_all(format!("{line}\n").as_bytes())?;

@@ -28,12 +28,12 @@ pub(crate) struct RecordedCloud {
 pub(crate) struct CallRecord {
     log: RunLogWriter,
     record: RunRecord,
-    /// Why nothing is written any more.
+    /// Error after which nothing is written any more; `None`: there was none.
     failed: Option<OutputError>,
 }
 
 impl RecordedCloud {
-    /// Begins the run of a header, and its log in this folder.
+    /// Begins the run of this header, and its log in this folder.
     ///
     /// # Errors
     ///
@@ -45,8 +45,8 @@ impl RecordedCloud {
         Ok(cloud)
     }
 
-    /// Makes the run of a log again, to go on with it: its calls are made at their instants. `None`: they come out otherwise
-    /// than the log says.
+    /// Makes the run of a log again in order to continue it: repeats the logged calls at their instants. `None`: a step
+    /// comes out differently than the log says.
     ///
     /// # Errors
     ///
@@ -74,7 +74,7 @@ impl RecordedCloud {
         Self { session, begins_us: config.begins_unix_us, record, beside }
     }
 
-    /// Has the log take in what has happened; whether it could.
+    /// Writes the steps since the last call into the log; returns whether that succeeded.
     fn keep_steps(&mut self) -> bool {
         let steps = self.session.take_steps();
         self.record.keep(&steps)
@@ -89,7 +89,8 @@ impl RecordedCloud {
 }
 
 impl CallRecord {
-    /// Writes steps. Those of a call are durable before it is answered; whatever else happens can be derived again from them.
+    /// Writes steps into the log. The steps of a call are durable before the call is answered; all others can be
+    /// derived again from them.
     fn keep(&mut self, steps: &[Step]) -> bool {
         if self.failed.is_none() && !steps.is_empty() {
             let written = steps.iter().try_for_each(|step| {
@@ -106,7 +107,7 @@ impl CallRecord {
         self.failed.is_none()
     }
 
-    /// Ends the log; what came of the run.
+    /// Ends the log, and returns the results of the run.
     ///
     /// # Errors
     ///

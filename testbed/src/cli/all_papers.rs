@@ -30,18 +30,18 @@ pub(crate) struct AllPapersArgs {
     common: Common,
 }
 
-/// A paper that was made: what came of its claims, or why none was judged, and what it took.
+/// A reproduced paper: results of its claims, or the reason why none was judged, and the time and disk that it took.
 struct MadePaper {
     name: &'static str,
     counts: Result<[usize; 4], String>,
     took: Duration,
     origin: Option<RunOrigin>,
-    /// Bytes of the files in its folder.
+    /// Bytes of the files in the paper's folder.
     disk: u64,
 }
 
 impl AllPapersArgs {
-    /// The papers, each with the option that its data is given by.
+    /// Name of each paper, with the option for its data, if it needs data.
     fn papers(&self) -> [(&'static str, Option<(&'static str, &PathBuf)>); 5] {
         [
             ("burst-hads", None),
@@ -52,7 +52,7 @@ impl AllPapersArgs {
         ]
     }
 
-    /// The words of a paper's own command.
+    /// The words of the command that reproduces one paper.
     fn words(&self, paper: &str, data: Option<(&str, &PathBuf)>, out: &Path) -> Vec<OsString> {
         let mut words: Vec<OsString> =
             ["reproduce", paper, "--quiet", "--out"].map(OsString::from).into();
@@ -68,7 +68,7 @@ impl AllPapersArgs {
     }
 }
 
-/// Makes every paper by the words of its own command, and says how many claims of each hold and how long it took.
+/// Reproduces every paper with its own command, and prints how many claims of each hold and how long it took.
 pub(super) fn reproduce_all(
     args: &AllPapersArgs,
     reproduce: impl Fn(Vec<OsString>) -> Result<(), Failure>,
@@ -101,7 +101,7 @@ pub(super) fn reproduce_all(
     args.common.report(&out, (text, table.to_json()))
 }
 
-/// Bytes of all files below a folder; what can't be read counts for nothing.
+/// Bytes of all files below a folder; files that can't be read count as zero.
 fn bytes_in(folder: &Path) -> u64 {
     let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
     let of_entry = |entry: std::fs::DirEntry| match entry.metadata() {

@@ -18,19 +18,19 @@ use super::failure::Failure;
 /// remove the note.
 const STARTS_WITHIN: Duration = Duration::from_secs(20);
 
-/// The file that is beside a run's folder and has its name with this ending.
+/// Path of the file beside a run's folder that has the folder's name with this ending.
 fn beside(run: &Path, ending: &str) -> PathBuf {
     let mut name = OsString::from(run.as_os_str());
     name.push(ending);
     name.into()
 }
 
-/// The file beside a run's folder that says why its coordinator refused it.
+/// Path of the file beside a run's folder with the reason for which its coordinator refused the run.
 fn refusal_file(run: &Path) -> PathBuf {
     beside(run, ".refused")
 }
 
-/// The file beside a run's folder that says which run was over there: it has the hash of that one's summary.
+/// Path of the file beside a run's folder that says which run is over there: it has the hash of that run's summary.
 fn over_file(run: &Path) -> PathBuf {
     beside(run, ".over")
 }
@@ -39,7 +39,7 @@ fn hash_of_summary(run: &Path) -> Option<String> {
     Seal::hash(&run.join("summary.json")).ok()
 }
 
-/// Removes what former coordinators noted beside a run's folder.
+/// Removes the notes that former coordinators left beside a run's folder.
 pub(super) fn remove_notes(run: &Path) {
     for file in [refusal_file(run), over_file(run)] {
         // What is not there needs no removal.
@@ -55,7 +55,7 @@ pub(super) fn note_over(run: &Path) {
     }
 }
 
-/// Says beside a run's folder why its coordinator refuses it.
+/// Notes beside a run's folder why its coordinator refuses the run.
 pub(super) fn note_refusal(run: &Path, why: &str) {
     // What can't be written there nobody waits for: the refusal itself is said anyway.
     let _ = fs::write(refusal_file(run), format!("{why}\n"));
@@ -95,14 +95,14 @@ pub(super) struct AwaitedRun {
 }
 
 impl AwaitedRun {
-    /// The run in whose folder this file is to be, waited for from now on.
+    /// Begins to wait for the run whose folder will have the token file `secret`.
     pub(super) fn new(secret: &Path, patience: Duration) -> Self {
         let folder = secret.parent().unwrap_or(Path::new("")).to_owned();
         let (since, begun) = (SystemTime::now(), Instant::now());
         Self { folder, since, begun, patience: patience.min(STARTS_WITHIN) }
     }
 
-    /// Whether there is anything to wait for.
+    /// Looks for notes of the run's coordinator; succeeds if the wait should go on.
     ///
     /// # Errors
     ///

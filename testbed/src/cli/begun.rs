@@ -12,7 +12,7 @@ use super::failure::Failure;
 
 /// Greatest number of differences of two runs that are printed.
 const SAID: usize = 3;
-/// A value is said whole up to this length.
+/// Longest value that is printed in full, in characters.
 const LONGEST: usize = 60;
 
 /// The fate of a run so far.
@@ -20,9 +20,9 @@ const LONGEST: usize = 60;
 pub(super) enum Begun {
     /// The run has not begun.
     Not,
-    /// The run did not come to its end, and goes on under this header.
+    /// The run did not finish, and continues under this header.
     GoesOn(Box<LogHeader>),
-    /// The run came to its end, as these words say.
+    /// The run finished; with a sentence on that.
     Over(String),
 }
 
@@ -66,8 +66,8 @@ impl Begun {
     }
 }
 
-/// Empties the log of a run that provably never began, since it was ended or refused before; returns whether it was
-/// such a run. The workers that know its token may come back: only what was to be run goes.
+/// Empties the log of a run that certainly never began, as it was ended or refused before; returns whether the run was
+/// such a one. Its identity stays, so that workers that know its token may come back.
 pub(super) fn forgets_unbegun(folder: &Path) -> bool {
     let log = folder.join(dormouse_log::FILE);
     RunBeginning::read(folder) == RunBeginning::Unbegun
@@ -94,7 +94,7 @@ fn difference(former: &LogHeader, wanted: &LogHeader) -> Option<String> {
     Some(said)
 }
 
-/// Adds where two values differ, the first in the order of keys first.
+/// Adds the places at which two values differ to `all`, in the order of keys.
 fn differences(at: &str, then: &Value, now: &Value, all: &mut Vec<String>) {
     let under = |key: &str| if at.is_empty() { key.to_owned() } else { format!("{at}.{key}") };
     match (then, now) {

@@ -16,7 +16,7 @@ use crate::calibrate::{Bench, CalibrateError, CellPlan, Measured, conditions};
 use crate::said;
 use dormouse_report::calibration::table;
 
-/// Why a calibration ends that was told to.
+/// Reason for a calibration that the user ended.
 const TOLD: &str = "the user ended it";
 
 /// Measures this host, and saves the figures of each cell as soon as they are measured.
@@ -88,8 +88,8 @@ fn plans(args: &CalibrateArgs, millicores: u32) -> Result<Vec<CellPlan>, Failure
     Ok(cells.map(plan).collect::<Result<_, _>>()?)
 }
 
-/// Measures cell by cell, and keeps each in the file; also gives after how many it was ended and why,
-/// if it was.
+/// Measures one cell after the other, and writes each to the file. Also returns the number of measured cells and the
+/// reason, if the calibration was ended early.
 fn measure(
     args: &CalibrateArgs,
     plans: &[CellPlan],

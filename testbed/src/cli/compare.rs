@@ -70,7 +70,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     run(&comparison, (*seeds, shards.compute()), &shared, &mut folder, common)
 }
 
-/// The program of the user's own, with the file of what was measured of it where nobody says how long its tasks take.
+/// The own program, with the file of its measured run times if no run time is given.
 fn measured_first(args: &CompareArgs) -> Result<ProgramArgs, Failure> {
     let mut program = args.program.clone();
     if let Some(on) = args.on.first().filter(|_| program.takes_a_run_time(true)) {
@@ -108,7 +108,7 @@ pub(super) fn comparison(
     }
 }
 
-/// Makes the runs that are asked for, and says what came out.
+/// Makes the runs of a comparison, and prints its results.
 pub(super) fn run(
     comparison: &SchedulerComparison,
     (seeds, compute): (u64, Option<SweepShard>),
@@ -139,7 +139,7 @@ pub(super) fn run(
     Ok(())
 }
 
-/// A table for people, with what it leaves out below.
+/// A table for people, with a note below on the columns that it leaves out.
 pub(super) fn with_left_out(table: String, measures: &ShownFigures) -> String {
     match measures.left_out() {
         Some(left_out) => format!("{table}\n\n  {left_out}"),

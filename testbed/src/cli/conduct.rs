@@ -26,8 +26,8 @@ use dormouse_report::output::{
 };
 use dormouse_report::run_view::RunResults;
 
-/// Conducts a run to its end and writes what came of it; without `listen`, on workers of its own;
-/// without `takes`, which says how long it takes, it is gone on with.
+/// Conducts a run to its end, and writes its results. Without `listen` the run has workers of its own on this host.
+/// `takes` is the text on its expected time; without it the run is resumed.
 pub(super) fn conduct_live(
     header: &LogHeader,
     Rehearsed { rehearsal, submissions, requests, sources }: Rehearsed,
@@ -81,7 +81,7 @@ pub(super) fn conduct_live(
     end(say, &RunResults { wall_s, ..results }, staging)
 }
 
-/// A note that only one of several workers has work at a time; `None` where that is not so.
+/// A note that only one of several workers will have work at a time; `None` if that is not so.
 fn standing_by(experiment: &Experiment) -> Option<String> {
     let Experiment { scheduler: None, jobs: Some(jobs), live, .. } = experiment else {
         return None;
@@ -97,7 +97,7 @@ fn standing_by(experiment: &Experiment) -> Option<String> {
     })
 }
 
-/// How jobs are given to a run that takes them.
+/// A sentence on how to submit jobs to a run; `None` if it takes none.
 fn open_at(live: &Live, dir: &Path) -> Option<String> {
     let dir = dir.to_string_lossy();
     live.open.then(|| {
@@ -166,9 +166,8 @@ fn standing(folder: &Path, are_elsewhere: bool) -> String {
     }
 }
 
-/// Goes on with a live run whose coordinator was killed: its log is replayed, workers that are
-/// still there are taken back, and tasks of the others restart from their last checkpoints, and
-/// parallel jobs from the beginning.
+/// Resumes a live run whose coordinator was killed. Its log is replayed, and workers that still exist are taken back;
+/// tasks of the other workers restart from their last checkpoints, and parallel jobs from the beginning.
 pub(crate) fn resume(args: &ResumeArgs) -> Result<(), Failure> {
     let ResumeArgs { dir, listen, reseal, page, say } = args;
     run_folders::check(dir)?;
@@ -195,7 +194,7 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<(), Failure> {
     go_on_live((&header, dir), (*listen, page.page()), *say)
 }
 
-/// Goes on with the live run in a folder; without `listen`, on workers of its own.
+/// Resumes the live run in a folder; without `listen`, on workers of its own.
 pub(super) fn go_on_live(
     (header, dir): (&LogHeader, &Path),
     (listen, page): (Option<SocketAddr>, Option<Page>),
@@ -206,7 +205,7 @@ pub(super) fn go_on_live(
     conduct_live(header, rehearsed, None, (listen, page), StagedFolder::go_on(dir)?, say)
 }
 
-/// Says what was sealed as it is, and what is cut off as no step can be read in it.
+/// A sentence on a log that was sealed though it had changed, and on the unreadable end that is cut off.
 fn sealed_as_it_is(forced: &ForcedSeal) -> String {
     let lines = format!(
         "sealed the {} lines of the log that can be read as they are",
@@ -232,7 +231,7 @@ fn check(dir: &Path, header: &LogHeader) -> Result<(), Failure> {
     Ok(())
 }
 
-/// How a live run goes, in some words.
+/// The progress of a live run in some words.
 fn how(now: &RunProgress, has_bag: bool, calendar: Calendar) -> String {
     let date = calendar.in_brackets(now.now);
     if let Some(AwaitedWorkers { back, of }) = now.awaited {

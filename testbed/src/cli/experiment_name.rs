@@ -5,7 +5,8 @@ use dormouse_experiment::BuiltinExperiment;
 
 use super::known_name::KnownName;
 
-/// The built-in ones are known; another name is that of a file.
+/// Parser of an experiment's name; built-in experiments are offered as completions, and any other name is that of a
+/// file.
 pub(super) const EXPERIMENT: KnownName = KnownName(known);
 
 fn known() -> Vec<PossibleValue> {

@@ -17,12 +17,12 @@ pub(crate) struct InputArgs {
 }
 
 impl InputArgs {
-    /// Allows what is said, for all experiments that this process reads.
+    /// Allows these folders for all experiments that this process reads.
     pub(super) fn apply(&self) -> Result<(), Failure> {
         Ok(allow_inputs(&self.folders)?)
     }
 
-    /// The folders as they were given.
+    /// The folders as the user gave them.
     pub(super) fn folders(&self) -> Vec<String> {
         self.folders.iter().map(|folder| folder.to_string_lossy().into_owned()).collect()
     }

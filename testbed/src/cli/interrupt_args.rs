@@ -54,7 +54,7 @@ impl From<ActionArg> for WantedAction {
     }
 }
 
-/// The number of a VM, also as it is called, such as vm3.
+/// Parses the number of a VM, with or without `vm` before it.
 fn vm_number(text: &str) -> Result<u32, String> {
     let number = text.strip_prefix("vm").unwrap_or(text);
     number

@@ -17,17 +17,17 @@ use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer, Registry};
 
-/// The file of a run's folder that has all that its coordinator said.
+/// Name of the file in a run's folder with all messages of its coordinator.
 const FILE: &str = "coordinator.log";
 
-/// Bytes of a line on standard error; the file has all of it.
+/// Most bytes of a line on standard error; the file has the whole line.
 const LONGEST: usize = 2_000;
 
-/// A layer that says something somewhere.
+/// A layer that writes messages to one destination.
 type Said = Box<dyn Layer<Registry> + Send + Sync>;
 
-/// Says warnings on standard error, with `news` also who joins what, and all of it in a file of `folder`; what `RUST_LOG`
-/// asks for on standard error, as it is.
+/// Sets up logging: warnings go to standard error, with `news` also reports such as who joins, and all of these to a
+/// file of `folder`. Messages that `RUST_LOG` asks for go to standard error unchanged.
 pub(crate) fn begin(news: bool, folder: Option<&Path>) {
     let mut all = vec![shown(news)];
     let file = folder
@@ -44,8 +44,8 @@ pub(crate) fn begin(news: bool, folder: Option<&Path>) {
     };
 }
 
-/// Runs `work` with logging and news set up before it, which needs a process of one thread: spans are exported by others, and
-/// from then on.
+/// Sets up logging with news, and then runs `work`. The process must have one thread until then; spans are exported by
+/// further threads, from then on.
 pub(crate) fn before_threads<T>(work: impl FnOnce() -> T) -> T {
     let early = tracing_subscriber::registry().with(vec![shown(true)]);
     let done = tracing::subscriber::with_default(early, work);
@@ -76,7 +76,7 @@ fn filter(news: bool) -> EnvFilter {
     if news { with_infos(filter, &all) } else { filter }
 }
 
-/// The filter, which lets what is said to these targets pass.
+/// Makes the filter also let informational messages of these targets pass.
 fn with_infos(mut filter: EnvFilter, targets: &[&str]) -> EnvFilter {
     for target in targets {
         // The name of a target and a level are a directive.
@@ -87,7 +87,7 @@ fn with_infos(mut filter: EnvFilter, targets: &[&str]) -> EnvFilter {
     filter
 }
 
-/// The form of what a command says: a line in its name, without a time, level or place.
+/// Format of a command's messages: a line with the command's name, without time, level or place.
 struct CommandLine;
 
 impl<S, N> FormatEvent<S, N> for CommandLine
@@ -107,7 +107,7 @@ where
     }
 }
 
-/// The words of an event: what happened, why, and with what.
+/// The words of an event: its message, its reason, and its other fields.
 #[derive(Debug, Default)]
 struct Words {
     message: String,

@@ -45,14 +45,14 @@ pub(crate) struct Shards {
 }
 
 impl Shards {
-    /// The runs to make.
+    /// The part of the runs to make; `None`: all.
     pub(super) fn compute(&self) -> Option<SweepShard> {
         Some(self.shard.unwrap_or(SweepShard::ALL))
     }
 }
 
 impl Common {
-    /// The number of threads that was asked for.
+    /// The number of threads that the user gave; `None`: the default.
     pub(super) const fn given_threads(&self) -> Option<u16> {
         self.threads
     }
@@ -94,7 +94,7 @@ impl Common {
         beside
     }
 
-    /// Does what is told its stage, and how many of how many things are done, and shows that.
+    /// Runs `work`, and shows the progress that it reports: its stage, and how many of how many things are done.
     pub(super) fn watched<T, E: Into<Failure>>(
         &self,
         work: impl FnOnce(&mut (dyn FnMut(&str, usize, usize) + Send)) -> Result<T, E>,
@@ -110,8 +110,8 @@ impl Common {
         done.map_err(Into::into)
     }
 
-    /// The samples of cells under seeds 1 to `seeds`, of which those of `compute` are made if the
-    /// folder lacks them; `None`: they are a part of what was asked for, and that is said.
+    /// The samples of cells under seeds 1 to `seeds`; runs of `compute` that the folder lacks are made. `None`: only a
+    /// part was wanted, and a message says that it is made.
     pub(super) fn samples(
         &self,
         cells: &[SweepCell],
@@ -134,7 +134,7 @@ impl Common {
         Ok(Some(samples))
     }
 
-    /// Says what came out, as a text and as JSON.
+    /// Prints the results, as text or as JSON.
     pub(super) fn report(&self, out: &Path, (text, json): (String, Value)) -> Result<(), Failure> {
         if self.say.quiet {
             return Ok(());
@@ -142,7 +142,7 @@ impl Common {
         show(self.say.json, json, || format!("{text}\n\n  results in {}", out.display()))
     }
 
-    /// Says that a part is made, and how many of its runs this process made.
+    /// Prints that a part is complete, and how many of its runs this process made.
     pub(super) fn report_part(
         &self,
         out: &Path,

@@ -22,10 +22,10 @@ use super::print::print;
 use crate::endpoint::{Act, Interrupted, VmTimeline, play};
 use crate::said;
 
-/// The type and the zone of a VM of which nobody says any.
+/// Default instance type of the VM.
 const KIND: &str = "m5.large";
 const ZONE: &str = "us-east-1a";
-/// The time from a notice to the end of the VM, where nothing else is said.
+/// Default time from a notice to the end of the VM.
 const NOTICE: Duration = Duration::from_secs(120);
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -76,7 +76,7 @@ pub(crate) fn metadata(args: &MetadataArgs) -> Result<(), Failure> {
     })
 }
 
-/// The type of the VM, with its zone where types have one.
+/// The instance type of the VM, with its zone if types have zones.
 fn kind(args: &MetadataArgs, scenario: Option<&SpotScenario>) -> Result<TypeName, Failure> {
     let said = args.kind.as_deref().map(TypeName::from);
     let zoned = |kind: TypeName| match &args.zone {
@@ -111,7 +111,7 @@ fn kind(args: &MetadataArgs, scenario: Option<&SpotScenario>) -> Result<TypeName
     }
 }
 
-/// The targets that a scenario's written acts name, in their order.
+/// The targets that a scenario's listed interruptions name, in their order.
 fn first_targets(scenario: &SpotScenario) -> impl Iterator<Item = &InterruptionTarget> {
     let acts = scenario.interruptions.iter().flat_map(|model| match model {
         InterruptionModel::Schedule { acts } => &acts[..],
@@ -120,7 +120,7 @@ fn first_targets(scenario: &SpotScenario) -> impl Iterator<Item = &InterruptionT
     acts.map(|act| &act.target)
 }
 
-/// A type that a target hits, where it does not name a VM.
+/// An instance type that a target hits; `None` if the target names a VM.
 fn of_target(target: &InterruptionTarget) -> Option<TypeName> {
     match target {
         InterruptionTarget::Type(kind) => Some(kind.clone()),
@@ -195,7 +195,7 @@ fn listen(
     })
 }
 
-/// The clock of a scenario, which showed zero as the endpoint began.
+/// The clock of a scenario, which was at zero when the endpoint began.
 #[derive(Clone, Copy, Debug)]
 struct ScenarioClock {
     zero: UnixTime,
@@ -204,12 +204,12 @@ struct ScenarioClock {
 }
 
 impl ScenarioClock {
-    /// Real time from the beginning to an instant.
+    /// Real time from the beginning of the scenario to an instant of it.
     fn real(self, at: Time) -> Duration {
         self.speedup.to_real(at.since(Time::ZERO))
     }
 
-    /// The date that metadata name for an instant.
+    /// The date that the metadata give for an instant of the scenario.
     fn date(self, at: Time) -> UnixTime {
         match self.times {
             MetadataTimes::Real => later(self.zero, self.real(at)),

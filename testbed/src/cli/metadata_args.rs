@@ -58,11 +58,11 @@ pub(crate) struct MetadataArgs {
     pub(crate) mock: Option<Mock>,
 }
 
-/// The options that say when something is announced without a scenario.
+/// Names of the options that set times of announcements without a scenario.
 const TIMES: [&str; 4] =
     ["mock_delay_sec", "mock_trigger_time", "rebalance_delay_sec", "rebalance_trigger_time"];
 
-/// When something is announced.
+/// Options for the times of announcements without a scenario.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct MockTimes {
     /// Announce the interruption and the maintenance this many seconds from now [default: 0]
@@ -139,7 +139,7 @@ pub(crate) struct EventsArgs {
     pub(crate) not_before_deadline: Option<Moment>,
 }
 
-/// EC2's words for what is done in maintenance.
+/// EC2's words for kinds of maintenance.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 pub(crate) enum EventCode {
     InstanceReboot,

@@ -9,7 +9,7 @@ use dormouse_units::{Bytes, Span};
 use super::failure::Failure;
 use dormouse_experiment::Override;
 
-/// A program of the user's own, as it is said on the command line, with what saves its work.
+/// A program of the user's own as given on the command line, with the way to save its work.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "A program of your own")]
 pub(crate) struct OwnArgs {
@@ -23,7 +23,7 @@ pub(crate) struct OwnArgs {
     pub(crate) saves: Option<String>,
 }
 
-/// A program of the user's own, as it is said on the command line.
+/// A program of the user's own as given on the command line.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "A program of your own")]
 pub(crate) struct ProgramArgs {
@@ -95,8 +95,8 @@ impl OwnArgs {
 }
 
 impl ProgramArgs {
-    /// Whether the tasks are this program's alone, in the place of the experiment's where the command `is_alone`, and
-    /// nobody says how long they take.
+    /// Whether all tasks run this program, in place of the experiment's if the command `is_alone`, and no run time is
+    /// given.
     pub(super) fn takes_a_run_time(&self, is_alone: bool) -> bool {
         let is_said = self.runtime.is_some() || self.measured.is_some();
         !self.command.is_empty() && !is_said && (is_alone || self.each.is_some())
@@ -176,12 +176,12 @@ impl ProgramArgs {
     }
 }
 
-/// A text as TOML has it.
+/// A text as a TOML string.
 fn quoted(text: &str) -> String {
     toml::Value::String(text.to_owned()).to_string()
 }
 
-/// Texts as TOML has them.
+/// Texts as a TOML list.
 fn list(all: &[String]) -> String {
     toml::Value::from(all.to_vec()).to_string()
 }

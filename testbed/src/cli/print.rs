@@ -10,7 +10,7 @@ use serde_json::json;
 use super::failure::Failure;
 use super::terminal;
 
-/// Prints what came out, as JSON or in words.
+/// Prints a result, as JSON or in words.
 pub(crate) fn show(
     as_json: bool,
     value: impl Serialize,
@@ -19,12 +19,13 @@ pub(crate) fn show(
     print(&if as_json { format!("{:#}", json!(value)) } else { words() })
 }
 
-/// Prints to standard output, escaped but for the colours of a terminal. A reader that has gone away is no failure.
+/// Prints to standard output, with control characters escaped except for colours on a terminal. It is no failure if the
+/// reader has gone away.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     print_to_reader(text).map(drop)
 }
 
-/// Prints as [`print`] does, and says whether there still is a reader.
+/// Prints as [`print`] does, and returns whether there still is a reader.
 pub(crate) fn print_to_reader(text: &str) -> Result<bool, Failure> {
     let shown = terminal::stdout().shown(text);
     let mut out = io::stdout().lock();
@@ -36,7 +37,7 @@ pub(crate) fn print_to_reader(text: &str) -> Result<bool, Failure> {
     }
 }
 
-/// Writes a file that was asked for.
+/// Writes a text to a file that the user named.
 pub(crate) fn save(path: &Path, text: &str) -> Result<(), Failure> {
     fs::write(path, text).map_err(refused(path))
 }

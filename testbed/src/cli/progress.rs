@@ -10,29 +10,29 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::args::Say;
 use crate::said;
 
-/// Between two lines where there is no terminal.
+/// Interval between two lines of progress without a terminal.
 const QUIET_FOR: Duration = Duration::from_secs(10);
 
-/// How far a command has come.
+/// Display of a command's progress.
 #[derive(Debug)]
 pub(crate) struct Progress {
-    /// Hidden where there is no terminal, or where nothing is to be said.
+    /// The bar; hidden without a terminal, or if nothing may be printed.
     bar: ProgressBar,
-    /// The time at which a line was last written; `None`: none is to be.
+    /// Instant at which a line was last written; `None`: no lines are written.
     said: Option<Instant>,
     began: Instant,
     what: String,
 }
 
 impl Say {
-    /// How far a command has come: so many of these.
+    /// Makes the display of a command's progress over `count` things called `what`.
     pub(super) fn progress(self, count: usize, what: &str) -> Progress {
         Progress::new(self.quiet || self.json, count, what)
     }
 }
 
 impl Progress {
-    /// The progress of `count` things called `what`; nothing is ever said where `is_silent`.
+    /// Makes the display of progress over `count` things called `what`; nothing is ever printed if `is_silent`.
     pub(crate) fn new(is_silent: bool, count: usize, what: &str) -> Self {
         let (began, is_terminal) = (Instant::now(), std::io::stderr().is_terminal());
         let bar = if is_silent { ProgressBar::hidden() } else { ProgressBar::new(count as u64) };
@@ -64,7 +64,7 @@ impl Progress {
         self.bar.set_message(message);
     }
 
-    /// Says a line of its own.
+    /// Prints a line above the progress.
     pub(crate) fn say(&self, line: &str) {
         self.bar.suspend(|| said::note(line));
     }
@@ -74,7 +74,7 @@ impl Progress {
         self.what == what
     }
 
-    /// How much longer it takes if all go as fast as those that are done.
+    /// Remaining seconds if the rest is as fast as the parts done; `None` if unknown.
     fn by_what_is_done(&self, done: u64, of: u64) -> Option<f64> {
         #[expect(clippy::cast_precision_loss, reason = "an estimate")]
         let (done_f, left) = (done as f64, of.saturating_sub(done) as f64);
@@ -83,7 +83,7 @@ impl Progress {
 }
 
 impl Drop for Progress {
-    /// Takes the line away.
+    /// Removes the progress line.
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }
@@ -98,7 +98,7 @@ const fn template(of: u64) -> &'static str {
     }
 }
 
-/// The things that are counted while an experiment runs.
+/// A noun for the things that are counted while an experiment runs.
 pub(super) const fn counted(experiment: &Experiment) -> &'static str {
     match (&experiment.scheduler, &experiment.jobs) {
         (Some(_), _) => "tasks",
@@ -107,7 +107,7 @@ pub(super) const fn counted(experiment: &Experiment) -> &'static str {
     }
 }
 
-/// A length of real time, in the units of a clock.
+/// A length of real time in hours, minutes or seconds, whichever suits it.
 fn in_words(s: f64) -> String {
     match s.max(0.0) {
         s if s >= 5_400.0 => format!("{:.1} h", s / 3_600.0),

@@ -23,7 +23,7 @@ use dormouse_report::output::{LogHeader, ReplacedContent, StagedFolder, make_fol
 use dormouse_report::results::virtual_results;
 use dormouse_report::run_view::RunResults;
 
-/// The experiment, and who schedules it.
+/// Name of the built-in experiment that is run.
 const EXPERIMENT: &str = "batch-small";
 const SCHEDULERS: [Algorithm; 4] =
     [Algorithm::Easy, Algorithm::Keasy, Algorithm::Reasy, Algorithm::Measy];
@@ -33,10 +33,10 @@ struct Figures {
     response_s: f64,
     slowdown: f64,
     makespan_s: f64,
-    /// Swaps, kills, migrations.
+    /// Numbers of promotions by swap, by kill and by migration.
     promotions: [u64; 3],
     verified: u64,
-    /// For live runs: what sharing and moving cost, and whether the run was faithful.
+    /// For live runs: the costs of sharing and of moves, and whether the run was faithful.
     live: Option<(Consolidation, bool)>,
 }
 
@@ -55,7 +55,7 @@ impl Figures {
     }
 }
 
-/// Runs all four both ways, one after the other.
+/// Runs all four schedulers in virtual time and live, one after the other.
 pub(super) fn reproduce(args: &MeasyLiveArgs) -> Result<(), Failure> {
     let out = args.common.folder("reproduce-measy-live-ranking", None);
     make_folder(&out)?;
@@ -88,7 +88,7 @@ fn experiment(scheduler: Algorithm, seed: Option<u64>) -> Result<Experiment, Fai
     Ok(open(&source)?.experiment)
 }
 
-/// The command that makes one of the runs by itself, its header, and where it goes.
+/// The header of one run, with the command that makes this run alone.
 fn header(experiment: &Experiment, mode: RunMode) -> LogHeader {
     let (scheduler, seed) =
         (experiment.scheduler_name().to_string(), experiment.setup.seed.to_string());
@@ -102,7 +102,7 @@ fn folder(out: &Path, experiment: &Experiment, how: &str) -> PathBuf {
     out.join(format!("{}-{how}", experiment.scheduler_name()))
 }
 
-/// Writes the results and gives what is compared of them.
+/// Writes the results of a run, and returns the figures that are compared.
 fn written(results: &RunResults<'_>, staging: StagedFolder) -> Result<Figures, Failure> {
     let folder = results.view().write(staging)?;
     let broken = |why: &str| Failure::Broken(format!("{why}; see {}", folder.display()));
@@ -148,8 +148,7 @@ fn live(experiment: &Experiment, folder: &Path, quiet: bool) -> Result<Figures, 
     written(&RunResults { jobs, log, wall_s, ..RunResults::new(&header) }, staging)
 }
 
-/// One scheduler: in virtual time as the paper's model has it, live, and in virtual time with
-/// what was measured live.
+/// Results of one scheduler: in virtual time with the paper's model, live, and in virtual time with the measured model.
 struct Row {
     scheduler: Algorithm,
     modelled: Figures,
@@ -187,14 +186,14 @@ impl Measured {
     }
 }
 
-/// Shortest mean response first.
+/// The schedulers by mean response time, the shortest first.
 fn ranking(rows: &[Row], of: impl Fn(&Row) -> &Figures) -> String {
     let mut order: Vec<_> = rows.iter().collect();
     order.sort_by(|a, b| of(a).response_s.total_cmp(&of(b).response_s));
     order.iter().map(|row| row.scheduler.name()).collect::<Vec<_>>().join(" < ")
 }
 
-/// A scheduler a row: of each figure that in virtual time, live, and in virtual time as measured.
+/// Table with a row for each scheduler: each figure in virtual time, live, and in virtual time with the measured model.
 fn shown(rows: &[Row]) -> TypedTable {
     let seconds = |heading| TableColumn::seconds(heading).digits(0);
     let loss = |row: &Row, of: fn(&Consolidation) -> f64| row.real.live.as_ref().map(|l| of(&l.0));
@@ -250,7 +249,7 @@ fn text(rows: &[Row], measured: &Measured) -> String {
     )
 }
 
-/// A figure of a run.
+/// A function that reads one figure of a run.
 type Figure = fn(&Figures) -> TableCell;
 
 /// The figures in `table.csv`; the last two exist for live runs only.
@@ -265,7 +264,7 @@ const FIGURES: [(&str, Figure); 8] = [
     ("foreground_mean_loss", |of| of.live.as_ref().map(|l| l.0.foreground_mean_loss).into()),
 ];
 
-/// A figure a row.
+/// Table with a row for each figure.
 fn table(rows: &[Row]) -> TypedTable {
     let known = |row: &Row| if row.real.live.is_some() { FIGURES.len() } else { 6 };
     TypedTable::with_rows(

@@ -53,7 +53,7 @@ const ACC: &str = "acc";
 const COMBINED: &str = "combined";
 const ALL: [&str; 6] = [BURST_HADS, MEASY, OPIE, BATHTUB, ACC, COMBINED];
 
-/// Subcommands that are measurements or of other files, not parts of a paper's data.
+/// Parts that are measurements, or that read other files, and so are not in a paper's data file.
 const PLANS: &str = "burst-hads/plans";
 const EVERYTHING: &str = "all";
 const OWN: &str = "own";
@@ -300,8 +300,7 @@ impl FromArgMatches for Reproduce {
     }
 }
 
-/// The words of a command with what is reproduced before its options, as clap wants it, in whichever
-/// order they were typed.
+/// Reorders the words of a command so that the name of the paper precedes its options, as clap needs it.
 pub(super) fn name_first(mut words: Vec<OsString>) -> Vec<OsString> {
     if words.get(1).is_none_or(|word| word != "reproduce") {
         return words;
@@ -475,7 +474,7 @@ fn bathtub(what: &str, args: &BathtubArgs) -> Result<(), Failure> {
     run(&spec, ReproductionRequest::new(1), (&args.shards, &args.common, &args.against))
 }
 
-/// The stored plans beside ours.
+/// Compares the authors' stored plans with ours.
 fn plans(args: &PlansArgs) -> Result<(), Failure> {
     let plans = stored_plans(&args.data, &args.set)?;
     let out = args.common.folder("reproduce-burst-hads-plans", None);

@@ -21,19 +21,19 @@ pub(crate) struct AgainstArgs {
     pub(super) compare_with: Option<PathBuf>,
 }
 
-/// Number of seeds: those given, or the default in the paper's data file.
+/// Number of seeds: the given number, or the default in the paper's data file.
 pub(super) fn seeds(what: &str, given: Option<u64>) -> Result<u64, Failure> {
     given.map_or_else(|| Ok(named(what)?.0.seeds), Ok)
 }
 
-/// Live runs of each live cell, by this program.
+/// The function that makes live runs of each live cell, with this program.
 pub(super) fn make_live(seeds: u64) -> Result<MakeLive, Failure> {
     let unknown = |error| format!("can't find this program to run it live: {error}");
     let program = std::env::current_exe().map_err(|error| Failure::Broken(unknown(error)))?;
     Ok(MakeLive { seeds, program })
 }
 
-/// The request of a live part: one live run of each of its cells, if there can be live runs here.
+/// Adds the request for a live part, with one live run of each of its cells, if this host can run live.
 fn with_live_part(
     request: ReproductionRequest,
     spec: &ReproductionSpec,
@@ -54,7 +54,7 @@ fn with_live_part(
     Ok(ReproductionRequest { make_live: Some(make_live), ..request })
 }
 
-/// Makes what is asked for, and says what came out.
+/// Makes a reproduction, and prints its results.
 pub(super) fn run(
     spec: &ReproductionSpec,
     request: ReproductionRequest,
@@ -85,7 +85,7 @@ pub(super) fn run(
     }
 }
 
-/// Takes parts together.
+/// Merges the parts of a reproduction or sweep.
 pub(super) fn merge(
     parts: &[PathBuf],
     (out, force): (&Path, bool),
@@ -132,12 +132,12 @@ fn changed(now: &ClaimList, before: &ClaimList) -> String {
     }
 }
 
-/// Whether a whole paper was asked for: a part of one may have no claims.
+/// Whether `what` names a whole paper: a part of one may have no claims.
 fn is_whole(what: &str) -> bool {
     !what.contains('/')
 }
 
-/// None of a paper's claims has a verdict.
+/// The failure that none of a paper's claims has a verdict.
 fn unjudged(done: &FinishedReproduction) -> Failure {
     let what = &done.what;
     let none = format!("{what}: none of the paper's claims could be judged");

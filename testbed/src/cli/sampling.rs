@@ -20,16 +20,16 @@ use super::rehearsed::{ANY_PORT, Rehearsed};
 use crate::live::{Conduct, conduct};
 use crate::measure::{Sample, carried_off, compare, measured, undisturbed};
 
-/// A scheduler that needs no run times stands in for the experiment's: nothing is scheduled but one task.
+/// Settings of a scheduler that needs no run times, in place of the experiment's: only one task runs.
 const ANY: [(&str, &str); 2] = [
     ("scheduler", "{ name = \"program\", command = [\"true\"] }"),
     ("checkpoint", "{ policy = \"none\" }"),
 ];
 
-/// Tasks of a kind that are tried until one of them ends well.
+/// Most tasks of a kind that are tried until one of them ends well.
 const MOST_TRIES: usize = 3;
 
-/// Opens an experiment whose tasks are to be measured: nobody knows yet how long they take.
+/// Opens an experiment whose tasks are to be measured, since their run times are not known yet.
 pub(super) fn open_to_measure(
     experiment: Option<&str>,
     mut overrides: Vec<Override>,
@@ -49,14 +49,14 @@ pub(super) fn open_to_measure(
     })
 }
 
-/// The tasks of each kind, of which one is enough that ends well.
+/// The tasks of each kind; of each kind one has to end well.
 pub(super) fn of_kinds(experiment: &Experiment) -> Vec<Vec<TaskId>> {
     let mut kinds = experiment.tasks_of_kinds();
     kinds.iter_mut().for_each(|tasks| tasks.truncate(MOST_TRIES));
     kinds
 }
 
-/// The first task of each program: all that differ.
+/// The first task of each different program.
 pub(super) fn of_programs(experiment: &Experiment) -> Vec<Vec<TaskId>> {
     let mut seen = BTreeSet::new();
     let programs = experiment.own_programs.iter();
@@ -69,7 +69,7 @@ pub(super) fn of_programs(experiment: &Experiment) -> Vec<Vec<TaskId>> {
 pub(super) struct Sampled {
     /// A measure for each task that was tried.
     pub(super) measures: MeasureFile,
-    /// For each kind none of whose tasks ended well, why, in a line.
+    /// For each kind without a task that ended well: the reason, in a line.
     pub(super) failures: Vec<String>,
 }
 
@@ -101,7 +101,7 @@ impl<'a> Prepared<'a> {
         Ok(Self { experiment, sources, groups: groups.collect::<Result<_, _>>()? })
     }
 
-    /// Whether a checkpoint by CRIU is tried of any.
+    /// Whether CRIU checkpoints any of the tasks.
     pub(super) fn needs_criu(&self) -> bool {
         self.groups.iter().flatten().any(|(_, alone)| alone.needs_criu())
     }
@@ -138,7 +138,7 @@ impl<'a> Prepared<'a> {
         Ok(Sampled { measures, failures })
     }
 
-    /// Why nothing is known of a group, whose first task failed like this.
+    /// Message that no task of a group ended well; `first` is the failure of its first task.
     fn failure(&self, group: &[Alone], first: &str) -> String {
         let kind = group.first().and_then(|(task, _)| self.kind(*task)).unwrap_or_default();
         let tried = match group.len() {
@@ -155,7 +155,8 @@ impl<'a> Prepared<'a> {
         own.kinds.get(task.kind as usize).map(Vec::as_slice)
     }
 
-    /// Runs a task by itself: what of a core its vCPU was, what it took, and why it failed, if it did.
+    /// Runs a task alone; returns the share of a core of its vCPU, its measurements, and the reason of its failure, if
+    /// it failed.
     fn one(
         &self,
         (task, alone): &Alone,
@@ -203,7 +204,7 @@ impl<'a> Prepared<'a> {
         Ok(compare(undisturbed, &steps, sample))
     }
 
-    /// Runs the only task of an experiment live, into a folder that is gone with what this returns.
+    /// Runs the only task of an experiment live, into a folder that is removed when the returned value is dropped.
     fn run_alone(&self, alone: &Experiment, out: &Path) -> Result<StagedFolder, Failure> {
         let header =
             LogHeader::new(RunMode::Live, command_line(["dormouse", "measure"]), alone.clone());
@@ -241,7 +242,7 @@ fn failure_of(measure: &ProgramMeasure, folder: &Path) -> Option<String> {
     Some(last.map_or_else(|| how.clone(), |last| format!("{how}: {last}")))
 }
 
-/// Writes what was measured to a file, as JSON.
+/// Writes measurements to a file, as JSON.
 pub(super) fn write_measures(path: &Path, measures: &MeasureFile) -> Result<(), Failure> {
     // Text and numbers: this can't fail.
     let text = serde_json::to_string_pretty(measures).unwrap_or_default() + "\n";

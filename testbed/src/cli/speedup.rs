@@ -19,7 +19,7 @@ use crate::live;
 use dormouse_experiment::command_line;
 use dormouse_experiment::{Experiment, LoadedExperiment};
 
-/// Chooses the speed-up and puts it into the experiment.
+/// Chooses the speed-up of a live run, and sets it in the experiment.
 pub(super) fn settle(
     loaded: &mut LoadedExperiment,
     calibration: Option<&Path>,
@@ -40,7 +40,7 @@ pub(super) fn settle(
     Ok(choice)
 }
 
-/// The calibration of this host. One that was named has to be there and whole.
+/// The calibration of this host. A file that the user named has to exist and to be intact.
 fn found(named: Option<&Path>) -> Result<StoredCalibration, Failure> {
     let Some(path) = named else { return Ok(find(&default_path(), HostIdentity::of_this)) };
     match read(path).map_err(CalibrateError::from)? {

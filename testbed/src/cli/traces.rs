@@ -14,22 +14,22 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::registry::LookupSpan;
 
-/// Variables of the environment that name a collector, as the OpenTelemetry specification has them.
+/// Environment variables that name a collector, by the OpenTelemetry specification.
 const ENDPOINTS: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"];
-/// The time that the last spans may take to be sent.
+/// Time limit for sending the last spans.
 const LAST: Duration = Duration::from_secs(5);
 
 /// Exporter that sends spans until the process ends.
 struct Exporting {
     provider: SdkTracerProvider,
-    /// The runtime in which its connection lives.
+    /// The runtime in which the exporter's connection lives.
     _runtime: Runtime,
 }
 
 static EXPORTING: OnceLock<Exporting> = OnceLock::new();
 
-/// Exports spans of this process from now on; `None`: no collector is named, or it can't be sent
-/// to, which is said.
+/// Exports the spans of this process from now on; `None`: no collector is named, or none can be reached, which is
+/// reported.
 pub(super) fn begin<S>() -> Option<impl Layer<S>>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
@@ -72,7 +72,7 @@ fn exporting() -> Result<&'static Exporting, String> {
     Ok(EXPORTING.get_or_init(|| Exporting { provider, _runtime: runtime }))
 }
 
-/// Sends what is left before the process ends.
+/// Sends the remaining spans before the process ends.
 pub(super) fn end() {
     if let Some(Exporting { provider, .. }) = EXPORTING.get()
         && let Err(error) = provider.shutdown_with_timeout(LAST)

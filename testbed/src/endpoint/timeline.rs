@@ -18,7 +18,7 @@ pub(crate) struct VmTimeline {
 enum VmState {
     Running,
     Hibernated,
-    /// The VM has its notice: nothing else happens to it.
+    /// The VM has been given notice of its end, and nothing else can happen to it.
     Noticed,
 }
 
@@ -39,7 +39,7 @@ pub(crate) enum Interrupted {
 }
 
 impl VmTimeline {
-    /// The VM of this number and type.
+    /// The timeline of the VM with this number and type.
     pub(crate) fn new(scenario: &SpotScenario, vm: VmId, kind: TypeName) -> Self {
         let SpotScenario { interruptions, rebalancing, notice, seed, .. } = scenario;
         let kinds = std::slice::from_ref(&kind);
@@ -79,8 +79,8 @@ impl VmTimeline {
     }
 }
 
-/// The instants at which the provider acts, and what the VM hears then, if it hears anything. They end where nothing more
-/// is done to the VM.
+/// Iterates over the instants at which the provider acts, each with the announcement to the VM, if there is one. The
+/// iterator ends once nothing more can happen to the VM.
 impl Iterator for VmTimeline {
     type Item = (Time, Option<Interrupted>);
 

@@ -30,15 +30,15 @@ impl Reached {
     }
 }
 
-/// The token by which workers join, as it may be said.
+/// The token by which workers join, as it may be printed.
 pub(super) struct Shown<'a> {
     file: &'a Path,
-    /// The token itself, where only somebody at a terminal reads it.
+    /// The token itself; `None` unless standard error is a terminal.
     token: Option<String>,
 }
 
 impl<'a> Shown<'a> {
-    /// The token in this file.
+    /// Reads the token in this file.
     pub(super) fn new(file: &'a Path) -> Self {
         let read = || std::fs::read_to_string(file).ok();
         let token = std::io::stderr().is_terminal().then(read).flatten();
@@ -46,8 +46,8 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// Says that a coordinator listens at this address for so many workers, which join with this token;
-/// and what to type for one.
+/// Text that says that a coordinator listens at this address for this many workers, which join with this token, and how
+/// to start a worker.
 pub(super) fn invitation(
     address: SocketAddr,
     workers: u32,

@@ -21,11 +21,11 @@ pub struct Page {
 }
 
 impl Page {
-    /// Serves the page of a run that is about to be conducted, and says where.
+    /// Serves the page of a run that is about to be conducted, and prints its address.
     ///
     /// # Errors
     ///
-    /// It can't be served there.
+    /// The page can't be served at this address.
     pub(super) fn serve(self, run: &BoundRun, folder: &Path) -> Result<ServedRun, LiveError> {
         let watch = PageConfig {
             listen: self.listen,

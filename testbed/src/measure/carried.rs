@@ -17,14 +17,14 @@ use serde_json::json;
 
 use super::read::Sample;
 
-/// By when programs have set themselves up.
+/// Real time after which programs are assumed to have set themselves up.
 const SETTLED: Duration = Duration::from_secs(2);
-/// How long the notice is that its VM gets, real time, for a program without memory; the next VM is there only after that.
+/// Real time of the notice that the VM of a program without memory gets; the next VM is launched only after it.
 const NOTICE: Duration = Duration::from_secs(8);
 /// Bytes that a checkpoint is assumed to save per second of the remaining notice: even a slow and shared disk saves
 /// more.
 const SAVED_PER_SECOND: u64 = 32 << 20;
-/// A program that is done sooner is not carried: it would be done before CRIU came to it.
+/// Shortest run time of a program that is moved: a shorter one would be done before CRIU dumps it.
 const SHORTEST: Duration = Duration::from_millis(800);
 
 /// The experiment in which a task runs alone once more, and has its VM taken away in the middle: `alone` is that in which it

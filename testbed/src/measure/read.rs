@@ -6,10 +6,10 @@ use dormouse_experiment::MeasuredProgram;
 use dormouse_model::{Effect, Event, ProgramEnd, ProgramExit, Report, Step};
 use dormouse_units::{Speedup, Time};
 
-/// Why nothing is known of a program.
+/// Reasons why a program could not be measured.
 #[derive(Debug, thiserror::Error)]
 pub enum MeasureError {
-    /// The task never came to an end.
+    /// The task never ended; with the reason.
     #[error("it did not end: {0}")]
     NoEnd(String),
 }

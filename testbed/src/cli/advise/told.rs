@@ -36,7 +36,7 @@ pub(super) struct Advice {
 }
 
 impl Advice {
-    /// Prints the advice, and writes its files where that is asked for.
+    /// Prints the advice, and writes its files if the options say so.
     pub(super) fn tell(self, to: &Where) -> Result<(), Failure> {
         let Self { title, verdict, table, words: [x, y], curves, mut json } = self;
         let series = curves.iter().enumerate().map(|(colour, (name, points))| {

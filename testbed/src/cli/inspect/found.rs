@@ -22,7 +22,7 @@ pub(super) struct Found {
     /// The columns that were found, each with its heading, in words.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(super) columns: String,
-    /// Headings that nothing is read of.
+    /// Headings of columns that are not read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) unused: Vec<String>,
     #[serde(serialize_with = "as_map")]
@@ -32,7 +32,7 @@ pub(super) struct Found {
     pub(super) left_out: Value,
     /// Oddities of the file, in words.
     pub(super) oddities: Vec<String>,
-    /// The part of an experiment file that uses this one.
+    /// Lines of an experiment file that use this file.
     pub(super) experiment: String,
 }
 
@@ -71,12 +71,12 @@ impl Found {
         self.kind
     }
 
-    /// Adds something that was understood.
+    /// Adds a fact that was read from the file.
     pub(super) fn fact(&mut self, name: impl Into<String>, value: impl ToString) {
         self.facts.push((name.into(), value.to_string()));
     }
 
-    /// Adds an instant: a date, where it is known from when time counts, and else the time since then.
+    /// Adds an instant: as a date if the date of time zero, `begins`, is known, else as the time since then.
     pub(super) fn instant(&mut self, name: &str, at: Time, begins: Option<i64>) {
         let since = at.since(Time::ZERO);
         let second = |begins: i64| {
@@ -87,7 +87,7 @@ impl Found {
     }
 }
 
-/// Seconds in the units of people, without parts of one.
+/// A length of time for people, rounded to whole seconds.
 pub(super) fn length(seconds: f64) -> String {
     let whole = Span::from_secs_f64(seconds.round()).unwrap_or_default();
     whole.to_string()

@@ -5,7 +5,7 @@ use std::io::{self, Cursor};
 
 use dormouse_input::{Packing, Row, Rows, Source};
 
-/// How a file begins.
+/// The beginning of a file.
 #[derive(Debug)]
 pub(super) struct Head {
     /// Packing of the file, told by its first bytes.
@@ -18,7 +18,7 @@ pub(super) struct Head {
 }
 
 impl Head {
-    /// Looks at the beginning of a file, without taking it.
+    /// Looks at the beginning of a file without consuming it.
     ///
     /// # Errors
     ///
@@ -39,7 +39,7 @@ impl Head {
         rows.first().filter(|row| row.len() > 1).map(|_| rows.separator().name())
     }
 
-    /// Whether there is nothing in the file but blanks.
+    /// Whether the file has nothing but blanks.
     pub(super) fn is_empty(&self) -> bool {
         self.bytes.iter().all(u8::is_ascii_whitespace)
     }
@@ -55,11 +55,11 @@ impl Head {
         self.is_json && self.bytes.windows(key.len()).any(|part| part == key.as_bytes())
     }
 
-    /// Whether the first row is as `is` has it.
+    /// Whether `is` accepts the first row of the file.
     ///
     /// # Errors
     ///
-    /// The beginning of the file is no rows.
+    /// The beginning of the file can't be read as rows.
     pub(super) fn begins_with(&self, is: impl FnOnce(&Row<'_>) -> bool) -> io::Result<bool> {
         if self.is_json {
             return Ok(false);
@@ -78,19 +78,19 @@ impl Head {
         self.bytes.split(|byte| *byte == b'\n').map(String::from_utf8_lossy)
     }
 
-    /// The first line with something in it.
+    /// The first line that is not blank.
     fn line(&self) -> String {
         let text = String::from_utf8_lossy(&self.bytes);
         text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_owned()
     }
 
-    /// The first letters of the file, for a message.
+    /// The first characters of the file, for a message.
     pub(super) fn begins(&self) -> String {
         const SHOWN: usize = 60;
         self.line().chars().take(SHOWN).map(|c| if c.is_control() { '?' } else { c }).collect()
     }
 
-    /// The beginning of the file as a file of its own.
+    /// The bytes of the beginning, to be read like a file.
     pub(super) fn as_file(&self) -> Cursor<Vec<u8>> {
         Cursor::new(self.bytes.clone())
     }

@@ -7,13 +7,13 @@ use dormouse_cloud::SeriesName;
 
 use super::args::InspectArgs;
 
-/// Most types that have a line each.
+/// Most instance types that get a line each.
 const SHOWN: usize = 16;
 
 /// Zones of each product for which a type has prices.
 type Products<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
 
-/// The sections that give each type its prices; what could be picked instead is a comment.
+/// Lines of an experiment that give each type its prices; other possible choices are comments.
 pub(super) fn price_lines(args: &InspectArgs, series: &[&SeriesName]) -> String {
     let mut types: BTreeMap<&str, Products<'_>> = BTreeMap::new();
     for of in series {
@@ -55,7 +55,7 @@ pub(super) fn price_lines(args: &InspectArgs, series: &[&SeriesName]) -> String 
     text
 }
 
-/// Adds a line for a type, which is in this zone, or in all.
+/// Adds a line for a type, in this zone or in all zones.
 fn add(
     text: &mut String,
     args: &InspectArgs,
