@@ -50,7 +50,7 @@ pub(crate) struct LaunchTemplate {
     pub(crate) tags: Vec<(String, String)>,
 }
 
-/// How long a fleet keeps its capacity.
+/// Kind of a fleet, by how long it keeps its capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FleetKind {
     Instant,
@@ -61,7 +61,7 @@ pub(crate) enum FleetKind {
 /// Capacity in thousandths of a unit, as weights may be fractions.
 pub(crate) type Units = u64;
 
-/// A pool that a fleet may launch in.
+/// A pool in which a fleet may launch instances.
 #[derive(Clone, Debug)]
 pub(crate) struct FleetPool {
     pub(crate) spec: LaunchSpec,

@@ -24,7 +24,7 @@ pub(crate) enum InstanceStage {
 }
 
 impl InstanceStage {
-    /// EC2's code and name of the stage.
+    /// EC2's code and EC2's name of the stage.
     pub(crate) const fn code_and_name(self) -> (i64, &'static str) {
         match self {
             Self::Pending => (0, "pending"),

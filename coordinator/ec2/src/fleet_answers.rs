@@ -17,7 +17,7 @@ const fn lifecycle(market: Market) -> &'static str {
 }
 
 impl ApiDesk {
-    /// Completes a CreateFleet, once it is known which launches were refused.
+    /// Completes the answer to a CreateFleet call, once it is known which launches were refused.
     pub(crate) fn finish_fleet(&self, id: &str) -> Result<WireValue, ApiError> {
         let fleet = self.fleets.iter().find(|it| it.id == id).ok_or_else(|| fleet_not_found(id))?;
         let answer = WireValue::structure().with("FleetId", id);

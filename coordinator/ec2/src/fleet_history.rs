@@ -11,11 +11,11 @@ use crate::listing::{refuse_others, take_page};
 
 /// The words that an API has for the kinds of events of a fleet.
 struct HistoryWords {
-    /// A change of the fleet itself.
+    /// Word for a change of the fleet itself.
     fleet: &'static str,
-    /// A change of an instance.
+    /// Word for a change of an instance.
     instance: &'static str,
-    /// The end of the fleet.
+    /// Word for the end of the fleet.
     ended: &'static str,
 }
 
@@ -24,7 +24,7 @@ const OF_FLEETS: HistoryWords =
 const OF_SPOT_FLEETS: HistoryWords =
     HistoryWords { fleet: "fleetRequestChange", instance: "instanceChange", ended: "cancelled" };
 
-/// One event: when, of which kind, its name, and the instance it is of.
+/// One event: its time, its kind, its name, and the instance that it is about, if any.
 type FleetEvent<'a> = (Time, &'static str, &'static str, Option<&'a str>);
 
 impl ApiDesk {
@@ -83,7 +83,7 @@ impl ApiDesk {
             .with_some("NextToken", next))
     }
 
-    /// The events of a fleet, the first first.
+    /// The events of a fleet, in order of time.
     fn events_of<'a>(&'a self, fleet: &InstanceFleet, words: &HistoryWords) -> Vec<FleetEvent<'a>> {
         let mut events = vec![
             (fleet.created, words.fleet, "submitted", None),

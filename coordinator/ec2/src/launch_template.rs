@@ -20,7 +20,7 @@ fn number(version: usize) -> i64 {
 }
 
 impl LaunchTemplate {
-    /// The number of a version, by its name: a number, `$Latest` or `$Default`.
+    /// The number of the template's version with this name: a number, `$Latest` or `$Default`.
     fn version_named(&self, name: Option<&str>) -> Option<usize> {
         let version = match name {
             None | Some("" | "$Default") => self.default,
@@ -35,7 +35,7 @@ impl LaunchTemplate {
         self.versions.last_key_value().map_or(self.default, |(number, _)| *number)
     }
 
-    /// The launch that a version says, by its name.
+    /// The version of the template with this name.
     ///
     /// # Errors
     ///
@@ -84,11 +84,11 @@ fn creator(scope: &CallScope) -> String {
 }
 
 impl ApiDesk {
-    /// The launch that a template says, and its market options; an empty one where no template is named.
+    /// The launch specification of a template, and its market options; an empty one if no template is named.
     ///
     /// # Errors
     ///
-    /// `InvalidLaunchTemplateId.NotFound` and its like, and what the template's data is refused for.
+    /// `InvalidLaunchTemplateId.NotFound` and the like, and errors in the template's data.
     pub(crate) fn template_of(
         &self,
         scope: &CallScope,
@@ -372,7 +372,7 @@ impl ApiDesk {
         ))
     }
 
-    /// The data of a template that would launch an instance like this one.
+    /// The data of a template that would launch an instance like this.
     pub(crate) fn template_data(
         &self,
         scope: &CallScope,

@@ -12,7 +12,7 @@ use crate::CloudSession;
 /// The longest time by which one request may advance the clock.
 const LONGEST_ADVANCE: Span = Span::from_secs(10 * 366 * 86_400);
 
-/// How the run's time passes.
+/// The way in which the run's time passes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ClockMode {
     /// The clock runs this many times as fast as the host's.
@@ -51,7 +51,7 @@ impl<S: CloudSession> ClockedCloud<S> {
         Self { session, mode, began }
     }
 
-    /// The cloud at this instant of its clock.
+    /// The cloud, advanced to the present time of its clock.
     pub(crate) fn session(&mut self) -> &mut S {
         if let ClockMode::Paced(speedup) = self.mode {
             let (began, from) = self.began;

@@ -15,7 +15,7 @@ const MAX_RECORDS: usize = 1_000;
 /// The kinds of records.
 const TEMPLATE: &str = "template";
 const EXPERIMENT: &str = "experiment";
-/// The one action that is played.
+/// Name of the only supported action.
 const INTERRUPT: &str = "aws:ec2:send-spot-instance-interruptions";
 
 /// The templates and experiments of all accounts and regions.

@@ -86,7 +86,8 @@ pub(crate) fn is_of_work(path: &str) -> bool {
     section == "tenant" || OWN.contains(&section)
 }
 
-/// Leaves nothing but what is the experiment's: its cloud, what that takes away, and the seed.
+/// Removes everything except the parts of the experiment that all tenants share: its cloud, its interruptions, and the
+/// seed.
 pub(crate) fn drop_work(root: &mut Node) {
     let Value::Table(table) = &mut root.value else { return };
     table.retain(|key, _| key != "tenant" && !OWN.contains(&key.as_str()));

@@ -49,7 +49,7 @@ pub fn prove_worker(config: &AgentConfig) -> WorkerProof {
     proof
 }
 
-/// A task from its launch to its answer; `None` where a step fails.
+/// Proves the steps of one task, from its launch to its answer; `None` if a step fails.
 fn prove_task(proof: &mut WorkerProof, room: ProofRoom<'_>) -> Option<()> {
     let checkpointer = room.prepared.make_checkpointer(&room.prepared.store);
     let subject = proof.take_step(ProofStepKind::Launch, || {

@@ -7,19 +7,19 @@ use std::time::{Duration, Instant};
 pub enum ProofStepKind {
     /// The process becomes a worker and makes a VM's groups.
     Groups,
-    /// A task is started in them, and works.
+    /// A task is started in these groups, and works.
     Launch,
-    /// The task is in its jail: who it is, and what it may not.
+    /// The task is confined by its jail: its user, and the limits on what it may do.
     Jail,
     /// The VM is frozen with its task.
     Freeze,
-    /// The VM goes on, and its task.
+    /// The VM and its task continue.
     Thaw,
     /// CRIU dumps the task.
     Dump,
-    /// CRIU restores it, and it works.
+    /// CRIU restores the task, and the task works.
     Restore,
-    /// The restored task comes to its end with the right answer.
+    /// The restored task ends with the right answer.
     Answer,
     /// A task with threads is dumped and goes on.
     Threads,
@@ -81,7 +81,7 @@ pub struct ProofStep {
     pub came: Result<String, String>,
 }
 
-/// The steps that were gone, in their order. Those after one that failed and that need it are not.
+/// The steps that were carried out, in their order. Steps that need an earlier step that failed are left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WorkerProof {
     /// The outcome of each.

@@ -22,7 +22,7 @@ pub(super) struct FullStore(Arc<AtomicU32>);
 #[must_use]
 pub struct HeldFull(FullStore);
 
-/// File system without room, mounted over a directory until this is dropped.
+/// A file system without free space, mounted over a directory until this value is dropped.
 #[derive(Debug)]
 pub(super) struct NoRoom(PathBuf);
 
@@ -44,7 +44,8 @@ impl Drop for HeldFull {
 }
 
 impl NoRoom {
-    /// Mounts one over `directory`. Every write there fails, as the kernel finds no space left.
+    /// Mounts a file system without free space over `directory`. Every write there fails, as the kernel finds no space
+    /// left.
     ///
     /// # Errors
     ///

@@ -12,7 +12,7 @@ pub struct ApiError {
     pub message: String,
 }
 
-/// Codes of EC2 that are the server's fault or its load, so that clients try again.
+/// Error codes of EC2 for failures or overload of the server, after which clients try again.
 const STATUS_500: &[&str] = &[
     "InsufficientAddressCapacity",
     "InsufficientCapacity",

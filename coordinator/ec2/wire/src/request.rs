@@ -3,7 +3,7 @@
 use crate::check::check_input;
 use crate::{ApiError, QueryPairs, ServiceModel, WireValue, read_input, read_query};
 
-/// A call that was read and is right by the model.
+/// A call that was read, and whose parameters match the model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ApiRequest {
     /// The action, like `RunInstances`.

@@ -11,7 +11,7 @@ use crate::{ApiError, ServiceModel, WireValue, write_instant};
 
 const DECLARATION: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
 
-/// An answer that its action can't have: a fault of whoever made it.
+/// Reasons why a value can't be the answer of its action: a bug of the code that made it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ValueMismatch {
     /// The model does not have the action.
@@ -20,7 +20,7 @@ pub enum ValueMismatch {
     /// The model does not have the member.
     #[error("the answer has {0}, which the service model does not have")]
     NoMember(String),
-    /// The model has another kind of value there.
+    /// The model has another kind of value at this place.
     #[error("the answer has {found} at {path}, where the service model has another kind of value")]
     WrongKind {
         /// Path of the value in the answer.
@@ -57,7 +57,7 @@ pub fn write_response(
     Ok(out)
 }
 
-/// Writes an error, and says the HTTP status that goes with it.
+/// Writes an error, and returns its HTTP status beside the text.
 pub fn write_error(error: &ApiError, request_id: &str) -> (u16, String) {
     let mut out = String::from(DECLARATION);
     out.push_str("<Response><Errors><Error>");
