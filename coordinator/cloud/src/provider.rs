@@ -127,7 +127,7 @@ impl Provider {
         self
     }
 
-    /// True if each change of this type's spot price is watched.
+    /// True if somebody has to be told of each change of this type's spot price.
     #[must_use]
     pub fn is_watched(&self, kind: &TypeName) -> bool {
         self.watched.contains(kind)
@@ -566,7 +566,7 @@ impl Provider {
         true
     }
 
-    /// Updates what others can get of a spot VM's room in its present state.
+    /// Updates the part of a spot VM's room that other VMs can get in its present state.
     fn look_at_yield(&mut self, id: VmId) {
         let Some(vm) = self.find_vm(id).filter(|vm| vm.market == Market::Spot) else { return };
         if self.preemption == PreemptionAction::Hibernate && !vm.has_notice {

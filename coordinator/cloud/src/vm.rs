@@ -13,16 +13,16 @@ pub enum ProviderVmState {
     Booting,
     /// Usable and charged.
     Running,
-    /// Told to hibernate; charged until it has.
+    /// The VM was told to hibernate; it is charged until it has.
     Hibernating,
-    /// Frozen, its memory kept; not charged unless [`crate::BillingTerms`] says so.
+    /// The VM is frozen, and its memory kept; it is not charged unless [`crate::BillingTerms`] says so.
     Hibernated {
         /// Instant at which the VM was frozen.
         since: Time,
     },
-    /// Told to resume; charged from when it runs.
+    /// The VM was told to resume; it is charged from when it runs.
     Resuming,
-    /// Gone for good.
+    /// The VM is gone for good.
     Terminated {
         /// Time at which the VM was gone.
         at: Time,

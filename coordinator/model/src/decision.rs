@@ -28,7 +28,7 @@ pub enum StartReason {
     FirstInLine,
     /// The job is expected to end before the reservation of the head of the queue begins (EASY).
     EndsBeforeShadow {
-        /// The job that has the reservation.
+        /// The job at the head of the queue, which has the reservation.
         head: TaskId,
         /// When the reservation begins.
         shadow: Time,
@@ -55,7 +55,7 @@ pub enum StartReason {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         expected: Option<Span>,
     },
-    /// The job has a VM that has run no other (bathtub paper, 4.2).
+    /// The job has a VM that no other job has used (bathtub paper, 4.2).
     NewVm {
         /// The job, counted from 0 in the order of the bag.
         job: u32,
@@ -78,7 +78,7 @@ pub enum EndReason {
         price: Price,
         /// Bid of the VM's scheduler.
         bid: Price,
-        /// Tasks on the VM that lose work: no checkpoint was taken of them as the hour ended.
+        /// Number of tasks on the VM that lose work, as no checkpoint of them was taken when the hour ended.
         unkept: u32,
     },
 }
@@ -199,7 +199,7 @@ pub enum Decision {
     },
     /// Be woken at a time.
     Wake {
-        /// Time of the wake-up; one that is not after now is refused.
+        /// Time of the wake-up; a wake-up that is not later than now is refused.
         at: Time,
         /// Token that the wake-up's notice carries.
         #[serde(default)]

@@ -138,7 +138,7 @@ impl ContentPool {
         *self.is_over.write().unwrap_or_else(PoisonError::into_inner) = true;
     }
 
-    /// Has the coordinator live for as long as the guard does.
+    /// Keeps the coordinator's present life from ending for as long as the returned guard exists.
     ///
     /// # Errors
     ///

@@ -222,7 +222,7 @@ async fn give_chunks<P: ChunkSource, R: Read + Send + 'static>(
 }
 
 impl StoreThreads {
-    /// Runs work of the store once a thread is free.
+    /// Runs a function on the store once a thread is free.
     async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> io::Result<T> + Send + 'static,

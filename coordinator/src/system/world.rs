@@ -149,7 +149,7 @@ pub enum WallClock {
     Shown(Arc<AtomicU64>),
     /// A clock that runs with the runtime's time.
     Running {
-        /// Instant since which it runs.
+        /// Instant since which the clock runs.
         since: Instant,
         /// Time that the clock showed at that instant, in microseconds since 1970; changing this value sets the clock.
         from: Arc<AtomicU64>,
@@ -177,7 +177,7 @@ pub enum RandomSource {
     System,
     /// A reproducible stream of random numbers.
     Stream {
-        /// Seed of the stream.
+        /// Seed of the random stream.
         seed: u64,
         /// Number of draws from the stream.
         drawn: Arc<AtomicU64>,

@@ -60,7 +60,7 @@ pub struct CpuThrottling {
     pub throttled_ns: u64,
 }
 
-/// Sets the quota of the group at `path`; `None` lifts it.
+/// Sets the quota of the group at `path`; `None` removes it.
 pub(crate) fn set_quota(path: &Path, v2: bool, quota: Option<CpuQuota>) -> Result<()> {
     let controller = CpuController::new(path.to_owned(), v2);
     let result = match quota {

@@ -10,15 +10,15 @@ use super::{CgroupError, Result, file};
 /// A controller, by its version 1 name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CgroupController {
-    /// Quotas and weights.
+    /// The controller of CPU quotas and weights.
     Cpu,
-    /// CPU time used; part of `cpu` in version 2.
+    /// The controller that counts CPU time; part of `cpu` in version 2.
     Cpuacct,
     /// The controller of memory limits.
     Memory,
-    /// Freezing; built in in version 2.
+    /// The controller that freezes groups; built in in version 2.
     Freezer,
-    /// Number of processes, and its bound; absent on some hosts.
+    /// The controller that bounds the number of processes; absent on some hosts.
     Pids,
 }
 

@@ -13,11 +13,11 @@ use nix::mount::{MntFlags, MsFlags, mount, umount2};
 
 use super::{Result, StoreError};
 
-/// Number of values that make the store behave like a full disk; it does while there is any.
+/// Counter of the values that make the store behave like a full disk, which it does while the counter is above zero.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FullStore(Arc<AtomicU32>);
 
-/// Makes a store behave like a full disk until this is dropped.
+/// Makes a store behave like a full disk until this value is dropped.
 #[derive(Debug)]
 #[must_use]
 pub struct HeldFull(FullStore);

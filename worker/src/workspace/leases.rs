@@ -22,7 +22,7 @@ use std::{
 use super::TaskName;
 use crate::jail::UserRange;
 
-/// Directory of a host that has the locks.
+/// Path of the host's directory with the locks.
 const FOLDER: &str = "/run/dormouse-users";
 /// Time between two checks whether a user was given back.
 const LOOK: Duration = Duration::from_millis(50);

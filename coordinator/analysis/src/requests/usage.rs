@@ -101,7 +101,7 @@ impl UsageBin {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostUsage {
     width_us: u64,
-    /// The last bin is under way.
+    /// The bins of the run so far; the last one is not complete yet.
     bins: Vec<UsageBin>,
     level: [u64; LEVELS],
     until: Time,

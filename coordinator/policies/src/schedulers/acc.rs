@@ -141,7 +141,7 @@ enum LookPurpose {
 }
 
 impl LookPurpose {
-    /// Token of the wake-up for this purpose; never 0, the only token that [`InOrder`] uses.
+    /// Token of the wake-up for this purpose; never 0, which is the token of [`InOrder`].
     fn to_token(self) -> u64 {
         match self {
             Self::Look(vm) => 1 << 32 | u64::from(vm.get()),

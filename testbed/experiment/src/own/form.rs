@@ -74,7 +74,7 @@ pub(super) struct TaskForm {
 }
 
 impl TaskForm {
-    /// The task of the section at `node`.
+    /// Reads the task of the section at `node`.
     pub(super) fn from_section(section: &TaskSection, node: &Node) -> Self {
         let named = |text: &str, at: &str| {
             let place = node.innermost(at).place.clone();

@@ -222,7 +222,7 @@ pub struct PaperPlot {
 }
 
 impl PaperEvaluation {
-    /// Puts a folder of records in place of `$DATA` in its settings.
+    /// Replaces `$DATA` in the part's settings by a folder of records.
     pub(super) fn with_data(mut self, folder: Option<&Path>) -> Self {
         if let Some(folder) = folder {
             // JSON and TOML quote alike; the quotation marks are already there.
