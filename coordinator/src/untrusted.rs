@@ -39,7 +39,7 @@ pub fn worker_message(mut message: v1::FromWorker) -> Result<Vec<Report>, String
     Ok(judged)
 }
 
-/// Decodes and checks a report; returns what of it would go into the log.
+/// Decodes and checks a report; returns the reports that would go into the log.
 fn judge_report(report: v1::Report) -> Result<Vec<Report>, String> {
     match session::read(report)? {
         DecodedReport::Report { report, ledger, .. } => {

@@ -22,8 +22,8 @@ pub struct TakenVm<'a> {
     pub taker: VmTenant,
     /// How the VM that was taken ended.
     pub ending: DisplacementEnd,
-    /// Tasks of a bag that were on it when its owner was told. Parallel jobs have on-demand
-    /// machines, which nobody takes.
+    /// Tasks of a bag that were on the VM when its owner was told. Parallel jobs have on-demand machines, which are
+    /// never taken.
     pub tasks: Vec<DisplacedTask>,
 }
 

@@ -145,7 +145,7 @@ impl Provider {
         self.watched.iter().filter_map(price).collect()
     }
 
-    /// The provider with limits on really filled memory: each VM of these types fills so much,
+    /// Returns the provider with limits on really filled memory: each VM of these types fills the given amount,
     /// whatever its nominal size, and goes only on hosts with that much left.
     #[must_use]
     pub fn with_filling(self, filled: BTreeMap<TypeName, Bytes>) -> Self {

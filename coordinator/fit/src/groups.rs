@@ -24,14 +24,14 @@ pub enum By {
 pub enum Of {
     /// The VMs that were preempted, as the paper fits.
     Preempted,
-    /// All VMs: one that its user stopped counts as long as it ran.
+    /// All VMs: a VM that its user stopped counts for as long as it ran.
     KaplanMeier,
 }
 
 /// Options for groups and their fits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupOptions {
-    /// Property by which VMs are grouped, beside the group of all; `None`: only the latter.
+    /// Property by which VMs are grouped, beside the group of all VMs; `None`: there is only the group of all.
     pub by: Option<By>,
     /// Number of resamples for the intervals; 0: no intervals.
     pub resamples: u32,

@@ -134,7 +134,7 @@ pub enum Command {
     Announce {
         /// The host of the VM.
         host: HostId,
-        /// The VM that is told.
+        /// The VM that gets the announcement.
         vm: VmId,
         /// The announcement to make.
         what: ProviderAnnouncement,

@@ -59,7 +59,7 @@ pub enum Event {
         /// The caller's name for the call, if it gives one: the same call with it is carried out once.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         token: Option<Arc<str>>,
-        /// The call.
+        /// The call of the provider's API.
         call: Arc<ApiCall>,
     },
     /// No more VMs will be requested; a run that has only requests ends once their VMs are gone, and one that an API's

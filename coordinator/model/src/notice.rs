@@ -32,7 +32,7 @@ pub enum Notice {
     Requested {
         /// The request's place in the stream of requests.
         request: RequestId,
-        /// The VM that is asked for.
+        /// The VM that is requested.
         #[serde(flatten)]
         asks: VmRequest,
     },
@@ -152,7 +152,7 @@ pub enum Notice {
         /// The credit balance of the VM now.
         balance: Credits,
     },
-    /// A wake-up that was asked for.
+    /// A wake-up that the scheduler requested is due.
     Wake {
         /// The token that the scheduler gave when it asked for the wake-up.
         token: u64,

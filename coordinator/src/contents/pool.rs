@@ -40,7 +40,8 @@ pub struct ContentPool {
     /// Tracks the outputs that are being written from the pool.
     layouts: TaskTracker,
     world: CoordinatorWorld,
-    /// Whether the life of the coordinator is over that has them: held by whoever changes something.
+    /// Whether the life of the coordinator that has these contents is over; locked by callers while they change
+    /// something.
     is_over: RwLock<bool>,
 }
 

@@ -142,7 +142,7 @@ pub(crate) struct JournalState {
 /// When the seal is written next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SealState {
-    /// Not at all: nothing was written since.
+    /// The seal is not written: nothing was written to the log since.
     Kept,
     /// After a while.
     Later,

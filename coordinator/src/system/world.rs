@@ -28,7 +28,7 @@ use crate::time::outage::{MachineTime, to_micros};
 pub struct CoordinatorWorld {
     /// Disk of the run's folder.
     pub disk: Arc<dyn LogDisk>,
-    /// Wall clock.
+    /// The wall clock of the world.
     pub wall: WallClock,
     /// Threads for blocking work.
     pub threads: BlockingThreads,
@@ -161,9 +161,9 @@ pub enum WallClock {
 pub enum BlockingThreads {
     /// Threads of the runtime.
     System,
-    /// In place.
+    /// The work is done in the calling thread.
     InPlace {
-        /// Microseconds from the request for a piece of work until whoever asked hears that it is done.
+        /// Microseconds from the request for a piece of work until its caller hears that it is done.
         takes: Arc<AtomicU64>,
         /// Draws behind how many of those that are ready the work is done, and heard of, at the same instant.
         turns: RandomSource,

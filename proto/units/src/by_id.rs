@@ -65,7 +65,7 @@ impl<K: Copy + Ord + Into<u32>, V> ById<K, V> {
         self.find_place(*id).is_ok()
     }
 
-    /// Puts in the value of an id; returns the former value, if there was one.
+    /// Inserts the value of an id; returns the former value, if there was one.
     pub fn insert(&mut self, id: K, value: V) -> Option<V> {
         match self.find_place(id) {
             Ok(place) => Some(std::mem::replace(&mut self.0[place].1, value)),

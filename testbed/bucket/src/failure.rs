@@ -5,7 +5,7 @@ use std::io;
 
 use dormouse_coordinator::ObjectError;
 
-/// The longest that is told of what a server says.
+/// Most characters of a server's answer that an error shows.
 const LONGEST: usize = 200;
 
 /// Explains an error of the client for an existing bucket.
@@ -117,7 +117,7 @@ fn cause(error: &dyn Error) -> String {
     shortened(&last)
 }
 
-/// A text without line breaks, no longer than is told of any.
+/// A text without line breaks, cut to the length that an error shows.
 fn shortened(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(LONGEST).collect()
 }

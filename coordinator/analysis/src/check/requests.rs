@@ -431,8 +431,8 @@ impl<'a> RequestsChecker<'a> {
 }
 
 impl RequestsChecker<'_> {
-    /// Whether a VM may be refused whatever room there is: it costs more than the default bid, or not so many of its type
-    /// can be had, which is not followed here.
+    /// Whether a VM may be refused whatever room there is: it costs more than the default bid, or the capacity for its
+    /// type may be exhausted, which this check does not follow.
     fn may_be_unsold(&self, asks: &VmRequest) -> bool {
         let Setup { terms, catalogue, .. } = self.setup;
         let Some(offer) = catalogue.get(&asks.kind) else { return false };

@@ -101,7 +101,7 @@ pub struct HostHistory {
 /// An act of the provider on spot VMs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProviderAct {
-    /// Time at which the act was asked for.
+    /// Time at which the act was requested.
     pub asked: Time,
     /// Time at which the engine carried the act out.
     pub at: Time,
@@ -111,7 +111,7 @@ pub struct ProviderAct {
     pub target: InterruptionTarget,
     /// VMs that the act hit.
     pub vms: Vec<VmId>,
-    /// Reason given by the person who asked for it; `None` if the provider acted by itself.
+    /// Reason given by the person who requested the act; `None` if the provider acted by itself.
     pub asked_by: Option<String>,
 }
 

@@ -51,7 +51,7 @@ pub struct EndedRequest {
     pub market: Market,
     /// Time of the request's arrival.
     pub arrived: Time,
-    /// Duration asked for.
+    /// Duration that the request asked for.
     pub duration: Span,
     /// Number of vCPUs of the request's VM.
     pub vcpus: u32,
@@ -108,13 +108,13 @@ impl RequestLedger {
         }
     }
 
-    /// Figures so far.
+    /// Figures of the requests so far.
     #[must_use]
     pub const fn figures(&self) -> &RequestFigures {
         &self.figures
     }
 
-    /// Final figures.
+    /// Returns the final figures of the run's requests.
     #[must_use]
     pub fn finish(self) -> RequestFigures {
         self.figures

@@ -207,8 +207,8 @@ impl HostUsage {
         !self.is_boundless
     }
 
-    /// Integrals and counts from the beginning, when nobody had a VM, until the last request came,
-    /// with the time of that.
+    /// Integrals and counts from the beginning, when no request had a VM, until the arrival of the last request, with
+    /// the time of that arrival; `None` if no request came.
     #[must_use]
     pub const fn until_last_arrival(&self) -> Option<(Time, UsageBin)> {
         self.until_arrival

@@ -35,7 +35,7 @@ impl Provider {
         self.living_targets(&interruption.target).into_iter().filter(hit).collect()
     }
 
-    /// From now on a spot VM hibernates whenever it is interrupted, or is given notice and ends.
+    /// Sets what happens to a spot VM whenever it is interrupted: it hibernates, or is given notice and ends.
     pub fn interrupt_by(&mut self, id: VmId, hibernates: bool) {
         if let Some(vm) = self.vms.get_mut(id).filter(|vm| vm.market == Market::Spot) {
             vm.hibernates = Some(hibernates);

@@ -155,7 +155,7 @@ pub struct OddJobs {
     pub ran_over: u64,
     /// Jobs without an estimate.
     pub no_estimate: u64,
-    /// Jobs that had a different number of processors than they asked for.
+    /// Number of jobs that had a different number of processors than they requested.
     pub other_size: u64,
     /// Jobs whose number is not unique.
     pub repeated: u64,

@@ -27,7 +27,7 @@ pub(crate) enum RuntimeGiven {
     Everywhere(Span),
     /// The run time that `dormouse measure` found.
     Measured,
-    /// Not known.
+    /// The run time is not known.
     Unknown,
 }
 

@@ -59,7 +59,7 @@ pub struct MeasuredProgram {
     /// Part of the elapsed time in which the program did not want to compute, microseconds: it slept or
     /// waited.
     pub waited_us: u64,
-    /// Peak memory.
+    /// Peak memory of the program.
     pub memory: Bytes,
     /// Final size of the program's directory.
     pub directory: Bytes,

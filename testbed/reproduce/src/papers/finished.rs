@@ -22,7 +22,7 @@ pub struct FinishedReproduction {
     pub command: String,
     /// First and last seed.
     pub seeds: (u64, u64),
-    /// Input files.
+    /// Input files of the reproduction.
     pub inputs: Vec<InputFile>,
     /// Program and host that made the reproduction, with its time and memory.
     pub origin: RunOrigin,
@@ -32,7 +32,7 @@ pub struct FinishedReproduction {
     pub cells: Vec<(String, String)>,
     /// Samples of every cell.
     pub results: CellResults,
-    /// Our figures and claims, with the presets that were asked for.
+    /// Our figures and claims, with the requested presets.
     pub ours: PaperReading,
     /// Every factor alone, after the experiments without any; empty if none was tried.
     pub trials: Vec<PaperReading>,
@@ -50,7 +50,7 @@ pub struct FinishedReproduction {
     pub without: Vec<(String, String)>,
     /// Price records that were used.
     pub price_records: Vec<PriceNotes>,
-    /// Live runs.
+    /// Live runs of the reproduction's cells.
     pub live: Vec<LiveRun>,
     /// Charts of single runs: names and files.
     pub charts: Vec<(String, String)>,
@@ -87,7 +87,7 @@ impl FinishedReproduction {
         self.price_records.iter().filter(|record| !record.notes.is_empty())
     }
 
-    /// The paper's parts that were asked for.
+    /// The requested parts of the paper.
     pub(super) fn parts(&self) -> impl Iterator<Item = &PaperPart> {
         self.paper.parts.iter().filter(|part| self.parts.contains(&part.name))
     }

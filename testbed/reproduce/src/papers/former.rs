@@ -33,8 +33,8 @@ const TOLERANCE: &str =
 const BOTH: &str = "means are compared, and with another tolerance";
 
 impl FormerJudging {
-    /// Judges a claim by the rule of before; `None` if nothing of that rule differs for it, or nobody can judge
-    /// it.
+    /// Judges a claim by the former rule for verdicts; `None` if that rule treats it in the same way, or nobody can
+    /// judge it.
     pub(super) fn new(
         claim: &PaperClaim,
         today: Verdict,

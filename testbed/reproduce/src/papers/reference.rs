@@ -27,7 +27,7 @@ pub struct ClaimList {
     pub version: String,
     /// First and last seed.
     pub seeds: (u64, u64),
-    /// Input files.
+    /// Input files of the reproduction.
     #[serde(skip_deserializing)]
     pub inputs: Vec<InputFile>,
     /// Counts of verdicts under our default reading, and under the best reading that is known.
@@ -104,7 +104,7 @@ pub struct ListedClaim {
 pub struct ListedFigure {
     /// Name of the cell, or of the reading.
     pub name: String,
-    /// Our estimate.
+    /// Our estimate of the figure.
     pub ours: f64,
     /// The 95 % interval of our estimate; `None` if it has none.
     pub ci95: Option<(f64, f64)>,
