@@ -149,7 +149,7 @@ pub enum AdmissionError {
         demand: u32,
         /// Number of VMs that fit on a host.
         placed: usize,
-        /// vCPUs of the first VM that fits on none.
+        /// Number of vCPUs of the first VM that fits on no host.
         vcpus: u32,
         /// Capacity of each host.
         held: String,

@@ -146,7 +146,7 @@ pub enum Decision {
     Stop {
         /// The task to stop.
         task: TaskId,
-        /// The VM it is on.
+        /// The VM on which the task runs.
         vm: VmId,
         /// Whether to checkpoint the attempt first, so that it can go on elsewhere (running VMs
         /// only).
@@ -156,14 +156,14 @@ pub enum Decision {
     Checkpoint {
         /// The task to checkpoint.
         task: TaskId,
-        /// The VM it is on.
+        /// The VM on which the task runs.
         vm: VmId,
     },
     /// Bring a parallel job from the background to the foreground of its VM.
     Promote {
         /// The job to promote.
         task: TaskId,
-        /// The VM that it is on.
+        /// The VM on which the task runs.
         vm: VmId,
         /// How the job gets to the foreground.
         by: PromotionMethod,
@@ -175,7 +175,7 @@ pub enum Decision {
     SetMode {
         /// The task whose mode changes.
         task: TaskId,
-        /// The VM it is on.
+        /// The VM on which the task runs.
         vm: VmId,
         /// The mode from now on.
         mode: Mode,

@@ -65,7 +65,7 @@ pub enum Event {
     /// No more VMs will be requested; a run that has only requests ends once their VMs are gone, and one that an API's
     /// callers keep open ends at once.
     AllRequested,
-    /// No more jobs are accepted from outside; those of the workload still come.
+    /// No more jobs are accepted from outside; jobs of the workload still come.
     Closed,
     /// No more jobs will be submitted; the run ends once all submitted jobs have ended.
     AllSubmitted,

@@ -216,9 +216,9 @@ pub enum Effect {
     CheckpointAsked {
         /// The task to checkpoint.
         task: TaskId,
-        /// The attempt at it that runs.
+        /// The attempt at this task or job that runs.
         attempt: Attempt,
-        /// The VM it is on.
+        /// The VM on which the task runs.
         vm: VmId,
     },
     /// A task could not start from its newest checkpoint: it starts from an older one, from the
@@ -296,7 +296,7 @@ pub enum VmEnd {
     HostLost,
     /// The host could not create or keep the VM.
     Failed,
-    /// All work of its tenant is done, while other tenants continue.
+    /// All work of a tenant is done, while other tenants continue.
     WorkDone,
     /// The run is over.
     RunOver,

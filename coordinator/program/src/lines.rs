@@ -23,7 +23,7 @@ pub struct ProgramQuestion<'a> {
     pub now: Time,
     /// The events since the last line.
     pub notices: &'a [&'a Notice],
-    /// Only as a run goes on that was broken off: what was decided on this then, which holds.
+    /// Set only while a resumed run repeats its steps: the program's recorded decisions on these notices, which hold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decided: Option<&'a [Decision]>,
 }

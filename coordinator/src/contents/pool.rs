@@ -53,7 +53,7 @@ pub(crate) struct IncomingContent {
     disk: Arc<dyn LogDisk>,
     hasher: Hasher,
     digest: Hash,
-    /// Announced and received number of bytes.
+    /// Number of bytes of the content, as announced and as received.
     length: u64,
     bytes: u64,
     /// Number of bytes at which the free disk space is checked next.

@@ -112,7 +112,7 @@ pub(crate) fn check_load(
 ///
 /// # Errors
 ///
-/// What is impossible, and what would be possible.
+/// The impossible claim, and the bound.
 pub(crate) fn check_report(report: &Report, room: VmRoom) -> Result<(), String> {
     match report {
         &Report::Share { real_promised_us, real_received_us, .. } => {

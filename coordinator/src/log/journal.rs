@@ -144,7 +144,7 @@ pub(crate) struct JournalState {
 enum SealState {
     /// The seal is not written: nothing was written to the log since.
     Kept,
-    /// After a while.
+    /// The seal is written after a delay.
     Later,
     /// The seal is written as soon as no write is under way.
     Due,

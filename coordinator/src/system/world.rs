@@ -165,7 +165,8 @@ pub enum BlockingThreads {
     InPlace {
         /// Microseconds from the request for a piece of work until its caller hears that it is done.
         takes: Arc<AtomicU64>,
-        /// Draws behind how many of those that are ready the work is done, and heard of, at the same instant.
+        /// Draws how many other ready tasks run, at the same instant, before the work is done, and before its end is
+        /// heard of.
         turns: RandomSource,
     },
 }

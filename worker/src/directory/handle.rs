@@ -43,7 +43,7 @@ impl DirectoryHandle {
         Ok(Self(openat(&self.0, name, DIRECTORY, Mode::empty())?))
     }
 
-    /// The directory at a relative path in it, no part of which is a link.
+    /// Opens the directory at a path relative to this one, no part of which may be a link.
     pub(crate) fn reach_directory(&self, path: &Path) -> io::Result<Self> {
         let mut reached = Self(openat(&self.0, ".", DIRECTORY, Mode::empty())?);
         for part in path.components() {

@@ -63,7 +63,7 @@ impl ProofStepKind {
         )
     }
 
-    /// Whether only programs with habits that the built-in tasks don't have need it.
+    /// Whether only users' own programs need this step, as the built-in tasks don't have its habit.
     #[must_use]
     pub const fn is_of_own_programs(self) -> bool {
         matches!(self, Self::Threads | Self::Tcp | Self::Clock | Self::Files)

@@ -69,7 +69,7 @@ pub struct EndedRequest {
     pub ran: Span,
     /// Time for which the request waited for VMs that had to end first; zero if it never got their room.
     pub waited: Span,
-    /// VM for whose sake the request's own was last told to leave, whatever came of that.
+    /// VM to make room for which the request's VM was last told to leave, whether it left or not; `None`: it never was.
     pub displaced_by: Option<VmId>,
     /// Charge for the request's VM.
     pub cost: Money,

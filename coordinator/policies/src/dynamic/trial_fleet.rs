@@ -38,7 +38,7 @@ type Key = (u64, Time, bool, usize);
 /// The VMs of one type in a trial placement.
 struct TrialVms {
     kind: KindId,
-    /// Index of the type among those for which a task's lengths are given.
+    /// Index of the type among the types for which a task's lengths are given.
     column: usize,
     /// Rank of a new VM where busy ones are tried before, and have rank 0: the cheaper first.
     rank: u64,

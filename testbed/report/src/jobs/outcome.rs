@@ -23,7 +23,7 @@ pub struct JobsOutcome<'a> {
     pub decisions_sha256: String,
     /// Most jobs that were in the system at once.
     pub most_in_system: usize,
-    /// Counts of what was left out of the workload's log; `None` if jobs come from elsewhere.
+    /// Counts of the lines and jobs left out of the workload's log; `None` if the jobs do not come from a log.
     pub skipped: Option<Skipped>,
     /// Number of jobs whose answer was checked and right; zero in virtual time.
     pub verified: u64,

@@ -80,8 +80,8 @@ impl ProcessorTicks {
     }
 }
 
-/// Reason for which a claim about measured times is not judged: others kept the host busy. `None`
-/// if it was idle enough, or nothing was measured for the claim.
+/// Reason for which a claim about measured times is not judged: other programs kept the host busy. `None` if the host
+/// was idle enough, or nothing was measured for the claim.
 pub(super) fn refusal(
     claim: &PaperClaim,
     paper: &PaperEvaluation,

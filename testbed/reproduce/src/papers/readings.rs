@@ -96,7 +96,7 @@ impl PaperReading {
         self.claims.len() - self.count(Verdict::Silent) - self.count(Verdict::Undecidable)
     }
 
-    /// Number of explained statements less the price of its changes.
+    /// Number of statements that the reading explains, less the price of its changes.
     pub fn score(&self) -> i64 {
         score(self.explained.count(), self.factors.iter().map(|factor| factor.changes).sum())
     }

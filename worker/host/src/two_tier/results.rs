@@ -20,7 +20,7 @@ pub struct TwoTierResults {
 /// One figure beside the paper's.
 #[derive(Clone, Debug)]
 pub struct PaperComparison {
-    /// The jobs that the figure is about, and their foreground usage if it is one.
+    /// The kind of jobs that the figure is about, and their foreground usage if the figure holds for one usage only.
     pub case: String,
     /// Name of the metric, which is in per cent.
     pub metric: &'static str,

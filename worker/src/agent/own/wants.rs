@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use crate::cgroup::CpuQuota;
 
-/// Period of a quota for shares that aren't tiny; most of it is spent waiting if the share is small.
+/// Period of the quota of a slot, unless its share is tiny. With a small share most of the period is spent waiting.
 const PERIOD: Duration = Duration::from_micros(CpuQuota::DEFAULT_PERIOD_US);
 /// Longest period that the kernel allows.
 const LONGEST_PERIOD: Duration = Duration::from_secs(1);

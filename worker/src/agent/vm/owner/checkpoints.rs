@@ -85,7 +85,7 @@ impl VmOwner {
         .ok_or("it is not running")
     }
 
-    /// Handles a checkpoint that won't be taken; its task stands still for it all the same.
+    /// Handles a checkpoint that won't be taken; the task stands still for the checkpoint's time all the same.
     pub(crate) fn miss_checkpoint(&mut self, now: Time, key: Key) {
         let Some(attempt) = self.attempt_mut(key) else { return };
         attempt.missed_checkpoints += 1;
