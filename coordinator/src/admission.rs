@@ -145,11 +145,11 @@ pub enum AdmissionError {
     Packing {
         /// Number of VMs that may run at once.
         vms: usize,
-        /// Total number of vCPUs of the VMs.
+        /// Number of vCPUs that the VMs of `vms` have in total.
         demand: u32,
         /// Number of VMs that fit on a host.
         placed: usize,
-        /// vCPUs of the first VM that fits on none.
+        /// Number of vCPUs of the first VM that fits on no host.
         vcpus: u32,
         /// Capacity of each host.
         held: String,
@@ -168,7 +168,7 @@ pub enum AdmissionError {
         demand: u32,
         /// Memory of the largest task.
         largest: Bytes,
-        /// Memory that the tasks need in total.
+        /// Memory that the tasks of `demand` vCPUs need in total, each as large as the largest.
         need: Bytes,
         /// Memory of all hosts in total, without that of the machine for parallel jobs.
         have: Bytes,

@@ -73,8 +73,8 @@ pub(crate) mod thread;
 const CLEAN_UP: Duration = Duration::from_secs(10);
 /// Time by which the conductor runs behind the clock, so that reports of events that were due have arrived by then.
 pub(crate) const BEHIND: Duration = Duration::from_millis(25);
-/// Time by which the conductor runs behind the clock in a run with parallel jobs only. Workers keep jobs a little ahead
-/// of time, so that their ends are reported by then, and late decisions would change what other jobs are due.
+/// Time by which the conductor runs behind the clock in a run with parallel jobs only. Workers keep these jobs a little
+/// ahead of time, so that their ends are reported by then; late decisions would change what other jobs are due.
 const BEHIND_JOBS: Duration = Duration::from_millis(5);
 /// Interval at which the log records the run's clock beside the wall clock.
 const SAY_CLOCK_EVERY: Duration = Duration::from_secs(2);
@@ -108,7 +108,7 @@ pub(crate) struct ConductorState {
     door: JobIntake,
     inbox: ReportInbox,
     outstanding: Outstanding,
-    /// Reports whose accounts are in the log already.
+    /// Reports whose accounts of CPU time are in the log already, by host and number.
     parted: BTreeSet<(HostId, u64)>,
     roster: WorkerRoster,
     batch: JournalBatch,
@@ -119,11 +119,11 @@ pub(crate) struct ConductorState {
     /// Loads that hosts reported before the run began, with the numbers of the reports.
     early_loads: BTreeMap<HostId, (u64, LoadReport)>,
     header: Option<HeaderText>,
-    /// Counter that is raised whenever the run turns out not to be stuck.
+    /// Counter that is increased whenever the run turns out not to be stuck.
     unstuck: u64,
     stuck: bool,
     closing: bool,
-    /// Workers that a resumed run waits for; `None`: it doesn't wait.
+    /// Workers that a resumed run waits for; `None`: it does not wait.
     returning: Option<ReturningWorkers>,
     /// Reason why the scheduler can't decide any more; all reports are ignored from then on.
     broken: Option<String>,
@@ -302,7 +302,7 @@ impl ConductorState {
         }
     }
 
-    /// The header with what only the live run knows.
+    /// Adds the parameters of the live run, such as its speed-up and the share of a core, to the header of the log.
     fn with_live(&self, header: HeaderText) -> HeaderText {
         let phase_us = self.loads.parallel.map(|programs| outage::to_micros(programs.phase));
         let live = json!({
@@ -319,7 +319,7 @@ impl ConductorState {
         header.with_key("live", &live).unwrap_or(header)
     }
 
-    /// Sets the alarm for the next event: a report that is due, a timer of the run, or the time limit.
+    /// Sets the alarm for the next thing that is due: a report, a timer of the run, or the time limit.
     fn arm_alarm(&mut self) {
         let limit = (self.begun && self.run.over_at().is_none()).then_some(self.plan.limit);
         let (outside, follower) = self.next_arrivals();
@@ -357,7 +357,7 @@ impl ConductorState {
         }
     }
 
-    /// Checks later whether the run is still stuck: it may seem so while reports are under way.
+    /// Checks later whether the run is still stuck: it may only seem so while reports are under way.
     fn look_whether_stuck(&mut self, myself: &ActorRef<ConductorMsg>) {
         if !self.run.is_stuck() {
             self.unstuck += 1;

@@ -9,7 +9,7 @@ use dormouse_log::LogError;
 use crate::admission::AdmissionError;
 use crate::system::objects::ObjectError;
 
-/// Beginning of what workers are told about a run that its hosts can't hold.
+/// Beginning of the message by which workers are told that their hosts can't hold the run.
 pub const REFUSED: &str = "the run was refused: ";
 
 /// Reasons why a live run ended without a result.
@@ -49,7 +49,7 @@ pub enum CoordinatorError {
     Input {
         /// Path of the file on this host.
         path: PathBuf,
-        /// What is wrong with the file.
+        /// The flaw of the input file, in words.
         why: String,
     },
     /// The identity of the run can't be created or kept.
@@ -64,15 +64,15 @@ pub enum CoordinatorError {
     Secret {
         /// The token's file in the run's folder.
         path: PathBuf,
-        /// What is wrong with the file.
+        /// The flaw of the token file, in words.
         why: String,
     },
-    /// The identity that was made before the run can't be used.
+    /// The identity made before the run began can't be used.
     #[error("{}: {why}", .path.display())]
     GivenIdentity {
         /// The folder, or the file in it.
         path: PathBuf,
-        /// What is wrong with the identity, and the remedy.
+        /// The flaw of the identity, and the remedy, in words.
         why: String,
     },
     /// The event log can't be read or written.
@@ -81,12 +81,12 @@ pub enum CoordinatorError {
     /// The hosts can't hold the experiment.
     #[error(transparent)]
     Admission(#[from] AdmissionError),
-    /// The log to be resumed belongs to another run, or doesn't fit this one.
+    /// The log to be resumed belongs to another run, or doesn't fit this run.
     #[error("{} can't be resumed: {why}", .path.display())]
     Resume {
         /// Path of the log.
         path: PathBuf,
-        /// What doesn't fit, in words for the user.
+        /// The part that doesn't fit, in words for the user.
         why: String,
     },
     /// A worker has taken more commands than the log of the resumed run has for it.
@@ -103,12 +103,12 @@ pub enum CoordinatorError {
         /// Number of commands to the worker in the log.
         said: u64,
     },
-    /// The gRPC server ended by itself.
+    /// The gRPC server ended though nobody had stopped it.
     #[error("the coordinator's server on {addr} ended: {why}")]
     Server {
         /// The address and port of the server.
         addr: SocketAddr,
-        /// What made the server end, in words for the user.
+        /// The cause of the server's end, in words for the user.
         why: String,
     },
     /// The run was paused: its log is complete, and it can be resumed.
@@ -120,13 +120,13 @@ pub enum CoordinatorError {
     /// A scheduler that is a program failed. The log is complete, and the run can be resumed.
     #[error("{why}")]
     Scheduler {
-        /// What the scheduler program did wrong, as a sentence.
+        /// The scheduler's failure, as a sentence.
         why: String,
     },
     /// A part of the coordinator failed: a bug in it, or in the scheduler that it runs.
     #[error("the {part} failed, so the run was ended and its workers clean up: {why}")]
     Part {
-        /// Name of the part, as it stands after "the".
+        /// Name of the part, as it is written after "the" in the error's text.
         part: &'static str,
         /// Message of the panic.
         why: String,

@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-/// Error: the other side acknowledged a message that was never sent.
+/// An acknowledgement of a message that was never sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it acknowledged {ack}, but only {said} were ever sent")]
 pub struct FalseAck {
@@ -14,23 +14,23 @@ pub struct FalseAck {
     pub said: u64,
 }
 
-/// Error: messages are missing between the one that came and the one before.
+/// A gap between the messages received before and a new batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("number {came} came after number {taken}: those between are missing")]
 pub struct Gap {
-    /// The last number that was taken.
+    /// The number of the last message that was received before.
     pub taken: u64,
-    /// The first number that has come.
+    /// The number of the first message of the new batch.
     pub came: u64,
 }
 
-/// Messages of one side that the other side has not acknowledged yet.
+/// Messages that one side has to send, kept until the other side acknowledges them.
 #[derive(Debug)]
 pub struct Outbox<T> {
-    /// Number up to which all messages are acknowledged; the first kept message has the next number.
+    /// Number of the last acknowledged message; the first message that is kept has the next number.
     acknowledged: u64,
     kept: VecDeque<T>,
-    /// Number of the kept messages that were put on the present connection.
+    /// Number of kept messages that were sent on the present connection.
     sent: usize,
 }
 
@@ -47,30 +47,31 @@ impl<T> Extend<T> for Outbox<T> {
 }
 
 impl<T> Outbox<T> {
-    /// The last number that is acknowledged.
+    /// The number of the last message that is acknowledged; 0: none is.
     #[must_use]
     pub const fn acknowledged(&self) -> u64 {
         self.acknowledged
     }
 
-    /// Whether something waits to be put on the present connection.
+    /// Whether a message waits to be sent on the present connection.
     #[must_use]
     pub fn has_news(&self) -> bool {
         self.sent < self.kept.len()
     }
 
-    /// The messages to put on the present connection next, at most `most`, and the number of the first of them.
+    /// Takes the messages to be sent next on the present connection, at most `most` of them; returns the number of the
+    /// first one beside them.
     pub fn next(&mut self, most: usize) -> (u64, impl ExactSizeIterator<Item = &T>) {
         let from = self.sent;
         self.sent = from.saturating_add(most).min(self.kept.len());
         (self.acknowledged + from as u64 + 1, self.kept.range(from..self.sent))
     }
 
-    /// Records that the other side has taken all messages up to `ack` for good.
+    /// Records that the other side has taken all messages up to `ack` for good, and drops these.
     ///
     /// # Errors
     ///
-    /// There is no such number yet; nothing is forgotten.
+    /// No message has the number `ack` yet; nothing is dropped.
     pub fn take_ack(&mut self, ack: u64) -> Result<(), FalseAck> {
         let said = self.acknowledged + self.kept.len() as u64;
         if ack > said {
@@ -83,37 +84,38 @@ impl<T> Outbox<T> {
         Ok(())
     }
 
-    /// There is a new connection: all messages that are not acknowledged are sent again.
+    /// Prepares for a new connection, on which all messages that are not acknowledged are sent again.
     pub const fn rewind(&mut self) {
         self.sent = 0;
     }
 }
 
-/// The numbers of the messages that one side has received from the other. A report or command that comes twice, as it
-/// was sent again over a new connection, is dropped by its number; one that is missing is an error.
+/// The numbers of the messages that one side has received from the other. A message that comes twice, since it was sent
+/// again over a new connection, is dropped by its number; a missing message is an error.
 #[derive(Debug, Default)]
 pub struct Inbox {
     taken: u64,
 }
 
 impl Inbox {
-    /// Makes an inbox that has taken all messages up to number `taken`.
+    /// Makes the inbox of a side that has received all messages up to the number `taken`.
     #[must_use]
     pub const fn after(taken: u64) -> Self {
         Self { taken }
     }
 
-    /// The last number that was taken.
+    /// The number of the last message that was received.
     #[must_use]
     pub const fn taken(&self) -> u64 {
         self.taken
     }
 
-    /// Returns the messages of a batch that were not taken before; the first of the batch has the number `first`.
+    /// Returns those messages of a batch that were not received before; the first message of the batch has the number
+    /// `first`.
     ///
     /// # Errors
     ///
-    /// Some before it are missing, or numbers would run over: none is taken.
+    /// Messages before the batch are missing, or numbers would overflow: no message is taken.
     pub fn take<T>(&mut self, first: u64, batch: Vec<T>) -> Result<Vec<T>, Gap> {
         let gap = Gap { taken: self.taken, came: first };
         let last = first.checked_add(batch.len() as u64).ok_or(gap)?;

@@ -9,23 +9,24 @@ use zstd::bulk::{Compressor, decompress};
 
 use crate::v1;
 
-/// The oldest version of the session's protocol in which both sides take packed chunks.
+/// The oldest version of the session's protocol in which both sides accept packed chunks.
 pub const PACKED_CHUNKS: u32 = 9;
-/// Metadata of a call by which a worker says that it takes packed chunks, and its value.
+/// Metadata of a call by which a worker says that it accepts packed chunks: the key and the value.
 pub const TAKES_PACKED: (&str, &str) = ("dormouse-takes-packed", "zstd");
 
-/// zstd's fastest level that has a number of its own: what the others save of the wire costs more of the processor.
+/// zstd's fastest level with a positive number: higher levels cost more time of the processor than they save on the
+/// wire.
 const LEVEL: i32 = 1;
-/// Most bytes that a chunk may have once it is unpacked: the longest that either side sends.
+/// Most bytes of a chunk once it is unpacked, which is the longest chunk that either side sends.
 const LARGEST: u32 = 256 << 10;
-/// The part of the newest measurement in a mean.
+/// Weight of the newest measurement in a running mean.
 const NEWEST: f64 = 0.25;
-/// The number of chunks that are sent as they are before packing is tried again: later ones may be packed better.
+/// Number of chunks sent without packing before packing is tried again: later chunks may shrink more.
 const RETRY: u32 = 64;
 
 /// A message that carries the bytes of a chunk.
 pub trait Carrier {
-    /// The bytes as they are on the wire, and how many they are once they are unpacked; zero if they are not packed.
+    /// The bytes as they are sent, and their number once they are unpacked; zero if they are not packed.
     fn carried(&mut self) -> (&mut Bytes, &mut u32);
 }
 
@@ -44,7 +45,7 @@ impl Carrier for v1::ContentChunk {
 /// A packed chunk that can't be unpacked.
 #[derive(Debug, thiserror::Error)]
 pub enum BadChunk {
-    /// The chunk is longer than any may be.
+    /// The chunk is longer than the limit; with its length in bytes.
     #[error("a compressed chunk would have {0} bytes; the limit is {LARGEST}")]
     Long(u32),
     /// The chunk is not zstd, or its length is not the stated one.
@@ -52,16 +53,17 @@ pub enum BadChunk {
     Damaged {
         /// Length that the chunk states, in bytes.
         said: u32,
-        /// What is wrong.
+        /// The error of unpacking, in words.
         why: String,
     },
 }
 
-/// The bytes of a chunk, unpacked if they are packed. Blocks for as long as that takes, less than a millisecond.
+/// Returns the bytes of a chunk, unpacked if they are packed. Blocks for as long as that takes, less than a
+/// millisecond.
 ///
 /// # Errors
 ///
-/// It is too long, or damaged.
+/// The chunk is too long, or damaged.
 pub fn unpack(chunk: &mut impl Carrier) -> Result<Bytes, BadChunk> {
     let (data, unpacked) = chunk.carried();
     let said = *unpacked;
@@ -79,18 +81,17 @@ pub fn unpack(chunk: &mut impl Carrier) -> Result<Bytes, BadChunk> {
     Ok(bytes.into())
 }
 
-/// What decides whether the chunks of one transfer are packed: they are while that takes less time than the wire
-/// would for the bytes that it saves. All in nanoseconds for each byte that is not packed, but for the ratio.
+/// Measurements that decide whether the chunks of one transfer are packed: they are if packing takes less time than
+/// sending the saved bytes would. All are in nanoseconds for each unpacked byte, except for `ratio`.
 #[derive(Clone, Copy, Debug)]
 struct Balance {
-    /// Nanoseconds that the wire takes for a byte, as far as is known; an upper bound if chunks never wait for the
-    /// wire.
+    /// Time that the wire takes for a byte, as far as it is known; a lower bound if chunks never wait for the wire.
     wire: f64,
-    /// Nanoseconds that packing takes for a byte.
+    /// Time that packing a byte takes.
     pack: f64,
-    /// Bytes of a packed chunk for each byte that is not packed.
+    /// Packed bytes for each unpacked byte.
     ratio: f64,
-    /// Chunks that were not packed since the last that was tried.
+    /// Number of chunks sent without packing since packing was last tried.
     since: u32,
 }
 
@@ -110,13 +111,13 @@ impl Balance {
         is_worth
     }
 
-    /// Takes in that packing a chunk of `raw` bytes to `packed` has taken this time.
+    /// Records that packing a chunk of `raw` bytes to `packed` bytes has taken this time.
     fn packed(&mut self, raw: usize, packed: usize, took: Duration) {
         self.pack = mean(self.pack, nanos(took) / raw.max(1) as f64);
         self.ratio = mean(self.ratio, packed as f64 / raw.max(1) as f64);
     }
 
-    /// Takes in that a chunk of `bytes` has gone to the wire, `took` after the chunk before and having `waited` for it.
+    /// Records that a chunk of `bytes` was sent, `took` after the chunk before, having `waited` for the wire.
     fn went(&mut self, bytes: usize, took: Duration, waited: Duration) {
         let took_each = nanos(took) / bytes.max(1) as f64;
         self.wire = match waited * 8 >= took {
@@ -137,14 +138,14 @@ fn nanos(duration: Duration) -> f64 {
 /// Packs the chunks of one transfer while its wire is slow.
 pub struct Packing {
     balance: Balance,
-    /// Made for the first chunk that is packed.
+    /// The compressor, made for the first chunk that is packed.
     compressor: Option<Compressor<'static>>,
-    /// The instant at which the last chunk had gone to the wire.
+    /// The instant at which the last chunk was sent.
     gone: Instant,
 }
 
 impl Packing {
-    /// Makes the state of a transfer that begins now.
+    /// Begins the packing of a transfer.
     #[must_use]
     pub fn begin() -> Self {
         Self { balance: Balance::UNKNOWN, compressor: None, gone: Instant::now() }
@@ -174,7 +175,8 @@ impl Packing {
         }
     }
 
-    /// Records that a chunk of `bytes` bytes, as on the wire, was sent, after it had waited since the instant `since`.
+    /// Records that a chunk of `bytes`, as they are on the wire, was sent, having waited for the wire since the instant
+    /// `since`.
     pub fn went(&mut self, bytes: usize, since: Instant) {
         let now = Instant::now();
         self.balance.went(bytes, now - self.gone, now - since);

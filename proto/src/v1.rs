@@ -8,20 +8,20 @@ pub struct JoinRequest {
     /// Public key of Ed25519 (32 bytes), drawn anew for every life.
     #[prost(bytes = "bytes", tag = "2")]
     pub public_key: ::prost::bytes::Bytes,
-    /// The connection shows the certificate of a life that the run has, and asks for a new one of the same life.
+    /// The connection shows the certificate of a life that the run knows; the worker asks for a new certificate
+    /// of the same life.
     #[prost(bool, tag = "3")]
     pub renews: bool,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct JoinReply {
-    /// The certificate as X.509 in DER. It names the run, the worker and the incarnation.
+    /// The certificate (X.509, DER), which names the run, the worker and the incarnation.
     #[prost(bytes = "bytes", tag = "1")]
     pub certificate: ::prost::bytes::Bytes,
-    /// Number of the worker's life. The coordinator draws it, so that nobody can choose the number of
-    /// another worker.
+    /// Drawn at random by the coordinator, so that no worker can choose the incarnation of another.
     #[prost(uint64, tag = "2")]
     pub incarnation: u64,
-    /// The time for which the certificate is taken, in seconds; 0: for as long as the authority is.
+    /// The time for which the certificate is valid, in seconds; 0: as long as the certificate authority is.
     #[prost(uint32, tag = "3")]
     pub valid_s: u32,
 }
@@ -72,8 +72,8 @@ pub mod to_worker {
 pub struct Hello {
     #[prost(string, tag = "1")]
     pub worker: ::prost::alloc::string::String,
-    /// Number of the worker's life, as in its certificate. Every start of the worker process has
-    /// another number: a former life is another host.
+    /// The incarnation in the worker's certificate. It differs with every start of the worker process: a former
+    /// life counts as another host.
     #[prost(uint64, tag = "2")]
     pub incarnation: u64,
     /// Cores this worker may use, in thousandths.
@@ -81,14 +81,13 @@ pub struct Hello {
     pub millicores: u32,
     #[prost(uint64, tag = "4")]
     pub memory_bytes: u64,
-    /// The newest version of the protocol that the worker speaks, and the oldest; zero: only the
-    /// newest.
+    /// The newest version of the protocol that the worker speaks, and the oldest; zero: only the newest.
     #[prost(uint32, tag = "7")]
     pub newest_protocol: u32,
     #[prost(uint32, tag = "8")]
     pub oldest_protocol: u32,
-    /// Names of what this worker can do and not every worker can: criu, tiers, supply, faults,
-    /// metadata, cgroup-v1, cgroup-v2. The coordinator ignores names that it does not know.
+    /// Names of what this worker can do and not every worker can: criu, tiers, supply, faults, metadata,
+    /// cgroup-v1, cgroup-v2. Unknown names are ignored.
     #[prost(string, repeated, tag = "9")]
     pub capabilities: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
@@ -102,31 +101,31 @@ pub struct Welcome {
     /// Emulated microseconds per second of real time.
     #[prost(uint64, tag = "3")]
     pub emulated_us_per_second: u64,
-    /// Emulated time when this was sent.
+    /// Emulated time at which this message was sent.
     #[prost(uint64, tag = "4")]
     pub now_us: u64,
     /// Programs to measure before Ready is reported: argument lists of dormouse-task.
     #[prost(message, repeated, tag = "5")]
     pub programs: ::prost::alloc::vec::Vec<Program>,
-    /// Time of silence after which each side takes the other for lost, in real milliseconds.
+    /// Silence after which each side takes the other for lost, in real milliseconds.
     #[prost(uint32, tag = "6")]
     pub lost_after_ms: u32,
-    /// True: a task stands still for a checkpoint for as long as its VM's model says; false: for as
-    /// long as the checkpoint takes.
+    /// A task stands still for a checkpoint as long as the model says (else only as long as the checkpoint
+    /// takes).
     #[prost(bool, tag = "7")]
     pub hold_checkpoints: bool,
-    /// Without processes: a started task is finished at once. For dispatch benchmarks.
+    /// Run no processes: a started task is finished at once. For benchmarks of dispatching.
     #[prost(bool, tag = "8")]
     pub noop: bool,
     /// The version of the protocol that both sides speak from here on.
     #[prost(uint32, tag = "9")]
     pub protocol: u32,
-    /// For how long the worker keeps its VMs without a coordinator and dials it again, in real
-    /// milliseconds; zero, as from coordinators that don't say: for lost_after_ms.
+    /// Time for which the worker keeps its VMs without a coordinator and tries to connect again, in real
+    /// milliseconds; zero, as from coordinators that don't set it: as long as lost_after_ms.
     #[prost(uint32, tag = "10")]
     pub hold_ms: u32,
-    /// The host's own key for the seals of checkpoints, 32 bytes. Checkpoints that are sent to the
-    /// host are sealed with this key, too; the host restores no others.
+    /// The key by which this host seals its checkpoints, 32 bytes. The checkpoints that it fetches are sealed
+    /// with the same key, and it restores no others.
     #[prost(bytes = "bytes", tag = "11")]
     pub image_key: ::prost::bytes::Bytes,
 }
@@ -148,7 +147,7 @@ pub struct Program {
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Commands {
-    /// Number of the first one in the list; the others have the numbers after it.
+    /// Number of the first message; the others follow in order.
     #[prost(uint64, tag = "1")]
     pub first: u64,
     #[prost(message, repeated, tag = "2")]
@@ -156,11 +155,11 @@ pub struct Commands {
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Command {
-    /// Time at which the command was decided, on the run's clock, if that is known. Times that follow
-    /// from the command, such as when a task should end, are counted from this one.
+    /// Time of the decision behind the command, on the run's clock, if it is known. Times that follow from the
+    /// command, such as when a task should end, are counted from there.
     #[prost(uint64, optional, tag = "20")]
     pub emulated_at_us: ::core::option::Option<u64>,
-    /// Time from the decision until the command was sent.
+    /// Time from that decision until the command was sent.
     #[prost(uint64, tag = "21")]
     pub real_late_us: u64,
     #[prost(oneof = "command::Command", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13")]
@@ -188,16 +187,16 @@ pub mod command {
         PromoteTask(super::TaskRef),
         #[prost(message, tag = "9")]
         MoveTask(super::MoveTask),
-        /// Checkpoint the task now, whatever was planned, and let it run on. The worker reports that the
-        /// checkpoint was taken, or that it failed.
+        /// Checkpoint the task now, whatever was planned, and let it run on: the answer is that the checkpoint was
+        /// taken, or failed.
         #[prost(message, tag = "10")]
         CheckpointNow(super::TaskRef),
         #[prost(message, tag = "11")]
         SetSupply(super::SetSupply),
-        /// Inject a fault on the worker's host, as the experiment says.
+        /// Carry out a fault that the experiment asks for.
         #[prost(message, tag = "12")]
         Fault(super::Fault),
-        /// Tell a VM what is going to become of it.
+        /// Tell a VM what the provider will do to it.
         #[prost(message, tag = "13")]
         Announce(super::Announce),
     }
@@ -215,27 +214,27 @@ pub struct CreateVm {
     pub kind: ::prost::alloc::string::String,
     #[prost(uint32, tag = "3")]
     pub vcpus: u32,
-    /// Memory of the VM; unset: all memory of the host.
+    /// Memory of the VM. Unset: all that the host has.
     #[prost(uint64, optional, tag = "4")]
     pub memory_bytes: ::core::option::Option<u64>,
-    /// Set for burstable types.
+    /// Set for burstable instance types: how the VM earns credits.
     #[prost(message, optional, tag = "5")]
     pub burstable: ::core::option::Option<Burstable>,
     /// Every vCPU has a background slot beside its foreground.
     #[prost(bool, tag = "6")]
     pub two_tier: bool,
-    /// Share of a host core that each vCPU of the VM has. Unset: parallel jobs can't run on the VM,
-    /// and other tasks have their CPU time in their commands.
+    /// The share of a host core that a vCPU is. Unset: parallel jobs can't run on the VM; for other tasks the
+    /// command that starts them says how much CPU time they get.
     #[prost(uint32, optional, tag = "7")]
     pub core_ppm: ::core::option::Option<u32>,
-    /// What the VM's metadata endpoint tells programs on it. Unset: the VM has no endpoint.
+    /// What programs on the VM can read about it. Unset: the VM has no metadata endpoint.
     #[prost(message, optional, tag = "8")]
     pub metadata: ::core::option::Option<Metadata>,
 }
 /// The metadata endpoint of a VM. Its type and zone are in the name of its kind, as `type@zone`.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Metadata {
-    /// True if the provider may take the VM away.
+    /// The VM is a spot VM, which may be taken away.
     #[prost(bool, tag = "1")]
     pub spot: bool,
     /// The zone of the VM, where its kind names none.
@@ -244,17 +243,17 @@ pub struct Metadata {
     /// Requests of EC2's dialect need a token.
     #[prost(bool, tag = "3")]
     pub tokens_required: bool,
-    /// How many hosts a packet of an answer may pass; zero: the system's default.
+    /// Number of network hops that a packet of an answer may make; zero: the system's default.
     #[prost(uint32, tag = "4")]
     pub hop_limit: u32,
-    /// When the run's clock showed zero, in real microseconds since 1970: times are given as that clock has
-    /// them, counted from there. Unset: as the wall clock will have them.
+    /// The wall-clock time at which the run's clock showed zero, in real microseconds since 1970: the endpoint
+    /// gives times counted on the run's clock from there. Unset: it gives times of the wall clock.
     #[prost(uint64, optional, tag = "5")]
     pub zero_unix_us: ::core::option::Option<u64>,
     /// The tags of the VM that are in its metadata.
     #[prost(message, repeated, tag = "6")]
     pub tags: ::prost::alloc::vec::Vec<Tag>,
-    /// The text that the VM was given along. Unset: none.
+    /// The user data that the VM was launched with. Unset: none.
     #[prost(string, optional, tag = "7")]
     pub user_data: ::core::option::Option<::prost::alloc::string::String>,
 }
@@ -284,12 +283,13 @@ pub mod announce {
         StopAtUs(u64),
         #[prost(uint64, tag = "4")]
         HibernateAtUs(u64),
-        /// The VM is likely to be taken away: EC2's recommendation to replace it.
+        /// From now on it is known that the VM is likely to be taken.
         #[prost(message, tag = "5")]
         Rebalance(super::Nothing),
     }
 }
-/// CPU credits, each as the time of one vCPU that it buys.
+/// How a burstable VM earns and spends CPU credits. A credit is measured by the time of one vCPU that it
+/// buys.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Burstable {
     #[prost(uint32, tag = "1")]
@@ -301,7 +301,7 @@ pub struct Burstable {
     #[prost(uint64, tag = "4")]
     pub emulated_cap_us: u64,
 }
-/// One attempt at a task, and the VM that it is on.
+/// One attempt at a task, and the VM on which it runs.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct TaskRef {
     #[prost(uint32, tag = "1")]
@@ -311,8 +311,8 @@ pub struct TaskRef {
     #[prost(uint32, tag = "3")]
     pub attempt: u32,
 }
-/// Runs a task: one process, or with a plan the processes of a parallel job. The task waits until
-/// its slots are free.
+/// Starts a task: one process, or with a plan the processes of a parallel job. The start waits for slots that
+/// another task is still leaving.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct StartTask {
     #[prost(message, optional, tag = "1")]
@@ -326,15 +326,14 @@ pub struct StartTask {
     /// Time the whole task takes on this VM at full speed.
     #[prost(uint64, tag = "5")]
     pub emulated_runtime_us: u64,
-    /// CPU time that the whole task gets, on any VM. For a parallel job it is in the arguments of the
-    /// program.
+    /// CPU time the whole task is given, on any VM. That of a parallel job is in its program.
     #[prost(uint64, tag = "6")]
     pub real_cpu_us: u64,
-    /// The checkpoint from which the task continues. Unset: it begins from scratch.
+    /// The checkpoint from which the task continues. Unset: it starts from scratch.
     #[prost(message, optional, tag = "7")]
     pub from: ::core::option::Option<Kept>,
-    /// Parts of the work at which the task is checkpointed, ascending, and how long it stands still
-    /// for each checkpoint.
+    /// Parts of the work at which the task is checkpointed, ascending, and the time for which it stands still for
+    /// each checkpoint.
     #[prost(uint32, repeated, tag = "8")]
     pub checkpoints_ppm: ::prost::alloc::vec::Vec<u32>,
     #[prost(uint64, tag = "9")]
@@ -348,7 +347,7 @@ pub struct StartTask {
     #[prost(message, optional, tag = "12")]
     pub own: ::core::option::Option<OwnProgram>,
 }
-/// A program of the user's own, which runs in a working directory of its own.
+/// A program of the user's own, which has a working directory for itself.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct OwnProgram {
     #[prost(string, repeated, tag = "1")]
@@ -356,21 +355,19 @@ pub struct OwnProgram {
     #[prost(map = "string, string", tag = "2")]
     pub env:
         ::std::collections::HashMap<::prost::alloc::string::String, ::prost::alloc::string::String>,
-    /// Files in the program's directory when it begins from scratch.
+    /// Files that the program's directory holds when it begins from scratch.
     #[prost(message, repeated, tag = "3")]
     pub inputs: ::prost::alloc::vec::Vec<File>,
-    /// The files of the program's directory that are kept: relative paths, in which a * stands for any
-    /// letters but slashes.
+    /// Files of the program's directory that are kept: relative paths, in which a * stands for any letters but
+    /// slashes.
     #[prost(string, repeated, tag = "4")]
     pub outputs: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// Greatest size of the program's directory in bytes, and greatest number of its processes and
-    /// threads.
+    /// The most bytes that the program's directory may hold, and the most processes and threads that it may have.
     #[prost(uint64, tag = "5")]
     pub directory_bytes: u64,
     #[prost(uint32, tag = "6")]
     pub processes: u32,
-    /// Command line of a check that runs in the program's directory after it has ended; its status is
-    /// 0 if the answer is right.
+    /// Command that runs in the directory after the program, and ends with status 0 if its answer is right.
     #[prost(string, repeated, tag = "11")]
     pub verify: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     /// Folders of the worker's host that the program reads, as absolute paths.
@@ -398,18 +395,17 @@ pub mod own_program {
 /// How a program hears that its VM will be taken away, beside the metadata endpoint.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct SavesAtNotice {
-    /// Number of the signal that the program gets; zero: none.
+    /// Number of the signal that the program is sent; zero: none.
     #[prost(int32, tag = "1")]
     pub signal: i32,
-    /// Name of the file that the worker creates in the program's directory, with the notice in it;
-    /// empty: none.
+    /// The file that is made in the program's directory, with the notice in it; empty: none.
     #[prost(string, tag = "2")]
     pub file: ::prost::alloc::string::String,
 }
 /// A file in a task's directory, by its content.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct File {
-    /// Path of the file, relative to the directory.
+    /// Path relative to the directory.
     #[prost(string, tag = "1")]
     pub path: ::prost::alloc::string::String,
     /// BLAKE3 digest of the content.
@@ -420,24 +416,24 @@ pub struct File {
     #[prost(bool, tag = "4")]
     pub executable: bool,
 }
-/// How a program of the user's own ended, and what it left.
+/// How a program of the user's own ended, and which files it left.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct OwnEnd {
-    /// The program's standard output and error (stdout, stderr), and its outputs; the contents are stored.
+    /// The program's standard output and error (stdout, stderr), and its output files, whose contents are stored.
     #[prost(message, repeated, tag = "3")]
     pub files: ::prost::alloc::vec::Vec<File>,
-    /// The status of the check of the program's answer; unset if there is no check, or it did not run.
+    /// The status of the command that checks the program's answer; unset if there is none, or if it was not run.
     #[prost(int32, optional, tag = "4")]
     pub verify_status: ::core::option::Option<i32>,
-    /// Part of its promised time for which the program waited and did not want to compute.
+    /// Part of the time promised to the program in which it did not want to compute: it waited.
     #[prost(uint64, tag = "5")]
     pub real_waited_us: u64,
-    /// Greatest memory that the program used, and size of its directory at the end, both in bytes.
+    /// The most memory that the program had, and the bytes in its directory at its end.
     #[prost(uint64, tag = "6")]
     pub memory_bytes: u64,
     #[prost(uint64, tag = "7")]
     pub directory_bytes: u64,
-    /// Why a file that was to be kept is not among `files`.
+    /// Why a file that should be kept is not among `files`.
     #[prost(string, repeated, tag = "8")]
     pub not_kept: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     /// The status that the program returned, or the signal that killed it.
@@ -465,7 +461,7 @@ pub struct Contents {
 pub struct ContentRef {
     #[prost(string, tag = "1")]
     pub run: ::prost::alloc::string::String,
-    /// The task whose directory has the content.
+    /// The task in whose directory the file with this content is.
     #[prost(uint32, tag = "2")]
     pub task: u32,
     #[prost(uint32, tag = "3")]
@@ -480,10 +476,10 @@ pub struct ContentRef {
 pub struct InputsRef {
     #[prost(string, tag = "1")]
     pub run: ::prost::alloc::string::String,
-    /// The task that begins with the inputs.
+    /// The task that begins with these inputs.
     #[prost(uint32, tag = "2")]
     pub task: u32,
-    /// BLAKE3 digest of each input, in the order in which the inputs are to be sent.
+    /// BLAKE3 digest of each content, in the order in which they are to be sent.
     #[prost(bytes = "bytes", repeated, tag = "3")]
     pub digests: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
 }
@@ -494,7 +490,7 @@ pub struct ContentChunk {
     pub content: ::core::option::Option<ContentRef>,
     #[prost(bytes = "bytes", tag = "2")]
     pub data: ::prost::bytes::Bytes,
-    /// Bytes of the data before compression with zstd; zero: the data is not compressed.
+    /// Bytes of the data before compression (zstd); zero: the data is not compressed.
     #[prost(uint32, tag = "3")]
     pub unpacked: u32,
 }
@@ -503,13 +499,13 @@ pub struct ContentReceipt {
     #[prost(uint64, tag = "1")]
     pub bytes: u64,
 }
-/// The slots of a task's processes: their vCPUs, and the tier of all of them.
+/// The vCPUs on which the processes of a task run, in their slots of this tier.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Seats {
     #[prost(enumeration = "Tier", tag = "1")]
     pub tier: i32,
-    /// The vCPU of each process; no vCPU is named twice. If no vCPU is named for a task of one
-    /// process, or the slot of the named one is taken, the task gets the first free slot.
+    /// The vCPU of each process; no vCPU occurs twice. A task of one process gets the first vCPU whose slot is
+    /// free if its own slot is not free, or if no vCPU is given.
     #[prost(uint32, repeated, tag = "2")]
     pub vcpus: ::prost::alloc::vec::Vec<u32>,
 }
@@ -518,19 +514,19 @@ pub struct Seats {
 pub struct Kept {
     #[prost(uint32, tag = "1")]
     pub checkpoint: u32,
-    /// The attempt that took the checkpoint: the worker may still have a checkpoint of this number
-    /// from another attempt.
+    /// The attempt that took the checkpoint: a worker may still have a checkpoint of the same number by another
+    /// attempt.
     #[prost(uint32, tag = "2")]
     pub attempt: u32,
-    /// Part of the work that the checkpoint holds.
+    /// The part of the work that the checkpoint holds.
     #[prost(uint32, tag = "3")]
     pub done_ppm: u32,
 }
-/// What a parallel job does when it has its vCPUs to itself: the worker compares the real job with
-/// this.
+/// What a parallel job should do on vCPUs of its own, by which the worker can see whether its progress is
+/// right.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Plan {
-    /// Time that the job takes when it has its vCPUs to itself.
+    /// Run time of the job on vCPUs of its own.
     #[prost(uint64, tag = "1")]
     pub real_runtime_us: u64,
     /// Number of phases of the job, each of which ends at a barrier.
@@ -544,11 +540,12 @@ pub struct Plan {
 pub struct StopTask {
     #[prost(message, optional, tag = "1")]
     pub task: ::core::option::Option<TaskRef>,
-    /// True: checkpoint the task before it is stopped.
+    /// Checkpoint the task before it is stopped.
     #[prost(bool, tag = "2")]
     pub keep: bool,
 }
-/// From now on a vCPU of a background VM has this share of a vCPU's full speed.
+/// Sets the share that a vCPU of a VM in the background of others gets, from now on, of what a vCPU otherwise
+/// is.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct SetSupply {
     #[prost(uint32, tag = "1")]
@@ -558,7 +555,7 @@ pub struct SetSupply {
     #[prost(uint32, tag = "3")]
     pub share_ppm: u32,
 }
-/// A fault on the worker's host. It begins at once, and ends by itself after `real_lasts_us`.
+/// A fault of a worker's host, which begins at once and passes by itself.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Fault {
     /// The fault's number among the experiment's.
@@ -573,18 +570,17 @@ pub struct Fault {
 pub mod fault {
     #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Oneof)]
     pub enum Kind {
-        /// No message passes between worker and coordinator.
+        /// No data passes between worker and coordinator.
         #[prost(message, tag = "3")]
         Partition(super::Nothing),
-        /// Delay of all messages between worker and coordinator, in either direction, in real
+        /// All data between worker and coordinator is delayed by this time, in either direction, in real
         /// microseconds.
         #[prost(uint64, tag = "4")]
         DelayRealUs(u64),
-        /// Part of the segments between worker and coordinator that is lost and sent again.
+        /// This part of the segments between worker and coordinator is lost, and sent again.
         #[prost(uint32, tag = "5")]
         LossPpm(u32),
-        /// Bandwidth between worker and coordinator in either direction, in bytes per second of real
-        /// time.
+        /// Bytes that pass between worker and coordinator in a second of real time, in either direction.
         #[prost(uint64, tag = "6")]
         BytesPerRealSecond(u64),
         /// The worker's process is killed.
@@ -621,7 +617,7 @@ pub struct MoveTask {
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Reports {
-    /// Number of the first one in the list; the others have the numbers after it.
+    /// Number of the first message; the others follow in order.
     #[prost(uint64, tag = "1")]
     pub first: u64,
     #[prost(message, repeated, tag = "2")]
@@ -683,12 +679,12 @@ pub mod report {
         TaskCompared(super::TaskCompared),
     }
 }
-/// State of a fault on this worker's host. A worker that the fault kills reports nothing.
+/// State of a fault at this worker. A fault that kills the worker is not reported.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct FaultFelt {
     #[prost(uint32, tag = "1")]
     pub fault: u32,
-    /// Delay of the fault's beginning, or of its end.
+    /// Time from when the fault should have begun, or ended, until it did.
     #[prost(uint64, tag = "5")]
     pub real_took_us: u64,
     #[prost(oneof = "fault_felt::Felt", tags = "2, 3, 4")]
@@ -702,7 +698,7 @@ pub mod fault_felt {
         Begun(super::Nothing),
         #[prost(message, tag = "3")]
         Over(super::Nothing),
-        /// Why the fault could not be injected.
+        /// Why the fault could not be carried out.
         #[prost(string, tag = "4")]
         Refused(::prost::alloc::string::String),
     }
@@ -713,33 +709,32 @@ pub struct Unsupported {
     /// The command's number.
     #[prost(uint64, tag = "1")]
     pub command: u64,
-    /// What this worker lacks, in words.
+    /// The capability that the worker lacks.
     #[prost(string, tag = "2")]
     pub what: ::prost::alloc::string::String,
 }
-/// What the worker's host did since the worker was welcomed.
+/// CPU time used on the worker's host since the worker was welcomed.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct HostLoad {
     #[prost(uint64, tag = "1")]
     pub real_elapsed_us: u64,
-    /// Number of cores on which the load is measured, in thousandths: all that the worker may run on,
-    /// though a quota may allow it less.
+    /// The cores that are measured, in thousandths: all on which the worker may run, though a quota may leave it
+    /// less of them.
     #[prost(uint32, tag = "2")]
     pub millicores: u32,
-    /// Time for which the cores were busy, and the part of it that the worker used: its VMs, itself,
-    /// CRIU.
+    /// Time for which the cores were busy, and the worker's part of that time: its VMs, itself, CRIU.
     #[prost(uint64, tag = "3")]
     pub real_busy_us: u64,
     #[prost(uint64, tag = "4")]
     pub real_ours_us: u64,
-    /// Id of the running kernel: it is the same for workers that share a machine.
+    /// Identity of the running kernel: workers on the same machine send the same text.
     #[prost(string, tag = "5")]
     pub machine: ::prost::alloc::string::String,
 }
-/// The worker has measured the programs of Welcome and can create VMs.
+/// The worker has measured the programs of Welcome and is ready for VMs.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Ready {
-    /// CPU time of one repetition of each program, in the order of the programs in Welcome.
+    /// CPU time of one repetition of each program of Welcome, in the order of the programs.
     #[prost(uint64, repeated, tag = "1")]
     pub real_repetition_us: ::prost::alloc::vec::Vec<u64>,
 }
@@ -764,16 +759,15 @@ pub struct TaskStarted {
     pub task: ::core::option::Option<TaskRef>,
     #[prost(uint32, tag = "2")]
     pub done_ppm: u32,
-    /// Time from the command until the first instruction of the task's own program was seen, or was
-    /// allowed.
+    /// Time from the command until the task's first own instruction was seen, or was allowed.
     #[prost(uint64, tag = "3")]
     pub real_took_us: u64,
-    /// Seats in which the task began. They are not those of the command if the task was promoted or
-    /// moved before. Unset from old workers.
+    /// The seats in which the task began. They differ from those of the command if it was promoted or moved
+    /// before it began. Unset by older workers.
     #[prost(message, optional, tag = "4")]
     pub seats: ::core::option::Option<Seats>,
-    /// Part of `real_took_us` until the inputs of a program of the user's own were in its directory:
-    /// the VM owes the program no CPU time for that.
+    /// Part of `real_took_us` that passed until the inputs of a program of the user's own were in its directory:
+    /// the VM does not owe the program CPU time for that part.
     #[prost(uint64, tag = "5")]
     pub real_inputs_us: u64,
 }
@@ -781,7 +775,7 @@ pub struct TaskStarted {
 pub struct TaskPromoted {
     #[prost(message, optional, tag = "1")]
     pub task: ::core::option::Option<TaskRef>,
-    /// Time from the command until all slots of the task were in the foreground.
+    /// Time from the command until all slots of the job were in the foreground.
     #[prost(uint64, tag = "2")]
     pub real_took_us: u64,
 }
@@ -789,13 +783,14 @@ pub struct TaskPromoted {
 pub struct TaskMoved {
     #[prost(message, optional, tag = "1")]
     pub task: ::core::option::Option<TaskRef>,
-    /// Part of the task's work that was kept in the move.
+    /// The part of the task's work that the restored checkpoint contained.
     #[prost(uint32, tag = "2")]
     pub done_ppm: u32,
     /// Why no work was kept, if the task was started from scratch.
     #[prost(string, optional, tag = "3")]
     pub lost: ::core::option::Option<::prost::alloc::string::String>,
-    /// Time from the command until the task ran again, and the times of CRIU's dump and restore.
+    /// Time from the command until the task ran again, and the time that CRIU took for the dump and for the
+    /// restore.
     #[prost(uint64, tag = "4")]
     pub real_took_us: u64,
     #[prost(uint64, tag = "5")]
@@ -805,8 +800,8 @@ pub struct TaskMoved {
     #[prost(uint64, tag = "7")]
     pub bytes: u64,
 }
-/// A program of the user's own has neither computed nor written anything since it was restored,
-/// `real_for_us` ago.
+/// A restored program of the user's own has neither computed nor written anything since its restore, for this
+/// time.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct TaskIdle {
     #[prost(message, optional, tag = "1")]
@@ -814,13 +809,13 @@ pub struct TaskIdle {
     #[prost(uint64, tag = "2")]
     pub real_for_us: u64,
 }
-/// A program of the user's own was restored. Before it ran, the kernel's facts about its processes
-/// were compared with those at the checkpoint.
+/// A program of the user's own was restored. Before it ran, the kernel's description of its processes was
+/// compared with the one from when the checkpoint began.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct TaskCompared {
     #[prost(message, optional, tag = "1")]
     pub task: ::core::option::Option<TaskRef>,
-    /// The facts that differ, in a sentence each; empty: none.
+    /// The differences, in a sentence each; empty if there are none.
     #[prost(string, repeated, tag = "2")]
     pub changes: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
@@ -833,26 +828,26 @@ pub struct TaskFinished {
     /// CPU time of this attempt, as the kernel counts it.
     #[prost(uint64, tag = "3")]
     pub real_cpu_us: u64,
-    /// The task's own result, as JSON. Unset if its program writes none.
+    /// The task's own result, as JSON. Unset if its program leaves none.
     #[prost(string, optional, tag = "4")]
     pub result: ::core::option::Option<::prost::alloc::string::String>,
     #[prost(message, optional, tag = "5")]
     pub ledger: ::core::option::Option<Ledger>,
-    /// CPU time that a parallel job was due and that it got; unset for other tasks.
+    /// What a parallel job was due and got; unset for other tasks.
     #[prost(message, optional, tag = "6")]
     pub job: ::core::option::Option<JobAccount>,
     /// How a program of the user's own ended; unset for other tasks.
     #[prost(message, optional, tag = "9")]
     pub own: ::core::option::Option<OwnEnd>,
-    /// When the task should have finished by its VM's speeds, holds and hibernations, if that is
-    /// known: the time from the decision to start the task, or the time on the run's clock.
+    /// Time at which the task should have finished, if known, given its VM's speeds, holds and hibernations: this
+    /// long after the decision to start it, or at this time on the run's clock.
     #[prost(oneof = "task_finished::Due", tags = "7, 8")]
     pub due: ::core::option::Option<task_finished::Due>,
 }
 /// Nested message and enum types in `TaskFinished`.
 pub mod task_finished {
-    /// When the task should have finished by its VM's speeds, holds and hibernations, if that is
-    /// known: the time from the decision to start the task, or the time on the run's clock.
+    /// Time at which the task should have finished, if known, given its VM's speeds, holds and hibernations: this
+    /// long after the decision to start it, or at this time on the run's clock.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Oneof)]
     pub enum Due {
         #[prost(uint64, tag = "7")]
@@ -871,11 +866,11 @@ pub struct TaskFailed {
     pub real_cpu_us: u64,
     #[prost(message, optional, tag = "4")]
     pub ledger: ::core::option::Option<Ledger>,
-    /// True if the worker had the task's checkpoint and could not restore it: the task should begin
-    /// with another checkpoint, or on another worker. False for any other failure.
+    /// The worker had the checkpoint with which the task should begin, and could not restore it: the task should
+    /// begin with another checkpoint, or on another worker. Unset if the failure has another cause.
     #[prost(bool, tag = "5")]
     pub could_not_restore: bool,
-    /// CPU time that a parallel job was due and that it got; unset for other tasks.
+    /// What a parallel job was due and got; unset for other tasks.
     #[prost(message, optional, tag = "6")]
     pub job: ::core::option::Option<JobAccount>,
     /// Part of its work that a parallel job had done.
@@ -891,99 +886,95 @@ pub struct TaskStopped {
     pub task: ::core::option::Option<TaskRef>,
     #[prost(uint32, tag = "2")]
     pub done_ppm: u32,
-    /// Number of the checkpoint that keeps the work, if one was wanted and could be taken.
+    /// The checkpoint that keeps the task's work, if one was wanted and could be taken.
     #[prost(uint32, optional, tag = "3")]
     pub checkpoint: ::core::option::Option<u32>,
     #[prost(uint64, tag = "4")]
     pub real_cpu_us: u64,
     #[prost(message, optional, tag = "5")]
     pub ledger: ::core::option::Option<Ledger>,
-    /// CPU time that a parallel job was due and that it got; unset for other tasks.
+    /// What a parallel job was due and got; unset for other tasks.
     #[prost(message, optional, tag = "6")]
     pub job: ::core::option::Option<JobAccount>,
 }
-/// Times that an attempt was promised, and that it got.
+/// The CPU time and real time that an attempt was promised, and that it got.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Ledger {
-    /// Time from the command to the attempt's end, without the time for which its VM was frozen: the
-    /// time that it should have taken at the speed of its VM, holds included, and the time that it
-    /// took. If the attempt did not finish, both are the time that it took.
+    /// Time from the command to the attempt's end, without the time for which its VM was frozen: the time that
+    /// the attempt should have taken at the speed of its VM, holds included, and the time that it took. For an
+    /// attempt that did not finish, both are the time that it took.
     #[prost(uint64, tag = "1")]
     pub real_promised_us: u64,
     #[prost(uint64, tag = "2")]
     pub real_took_us: u64,
-    /// CPU time that the attempt should have worked by its end, and that it has worked by its own
-    /// report.
+    /// CPU time that the attempt should have worked by its end, and the CPU time that it says it has worked.
     #[prost(uint64, tag = "3")]
     pub real_promised_work_us: u64,
     #[prost(uint64, tag = "4")]
     pub real_worked_us: u64,
-    /// CPU time that the attempt's slot was charged in total; the part of it for the attempt's start;
-    /// and the part for CRIU's code, inside of the task (dumps) and around it (the restore). The rest
-    /// is the task's own.
+    /// CPU time charged to the attempt's slot in all; the parts of it for the attempt's start, and for CRIU's
+    /// code inside the attempt (dumps) and around it (its restore). The rest is the attempt's own.
     #[prost(uint64, tag = "5")]
     pub real_charged_us: u64,
     #[prost(uint64, tag = "6")]
     pub real_birth_us: u64,
     #[prost(uint64, tag = "7")]
     pub real_criu_us: u64,
-    /// Greatest CPU time by which the attempt was ever seen ahead of its promise, and behind it.
+    /// The most CPU time by which the attempt was ever seen ahead of its promise, and behind it.
     #[prost(uint64, tag = "8")]
     pub real_ahead_us: u64,
     #[prost(uint64, tag = "9")]
     pub real_behind_us: u64,
-    /// Time for which the attempt stood still, for checkpoints and because it was ahead of its
-    /// promise.
+    /// Time for which the attempt stood still, for checkpoints and because it was ahead.
     #[prost(uint64, tag = "10")]
     pub real_stood_us: u64,
-    /// Number of checkpoints that were stored too late for the attempt, or not yet at its end: it has
-    /// stood still for these all the same.
+    /// Checkpoints that came too late for the attempt, or were still under way at its end: it has stood still for
+    /// them all the same.
     #[prost(uint32, tag = "11")]
     pub missed_checkpoints: u32,
-    /// CPU time of all work of the task.
+    /// CPU time of all of the task's work.
     #[prost(uint64, tag = "12")]
     pub real_whole_work_us: u64,
-    /// Greatest CPU time that the kernel grants at once under the attempt's quota: a slice, or the
-    /// time until the kernel's clock ticks.
+    /// The most CPU time that the kernel gives out at once under the attempt's quota: a slice, or what may pass
+    /// until the next clock tick.
     #[prost(uint64, tag = "13")]
     pub real_slice_us: u64,
 }
-/// CPU time that a parallel job was due and that it got.
+/// The times that a parallel job was due, and that it got.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct JobAccount {
     #[prost(message, repeated, tag = "1")]
     pub uses: ::prost::alloc::vec::Vec<ProcessUse>,
     #[prost(message, optional, tag = "2")]
     pub ledger: ::core::option::Option<JobLedger>,
-    /// Time by which the job really ended later than due; below zero: the time that the work takes
-    /// which the job had done too early.
+    /// Time by which the job really ended later than due; below zero: time that the work which the job had done
+    /// too early takes by itself.
     #[prost(sint64, tag = "3")]
     pub real_late_us: i64,
 }
-/// CPU time that one start of a parallel job was due and that it got, summed over its processes.
+/// The CPU time that one start of a parallel job was due and that it got, over all its processes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct JobLedger {
-    /// CPU time that the job's processes would have used by now on processors of exactly the modelled
-    /// speed.
+    /// CPU time that the job's processes would have got by now on processors of exactly their speed.
     #[prost(uint64, tag = "1")]
     pub real_due_us: u64,
-    /// CPU time that the job's processes used, as the kernel counts it.
+    /// CPU time that the job's processes got, as the kernel counts it.
     #[prost(uint64, tag = "2")]
     pub real_received_us: u64,
-    /// CPU time that the slots were charged beside that: for starts, dumps, restores and ends.
+    /// CPU time charged to the slots of the job beside that: starts, dumps, restores, ends.
     #[prost(uint64, tag = "3")]
     pub real_beside_us: u64,
     /// Time for which the job's quotas were lifted, for dumps.
     #[prost(uint64, tag = "4")]
     pub real_lifted_us: u64,
-    /// Greatest time of its processor by which a process was ahead, and behind.
+    /// The largest part of its processor's time by which a process was ahead, and behind.
     #[prost(uint64, tag = "5")]
     pub real_ahead_us: u64,
     #[prost(uint64, tag = "6")]
     pub real_behind_us: u64,
 }
-/// CPU time that a process of a parallel job got on a vCPU while its tier, its neighbour and its
-/// vCPU's speed stayed the same.
+/// CPU time that a process of a parallel job got on a vCPU, over a time in which only the process itself
+/// changed its state there.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ProcessUse {
     #[prost(uint32, tag = "1")]
@@ -992,12 +983,12 @@ pub struct ProcessUse {
     pub vcpu: u32,
     #[prost(enumeration = "Tier", tag = "3")]
     pub tier: i32,
-    /// Whether the vCPU's other slot was taken, too.
+    /// Whether the other slot of the vCPU was taken, too.
     #[prost(bool, tag = "4")]
     pub shared: bool,
-    /// Length of that time; time in it for which the process wanted to compute; CPU time that the
-    /// vCPU's share of a core promises the process for that; CPU time that it got; and the longest
-    /// total time for which a neighbour that had just used up their vCPU may have kept it waiting.
+    /// The length of this time; the part in which the process wanted to compute; the CPU time that its vCPU's
+    /// share of a core promises it for that part; the CPU time that it got; and the most time for which a
+    /// neighbour that had just used up the vCPU may have kept it waiting.
     #[prost(uint64, tag = "5")]
     pub real_wall_us: u64,
     #[prost(uint64, tag = "6")]
@@ -1015,8 +1006,8 @@ pub struct CheckpointTaken {
     pub task: ::core::option::Option<TaskRef>,
     #[prost(uint32, tag = "2")]
     pub checkpoint: u32,
-    /// Part of the work that the checkpoint was due to hold. It may hold more: the task runs on while
-    /// it waits for CRIU, and stands still for the difference once it is restored.
+    /// The part of the work that the checkpoint should hold. It may hold more: the task runs while it waits for
+    /// CRIU, and stands still for the difference once it is restored.
     #[prost(uint32, tag = "3")]
     pub done_ppm: u32,
     #[prost(uint64, tag = "4")]
@@ -1026,13 +1017,13 @@ pub struct CheckpointTaken {
     pub real_held_us: u64,
     #[prost(uint64, tag = "6")]
     pub real_dump_us: u64,
-    /// Time for which the task had to stand still so that its time is the promised one.
+    /// Time for which the task had to stand still so that its run time is the promised one.
     #[prost(uint64, tag = "7")]
     pub real_owed_us: u64,
-    /// CPU time that CRIU's code used inside the task, which is none of its work.
+    /// CPU time that CRIU's code used inside the task, which is not part of the task's work.
     #[prost(uint64, tag = "8")]
     pub real_criu_us: u64,
-    /// Time since which a parallel job stood still, on the run's clock, if that is known.
+    /// Time from which a parallel job stood still, on the run's clock, if it is known.
     #[prost(uint64, optional, tag = "9")]
     pub emulated_held_at_us: ::core::option::Option<u64>,
 }
@@ -1050,7 +1041,7 @@ pub struct CreditBalance {
     /// Credits of the VM, as the time of one vCPU that they buy.
     #[prost(uint64, tag = "2")]
     pub emulated_us: u64,
-    /// Time at which the VM had these credits, on the run's clock, if that is known.
+    /// Time of this balance, on the run's clock, if it is known.
     #[prost(uint64, optional, tag = "3")]
     pub emulated_at_us: ::core::option::Option<u64>,
 }
@@ -1072,8 +1063,8 @@ pub struct CheckpointRef {
     pub task: u32,
     #[prost(uint32, tag = "3")]
     pub checkpoint: u32,
-    /// The attempt that took the checkpoint. Of several checkpoints with one number only that of the
-    /// latest attempt is stored.
+    /// The attempt that took the checkpoint. Of several checkpoints with one number, the one by the latest
+    /// attempt is stored.
     #[prost(uint32, tag = "4")]
     pub attempt: u32,
 }
@@ -1084,11 +1075,10 @@ pub struct CheckpointChunk {
     pub checkpoint: ::core::option::Option<CheckpointRef>,
     #[prost(bytes = "bytes", tag = "2")]
     pub data: ::prost::bytes::Bytes,
-    /// BLAKE3 digest of each content that the checkpoint refers to and does not include; only in the
-    /// first chunk that is sent.
+    /// BLAKE3 digest of each content that the checkpoint refers to and does not contain; only in the first chunk.
     #[prost(bytes = "bytes", repeated, tag = "3")]
     pub contents: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
-    /// Bytes of the data before compression with zstd; zero: the data is not compressed.
+    /// Bytes of the data before compression (zstd); zero: the data is not compressed.
     #[prost(uint32, tag = "4")]
     pub unpacked: u32,
 }
@@ -1239,7 +1229,7 @@ pub mod coordinator_client {
             self.inner = self.inner.max_encoding_message_size(limit);
             self
         }
-        /// Be given a certificate, over a connection without one or with that of a former life.
+        /// Issue a certificate to a worker that shows none yet, or the certificate of its former life.
         pub async fn join(
             &mut self,
             request: impl tonic::IntoRequest<super::JoinRequest>,
@@ -1253,7 +1243,7 @@ pub mod coordinator_client {
             req.extensions_mut().insert(GrpcMethod::new("dormouse.v1.Coordinator", "Join"));
             self.inner.unary(req, path, codec).await
         }
-        /// The connection of a worker for its whole life: it sends reports, and receives commands.
+        /// The life of a worker: its reports go to the coordinator, and commands come back.
         pub async fn session(
             &mut self,
             request: impl tonic::IntoStreamingRequest<Message = super::FromWorker>,
@@ -1320,7 +1310,7 @@ pub mod coordinator_server {
     /// Generated trait containing gRPC methods that should be implemented for use with CoordinatorServer.
     #[async_trait]
     pub trait Coordinator: std::marker::Send + std::marker::Sync + 'static {
-        /// Be given a certificate, over a connection without one or with that of a former life.
+        /// Issue a certificate to a worker that shows none yet, or the certificate of its former life.
         async fn join(
             &self,
             request: tonic::Request<super::JoinRequest>,
@@ -1330,7 +1320,7 @@ pub mod coordinator_server {
                 Item = std::result::Result<super::ToWorker, tonic::Status>,
             > + std::marker::Send
             + 'static;
-        /// The connection of a worker for its whole life: it sends reports, and receives commands.
+        /// The life of a worker: its reports go to the coordinator, and commands come back.
         async fn session(
             &self,
             request: tonic::Request<tonic::Streaming<super::FromWorker>>,
@@ -1709,7 +1699,7 @@ pub mod content_store_client {
             self.inner = self.inner.max_encoding_message_size(limit);
             self
         }
-        /// Ask which of the given contents the run does not hold.
+        /// Returns those of these contents that the run does not have.
         pub async fn lacks(
             &mut self,
             request: impl tonic::IntoRequest<super::Contents>,
@@ -1723,7 +1713,7 @@ pub mod content_store_client {
             req.extensions_mut().insert(GrpcMethod::new("dormouse.v1.ContentStore", "Lacks"));
             self.inner.unary(req, path, codec).await
         }
-        /// Store a content, for an attempt that this worker runs.
+        /// Store a content of an attempt that this worker runs.
         pub async fn put(
             &mut self,
             request: impl tonic::IntoStreamingRequest<Message = super::ContentChunk>,
@@ -1737,7 +1727,7 @@ pub mod content_store_client {
             req.extensions_mut().insert(GrpcMethod::new("dormouse.v1.ContentStore", "Put"));
             self.inner.client_streaming(req, path, codec).await
         }
-        /// Fetch a content that a task of this worker is to have.
+        /// Fetch a content that a task of this worker needs.
         pub async fn get(
             &mut self,
             request: impl tonic::IntoRequest<super::ContentRef>,
@@ -1754,8 +1744,8 @@ pub mod content_store_client {
             req.extensions_mut().insert(GrpcMethod::new("dormouse.v1.ContentStore", "Get"));
             self.inner.server_streaming(req, path, codec).await
         }
-        /// Fetch inputs of a task of this worker, one after the other in one stream: many small files in few messages.
-        /// No chunk says of which content it is; who asks knows how long each is.
+        /// Fetch inputs of a task of this worker, one after the other in one stream: many small files in few
+        /// messages. No chunk says to which content it belongs; the worker knows how long each is.
         pub async fn get_inputs(
             &mut self,
             request: impl tonic::IntoRequest<super::InputsRef>,
@@ -1787,12 +1777,12 @@ pub mod content_store_server {
     /// Generated trait containing gRPC methods that should be implemented for use with ContentStoreServer.
     #[async_trait]
     pub trait ContentStore: std::marker::Send + std::marker::Sync + 'static {
-        /// Ask which of the given contents the run does not hold.
+        /// Returns those of these contents that the run does not have.
         async fn lacks(
             &self,
             request: tonic::Request<super::Contents>,
         ) -> std::result::Result<tonic::Response<super::Contents>, tonic::Status>;
-        /// Store a content, for an attempt that this worker runs.
+        /// Store a content of an attempt that this worker runs.
         async fn put(
             &self,
             request: tonic::Request<tonic::Streaming<super::ContentChunk>>,
@@ -1802,7 +1792,7 @@ pub mod content_store_server {
                 Item = std::result::Result<super::ContentChunk, tonic::Status>,
             > + std::marker::Send
             + 'static;
-        /// Fetch a content that a task of this worker is to have.
+        /// Fetch a content that a task of this worker needs.
         async fn get(
             &self,
             request: tonic::Request<super::ContentRef>,
@@ -1812,8 +1802,8 @@ pub mod content_store_server {
                 Item = std::result::Result<super::ContentChunk, tonic::Status>,
             > + std::marker::Send
             + 'static;
-        /// Fetch inputs of a task of this worker, one after the other in one stream: many small files in few messages.
-        /// No chunk says of which content it is; who asks knows how long each is.
+        /// Fetch inputs of a task of this worker, one after the other in one stream: many small files in few
+        /// messages. No chunk says to which content it belongs; the worker knows how long each is.
         async fn get_inputs(
             &self,
             request: tonic::Request<super::InputsRef>,
@@ -2103,16 +2093,16 @@ pub struct StatusReply {
     pub cost_nanos: u64,
     #[prost(bool, tag = "9")]
     pub over: bool,
-    /// Age of this status, in real microseconds: it is older while the scheduler computes.
+    /// Age of this status in real microseconds: it is older while the scheduler computes a plan.
     #[prost(uint64, tag = "10")]
     pub real_age_us: u64,
-    /// In a resumed run: number of workers that the run waits for before it continues, and number of
-    /// them that are back. Zero: it waits for none.
+    /// In a resumed run: the number of workers that it waits for before it continues, and the number of them that
+    /// are back. Zero: it waits for none.
     #[prost(uint32, tag = "11")]
     pub workers_awaited: u32,
     #[prost(uint32, tag = "12")]
     pub workers_back: u32,
-    /// Number of lost workers: a worker that came back as another host is counted in `workers`, too.
+    /// Number of workers that were lost. One that came back as another is counted in `workers`, too.
     #[prost(uint32, tag = "13")]
     pub workers_lost: u32,
 }
@@ -2121,19 +2111,19 @@ pub struct EventsRequest {
     /// The number of the first event that is wanted.
     #[prost(uint64, tag = "1")]
     pub from_seq: u64,
-    /// True: send the header of the log first.
+    /// Send the header of the log before the events.
     #[prost(bool, tag = "2")]
     pub header: bool,
-    /// True: send all events until the run is over; false: only those that are durable by now.
+    /// Send all events until the run is over; else only those that are durable by now.
     #[prost(bool, tag = "3")]
     pub follow: bool,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct EventLine {
-    /// The event's number; the header has none.
+    /// The event's number; unset for the header.
     #[prost(uint64, optional, tag = "1")]
     pub seq: ::core::option::Option<u64>,
-    /// The line of the log, without its line break.
+    /// The line, without its line end.
     #[prost(string, tag = "2")]
     pub line: ::prost::alloc::string::String,
 }
@@ -2149,7 +2139,7 @@ pub struct CancelReply {}
 pub struct InterruptRequest {
     #[prost(enumeration = "interrupt_request::Action", tag = "1")]
     pub action: i32,
-    /// Who asks for the interruption, or why, for the log.
+    /// The person who asks for the act, or the reason, for the log.
     #[prost(string, tag = "6")]
     pub why: ::prost::alloc::string::String,
     #[prost(oneof = "interrupt_request::Target", tags = "2, 3, 4, 5")]
@@ -2161,11 +2151,11 @@ pub mod interrupt_request {
     #[repr(i32)]
     pub enum Action {
         Unspecified = 0,
-        /// Freeze at once, keep the memory.
+        /// Freeze the VM at once, and keep its memory.
         Hibernate = 1,
-        /// Thaw what was hibernated.
+        /// Resume a hibernated VM.
         Resume = 2,
-        /// Give notice, then take.
+        /// Give the VM notice, then take it away.
         Preempt = 3,
         /// Recommend to replace the VM.
         Rebalance = 4,
@@ -2214,30 +2204,30 @@ pub mod interrupt_request {
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct InterruptReply {
-    /// Emulated time at which the provider acted.
+    /// Time at which the provider acted, in emulated time.
     #[prost(uint64, tag = "1")]
     pub emulated_at_us: u64,
-    /// Numbers of the VMs that were interrupted.
+    /// The VMs that the act hit.
     #[prost(uint32, repeated, tag = "2")]
     pub vms: ::prost::alloc::vec::Vec<u32>,
 }
-/// Times are emulated.
+/// A parallel job to be submitted. Times are emulated.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct SubmitRequest {
-    /// Key of the submission: submissions with the same key are one job, so that a client that gets no
-    /// answer can send it again.
+    /// Key of the submission: all submissions with one key are one job, so a sender that hears no answer sends
+    /// the job again.
     #[prost(string, tag = "1")]
     pub key: ::prost::alloc::string::String,
-    /// Number of the job's processes, each of which wants a processor.
+    /// Number of the job's processes, each of which needs a processor.
     #[prost(uint32, tag = "2")]
     pub processes: u32,
-    /// Time for which the job computes if it has its processors to itself.
+    /// Run time of the job on processors of its own.
     #[prost(uint64, tag = "3")]
     pub emulated_runtime_us: u64,
-    /// The user's estimate of the job's run time; zero: the run time itself.
+    /// Run time that the job's user estimates; zero: the estimate equals the run time.
     #[prost(uint64, tag = "4")]
     pub emulated_estimate_us: u64,
-    /// Part of a processor that each process uses: empty for a whole processor each, one value for all
+    /// Share of a processor that each process of the job uses: none for a full processor each, one value for all
     /// processes, or one value each.
     #[prost(uint32, repeated, tag = "5")]
     pub usage_ppm: ::prost::alloc::vec::Vec<u32>,
@@ -2250,10 +2240,10 @@ pub struct SubmitReply {
     /// The job's number, as in the run's jobs.csv.
     #[prost(uint64, tag = "1")]
     pub number: u64,
-    /// Emulated time at which the job was submitted.
+    /// Time at which the job was submitted, in emulated time.
     #[prost(uint64, tag = "2")]
     pub emulated_at_us: u64,
-    /// True if the run had accepted the job before.
+    /// The job had been accepted before, under the same key.
     #[prost(bool, tag = "3")]
     pub known: bool,
 }
@@ -2365,8 +2355,8 @@ pub mod observe_client {
             req.extensions_mut().insert(GrpcMethod::new("dormouse.v1.Observe", "Status"));
             self.inner.unary(req, path, codec).await
         }
-        /// The lines of the run's log, unchanged, each once it is durable. A reader that takes no line for
-        /// half a minute is disconnected, and may ask again from the next event that it wants.
+        /// The lines of the run's log, as they are in the file, each once it is durable. A reader that takes none of
+        /// them for half a minute is disconnected, and may continue later from the event that it wants next.
         pub async fn events(
             &mut self,
             request: impl tonic::IntoRequest<super::EventsRequest>,
@@ -2383,7 +2373,7 @@ pub mod observe_client {
             req.extensions_mut().insert(GrpcMethod::new("dormouse.v1.Observe", "Events"));
             self.inner.server_streaming(req, path, codec).await
         }
-        /// End the run early, as Ctrl-C does.
+        /// End the run before its time, as Ctrl-C does.
         pub async fn cancel(
             &mut self,
             request: impl tonic::IntoRequest<super::CancelRequest>,
@@ -2397,8 +2387,8 @@ pub mod observe_client {
             req.extensions_mut().insert(GrpcMethod::new("dormouse.v1.Observe", "Cancel"));
             self.inner.unary(req, path, codec).await
         }
-        /// Have the provider act on spot VMs now. Answered once the act is in the run's log; refused, and
-        /// not logged, if it would hit no VM.
+        /// Have the provider act on spot VMs now. Answered once the act is in the run's log; refused, and not logged,
+        /// if it would hit no VM.
         pub async fn interrupt(
             &mut self,
             request: impl tonic::IntoRequest<super::InterruptRequest>,
@@ -2412,8 +2402,7 @@ pub mod observe_client {
             req.extensions_mut().insert(GrpcMethod::new("dormouse.v1.Observe", "Interrupt"));
             self.inner.unary(req, path, codec).await
         }
-        /// Give the run one more parallel job, if it is open for submissions. Answered once the job is in
-        /// the run's log.
+        /// Submit a further parallel job to a run that is open for jobs. Answered once the job is in the run's log.
         pub async fn submit(
             &mut self,
             request: impl tonic::IntoRequest<super::SubmitRequest>,
@@ -2427,8 +2416,8 @@ pub mod observe_client {
             req.extensions_mut().insert(GrpcMethod::new("dormouse.v1.Observe", "Submit"));
             self.inner.unary(req, path, codec).await
         }
-        /// Close the run for submissions: it is over once its present jobs have ended. Answered once that
-        /// is in the run's log.
+        /// Close the run to further jobs: the run is over once its jobs have ended. Answered once this is in the
+        /// run's log.
         pub async fn close(
             &mut self,
             request: impl tonic::IntoRequest<super::CloseRequest>,
@@ -2467,31 +2456,30 @@ pub mod observe_server {
                 Item = std::result::Result<super::EventLine, tonic::Status>,
             > + std::marker::Send
             + 'static;
-        /// The lines of the run's log, unchanged, each once it is durable. A reader that takes no line for
-        /// half a minute is disconnected, and may ask again from the next event that it wants.
+        /// The lines of the run's log, as they are in the file, each once it is durable. A reader that takes none of
+        /// them for half a minute is disconnected, and may continue later from the event that it wants next.
         async fn events(
             &self,
             request: tonic::Request<super::EventsRequest>,
         ) -> std::result::Result<tonic::Response<Self::EventsStream>, tonic::Status>;
-        /// End the run early, as Ctrl-C does.
+        /// End the run before its time, as Ctrl-C does.
         async fn cancel(
             &self,
             request: tonic::Request<super::CancelRequest>,
         ) -> std::result::Result<tonic::Response<super::CancelReply>, tonic::Status>;
-        /// Have the provider act on spot VMs now. Answered once the act is in the run's log; refused, and
-        /// not logged, if it would hit no VM.
+        /// Have the provider act on spot VMs now. Answered once the act is in the run's log; refused, and not logged,
+        /// if it would hit no VM.
         async fn interrupt(
             &self,
             request: tonic::Request<super::InterruptRequest>,
         ) -> std::result::Result<tonic::Response<super::InterruptReply>, tonic::Status>;
-        /// Give the run one more parallel job, if it is open for submissions. Answered once the job is in
-        /// the run's log.
+        /// Submit a further parallel job to a run that is open for jobs. Answered once the job is in the run's log.
         async fn submit(
             &self,
             request: tonic::Request<super::SubmitRequest>,
         ) -> std::result::Result<tonic::Response<super::SubmitReply>, tonic::Status>;
-        /// Close the run for submissions: it is over once its present jobs have ended. Answered once that
-        /// is in the run's log.
+        /// Close the run to further jobs: the run is over once its jobs have ended. Answered once this is in the
+        /// run's log.
         async fn close(
             &self,
             request: tonic::Request<super::CloseRequest>,

@@ -5,13 +5,13 @@ use std::io::{self, Write as _};
 
 use dormouse_units::printable;
 
-/// Prints lines for the user who runs the command.
+/// Prints lines on standard error, made safe for a terminal.
 pub(crate) fn line(text: &str) {
     // Where nobody can be told there is nobody to tell that.
     let _ = writeln!(io::stderr().lock(), "{}", printable(text));
 }
 
-/// Prints a line in the command's name.
+/// Prints a line on standard error, with `dormouse: ` before it.
 pub(crate) fn note(text: &str) {
     line(&format!("dormouse: {text}"));
 }

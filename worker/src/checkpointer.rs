@@ -56,7 +56,7 @@ pub struct Checkpointer {
     tasks: PathBuf,
     /// Lends users to tasks; `None`: tasks have no users of their own.
     users: Option<Arc<UserLeases>>,
-    /// Additional time of each call of CRIU that an experiment has set, in microseconds.
+    /// Time by which CRIU is slowed down on purpose, as an experiment's fault asks for, in microseconds.
     slower_us: Arc<AtomicU64>,
 }
 

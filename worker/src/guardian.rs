@@ -14,15 +14,15 @@ use nix::{
 use crate::cgroup::{CgroupHierarchy, InstanceName, destroy_instance};
 use crate::process::{ProcessError, ProcessIdentity, Result, pidfd, threads};
 
-/// The time for which the guardian tries to clear the tree; what it leaves, the next start sweeps.
+/// The time for which the guardian tries to clear the tree of control groups; the worker's next start removes the rest.
 const DEADLINE: Duration = Duration::from_secs(10);
 
-/// A small child process that waits for the end of this one and then kills every process in
-/// its control groups, frozen and restored ones included, and removes the groups.
+/// A small child process that waits for the end of this one, and then kills every process in this worker's control
+/// groups, frozen and restored ones included, and removes the groups.
 ///
-/// It watches a pidfd, which no descriptor leaked into another process can keep open, and
-/// leads a session of its own, so that what kills the worker's terminal group passes it by.
-/// Dropping the handle leaves it running.
+/// The guardian watches a pidfd, which no descriptor leaked into another process can keep open, and leads a session of
+/// its own, so that a signal to the process group of the worker's terminal does not reach it. Dropping the handle
+/// leaves the guardian running.
 #[derive(Debug)]
 pub struct GroupGuardian {
     identity: ProcessIdentity,
@@ -65,8 +65,8 @@ impl GroupGuardian {
         self.identity
     }
 
-    /// Returns whether the guardian still watches. If it was killed, an abrupt end of the worker leaves its tasks until
-    /// the next worker's start.
+    /// Returns whether the guardian still watches. If the guardian was killed, an abrupt end of the worker leaves its
+    /// tasks until the next worker's start.
     #[must_use]
     pub fn is_alive(&self) -> bool {
         self.identity.is_alive()
@@ -88,7 +88,8 @@ fn keep_watch(worker: Pid, hierarchy: &CgroupHierarchy, name: InstanceName) -> i
     Ok(())
 }
 
-/// A guardian that kept the worker's output open would keep whoever reads it waiting.
+/// Opens `/dev/null` as the three standard streams, and closes every descriptor above them except `kept`. If the
+/// guardian kept the worker's output open, a reader of that output would wait for ever.
 fn close_everything_but(kept: Option<i32>) -> io::Result<()> {
     let null = fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
     for target in 0..3 {

@@ -8,7 +8,7 @@ use dormouse_units::{Ppm, Span};
 
 use crate::words;
 
-/// Number of decisions, and of effects, of one step that are told; the others are counted.
+/// Most decisions, and most effects, of one step that a line lists; further ones are only counted.
 const TOLD: usize = 4;
 
 /// A step in words.
@@ -66,7 +66,7 @@ struct BoundedLine {
 }
 
 impl BoundedLine {
-    /// Adds a part, or counts it if there are too many.
+    /// Adds a part to the line, or only counts the part if the line has too many.
     fn add(&mut self, text: String) {
         if self.told < TOLD {
             self.parts.push(text);

@@ -15,7 +15,7 @@ pub struct RunFigure {
     /// the figure only if some run has another value. `None` if there is no such value, as for
     /// makespans.
     pub uneventful: Option<f64>,
-    /// Whether the figure is 1 or 0 in each run, so that its mean over runs is a share of runs.
+    /// Whether the figure is 1 or 0 in each run, so that its mean is a share of runs.
     pub is_share: bool,
     /// Direction in which a run is better; `None` for a figure that only describes a run.
     pub better: Option<BetterSide>,

@@ -22,8 +22,8 @@ pub struct TakenVm<'a> {
     pub taker: VmTenant,
     /// How the VM that was taken ended.
     pub ending: DisplacementEnd,
-    /// Tasks of a bag that were on the taken VM when its owner was told. Parallel jobs have on-demand machines, which
-    /// nobody takes.
+    /// Tasks of a bag that were on the VM when its owner was told. Parallel jobs have on-demand machines, which are
+    /// never taken.
     pub tasks: Vec<DisplacedTask>,
 }
 
@@ -226,21 +226,22 @@ pub struct TenantToll {
     pub work: TenantWork,
     /// Number of the tenant's VMs that were taken.
     pub vms_lost: usize,
-    /// Number of tasks that were on them.
+    /// Number of tasks that were on the taken VMs.
     pub tasks: usize,
-    /// Number of the displaced tasks that continued from a checkpoint.
+    /// Number of tasks of the taken VMs that continued from a checkpoint.
     pub from_checkpoints: usize,
-    /// Time that the tasks had computed for nothing.
+    /// Time that the tasks of the taken VMs had computed for nothing.
     pub work_lost: Span,
-    /// Revenue from the taken VM for its time on its processors after its owner was told.
+    /// Price of the time in `work_lost`.
     pub charged: Money,
-    /// Time for which the tasks did not run, summed.
+    /// Time for which the tasks of the taken VMs did not run, summed over the tasks.
     pub stood: Span,
     /// Number of VMs that were taken for the tenant.
     pub vms_taken: usize,
-    /// Longest time until a VM of the tenant was ready, among VMs for which others made room.
+    /// Longest time until a VM of the tenant was ready, of the VMs for which others had to make room; `None`: there are
+    /// none.
     pub waited: Option<Span>,
-    /// Cost of the VMs that were taken.
+    /// Cost of the tenant's VMs for which others had to make room.
     pub paid: Money,
 }
 

@@ -31,8 +31,8 @@ impl ChargedInterval {
     }
 }
 
-/// Whether a booting VM and a hibernated VM are charged, which their user can't use (Burst-HADS, III-A: the boot is
-/// not; the text does not mention hibernated VMs). [`BillingMeter`] decides by it.
+/// Whether booting and hibernated VMs are charged, though their user can't use them (Burst-HADS, III-A: the boot is not
+/// charged; the text does not mention hibernated VMs). [`BillingMeter`] applies these terms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BillingTerms {
     /// True if a VM's boot is charged, from its launch on.

@@ -51,7 +51,7 @@ pub struct Interruption {
     pub action: InterruptionAction,
 }
 
-/// What an interruption event hits.
+/// The VMs that an interruption event hits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "Scope")]
@@ -97,7 +97,7 @@ pub enum InterruptionModel {
         /// Recorded lifetimes until preemption; `None`: the VM was never preempted.
         lives: Vec<Option<Span>>,
     },
-    /// Exactly these interruptions.
+    /// Interruptions at the listed times only.
     Schedule {
         /// The interruptions, in order of time.
         acts: Vec<Interruption>,

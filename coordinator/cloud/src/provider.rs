@@ -127,7 +127,7 @@ impl Provider {
         self
     }
 
-    /// True if each change of this type's spot price is watched.
+    /// True if somebody has to be told of each change of this type's spot price.
     #[must_use]
     pub fn is_watched(&self, kind: &TypeName) -> bool {
         self.watched.contains(kind)
@@ -145,7 +145,7 @@ impl Provider {
         self.watched.iter().filter_map(price).collect()
     }
 
-    /// The provider with limits on really filled memory: each VM of these types fills so much,
+    /// Returns the provider with limits on really filled memory: each VM of these types fills the given amount,
     /// whatever its nominal size, and goes only on hosts with that much left.
     #[must_use]
     pub fn with_filling(self, filled: BTreeMap<TypeName, Bytes>) -> Self {
@@ -566,7 +566,7 @@ impl Provider {
         true
     }
 
-    /// Updates the part of a spot VM's room that other VMs can get in the VM's present state.
+    /// Updates the part of a spot VM's room that other VMs can get in its present state.
     fn look_at_yield(&mut self, id: VmId) {
         let Some(vm) = self.find_vm(id).filter(|vm| vm.market == Market::Spot) else { return };
         if self.preemption == PreemptionAction::Hibernate && !vm.has_notice {

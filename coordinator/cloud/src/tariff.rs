@@ -22,8 +22,8 @@ pub trait Tariff: std::fmt::Debug + Sync {
     /// provider by hibernation; `ended` tells who ended the last.
     fn money_owed(&self, used: &[ChargedInterval], ended: EndedBy) -> Money;
 
-    /// Cost by the second of time in these intervals that is not owed because the provider ended
-    /// the use.
+    /// Cost of time in these intervals, priced by the second, that the user does not owe because the provider ended the
+    /// use.
     fn cost_forgone(&self, used: &[ChargedInterval], ended: EndedBy) -> Money;
 }
 

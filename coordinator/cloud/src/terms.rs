@@ -12,7 +12,7 @@ use crate::{
     SpotAvailability, TariffName,
 };
 
-/// Which places of its hosts' processors a provider sells as spot VMs.
+/// Shares of its hosts' processors that a provider sells as spot VMs: whole processors, or their background.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SpotPlaces {
@@ -30,7 +30,7 @@ impl SpotPlaces {
     }
 }
 
-/// What becomes of a spot VM whose room an on-demand VM gets.
+/// Treatment of a spot VM whose room an on-demand VM gets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "Preemption")]
@@ -59,7 +59,7 @@ pub struct ProviderTerms {
     /// Rule by which the host of a VM is chosen.
     #[serde(default)]
     pub placement: Placement,
-    /// Processor places that are sold as spot VMs.
+    /// Shares of the hosts' processors that are sold as spot VMs.
     #[serde(default, skip_serializing_if = "SpotPlaces::is_own")]
     pub spot: SpotPlaces,
     /// Treatment of spot VMs whose room an on-demand VM gets.

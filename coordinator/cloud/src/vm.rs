@@ -15,7 +15,7 @@ pub enum ProviderVmState {
     Running,
     /// The VM was told to hibernate; it is charged until it has.
     Hibernating,
-    /// The VM is frozen, its memory kept; it is not charged unless [`crate::BillingTerms`] says so.
+    /// The VM is frozen, and its memory kept; it is not charged unless [`crate::BillingTerms`] says so.
     Hibernated {
         /// Instant at which the VM was frozen.
         since: Time,

@@ -2,18 +2,18 @@
 
 use dormouse_units::Time;
 
-/// Changes of an instance that EC2 announces.
+/// A change of an instance that EC2 announces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnnouncedChange {
     /// The instance is in this state now.
     State(&'static str),
-    /// EC2 interrupts the instance after the notice, and takes this action then.
+    /// EC2 interrupts the instance after the notice: it will stop, hibernate or terminate, as this word says.
     Interruption(&'static str),
     /// EC2 recommends replacing the instance.
     Rebalance,
 }
 
-/// An announcement of EC2 about an instance.
+/// An event that EC2 announces about an instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InstanceAnnouncement {
     /// Time of the announcement.
@@ -26,6 +26,6 @@ pub struct InstanceAnnouncement {
     pub zone: String,
     /// The instance's id.
     pub instance: String,
-    /// What is announced of the instance.
+    /// The change that is announced.
     pub change: AnnouncedChange,
 }

@@ -6,8 +6,8 @@ use dormouse_ec2_wire::{ApiError, WireValue};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-/// A value of the wire as JSON. A kind of value that JSON lacks becomes an object with one key: `$instant`, `$bytes`,
-/// `$float`.
+/// A value of the wire as JSON. A value of a kind that JSON lacks becomes an object with one key: `$instant`, `$bytes`
+/// or `$float`.
 pub(crate) fn value_to_json(value: &WireValue) -> Value {
     match value {
         WireValue::Structure(members) => {
@@ -24,7 +24,7 @@ pub(crate) fn value_to_json(value: &WireValue) -> Value {
     }
 }
 
-/// The value that [`value_to_json`] wrote; whatever it never writes becomes an empty structure.
+/// Reads a value that [`value_to_json`] wrote; any other JSON becomes an empty structure.
 pub(crate) fn value_from_json(json: &Value) -> WireValue {
     match json {
         Value::Null => WireValue::structure(),

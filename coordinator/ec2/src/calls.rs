@@ -8,7 +8,7 @@ use crate::absent_resources::{no_capacity_reservations, no_placement_groups};
 use crate::call_json::{answer_digest, value_from_json, value_to_json};
 use crate::desk::{ApiDesk, CallScope, PendingAnswer};
 
-/// Calls that change something: each is an event of the run.
+/// Names of the calls that change something; each such call is an event of the run.
 const CHANGES: [&str; 48] = [
     "RunInstances",
     "TerminateInstances",
@@ -60,17 +60,17 @@ const CHANGES: [&str; 48] = [
     "ModifyInstanceMetadataOptions",
 ];
 
-/// Whether a call may change something; a call that is not implemented changes nothing.
+/// Whether a call may change something; false for a call that is not supported.
 pub(crate) fn is_change(action: &str) -> bool {
     CHANGES.contains(&action)
 }
 
-/// The error of a call that is not implemented here.
+/// The error for a call that is not supported.
 fn not_played(action: &str) -> ApiError {
     ApiError::new("UnsupportedOperation", format!("{action} is not played here"))
 }
 
-/// The error of a call that would have been allowed.
+/// The error that a dry run returns for a call that would have been allowed.
 pub(crate) fn dry_run() -> ApiError {
     let text = "Request would have succeeded, but DryRun flag is set.";
     ApiError::new("DryRunOperation", text)
@@ -146,7 +146,7 @@ impl ApiDesk {
         }
     }
 
-    /// Calls that change records of the network.
+    /// Executes a call that changes records of the network.
     fn change_network(
         &mut self,
         scope: &CallScope,
@@ -182,8 +182,8 @@ impl ApiDesk {
         }
     }
 
-    /// Completes the call that was begun last; decisions that follow from it come after the answer. Returns the
-    /// answer's digest.
+    /// Completes the call that was begun last, and returns the digest of its answer; `None` if none was begun.
+    /// Decisions that follow the answer are appended to `out`.
     pub(crate) fn finish_call(&mut self, now: Time, out: &mut Vec<Decision>) -> Option<String> {
         self.now = now;
         let (begun, key) = self.pending.take()?;
@@ -212,7 +212,7 @@ impl ApiDesk {
     ///
     /// # Errors
     ///
-    /// The error as EC2 says it; `UnsupportedOperation` for a call that is not played.
+    /// The error that EC2 would return; `UnsupportedOperation` for a call that is not supported.
     pub fn read(
         &mut self,
         account: &str,
@@ -268,14 +268,14 @@ impl ApiDesk {
         }
     }
 
-    /// Sets the desk's present time, before a call.
+    /// Sets the present time of the desk; called before each call and notice.
     pub(crate) const fn set_now(&mut self, now: Time) {
         self.now = now;
     }
 }
 
-/// The input of a call with a token, to compare a repeated call with: without the user data, which only the instance
-/// reads.
+/// The part of a call's input by which a repeated call with the same token is recognised: all except the user data,
+/// which only the instance reads.
 fn comparable(input: &WireValue) -> serde_json::Value {
     let mut json = value_to_json(input);
     if let Some(members) = json.as_object_mut() {

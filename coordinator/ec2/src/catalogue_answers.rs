@@ -8,7 +8,7 @@ use crate::instance_answers::architecture;
 use crate::listing::{filter_by, refuse_others, take_page};
 use crate::names::default_id;
 
-/// Names and architectures of the images that are described; any other well-formed id is an image, too.
+/// Names and architectures of the images that DescribeImages lists; any other well-formed id counts as an image, too.
 const IMAGES: [(&str, &str, &str); 4] = [
     ("al2023-ami-2023.6.20241212.0-kernel-6.1-x86_64", "x86_64", "Amazon Linux 2023, x86_64"),
     ("al2023-ami-2023.6.20241212.0-kernel-6.1-arm64", "arm64", "Amazon Linux 2023, arm64"),
@@ -24,7 +24,7 @@ const IMAGES: [(&str, &str, &str); 4] = [
     ),
 ];
 
-/// The account of images that the provider gives.
+/// The account that owns the provider's images.
 const IMAGE_OWNER: &str = "137112412989";
 
 fn one(value: impl Into<String>) -> Option<Vec<String>> {

@@ -17,7 +17,7 @@ use crate::network_records::RegionNetwork;
 use crate::pool_market::{CapacityPool, PoolMarket};
 use crate::spot_request::SpotRequest;
 
-/// Settings of an experiment for the accounts at the API and for its clock.
+/// An experiment's settings for the API: the callers' accounts, and the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeskConfig {
     /// The wall clock at the beginning of the run, microseconds since 1970 (UTC).
@@ -29,22 +29,23 @@ pub struct DeskConfig {
 }
 
 impl Default for DeskConfig {
-    /// Begins in 1970, with 256 vCPUs in either market: ours; AWS gives new accounts fewer, and more on request.
+    /// A clock that begins in 1970, and 256 vCPUs in either market. These limits are our choice; AWS gives new accounts
+    /// fewer, and more on request.
     fn default() -> Self {
         Self { begins_unix_us: 0, on_demand_vcpus: Some(256), spot_vcpus: Some(256) }
     }
 }
 
-/// An answer that is complete once it is known which launches were refused.
+/// An answer that can be completed only once it is known which launches were refused.
 #[derive(Debug)]
 pub(crate) enum PendingAnswer {
     Ready(WireValue),
-    /// A RunInstances: the instances to be launched, and the least number of them that has to be launched.
+    /// The instances of a RunInstances call, of which at least this number must be launched.
     Reservation {
         instances: Vec<usize>,
         least: usize,
     },
-    /// A StartInstances: the stopped instances to be started, and the answer that is given if all of them start.
+    /// Stopped instances that are being started, with the answer for the case that all start.
     Started {
         instances: Vec<usize>,
         answer: WireValue,
@@ -53,22 +54,22 @@ pub(crate) enum PendingAnswer {
     Fleet(String),
 }
 
-/// A client's token of a call, with the caller and the call's name.
+/// The caller's scope, the name of a call, and the client's token for it.
 pub(crate) type TokenKey = (CallScope, String, String);
 
-/// A call whose answer is not complete before the engine has carried out the call's decisions, and its token with the
-/// digest of its parameters.
+/// A call whose answer is complete only after the engine has carried out its decisions; with its token and the digest
+/// of its parameters.
 pub(crate) type PendingCall = (Result<PendingAnswer, ApiError>, Option<(TokenKey, String)>);
 
-/// Why a pool has no room for more instances.
+/// Reasons why a pool has no room for more instances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PoolRefusal {
     NotOffered,
-    /// The pool has this price, which is higher than the bid.
+    /// The pool's price, which is above the highest price that the caller pays.
     PriceTooLow(Price),
-    /// The limit of VMs of the type is reached.
+    /// The type's limit on instances is reached.
     TypeLimit,
-    /// The account's limit of vCPUs is reached.
+    /// The account's limit on vCPUs is reached.
     VcpuLimit,
     NoCapacity,
 }
@@ -81,7 +82,7 @@ pub struct ApiDesk {
     pub(crate) market: PoolMarket,
     /// Least time from a hibernation until an instance can be resumed.
     pub(crate) hibernation: Span,
-    /// Whether the laws of the experiment resume the VMs that they hibernate.
+    /// Whether the experiment's laws of interruptions also resume the instances that they hibernate.
     pub(crate) laws_resume: bool,
     pub(crate) now: Time,
     pub(crate) next_vm: u32,
@@ -89,31 +90,31 @@ pub struct ApiDesk {
     pub(crate) instances: Vec<Ec2Instance>,
     pub(crate) by_id: BTreeMap<String, usize>,
     pub(crate) by_vm: BTreeMap<VmId, usize>,
-    /// Instances that users may still see.
+    /// Indices of the instances that users may still see.
     pub(crate) shown: BTreeSet<usize>,
-    /// Instances that have a VM.
+    /// Indices of the instances that have a VM.
     pub(crate) with_vm: BTreeSet<usize>,
-    /// Instances that the provider has stopped and starts or resumes again.
+    /// Indices of the instances that the provider has stopped, and will start or resume again.
     pub(crate) waiting: BTreeSet<usize>,
     pub(crate) requests: Vec<SpotRequest>,
     pub(crate) request_by_id: BTreeMap<String, usize>,
-    /// Requests that are open.
+    /// Indices of the spot requests that are open.
     pub(crate) open_requests: BTreeSet<usize>,
     pub(crate) tokens: BTreeMap<TokenKey, (String, Result<WireValue, ApiError>)>,
     pub(crate) key_pairs: BTreeMap<(CallScope, String), KeyPair>,
     pub(crate) networks: BTreeMap<CallScope, RegionNetwork>,
     pub(crate) templates: Vec<LaunchTemplate>,
     pub(crate) fleets: Vec<InstanceFleet>,
-    /// Announcements about instances, oldest first.
+    /// Announcements about instances, the earliest first.
     pub(crate) announcements: Vec<InstanceAnnouncement>,
     pub(crate) pending: Option<PendingCall>,
     pub(crate) answer: Option<Result<WireValue, ApiError>>,
-    /// The wake-up that was asked for last.
+    /// Time of the last requested wake-up; `None`: none is pending.
     pub(crate) armed: Option<Time>,
 }
 
 impl ApiDesk {
-    /// The desk of a run with this setup, before anybody has called.
+    /// Makes the desk of a run with this setup, before any call.
     #[must_use]
     pub fn new(setup: &Setup, config: DeskConfig) -> Self {
         let resumes = |model: &InterruptionModel| match model {
@@ -153,7 +154,7 @@ impl ApiDesk {
         }
     }
 
-    /// Announces a change of an instance.
+    /// Records the announcement of a change of an instance.
     pub(crate) fn announce(&mut self, index: usize, change: AnnouncedChange) {
         let Some(it) = self.instances.get(index) else { return };
         self.announcements.push(InstanceAnnouncement {
@@ -166,7 +167,7 @@ impl ApiDesk {
         });
     }
 
-    /// All announcements from the `from`-th on, oldest first.
+    /// The announcements from the one with index `from` on, in their order.
     #[must_use]
     pub fn announced(&self, from: usize) -> &[InstanceAnnouncement] {
         self.announcements.get(from..).unwrap_or_default()
@@ -185,18 +186,19 @@ impl ApiDesk {
         WireValue::Instant(self.config.begins_unix_us.saturating_add(since))
     }
 
-    /// A timestamp of the API as an instant of the run; the beginning for one before it.
+    /// Converts a timestamp of the API to an instant of the run; the run's beginning for an earlier one.
     pub(crate) fn time_of(&self, micros: i64) -> Time {
         let since = micros.saturating_sub(self.config.begins_unix_us);
         Time::from_micros(u64::try_from(since).unwrap_or_default())
     }
 
-    /// The answer to the last call that changed something; it is not kept.
+    /// Takes the answer to the last call that changed something; `None` if it was taken before.
     pub fn take_answer(&mut self) -> Option<Result<WireValue, ApiError>> {
         self.answer.take()
     }
 
-    /// Number of instances, up to `wanted`, that an account can have more in a pool now, and what bounds that number.
+    /// Number of instances of a pool, at most `wanted`, that an account can have in addition now, and the limit that
+    /// applies.
     ///
     /// # Errors
     ///

@@ -8,20 +8,21 @@ use dormouse_units::Time;
 
 use crate::desk::ApiDesk;
 
-/// A desk that a run asks as its policy, and others look at between its steps.
+/// Policy of a run that answers the provider's API: it shares its [`ApiDesk`] with callers, who use the desk between
+/// two steps of the run.
 #[derive(Clone, Debug)]
 pub struct DeskPolicy {
     desk: Arc<Mutex<ApiDesk>>,
 }
 
 impl DeskPolicy {
-    /// The policy of this desk.
+    /// Makes the policy that shares this desk.
     #[must_use]
     pub fn new(desk: ApiDesk) -> Self {
         Self { desk: Arc::new(Mutex::new(desk)) }
     }
 
-    /// Lets somebody look at the desk.
+    /// Calls `look` with the desk, and returns its result.
     pub fn with_desk<T>(&self, look: impl FnOnce(&mut ApiDesk) -> T) -> T {
         look(&mut self.desk.lock().unwrap_or_else(PoisonError::into_inner))
     }

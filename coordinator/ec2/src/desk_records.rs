@@ -9,7 +9,7 @@ use dormouse_units::{Price, Time};
 use crate::launch_spec::LaunchSpec;
 use crate::pool_market::CapacityPool;
 
-/// The account that makes a call, and the region of the call.
+/// The caller of an action: its account and region.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct CallScope {
     pub(crate) account: String,
@@ -50,7 +50,7 @@ pub(crate) struct LaunchTemplate {
     pub(crate) tags: Vec<(String, String)>,
 }
 
-/// How long a fleet keeps its capacity.
+/// Kind of a fleet, by how long it keeps its capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FleetKind {
     Instant,
@@ -61,22 +61,20 @@ pub(crate) enum FleetKind {
 /// Capacity in thousandths of a unit, as weights may be fractions.
 pub(crate) type Units = u64;
 
-/// A pool that a fleet may launch in.
+/// A pool in which a fleet may launch instances.
 #[derive(Clone, Debug)]
 pub(crate) struct FleetPool {
     pub(crate) spec: LaunchSpec,
     pub(crate) pool: CapacityPool,
     pub(crate) bid: Option<Price>,
     pub(crate) weight: Units,
-    /// Priority of the pool in thousandths: strategies that go by priorities take the pool with the
-    /// lowest one first.
+    /// Priority of the pool, in thousandths: strategies that go by priorities take the pool with the lowest first.
     pub(crate) priority: u64,
-    /// The launch template and the override that the pool was made from, in the form in which
-    /// answers show them.
+    /// The launch template and the override from which the pool was made, as answers show them.
     pub(crate) origin: WireValue,
 }
 
-/// A fleet: its target capacity, and the instances that it has launched.
+/// A fleet: its target, and the instances that it has launched.
 #[derive(Clone, Debug)]
 pub(crate) struct InstanceFleet {
     pub(crate) id: String,
@@ -97,13 +95,12 @@ pub(crate) struct InstanceFleet {
     pub(crate) on_demand_strategy: String,
     pub(crate) ends_excess: bool,
     pub(crate) valid_until: Option<Time>,
-    /// Time at which the fleet was deleted or expired.
+    /// Time at which the fleet was deleted or expired; `None`: it was not.
     pub(crate) ended: Option<Time>,
     pub(crate) ends_with_expiration: bool,
-    /// The instances that the fleet launched: each with its pool.
+    /// The instances that the fleet launched, each with its pool, by index.
     pub(crate) instances: Vec<(usize, usize)>,
-    /// Why the fleet could not launch all instances, the last time it tried: the pool, the market
-    /// and the error.
+    /// Reasons why the fleet could not launch all instances at its last try: the pool, the market and the error.
     pub(crate) errors: Vec<(usize, Market, ApiError)>,
     pub(crate) tags: Vec<(String, String)>,
     pub(crate) instance_tags: Vec<(String, String)>,

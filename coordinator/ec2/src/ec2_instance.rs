@@ -19,12 +19,12 @@ pub(crate) enum InstanceStage {
     Stopped,
     /// The instance was terminated at this instant.
     Terminated(Time),
-    /// The launch was refused before anybody heard of the instance.
+    /// The launch of the instance was refused before any caller heard of the instance.
     Refused,
 }
 
 impl InstanceStage {
-    /// EC2's code and name of the stage.
+    /// EC2's code and EC2's name of the stage.
     pub(crate) const fn code_and_name(self) -> (i64, &'static str) {
         match self {
             Self::Pending => (0, "pending"),
@@ -42,7 +42,7 @@ impl InstanceStage {
     }
 }
 
-/// Fate of a spot instance that is interrupted.
+/// Treatment of a spot instance that is interrupted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum InterruptionBehavior {
     #[default]
@@ -73,20 +73,20 @@ impl InterruptionBehavior {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StoppedBy {
     User,
-    /// The provider stopped the instance, and does not start it again before `not_before`.
+    /// The provider stopped the instance, and does not start it again before this instant.
     Provider {
         not_before: Time,
-        /// The laws of the experiment have the instance stopped, and start it again.
+        /// True if a law of interruptions in the experiment stops the instance, and starts it again.
         by_law: bool,
     },
 }
 
-/// Reasons for which an instance was interrupted.
+/// Cause of an instance's interruption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InterruptedBy {
     Price,
     Capacity,
-    /// A law of the experiment, or a user who interrupts instances on purpose.
+    /// A law of interruptions in the experiment, or a person who interrupts instances on purpose.
     Law,
 }
 
@@ -107,7 +107,7 @@ pub(crate) struct Ec2Instance {
     pub(crate) bid: Option<Price>,
     pub(crate) behavior: InterruptionBehavior,
     pub(crate) stage: InstanceStage,
-    /// The VM that the instance is now.
+    /// The VM that the instance is now; `None` while it is not up.
     pub(crate) vm: Option<VmId>,
     /// All VMs that the instance has been, the present one among them.
     pub(crate) vms: Vec<VmId>,
@@ -123,14 +123,14 @@ pub(crate) struct Ec2Instance {
     pub(crate) launched: Time,
     pub(crate) spot_request: Option<String>,
     pub(crate) tags: Vec<(String, String)>,
-    /// The instance's address and network interface in its subnet; `None`: it has none.
+    /// The instance's place in the region's network; `None`: it has none.
     pub(crate) seat: Option<InstanceSeat>,
     /// Number of the instance in the run, from 0.
     pub(crate) number: u64,
 }
 
 impl Ec2Instance {
-    /// Whether the instance's users still see it: EC2 shows a terminated instance for an hour.
+    /// Whether EC2 still shows the instance to its users: a terminated one for an hour.
     pub(crate) fn is_visible(&self, now: Time) -> bool {
         match self.stage {
             InstanceStage::Refused => false,
@@ -179,7 +179,7 @@ pub(crate) fn tags_to_wire(tags: &[(String, String)]) -> WireValue {
     WireValue::list_of(tags.iter().map(tag))
 }
 
-/// Sets tags; a tag replaces the one with the same key.
+/// Sets tags; a new tag replaces an old one with the same key.
 pub(crate) fn set_tags(tags: &mut Vec<(String, String)>, new: &[(String, String)]) {
     for (key, value) in new {
         match tags.iter_mut().find(|(own, _)| own == key) {

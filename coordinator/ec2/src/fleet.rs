@@ -201,7 +201,7 @@ impl ApiDesk {
         up.filter_map(|(_, pool)| fleet.pools.get(*pool)).map(|pool| pool.weight).sum()
     }
 
-    /// Launches the instances that a fleet lacks, as far as they can be had.
+    /// Launches the capacity that a fleet lacks, as far as instances are available.
     pub(crate) fn fill_fleet(&mut self, place: usize, out: &mut Vec<Decision>) {
         for market in [Market::OnDemand, Market::Spot] {
             let Some(fleet) = self.fleets.get_mut(place) else { return };
@@ -336,7 +336,7 @@ impl ApiDesk {
         }
     }
 
-    /// Launches the instances that maintained fleets lack, and ends fleets that have expired.
+    /// Launches the capacity that maintained fleets lack, and ends fleets that have expired.
     pub(crate) fn keep_fleets(&mut self, out: &mut Vec<Decision>) {
         for place in 0..self.fleets.len() {
             let Some(fleet) = self.fleets.get_mut(place) else { continue };
@@ -361,7 +361,7 @@ impl ApiDesk {
         }
     }
 
-    /// The instants at which a fleet that lacks capacity may have more.
+    /// The instants at which more capacity may become available for a fleet that lacks some.
     pub(crate) fn fleet_changes(&self) -> Vec<Time> {
         let mut changes = Vec::new();
         for fleet in self.fleets.iter().filter(|fleet| fleet.state == "active") {
@@ -422,7 +422,7 @@ impl ApiDesk {
         Ok(PendingAnswer::Ready(WireValue::structure().with("Return", true)))
     }
 
-    /// Terminates the instances that a fleet has beyond its target, those launched last first.
+    /// Terminates the instances of a fleet beyond its target, the ones launched last first.
     pub(crate) fn end_excess(&mut self, place: usize, out: &mut Vec<Decision>) {
         for market in [Market::OnDemand, Market::Spot] {
             let Some(fleet) = self.fleets.get(place).filter(|fleet| fleet.ends_excess) else {
@@ -501,7 +501,7 @@ pub(crate) fn fleet_not_found(id: &str) -> ApiError {
     ApiError::new("InvalidFleetId.NotFound", format!("The fleet ID '{id}' does not exist"))
 }
 
-/// The target capacities in both markets.
+/// The on-demand and the spot part of a fleet's target capacity.
 fn split_target(target: &WireValue, default: Market) -> Result<(Units, Units), ApiError> {
     let number =
         |name: &str| target.integer(name).map(|of| u64::try_from(of).unwrap_or(0).min(10_000));

@@ -17,7 +17,7 @@ const fn lifecycle(market: Market) -> &'static str {
 }
 
 impl ApiDesk {
-    /// Completes the answer to a CreateFleet, once the refused launches are known.
+    /// Completes the answer to a CreateFleet call, once it is known which launches were refused.
     pub(crate) fn finish_fleet(&self, id: &str) -> Result<WireValue, ApiError> {
         let fleet = self.fleets.iter().find(|it| it.id == id).ok_or_else(|| fleet_not_found(id))?;
         let answer = WireValue::structure().with("FleetId", id);
@@ -29,8 +29,7 @@ impl ApiDesk {
             .with("Errors", WireValue::List(Self::fleet_errors(fleet))))
     }
 
-    /// The instances that a fleet has launched and that still exist, by pool and market, as answers
-    /// show them.
+    /// The instances that a fleet has launched and that still exist, by pool and market.
     fn fleet_instances(&self, fleet: &InstanceFleet) -> Vec<WireValue> {
         let mut written = Vec::new();
         for (place, of) in fleet.pools.iter().enumerate() {

@@ -24,7 +24,7 @@ const OF_FLEETS: HistoryWords =
 const OF_SPOT_FLEETS: HistoryWords =
     HistoryWords { fleet: "fleetRequestChange", instance: "instanceChange", ended: "cancelled" };
 
-/// An event of a fleet: its time, its kind, its name, and the instance concerned.
+/// One event: its time, its kind, its name, and the instance that it is about, if any.
 type FleetEvent<'a> = (Time, &'static str, &'static str, Option<&'a str>);
 
 impl ApiDesk {
@@ -83,7 +83,7 @@ impl ApiDesk {
             .with_some("NextToken", next))
     }
 
-    /// The events of a fleet, oldest first.
+    /// The events of a fleet, in order of time.
     fn events_of<'a>(&'a self, fleet: &InstanceFleet, words: &HistoryWords) -> Vec<FleetEvent<'a>> {
         let mut events = vec![
             (fleet.created, words.fleet, "submitted", None),

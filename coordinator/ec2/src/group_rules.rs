@@ -5,7 +5,7 @@ use dormouse_ec2_wire::{ApiError, WireValue};
 use crate::ec2_instance::tags_to_wire;
 use crate::ip_block::IpBlock;
 
-/// The peers that a rule allows traffic with.
+/// The party that a rule allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RulePeer {
     Ipv4(String),
@@ -36,7 +36,7 @@ fn invalid(text: impl Into<String>) -> ApiError {
     ApiError::new("InvalidParameterValue", text)
 }
 
-/// The name by which EC2 keeps a protocol.
+/// EC2's name for a protocol, given by name or number.
 fn protocol_name(said: &str) -> String {
     match said.to_ascii_lowercase().as_str() {
         "6" => "tcp".to_owned(),
@@ -48,11 +48,11 @@ fn protocol_name(said: &str) -> String {
     }
 }
 
-/// The protocol and the ports of a permission, or of a rule that is changed.
+/// Reads the protocol and the ports of a permission, or of a changed rule.
 ///
 /// # Errors
 ///
-/// `InvalidParameterValue`: one of them is missing, or is none.
+/// `InvalidParameterValue`: one of them is missing or invalid.
 pub(crate) fn read_protocol(of: &WireValue) -> Result<(String, Option<(i64, i64)>), ApiError> {
     let Some(protocol) = of.text("IpProtocol").filter(|protocol| !protocol.is_empty()) else {
         return Err(invalid(
@@ -85,11 +85,11 @@ pub(crate) fn read_protocol(of: &WireValue) -> Result<(String, Option<(i64, i64)
     }
 }
 
-/// A block of IPv4 or IPv6 addresses as a rule keeps it.
+/// Reads a block of IPv4 or IPv6 addresses, in the form that rules keep.
 ///
 /// # Errors
 ///
-/// `InvalidParameterValue`: it is none.
+/// `InvalidParameterValue`: the text is no such block.
 pub(crate) fn read_block(text: &str, is_v6: bool) -> Result<String, ApiError> {
     let wrong = || invalid(format!("CIDR block {text} is malformed"));
     if !is_v6 {
@@ -124,13 +124,13 @@ impl GroupRule {
         }
     }
 
-    /// Whether both rules allow the same, whatever their ids and descriptions.
+    /// Whether two rules allow the same traffic, whatever their ids and descriptions.
     pub(crate) fn allows_like(&self, other: &Self) -> bool {
         (self.is_egress, &self.protocol, self.ports, &self.peer)
             == (other.is_egress, &other.protocol, other.ports, &other.peer)
     }
 
-    /// The rule in the form that EC2's errors show.
+    /// Text for the rule in EC2's errors.
     pub(crate) fn about(&self) -> String {
         let protocol = match self.protocol.as_str() {
             "-1" => "ALL".to_owned(),
@@ -140,7 +140,7 @@ impl GroupRule {
         format!("peer: {}, {protocol}{}, ALLOW", self.peer.text(), ports.unwrap_or_default())
     }
 
-    /// The rule as DescribeSecurityGroupRules has it.
+    /// The rule as an element of DescribeSecurityGroupRules' answer.
     pub(crate) fn to_wire(&self, group: &str, owner: &str, region: &str) -> WireValue {
         let (from, to) = self.ports.unwrap_or((-1, -1));
         let wire = WireValue::structure()
@@ -172,7 +172,7 @@ impl GroupRule {
 }
 
 impl GroupRule {
-    /// The rule as RevokeSecurityGroupIngress and its like have it.
+    /// The rule as an element of the answers of RevokeSecurityGroupIngress and RevokeSecurityGroupEgress.
     pub(crate) fn revoked_to_wire(&self, group: &str) -> WireValue {
         let (from, to) = self.ports.unwrap_or((-1, -1));
         let member = match &self.peer {
@@ -193,7 +193,7 @@ impl GroupRule {
     }
 }
 
-/// Rules in the form of permissions: rules of one protocol and port range make one permission.
+/// Rules as permissions: rules of the same protocol and ports form one.
 pub(crate) fn permissions_to_wire<'a>(rules: impl Iterator<Item = &'a GroupRule>) -> WireValue {
     let mut groups: Vec<Vec<&GroupRule>> = Vec::new();
     for rule in rules {

@@ -10,7 +10,7 @@ use crate::ec2_instance::{InstanceStage, StoppedBy};
 use crate::listing::refuse_others;
 use crate::spot_request::SpotState;
 
-/// A change of an instance's stage, in the form that answers have.
+/// A change of an instance's stage as an element of an answer.
 fn change(id: &str, before: InstanceStage, now: WireValue) -> WireValue {
     WireValue::structure()
         .with("InstanceId", id)
@@ -27,7 +27,7 @@ impl ApiDesk {
     ///
     /// # Errors
     ///
-    /// The first that the caller does not have.
+    /// The error for the first named instance that the caller does not have.
     pub(crate) fn named_instances(
         &self,
         scope: &CallScope,
@@ -104,8 +104,7 @@ impl ApiDesk {
         answer
     }
 
-    /// Handles that the instance of a request is gone for good: a persistent request asks for a new
-    /// one.
+    /// Handles that the instance of a request is gone for good: a persistent request opens again.
     pub(crate) fn request_lost_instance(&mut self, id: &str, code: &'static str) {
         let Some(request) = self.request_by_id.get(id).and_then(|index| self.requests.get(*index))
         else {
@@ -284,8 +283,7 @@ impl ApiDesk {
         }
     }
 
-    /// Completes the answer to a StartInstances: instances for which no host had room are stopped
-    /// as before.
+    /// Completes a StartInstances call: instances for which no host had room are stopped as before.
     pub(crate) fn finish_start(
         &mut self,
         started: &[usize],

@@ -180,7 +180,7 @@ impl ApiDesk {
             .with_some("NextToken", next))
     }
 
-    /// The instances that a call names, or all of the caller.
+    /// The instances that a call names, or all instances of the caller.
     pub(crate) fn found_instances<'a>(
         &'a self,
         scope: &'a CallScope,
@@ -200,7 +200,7 @@ impl ApiDesk {
         Ok(found.into_iter().filter_map(|index| self.instances.get(index)).collect())
     }
 
-    /// Instances of one reservation as EC2 writes them.
+    /// Instances of one reservation, in the form of EC2's answers.
     pub(crate) fn reservation_to_wire(
         &self,
         first: &Ec2Instance,
@@ -361,7 +361,7 @@ impl ApiDesk {
 }
 
 impl ApiDesk {
-    /// No instance has UEFI data: they are modelled.
+    /// Answers a request for an instance's UEFI data: modelled instances have none.
     pub(crate) fn uefi_data(
         &self,
         scope: &CallScope,
@@ -391,7 +391,7 @@ pub(crate) fn metadata_options(said: Option<&WireValue>) -> WireValue {
         .with("InstanceMetadataTags", text("InstanceMetadataTags", "disabled"))
 }
 
-/// The private name of an instance, by its address.
+/// The private host name of an instance, made from its address.
 pub(crate) fn private_name(it: &Ec2Instance) -> String {
     let Some(seat) = &it.seat else { return String::new() };
     let address = seat.private_ip.to_string().replace('.', "-");
@@ -414,7 +414,7 @@ impl Ec2Instance {
     }
 }
 
-/// The architecture of a type: Graviton's names have a `g` after the generation.
+/// The processor architecture of an instance type: names of Graviton types have a `g` after the generation.
 pub(crate) fn architecture(name: &str) -> &'static str {
     let family = name.split('.').next().unwrap_or_default();
     let after = family.trim_start_matches(|c: char| c.is_ascii_alphabetic());

@@ -146,7 +146,7 @@ impl ApiDesk {
         Ok(PendingAnswer::Ready(WireValue::structure()))
     }
 
-    /// Notes the options of an instance's metadata service, which nothing reads on a modelled machine.
+    /// Records the options of an instance's metadata service, which have no effect on a modelled machine.
     pub(crate) fn modify_metadata(
         &mut self,
         scope: &CallScope,
@@ -177,7 +177,7 @@ impl ApiDesk {
         Ok(PendingAnswer::Ready(answer))
     }
 
-    /// The mode of an instance's credits: the one that its user has set, or that of the experiment's type.
+    /// The credit mode of an instance: the one that its user chose, or that of its type in the experiment.
     fn credits_of(&self, it: &Ec2Instance) -> Option<String> {
         let burstable = self.market.offer(&it.pool.kind)?.burstable?;
         let of_type = if burstable.surplus.is_some() { "unlimited" } else { "standard" };
@@ -209,7 +209,7 @@ impl ApiDesk {
             .with_some("NextToken", next))
     }
 
-    /// Notes the mode of an instance's credits. Nothing computes on it, so that it changes no bill.
+    /// Records the credit mode of an instance. Nothing computes on the instance, so the mode does not change its bill.
     pub(crate) fn modify_credits(
         &mut self,
         scope: &CallScope,
@@ -275,7 +275,7 @@ impl ApiDesk {
         Ok(WireValue::structure().with("AccountAttributes", WireValue::list_of(written)))
     }
 
-    /// The cost of each instance, from the costs of its VMs.
+    /// The bill of each instance, as the sum over its VMs of the cost that `owed` gives.
     pub(crate) fn bills(&self, owed: impl Fn(VmId) -> Money) -> Vec<InstanceBill> {
         let had = self.instances.iter().filter(|it| it.stage != InstanceStage::Refused);
         had.map(|it| InstanceBill {
@@ -296,7 +296,7 @@ impl ApiDesk {
     }
 }
 
-/// Refuses a change for which an instance has to be stopped.
+/// Fails for an instance that is not stopped, since the change requires that.
 fn check_stopped(it: &Ec2Instance) -> Result<(), ApiError> {
     if it.stage == InstanceStage::Stopped && it.vm.is_none() {
         return Ok(());
@@ -305,13 +305,13 @@ fn check_stopped(it: &Ec2Instance) -> Result<(), ApiError> {
     Err(ApiError::new("IncorrectInstanceState", text))
 }
 
-/// User data of an attribute: a blob, which is kept in base64; `None` if it is empty.
+/// User data given as an attribute, in base64; `None` if it is empty.
 fn user_data_of(of: &WireValue) -> Option<String> {
     let bytes = of.bytes("Value").unwrap_or_default();
     (!bytes.is_empty()).then(|| write_base64(bytes))
 }
 
-/// Bytes in base64, as user data is kept.
+/// Encodes bytes in base64, the form in which user data is kept.
 fn write_base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
@@ -327,7 +327,8 @@ fn write_base64(bytes: &[u8]) -> String {
     text
 }
 
-/// The input of a change that names its attribute by a text, converted to one with a member for the attribute.
+/// Converts the input of a change that gives the attribute's name as a text to the form with a member for each
+/// attribute.
 fn by_members(input: &WireValue) -> Result<WireValue, ApiError> {
     let Some(attribute) = input.text("Attribute") else { return Ok(input.clone()) };
     let said = input.text("Value").unwrap_or_default();

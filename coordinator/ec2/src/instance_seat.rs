@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-/// Place of an instance in its region's network: its subnet and addresses.
+/// The place of an instance in its region's network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct InstanceSeat {
     pub(crate) subnet: String,

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::Ipv4Addr;
 
-/// The addresses of a subnet that EC2 keeps for itself: the first four and the last.
+/// Number of addresses of a subnet that EC2 reserves: the first four and the last.
 pub(crate) const RESERVED: u32 = 5;
 
 /// A block of addresses in CIDR notation, like `10.0.0.0/16`.
@@ -17,7 +17,7 @@ impl IpBlock {
     /// The default VPC's block, `172.31.0.0/16`.
     pub(crate) const DEFAULT_VPC: Self = Self { base: 0xac1f_0000, bits: 16 };
 
-    /// The block of a text; bits of the address beyond the prefix are cleared, as EC2 does. `None`: it is none.
+    /// Parses a block; bits of the address beyond the prefix are cleared, as EC2 does. `None`: the text is no block.
     pub(crate) fn read(text: &str) -> Option<Self> {
         let (address, bits) = text.split_once('/')?;
         let (address, bits) = (address.parse::<Ipv4Addr>().ok()?, bits.parse::<u8>().ok()?);
@@ -29,7 +29,7 @@ impl IpBlock {
         self.bits
     }
 
-    /// The number of addresses; 2^32 - 1 for all of them.
+    /// The number of addresses in the block; 2^32 - 1 for the block of all addresses.
     pub(crate) const fn size(self) -> u32 {
         if self.bits == 0 { u32::MAX } else { 1 << (32 - self.bits as u32) }
     }
@@ -47,7 +47,7 @@ impl IpBlock {
         self.holds(other) || other.holds(self)
     }
 
-    /// The place of an address in the block, from 0; `None`: it is not in it.
+    /// The index of an address in the block, from 0; `None`: the block does not contain the address.
     pub(crate) fn place_of(self, address: Ipv4Addr) -> Option<u32> {
         let address = u32::from(address);
         (address & mask(self.bits) == self.base).then(|| address - self.base)

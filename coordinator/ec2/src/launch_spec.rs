@@ -6,24 +6,24 @@ use dormouse_ec2_wire::{ApiError, WireValue};
 
 use crate::listing::refuse_others;
 
-/// An instance that is to be launched, but for its pool and its market.
+/// Specification of an instance to be launched, without its pool and its market.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct LaunchSpec {
     /// The instance type as EC2 names it.
     pub(crate) kind: String,
     pub(crate) image: String,
     pub(crate) key: Option<String>,
-    /// Ids of security groups; empty: the default one.
+    /// Ids of the instance's security groups; empty: the default group.
     pub(crate) groups: Vec<String>,
-    /// Names of security groups.
+    /// Names of the instance's security groups.
     pub(crate) group_names: Vec<String>,
     pub(crate) subnet: Option<String>,
     pub(crate) zone: Option<String>,
-    /// The private address; `None`: any free address.
+    /// The private address of the instance; `None`: any free one.
     pub(crate) private_ip: Option<Ipv4Addr>,
     /// Whether the instance has a public address; `None`: its subnet decides.
     pub(crate) public_ip: Option<bool>,
-    /// User data in base64, as the caller gave it.
+    /// User data as the call gave it, in base64.
     pub(crate) user_data: Option<String>,
     /// Tags of the instance.
     pub(crate) tags: Vec<(String, String)>,
@@ -35,7 +35,7 @@ pub(crate) struct LaunchSpec {
     pub(crate) profile: Option<WireValue>,
     pub(crate) metadata: Option<WireValue>,
     pub(crate) monitored: bool,
-    /// Whether the instance may forward traffic of others; this has no effect.
+    /// Whether the instance may forward traffic of others, which has no effect here.
     pub(crate) skips_source_check: bool,
     /// The first block device that is named.
     pub(crate) root_device: Option<WireValue>,
@@ -46,10 +46,10 @@ pub(crate) struct LaunchSpec {
     pub(crate) ebs_optimized: bool,
 }
 
-/// The type of an instance whose user names none.
+/// The instance type if the user names none.
 const DEFAULT_TYPE: &str = "m1.small";
 
-/// Parameters of a launch that are implemented, or that are recorded without an effect.
+/// Parameters of a launch that are supported, or recorded without an effect.
 pub(crate) const PLAYED: [&str; 24] = [
     "ImageId",
     "InstanceType",
@@ -78,11 +78,11 @@ pub(crate) const PLAYED: [&str; 24] = [
 ];
 
 impl LaunchSpec {
-    /// Reads the members of a launch; members that `input` does not name stay as in `self`.
+    /// Reads the parameters of a launch; a parameter that is absent keeps its value in `self`.
     ///
     /// # Errors
     ///
-    /// `UnsupportedOperation` for what would matter and is not played.
+    /// `UnsupportedOperation` for a parameter that would matter and is not supported.
     pub(crate) fn overridden(mut self, input: &WireValue) -> Result<Self, ApiError> {
         let said = |from: &WireValue, name: &str| {
             from.text(name).filter(|text| !text.is_empty()).map(str::to_owned)
@@ -186,7 +186,7 @@ impl LaunchSpec {
         }
     }
 
-    /// Checks everything that does not depend on the account.
+    /// Checks the specification as far as that is possible without the account's records.
     ///
     /// # Errors
     ///
@@ -205,7 +205,7 @@ impl LaunchSpec {
         Ok(())
     }
 
-    /// The launch with EC2's default type if it names none.
+    /// The specification with EC2's default type if it names none.
     pub(crate) fn with_default_type(mut self) -> Self {
         if self.kind.is_empty() {
             self.kind = DEFAULT_TYPE.to_owned();
@@ -231,7 +231,7 @@ pub(crate) fn tags_for(input: &WireValue, resource: &str) -> Vec<(String, String
     own.flat_map(|tags| read_tags(tags, "Tags")).collect()
 }
 
-/// The tags of a list of them.
+/// Reads the tags in the list `name` of an input.
 pub(crate) fn read_tags(input: &WireValue, name: &str) -> Vec<(String, String)> {
     let tag = |tag: &WireValue| {
         let value = tag.text("Value").unwrap_or_default().to_owned();

@@ -12,7 +12,7 @@ use crate::launch_spec::{self, LaunchSpec, tags_for};
 use crate::listing::{filter_by, refuse_others, take_page};
 use crate::names::account_number;
 
-/// Key of a template's market options, which are read when instances are launched.
+/// Key of a template's market options, which are read only when instances are launched.
 const MARKET: &str = "InstanceMarketOptions";
 
 fn number(version: usize) -> i64 {
@@ -20,7 +20,7 @@ fn number(version: usize) -> i64 {
 }
 
 impl LaunchTemplate {
-    /// The number of a version, by its name: a number, `$Latest` or `$Default`.
+    /// The number of the template's version with this name: a number, `$Latest` or `$Default`.
     fn version_named(&self, name: Option<&str>) -> Option<usize> {
         let version = match name {
             None | Some("" | "$Default") => self.default,
@@ -35,7 +35,7 @@ impl LaunchTemplate {
         self.versions.last_key_value().map_or(self.default, |(number, _)| *number)
     }
 
-    /// The version with this name.
+    /// The version of the template with this name.
     ///
     /// # Errors
     ///
@@ -93,11 +93,11 @@ fn creator(scope: &CallScope) -> String {
 }
 
 impl ApiDesk {
-    /// The launch of a template, and its market options; an empty launch if no template is named.
+    /// The launch specification of a template, and its market options; an empty one if no template is named.
     ///
     /// # Errors
     ///
-    /// `InvalidLaunchTemplateId.NotFound` and its like, and what the template's data is refused for.
+    /// `InvalidLaunchTemplateId.NotFound` and the like, and errors in the template's data.
     pub(crate) fn template_of(
         &self,
         scope: &CallScope,
@@ -404,7 +404,7 @@ impl ApiDesk {
         ))
     }
 
-    /// The data of a template that would launch an instance like this one.
+    /// The data of a template that would launch an instance like this.
     pub(crate) fn template_data(
         &self,
         scope: &CallScope,

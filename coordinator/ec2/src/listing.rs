@@ -2,12 +2,12 @@
 
 use dormouse_ec2_wire::{ApiError, WireValue};
 
-/// Keeps what all filters of a call let through. `values_of` says which values a resource has for the name of a filter;
-/// `None`: there is no such filter.
+/// Keeps the resources that pass all filters of a call. `values_of` returns the values of a resource for a filter's
+/// name; `None`: there is no such filter.
 ///
 /// # Errors
 ///
-/// `InvalidParameterValue` for a filter that is not played.
+/// `InvalidParameterValue` for a filter that is not supported.
 pub(crate) fn filter_by<T>(
     items: Vec<T>,
     input: &WireValue,
@@ -35,7 +35,7 @@ pub(crate) fn filter_by<T>(
     Ok(items.into_iter().filter(passes).collect())
 }
 
-/// Whether a value is like the one of a filter, in which `*` is any text and `?` any character.
+/// Whether a value matches a filter's value, in which `*` is any text and `?` any character.
 fn matches(wanted: &str, value: &str) -> bool {
     let mut rest = value.chars();
     let mut pattern = wanted.chars();
@@ -104,8 +104,8 @@ fn read_token(token: &str) -> Option<usize> {
     usize::from_str_radix(token.strip_prefix("page-")?, 16).ok()
 }
 
-/// Refuses each parameter of a call that is not in `played`, the implemented ones. A parameter that is false, zero or
-/// empty asks for nothing.
+/// Fails for a parameter that the call does not support. A parameter that is false, zero or empty is accepted, as it
+/// asks for nothing.
 ///
 /// # Errors
 ///

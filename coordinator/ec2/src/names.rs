@@ -26,7 +26,8 @@ pub(crate) fn default_id(seed: u64, prefix: &str, owner: &str) -> String {
     format!("{prefix}-0{:016x}", stream.next_bits())
 }
 
-/// The twelve digits of an account, by its access key. An access key of twelve digits is the account itself.
+/// The twelve digits of an account, computed from its access key. An access key of twelve digits is the account number
+/// itself.
 pub(crate) fn account_number(account: &str) -> String {
     if account.len() == 12 && account.bytes().all(|byte| byte.is_ascii_digit()) {
         return account.to_owned();

@@ -31,9 +31,9 @@ pub(crate) struct SubnetRecord {
     pub(crate) is_default: bool,
     pub(crate) maps_public_ip: bool,
     pub(crate) assigns_ipv6: bool,
-    /// Numbers of the addresses in the subnet's block that instances have.
+    /// Indices in the subnet's block of the addresses that instances have.
     pub(crate) taken: BTreeSet<u32>,
-    /// Number of the address that is tried first for the next instance.
+    /// Index in the subnet's block of the address that is tried first for the next instance.
     pub(crate) next_place: u32,
     pub(crate) tags: ResourceTags,
 }
@@ -57,7 +57,7 @@ pub(crate) struct RouteTable {
     pub(crate) tags: ResourceTags,
 }
 
-/// A security group. The rules of the group are kept and have no effect.
+/// A security group. Its rules are kept and have no effect.
 #[derive(Clone, Debug)]
 pub(crate) struct SecurityGroup {
     pub(crate) id: String,
@@ -115,12 +115,12 @@ impl RegionNetwork {
         self.groups.iter().find(|group| group.id == id)
     }
 
-    /// The group of a VPC for instances that name no group.
+    /// The security group of a VPC for instances that name none.
     pub(crate) fn default_group(&self, vpc: &str) -> Option<&SecurityGroup> {
         self.groups.iter().find(|group| group.vpc == vpc && group.name == "default")
     }
 
-    /// The tags of a record by its id; `None`: there is none.
+    /// The tags of the record with this id; `None`: there is no such record.
     pub(crate) fn tags_mut(&mut self, id: &str) -> Option<&mut ResourceTags> {
         let vpcs = self.vpcs.iter_mut().map(|it| (&it.id, &mut it.tags));
         let subnets = self.subnets.iter_mut().map(|it| (&it.id, &mut it.tags));
@@ -148,7 +148,7 @@ impl RegionNetwork {
     }
 }
 
-/// The ids of a new VPC and of the records that it begins with.
+/// The ids of the resources that are created with a VPC.
 #[derive(Clone, Debug)]
 pub(crate) struct VpcParts {
     pub(crate) vpc: String,
@@ -181,7 +181,7 @@ impl RegionNetwork {
         self.tables.push(table);
     }
 
-    /// Adds the default subnet of a zone, the first free twentieth-bit block of the default VPC.
+    /// Adds the default subnet of a zone: the first free block with a prefix of 20 bits in the default VPC.
     pub(crate) fn add_default_subnet(&mut self, id: String, zone: &str) -> Option<&SubnetRecord> {
         let vpc = self.default_vpc()?;
         let is_free = |block: &IpBlock| {
@@ -207,12 +207,12 @@ impl RegionNetwork {
 }
 
 impl SubnetRecord {
-    /// Number of free addresses for instances.
+    /// Number of further instances that can have an address in the subnet.
     pub(crate) fn free_addresses(&self) -> usize {
         (self.block.usable() as usize).saturating_sub(self.taken.len())
     }
 
-    /// Takes this address, or the next free one.
+    /// Takes the wanted address, or the next free one; `None` if it is not free.
     pub(crate) fn take_address(&mut self, wanted: Option<Ipv4Addr>) -> Option<Ipv4Addr> {
         let last = self.block.size().saturating_sub(1);
         let place = match wanted {

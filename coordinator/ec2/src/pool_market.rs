@@ -7,10 +7,10 @@ use dormouse_cloud::{Catalogue, InstanceType, Market, PriceTrace, Prices, SpotAv
 use dormouse_model::Setup;
 use dormouse_units::{Price, Time, TypeName};
 
-/// The zone of types whose names have none.
+/// The zone of instance types whose names have none.
 const DEFAULT_ZONE: &str = "us-east-1a";
 
-/// Instances of one type in one zone: what EC2 calls a capacity pool.
+/// A capacity pool, as EC2 calls it: the instances of one type in one zone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CapacityPool {
     /// The type as the provider's catalogue has it, like `c5.large@us-east-1a`.
@@ -61,7 +61,7 @@ impl PoolMarket {
         self.regions.keys().map(String::as_str)
     }
 
-    /// The zones of a region; none of a region that the experiment does not have.
+    /// The zones of a region; empty for a region that the experiment does not have.
     pub(crate) fn zones(&self, region: &str) -> &[String] {
         self.regions.get(region).map_or(&[], Vec::as_slice)
     }
@@ -90,12 +90,12 @@ impl PoolMarket {
         self.offer(kind).map_or(0, |offer| offer.vcpus)
     }
 
-    /// Price of an instance now, per hour; `None`: it is not offered in that market.
+    /// Price of an instance now, per hour; `None`: the type is not offered in that market.
     pub(crate) fn price(&self, kind: &TypeName, market: Market, now: Time) -> Option<Price> {
         self.prices.price_at(self.catalogue.get(kind)?, market, now)
     }
 
-    /// The most spot instances that there can be now; `None`: there is no bound.
+    /// The greatest number of spot instances that there can be now; `None`: there is no limit.
     pub(crate) fn available(&self, kind: &TypeName, now: Time) -> Option<u32> {
         self.availability.get(kind)?.count_at(now)
     }
@@ -124,7 +124,7 @@ impl PoolMarket {
     }
 }
 
-/// A price as EC2 writes it: dollars an hour with six decimals, or nine where it has them.
+/// A price in EC2's form: dollars an hour with six decimals, or nine if it needs them.
 pub(crate) fn price_text(price: Price) -> String {
     let nanos = price.as_nanos_per_hour();
     let (dollars, rest) = (nanos / 1_000_000_000, nanos % 1_000_000_000);

@@ -13,7 +13,7 @@ use crate::listing::refuse_others;
 use crate::pool_market::CapacityPool;
 use crate::spot_request::{SpotRequest, SpotState, message_of};
 
-/// An instance to be launched, with all that is decided of it.
+/// An instance to be launched, with everything that is decided about it.
 #[derive(Clone, Debug)]
 pub(crate) struct LaunchOrder {
     pub(crate) scope: CallScope,
@@ -30,7 +30,7 @@ pub(crate) struct LaunchOrder {
     pub(crate) fleet: Option<String>,
 }
 
-/// The options of a requested spot instance.
+/// The options with which a spot instance is requested.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SpotWish {
     pub(crate) is_persistent: bool,
@@ -39,11 +39,11 @@ pub(crate) struct SpotWish {
     pub(crate) valid_until: Option<i64>,
 }
 
-/// The price that a text says.
+/// Parses a price.
 ///
 /// # Errors
 ///
-/// `InvalidParameterValue`: it is no price.
+/// `InvalidParameterValue`: the text is no price.
 pub(crate) fn read_price(text: &str) -> Result<Price, ApiError> {
     let price = text.parse::<Price>().ok().filter(|price| price.as_nanos_per_hour() > 0);
     price.ok_or_else(|| {
@@ -54,7 +54,7 @@ pub(crate) fn read_price(text: &str) -> Result<Price, ApiError> {
     })
 }
 
-/// Refuses interruption behaviours that need a persistent request.
+/// Fails for an interruption behaviour that needs a persistent request, if the request is not persistent.
 ///
 /// # Errors
 ///
@@ -179,7 +179,8 @@ impl ApiDesk {
         PendingAnswer::Reservation { instances, least }
     }
 
-    /// Pools in which such an instance can be had, the first choice first: spot pools by their price, others by their zone.
+    /// Pools in which an instance of this specification can be had, the first choice first: spot pools by their price,
+    /// others by their zone.
     ///
     /// # Errors
     ///
@@ -222,7 +223,7 @@ impl ApiDesk {
         Ok(pools)
     }
 
-    /// The highest price that is paid for a spot instance of a pool: the one that its user gives, or the on-demand
+    /// The highest price that is paid for a spot instance of a pool: the one that its user gave, or the on-demand
     /// price.
     pub(crate) fn bid_in(
         &self,
@@ -296,8 +297,7 @@ impl ApiDesk {
         self.announce(index, AnnouncedChange::State("pending"));
     }
 
-    /// Handles the refused launch of an instance's VM: the instance is tried in its next pool, or returns to its stage
-    /// before.
+    /// Handles the refusal of a launch: the instance is tried in its next pool, or returns to its former stage.
     pub(crate) fn launch_refused(&mut self, vm: VmId, out: &mut Vec<Decision>) {
         let Some(index) = self.by_vm.remove(&vm) else { return };
         self.with_vm.remove(&index);
@@ -330,7 +330,7 @@ impl ApiDesk {
         self.refuse_instance(index, "capacity-not-available");
     }
 
-    /// Moves an instance that nobody has heard of to another pool, and to a subnet of its zone.
+    /// Moves an instance that no caller has heard of to another pool, and to a subnet of the pool's zone.
     fn move_to_pool(&mut self, index: usize, pool: CapacityPool) {
         self.leave_seat(index);
         let Some(instance) = self.instances.get(index) else { return };
@@ -341,7 +341,7 @@ impl ApiDesk {
         }
     }
 
-    /// Refuses an instance of which nobody has heard, as it can't be had.
+    /// Marks an instance as refused, for lack of capacity, before any caller has heard of it.
     pub(crate) fn refuse_instance(&mut self, index: usize, code: &'static str) {
         self.leave_seat(index);
         let Some(instance) = self.instances.get_mut(index) else { return };
@@ -362,7 +362,7 @@ impl ApiDesk {
         }
     }
 
-    /// Completes the answer to a RunInstances, once the refused launches are known.
+    /// Completes the answer to a RunInstances call, once it is known which launches were refused.
     pub(crate) fn finish_reservation(
         &mut self,
         instances: &[usize],
@@ -400,7 +400,7 @@ impl ApiDesk {
         Ok(self.reservation_to_wire(&first, &had))
     }
 
-    /// A new spot request, open.
+    /// Makes a new, open spot request.
     pub(crate) fn new_request(
         &mut self,
         scope: &CallScope,
@@ -446,7 +446,7 @@ impl ApiDesk {
         }
     }
 
-    /// The status code of an open request that a pool refuses.
+    /// The status code of an open spot request that a pool refuses.
     pub(crate) const fn code_of(refusal: PoolRefusal) -> &'static str {
         match refusal {
             PoolRefusal::PriceTooLow(_) => "price-too-low",
@@ -456,7 +456,7 @@ impl ApiDesk {
     }
 }
 
-/// The spot options of a RunInstances.
+/// Reads the spot options of a RunInstances call.
 pub(crate) fn spot_wish(options: &WireValue) -> Result<SpotWish, ApiError> {
     let Some(options) = options.member("SpotOptions") else { return Ok(SpotWish::default()) };
     let played = ["MaxPrice", "SpotInstanceType", "ValidUntil", "InstanceInterruptionBehavior"];

@@ -17,20 +17,20 @@ use crate::calls::is_change;
 use crate::desk::{ApiDesk, DeskConfig};
 use crate::desk_policy::DeskPolicy;
 
-/// What one instance costs.
+/// The cost of one instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InstanceBill {
     /// Id of the instance.
     pub instance: String,
-    /// The account that pays for the instance.
+    /// The account that owes the cost.
     pub account: String,
     /// The instance type as EC2 names it.
     pub kind: String,
-    /// The availability zone of the instance.
+    /// The zone of the instance.
     pub zone: String,
     /// Whether the instance is a spot instance.
     pub is_spot: bool,
-    /// Cost of the instance until now, by the run's tariff.
+    /// The cost until now, by the run's tariff.
     pub owed: Money,
 }
 
@@ -46,23 +46,22 @@ pub struct Ec2Session {
 }
 
 impl Ec2Session {
-    /// The setup of a run in which nobody but the callers of the API wants anything: what the experiment has of tasks, jobs
-    /// and requests is left out.
+    /// The setup of a run that only serves callers of the API: the experiment's tasks, jobs and requests are left out.
     #[must_use]
     pub fn setup_of(setup: Setup) -> Setup {
         let bag = Bag { tasks: [].into(), deadline: Span::ZERO };
         Setup { bag, jobs: None, requests: true, ..setup }
     }
 
-    /// The policy and the run of a session, for a replay; `setup` is that of [`Self::setup_of`].
+    /// The policy and the run of a session, as a replay makes them again; `setup` is the result of [`Self::setup_of`].
     #[must_use]
     pub fn run_of(setup: Setup, config: DeskConfig) -> (Run, DeskPolicy) {
         let policy = DeskPolicy::new(ApiDesk::new(&setup, config));
         (Run::new(setup, Box::new(policy.clone())), policy)
     }
 
-    /// A run with this provider, before anybody has called. Without `hosts` there is one that holds whatever the limits
-    /// allow.
+    /// A run with this provider, before anybody has called. If `hosts` is empty there is one host that holds whatever
+    /// the limits allow.
     #[must_use]
     pub fn new(setup: Setup, hosts: &[ResourceVector], config: DeskConfig) -> Self {
         let (run, policy) = Self::run_of(Self::setup_of(setup), config);
@@ -82,18 +81,18 @@ impl Ec2Session {
         self.run.setup()
     }
 
-    /// The run, to look at.
+    /// The run, for reading.
     #[must_use]
     pub const fn run(&self) -> &Run {
         &self.run
     }
 
-    /// Answers a call. A call that changes something is a step of the run: the step must be durable before the answer
+    /// Answers a call. A call that changes something is a step of the run: the step has to be durable before the answer
     /// is sent.
     ///
     /// # Errors
     ///
-    /// The error that EC2 says.
+    /// The error that EC2 returns.
     pub fn call(
         &mut self,
         account: &str,
@@ -121,8 +120,8 @@ impl Ec2Session {
         answer.unwrap_or_else(|| Err(ApiError::new("ServiceUnavailable", "The run is over.")))
     }
 
-    /// Repeats an event from outside at this instant, as in a log: calls, whose answers were sent, and interruptions.
-    /// All other events happen by themselves.
+    /// Repeats an event from outside that a log has, at this instant: a call, whose answer was sent, or an
+    /// interruption. All other events follow by themselves.
     pub fn repeat(&mut self, event: &Event) {
         match event {
             Event::Called { .. } => {
@@ -139,8 +138,8 @@ impl Ec2Session {
         }
     }
 
-    /// Has the provider interrupt an instance now, beyond the experiment's interruptions; `false`: it is no running
-    /// spot instance.
+    /// Interrupts an instance now, as an act of the provider that the experiment does not foresee; false if it is not a
+    /// spot instance that is up.
     pub fn interrupt(&mut self, instance: &str, why: &str) -> bool {
         let vm = self.policy.with_desk(|desk| desk.interruptible(instance));
         let Some(vm) = vm else { return false };
@@ -153,7 +152,7 @@ impl Ec2Session {
         true
     }
 
-    /// EC2's announcements about instances from the `from`-th on.
+    /// The announcements about instances, from the one with index `from` on.
     #[must_use]
     pub fn announced(&self, from: usize) -> Vec<InstanceAnnouncement> {
         self.policy.with_desk(|desk| desk.announced(from).to_vec())
@@ -165,13 +164,13 @@ impl Ec2Session {
         self.now
     }
 
-    /// The next instant at which something happens by itself; `None`: nothing will.
+    /// The next instant at which the run changes without a call; `None`: there is none.
     pub fn next_event_at(&mut self) -> Option<Time> {
         let next = Time::sooner_of(self.run.next_wakeup(), self.world.next_at());
         next.map(|at| at.max(self.now))
     }
 
-    /// Lets time go on to an instant, with all that happens until then. An earlier one changes nothing.
+    /// Advances the run's time to an instant, with all events until then. An earlier instant changes nothing.
     pub fn advance_to(&mut self, at: Time) {
         self.play_until(at);
         if self.run.over_at().is_none() {
@@ -179,18 +178,18 @@ impl Ec2Session {
         }
     }
 
-    /// Ends the run: its instances end and are charged until now, and nothing is answered any more but what only reads.
+    /// Ends the run: its instances end and are charged until now, and from now on only calls that read are answered.
     pub fn close(&mut self) {
         self.feed(self.now, Event::AllRequested);
         self.play_until(self.now);
     }
 
-    /// The steps since the last call of this function, as in the log.
+    /// Returns the steps made since the last call of this function, as the log has them.
     pub fn take_steps(&mut self) -> Vec<Step> {
         std::mem::take(&mut self.steps)
     }
 
-    /// The cost of each instance until now, in the order of launch.
+    /// The cost of each instance until now, in the order of launches.
     #[must_use]
     pub fn bills(&self) -> Vec<InstanceBill> {
         let provider = self.run.provider();

@@ -120,7 +120,7 @@ impl ApiDesk {
         ))
     }
 
-    /// The spot request of a caller by its id.
+    /// The index of a caller's spot request with this id.
     ///
     /// # Errors
     ///

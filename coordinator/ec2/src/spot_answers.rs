@@ -10,7 +10,7 @@ use crate::listing::{filter_by, refuse_others, take_page};
 use crate::pool_market::{CapacityPool, price_text};
 use crate::spot_request::SpotRequest;
 
-/// How far back a history goes whose caller gives no StartTime, in microseconds.
+/// Length of a price history if the caller gives no StartTime, in microseconds.
 const NINETY_DAYS: i64 = 90 * 86_400 * 1_000_000;
 
 const FILTERS: [&str; 13] = [
@@ -30,7 +30,7 @@ const FILTERS: [&str; 13] = [
 ];
 
 impl ApiDesk {
-    /// A spot request as EC2 writes it.
+    /// A spot request in the form of EC2's answers.
     pub(crate) fn request_to_wire(&self, request: &SpotRequest) -> WireValue {
         let spec = &request.spec;
         let vpc = spec.subnet.as_ref().and_then(|id| self.network(&request.scope).subnet(id));
@@ -123,8 +123,8 @@ impl ApiDesk {
             .with_some("NextToken", next))
     }
 
-    /// The changes of spot prices, the newest first. With a StartTime, the last change before it is included, which
-    /// tells the price at that time.
+    /// Answers with the changes of spot prices, the newest first. With a StartTime the last change before it is
+    /// included, as it gives the price at that time.
     pub(crate) fn describe_prices(
         &self,
         scope: &CallScope,
@@ -210,8 +210,8 @@ impl ApiDesk {
             .with("NextToken", next.unwrap_or_default()))
     }
 
-    /// Scores of regions or zones for a number of spot instances: 10 where all can be had now, down to 1 where none can.
-    /// AWS doesn't say how it scores; this is ours.
+    /// Scores of regions or zones for a number of spot instances: from 10, if all are available now, down to 1, if none
+    /// is. AWS does not publish its rule; this one is ours.
     pub(crate) fn placement_scores(&self, input: &WireValue) -> Result<WireValue, ApiError> {
         let played = [
             "InstanceTypes",
@@ -279,8 +279,7 @@ impl ApiDesk {
     }
 }
 
-/// Reads the token of a further page of a price history: the end of the history, in seconds since 1970, and where the
-/// page begins. `None`: it is no token.
+/// Parses a page token: the end time of the history, and the place of the next page.
 fn read_token(token: &str) -> Option<(i64, Option<String>)> {
     let (end, rest) = token.split_once('/')?;
     Some((end.parse().ok()?, Some(rest.to_owned())))

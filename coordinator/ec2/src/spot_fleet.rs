@@ -17,7 +17,7 @@ fn not_found(id: &str) -> ApiError {
     ApiError::new("InvalidSpotFleetRequestId.NotFound", text)
 }
 
-/// The name that fleets have for a strategy of spot fleets.
+/// Converts the name of a spot fleet's allocation strategy to the name that EC2 fleets have for it.
 fn strategy_of(name: Option<&str>) -> &'static str {
     match name {
         Some("diversified") => "diversified",
@@ -28,7 +28,7 @@ fn strategy_of(name: Option<&str>) -> &'static str {
     }
 }
 
-/// The name that spot fleets have for a state of fleets.
+/// Converts the state of an EC2 fleet to the name that spot fleets have for it.
 fn state_of(state: &str) -> &'static str {
     match state {
         "active" => "active",

@@ -11,7 +11,7 @@ use crate::launch_spec::LaunchSpec;
 pub(crate) enum SpotState {
     Open,
     Active,
-    /// The request's instance is stopped or hibernated.
+    /// The instance of the request is stopped or hibernated.
     Disabled,
     Closed,
     Cancelled,
@@ -36,7 +36,7 @@ pub(crate) struct SpotRequest {
     pub(crate) scope: CallScope,
     pub(crate) created: Time,
     pub(crate) is_persistent: bool,
-    /// The highest price that is paid, per hour; `None`: no limit.
+    /// The highest price per hour that is paid; `None`: any price.
     pub(crate) bid: Option<Price>,
     pub(crate) behavior: InterruptionBehavior,
     pub(crate) valid_from: Option<Time>,
@@ -68,7 +68,7 @@ impl SpotRequest {
     }
 }
 
-/// What EC2 says with a status code.
+/// EC2's message for a status code.
 pub(crate) fn message_of(code: &str) -> &'static str {
     match code {
         "pending-evaluation" => {

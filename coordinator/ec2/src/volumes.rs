@@ -23,7 +23,7 @@ const FILTERS: [&str; 13] = [
     "tag-value",
 ];
 
-/// The size of a root volume whose user names none, in GiB.
+/// The size of a root volume in GiB if its user gives none.
 const SIZE_GIB: i64 = 8;
 
 impl Ec2Instance {
@@ -57,7 +57,7 @@ impl Ec2Instance {
 }
 
 impl ApiDesk {
-    /// The block devices of an instance, as instances have them.
+    /// The block devices of an instance as an element of DescribeInstances' answer.
     pub(crate) fn devices_to_wire(&self, it: &Ec2Instance) -> WireValue {
         let ebs = WireValue::structure()
             .with("AttachTime", self.instant(it.created))

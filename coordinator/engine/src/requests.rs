@@ -13,7 +13,7 @@ use dormouse_units::{RequestId, VmId};
 pub(crate) struct OpenRequests {
     next: RequestId,
     is_all: bool,
-    /// Requests without a launch so far.
+    /// Requests for which no VM has been launched yet.
     pending: BTreeSet<RequestId>,
     /// Number of launched VMs that haven't ended.
     alive: usize,

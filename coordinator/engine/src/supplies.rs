@@ -13,7 +13,7 @@ pub(crate) struct VmSupplies {
 #[derive(Clone, Debug)]
 struct VmSupply {
     processors: ThinVec<u32>,
-    /// For each vCPU, the share of its processor that it has.
+    /// Share of its processor that each vCPU of the VM has.
     shares: ThinVec<Ppm>,
 }
 
@@ -48,7 +48,7 @@ impl VmSupplies {
         }
     }
 
-    /// Returns the share of its processor that a vCPU has.
+    /// Returns the share of its processor that a vCPU has; `None`: no share was logged for it.
     pub(crate) fn share_of(&self, vm: VmId, vcpu: u32) -> Option<Ppm> {
         self.vms.get(vm)?.shares.get(vcpu as usize).copied()
     }

@@ -20,7 +20,7 @@ pub enum TaskState {
     Sent(VmId),
     /// Started on a VM, which may be frozen.
     Running(VmId),
-    /// Told to stop on a VM that hasn't reported its end.
+    /// The task was told to stop on a VM that hasn't reported its end.
     Stopping(VmId),
     /// Finished, with a verified answer.
     Finished,

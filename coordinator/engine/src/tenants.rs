@@ -24,12 +24,12 @@ pub(crate) struct RunTenant {
     numbers: TenantNumbers,
     /// Time at which the latest of the tenant's tasks finished.
     last_finish: Time,
-    /// True if the tenant's only machine, for parallel jobs, was refused, it will ask again, and no room was freed
-    /// since.
+    /// True if the tenant's only machine, for parallel jobs, was refused, the tenant will ask again, and no room was
+    /// freed since.
     waits_for_machine: bool,
     /// Money owed for forgotten VMs.
     settled: Money,
-    /// True if all work of the tenant was done and its VMs were given back.
+    /// True if all of the tenant's work was done and its VMs were given back.
     is_done: bool,
 }
 
@@ -103,7 +103,7 @@ impl RunTenant {
         self.last_finish = self.last_finish.max(now);
     }
 
-    /// Returns the time at which the latest of its tasks finished.
+    /// Returns the time at which the latest of the tenant's tasks finished.
     pub(crate) const fn last_finish(&self) -> Time {
         self.last_finish
     }
@@ -128,12 +128,12 @@ impl RunTenant {
         self.settled
     }
 
-    /// Returns whether all work of the tenant was done and its VMs were given back.
+    /// Returns whether all of the tenant's work was done and its VMs were given back.
     pub(crate) const fn is_done(&self) -> bool {
         self.is_done
     }
 
-    /// Records that all work of the tenant is done.
+    /// Records that all of the tenant's work is done.
     pub(crate) const fn end_work(&mut self) {
         self.is_done = true;
     }
@@ -143,8 +143,8 @@ impl RunTenant {
         self.policy.failure()
     }
 
-    /// Keeps a notice until the end of its instant. Notices on which the policy never decides anything are dropped, but
-    /// a scheduler program gets all.
+    /// Keeps a notice for the end of its instant. Drops notices on which the policy never decides anything; a scheduler
+    /// program gets all.
     pub(crate) fn keep_notice(&mut self, now: Time, notice: Notice) {
         match &notice {
             // What a program waits for nobody knows.
@@ -182,23 +182,23 @@ impl RunTenant {
         unheard
     }
 
-    /// Returns whether the tenant's policy waits for another price.
+    /// Returns whether the tenant's policy waits for a price to change.
     pub(crate) fn waits_for_price(&self) -> bool {
         self.policy.waits_for_price()
     }
 
-    /// Returns the tenant's policy, to hand it a call of the provider's API.
+    /// Returns the tenant's policy, for a call of the provider's API.
     pub(crate) fn policy(&mut self) -> &mut dyn Policy {
         self.policy.as_mut()
     }
 
-    /// Returns the work that the tenant's policy has given up; `None`: it has given up nothing.
+    /// Returns the work that the tenant's policy has given up.
     pub(crate) fn given_up(&self) -> Option<GivenUp> {
         self.policy.given_up()
     }
 
-    /// Tells the tenant's policy these notices in the tenant's own numbers; the policy's decisions go to `out` in the
-    /// run's numbers.
+    /// Passes these notices, in the tenant's own numbers, to its policy; appends the policy's decisions, in the run's
+    /// numbers, to `out`.
     pub(crate) fn tell_policy(&mut self, now: Time, heard: &[Notice], out: &mut Vec<Decision>) {
         if self.numbers.are_same() {
             return self.policy.handle(now, heard, out);
@@ -211,8 +211,8 @@ impl RunTenant {
         }
     }
 
-    /// Tells a program again what it was told before the coordinator was away, and what it decided then; `decided` is
-    /// in the run's numbers.
+    /// Repeats to a scheduler program the notices from before the coordinator was away, and its decisions of then;
+    /// `decided` is in the run's numbers.
     pub(crate) fn tell_again(&mut self, now: Time, heard: &[Notice], decided: &[Decision]) {
         let numbers = self.numbers;
         if numbers.are_same() {

@@ -26,7 +26,7 @@ pub(crate) enum RunTimer {
     Wake(u64),
 }
 
-/// Events that are due in a run.
+/// Something that is due in a run at a time.
 pub(crate) enum DueEvent {
     Timer(RunTimer),
     Interruption(Interruption),

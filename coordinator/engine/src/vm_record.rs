@@ -15,7 +15,7 @@ use crate::seating::VmSeating;
 pub(crate) struct VmRecord {
     is_made: bool,
     boot_is_over: bool,
-    /// Time at which the current hibernation or resume was asked for.
+    /// Time at which the current hibernation or resume was requested.
     asked: Time,
     hibernates_once_booted: bool,
     freezes_once_kept: bool,
@@ -81,12 +81,12 @@ impl VmRecord {
         std::mem::replace(&mut self.hibernates_once_booted, false)
     }
 
-    /// Records that a hibernation or a resume is asked for now.
+    /// Records that a hibernation or a resume is requested now.
     pub(crate) const fn note_asked(&mut self, now: Time) {
         self.asked = now;
     }
 
-    /// Returns the time at which the current hibernation or resume was asked for.
+    /// Returns the time at which the current hibernation or resume was requested.
     pub(crate) const fn asked_at(&self) -> Time {
         self.asked
     }

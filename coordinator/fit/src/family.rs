@@ -9,7 +9,7 @@ use dormouse_units::{Ppm, Span};
 pub enum Family {
     /// The paper's Eq. 1: a, b, tau1, tau2.
     Bathtub,
-    /// The exponential law, whose number is the mean in hours.
+    /// The exponential law, whose only parameter is the mean in hours.
     Exponential,
     /// Weibull's law: scale and shape.
     Weibull,
@@ -39,7 +39,7 @@ impl Family {
         }
     }
 
-    /// Names of the law's numbers, with their units.
+    /// Names of the law's parameters, with their units.
     #[must_use]
     pub const fn numbers(self) -> &'static [&'static str] {
         match self {

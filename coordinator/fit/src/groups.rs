@@ -24,14 +24,14 @@ pub enum By {
 pub enum Of {
     /// The VMs that were preempted, as the paper fits.
     Preempted,
-    /// All VMs, by Kaplan and Meier: a VM that its user stopped counts for as long as it ran.
+    /// All VMs: a VM that its user stopped counts for as long as it ran.
     KaplanMeier,
 }
 
 /// Options for groups and their fits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupOptions {
-    /// Property by which VMs are grouped, beside the group of all; `None`: only the latter.
+    /// Property by which VMs are grouped, beside the group of all VMs; `None`: there is only the group of all.
     pub by: Option<By>,
     /// Number of resamples for the intervals; 0: no intervals.
     pub resamples: u32,
@@ -68,9 +68,9 @@ pub struct LifeGroup {
 pub struct Estimated {
     /// Choice of the group's VMs that the curve is made of.
     pub of: Of,
-    /// Number of VMs in the group.
+    /// Number of VMs behind the curve.
     pub vms: usize,
-    /// The distribution of the lifetimes of the group's VMs.
+    /// The distribution of the VMs' lifetimes.
     pub curve: Curve,
     /// The fits, in the order of [`Family::ALL`]; families with more numbers than the data supports
     /// are missing.
@@ -111,7 +111,7 @@ impl std::str::FromStr for By {
 }
 
 impl Of {
-    /// Both choices of VMs, the paper's first.
+    /// Both choices of VMs; the paper's choice comes first.
     pub const ALL: [Self; 2] = [Self::Preempted, Self::KaplanMeier];
 
     /// Description of the choice of VMs, in a sentence.

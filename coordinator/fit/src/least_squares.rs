@@ -26,7 +26,7 @@ pub(crate) struct FitProblem<'a> {
     pub(crate) formula: fn(&[f64], f64) -> f64,
     /// Least and greatest value of each number.
     pub(crate) ranges: &'a [(f64, f64)],
-    /// The steps of the curve.
+    /// The steps of the curve to which the law is fitted.
     pub(crate) steps: &'a [CurveStep],
 }
 

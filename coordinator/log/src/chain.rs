@@ -30,7 +30,7 @@ pub(crate) struct Numbered {
 pub struct Head {
     /// Number of lines so far, the header included.
     pub lines: u64,
-    /// Number of bytes so far.
+    /// Number of bytes of the lines so far.
     pub bytes: u64,
     /// The hash, in hexadecimal digits.
     pub blake3: String,

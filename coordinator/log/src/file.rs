@@ -50,7 +50,7 @@ pub trait LogFile: Write + Seek + fmt::Debug + Send + Sync {
         seal::sync_draft(draft)
     }
 
-    /// Gives the draft the name of the seal, in place of the former one.
+    /// Renames the draft to the name of the seal, which replaces the former seal.
     ///
     /// # Errors
     ///

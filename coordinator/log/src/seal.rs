@@ -39,9 +39,9 @@ pub struct Seal {
 /// Lines of a log that were sealed only when the run was continued.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resealed {
-    /// Number of the first sealed line, from 1, which is the header.
+    /// The first line that was sealed late, counted from 1, which is the header.
     pub from: u64,
-    /// Number of the last sealed line.
+    /// The last line that was sealed late.
     pub through: u64,
     /// True if the previous seal did not match or was missing and the user forced the run to
     /// continue: the lines may have been changed. Else a kill had left them behind the last seal.
@@ -142,8 +142,8 @@ fn has_chain(log: &Path) -> io::Result<bool> {
 pub struct ForcedSeal {
     /// The lines that the new seal covers, as it records them.
     pub lines: Resealed,
-    /// Bytes after the sealed lines that are no lines of a run, such as a hole that a power cut left. The run that
-    /// continues cuts them off.
+    /// Number of bytes after the sealed lines that are not lines of a run, such as a hole that a power cut left. A run
+    /// that continues cuts them off.
     pub left_out: u64,
 }
 

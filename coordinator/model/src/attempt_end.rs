@@ -27,7 +27,7 @@ pub struct AttemptEnds {
 }
 
 impl AttemptEnds {
-    /// The end that this step completes; `None` if it completes none.
+    /// Takes a step of the run; returns the end of an attempt that this step completes, if there is one.
     pub fn take_step(&mut self, step: &Step) -> Option<ProgramAttemptEnd> {
         let Event::Machine { report, .. } = &step.event else { return None };
         let of = match *report {

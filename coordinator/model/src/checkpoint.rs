@@ -19,7 +19,7 @@ pub enum CheckpointOn {
     All,
 }
 
-/// Unit in which a period is counted: time or work.
+/// Unit in which a checkpoint period is counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "Period")]
@@ -63,7 +63,7 @@ pub enum CheckpointScheme {
     /// Checkpoints at those of regular times at which one is expected to save more time than it takes.
     #[serde(rename = "adapt")]
     Adapt {
-        /// Period between two checkpoint times.
+        /// Period between the times at which a checkpoint is considered.
         every: Span,
         /// What ADAPT knows of the prices.
         // Logs without this field are older: ADAPT then knew all prices.
@@ -197,7 +197,7 @@ pub struct OfType<T> {
     /// Instance type that `of` holds for; left out: all types.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<TypeName>,
-    /// The value that holds for these VMs.
+    /// The value for the VMs of this type.
     pub of: T,
 }
 
@@ -223,7 +223,7 @@ pub struct LifetimePlans {
     pub notice: Span,
     /// Step of the program's grid: times are rounded up to whole steps.
     pub step: Span,
-    /// Time until a task runs again on another VM, from a checkpoint.
+    /// Time that a task takes to continue from a checkpoint on another VM.
     pub restart: Span,
     /// How the paper's recursion is read.
     pub mode: DpMode,

@@ -63,7 +63,7 @@ pub enum Command {
         vm: VmId,
         /// The task that is to be stopped.
         task: TaskId,
-        /// The attempt at the task that is to be stopped.
+        /// The attempt at this task or job that is to be stopped.
         attempt: Attempt,
         /// True to checkpoint the attempt before it is stopped.
         keep: bool,
@@ -76,7 +76,7 @@ pub enum Command {
         vm: VmId,
         /// The task that is to be checkpointed.
         task: TaskId,
-        /// The running attempt at the task.
+        /// The attempt at this task or job that runs.
         attempt: Attempt,
         /// Time by which the task's program is assumed to have saved its work at the VM's present
         /// notice; `None`: it gets no notice. Workers know it from their announcements to VMs.
@@ -101,7 +101,7 @@ pub enum Command {
         vm: VmId,
         /// The job to move.
         task: TaskId,
-        /// The attempt at the task that is to be moved.
+        /// The attempt at this task or job that is to be moved.
         attempt: Attempt,
         /// The vCPU for each process.
         on: Cpus,
@@ -125,7 +125,7 @@ pub enum Command {
         vm: VmId,
         /// The task that is to run in another mode.
         task: TaskId,
-        /// The running attempt at the task.
+        /// The attempt at this task or job that runs.
         attempt: Attempt,
         /// The mode from now on.
         mode: Mode,
@@ -134,7 +134,7 @@ pub enum Command {
     Announce {
         /// The host of the VM.
         host: HostId,
-        /// The VM that is told.
+        /// The VM that gets the announcement.
         vm: VmId,
         /// The announcement to make.
         what: ProviderAnnouncement,

@@ -28,7 +28,7 @@ pub enum StartReason {
     FirstInLine,
     /// The job is expected to end before the reservation of the head of the queue begins (EASY).
     EndsBeforeShadow {
-        /// The job that has the reservation.
+        /// The job at the head of the queue, which has the reservation.
         head: TaskId,
         /// When the reservation begins.
         shadow: Time,
@@ -55,7 +55,7 @@ pub enum StartReason {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         expected: Option<Span>,
     },
-    /// The job has a VM that has run no other (bathtub paper, 4.2).
+    /// The job has a VM that no other job has used (bathtub paper, 4.2).
     NewVm {
         /// The job, counted from 0 in the order of the bag.
         job: u32,
@@ -78,7 +78,7 @@ pub enum EndReason {
         price: Price,
         /// Bid of the VM's scheduler.
         bid: Price,
-        /// Tasks on the VM that lose work: no checkpoint was taken of them as the hour ended.
+        /// Number of tasks on the VM that lose work, as no checkpoint of them was taken when the hour ended.
         unkept: u32,
     },
 }
@@ -123,7 +123,7 @@ pub enum Decision {
     Terminate {
         /// The VM to give back.
         vm: VmId,
-        /// The reason for the end, if it is another one than that the VM has nothing left to do; goes into the log.
+        /// The reason for giving the VM back, which goes into the log; `None`: nothing is left to do on it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<EndReason>,
     },
@@ -138,7 +138,7 @@ pub enum Decision {
         /// Mode of the task on a burstable VM.
         #[serde(default)]
         mode: Mode,
-        /// The reason for these seats; goes into the log.
+        /// The reason for starting the task on these seats, which goes into the log.
         #[serde(default)]
         reason: StartReason,
     },
@@ -146,7 +146,7 @@ pub enum Decision {
     Stop {
         /// The task to stop.
         task: TaskId,
-        /// The VM of the task.
+        /// The VM on which the task runs.
         vm: VmId,
         /// Whether to checkpoint the attempt first, so that it can go on elsewhere (running VMs
         /// only).
@@ -156,14 +156,14 @@ pub enum Decision {
     Checkpoint {
         /// The task to checkpoint.
         task: TaskId,
-        /// The VM of the task.
+        /// The VM on which the task runs.
         vm: VmId,
     },
     /// Bring a parallel job from the background to the foreground of its VM.
     Promote {
         /// The job to promote.
         task: TaskId,
-        /// The VM of the task.
+        /// The VM on which the task runs.
         vm: VmId,
         /// How the job gets to the foreground.
         by: PromotionMethod,
@@ -175,7 +175,7 @@ pub enum Decision {
     SetMode {
         /// The task whose mode changes.
         task: TaskId,
-        /// The VM of the task.
+        /// The VM on which the task runs.
         vm: VmId,
         /// The mode from now on.
         mode: Mode,
@@ -199,7 +199,7 @@ pub enum Decision {
     },
     /// Be woken at a time.
     Wake {
-        /// Time of the wake-up; one that is not after now is refused.
+        /// Time of the wake-up; a wake-up that is not later than now is refused.
         at: Time,
         /// Token that the wake-up's notice carries.
         #[serde(default)]

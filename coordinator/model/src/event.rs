@@ -59,13 +59,13 @@ pub enum Event {
         /// The caller's name for the call, if it gives one: the same call with it is carried out once.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         token: Option<Arc<str>>,
-        /// The call.
+        /// The call of the provider's API.
         call: Arc<ApiCall>,
     },
     /// No more VMs will be requested; a run that has only requests ends once their VMs are gone, and one that an API's
     /// callers keep open ends at once.
     AllRequested,
-    /// No more jobs are accepted from outside; those of the workload still come.
+    /// No more jobs are accepted from outside; jobs of the workload still come.
     Closed,
     /// No more jobs will be submitted; the run ends once all submitted jobs have ended.
     AllSubmitted,

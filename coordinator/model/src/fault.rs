@@ -64,7 +64,7 @@ pub enum FaultVictims {
     Workers(Vec<String>),
     /// Hosts that have a VM of this type; without a zone, of any zone.
     Type(TypeName),
-    /// Hosts that have a VM of this zone.
+    /// The hosts that have a VM of this zone.
     Zone(ZoneName),
 }
 

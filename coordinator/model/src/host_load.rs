@@ -11,7 +11,7 @@ pub struct LoadReport {
     pub millicores: u32,
     /// Busy time in that period, summed over the cores.
     pub busy_us: u64,
-    /// The worker's part of `busy_us`, with its VMs and CRIU.
+    /// Part of `busy_us` that the worker used, with its VMs and CRIU.
     pub ours_us: u64,
     /// Identity of the running kernel, which workers on the same machine share.
     pub machine: String,

@@ -42,7 +42,7 @@ pub struct Submission {
 pub struct JobPredecessors {
     /// Numbers of the jobs in the trace; the last end counts.
     pub jobs: Vec<u64>,
-    /// Time from the last end of these jobs to the submission.
+    /// Time from the end of the last predecessor to the submission.
     pub think: Span,
 }
 

@@ -64,7 +64,7 @@ pub struct JobStartLedger {
     pub beside_us: u64,
     /// Time for which the processes' quotas were lifted, for dumps.
     pub lifted_us: u64,
-    /// Greatest lead of a process over its due.
+    /// Greatest CPU time by which a process was ahead of what it was due.
     pub ahead_us: u64,
     /// Greatest lag of a process behind its due.
     pub behind_us: u64,

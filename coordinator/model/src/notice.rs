@@ -12,8 +12,8 @@ use crate::{Decision, Job, VmRequest};
 pub enum Notice {
     /// The experiment begins: the time to plan and launch.
     Begin,
-    /// The spot price of an instance type from now on. Schedulers of bags hear it for each type
-    /// whose price is recorded: before the experiment begins, and whenever it changes.
+    /// The spot price of an instance type from now on. Schedulers of bags get this notice for each type whose price is
+    /// recorded: before the experiment begins, and whenever the price changes.
     Price {
         /// Instance type that the price is for.
         kind: TypeName,
@@ -32,7 +32,7 @@ pub enum Notice {
     Requested {
         /// The request's place in the stream of requests.
         request: RequestId,
-        /// The VM that is asked for.
+        /// The VM that is requested.
         #[serde(flatten)]
         asks: VmRequest,
     },
@@ -54,13 +54,13 @@ pub enum Notice {
     },
     /// After a launch was refused, more spot VMs of a type can be had than before.
     Available {
-        /// The instance type of which more spot VMs can be had.
+        /// The instance type of which more VMs can be had.
         kind: TypeName,
     },
     /// A host has joined after a launch was refused: there may be room for the VM now.
     HostJoined,
-    /// A spot VM is told to hibernate and takes no more work. All VMs that are hit at one instant
-    /// are heard of before the first of them is frozen.
+    /// A spot VM is told to hibernate and takes no more work. The notices of all VMs that are hit at one instant
+    /// precede the first notice that a VM is frozen.
     VmHibernating {
         /// The VM that is about to be frozen.
         vm: VmId,
@@ -82,8 +82,8 @@ pub enum Notice {
         /// The emulated time at which the VM will be killed.
         at: Time,
     },
-    /// The provider recommends to replace a spot VM: it is more likely than before that the VM will
-    /// be taken. Nothing else happens to it.
+    /// The provider recommends to replace a spot VM: the VM is more likely than before to be taken. Nothing else
+    /// happens to the VM.
     VmRebalance {
         /// The VM that should be replaced.
         vm: VmId,
@@ -93,9 +93,9 @@ pub enum Notice {
         /// The VM that is gone.
         vm: VmId,
     },
-    /// All tasks are done that a task of the bag follows, and it can start from now on. It is heard before
-    /// the end of the last of them, so that whoever gives idle VMs back knows that there is more to do.
-    /// Tasks that are submitted later are heard of, too, in a bag in which any task follows others.
+    /// A task of the bag can start from now on, since all tasks that it follows are done. This notice precedes that of
+    /// the end of the last of these, so that a scheduler that gives idle VMs back knows that there is more to do. In a
+    /// bag in which any task follows others, tasks that are submitted later have this notice, too.
     TaskDue {
         /// The task that can start.
         task: TaskId,
@@ -104,34 +104,34 @@ pub enum Notice {
     TaskStarted {
         /// The task that runs.
         task: TaskId,
-        /// The VM of the task.
+        /// The VM on which the task runs.
         vm: VmId,
         /// Part of the task's work that a checkpoint had kept.
         done: Ppm,
-        /// When the task was sent to the VM: its time is counted from then.
+        /// Time at which the task was sent to the VM: its run time is counted from then.
         since: Time,
     },
     /// A task has done all its work, verified.
     TaskFinished {
         /// The task that is done.
         task: TaskId,
-        /// The VM of the task.
+        /// The VM on which the task ran.
         vm: VmId,
     },
     /// An attempt came to nothing; what the task's last checkpoint kept is still kept.
     TaskFailed {
         /// The task whose attempt failed.
         task: TaskId,
-        /// VM of the attempt that failed.
+        /// The VM on which the attempt ran.
         vm: VmId,
-        /// What went wrong, in words.
+        /// The failure, in words.
         why: String,
     },
     /// A task was stopped as asked; `done` of its work is kept.
     TaskStopped {
         /// The task that was stopped.
         task: TaskId,
-        /// VM on which the task was stopped.
+        /// The VM on which the task ran.
         vm: VmId,
         /// Part of the task's work that a checkpoint keeps.
         done: Ppm,
@@ -140,28 +140,29 @@ pub enum Notice {
     Checkpointed {
         /// The task that was checkpointed.
         task: TaskId,
-        /// VM of the task.
+        /// The VM on which the task runs.
         vm: VmId,
         /// Part of the task's work that the checkpoint keeps.
         done: Ppm,
     },
-    /// A burstable VM's credit balance, heard whenever the use of the VM changed.
+    /// A burstable VM's credit balance; sent whenever the CPU use of the VM changed.
     Credits {
-        /// The burstable VM whose balance this is.
+        /// The burstable VM.
         vm: VmId,
-        /// The VM's credit balance now.
+        /// The credit balance of the VM now.
         balance: Credits,
     },
-    /// A wake-up that was asked for.
+    /// A wake-up that the scheduler requested is due.
     Wake {
-        /// Token that the wake-up was asked for with.
+        /// The token that the scheduler gave when it asked for the wake-up.
         token: u64,
     },
-    /// A decision can't be carried out, and no part of it was. Only schedulers that are programs of their own hear it.
+    /// A decision can't be carried out, and no part of it was. Only schedulers that are programs of their own get this
+    /// notice.
     Rejected {
         /// The decision that was refused.
         decision: Box<Decision>,
-        /// The reason, in words.
+        /// The reason for the refusal, in words.
         why: String,
     },
 }

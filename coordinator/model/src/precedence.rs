@@ -40,7 +40,7 @@ impl TaskFollowers {
         self.of.is_empty()
     }
 
-    /// The followers of this task, ascending.
+    /// The tasks that follow the task `task`, ascending.
     #[must_use]
     pub fn of_task(&self, task: TaskId) -> &[TaskId] {
         self.of.get(task.get() as usize).map(Vec::as_slice).unwrap_or_default()

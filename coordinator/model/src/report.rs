@@ -53,7 +53,7 @@ pub enum Report {
         vm: VmId,
         /// The task that has begun.
         task: TaskId,
-        /// The attempt at the task that has begun.
+        /// The attempt at this task or job that has begun.
         attempt: Attempt,
         /// Part of the work done before this start.
         done: Ppm,
@@ -109,7 +109,7 @@ pub enum Report {
         vm: VmId,
         /// The task that was stopped.
         task: TaskId,
-        /// The attempt at the task that is over.
+        /// The attempt at this task or job that is over.
         attempt: Attempt,
         /// The checkpoint that keeps the attempt's work, and the part of the work in it; `None`:
         /// there is none.
@@ -152,7 +152,7 @@ pub enum Report {
         vm: VmId,
         /// The task that was to be checkpointed.
         task: TaskId,
-        /// The attempt at the task that runs on.
+        /// The attempt at this task or job that runs on.
         attempt: Attempt,
         /// Description of the failure, as one line for the log.
         why: String,
@@ -165,7 +165,7 @@ pub enum Report {
         task: TaskId,
         /// The attempt that was restored.
         attempt: Attempt,
-        /// Time for which the program could have run by then, in real microseconds.
+        /// Time for which the program could have run since its restore, in real microseconds.
         real_for_us: u64,
     },
     /// A user's own program was restored and, before it ran, compared with its state when the
@@ -206,7 +206,7 @@ pub enum Report {
         vm: VmId,
         /// The job that was promoted.
         task: TaskId,
-        /// The attempt at the task that was promoted.
+        /// The attempt at this task or job that was promoted.
         attempt: Attempt,
         /// Time from the command to this report, real microseconds.
         real_took_us: u64,
@@ -217,7 +217,7 @@ pub enum Report {
         vm: VmId,
         /// The job that was moved.
         task: TaskId,
-        /// The attempt at the task that was moved.
+        /// The attempt at this task or job that was moved.
         attempt: Attempt,
         /// Part of the job's work that was kept.
         done: Ppm,
@@ -239,7 +239,7 @@ pub enum Report {
         vm: VmId,
         /// The job that the account is of.
         task: TaskId,
-        /// The attempt at the task that is over.
+        /// The attempt at this task or job that is over.
         attempt: Attempt,
         /// The account of this start.
         #[serde(flatten)]

@@ -46,8 +46,8 @@ pub struct ParallelJobs {
     pub machine: TypeName,
     /// The part of the jobs' CPU usage that the scheduler sees.
     pub information: UsageInformation,
-    /// When the jobs are checkpointed, and the cost, which is positive; `None`: never, so that an
-    /// interrupted job begins anew.
+    /// When and at what cost, which is positive, the jobs are checkpointed; `None`: never, so that an interrupted job
+    /// begins anew.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<CheckpointConfig>,
     /// Memory that a process of a job may use on a processor, whatever else runs; `None`: unknown,
@@ -57,14 +57,14 @@ pub struct ParallelJobs {
 }
 
 impl Setup {
-    /// Real run time of a task of the bag at full speed on a type; `None` if it can't run there.
+    /// Run time that a task of the bag really has on a type, at full speed; `None` if the task can't run there.
     #[must_use]
     pub fn task_runtime(&self, task: TaskId, kind: &TypeName) -> Option<Span> {
         let said = *self.bag.tasks.get(task.get() as usize)?.runtime.get(kind)?;
         Some(self.real_runtime(task, said))
     }
 
-    /// Real run time of a task of the bag whose run time in the bag is `said`.
+    /// Run time that a task of the bag really has, with the run's noise, where the bag states `said`.
     #[must_use]
     pub fn real_runtime(&self, task: TaskId, said: Span) -> Span {
         self.noise.map_or(said, |noise| noise.draw_runtime(self.seed, task, said))

@@ -203,8 +203,7 @@ pub enum Effect {
         /// The host's processor for each of the VM's vCPUs.
         processors: Vec<u32>,
     },
-    /// The share of its processor changes for a vCPU of a background VM; at first the vCPU has all
-    /// of it.
+    /// A vCPU of a background VM gets another share of its processor; at first it has the whole processor.
     Supplied {
         /// The VM in the background.
         vm: VmId,
@@ -217,9 +216,9 @@ pub enum Effect {
     CheckpointAsked {
         /// The task to checkpoint.
         task: TaskId,
-        /// The running attempt at the task.
+        /// The attempt at this task or job that runs.
         attempt: Attempt,
-        /// The VM of the task.
+        /// The VM on which the task runs.
         vm: VmId,
     },
     /// A task could not start from its newest checkpoint: it starts from an older one, from the
@@ -297,7 +296,7 @@ pub enum VmEnd {
     HostLost,
     /// The host could not create or keep the VM.
     Failed,
-    /// All work of the VM's tenant is done, while other tenants continue.
+    /// All work of a tenant is done, while other tenants continue.
     WorkDone,
     /// The run is over.
     RunOver,

@@ -10,7 +10,7 @@ use dormouse_units::{RequestId, TenantId, VmId};
 /// Part of a run's work that belongs to a tenant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TenantWork {
-    /// The tasks that are there from the beginning.
+    /// The tasks that exist from the beginning of the run.
     Bag,
     /// The parallel jobs that are submitted during the run.
     Jobs,
@@ -33,20 +33,20 @@ impl TenantWork {
         }
     }
 
-    /// True if the tasks that exist from the beginning are part of the work.
+    /// True if this work includes the tasks that exist from the beginning.
     #[must_use]
     pub const fn has_bag(self) -> bool {
         matches!(self, Self::Bag | Self::All)
     }
 
-    /// True if the parallel jobs are part of the work.
+    /// True if this work includes the parallel jobs.
     #[must_use]
     pub const fn has_jobs(self) -> bool {
         matches!(self, Self::Jobs | Self::All)
     }
 }
 
-/// The tenants of a run, each with its work. No kind of work belongs to two.
+/// The tenants of a run, each with its work. No two tenants have the same kind of work.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tenants {
     work: Vec<TenantWork>,
@@ -131,8 +131,8 @@ impl Tenants {
         !self.are_several() || self.work_on(vm) == Some(work)
     }
 
-    /// The request that a VM serves: it has the tenant's own number of the VM. `None`: the VM
-    /// belongs to another tenant.
+    /// The request that a VM serves, whose number is the tenant's own number of the VM. `None`: the VM belongs to
+    /// another tenant.
     #[must_use]
     pub fn request_of(&self, vm: VmId) -> Option<RequestId> {
         let is_requested = self.work_on(vm) == Some(TenantWork::Requests);
@@ -201,7 +201,7 @@ impl TenantNumbers {
         VmId::new(vm.get() / self.tenants)
     }
 
-    /// The run's number of the tenant's own wake-up; one too large for the run becomes the largest.
+    /// The run's number of the tenant's own wake-up. A number too large for the run becomes the largest one.
     #[must_use]
     pub fn run_wake(self, own: u64) -> u64 {
         let (tenant, tenants) = (u64::from(self.tenant), u64::from(self.tenants));

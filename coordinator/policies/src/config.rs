@@ -9,7 +9,8 @@ use crate::problem::TimeAllowances;
 use crate::{BagSchedulerName, Own, Plan, PlanError};
 use dormouse_cloud::{Lifetimes, Market};
 
-/// Which tasks one VM may have to take over after `D_spot`: `D_spot` = D − boot − their time.
+/// The tasks that one VM may have to take over after `D_spot`, the time by which spot VMs should be done: `D_spot` = D
+/// − boot − the time of these tasks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SpotLimitRule {
@@ -40,8 +41,7 @@ pub enum RelaxRule {
     Always,
 }
 
-/// In what the ILS weighs a cost against the makespan over `D_spot` (Eq. 1: "have to be first
-/// normalized").
+/// Unit in which the ILS weighs a cost against the makespan over `D_spot` (Eq. 1: "have to be first normalized").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CostScale {
@@ -53,7 +53,7 @@ pub enum CostScale {
     Dollars,
 }
 
-/// What the local search does with moves that did not improve (Algorithm 3).
+/// Treatment of moves that did not improve in the local search (Algorithm 3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LocalSearchRule {
@@ -75,7 +75,7 @@ pub enum StealMoment {
     CycleEnd,
 }
 
-/// Which tasks an idle VM of Burst-HADS steals (Algorithm 5).
+/// The tasks that an idle VM of Burst-HADS steals (Algorithm 5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StealIf {
@@ -99,7 +99,7 @@ pub enum KeepIdle {
     WhileSpotWorks,
 }
 
-/// Which burstable VMs a migration may burst on (Algorithm 4, attempt 1).
+/// The burstable VMs on which a migration may burst (Algorithm 4, attempt 1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BurstOn {
@@ -153,7 +153,7 @@ pub enum SpareTime {
     Reversed,
 }
 
-/// What becomes of the tasks of a VM that is given notice of its end and won't be done by then.
+/// Treatment of the tasks on a VM that is given notice of its end and won't be done by then.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnNotice {
@@ -279,10 +279,10 @@ pub struct BagSchedulerConfig {
     pub max_retries: u32,
     /// What `fifo` and `acc` launch.
     pub fleet: Vec<Fleet>,
-    /// Run this plan and don't make one.
+    /// A plan to run, in place of one that the scheduler would make.
     #[schemars(skip)]
     pub plan: Option<Plan>,
-    /// How long VMs are taken to live, where the scheduler asks that.
+    /// Lifetimes that the scheduler assumes for VMs of each type, if it asks for them.
     #[serde(skip_serializing_if = "is_default")]
     #[schemars(skip)]
     pub laws: Vec<OfType<Lifetimes>>,

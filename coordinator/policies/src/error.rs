@@ -18,7 +18,7 @@ pub enum PlanError {
     /// A parameter that only the scheduler has can't be read.
     #[error("a parameter of the scheduler: {0}")]
     Parameters(String),
-    /// The catalogue doesn't sell a type or market that the scheduler needs.
+    /// The catalogue doesn't sell the kind of VMs that the scheduler needs.
     #[error("no {what} in the catalogue (it has {known}); {scheduler} needs at least one")]
     NothingOffered {
         /// Name of the scheduler.
@@ -70,7 +70,7 @@ pub enum PlanError {
         name: String,
         /// The deadline, by which all tasks have to be done.
         deadline: Span,
-        /// When the task can be done at the earliest.
+        /// Earliest time at which the task can be done.
         shortest: Span,
         /// The boot time that `shortest` includes.
         boot: Span,

@@ -16,7 +16,7 @@ use crate::{BagSchedulerConfig, GivenUp, Policy};
 pub(crate) enum WhoEnds {
     /// The provider, which is told the bid.
     Provider,
-    /// The scheduler that launched the VM: the provider is told no bid.
+    /// The scheduler that launched the VM: it does not tell the provider the bid.
     User,
 }
 
@@ -44,10 +44,10 @@ pub(crate) struct InOrder {
     too_dear: Vec<WantedVm>,
     prices: HeardPrices,
     who_ends: WhoEnds,
-    /// Types by which VMs are added without a list; `None`: the list is all there is.
+    /// Types of the VMs that are added as tasks need them; `None`: only the VMs of `fleet` are launched.
     provision: Option<BuyingOrder>,
     failures: BTreeMap<TaskId, u32>,
-    /// Tasks that are being stopped with a checkpoint, on a VM that leaves.
+    /// Tasks that are being stopped with a checkpoint, each with its VM, which will be given back.
     held: BTreeMap<TaskId, VmId>,
     max_failures: u32,
     next_vm: VmId,
@@ -56,7 +56,7 @@ pub(crate) struct InOrder {
     max_retries: u32,
 }
 
-/// A VM of the fleet: its type, its market, and the highest price to be paid for it.
+/// A VM of the fleet: its type, its market, and the most to be paid for it.
 #[derive(Clone, Copy, Debug)]
 struct WantedVm {
     kind: KindId,
@@ -71,8 +71,7 @@ struct FleetMember {
     ready: bool,
     /// True if the VM has not booted yet, so that its vCPUs are still to come.
     booting: bool,
-    /// True if on-demand VMs were already launched in place of this VM, which the provider takes
-    /// away.
+    /// True if the provider takes this VM away, and on-demand VMs were already launched in its place.
     replaced: bool,
     running: Vec<TaskId>,
     memory: Bytes,
@@ -117,7 +116,8 @@ impl InOrder {
         }
     }
 
-    /// The scheduler without a list: the longest task comes first, on the VMs that [`BuyingOrder`] finds.
+    /// Makes the scheduler without a fleet in its configuration: it starts the longest task first, on VMs that
+    /// [`BuyingOrder`] finds.
     pub(crate) fn longest_first(config: &BagSchedulerConfig, problem: SchedulingProblem) -> Self {
         let provision = Some(BuyingOrder::new(&problem));
         let due = problem.by_length().iter().filter(|&&task| problem.is_due_at_once(task));
@@ -126,7 +126,7 @@ impl InOrder {
         Self { waiting, provision, ..Self::new(&no_fleet, problem, WhoEnds::Provider) }
     }
 
-    /// Launches a VM now, or at the first price at which it may be had.
+    /// Launches a VM now, or as soon as its price is within its bid.
     fn launch(&mut self, wanted: WantedVm, out: &mut Vec<Decision>) {
         if self.is_too_dear(wanted) {
             return self.too_dear.push(wanted);
@@ -161,7 +161,7 @@ impl InOrder {
         }
     }
 
-    /// True if any task is left to start, now or once it is due.
+    /// True if any task is still to be started, now or once it is due.
     fn has_more(&self) -> bool {
         !self.waiting.is_empty() || self.to_come > 0
     }
@@ -221,7 +221,7 @@ impl InOrder {
         needed == 0 || !new.is_empty()
     }
 
-    /// Launches on-demand VMs for the tasks that ran, or would have, on a VM that the provider takes.
+    /// Launches on-demand VMs for the tasks on a VM that the provider takes, and for those that would have run there.
     fn stand_in(&mut self, vm: VmId, out: &mut Vec<Decision>) {
         self.start_waiting(None, out);
         let Some(state) = self.vms.get_mut(&vm) else { return };
@@ -232,8 +232,8 @@ impl InOrder {
         }
     }
 
-    /// Handles a VM that is frozen. With a list it is given back and another launched; else it is kept, as
-    /// it may resume while tasks wait, and its tasks go elsewhere at once.
+    /// Handles a VM that is frozen. A scheduler with a fleet gives the VM back and launches another; a scheduler
+    /// without one keeps the VM, as it may resume while tasks wait, and its tasks run elsewhere at once.
     fn on_vm_hibernated(&mut self, vm: VmId, out: &mut Vec<Decision>) {
         if !self.vms.contains_key(&vm) {
             return;
@@ -293,7 +293,7 @@ impl InOrder {
         }
     }
 
-    /// Removes a task from this VM. False if it wasn't there.
+    /// Removes a task from this VM; false if the task wasn't there.
     fn remove_task(&mut self, vm: VmId, task: TaskId) -> bool {
         let Some(state) = self.vms.get_mut(&vm) else { return false };
         let Some(at) = state.running.iter().position(|&t| t == task) else { return false };
@@ -323,7 +323,7 @@ impl InOrder {
         }
     }
 
-    /// Replaces a VM that is gone, if tasks wait: by another like it, or as [`BuyingOrder`] has it.
+    /// Replaces a VM that is gone, if tasks wait: by a VM like it, or by those that [`BuyingOrder`] finds.
     fn replace_vm(&mut self, vm: VmId, out: &mut Vec<Decision>) {
         let Some(state) = self.vms.remove(&vm) else { return };
         self.held.retain(|_, on| *on != vm);
@@ -398,7 +398,7 @@ impl InOrder {
         }
     }
 
-    /// Price and bid of a VM that costs more than its bid. `None`: it does not, or is gone.
+    /// Price and bid of a VM that costs more than its bid; `None` if the VM costs no more, or is gone.
     pub(crate) fn above_bid(&self, vm: VmId) -> Option<(Price, Price)> {
         let wanted = self.vms.get(&vm)?.wanted;
         let (price, bid) = (self.prices.last_price(wanted.kind)?, wanted.bid?);
@@ -419,12 +419,12 @@ impl InOrder {
         })
     }
 
-    /// Price of a VM's type at a time, as far as it was heard.
+    /// Price of a VM's type at a time; `None` if the scheduler has heard no price for then.
     pub(crate) fn price_at(&self, vm: VmId, at: Time) -> Option<Price> {
         self.prices.price_at(self.vms.get(&vm)?.wanted.kind, at)
     }
 
-    /// Launches the VMs again whose launch was refused.
+    /// Launches again the VMs whose launch was refused.
     fn launch_refused(&mut self, out: &mut Vec<Decision>) {
         for wanted in std::mem::take(&mut self.refused) {
             if self.has_more() {

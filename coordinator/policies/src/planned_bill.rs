@@ -26,7 +26,7 @@ pub fn planned_bill(plan: &Plan, config: &BagSchedulerConfig, setup: &Setup) -> 
 #[derive(Clone, Copy, Debug)]
 struct VmKeeping {
     boot: Time,
-    /// Time at which the last task of the plan ends: then the run ends, and all its VMs.
+    /// Time at which the last task of the plan ends; the run and all of its VMs end then.
     over: Time,
     /// Length of the cycles to whose end idle VMs are kept; `None`: they are given back at once.
     cycle: Option<Span>,

@@ -36,7 +36,7 @@ pub trait Policy: std::fmt::Debug + Send {
         false
     }
 
-    /// Part of its work that the policy has given up; `None`: nothing.
+    /// Returns the part of its work that the policy has given up; `None`: no part.
     fn given_up(&self) -> Option<GivenUp> {
         None
     }

@@ -24,7 +24,7 @@ pub enum ProgramError {
          it in, or give scheduler.command"
     )]
     NotLinked {
-        /// Name of the scheduler that was asked for.
+        /// The name of the scheduler that was requested.
         name: String,
         /// Names of the linked schedulers, as text.
         known: String,

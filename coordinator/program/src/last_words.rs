@@ -10,7 +10,7 @@ use std::time::Duration;
 /// Greatest number of bytes of a program's standard error that are kept, so that a program can't
 /// fill the disk.
 const MOST_KEPT: u64 = 16 << 20;
-/// Number of bytes at the end of a file that are searched for its last line.
+/// Number of bytes at the end of a program's standard error that are searched for its last line.
 const END: usize = 4096;
 /// Time to wait for the last output of a program that has ended.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_millis(500);
 /// Destination of a program's standard error.
 #[derive(Clone, Debug)]
 pub enum StandardError {
-    /// Standard error is written to this file; messages name it.
+    /// A file, which error messages name.
     File(PathBuf),
     /// Standard error is dropped, except its last line, which messages have.
     Dropped,

@@ -21,9 +21,9 @@ pub struct HelloLine<'a> {
 pub struct ProgramQuestion<'a> {
     /// Emulated time, in microseconds.
     pub now: Time,
-    /// What has happened since the last line.
+    /// The events since the last line.
     pub notices: &'a [&'a Notice],
-    /// Only as a run goes on that was broken off: what was decided on this then, which holds.
+    /// Set only while a resumed run repeats its steps: the program's recorded decisions on these notices, which hold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decided: Option<&'a [Decision]>,
 }
@@ -32,11 +32,11 @@ pub struct ProgramQuestion<'a> {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HelloAnswer {
-    /// What the program wants to hear, and the protocol that it speaks.
+    /// The program's wishes for the notices that it gets, and the protocol that it speaks.
     pub hello: ProgramGreeting,
 }
 
-/// What a scheduler says of itself.
+/// Properties that a scheduler program states at its start.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Wants")]
@@ -53,7 +53,7 @@ pub struct ProgramGreeting {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Answer")]
 pub struct ProgramAnswer {
-    /// What is to be done, in this order.
+    /// The decisions to be carried out, in this order.
     pub decisions: Vec<Decision>,
 }
 

@@ -37,7 +37,7 @@ impl PipeFailure {
     }
 }
 
-/// Both pipes of a program: to its standard input and from its standard output.
+/// The two pipes to a program's standard input and from its standard output.
 #[derive(Debug)]
 pub(crate) struct ProgramPipes {
     to: Option<File>,

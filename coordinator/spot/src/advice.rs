@@ -30,9 +30,9 @@ pub fn expected_execution(record: &SpotRecord<'_>, work: Span, restart: Span) ->
 pub struct TypeAdvice {
     /// Fraction of the record during which an instance can be had.
     pub available: f64,
-    /// Number of times that an instance was taken away.
+    /// Number of times that the provider took an instance away.
     pub taken: usize,
-    /// [`expected_execution`], in seconds.
+    /// Result of [`expected_execution`], in seconds.
     pub expected_s: Option<f64>,
     /// Number of jobs simulated, one beginning each day. Only jobs that end within the record under
     /// every scheme count, apart from schemes under which a job may never end

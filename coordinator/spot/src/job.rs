@@ -22,7 +22,7 @@ pub struct SpotJob {
     pub look: Span,
     /// Time between two decisions of ADAPT.
     pub every: Span,
-    /// Knowledge of prices that ADAPT may use.
+    /// The prices that ADAPT may use.
     pub knows: AdaptKnowledge,
     /// Time between two price queries of ACC after it has ended an instance; zero: it learns of
     /// each change.
@@ -57,7 +57,7 @@ impl SpotJob {
 pub enum SpotScheme {
     /// Never.
     None,
-    /// So that a checkpoint ends exactly when the price passes the bid: nobody can know that.
+    /// A checkpoint always ends exactly when the price passes the bid, which no real scheme can know.
     Opt,
     /// Just before each hour of the instance ends.
     Hour,

@@ -16,7 +16,7 @@ const LONGEST_S: f64 = 12.0 * 3_600.0;
 pub struct TooLong {
     /// The duration, and how it was computed.
     takes: String,
-    /// What to reduce for a shorter run, such as tasks.
+    /// A word for the things to reduce for a shorter run, such as tasks.
     fewer: &'static str,
 }
 

@@ -35,7 +35,8 @@ pub(super) struct SeenAnswer {
     pub(super) attempt: Attempt,
     /// Host that reported the answer.
     pub(super) host: HostId,
-    /// Submission of a parallel job, which the run forgets after its end.
+    /// Submission of the parallel job that gave the answer, since the run forgets a job after its end; `None` for a
+    /// task.
     pub(super) job: Option<Arc<Submission>>,
     pub(super) answer: CheckedAnswer,
 }
@@ -43,7 +44,7 @@ pub(super) struct SeenAnswer {
 /// Spot checks of one host.
 #[derive(Debug, Default)]
 struct HostChecks {
-    /// The check that is under way, until its VM is gone, and whether it has been answered.
+    /// Check that the host computes until the check's VM is gone, and whether it has been answered.
     now: Option<(OpenCheck, bool)>,
     queued: VecDeque<OpenCheck>,
 }
@@ -56,11 +57,12 @@ struct HostChecks {
 pub(super) struct CheckQueue {
     /// Answers that may be checked; `None`: no checks are made.
     answers: Option<BTreeMap<TaskId, SeenAnswer>>,
-    /// Answers to be checked, in drawn order.
+    /// Answers to be checked, in random order: by a drawn number, each answer with the host that may check it and the
+    /// part of the work to compute again.
     considered: BTreeMap<u64, (SeenAnswer, HostId, u64)>,
     vms: u32,
     hosts: BTreeMap<HostId, HostChecks>,
-    /// CPU time that further checks may take; no check begins that is expected to take more.
+    /// CPU time that further checks may take; a check that is expected to take more does not begin.
     left: Duration,
     /// Longest CPU time that a check has taken.
     longest_yet: Duration,
@@ -109,7 +111,7 @@ impl CheckQueue {
         answers.insert(task, SeenAnswer { task, attempt, host: *host, job, answer });
     }
 
-    /// Returns whether the checks haven't begun.
+    /// Returns whether no check has begun yet.
     pub(super) const fn is_waiting(&self) -> bool {
         self.answers.is_some()
     }
@@ -123,7 +125,8 @@ impl CheckQueue {
         self.answers.take().unwrap_or_default().into_values().collect()
     }
 
-    /// Adds an answer, at a drawn place, to the answers that host `by` may check.
+    /// Adds an answer to those that may be checked, at the place `drawn` of the random order: host `by` computes the
+    /// part `part` again.
     pub(super) fn consider_answer(
         &mut self,
         drawn: u64,
@@ -138,7 +141,7 @@ impl CheckQueue {
         std::mem::take(&mut self.considered).into_values().collect()
     }
 
-    /// Returns an id for a check's VM, counted down from the largest so that it is none of the run's.
+    /// Returns an id for a check's VM, counted down from the largest id so that no VM of the run has it.
     pub(super) const fn next_vm(&mut self) -> VmId {
         self.vms += 1;
         VmId::new(u32::MAX - self.vms)
@@ -218,7 +221,7 @@ impl CheckQueue {
         (check.vm == vm).then_some(check)
     }
 
-    /// Takes the check under way on this VM, if this is its first answer.
+    /// Takes the check under way on this VM; `None` if it was answered before.
     pub(super) fn take_answered(&mut self, host: HostId, vm: VmId) -> Option<OpenCheck> {
         let (check, is_answered) = self.hosts.get_mut(&host)?.now.as_mut()?;
         let is_first = check.vm == vm && !std::mem::replace(is_answered, true);

@@ -11,7 +11,7 @@ use dormouse_units::{HostId, TaskId, Time, VmId};
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ArrivedReport {
     pub(super) host: HostId,
-    /// Number of the report among those of its host.
+    /// Number of the report among the reports of its host.
     pub(super) number: u64,
     pub(super) report: Report,
     /// Account of an attempt that has ended, to be fed before the report.

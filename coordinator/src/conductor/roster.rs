@@ -13,16 +13,16 @@ use crate::messages::message::SessionMsg;
 /// Stage of a host in the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum HostStanding {
-    /// Connected, and measuring the programs.
+    /// The worker is connected, and measures the programs.
     Measuring,
-    /// Finished with measuring, and waiting for the run to begin.
+    /// The worker has finished measuring, and waits for the run to begin.
     Ready {
         /// CPU time of one repetition of each program, in microseconds.
         repetition_us: Vec<u64>,
     },
     /// The host is part of the run.
     Joined,
-    /// Unfit for the run by its measurements, as is its worker in any other life.
+    /// The host is unfit for the run by its measurements, and so is its worker in any other life.
     Unfit {
         /// Reason, in words for the user.
         why: String,
@@ -41,16 +41,16 @@ pub(crate) struct RosterLife {
     pub(crate) incarnation: u64,
     pub(crate) room: WorkerOffer,
     pub(crate) standing: HostStanding,
-    /// Session with the worker; `None` for a host that was lost before this coordinator started.
+    /// The worker's session; `None` for a host that was lost before this coordinator started.
     pub(crate) session: Option<ActorRef<SessionMsg>>,
     pub(crate) numbers: ReportNumbers,
     /// Count of the worker's reports that changed nothing.
     pub(crate) stale: StaleReports,
-    /// Time at which this coordinator accepted the worker; `None`: an earlier coordinator did.
+    /// Instant of the worker's welcome; `None`: an earlier coordinator welcomed it.
     pub(crate) welcomed: Option<Instant>,
     /// CPU time of one repetition of each program, in real microseconds; empty: unknown.
     pub(crate) repetition_us: Vec<u64>,
-    /// Part of the jail that the worker's tasks lack, by the worker's own report.
+    /// Part of the jail that the worker's tasks lack, as the worker reports; `None`: no part is lacking.
     pub(crate) jail_lacks: Option<&'static str>,
 }
 

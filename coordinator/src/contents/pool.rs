@@ -40,7 +40,8 @@ pub struct ContentPool {
     /// Tracks the outputs that are being written from the pool.
     layouts: TaskTracker,
     world: CoordinatorWorld,
-    /// Whether the life of the coordinator is over that has them: held by whoever changes something.
+    /// Whether the life of the coordinator that has these contents is over; locked by callers while they change
+    /// something.
     is_over: RwLock<bool>,
 }
 
@@ -52,7 +53,7 @@ pub(crate) struct IncomingContent {
     disk: Arc<dyn LogDisk>,
     hasher: Hasher,
     digest: Hash,
-    /// Announced and received number of bytes.
+    /// Number of bytes of the content, as announced and as received.
     length: u64,
     bytes: u64,
     /// Number of bytes at which the free disk space is checked next.
@@ -138,7 +139,7 @@ impl ContentPool {
         *self.is_over.write().unwrap_or_else(PoisonError::into_inner) = true;
     }
 
-    /// Keeps the coordinator's life from ending for as long as the returned guard exists.
+    /// Keeps the coordinator's present life from ending for as long as the returned guard exists.
     ///
     /// # Errors
     ///

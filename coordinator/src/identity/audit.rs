@@ -26,7 +26,7 @@ pub(crate) struct AuditEntry<'a> {
     /// The token that was shown, or with which the caller's certificate was obtained.
     pub(crate) token: Option<TokenId>,
     pub(crate) worker: Option<&'a str>,
-    /// Why the request was refused; `None`: it wasn't.
+    /// Reason for which the request was refused; `None`: it wasn't.
     pub(crate) refused: Option<&'a str>,
     /// Number of refusals so far.
     pub(crate) refusals: u64,

@@ -82,7 +82,7 @@ pub struct GuardedSocket {
     leave: Option<Pin<Box<dyn Future<Output = &'static str> + Send>>>,
 }
 
-/// Facts about a connection that come with each of its calls.
+/// Properties of a call's connection: the caller's address and place.
 #[derive(Clone, Debug)]
 pub(crate) struct ConnectionCaller {
     pub(crate) address: Option<SocketAddr>,

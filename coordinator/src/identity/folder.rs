@@ -59,7 +59,7 @@ fn is_bare(path: &Path) -> bool {
         .is_ok_and(|text| matches!(text.parse::<Token>(), Err(TokenError::Bare)))
 }
 
-/// Makes an identity before a run: an authority, and a token for each role that is valid for this time.
+/// Makes an identity before a run: a certificate authority, and a token for each role that is valid for this time.
 ///
 /// # Errors
 ///

@@ -62,7 +62,7 @@ const CONNECTION_WINDOW: u32 = 8 * STREAM_WINDOW;
 /// Time that the last writes, and the last goodbyes, may each take.
 const ENDING: Duration = Duration::from_secs(10);
 
-/// Facts about a run that the server must know.
+/// The facts about a run that the server needs.
 #[derive(Debug)]
 pub(crate) struct RunParticulars {
     pub(crate) experiment: String,

@@ -50,7 +50,7 @@ pub(crate) fn check_dump(
 pub(crate) struct VmRoom {
     /// Number of the VM's vCPUs, each of which uses at most a core.
     pub(crate) vcpus: u32,
-    /// Time for which the worker's host has been connected.
+    /// Time for which the VM's host has been connected.
     pub(crate) there: Duration,
 }
 
@@ -112,7 +112,7 @@ pub(crate) fn check_load(
 ///
 /// # Errors
 ///
-/// What is impossible, and what would be possible.
+/// The impossible claim, and the bound.
 pub(crate) fn check_report(report: &Report, room: VmRoom) -> Result<(), String> {
     match report {
         &Report::Share { real_promised_us, real_received_us, .. } => {

@@ -142,9 +142,9 @@ pub(crate) struct JournalState {
 /// Time at which the seal is written next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SealState {
-    /// The seal is up to date: nothing was written since.
+    /// The seal is not written: nothing was written to the log since.
     Kept,
-    /// The seal is written after a while.
+    /// The seal is written after a delay.
     Later,
     /// The seal is written as soon as no write is under way.
     Due,
@@ -187,7 +187,7 @@ impl JournalState {
         header.is_none() && steps.is_empty() && then.is_empty()
     }
 
-    /// Answers the callers who wait until everything is durable.
+    /// Answers the callers that wait until all steps are durable.
     fn answer_durable(&mut self) {
         for flush in self.flushes.drain(..) {
             let _ = flush.send(());

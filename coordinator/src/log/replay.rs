@@ -19,7 +19,7 @@ pub enum LogReplayError {
     Header {
         /// Path of the log.
         path: String,
-        /// What is wrong with the header.
+        /// The flaw of the header.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
 }

@@ -12,11 +12,11 @@ use tonic::service::interceptor::InterceptedService;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Status, Streaming};
 
-/// File in a run's folder with the address of the run's coordinator, while the coordinator listens.
+/// Name of the file, in a run's folder, that has the coordinator's address while the coordinator listens.
 const ADDRESS_FILE: &str = "address";
 /// Time limit for connecting to a coordinator.
 const CONNECT: Duration = Duration::from_secs(5);
-/// Time limit for a coordinator's answers.
+/// Time limit for the coordinator's answers.
 const ANSWER: Duration = Duration::from_secs(10);
 /// Interval of keep-alive messages on a quiet connection.
 const ALIVE_EVERY: Duration = Duration::from_secs(5);
@@ -26,10 +26,10 @@ const LARGEST_LINE: usize = 256 << 20;
 /// Reasons why a coordinator can't be asked.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoteError {
-    /// The coordinator can't be reached.
+    /// No connection to the coordinator can be made.
     #[error("there is no coordinator at {address}")]
     Unreachable {
-        /// Expected address of the coordinator.
+        /// The coordinator's expected address.
         address: String,
         /// The connection's error.
         source: tonic::transport::Error,
@@ -53,12 +53,12 @@ pub enum RemoteError {
         within.as_secs_f64()
     )]
     Silent {
-        /// Address of the coordinator.
+        /// The coordinator's address.
         address: String,
         /// The time limit for the answer.
         within: Duration,
     },
-    /// The coordinator refused the request, or broke off.
+    /// The coordinator refused the request, or broke off its answer; with its reason.
     #[error("the coordinator says: {0}")]
     Refused(String),
     /// The run's folder can't be read.
@@ -77,7 +77,7 @@ impl From<Status> for RemoteError {
     }
 }
 
-/// Returns the address of the coordinator of the run in this folder; `None`: it isn't running.
+/// Returns the address of the coordinator of the run in this folder; `None` if no coordinator is running.
 ///
 /// # Errors
 ///
@@ -91,8 +91,8 @@ pub fn address_of(dir: &Path) -> Result<Option<String>, RemoteError> {
     }
 }
 
-/// The file with the coordinator's address in a run's folder, removed when dropped. Only the owner of the run's log
-/// may have it.
+/// The file with the coordinator's address in a run's folder, removed when this value is dropped. Only the owner of the
+/// run's log may create it.
 #[derive(Debug)]
 pub(crate) struct AddressFile {
     path: PathBuf,
@@ -115,7 +115,7 @@ impl Drop for AddressFile {
     }
 }
 
-/// Adds the token to every call.
+/// Interceptor that adds the token to every call.
 #[derive(Clone, Debug)]
 struct TokenInterceptor(Token);
 
@@ -140,7 +140,7 @@ pub struct RemoteCoordinator {
 }
 
 impl RemoteCoordinator {
-    /// Connects, and verifies the coordinator before it is shown the token.
+    /// Connects to a coordinator, and verifies its identity before sending it the token.
     ///
     /// # Errors
     ///
@@ -206,8 +206,8 @@ impl RemoteCoordinator {
         self.await_answer(client.cancel(v1::CancelRequest { why })).await.map(drop)
     }
 
-    /// Submits a parallel job, which is in the run's log on return. Submitting it again under the same key has no
-    /// effect.
+    /// Submits a parallel job, and returns once the submission is in the run's log. Submitting a job again under the
+    /// same key has no effect.
     ///
     /// # Errors
     ///

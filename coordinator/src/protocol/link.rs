@@ -51,19 +51,20 @@ pub(crate) struct SessionLink {
     durable: u64,
     /// Numbers of reports in the log of a resumed session that weren't received again.
     in_log: BTreeSet<u64>,
-    /// True if the session is resumed, and the worker hasn't said yet from which report on it sends again.
+    /// True if the session was restored from the log and no report has come since, so that the number of the worker's
+    /// next report isn't known yet.
     restored: bool,
 }
 
 impl SessionLink {
-    /// A session that sends no more in one message than these limits allow.
+    /// Makes a session that sends no more in one message than these limits allow.
     pub(crate) fn new(limits: SessionLimits) -> Self {
         Self { limits, ..Self::default() }
     }
 
-    /// Makes a session resumed from the log, with all commands that were ever queued for the worker, and the numbers of
-    /// the reports that are in the log. Not every report becomes a line of the log, nor are the lines in the order of
-    /// the reports.
+    /// Makes a session resumed from the log. `commands` are all commands that were ever owed to the worker; `in_log`
+    /// are the numbers of the reports that the log has. Not every report becomes a line of the log, nor are the lines
+    /// in the order of the reports.
     pub(crate) fn restored_link(
         commands: Vec<QueuedCommand>,
         in_log: BTreeSet<u64>,
@@ -112,7 +113,7 @@ impl SessionLink {
         Ok(numbered.filter(|(number, _)| !self.in_log.remove(number)).collect())
     }
 
-    /// Returns whether the session is restored from the log, and its worker has only connected since.
+    /// Returns whether the session was restored from the log and no report has come since.
     pub(crate) const fn is_fresh_from_log(&self) -> bool {
         self.restored
     }

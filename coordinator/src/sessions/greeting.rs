@@ -8,7 +8,7 @@ use dormouse_units::HostId;
 use crate::plan::ConductorPlan;
 use crate::time::clock::DilatedClock;
 
-/// Facts about a run that workers are told when they connect. Each session has a copy, so that a reconnecting worker is
+/// The facts about a run that workers get when they connect. Each session has a copy, so that a reconnecting worker is
 /// welcomed without the conductor.
 #[derive(Clone, Debug)]
 pub(crate) struct WorkerGreeting {

@@ -11,7 +11,7 @@ pub struct RunProgress {
     pub now: Time,
     /// True once all workers were ready and the run has begun.
     pub begun: bool,
-    /// Number of tasks.
+    /// Number of tasks in the run.
     pub tasks: u32,
     /// Number of ended tasks, whether finished or failed.
     pub completed: u32,
@@ -43,7 +43,7 @@ pub struct AwaitedWorkers {
     pub of: u32,
 }
 
-/// Progress of a run a moment ago.
+/// Progress of a run, and the instant at which it was posted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PostedProgress {
     pub(crate) progress: RunProgress,

@@ -34,7 +34,7 @@ pub struct SessionVitals {
     pub worker: String,
     /// Age of the worker's current connection, real time; `None`: it isn't connected.
     pub connected: Option<Duration>,
-    /// Time since the worker's last message, real time.
+    /// Real time since the worker's last message.
     pub silent: Duration,
 }
 

@@ -37,7 +37,7 @@ struct AssignedAttempt {
 /// Reasons why a host isn't sent a checkpoint.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NotGiven {
-    /// The host wasn't told to begin an attempt with the checkpoint.
+    /// The host wasn't told to begin a task with this checkpoint.
     #[error("{host} may not have checkpoint {number} of {task}: {why}")]
     Refused { host: HostId, task: TaskId, number: u32, why: String },
     /// No worker has reported that the checkpoint of this number is complete, whatever is stored.

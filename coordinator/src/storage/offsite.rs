@@ -44,7 +44,7 @@ pub(crate) struct OffsiteStore {
     referring: tokio::sync::Mutex<()>,
 }
 
-/// Objects of a run in the object store.
+/// The objects of a run that the object store has.
 #[derive(Debug, Default)]
 struct OffsiteObjects {
     /// Checkpoints of each task, with the contents that each refers to.

@@ -8,14 +8,15 @@ use crate::contents::Which;
 /// Length of a stored checkpoint, as far as the coordinator knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StoredLength {
-    /// The checkpoint has this many bytes, and refers to no contents outside of it.
+    /// Exactly this many bytes: no contents were sent separately.
     Exactly(u64),
-    /// The checkpoint has this many bytes, and perhaps contents that were sent separately.
+    /// At least this many bytes: contents may have been sent separately.
     AtLeast(u64),
 }
 
 impl StoredLength {
-    /// Makes the stored length of a checkpoint of `bytes` bytes that refers to `contents` contents.
+    /// Makes the stored length of a checkpoint: `bytes` bytes without the `contents` files that it refers to. The
+    /// length is exact if there are no such files.
     pub(crate) const fn new(bytes: u64, contents: usize) -> Self {
         match contents {
             0 => Self::Exactly(bytes),
@@ -36,7 +37,8 @@ impl StoredLength {
     }
 }
 
-/// Lengths of all received checkpoints of unfinished tasks, from the receipt on, even if they were removed since.
+/// Lengths of all received checkpoints of unfinished tasks. A checkpoint's length stays here even if the checkpoint was
+/// removed since.
 #[derive(Debug, Default)]
 pub(crate) struct CheckpointReceipts {
     table: Mutex<BTreeMap<u32, BTreeMap<Which, StoredLength>>>,
@@ -53,7 +55,7 @@ impl CheckpointReceipts {
         self.table().entry(task).or_default().insert(which, length);
     }
 
-    /// Records a checkpoint of unknown length, unless it is known.
+    /// Records a checkpoint of unknown length, unless its length is recorded already.
     pub(crate) fn note_unmeasured(&self, task: u32, which: Which) {
         let mut table = self.table();
         table.entry(task).or_default().entry(which).or_insert(StoredLength::AtLeast(0));

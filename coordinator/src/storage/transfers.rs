@@ -114,12 +114,12 @@ impl StoreTransfers {
     }
 }
 
-/// A source of bytes that are sent in chunks.
+/// A source of a file's bytes, which are sent in chunks.
 pub(crate) trait ChunkSource: Send + 'static {
     /// Message of one chunk.
     type Chunk: Carrier + Send + 'static;
 
-    /// Returns the transfer's name for the sender's log.
+    /// Returns the name of the file for the sender's log.
     fn name(&self) -> String;
 
     /// Makes the message with the next bytes.
@@ -222,7 +222,7 @@ async fn give_chunks<P: ChunkSource, R: Read + Send + 'static>(
 }
 
 impl StoreThreads {
-    /// Runs work of the store once a thread is free.
+    /// Runs a function on the store once a thread is free.
     async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> io::Result<T> + Send + 'static,

@@ -29,7 +29,7 @@ pub trait ObjectStorage: fmt::Debug + Send + Sync {
 /// An object that is being stored. It exists once [`ObjectUpload::finish_upload`] has succeeded; dropped before, it
 /// leaves nothing.
 pub trait ObjectUpload: fmt::Debug + Send {
-    /// Sends the next bytes of the object, at once or later.
+    /// Sends the next bytes of the object; they may still be under way on return.
     fn write(&mut self, data: Bytes) -> Pending<'_, ()>;
 
     /// Sends the rest of the object; then the object is complete and durable.
@@ -45,7 +45,7 @@ pub trait ObjectDownload: Send {
 /// Errors of an object store, each with the place and the remedy in one line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ObjectError {
-    /// There is no such object.
+    /// The store has no object of this name.
     #[error("{0}")]
     Absent(String),
     /// The store can't be reached, or doesn't answer in time.

@@ -28,7 +28,7 @@ use crate::time::outage::{MachineTime, to_micros};
 pub struct CoordinatorWorld {
     /// Disk of the run's folder.
     pub disk: Arc<dyn LogDisk>,
-    /// Wall clock.
+    /// The wall clock of the world.
     pub wall: WallClock,
     /// Threads for blocking work.
     pub threads: BlockingThreads,
@@ -132,7 +132,7 @@ impl LogDisk for SystemDisk {
     }
 }
 
-/// Turns the error that nothing exists at a path into success: it need not be removed.
+/// Treats the error that a file to be removed does not exist as success.
 fn unless_absent(removed: io::Result<()>) -> io::Result<()> {
     match removed {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -151,7 +151,7 @@ pub enum WallClock {
     Running {
         /// Instant since which the clock runs.
         since: Instant,
-        /// Time of the clock at `since`, in microseconds since 1970; changing this time sets the clock.
+        /// Time that the clock showed at that instant, in microseconds since 1970; changing this value sets the clock.
         from: Arc<AtomicU64>,
     },
 }
@@ -161,11 +161,12 @@ pub enum WallClock {
 pub enum BlockingThreads {
     /// Work is done on the blocking threads of the runtime.
     System,
-    /// Work is done on the thread that asks for it, after a time that the caller sets: for tests.
+    /// The work is done in the calling thread.
     InPlace {
-        /// Microseconds from the request for a piece of work until whoever asked hears that it is done.
+        /// Microseconds from the request for a piece of work until its caller hears that it is done.
         takes: Arc<AtomicU64>,
-        /// Draws how many other tasks that are ready at the same instant come before the work and its result.
+        /// Draws how many other ready tasks run, at the same instant, before the work is done, and before its end is
+        /// heard of.
         turns: RandomSource,
     },
 }
@@ -177,7 +178,7 @@ pub enum RandomSource {
     System,
     /// A reproducible stream of random numbers.
     Stream {
-        /// Seed of the stream.
+        /// Seed of the random stream.
         seed: u64,
         /// Number of draws from the stream.
         drawn: Arc<AtomicU64>,

@@ -24,7 +24,7 @@ pub enum WorkloadError {
     /// The log can't be read.
     #[error(transparent)]
     Swf(#[from] SwfError),
-    /// The model can't make the requested jobs.
+    /// The model can't make the wanted jobs.
     #[error("workload: {0}")]
     Model(#[from] ModelError),
     /// The estimates can't be made.

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use crate::{InputError, Node, Place, Value};
 
-/// Parses JSON; `source` names it in messages.
+/// Parses JSON; `source` is the name of the text in messages.
 ///
 /// # Errors
 ///

@@ -6,16 +6,16 @@ use std::{io, path::PathBuf};
 #[derive(Debug, thiserror::Error)]
 #[error("can't {action} {}", path.display())]
 pub struct FolderError {
-    /// What was tried, as it stands after "cannot".
+    /// The operation that failed, as a phrase that follows "cannot".
     pub(crate) action: &'static str,
     /// The file or directory.
     pub(crate) path: PathBuf,
-    /// What the kernel said.
+    /// The kernel's error.
     pub(crate) source: io::Error,
 }
 
 impl From<FolderError> for io::Error {
-    /// Returns only the kernel's error, for callers who tell in their own words what was tried.
+    /// Takes the kernel's error alone, for callers that describe the failed operation in their own words.
     fn from(error: FolderError) -> Self {
         error.source
     }

@@ -12,12 +12,11 @@ const MEND: &str = "correct the file, or download it again";
 /// Location of the items in a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ItemsAt {
-    /// Items are in a list, which is the document or under this key of an object.
+    /// The items are in a list: the whole document is that list, or an object that has it under this key.
     List(&'static str),
-    /// Items are in a list as with [`Self::List`]; without one, each document is an item, as in
-    /// JSON lines.
+    /// As [`Self::List`]; but if there is no list, each document is an item, as in JSON lines.
     ListOrDocuments(&'static str),
-    /// The values of the document, which is an object.
+    /// The items are the values of the document, which is an object.
     Values,
 }
 
@@ -40,13 +39,13 @@ pub struct JsonItem<'a> {
 enum ItemContext {
     /// The reader is before the next document.
     Nothing,
-    /// The reader is in a list that is the document.
+    /// The reader is in a list that is the whole document.
     List,
-    /// The reader is in a list under a key of the document.
+    /// The reader is in a list that is the value of a key of the document.
     ListOfKey,
-    /// The reader is in the document, whose values are the items.
+    /// The reader is in the document, an object whose values are the items.
     Object,
-    /// Behind a document that is an item and has been read.
+    /// The reader has read a document that is itself an item.
     Document,
 }
 

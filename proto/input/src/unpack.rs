@@ -26,7 +26,7 @@ pub enum Packing {
     Plain,
     /// The file is packed with gzip, in one or more members.
     Gzip,
-    /// The file is in a zip archive, which has to hold exactly one file.
+    /// A zip archive, which has to contain exactly one file.
     Zip,
     /// The file is packed with xz, in one or more streams.
     Xz,
@@ -137,7 +137,7 @@ impl Source {
         Ok(matches!(next.iter().find(|b| !b.is_ascii_whitespace()), Some(b'{' | b'[')))
     }
 
-    /// The rest of the file as text.
+    /// Reads the rest of the file as text.
     ///
     /// # Errors
     ///

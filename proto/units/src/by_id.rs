@@ -46,7 +46,7 @@ impl<K: Copy + Ord + Into<u32>, V> ById<K, V> {
         self.0.is_empty()
     }
 
-    /// The value of an id, if it is in the map.
+    /// The value of an id; `None`: the map has no such id.
     #[must_use]
     #[inline]
     pub fn get(&self, id: &K) -> Option<&V> {
@@ -65,7 +65,7 @@ impl<K: Copy + Ord + Into<u32>, V> ById<K, V> {
         self.find_place(*id).is_ok()
     }
 
-    /// Puts in the value of an id; returns the former value, if there was one.
+    /// Inserts the value of an id; returns the former value, if there was one.
     pub fn insert(&mut self, id: K, value: V) -> Option<V> {
         match self.find_place(id) {
             Ok(place) => Some(std::mem::replace(&mut self.0[place].1, value)),

@@ -54,7 +54,7 @@ impl Credits {
         self.0 as f64 / 60e6
     }
 
-    /// These credits less `other`; zero if they are fewer.
+    /// Subtracts `other` from these credits; zero if `other` is larger.
     #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))

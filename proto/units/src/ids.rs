@@ -29,7 +29,7 @@ macro_rules! id {
                 self.0
             }
 
-            /// The id after this one; the largest number has none after it and stays.
+            /// The id after this one; the largest id is its own successor.
             #[must_use]
             pub const fn next(self) -> Self {
                 Self(self.0.saturating_add(1))

@@ -57,7 +57,7 @@ impl Ppm {
         u64::try_from(u128::from(n) * u128::from(self.0) / 1_000_000).unwrap_or(u64::MAX)
     }
 
-    /// The rest from this fraction up to the whole; zero from the whole on.
+    /// The difference between the whole and this fraction; zero if the fraction is at least the whole.
     #[must_use]
     pub const fn rest_of_whole(self) -> Self {
         Self(1_000_000_u32.saturating_sub(self.0))

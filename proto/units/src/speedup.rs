@@ -107,8 +107,8 @@ impl Speedup {
         Duration::from_micros(u64::try_from(us).unwrap_or(u64::MAX))
     }
 
-    /// The share of a core that gives so much CPU time, counted in microseconds, in `emulated` time:
-    /// rounded down, saturating; of no time, as in a microsecond.
+    /// The share of a core that gives `cpu_time` of CPU time, counted in microseconds, in the emulated time `emulated`:
+    /// rounded down, saturating. An emulated time of zero counts as a microsecond.
     #[must_use]
     pub fn core_share(self, cpu_time: Duration, emulated: Span) -> Ppm {
         let ppm = cpu_time.as_micros().saturating_mul(u128::from(self.emulated_us_per_second))

@@ -33,7 +33,7 @@ impl<T, K> Default for Window<T, K> {
 }
 
 impl<T, K: Copy + Into<u32> + From<u32>> Window<T, K> {
-    /// The id after the largest that ever was there; `None` while there was none.
+    /// The id after the largest id that ever had an item; `None` if none had.
     #[must_use]
     pub fn end_id(&self) -> Option<K> {
         let end = self.first.saturating_add(u32::try_from(self.places.len()).unwrap_or(u32::MAX));
@@ -62,8 +62,8 @@ impl<T, K: Copy + Into<u32> + From<u32>> Window<T, K> {
         near.or_else(|| self.far.get_mut(&id.into()))
     }
 
-    /// Puts in the item of an id; returns the former item, if there was one. Between this id and
-    /// others that are near there is a place for every id.
+    /// Inserts the item of an id; returns the former item, if there was one. Between this id and others near it, a
+    /// place is kept for every id.
     pub fn insert(&mut self, id: K, it: T) -> Option<T> {
         let id = id.into();
         if self.places.is_empty() {

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use crate::{Bytes, Credits, Ppm, Price, Span, TypeName, ZoneName};
 
-/// Why a value can't be read as its type.
+/// Reason why a value can't be read as its type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct WrittenError(String);
@@ -37,7 +37,7 @@ pub fn read<'de, T: Deserialize<'de>>(value: &'de Value) -> Result<T, WrittenErr
     T::deserialize(TaggedValue { value, tag: None })
 }
 
-/// A value, and the key, if any, that has told already which kind of table it is.
+/// A value, and the key that has already told which kind of table it is; `None`: no key has.
 #[derive(Clone, Copy)]
 struct TaggedValue<'de> {
     value: &'de Value,
@@ -45,7 +45,8 @@ struct TaggedValue<'de> {
 }
 
 impl<'de> TaggedValue<'de> {
-    /// The integer that a quantity of this type's name keeps; `None`: the type is no quantity.
+    /// Reads the value as the type called `name`, if that is a quantity such as `Span` or `Price`: returns the integer
+    /// that represents it. `None`: `name` is not a quantity.
     fn read_quantity(self, name: &str) -> Option<Result<u64, WrittenError>> {
         let text = || self.value.as_str().ok_or_else(|| WrittenError("it is not a text".into()));
         let number =

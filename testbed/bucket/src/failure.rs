@@ -5,10 +5,10 @@ use std::io;
 
 use dormouse_coordinator::ObjectError;
 
-/// Greatest number of bytes of a server's answer that a message has.
+/// Most characters of a server's answer that an error shows.
 const LONGEST: usize = 200;
 
-/// Explains an error of the object store's client, for an existing bucket.
+/// Explains an error of the client for an existing bucket.
 pub(crate) fn explain(place: &str, error: &object_store::Error) -> ObjectError {
     let said = chain(error);
     let code = between(&said, "<Code>", "</Code>");
@@ -92,7 +92,7 @@ fn unanswered(place: &str, cause: &str) -> ObjectError {
     })
 }
 
-/// What an error and all that caused it say.
+/// Text of an error and of all its causes.
 fn chain(error: &dyn Error) -> String {
     let mut said = error.to_string();
     let mut next = error.source();
@@ -117,7 +117,7 @@ fn cause(error: &dyn Error) -> String {
     shortened(&last)
 }
 
-/// A text without line breaks, no longer than is told of any.
+/// A text without line breaks, cut to the length that an error shows.
 fn shortened(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(LONGEST).collect()
 }

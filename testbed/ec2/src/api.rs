@@ -109,7 +109,7 @@ impl<S: CloudSession> Ec2Site<S> {
         }
     }
 
-    /// Answers a call in awsJson, which its header names: of SSM's parameters, and of SQS's queues.
+    /// Answers a call in awsJson, whose header names SSM's parameters or SQS's queues.
     fn answer_json(
         &self,
         caller: &CallerScope,
@@ -152,7 +152,7 @@ fn is_kept_call(action: &str) -> bool {
     ["CreateRole", "CreateInstanceProfile", "AddRoleToInstanceProfile"].contains(&action)
 }
 
-/// The parameters of a call: of its body if it is posted with one, else of its URL.
+/// The parameters of a call: from its body if it was posted with one, else from its URL.
 fn pairs_of(parts: &Parts, body: &[u8]) -> Result<QueryPairs, ApiError> {
     if parts.method == Method::GET || body.is_empty() {
         return read_query(parts.uri.query().unwrap_or_default());
@@ -168,7 +168,7 @@ fn pairs_of(parts: &Parts, body: &[u8]) -> Result<QueryPairs, ApiError> {
     read_query(text)
 }
 
-/// Answers a call of STS: the account and user that an access key belongs to.
+/// Answers a call of STS, such as the question whose access key the caller has.
 fn answer_sts(
     caller: &CallerScope,
     action: &str,

@@ -8,10 +8,10 @@ use sha2::{Digest as _, Sha256};
 pub(crate) const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 /// The region of a request that names none.
 const DEFAULT_REGION: &str = "us-east-1";
-/// The access key of a request that shows none; refused where signatures are checked.
+/// The access key of a request without one; refused if signatures are checked.
 const NO_KEY: &str = "000000000000";
 
-/// Contents of a request's `Authorization` header (signature version 4).
+/// The caller's scope in a request's `Authorization` header (signature version 4).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CallerScope {
     /// The access key, which is the account.
@@ -19,17 +19,16 @@ pub(crate) struct CallerScope {
     /// The day of the signature, like `20261127`.
     pub(crate) day: String,
     pub(crate) region: String,
-    /// Name of the service in the request's signature, such as `ec2`; empty if it names none.
+    /// The service in the signature's scope, like `ec2`; empty if none is named.
     pub(crate) service: String,
     /// The names of the headers that are signed, lower case, with `;` between them.
     pub(crate) signed_headers: String,
-    /// The signature, in hexadecimal digits.
+    /// The signature, in hexadecimal.
     pub(crate) signature: String,
 }
 
 impl CallerScope {
-    /// Reads the header of a signature; without one the caller is nobody. `None`: the signature is
-    /// not of version 4.
+    /// Reads the caller from the `Authorization` header; `None` if there is a header that is not of version 4.
     pub(crate) fn of_headers(headers: &HeaderMap) -> Option<Self> {
         let Some(header) = headers.get(AUTHORIZATION) else { return Some(Self::nobody(NO_KEY)) };
         let fields = header.to_str().ok()?.trim().strip_prefix(ALGORITHM)?;

@@ -9,33 +9,33 @@ use serde_json::{Value, json};
 
 use crate::CloudSession;
 
-/// The longest that time may go on by one request.
+/// The longest time by which one request may advance the clock.
 const LONGEST_ADVANCE: Span = Span::from_secs(10 * 366 * 86_400);
 
-/// How the run's time passes.
+/// The way in which the run's time passes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ClockMode {
     /// The clock runs this many times as fast as the host's.
     Paced(Speedup),
-    /// The clock stands until a call moves it on.
+    /// The clock stands until a request advances it.
     Manual,
 }
 
-/// Request to advance the clock: gives `by` or `until`.
+/// A request to advance the clock: by a time, or until an event.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct AdvanceRequest {
-    /// Time by which the clock advances, in seconds.
+    /// Seconds by which the clock advances; `None`: the request has `until`.
     by: Option<f64>,
-    /// The word `next-event`: the clock advances to the time of the next event.
+    /// The word `next-event`: the clock advances to the next event; `None`: the request has `by`.
     until: Option<String>,
 }
 
-/// A cloud with its clock.
+/// A simulated cloud together with its clock.
 pub(crate) struct ClockedCloud<S> {
     session: S,
     mode: ClockMode,
-    /// The host's clock, and the run's, when the server began.
+    /// Instant of the host's clock, and time of the run's clock, at which the server began.
     began: (Instant, Time),
 }
 
@@ -51,7 +51,7 @@ impl<S: CloudSession> ClockedCloud<S> {
         Self { session, mode, began }
     }
 
-    /// The cloud at this instant of its clock.
+    /// The cloud, advanced to the present time of its clock.
     pub(crate) fn session(&mut self) -> &mut S {
         if let ClockMode::Paced(speedup) = self.mode {
             let (began, from) = self.began;
@@ -60,24 +60,24 @@ impl<S: CloudSession> ClockedCloud<S> {
         &mut self.session
     }
 
-    /// The cloud, after the last call.
+    /// Returns the cloud, once no more calls come.
     pub(crate) fn into_session(mut self) -> S {
         self.session();
         self.session
     }
 
-    /// The records of other services that the run has kept.
+    /// Lines that the run has recorded for services other than EC2.
     pub(crate) fn kept_records(&self) -> Vec<String> {
         self.session.kept_records()
     }
 
-    /// The date of now, in microseconds since 1970.
+    /// The present date of the run, in microseconds since 1970.
     pub(crate) fn date(&mut self) -> i64 {
         let session = self.session();
         date_of(session, session.now())
     }
 
-    /// What `/_dormouse/now` answers.
+    /// The answer to `/_dormouse/now`.
     pub(crate) fn now_document(&mut self) -> Value {
         let clock = match self.mode {
             ClockMode::Paced(_) => "paced",
@@ -96,11 +96,11 @@ impl<S: CloudSession> ClockedCloud<S> {
         })
     }
 
-    /// Advances the clock as a request in JSON asks.
+    /// Advances the clock as a JSON request says.
     ///
     /// # Errors
     ///
-    /// Why it doesn't, with the remedy.
+    /// The reason why the clock can't be advanced so, with the remedy.
     pub(crate) fn advance(&mut self, body: &[u8]) -> Result<(), String> {
         const REMEDY: &str = "send {\"by\": SECONDS} or {\"until\": \"next-event\"}";
         if self.mode != ClockMode::Manual {

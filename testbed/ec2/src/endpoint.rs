@@ -25,34 +25,34 @@ use crate::reply::HttpReply;
 use crate::site::Ec2Site;
 use crate::{AccessSecrets, ClockMode, CloudSession};
 
-/// Bounds on the number of connections at once.
+/// Limits on the number of open connections.
 const BOUNDS: ConnectionBounds = ConnectionBounds { in_all: 512, of_one_address: 512 };
-/// The longest that the head of a request may take, from the answer to the one before on.
+/// The longest time until the head of a request has arrived, counted from the answer before.
 const HEAD_PATIENCE: Duration = Duration::from_secs(60);
-/// The longest that the body of a request may take.
+/// The longest time until the body of a request has arrived.
 const BODY_PATIENCE: Duration = Duration::from_secs(30);
 /// The most bytes of a request line with its headers.
 const HEAD_BYTES: usize = 64 << 10;
 /// The most bytes of a body.
 const BODY_BYTES: usize = 1 << 20;
-/// Time for which no connection is accepted after the system had no room for one.
+/// Time for which no connection is accepted after the system could not open one, for lack of resources.
 const NO_ROOM: Duration = Duration::from_millis(50);
 
-/// Address of an endpoint, and the clock that it goes by.
+/// Settings of an endpoint: where it listens, and by which clock.
 #[derive(Debug)]
 pub struct EndpointSetup {
-    /// The address to listen at.
+    /// The address on which the endpoint listens.
     pub listen: SocketAddr,
-    /// How the run's time passes.
+    /// The way in which the run's time passes.
     pub clock: ClockMode,
-    /// The secrets that signatures are checked with; `None`, on loopback alone: they are not checked.
+    /// The secrets with which signatures are checked; `None`: they are not checked, which is allowed on loopback only.
     pub secrets: Option<AccessSecrets>,
 }
 
-/// Reasons why an endpoint can't be opened.
+/// Reasons why the endpoint can't be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum EndpointError {
-    /// The address can't be listened at.
+    /// The endpoint can't listen on the address.
     #[error("can't listen at {listen}: {source}; give another --listen, such as 127.0.0.1:0")]
     Listen {
         /// The requested address.
@@ -60,7 +60,7 @@ pub enum EndpointError {
         /// The system's error.
         source: io::Error,
     },
-    /// The address can be reached by other hosts, and signatures would not be checked.
+    /// No secrets are given for an address that other hosts can reach, so that anybody there could call.
     #[error(
         "{0} can be reached by other hosts, so signatures have to be checked: give --secret-file, \
          or listen at 127.0.0.1"
@@ -80,7 +80,7 @@ pub struct Ec2Endpoint<S> {
 }
 
 impl<S: CloudSession + 'static> Ec2Endpoint<S> {
-    /// Listens; nothing is answered before [`serve_until`](Self::serve_until).
+    /// Opens the endpoint; it answers only once [`serve_until`](Self::serve_until) is called.
     ///
     /// # Errors
     ///
@@ -98,7 +98,7 @@ impl<S: CloudSession + 'static> Ec2Endpoint<S> {
         Ok(Self { listener, address, site: Arc::new(site) })
     }
 
-    /// The endpoint for clients on this host.
+    /// The URL of the endpoint for clients on this host.
     #[must_use]
     pub fn url(&self) -> String {
         let mut at = self.address;
@@ -111,8 +111,8 @@ impl<S: CloudSession + 'static> Ec2Endpoint<S> {
         format!("http://{at}")
     }
 
-    /// Answers until `end`, then gives the cloud back, after the last call; `None` only if it was
-    /// given back before.
+    /// Answers calls until `end` completes, then returns the cloud after the last call; `None` only if it was returned
+    /// before.
     pub async fn serve_until(self, end: impl Future<Output = ()>) -> Option<S> {
         let Self { listener, site, .. } = self;
         tokio::select! {
@@ -124,7 +124,7 @@ impl<S: CloudSession + 'static> Ec2Endpoint<S> {
     }
 }
 
-/// Accepts connections and answers their requests; never ends. Dropping the future ends the connections.
+/// Accepts connections and answers their requests; never returns. If its future is dropped, the connections end.
 async fn answer_all<S: CloudSession + 'static>(listener: TcpListener, site: Arc<Ec2Site<S>>) {
     let candidates = UnauthenticatedConnections::new(BOUNDS);
     let mut connections = JoinSet::new();

@@ -10,12 +10,12 @@ use serde_json::{Map, Value, json};
 use crate::CloudSession;
 use crate::kept_records::{KeptRecord, unwritten};
 
-/// The most templates, and the most experiments, of all accounts.
+/// Most templates of all accounts together, and most experiments.
 const MAX_RECORDS: usize = 1_000;
 /// The kinds of records.
 const TEMPLATE: &str = "template";
 const EXPERIMENT: &str = "experiment";
-/// The one action that is played.
+/// Name of the only supported action.
 const INTERRUPT: &str = "aws:ec2:send-spot-instance-interruptions";
 
 /// The templates and experiments of all accounts and regions.
@@ -32,16 +32,16 @@ type FaultScope = (String, String);
 struct FaultsOfRegion {
     templates: BTreeMap<String, Value>,
     experiments: BTreeMap<String, Value>,
-    /// Ids by the call and the client's token.
+    /// Ids of records by the name of the call and the client's token.
     tokens: BTreeMap<(&'static str, String), String>,
 }
 
-/// Caller and time of a call of FIS.
+/// The caller of a call, and its time.
 #[derive(Clone, Debug)]
 pub(crate) struct FaultCall {
     pub(crate) account: String,
     pub(crate) region: String,
-    /// Time of the call in microseconds since 1970.
+    /// Time of the call, in microseconds since 1970.
     pub(crate) date: i64,
 }
 
@@ -53,19 +53,19 @@ fn missing(what: &str, id: &str) -> ApiError {
     ApiError::new("ResourceNotFoundException", format!("The {what} {id} does not exist."))
 }
 
-/// An object's member that has to be a text.
+/// Reads a member of an object that has to be a text.
 fn text_of<'a>(of: &'a Value, name: &str) -> Result<&'a str, ApiError> {
     let text = of.get(name).and_then(Value::as_str);
     text.ok_or_else(|| invalid(format!("{name} is missing, or is not a text.")))
 }
 
-/// An object's member that has to be an object.
+/// Reads a member of an object that has to be an object.
 fn object_of<'a>(of: &'a Value, name: &str) -> Result<&'a Map<String, Value>, ApiError> {
     let object = of.get(name).and_then(Value::as_object);
     object.ok_or_else(|| invalid(format!("{name} is missing, or is not an object.")))
 }
 
-/// Refuses an object with other members than these.
+/// Fails if an object has members other than these.
 fn refuse_others(of: &Map<String, Value>, known: &[&str]) -> Result<(), ApiError> {
     match of.keys().find(|key| !known.contains(&key.as_str())) {
         None => Ok(()),
@@ -74,11 +74,11 @@ fn refuse_others(of: &Map<String, Value>, known: &[&str]) -> Result<(), ApiError
 }
 
 impl FaultRecords {
-    /// Answers a call; `None`: there is no such path.
+    /// Answers a call; `None`: FIS has no such path.
     ///
     /// # Errors
     ///
-    /// FIS's refusal; what is not played is refused by its name.
+    /// The error of FIS; the error for an unsupported part of the call names that part.
     pub(crate) fn call(
         &mut self,
         call: &FaultCall,
@@ -115,7 +115,7 @@ impl FaultRecords {
 }
 
 impl FaultRecords {
-    /// Restores a record that a run has kept.
+    /// Restores a record from the log of a run.
     pub(crate) fn restore(&mut self, scope: FaultScope, kind: &str, token: String, value: Value) {
         self.made += 1;
         let of = self.records.entry(scope).or_default();
@@ -130,7 +130,7 @@ impl FaultRecords {
     }
 }
 
-/// Keeps a record in the run's log; without that the call is not answered.
+/// Writes a record to the run's log; fails if that is impossible, as the call may then not be answered.
 fn keep(
     call: &FaultCall,
     (kind, token): &(&'static str, String),
@@ -147,7 +147,7 @@ fn read_body(body: &[u8]) -> Result<Value, ApiError> {
     serde_json::from_slice(body).map_err(|error| invalid(error.to_string()))
 }
 
-/// Seconds since 1970, as FIS writes dates.
+/// Time of a call in seconds since 1970, the form of FIS's dates.
 fn date(call: &FaultCall) -> i64 {
     call.date.div_euclid(1_000_000)
 }
@@ -251,7 +251,7 @@ impl FaultsOfRegion {
     }
 }
 
-/// Refuses a target that is not spot instances, all or a number of them.
+/// Fails for a target other than spot instances, all or a number of them.
 fn check_target(target: &Value) -> Result<(), ApiError> {
     let of = target.as_object().ok_or_else(|| invalid("A target has to be an object."))?;
     refuse_others(of, &["resourceType", "selectionMode", "resourceTags", "resourceArns"])?;
@@ -261,7 +261,7 @@ fn check_target(target: &Value) -> Result<(), ApiError> {
     most_of(target).map(drop)
 }
 
-/// The most instances that a target selects.
+/// Most instances that a target selects.
 fn most_of(target: &Value) -> Result<usize, ApiError> {
     let mode = text_of(target, "selectionMode")?;
     let count = mode.strip_prefix("COUNT(").and_then(|rest| rest.strip_suffix(')'));
@@ -272,7 +272,7 @@ fn most_of(target: &Value) -> Result<usize, ApiError> {
     }
 }
 
-/// Refuses an action that is not an interruption of spot instances after two minutes.
+/// Fails for an action other than an interruption of spot instances after two minutes.
 fn check_action(action: &Value, targets: &Map<String, Value>) -> Result<(), ApiError> {
     let of = action.as_object().ok_or_else(|| invalid("An action has to be an object."))?;
     refuse_others(of, &["actionId", "description", "parameters", "targets"])?;
@@ -290,7 +290,7 @@ fn check_action(action: &Value, targets: &Map<String, Value>) -> Result<(), ApiE
     }
 }
 
-/// The running spot instances that a target selects, the first by their order in DescribeInstances.
+/// The running spot instances that a target selects, the first ones in the order of DescribeInstances.
 fn instances_of(
     call: &FaultCall,
     target: &Value,

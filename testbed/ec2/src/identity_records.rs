@@ -9,7 +9,7 @@ use crate::xml::element;
 
 /// The namespace of IAM's answers.
 pub(crate) const NAMESPACE: &str = "https://iam.amazonaws.com/doc/2010-05-08/";
-/// The most records of each kind that an account may have.
+/// Most records of each kind in one account.
 const MAX_RECORDS: usize = 1_000;
 
 /// The roles and profiles of all accounts, which regions share.
@@ -22,13 +22,13 @@ pub(crate) struct IdentityRecords {
 struct AccountIdentities {
     roles: BTreeMap<String, RoleRecord>,
     profiles: BTreeMap<String, ProfileRecord>,
-    /// The records that were made, which number their ids.
+    /// Number of records that were made, from which ids are numbered.
     made: u64,
 }
 
 #[derive(Clone, Debug)]
 struct RoleRecord {
-    /// The path, the description and the policy by their names in the request.
+    /// The path, the description and the policy of the role, by their names in the request.
     given: BTreeMap<String, String>,
     id: String,
     created: String,
@@ -42,7 +42,7 @@ struct ProfileRecord {
     role: Option<String>,
 }
 
-/// Each action with the parameters that it may have; the first is required.
+/// The supported actions, each with its parameters; the first parameter is required.
 const ACTIONS: &[(&str, &[&str])] = &[
     ("AddRoleToInstanceProfile", &["InstanceProfileName", "RoleName"]),
     ("AttachRolePolicy", &["RoleName", "PolicyArn"]),
@@ -57,11 +57,11 @@ const ACTIONS: &[(&str, &[&str])] = &[
 ];
 
 impl IdentityRecords {
-    /// Answers a call: the XML of its result, or none where the action has no result.
+    /// Answers a call with the XML of its result; `None` for an action without a result.
     ///
     /// # Errors
     ///
-    /// IAM's refusal; what is not played is refused by its name.
+    /// The error of IAM; the error for an unsupported part of the call names that part.
     pub(crate) fn call(
         &mut self,
         account: &str,
@@ -104,7 +104,7 @@ impl IdentityRecords {
     }
 }
 
-/// The value of a parameter that a call has to have, such as a name.
+/// Reads a required parameter, which has to have the form of a name.
 fn required<'a>(given: &'a BTreeMap<String, String>, name: &str) -> Result<&'a str, ApiError> {
     let value = given.get(name).map(String::as_str).filter(|value| !value.is_empty());
     value.ok_or_else(|| {
@@ -222,7 +222,7 @@ fn refuse_second(exists: bool, count: usize, kind: &str, name: &str) -> Result<(
     Ok(())
 }
 
-/// A policy as IAM answers it: encoded as in a URL (RFC 3986).
+/// A policy in the form of IAM's answers: encoded as in a URL (RFC 3986).
 fn url_encoded(text: &str) -> String {
     let encoded = |byte: u8| match byte {
         b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {

@@ -8,8 +8,8 @@ use crate::CloudSession;
 /// The folder of Amazon Linux's names, like `al2023-ami-kernel-default-x86_64`.
 const AMAZON_LINUX: &str = "/aws/service/ami-amazon-linux-latest/";
 
-/// SSM's answer for the name of an image: the first described image whose own name begins with the same word, and that
-/// has the same architecture.
+/// SSM's answer for the name of an image: the first image of the cloud whose own name begins with the same word, and
+/// that has the same architecture.
 ///
 /// # Errors
 ///
@@ -49,7 +49,7 @@ pub(crate) fn parameter_of_image(
     }))
 }
 
-/// Answers a call of SSM for several names: the parameters that exist, and the names that don't.
+/// SSM's answer for several names: the parameters that exist, and the names of which none does.
 ///
 /// # Errors
 ///

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::CloudSession;
 
-/// A record that a call has made.
+/// A record that a call has made, as a line of the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "service", rename_all = "lowercase")]
 pub(crate) enum KeptRecord {
@@ -15,12 +15,12 @@ pub(crate) enum KeptRecord {
         account: String,
         action: String,
         pairs: QueryPairs,
-        /// Time of the call in microseconds since 1970.
+        /// Time of the call, in microseconds since 1970.
         date: i64,
     },
     /// A template or an experiment of FIS, with its client's token.
     Fis { account: String, region: String, kind: String, token: String, value: Value },
-    /// A queue of SQS, with the first announcement that it has.
+    /// A queue of SQS, with the index of its first announcement.
     Sqs {
         account: String,
         region: String,
@@ -32,13 +32,13 @@ pub(crate) enum KeptRecord {
 }
 
 impl KeptRecord {
-    /// Keeps the record in the run's log; returns whether it could be kept.
+    /// Writes the record to the run's log; returns whether that succeeded.
     pub(crate) fn keep(&self, session: &mut dyn CloudSession) -> bool {
         serde_json::to_string(self).is_ok_and(|line| session.keep_record(&line))
     }
 }
 
-/// The error of a call whose record can't be kept.
+/// The error for a call whose record can't be written.
 pub(crate) fn unwritten() -> ApiError {
     ApiError::new("InternalError", "The run's records can't be written.")
 }

@@ -11,16 +11,16 @@ use serde_json::{Value, json};
 use crate::CloudSession;
 use crate::kept_records::{KeptRecord, unwritten};
 
-/// The most queues of all accounts.
+/// Most queues of all accounts together.
 const MAX_QUEUES: usize = 1_000;
-/// Default time in seconds for which a received message is hidden from other receivers.
+/// Default time for which a received message is hidden from other receivers, in seconds.
 const VISIBILITY_S: i64 = 30;
 
 /// The queues of all accounts and regions.
 #[derive(Debug, Default)]
 pub(crate) struct QueueRecords {
     queues: BTreeMap<QueueName, EventQueue>,
-    /// The number of messages that were received, which number their handles.
+    /// Number of messages received so far, from which their handles are numbered.
     received: u64,
 }
 
@@ -32,11 +32,11 @@ type QueueName = (String, String, String);
 struct EventQueue {
     created: i64,
     visibility_s: i64,
-    /// The first announcement that was not looked at yet.
+    /// Index of the first announcement that the queue has not taken yet.
     next: usize,
-    /// Messages that anybody may receive, oldest first.
+    /// Messages that can be received, the oldest first.
     waiting: VecDeque<QueuedMessage>,
-    /// Messages that somebody has received, by their handles, and when they can be received again.
+    /// Received messages by their handles, each with the time at which it can be received again.
     received: BTreeMap<String, (i64, QueuedMessage)>,
 }
 
@@ -48,16 +48,16 @@ struct QueuedMessage {
     receipts: u32,
 }
 
-/// Caller and time of a call of SQS.
+/// The caller of a call, and its time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct QueueCall<'a> {
     pub(crate) account: &'a str,
     pub(crate) region: &'a str,
-    /// Time of the call in microseconds since 1970.
+    /// Time of the call, in microseconds since 1970.
     pub(crate) date: i64,
 }
 
-/// Each action with the parameters that it may have.
+/// The supported actions, each with its parameters.
 const ACTIONS: &[(&str, &[&str])] = &[
     ("CreateQueue", &["QueueName", "Attributes", "tags"]),
     ("DeleteMessage", &["QueueUrl", "ReceiptHandle"]),
@@ -78,11 +78,11 @@ const ACTIONS: &[(&str, &[&str])] = &[
 ];
 
 impl QueueRecords {
-    /// Answers a call. A ReceiveMessage that finds nothing answers at once: WaitTimeSeconds is not waited for.
+    /// Answers a call. A ReceiveMessage that finds no message returns at once, whatever its WaitTimeSeconds.
     ///
     /// # Errors
     ///
-    /// SQS's refusal; what is not played is refused by its name.
+    /// The error of SQS; the error for an unsupported part of the call names that part.
     pub(crate) fn call(
         &mut self,
         call: &QueueCall<'_>,
@@ -173,7 +173,7 @@ impl QueueRecords {
         Ok(json!({ "QueueUrl": url }))
     }
 
-    /// Makes a queue that gets the announcements from the `next`-th on.
+    /// Makes a queue that gets the announcements from the one with index `next` on.
     pub(crate) fn restore(
         &mut self,
         name: QueueName,
@@ -231,7 +231,8 @@ impl QueueRecords {
 }
 
 impl EventQueue {
-    /// Adds the announcements since the last call to the queue, and again the messages that nobody has deleted in time.
+    /// Adds the announcements since the last call to the queues, and returns messages to their queue that were received
+    /// and not deleted in time.
     fn look(&mut self, call: &QueueCall<'_>, session: &dyn CloudSession) {
         let begins = session.begins_at();
         for told in session.announced(self.next) {
@@ -299,7 +300,7 @@ fn md5_of(text: &str) -> String {
     Md5::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// An announcement as EventBridge sends it.
+/// An announcement in the form of EventBridge's events.
 fn event_of(told: &InstanceAnnouncement, id: &str, date: i64) -> Value {
     let InstanceAnnouncement { account, region, zone, instance, .. } = told;
     let place = |of: &str| format!("arn:aws:ec2:{of}:instance/{instance}");

@@ -7,13 +7,13 @@ use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Response, StatusCode};
 use serde_json::{Value, json};
 
-/// A reply: its status, the content type of its body, and the body.
+/// An HTTP reply: its status, its content type and its body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HttpReply {
     status: u16,
     kind: &'static str,
     body: String,
-    /// The code of an error in the service's older protocol, for clients that look for that code.
+    /// Error code of the older protocol, which some clients read from a header; `None` for no such error.
     query_error: Option<&'static str>,
 }
 
@@ -23,7 +23,7 @@ impl HttpReply {
         Self { status, kind: "text/xml;charset=UTF-8", body, query_error: None }
     }
 
-    /// A reply with an error of EC2.
+    /// The reply for an error of EC2.
     pub(crate) fn ec2_error(error: &ApiError, request_id: &str) -> Self {
         let (status, body) = write_error(error, request_id);
         Self::xml(status, body)
@@ -34,7 +34,7 @@ impl HttpReply {
         Self { status, ..self }
     }
 
-    /// An answer of a service that speaks awsJson 1.1.
+    /// A reply of a service that speaks awsJson 1.1.
     pub(crate) fn aws_json(status: u16, body: &Value) -> Self {
         Self {
             query_error: None,
@@ -44,7 +44,7 @@ impl HttpReply {
         }
     }
 
-    /// An error as a service with the AWS JSON protocol answers it.
+    /// The reply for an error of a service that speaks awsJson 1.1.
     pub(crate) fn aws_json_error(error: &ApiError) -> Self {
         let body = json!({ "__type": error.code, "message": error.message });
         let query_error = match error.code.as_str() {
@@ -54,7 +54,7 @@ impl HttpReply {
         Self { query_error, ..Self::aws_json(400, &body) }
     }
 
-    /// A reply in JSON for calls of our own.
+    /// A reply in JSON of the paths that are our own.
     pub(crate) fn json(status: u16, body: &Value) -> Self {
         Self { query_error: None, status, kind: "application/json", body: format!("{body}\n") }
     }

@@ -4,7 +4,7 @@ use dormouse_ec2::InstanceAnnouncement;
 use dormouse_ec2_wire::{ApiError, ApiRequest, WireValue};
 use dormouse_units::Time;
 
-/// A cloud that answers EC2's calls, and whose clock the caller advances.
+/// A cloud that answers EC2's calls, and whose time advances only on request.
 pub trait CloudSession: Send {
     /// Answers a call of an account in a region, at the instant [`now`](Self::now).
     ///
@@ -18,16 +18,17 @@ pub trait CloudSession: Send {
         request: &ApiRequest,
     ) -> Result<WireValue, ApiError>;
 
-    /// Has the provider give a running spot instance its notice now, for a reason that the log keeps; false if it is not a running spot instance.
+    /// Makes the provider give a running spot instance notice now, for a reason that the log keeps; false if the
+    /// instance is not a running spot instance.
     fn interrupt(&mut self, instance: &str, why: &str) -> bool;
 
-    /// EC2's announcements about instances from the `from`-th on.
+    /// The announcements about instances, from the one with index `from` on.
     fn announced(&self, from: usize) -> Vec<InstanceAnnouncement>;
 
-    /// Keeps a line of the services beside EC2 with the run, durably; `false`: it can't be written.
+    /// Keeps a line of the services beside EC2 durably with the run; false if it can't be written.
     fn keep_record(&mut self, line: &str) -> bool;
 
-    /// The lines that were kept before the run was resumed, in order.
+    /// The lines that were kept before the run was resumed, in their order.
     fn kept_records(&self) -> Vec<String>;
 
     /// The run's time.
@@ -36,9 +37,9 @@ pub trait CloudSession: Send {
     /// The date of the run's beginning, in microseconds since 1970 (UTC).
     fn begins_at(&self) -> i64;
 
-    /// Time of the next event if nobody calls before; `None`: there will be none.
+    /// Time of the next change of the run without a call; `None`: there is none.
     fn next_event_at(&mut self) -> Option<Time>;
 
-    /// Lets time go on to an instant, with all that happens until then; an earlier one changes nothing.
+    /// Advances the run's time to an instant, with all events until then; an earlier instant changes nothing.
     fn advance_to(&mut self, to: Time);
 }

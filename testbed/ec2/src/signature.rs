@@ -10,10 +10,10 @@ use sha2::{Digest as _, Sha256};
 
 use crate::caller::{ALGORITHM, CallerScope};
 
-/// How far the date of a signature may be from the host's or the run's, in seconds.
+/// Greatest accepted difference between the date of a signature and the host's or the run's date, in seconds.
 const TOLERANCE_S: i64 = 900;
 
-/// The secrets of access keys, from a file.
+/// The secret of each access key, read from a file.
 #[derive(Clone)]
 pub struct AccessSecrets(BTreeMap<String, String>);
 
@@ -23,7 +23,7 @@ pub enum SecretsError {
     /// The file of keys can't be read.
     #[error("{path} can't be read: {source}")]
     Read {
-        /// The file.
+        /// Path of the file of keys.
         path: String,
         /// The system's error.
         source: std::io::Error,
@@ -31,15 +31,15 @@ pub enum SecretsError {
     /// A line is not a key and a secret.
     #[error("{path}, line {line}: write an access key and its secret, with a space between them")]
     Line {
-        /// The file.
+        /// Path of the file of keys.
         path: String,
         /// Number of the line, from 1.
         line: usize,
     },
-    /// The file has no key, so that nobody could call.
+    /// The file of keys is empty, so that nobody could call.
     #[error("{path} has no access key: write a line with a key and its secret")]
     Empty {
-        /// The file.
+        /// Path of the file of keys.
         path: String,
     },
 }
@@ -76,8 +76,7 @@ impl AccessSecrets {
         Ok(Self(secrets))
     }
 
-    /// Whether a request bears the signature of its access key, made near one of these dates
-    /// (seconds since 1970).
+    /// Whether a request has the right signature of its access key, made near one of these dates (seconds since 1970).
     pub(crate) fn are_shown(
         &self,
         caller: &CallerScope,
@@ -91,7 +90,8 @@ impl AccessSecrets {
     }
 }
 
-/// The signature that a request must have; `None`: the request lacks signed headers, or its date is too far off.
+/// The signature that a request should have; `None`: a part that has to be signed is missing, or its date is too far
+/// off.
 fn signature_of(
     secret: &str,
     caller: &CallerScope,

@@ -28,7 +28,8 @@ pub(crate) struct Ec2Site<S> {
     faults: Mutex<FaultRecords>,
     pub(crate) queues: Mutex<QueueRecords>,
     pub(crate) model: ServiceModel,
-    /// `None`: signatures are not checked, and requests have to be for this host by a name of loopback.
+    /// The secrets for checking signatures; `None`: they are not checked, and requests must name this host by a
+    /// loopback name.
     secrets: Option<AccessSecrets>,
     requests: AtomicU64,
 }
@@ -53,8 +54,8 @@ impl<S: CloudSession> Ec2Site<S> {
         site
     }
 
-    /// Restores the records that a run has kept. A line that is no record is skipped: it was torn when the run was
-    /// killed, and its call was not answered.
+    /// Restores the records that a run has kept. An invalid line is left out: it was torn when the run was killed, and
+    /// its call was not answered.
     fn restore(&self, lines: &[String]) {
         let read = |line: &String| serde_json::from_str::<KeptRecord>(line).ok();
         for record in lines.iter().filter_map(read) {
@@ -76,13 +77,13 @@ impl<S: CloudSession> Ec2Site<S> {
         }
     }
 
-    /// Locks the cloud, and waits for other callers to unlock it; `None`: the run is over.
+    /// Locks the cloud, waiting for other calls to end.
     fn locked(&self) -> MutexGuard<'_, Option<ClockedCloud<S>>> {
         // Whoever panicked with it has broken this one call.
         self.cloud.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Calls `act` with the cloud.
+    /// Calls a function with the cloud.
     ///
     /// # Errors
     ///
@@ -97,18 +98,18 @@ impl<S: CloudSession> Ec2Site<S> {
         }
     }
 
-    /// Takes the cloud out, after the call that it is answering; later calls are refused.
+    /// Takes the cloud out, after the call under way; later calls are refused.
     pub(crate) fn end(&self) -> Option<S> {
         self.locked().take().map(ClockedCloud::into_session)
     }
 
-    /// The next request's id. Ids are numbered, so that a run that is played again has the same ids.
+    /// The id of the next request. Ids are numbered, so that a repeated run has the same ids.
     pub(crate) fn next_request_id(&self) -> String {
         let number = self.requests.fetch_add(1, Ordering::Relaxed);
         format!("00000000-0000-4000-8000-{number:012x}")
     }
 
-    /// Answers a whole request. This may take long, as the run's events until now happen in it.
+    /// Answers a complete request. This may take long, as the answer may advance the run's time.
     pub(crate) fn answer(&self, parts: &Parts, body: &[u8], request_id: &str) -> HttpReply {
         let caller = match self.admit(parts, body) {
             Ok(caller) => caller,
@@ -133,7 +134,7 @@ impl<S: CloudSession> Ec2Site<S> {
         }
     }
 
-    /// The caller of a request that may be answered.
+    /// Checks that a request may be answered, and returns its caller.
     fn admit(&self, parts: &Parts, body: &[u8]) -> Result<CallerScope, ApiError> {
         let refused = |text: &str| ApiError::new("AuthFailure", text);
         if parts.headers.contains_key(ORIGIN) {
@@ -159,7 +160,7 @@ impl<S: CloudSession> Ec2Site<S> {
         }
     }
 
-    /// Answers a call of FIS; `None`: it has no such path here.
+    /// Answers a call of FIS; `None`: FIS has no such path here.
     fn answer_faults(&self, caller: &CallerScope, parts: &Parts, body: &[u8]) -> Option<HttpReply> {
         let (account, region) = (caller.account(), caller.region.clone());
         let answered = self.with_cloud(|cloud| {
@@ -198,8 +199,8 @@ impl<S: CloudSession> Ec2Site<S> {
     }
 }
 
-/// Whether a `Host` header names this host: a page of another's could send its readers here by a name
-/// of its own.
+/// Whether a `Host` header names this host by a loopback name. A web page elsewhere could otherwise send its readers
+/// here under a name of its own.
 fn is_loopback_name(host: &str) -> bool {
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => name,

@@ -1,6 +1,6 @@
 //! The XML of IAM's and STS's answers (awsQuery).
 
-/// An element with a text.
+/// An XML element with a text.
 pub(crate) fn element(tag: &str, text: &str) -> String {
     let text: String = text
         .chars()
@@ -15,8 +15,7 @@ pub(crate) fn element(tag: &str, text: &str) -> String {
     format!("<{tag}>{text}</{tag}>")
 }
 
-/// A whole answer in XML: `inner` is the XML of the action's result; `None` for an action without
-/// one.
+/// A complete answer in awsQuery; `inner` is the XML of its result, which is empty for an action without a result.
 pub(crate) fn query_answer(
     action: &str,
     namespace: &str,

@@ -28,7 +28,7 @@ const STEP: Span = Span::from_secs(60);
 const STEPS_OF_A_CHECKPOINT: u64 = 4;
 const MOST_STEPS_OF_A_TASK: u64 = 2_000;
 
-/// Other parts of the experiment that checkpoints depend on.
+/// Other parts of the experiment on which checkpoints depend.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CheckpointContext<'a> {
     /// How spot VMs are taken away; `None` after an error in that part.

@@ -12,7 +12,7 @@ use super::zones;
 /// Greatest number of faults: more can't be told apart in a table and a chart.
 const MAX_FAULTS: usize = 10_000;
 
-/// The faults of an experiment, in order of time.
+/// Reads the faults of an experiment, in order of time.
 pub(crate) fn faults(
     root: &Node,
     live: &Live,

@@ -13,7 +13,8 @@ use dormouse_units::{Span, TypeName};
 
 use super::files;
 
-/// Which prices of a file that holds several kinds are meant; what is not given may be any, if all are alike.
+/// Selection of prices from a file that holds several kinds; a property that is not given may have any value, if all
+/// prices have the same.
 #[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
 #[command(next_help_heading = "The columns of the file")]
 pub struct Pick {

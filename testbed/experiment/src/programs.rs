@@ -23,7 +23,7 @@ pub struct ProgramStart<'a> {
 }
 
 impl ProgramStart<'_> {
-    /// In virtual time, without keeping the programs' standard error.
+    /// A start in virtual time, without keeping the programs' standard error.
     pub const VIRTUAL: Self = Self { mode: "virtual", folder: None };
 }
 

@@ -43,7 +43,7 @@ struct ReadPrices<'a> {
     notes: Vec<String>,
 }
 
-/// Resolves the sections, by type.
+/// Resolves the sections with recorded prices, by instance type.
 pub(super) fn check(
     sections: &BTreeMap<TypeName, PricesSection>,
     cloud: &Node,

@@ -62,7 +62,7 @@ pub struct Experiment {
     /// names.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub own_programs: BTreeMap<TaskId, Arc<OwnProgram>>,
-    /// Kinds of the tasks that run users' own programs, and the sources of their run times.
+    /// Kinds of the tasks that are users' own programs, and the sources of their run times.
     #[serde(default, skip_serializing_if = "OwnTasks::is_empty")]
     pub own_tasks: OwnTasks,
 }

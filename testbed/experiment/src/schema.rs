@@ -16,7 +16,7 @@ pub fn schema() -> &'static Value {
     &EXPERIMENT
 }
 
-/// All keys of an experiment file, as Markdown.
+/// The reference of all keys of an experiment file, as Markdown.
 pub fn reference() -> String {
     // A tenant's keys are also an experiment's.
     dormouse_documents::reference(INTRODUCTION, &EXPERIMENT, "tenant")

@@ -86,7 +86,7 @@ const fn first_seed() -> u64 {
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[expect(dead_code, reason = "as above")]
 pub(crate) struct TenantSection {
-    /// What the tenant runs.
+    /// The work of the tenant.
     workload: WorkloadSection,
     /// Who schedules that.
     scheduler: Option<SchedulerSection>,

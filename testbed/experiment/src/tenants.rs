@@ -11,11 +11,11 @@ use dormouse_units::Span;
 /// Sections of each kind of work of an experiment.
 #[derive(Debug, Default)]
 pub(crate) struct WorkSections {
-    /// Sections of the bag, with those of the experiment.
+    /// Sections of the bag, together with the sections of the whole experiment; `None`: it has no bag.
     pub(crate) bag: Option<Node>,
     /// Sections of the parallel jobs; if they have a tenant of their own, only these.
     pub(crate) jobs: Option<Node>,
-    /// Sections of the requests, with those of the experiment.
+    /// Sections of the requests, together with the sections of the whole experiment; `None`: it has no requests.
     pub(crate) requests: Option<Node>,
     /// Deadline of a bag that is left out, by which interruptions are counted.
     pub(crate) deadline: Option<Span>,
@@ -86,7 +86,8 @@ pub(crate) fn is_of_work(path: &str) -> bool {
     section == "tenant" || OWN.contains(&section)
 }
 
-/// Removes the keys of tenants' work: those of the cloud, of interruptions, and the seed stay.
+/// Removes everything except the parts of the experiment that all tenants share: its cloud, its interruptions, and the
+/// seed.
 pub(crate) fn drop_work(root: &mut Node) {
     let Value::Table(table) = &mut root.value else { return };
     table.retain(|key, _| key != "tenant" && !OWN.contains(&key.as_str()));
@@ -173,7 +174,7 @@ fn not_with(node: &Node, keys: &[&str], why: &str, found: &mut Mistakes) {
     }
 }
 
-/// Kind of the tenant's work, from `workload.kind`; `None` if there is no such kind.
+/// Kind of work of the tenant at `node`, from its `workload.kind`; `None` if there is no such kind.
 fn kind_of_work(node: &Node) -> Option<TenantKind> {
     match node.get("workload")?.text("kind")? {
         "bag" => Some(TenantKind::Bag),

@@ -89,7 +89,7 @@ pub(crate) fn tasks(
 
 /// A section of tasks, with the tasks that it became.
 pub(crate) struct SectionTasks<'a> {
-    /// The section as it was read.
+    /// The section that defines the tasks.
     pub(crate) of: &'a TaskSection,
     /// The section's node in the document.
     pub(crate) node: &'a Node,

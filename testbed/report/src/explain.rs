@@ -53,8 +53,7 @@ fn explain_from_log(log: &RunLog, what: &str) -> Result<Option<Explanation>, Rep
     Ok(story.told())
 }
 
-/// The steps of a bag, computed again: the log has none, because the run has too many parallel
-/// jobs.
+/// Repeats the steps of a bag: its log has none, because the run has too many parallel jobs.
 fn made_again(log: &RunLog) -> Result<Vec<Step>, ReplayError> {
     let (tenants, mut steps) = (log.header.experiment.tenants(), Vec::new());
     let bag = tenants.with_bag().unwrap_or_default();

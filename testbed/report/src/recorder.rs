@@ -27,7 +27,7 @@ pub(crate) struct RunRecorder<'a> {
 /// Results of recording a run.
 #[derive(Debug)]
 pub(crate) struct RunRecorded<'a> {
-    /// Head of the hash chain over all lines of its log.
+    /// Head of the hash chain over all lines of the run's log.
     pub(crate) head: Head,
     /// Digest of all decisions, in hexadecimal.
     pub(crate) digest: String,

@@ -141,7 +141,7 @@ impl RunView {
     }
 }
 
-/// Other entries of a folder, in order: neither these files nor the log and its seal.
+/// Names of the other entries of a run's folder, in order, without `files` and without the log and its seal.
 fn entries_beside(
     folder: &Path,
     files: &BTreeMap<String, String>,

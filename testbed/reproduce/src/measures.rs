@@ -116,7 +116,7 @@ impl ShownFigures {
         ShownFigure { metric: RunFigure::named(name).unwrap_or(&METRICS[0]), unit: self.unit }
     }
 
-    /// The figures in files: those shown to people, and those that tables always had.
+    /// The figures written to files: the ones shown to people, and the ones that tables always have.
     #[must_use]
     pub fn in_files(&self) -> Vec<ShownFigure> {
         let told = |metric: &RunFigure| self.told.iter().any(|it| it.metric.name == metric.name);

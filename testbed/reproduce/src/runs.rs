@@ -8,7 +8,7 @@ use dormouse_view::{ColumnKind, TableCell, TableColumn, TypedTable};
 
 use crate::measures::figure;
 
-/// Sentence for a page about the files with figures of runs.
+/// Sentence on the files with the figures of all runs, for a page.
 pub(crate) const FILES: &str = if TypedTable::WRITES_PARQUET {
     "samples.csv and samples.parquet have a row for each run, with its seed and all its figures: times in seconds, money in dollars."
 } else {

@@ -7,32 +7,30 @@ use dormouse_units::Bytes;
 use super::CalibrateError;
 use dormouse_experiment::{Experiment, Live, of_text};
 
-/// Run times of the tasks in turn, in emulated seconds: no two neighbours come to their checkpoint
-/// at once.
+/// Run times of the tasks in turn, in emulated seconds; they differ so that no two neighbours checkpoint at once.
 const TASKS_S: [u32; 5] = [110, 133, 118, 140, 125];
 
-/// Memory of a task in bytes: 10 MB, as the built-in synthetic jobs have.
+/// Memory of a task: 10 MB, as for the built-in synthetic jobs.
 const MEMORY: u64 = 10_000_000;
 
-/// Cost of a checkpoint in emulated seconds (see [`dormouse_experiment`]): each of these tasks has
-/// one at half its work, more often than those of the built-in experiments have.
+/// Time that a checkpoint costs (see [`dormouse_experiment`]). Each of these tasks has one at half its work, more than
+/// the tasks of built-in experiments have.
 const CHECKPOINT_S: f64 = 13.395;
 
-/// vCPUs of the host, in percent of the busy ones: the rest is room that a live run keeps free.
+/// Capacity in percent of the busy vCPUs: a live run keeps as much room.
 const MARGIN_PERCENT: u32 = 115;
 
-/// Emulated seconds until VMs are up.
+/// Emulated seconds until VMs have booted.
 const BOOT_S: u32 = 10;
 
-/// Speed-up at which a task takes some ten real seconds.
+/// The speed-up at which a task takes about ten real seconds.
 const SPEEDUP_A_TASK: f64 = 12.0;
 
-/// Greatest number of tasks of a cell, unless it has more vCPUs: more tasks would take long and
-/// tell little.
+/// Most tasks of a cell whose tasks are more than its vCPUs: further tasks would take long and tell little.
 const MOST_TASKS: u32 = 150;
 
-/// Settings that the experiments of all cells share. Checkpoints are limited by their overhead: the
-/// shortest and the longest task have one each.
+/// The part that the experiments of all cells share. The allowed overhead is such that the shortest and the longest
+/// task have one checkpoint each.
 const COMMON: &str = r#"
 [cloud]
 boot = "10s"
@@ -69,7 +67,7 @@ pub struct CellPlan {
     pub each: u32,
 }
 
-/// Conditions under which all cells are measured.
+/// The conditions under which all cells are measured.
 pub fn conditions() -> CalibrationConditions {
     let all = TASKS_S.map(f64::from);
     let (shortest, longest) =
@@ -83,8 +81,8 @@ pub fn conditions() -> CalibrationConditions {
 }
 
 impl CellPlan {
-    /// Plans a cell on a host with this many cores. The cell takes about ten real seconds; a
-    /// `quick` one has two tasks for each vCPU at most.
+    /// Plans a cell on a host with this many cores, which takes about ten real seconds; a `quick` one has at most two
+    /// tasks for each vCPU.
     ///
     /// # Errors
     ///
@@ -109,16 +107,16 @@ impl CellPlan {
         Ok(Self { speedup, load, vcpus, each: each.unwrap_or(1) })
     }
 
-    /// The experiment under a seed.
+    /// Makes the experiment of the cell under a seed.
     ///
     /// # Errors
     ///
-    /// It can't be made.
+    /// The experiment can't be made.
     pub fn experiment(&self, seed: u64) -> Result<Experiment, CalibrateError> {
         Ok(of_text("calibration", &self.text(seed))?)
     }
 
-    /// The experiment as the text of a file.
+    /// The experiment of the cell, as the text of a file.
     fn text(&self, seed: u64) -> String {
         let Self { speedup, load, vcpus, each } = *self;
         let share = share_at(load).as_f64();

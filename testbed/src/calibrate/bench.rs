@@ -21,13 +21,13 @@ use dormouse_report::output::LogHeader;
 use dormouse_report::run_view::RunResults;
 use dormouse_report::virtual_run::virtual_run;
 
-/// Real seconds that a worker takes to come and to leave.
+/// Real seconds that a worker takes to join and to leave.
 const AROUND_S: f64 = 2.0;
 
-/// How the folders of calibrations' runs begin.
+/// Beginning of the names of the folders with calibrations' runs.
 const PREFIX: &str = ".calibration-";
 
-/// A host being measured, and a folder for the runs.
+/// A host being measured, with a folder for the runs.
 #[derive(Debug)]
 pub(crate) struct Bench {
     folder: HeldFolder,
@@ -40,12 +40,12 @@ pub(crate) struct Bench {
 pub(crate) enum Measured {
     /// The measured cell, or why it was refused.
     Cell(CalibrationCell),
-    /// A run was ended before its time, for this reason.
+    /// A run was ended early, for this reason.
     Ended(String),
 }
 
 impl Bench {
-    /// A bench whose runs' files are beside `file`, which will be written.
+    /// Makes a bench that keeps its runs beside `file`, which will be written.
     pub(crate) fn beside(file: &Path, repeat: u32) -> Result<Self, CalibrateError> {
         let refused = CalibrationError::io("write into", folder_of(file)?, "--out");
         // Workers are told of paths in it.
@@ -57,7 +57,7 @@ impl Bench {
         Ok(Self { folder, repeat })
     }
 
-    /// About how many real seconds a cell will take.
+    /// Estimate of the real seconds that a cell will take.
     pub(crate) fn estimate_s(&self, plan: &CellPlan) -> Result<f64, CalibrateError> {
         let experiment = plan.experiment(1)?;
         let end = twin(&experiment)?.end();
@@ -65,8 +65,8 @@ impl Bench {
         Ok(once * f64::from(self.repeat))
     }
 
-    /// Measures a cell, unless it is `told` to end before a run of it begins; `show` is called with
-    /// how each run goes.
+    /// Measures a cell, unless `told` says, before one of its runs, that the measurement should end; `show` is called
+    /// with the progress of each run.
     pub(crate) fn measure(
         &self,
         plan: &CellPlan,
@@ -99,7 +99,7 @@ impl Bench {
         Ok(cell(all.came(self.repeat, began.elapsed().as_secs_f64())))
     }
 
-    /// One live run, as `dormouse run --live` makes it.
+    /// Makes one live run, as `dormouse run --live` does.
     fn run(
         &self,
         experiment: Experiment,
@@ -143,16 +143,15 @@ struct Outcome {
     facts: LiveFacts,
 }
 
-/// The same in virtual time.
+/// Runs the experiment of a live run again in virtual time.
 fn twin(experiment: &Experiment) -> Result<RunRecord, CalibrateError> {
     let mut record = RunRecord::new(&experiment.setup);
     virtual_run(experiment, experiment.scheduler()?, |step| record.see(step))?;
     Ok(record)
 }
 
-/// For every task that was disturbed in neither, (live − virtual) / virtual of the time from its
-/// start to its end, live as the worker measured it. Undisturbed is one that came to its end in
-/// its only attempt.
+/// The error of every task that was disturbed in neither run: (live − virtual) / virtual, of the time from its start to
+/// its end, as measured by the worker in the live run. A task is undisturbed if it finished in its only attempt.
 pub fn errors(live: &RunRecord, twin: &RunRecord) -> Vec<f64> {
     let both = (0..).map(TaskId::new).zip(live.tasks.iter().zip(&twin.tasks));
     both.filter_map(|(task, _)| {
@@ -163,7 +162,7 @@ pub fn errors(live: &RunRecord, twin: &RunRecord) -> Vec<f64> {
     .collect()
 }
 
-/// What a run and its twin add to the samples of their cell.
+/// Adds the errors of a run and its twin to the samples of their cell.
 fn add(all: &mut Samples, outcome: &Outcome, twin: &RunRecord) {
     let Outcome { record, fidelity, facts } = outcome;
     all.errors.extend(errors(record, twin));

@@ -15,7 +15,7 @@ pub enum CalibrateError {
          {least} or more"
     )]
     Load {
-        /// The load that the user gave with `--loads`.
+        /// The load, as given with `--loads`.
         load: f64,
         /// The number of vCPUs that the host holds at this load.
         held: u32,
@@ -34,13 +34,13 @@ pub enum CalibrateError {
     /// The virtual run of a cell got stuck.
     #[error("the virtual run of a cell got stuck: {0}")]
     Stuck(#[from] PlayError<dormouse_report::jobs::JobsError>),
-    /// The live run of a cell broke.
+    /// The live run of a cell failed.
     #[error(transparent)]
     Live(#[from] LiveError),
 }
 
 impl CalibrateError {
-    /// Whether the input must change, not the system be mended.
+    /// Whether the user has to change the input, rather than repair the system.
     #[must_use]
     pub fn is_bad_input(&self) -> bool {
         match self {

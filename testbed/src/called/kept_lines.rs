@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 
 use dormouse_report::output::OutputError;
 
-/// Name of the file with the records, in the run's folder.
+/// Name of the file with the records.
 const FILE: &str = "services.jsonl";
 
-/// Records that are on the disk before their calls are answered.
+/// Records of the services beside EC2, each on the disk before its call is answered.
 #[derive(Debug)]
 pub(super) struct KeptLines {
-    /// The lines of a resumed run, in order.
+    /// The lines of a continued run, in their order.
     pub(super) before: Vec<String>,
     path: PathBuf,
-    /// `None` until there is a record.
+    /// The open file; `None` until there is a record.
     file: Option<File>,
 }
 
@@ -35,7 +35,7 @@ impl KeptLines {
         }
     }
 
-    /// Continues with the records of a run that was killed. An incomplete last line is cut off: its call was not
+    /// Continues the records of a run that was killed. A last line without its end is cut off, as its call was not
     /// answered.
     ///
     /// # Errors
@@ -59,7 +59,7 @@ impl KeptLines {
         Ok(Self { before: lines.map(str::to_owned).collect(), path, file: Some(file) })
     }
 
-    /// Writes a line durably; returns whether it could be written.
+    /// Writes a line durably; returns whether that succeeded.
     pub(super) fn keep(&mut self, line: &str) -> bool {
         let written = self.opened().and_then(|file| {
             file.write_all(format!("{line}\n").as_bytes())?;

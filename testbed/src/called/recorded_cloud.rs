@@ -23,17 +23,17 @@ pub(crate) struct RecordedCloud {
     beside: KeptLines,
 }
 
-/// Writer of a run's log and tables, while the run is called.
+/// Files written about a run while its API is called.
 #[derive(Debug)]
 pub(crate) struct CallRecord {
     log: RunLogWriter,
     record: RunRecord,
-    /// The error after which nothing is written any more.
+    /// Error after which nothing is written any more; `None`: there was none.
     failed: Option<OutputError>,
 }
 
 impl RecordedCloud {
-    /// Begins the run of a header, and its log in this folder.
+    /// Begins the run of this header, and its log in this folder.
     ///
     /// # Errors
     ///
@@ -45,8 +45,8 @@ impl RecordedCloud {
         Ok(cloud)
     }
 
-    /// Repeats the run of a log, to resume it: the calls of the log are made at their instants. `None`: they have other
-    /// results than in the log.
+    /// Makes the run of a log again in order to continue it: repeats the logged calls at their instants. `None`: a step
+    /// comes out differently than the log says.
     ///
     /// # Errors
     ///
@@ -74,7 +74,7 @@ impl RecordedCloud {
         Self { session, begins_us: config.begins_unix_us, record, beside }
     }
 
-    /// Writes the steps of the run since the last call to its log; returns whether they could be written.
+    /// Writes the steps since the last call into the log; returns whether that succeeded.
     fn keep_steps(&mut self) -> bool {
         let steps = self.session.take_steps();
         self.record.keep(&steps)
@@ -89,8 +89,8 @@ impl RecordedCloud {
 }
 
 impl CallRecord {
-    /// Writes steps. Steps of a call are durable before the call is answered; other steps can be derived again from
-    /// those.
+    /// Writes steps into the log. The steps of a call are durable before the call is answered; all others can be
+    /// derived again from them.
     fn keep(&mut self, steps: &[Step]) -> bool {
         if self.failed.is_none() && !steps.is_empty() {
             let written = steps.iter().try_for_each(|step| {

@@ -30,18 +30,18 @@ pub(crate) struct AllPapersArgs {
     common: Common,
 }
 
-/// A reproduced paper: verdicts on its claims, or why none was judged, and the time that it took.
+/// A reproduced paper: results of its claims, or the reason why none was judged, and the time and disk that it took.
 struct MadePaper {
     name: &'static str,
     counts: Result<[usize; 4], String>,
     took: Duration,
     origin: Option<RunOrigin>,
-    /// Number of bytes of the files in the paper's folder.
+    /// Bytes of the files in the paper's folder.
     disk: u64,
 }
 
 impl AllPapersArgs {
-    /// Names of the papers, each with the option that gives its data.
+    /// Name of each paper, with the option for its data, if it needs data.
     fn papers(&self) -> [(&'static str, Option<(&'static str, &PathBuf)>); 5] {
         [
             ("burst-hads", None),
@@ -68,7 +68,7 @@ impl AllPapersArgs {
     }
 }
 
-/// Reproduces every paper by its own command, and prints how many claims of each hold and how long it took.
+/// Reproduces every paper with its own command, and prints how many claims of each hold and how long it took.
 pub(super) fn reproduce_all(
     args: &AllPapersArgs,
     reproduce: impl Fn(Vec<OsString>) -> Result<(), Failure>,
@@ -101,7 +101,7 @@ pub(super) fn reproduce_all(
     args.common.report(&out, (text, table.to_json()))
 }
 
-/// Bytes of all files below a folder; unreadable files are not counted.
+/// Bytes of all files below a folder; files that can't be read count as zero.
 fn bytes_in(folder: &Path) -> u64 {
     let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
     let of_entry = |entry: std::fs::DirEntry| match entry.metadata() {

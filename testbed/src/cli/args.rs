@@ -12,7 +12,7 @@ use super::input_args::InputArgs;
 use super::own_args::OwnArgs;
 use super::scheduler_name::SCHEDULER;
 
-/// What is said of live runs only.
+/// Options for live runs only.
 #[derive(Debug, Args)]
 pub(crate) struct LiveArgs {
     /// Number of workers to wait for before the run begins [default: as the experiment says]
@@ -60,7 +60,7 @@ pub(crate) struct RunArgs {
     pub(crate) own: OwnArgs,
 }
 
-/// The page of a live run.
+/// Options for the page of a live run.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub(crate) struct PageArgs {
     /// Serve a page of the run, and its metrics, at this address, such as 127.0.0.1:7381
@@ -73,7 +73,7 @@ pub(crate) struct PageArgs {
     pub(crate) open_page: bool,
 }
 
-/// How much is said on standard output; errors always are.
+/// Options for the output of a command; errors are always printed.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct Say {
     /// Print nothing but errors
@@ -119,20 +119,20 @@ fn within(text: &str, least: f64, most: f64) -> Result<f64, String> {
     if (least..=most).contains(&number) { Ok(number) } else { Err(wrong()) }
 }
 
-/// The port of a coordinator, and that of a run's page, where none is given.
+/// Default ports of a coordinator, and of a run's page.
 const PORTS: (u16, u16) = (7380, 7381);
 
-/// Parses the address at which to listen for workers.
+/// Parses an address on which to listen for workers.
 fn listen_at(text: &str) -> Result<SocketAddr, String> {
     address_at(text, PORTS.0)
 }
 
-/// Parses the address at which to serve a page.
+/// Parses an address at which to serve a page.
 fn page_at(text: &str) -> Result<SocketAddr, String> {
     address_at(text, PORTS.1)
 }
 
-/// An address of this host; without a port it gets that one.
+/// Parses an address of this host; `port` is used if it names none.
 pub(super) fn address_at(text: &str, port: u16) -> Result<SocketAddr, String> {
     let text = text.trim();
     let alone = || text.parse::<IpAddr>().map(|ip| SocketAddr::new(ip, port));
@@ -159,7 +159,7 @@ pub(super) fn host_port(text: &str) -> Result<String, String> {
     }
 }
 
-/// A run that goes.
+/// Options that name a running run.
 #[derive(Debug, Args)]
 pub(crate) struct RunningArgs {
     /// The folder of the run, or its coordinator's address, HOST:PORT
@@ -172,7 +172,7 @@ pub(crate) struct RunningArgs {
     pub(crate) secret_file: Option<PathBuf>,
 }
 
-/// A run that was made before.
+/// Options that name the folder of an earlier run.
 #[derive(Debug, Args)]
 pub(crate) struct RecordedArgs {
     /// The folder of the run
@@ -289,7 +289,7 @@ pub(crate) struct TwinArgs {
     pub(crate) out: Option<PathBuf>,
 }
 
-/// What is run, and where its results go.
+/// The experiment that is run, and the place of its results.
 #[derive(Debug, Args)]
 pub(crate) struct WhatArgs {
     /// A TOML file, or the name of a built-in experiment

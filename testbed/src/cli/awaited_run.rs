@@ -14,8 +14,8 @@ use dormouse_worker::agent::AgentError;
 
 use super::failure::Failure;
 
-/// Age below which a coordinator's note from before a worker began to wait is no answer to the worker: the next
-/// coordinator may remove it.
+/// Time for which a coordinator's note from before the worker began to wait is no answer, as the next coordinator may
+/// remove the note.
 const STARTS_WITHIN: Duration = Duration::from_secs(20);
 
 /// Path of the file beside a run's folder that has the folder's name with this ending.
@@ -25,12 +25,12 @@ fn beside(run: &Path, ending: &str) -> PathBuf {
     name.into()
 }
 
-/// Path of a file beside a run's folder that says why the run's coordinator refused it.
+/// Path of the file beside a run's folder with the reason for which its coordinator refused the run.
 fn refusal_file(run: &Path) -> PathBuf {
     beside(run, ".refused")
 }
 
-/// Path of a file beside a run's folder that tells which run is over: it has the hash of that run's summary.
+/// Path of the file beside a run's folder that says which run is over there: it has the hash of that run's summary.
 fn over_file(run: &Path) -> PathBuf {
     beside(run, ".over")
 }
@@ -39,7 +39,7 @@ fn hash_of_summary(run: &Path) -> Option<String> {
     Seal::hash(&run.join("summary.json")).ok()
 }
 
-/// Removes the notes of former coordinators beside a run's folder.
+/// Removes the notes that former coordinators left beside a run's folder.
 pub(super) fn remove_notes(run: &Path) {
     for file in [refusal_file(run), over_file(run)] {
         // What is not there needs no removal.
@@ -47,7 +47,7 @@ pub(super) fn remove_notes(run: &Path) {
     }
 }
 
-/// Notes in a file beside a run's folder that the run is over; does nothing if it is not.
+/// Notes beside a run's folder that the run in it is over; does nothing if it is not over.
 pub(super) fn note_over(run: &Path) {
     if let Some(hash) = hash_of_summary(run) {
         // What can't be written there nobody waits for in vain: workers give up after their `--wait`.
@@ -55,7 +55,7 @@ pub(super) fn note_over(run: &Path) {
     }
 }
 
-/// Notes in a file beside a run's folder why the run's coordinator refuses it.
+/// Notes beside a run's folder why its coordinator refuses the run.
 pub(super) fn note_refusal(run: &Path, why: &str) {
     // What can't be written there nobody waits for: the refusal itself is said anyway.
     let _ = fs::write(refusal_file(run), format!("{why}\n"));
@@ -73,7 +73,7 @@ pub(super) fn note_refused_words(words: &[OsString], why: &str) {
 /// The end of a wait for a run's token.
 #[derive(Debug)]
 pub(super) enum WaitEnd {
-    /// The run is over, as these words say.
+    /// The run is over; with the coordinator's words on that.
     Over(String),
     /// Waiting for a token failed, for this reason.
     Failed(Failure),
@@ -95,14 +95,14 @@ pub(super) struct AwaitedRun {
 }
 
 impl AwaitedRun {
-    /// The run in whose folder the file `secret` is expected, waited for from now on.
+    /// Begins to wait for the run whose folder will have the token file `secret`.
     pub(super) fn new(secret: &Path, patience: Duration) -> Self {
         let folder = secret.parent().unwrap_or(Path::new("")).to_owned();
         let (since, begun) = (SystemTime::now(), Instant::now());
         Self { folder, since, begun, patience: patience.min(STARTS_WITHIN) }
     }
 
-    /// Whether there is anything to wait for.
+    /// Looks for notes of the run's coordinator; succeeds if the wait should go on.
     ///
     /// # Errors
     ///
@@ -120,7 +120,8 @@ impl AwaitedRun {
         Ok(())
     }
 
-    /// A coordinator's note in this file, if it is an answer to this worker.
+    /// Reads a coordinator's note in this file; `None` if there is none, or if it is too old to be an answer to this
+    /// worker.
     fn note(&self, file: &Path) -> Option<String> {
         let written = fs::metadata(file).and_then(|about| about.modified()).ok()?;
         let is_answer = written >= self.since || self.begun.elapsed() >= self.patience;

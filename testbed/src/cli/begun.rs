@@ -12,7 +12,7 @@ use super::failure::Failure;
 
 /// Greatest number of differences of two runs that are printed.
 const SAID: usize = 3;
-/// Greatest length of a value that is printed whole.
+/// Longest value that is printed in full, in characters.
 const LONGEST: usize = 60;
 
 /// The fate of a run so far.
@@ -20,18 +20,18 @@ const LONGEST: usize = 60;
 pub(super) enum Begun {
     /// The run has not begun.
     Not,
-    /// The run did not come to its end; it continues under this header.
+    /// The run did not finish, and continues under this header.
     GoesOn(Box<LogHeader>),
-    /// The run came to its end; the text says how.
+    /// The run finished; with a sentence on that.
     Over(String),
 }
 
 impl Begun {
-    /// Reads how far the run with this header has come in its folder.
+    /// Finds out how much of the run with this header the folder holds.
     ///
     /// # Errors
     ///
-    /// It holds another run, or one that can't be read, or one of which it can't be told whether it has begun.
+    /// The folder holds another run, or a run that can't be read, or one that may have begun or not.
     pub(super) fn read(folder: &Path, header: &LogHeader) -> Result<Self, Failure> {
         let log = folder.join(dormouse_log::FILE);
         if !log.is_file() {
@@ -66,8 +66,8 @@ impl Begun {
     }
 }
 
-/// Empties the log of a run that provably never began, since it was ended or refused before; returns whether it was
-/// such a run. The folder keeps the run's token, with which its workers may come back.
+/// Empties the log of a run that certainly never began, as it was ended or refused before; returns whether the run was
+/// such a one. Its identity stays, so that workers that know its token may come back.
 pub(super) fn forgets_unbegun(folder: &Path) -> bool {
     let log = folder.join(dormouse_log::FILE);
     RunBeginning::read(folder) == RunBeginning::Unbegun
@@ -94,7 +94,7 @@ fn difference(former: &LogHeader, wanted: &LogHeader) -> Option<String> {
     Some(said)
 }
 
-/// Adds to `all` where two values differ, in the order of keys.
+/// Adds the places at which two values differ to `all`, in the order of keys.
 fn differences(at: &str, then: &Value, now: &Value, all: &mut Vec<String>) {
     let under = |key: &str| if at.is_empty() { key.to_owned() } else { format!("{at}.{key}") };
     match (then, now) {

@@ -70,8 +70,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     run(&comparison, (*seeds, shards.compute()), &shared, &mut folder, common)
 }
 
-/// Measures the user's own program first, if nobody says how long its tasks take; returns the program with the file of
-/// measurements.
+/// The own program, with the file of its measured run times if no run time is given.
 fn measured_first(args: &CompareArgs) -> Result<ProgramArgs, Failure> {
     let mut program = args.program.clone();
     if let Some(on) = args.on.first().filter(|_| program.takes_a_run_time(true)) {
@@ -89,7 +88,7 @@ fn own_program(program: &ProgramArgs) -> Result<OwnProgram, Failure> {
     Ok(OwnProgram::new(&program.said(true)?, program.settings(), words))
 }
 
-/// The requested comparison: of schedulers, or of ways to save work under one scheduler.
+/// Makes a comparison of schedulers, or of ways to save work under one scheduler.
 pub(super) fn comparison(
     (schedulers, saves): (&[String], &[String]),
     on: (&[String], &OwnProgram),
@@ -109,7 +108,7 @@ pub(super) fn comparison(
     }
 }
 
-/// Makes the requested runs, and prints the comparison.
+/// Makes the runs of a comparison, and prints its results.
 pub(super) fn run(
     comparison: &SchedulerComparison,
     (seeds, compute): (u64, Option<SweepShard>),
@@ -140,7 +139,7 @@ pub(super) fn run(
     Ok(())
 }
 
-/// A table for people, with what it leaves out below.
+/// A table for people, with a note below on the columns that it leaves out.
 pub(super) fn with_left_out(table: String, measures: &ShownFigures) -> String {
     match measures.left_out() {
         Some(left_out) => format!("{table}\n\n  {left_out}"),

@@ -20,20 +20,20 @@ use super::print::print;
 use super::run_folders::{found, is_a_run};
 use super::scheduler_name;
 
-/// Environment variable that a shell sets to its own name when it asks what completes a line.
+/// Environment variable that a shell sets to its name when it asks for the completions of a line.
 const VARIABLE: &str = "DORMOUSE_COMPLETE";
 
-/// Lines at the end of the script for zsh: a function that zsh loads at its first call is the whole file, which has to
-/// answer that call, too.
+/// End of the script for zsh: a function that zsh loads at its first call is the whole file, so the file has to answer
+/// that call, too.
 const ZSH_LOADED: &str = "\n\nif [ \"$funcstack[1]\" = \"_dormouse\" ]; then\n    \
     _clap_dynamic_completer_dormouse \"$@\"\nfi";
 
-/// Answers a shell that asks what completes a line, and ends the process; returns if none asks.
+/// Answers a shell that asks for the completions of a line, and ends the process; returns if no shell asks.
 pub(super) fn answer() {
     CompleteEnv::with_factory(completed).var(VARIABLE).complete();
 }
 
-/// Prints the script with which a shell asks this program for completions at each Tab.
+/// Prints the script by which a shell asks this program at each Tab.
 pub(super) fn script(shell: Shell) -> Result<(), Failure> {
     let name = shell.to_string();
     let (shells, mut text) = (Shells::builtins(), Vec::new());
@@ -50,7 +50,7 @@ pub(super) fn script(shell: Shell) -> Result<(), Failure> {
     }
 }
 
-/// The grammar with the completers of its values.
+/// The grammar of the command line, with completers for its values.
 fn completed() -> Command {
     with_completers(grammar())
 }
@@ -65,7 +65,7 @@ fn with_completers(command: Command) -> Command {
     })
 }
 
-/// Adds a completer to an argument, by the argument's name, which means the same in all commands.
+/// Adds a completer to an argument, by the argument's name, which has one meaning in all commands.
 fn with_completer(command: &str, arg: Arg) -> Arg {
     const NEW: [&str; 2] = ["man", "identity"];
     let completer = match arg.get_id().as_str() {
@@ -78,13 +78,13 @@ fn with_completer(command: &str, arg: Arg) -> Arg {
     arg.add(completer)
 }
 
-/// A candidate with a line about it, if it begins with the typed text.
+/// A completion with a line about it, if it begins with the typed text.
 fn candidate(typed: &str, value: &str, about: &str) -> Option<CompletionCandidate> {
     let about = (!about.is_empty()).then(|| about.to_owned().into());
     value.starts_with(typed).then(|| CompletionCandidate::new(value).help(about))
 }
 
-/// Built-in experiments, and TOML files.
+/// Completions for an experiment: built-in experiments, and TOML files.
 fn experiments(typed: &OsStr) -> Vec<CompletionCandidate> {
     let Some(text) = typed.to_str() else { return Vec::new() };
     let builtin = BuiltinExperiment::all();
@@ -95,7 +95,7 @@ fn experiments(typed: &OsStr) -> Vec<CompletionCandidate> {
     all
 }
 
-/// Built-in schedulers, and programs, which are named by a path with a slash.
+/// Completions for a scheduler: built-in schedulers, and programs, which are named by a path with a slash.
 fn schedulers(typed: &OsStr) -> Vec<CompletionCandidate> {
     let Some(text) = typed.to_str() else { return Vec::new() };
     if text.contains('/') {
@@ -119,7 +119,7 @@ fn is_a_program(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
 }
 
-/// Folders of runs, and folders that contain such folders.
+/// Completions for a run: folders of runs, and folders that contain some.
 fn runs(typed: &OsStr) -> Vec<CompletionCandidate> {
     let Some(text) = typed.to_str() else { return Vec::new() };
     let mut names: Vec<String> = found()
@@ -141,7 +141,7 @@ fn runs(typed: &OsStr) -> Vec<CompletionCandidate> {
     all
 }
 
-/// Keys of experiment files, with the sign that their value follows.
+/// Completions for `--set`: keys of experiment files, each with an equals sign.
 fn settings(typed: &OsStr) -> Vec<CompletionCandidate> {
     let Some(text) = typed.to_str() else { return Vec::new() };
     let first_line = |about: &str| about.lines().next().unwrap_or_default().to_owned();

@@ -26,8 +26,8 @@ use dormouse_report::output::{
 };
 use dormouse_report::run_view::RunResults;
 
-/// Conducts a run to its end and writes its results; without `listen`, with workers of its own. `takes` says for the
-/// user how long the run takes; without it, the run is resumed.
+/// Conducts a run to its end, and writes its results. Without `listen` the run has workers of its own on this host.
+/// `takes` is the text on its expected time; without it the run is resumed.
 pub(super) fn conduct_live(
     header: &LogHeader,
     Rehearsed { rehearsal, submissions, requests, sources }: Rehearsed,
@@ -81,7 +81,7 @@ pub(super) fn conduct_live(
     end(say, &RunResults { wall_s, ..results }, staging)
 }
 
-/// A note that only one of several workers has work at a time; `None` if that is not so.
+/// A note that only one of several workers will have work at a time; `None` if that is not so.
 fn standing_by(experiment: &Experiment) -> Option<String> {
     let Experiment { scheduler: None, jobs: Some(jobs), live, .. } = experiment else {
         return None;
@@ -97,7 +97,7 @@ fn standing_by(experiment: &Experiment) -> Option<String> {
     })
 }
 
-/// A note on how to submit jobs to a run that accepts them.
+/// A sentence on how to submit jobs to a run; `None` if it takes none.
 fn open_at(live: &Live, dir: &Path) -> Option<String> {
     let dir = dir.to_string_lossy();
     live.open.then(|| {
@@ -108,7 +108,8 @@ fn open_at(live: &Live, dir: &Path) -> Option<String> {
     })
 }
 
-/// The result of a conducted run. If the run broke after it had begun, keeps its files, so that it can be resumed.
+/// Returns the result of a conducted run. The folder of a run that broke off after its beginning is kept, so that the
+/// run can be resumed.
 fn unless_broken<T>(
     conducted: Result<T, LiveError>,
     staging: &mut StagedFolder,
@@ -149,7 +150,8 @@ fn unless_broken<T>(
     })
 }
 
-/// Describes what is left of a stopped run: `are_elsewhere` says whether its workers are on other hosts.
+/// Describes what is kept and what is lost of a stopped run; `are_elsewhere` says whether its workers are on other
+/// hosts.
 fn standing(folder: &Path, are_elsewhere: bool) -> String {
     if are_elsewhere {
         let live = read_header(folder).map(|header| header.experiment.live);
@@ -164,8 +166,8 @@ fn standing(folder: &Path, are_elsewhere: bool) -> String {
     }
 }
 
-/// Resumes a live run whose coordinator was killed: its log is replayed, workers that still run are taken back, tasks
-/// of other workers restart from their last checkpoints, and parallel jobs from the beginning.
+/// Resumes a live run whose coordinator was killed. Its log is replayed, and workers that still exist are taken back;
+/// tasks of the other workers restart from their last checkpoints, and parallel jobs from the beginning.
 pub(crate) fn resume(args: &ResumeArgs) -> Result<(), Failure> {
     let ResumeArgs { dir, listen, reseal, page, say } = args;
     run_folders::check(dir)?;
@@ -192,7 +194,7 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<(), Failure> {
     go_on_live((&header, dir), (*listen, page.page()), *say)
 }
 
-/// Resumes the live run in a folder; without `listen`, with workers of its own.
+/// Resumes the live run in a folder; without `listen`, on workers of its own.
 pub(super) fn go_on_live(
     (header, dir): (&LogHeader, &Path),
     (listen, page): (Option<SocketAddr>, Option<Page>),
@@ -203,7 +205,7 @@ pub(super) fn go_on_live(
     conduct_live(header, rehearsed, None, (listen, page), StagedFolder::go_on(dir)?, say)
 }
 
-/// Describes what was sealed unchanged, and what was cut off because no step can be read in it.
+/// A sentence on a log that was sealed though it had changed, and on the unreadable end that is cut off.
 fn sealed_as_it_is(forced: &ForcedSeal) -> String {
     let lines = format!(
         "sealed the {} lines of the log that can be read as they are",
@@ -229,7 +231,7 @@ fn check(dir: &Path, header: &LogHeader) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Progress of a live run, in some words.
+/// The progress of a live run in some words.
 fn how(now: &RunProgress, has_bag: bool, calendar: Calendar) -> String {
     let date = calendar.in_brackets(now.now);
     if let Some(AwaitedWorkers { back, of }) = now.awaited {

@@ -27,7 +27,7 @@ pub(crate) struct ConvertArgs {
     json: bool,
 }
 
-/// A format that logs are written in.
+/// A format in which logs are written.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum LogTarget {
     /// The Standard Workload Format
@@ -78,7 +78,7 @@ impl ConvertArgs {
         self.tell(&log, (written, unknown), has_names)
     }
 
-    /// The header to write, and the number of hosts, which a workload of Batsim has to have.
+    /// The header to write, and the number of hosts, which a Batsim workload needs.
     fn head(&self, log: &SwfReader) -> Result<(Header, u32), Failure> {
         let mut header = Header::default();
         let procs = self.input.procs.or_else(|| log.header().processors());

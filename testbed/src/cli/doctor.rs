@@ -11,8 +11,8 @@ use super::failure::Failure;
 use super::print::show;
 use super::terminal;
 
-/// Examines this host; status 0 if live runs are possible. Must be called with one thread only: with `here` this
-/// process becomes a worker.
+/// Runs `dormouse doctor`; status 0 if live runs are possible. With `here` this process becomes a worker, so that it
+/// may have only one thread.
 pub(crate) fn run(as_json: bool, quick: bool, here: bool) -> Result<(), Failure> {
     let depth = if quick { ExaminationDepth::Look } else { ExaminationDepth::Prove };
     let diagnosis = if here { examine_here(depth) } else { examine(depth) };
@@ -21,7 +21,7 @@ pub(crate) fn run(as_json: bool, quick: bool, here: bool) -> Result<(), Failure>
     Err(Failure::Broken(format!("no live runs here: {missing}; virtual runs work")))
 }
 
-/// A line for each finding, with its fix below it; and a verdict.
+/// A table of the findings, each with its fix below it, and the verdict.
 fn table(diagnosis: &HostDiagnosis, terminal: Terminal) -> String {
     let width = diagnosis.findings.iter().map(|f| f.name.chars().count()).max().unwrap_or(0);
     let mut text = String::new();

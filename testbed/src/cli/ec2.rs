@@ -22,7 +22,7 @@ use super::run::end;
 use crate::called::RecordedCloud;
 use crate::said;
 
-/// 2026-01-01, in seconds since 1970: the date at which a run begins whose prices have no dates.
+/// The date at which a run begins if its prices have no dates: 2026-01-01, in seconds since 1970.
 const DEFAULT_BEGIN: i64 = 1_767_225_600;
 
 /// Serves the cloud of an experiment.
@@ -55,7 +55,7 @@ pub(crate) fn ec2(args: &Ec2Args) -> Result<(), Failure> {
     end(Say { quiet: args.quiet, json: false }, &results, staging)
 }
 
-/// The killed run in a folder, as far as its log goes, to be resumed.
+/// The run in a folder, continued from its log after it was killed.
 fn gone_on(folder: &Path, header: &LogHeader) -> Result<(StagedFolder, RecordedCloud), Failure> {
     let dir = folder.display();
     if !is_unfinished(folder) {
@@ -83,7 +83,7 @@ fn gone_on(folder: &Path, header: &LogHeader) -> Result<(StagedFolder, RecordedC
     }
 }
 
-/// Serves the cloud until a signal comes.
+/// Serves the cloud until a signal ends the process.
 fn serve(setup: EndpointSetup, cloud: RecordedCloud) -> Result<RecordedCloud, Failure> {
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime
@@ -115,7 +115,7 @@ fn experiment_and_clock(args: &Ec2Args) -> Result<(&str, ClockMode), Failure> {
     }
 }
 
-/// The words of `--clock`.
+/// Parses the words of `--clock`.
 fn clock_mode(words: &[String]) -> Result<ClockMode, Failure> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let factor = |text: &str| text.parse().ok().and_then(Speedup::from_f64);
@@ -131,7 +131,7 @@ fn clock_mode(words: &[String]) -> Result<ClockMode, Failure> {
     })
 }
 
-/// The experiment's cloud. Its clock has the date of its prices, or begins with 2026.
+/// Loads the experiment whose cloud is called. Its clock begins at the date of its prices, or at the beginning of 2026.
 fn opened(args: &Ec2Args, name: &str) -> Result<LoadedExperiment, Failure> {
     experiment_keys::check(&args.set)?;
     let seed = args.seed.iter().map(|seed| Override {

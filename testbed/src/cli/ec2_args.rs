@@ -9,7 +9,7 @@ use super::args::address_at;
 use super::experiment_name::EXPERIMENT;
 use super::input_args::InputArgs;
 
-/// The port of an endpoint where none is given.
+/// Default port of an endpoint.
 const PORT: u16 = 7382;
 
 #[derive(Debug, Args)]

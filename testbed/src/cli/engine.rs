@@ -14,10 +14,10 @@ use dormouse_reproduce::engine::{
 };
 use dormouse_reproduce::sweep::{FolderSpec, SweepFolder};
 
-/// Default number of shards, for engines that have more processors than this host.
+/// Default number of shards on engines that have more than this host.
 const SHARDS: u16 = 8;
 
-/// Options of the commands whose runs a batch engine can make.
+/// Options of commands whose runs an engine, such as Slurm, can make.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Engine")]
 pub(crate) struct EngineArgs {
@@ -42,7 +42,7 @@ pub(crate) struct EngineArgs {
     claim: String,
 }
 
-/// The names of engines, which Tab completes.
+/// Parser of the names of engines, which Tab completes.
 fn engine_name() -> impl TypedValueParser<Value = JobEngine> {
     PossibleValuesParser::new(JobEngine::ALL.map(JobEngine::name))
         .try_map(|name| name.parse::<JobEngine>())
@@ -55,12 +55,11 @@ impl EngineArgs {
     }
 }
 
-/// Has a batch engine make the runs of a command whose input is known to be right; `false`: the user asked for no
-/// engine.
+/// Submits the runs of a command, whose input was checked, to an engine; false if the options name no engine.
 ///
 /// # Errors
 ///
-/// The folder holds results of another command, the engine is not there, or it or a shard fails.
+/// The folder holds results of another command, the engine is not installed, or the engine or a shard fails.
 pub(super) fn hand_over(
     spec: &FolderSpec,
     out: &Path,
@@ -88,7 +87,7 @@ pub(super) fn hand_over(
     Ok(true)
 }
 
-/// The job for a batch engine that makes the runs of a command.
+/// The array job that makes the runs of a command.
 fn job(
     engine: JobEngine,
     spec: &FolderSpec,
@@ -124,7 +123,7 @@ fn job(
     })
 }
 
-/// Prints what a batch engine has accepted.
+/// Prints what an engine has accepted.
 fn say(job: &ArrayJob, taken: &EngineSubmission, common: &Common) -> Result<(), Failure> {
     if common.say.quiet {
         return Ok(());

@@ -7,8 +7,7 @@ use serde_json::Value;
 
 use super::failure::Failure;
 
-/// Every key of an experiment that has a value of its own, by path, with a line about it. Items of lists are numbered
-/// 0.
+/// Every key that has a value (and not a table), by its path, with a line about it. Items of lists have the index 0.
 pub(super) fn keys() -> BTreeMap<String, String> {
     let mut keys = BTreeMap::new();
     for (key, schema) in properties(schema()) {

@@ -5,7 +5,7 @@ use dormouse_experiment::BuiltinExperiment;
 
 use super::known_name::KnownName;
 
-/// Parser of an experiment's name: shells complete the built-in ones; any other name is that of a
+/// Parser of an experiment's name; built-in experiments are offered as completions, and any other name is that of a
 /// file.
 pub(super) const EXPERIMENT: KnownName = KnownName(known);
 

@@ -90,7 +90,7 @@ fn refuse(format: Format, writes_parquet: bool) -> Result<(), Failure> {
     }
 }
 
-/// The file name of a chart; a chart of a window of time has another name than that of the whole run.
+/// File name of a chart: a chart of a window of time gets another name than that of the whole run.
 fn chart(args: &ExportArgs, log: &RunLog) -> Result<String, Failure> {
     let (from, until) = window(args, log.header.calendar)?;
     let is_beside = args.out.is_none();
@@ -102,7 +102,7 @@ fn chart(args: &ExportArgs, log: &RunLog) -> Result<String, Failure> {
     })
 }
 
-/// The window of time that the user wants.
+/// The window of time that the options name.
 fn window(args: &ExportArgs, calendar: Calendar) -> Result<(Time, Time), Failure> {
     let at = |option: &str, when: Option<When>, or: Time| {
         let Some(when) = when else { return Ok(or) };
@@ -141,14 +141,14 @@ fn gantt(args: &ExportArgs, log: &RunLog) -> Result<dormouse_view::plot::GanttCh
     Ok(gantt)
 }
 
-/// The end of a run of parallel jobs alone, if all jobs have ended well; `None` for other runs, which are drawn to the
-/// end of their window.
+/// End of a run of parallel jobs only that have all ended; `None` for any other run. The chart of such a run ends
+/// there.
 fn end_of_jobs(results: &RunResults<'_>) -> Option<Time> {
     let jobs = results.jobs.as_ref().filter(|jobs| results.record.is_none() && jobs.failed == 0)?;
     Some(jobs.figures.end())
 }
 
-/// The tables of a run: those of its bag from its log, those of its jobs and requests from their files.
+/// The tables of a run: tasks and VMs from its log, jobs and requests from their files.
 fn tables(args: &ExportArgs, log: &RunLog) -> Result<Vec<(String, Vec<u8>)>, Failure> {
     let experiment = &log.header.experiment;
     let mut tables: Vec<(&str, TypedTable)> = Vec::new();
@@ -179,7 +179,7 @@ fn read_table(path: &Path) -> Result<TypedTable, OutputError> {
     Ok(TypedTable::from_csv(columns(text.lines().next().unwrap_or_default()), &text))
 }
 
-/// The columns of a file of jobs, allocations or requests with this first line, typed.
+/// The typed columns of a file of jobs, allocations or requests that has this first line.
 fn columns(header: &str) -> Vec<TableColumn> {
     let column = |name: &str| match name {
         "job_id" | "request" | "requested_number_of_resources" | "success" => {

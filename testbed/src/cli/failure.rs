@@ -18,12 +18,12 @@ use dormouse_report::twin::TwinError;
 use dormouse_reproduce::engine::EngineError;
 use dormouse_reproduce::sweep::SweepError;
 
-/// A message for the user, by whether the input or the system is at fault.
+/// A message for a person, by the exit status that goes with it.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The input has to change: status 2.
     BadInput(String),
-    /// The run broke: status 1.
+    /// The run failed: status 1.
     Broken(String),
     /// A live run was told to stop, and can be resumed: status 3.
     Paused(String),
@@ -32,8 +32,7 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// Prints the failure and returns its exit status: a note for each thing that is wrong, and
-    /// unchanged the lines of a file that it quotes.
+    /// Prints the failure on standard error, a line for each problem, and returns the exit status.
     pub(crate) fn report(&self) -> ExitCode {
         let (Self::BadInput(text)
         | Self::Broken(text)
@@ -59,8 +58,8 @@ impl From<InputError> for Failure {
     }
 }
 
-/// Makes a `Failure` of each error type that knows whether the input has to change, by the
-/// function that words it: [`chain`] for errors that leave their causes out of their own words.
+/// Implements the conversion to `Failure` for error types that know whether the input has to change. Each names the
+/// function that words it: [`chain`] for errors whose text leaves their causes out.
 macro_rules! failures {
     ($($error:ty: $words:path,)*) => {$(
         impl From<$error> for Failure {
@@ -90,7 +89,7 @@ impl From<RemoteError> for Failure {
 }
 
 impl From<PlanError> for Failure {
-    /// No plan can be made of an experiment that was checked before.
+    /// Converts the error that no plan can be made for an experiment that was checked before.
     fn from(error: PlanError) -> Self {
         Self::BadInput(error.to_string())
     }

@@ -134,7 +134,7 @@ pub(crate) fn run(args: &FitArgs) -> Result<(), Failure> {
 }
 
 impl FitArgs {
-    /// Options for reading the file.
+    /// The options for reading the file.
     fn query(&self) -> LifeQuery {
         let own = self.columns.iter().flat_map(Chosen::iter);
         let own = own.map(|(name, heading)| (name.to_owned(), heading.to_owned()));
@@ -149,7 +149,7 @@ impl FitArgs {
     }
 }
 
-/// The group with this name.
+/// The name of a group as the groups spell it; an error if there is no group of this name.
 fn named<'a>(name: &str, by: Option<By>, groups: &'a [LifeGroup]) -> Result<&'a str, Failure> {
     // 07 and 7 are one hour.
     let hour = name.parse::<u8>().ok().filter(|_| by == Some(By::Hour));
@@ -163,7 +163,7 @@ fn named<'a>(name: &str, by: Option<By>, groups: &'a [LifeGroup]) -> Result<&'a 
     })
 }
 
-/// Parses the number of resamples: none, or enough for a middle 95 % of them.
+/// Parses a number of resamples: 0, or at least as many as a 95 % interval needs.
 fn resamples(text: &str) -> Result<u32, String> {
     let number = text.parse().ok().filter(|n| *n == 0 || (40..=10_000).contains(n));
     number.ok_or_else(|| "write 0 for no intervals, else 40 to 10000".to_owned())
@@ -172,7 +172,7 @@ fn resamples(text: &str) -> Result<u32, String> {
 const ABOUT: &str = "a, b, tau1, tau2 and the mean lifetime are the bathtub's, times in hours; R² is the part of a \
     curve's variance that a law explains; * is at the end of the range that is looked at.";
 
-/// A sentence for each bathtub whose end nobody has seen.
+/// A sentence for each bathtub whose end no recorded VM has reached.
 fn unseen_ends(groups: &[LifeGroup]) -> impl Iterator<Item = String> {
     let each = groups.iter().flat_map(|group| Of::ALL.map(|of| (group, group.estimated(of))));
     each.filter_map(|(group, estimated)| {
@@ -187,7 +187,7 @@ fn unseen_ends(groups: &[LifeGroup]) -> impl Iterator<Item = String> {
     })
 }
 
-/// The bathtub's numbers of each group, and how well every law fits.
+/// A table of the bathtub's parameters for each group, and of the quality of every law's fit.
 fn table(groups: &[LifeGroup], of: Of) -> TypedTable {
     let fit = |group: &LifeGroup, family| group.estimated(of).fit(family).cloned();
     let mut table = TypedTable::with_rows(groups)
@@ -208,7 +208,7 @@ fn table(groups: &[LifeGroup], of: Of) -> TypedTable {
     table.into()
 }
 
-/// Every figure of every fit, with its interval.
+/// A table of every figure of every fit, with its interval.
 fn figures(groups: &[LifeGroup], is_for_people: bool) -> TypedTable {
     let ours = TableColumn::mean("ours [95 % of resamples]").named("ours").digits(4).file_digits(6);
     let table = TypedTable::with_rows(groups.iter().flat_map(LifeGroup::rows))
@@ -218,7 +218,8 @@ fn figures(groups: &[LifeGroup], is_for_people: bool) -> TypedTable {
     if is_for_people { table.column(TableColumn::count("n"), |row| row.vms) } else { table }.into()
 }
 
-/// Panels of a chart: the curves of each group with the laws of its preempted VMs; then the rates of all groups.
+/// The panels of a plot: for each group its curves and the laws fitted to preempted VMs; then one with all hazard
+/// rates.
 fn panels(groups: &[LifeGroup]) -> Vec<ChartPanel> {
     let panel = |title: &str, y: &str, series| ChartPanel {
         title: title.to_owned(),

@@ -5,7 +5,7 @@ use clap::{Command, CommandFactory as _};
 use super::command::Cli;
 use super::examples::with_examples;
 
-/// The command and all its subcommands, as they are parsed, completed and printed in the manual.
+/// The command and all its subcommands, for parsing, completion and the manual.
 pub(super) fn grammar() -> Command {
     with_examples(Cli::command())
 }

@@ -17,7 +17,7 @@ pub(crate) struct InputArgs {
 }
 
 impl InputArgs {
-    /// Allows the named folders, for all experiments that this process reads.
+    /// Allows these folders for all experiments that this process reads.
     pub(super) fn apply(&self) -> Result<(), Failure> {
         Ok(allow_inputs(&self.folders)?)
     }

@@ -30,7 +30,7 @@ pub(crate) struct InterruptArgs {
     pub(crate) why: Option<String>,
 }
 
-/// What the provider can be asked to do to spot VMs.
+/// Acts on spot VMs that the provider can be asked for.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 pub(crate) enum ActionArg {
     /// Freeze the VMs at once and keep their memory
@@ -54,7 +54,7 @@ impl From<ActionArg> for WantedAction {
     }
 }
 
-/// The number of a VM, also as it is called, such as vm3.
+/// Parses the number of a VM, with or without `vm` before it.
 fn vm_number(text: &str) -> Result<u32, String> {
     let number = text.strip_prefix("vm").unwrap_or(text);
     number

@@ -5,8 +5,7 @@ use std::ffi::OsStr;
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, Command, Error};
 
-/// Parser of a name that accepts any name, and lets shells complete the known ones. Unknown names are reported where
-/// they are looked up.
+/// Parser that accepts any name and offers the known ones to shells. A wrong name is reported where it is looked up.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KnownName(pub(super) fn() -> Vec<PossibleValue>);
 

@@ -22,12 +22,12 @@ pub(crate) fn list(as_json: bool) -> Result<(), Failure> {
     print(&lines.join("\n"))
 }
 
-/// The keys of experiment files.
+/// Prints the keys of experiment files.
 pub(crate) fn print_reference() -> Result<(), Failure> {
     print(reference().trim_end())
 }
 
-/// The JSON schema of experiment files, or of the lines that a scheduler reads and writes.
+/// Prints the JSON schema of experiment files, or of the lines that a scheduler program reads and writes.
 pub(crate) fn print_schema(of_scheduler: bool) -> Result<(), Failure> {
     let of_lines = of_scheduler.then(dormouse_program::schema);
     print(&format!("{:#}", of_lines.as_ref().unwrap_or_else(|| schema())))

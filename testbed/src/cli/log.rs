@@ -17,17 +17,17 @@ use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer, Registry};
 
-/// Name of the file in a run's folder with all messages of the run's coordinator.
+/// Name of the file in a run's folder with all messages of its coordinator.
 const FILE: &str = "coordinator.log";
 
-/// Greatest number of bytes of a line on standard error; the file has the whole line.
+/// Most bytes of a line on standard error; the file has the whole line.
 const LONGEST: usize = 2_000;
 
-/// A layer that writes messages to one place.
+/// A layer that writes messages to one destination.
 type Said = Box<dyn Layer<Registry> + Send + Sync>;
 
-/// Begins to write messages: warnings on standard error, with `news` also who joins, and all messages in a file of
-/// `folder`; messages that `RUST_LOG` asks for on standard error, unchanged.
+/// Sets up logging: warnings go to standard error, with `news` also reports such as who joins, and all of these to a
+/// file of `folder`. Messages that `RUST_LOG` asks for go to standard error unchanged.
 pub(crate) fn begin(news: bool, folder: Option<&Path>) {
     let mut all = vec![shown(news)];
     let file = folder
@@ -44,8 +44,8 @@ pub(crate) fn begin(news: bool, folder: Option<&Path>) {
     };
 }
 
-/// Runs `work` with logging and news set up before it, which needs a process of one thread: spans are exported by others, and
-/// from then on.
+/// Sets up logging with news, and then runs `work`. The process must have one thread until then; spans are exported by
+/// further threads, from then on.
 pub(crate) fn before_threads<T>(work: impl FnOnce() -> T) -> T {
     let early = tracing_subscriber::registry().with(vec![shown(true)]);
     let done = tracing::subscriber::with_default(early, work);
@@ -53,8 +53,8 @@ pub(crate) fn before_threads<T>(work: impl FnOnce() -> T) -> T {
     done
 }
 
-/// Makes the layer that writes messages to standard error. A service's lines have their times and places, unless
-/// somebody reads them at a terminal, and so have lines that `RUST_LOG` asks for.
+/// Makes the layer of messages for standard error. Lines of a service have times and places there, unless a person
+/// reads them at a terminal; lines that `RUST_LOG` asks for have them always.
 fn shown(news: bool) -> Said {
     let (asked, is_terminal) = (std::env::var_os("RUST_LOG"), std::io::stderr().is_terminal());
     let layer = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
@@ -64,7 +64,7 @@ fn shown(news: bool) -> Said {
     layer.with_ansi(false).event_format(CommandLine).with_filter(filter(news)).boxed()
 }
 
-/// Makes the layer that writes messages to a file: the news as well, and what a user at a terminal need not know.
+/// Makes the layer of messages for a file, which has the news and details that a person at the command does not need.
 fn kept(file: File) -> Said {
     let layer = tracing_subscriber::fmt::layer().with_writer(Arc::new(file)).with_ansi(false);
     layer.with_filter(with_infos(filter(true), &[dormouse_coordinator::DETAILS])).boxed()
@@ -76,7 +76,7 @@ fn filter(news: bool) -> EnvFilter {
     if news { with_infos(filter, &all) } else { filter }
 }
 
-/// Adds to a filter that it lets the information of these targets pass.
+/// Makes the filter also let informational messages of these targets pass.
 fn with_infos(mut filter: EnvFilter, targets: &[&str]) -> EnvFilter {
     for target in targets {
         // The name of a target and a level are a directive.
@@ -87,7 +87,7 @@ fn with_infos(mut filter: EnvFilter, targets: &[&str]) -> EnvFilter {
     filter
 }
 
-/// Format of a command's messages: a line in the command's name, without a time, level or place.
+/// Format of a command's messages: a line with the command's name, without time, level or place.
 struct CommandLine;
 
 impl<S, N> FormatEvent<S, N> for CommandLine
@@ -107,7 +107,7 @@ where
     }
 }
 
-/// Text of an event: what happened, why, and with what.
+/// The words of an event: its message, its reason, and its other fields.
 #[derive(Debug, Default)]
 struct Words {
     message: String,

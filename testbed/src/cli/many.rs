@@ -30,7 +30,7 @@ pub(crate) struct Common {
     pub(super) say: Say,
 }
 
-/// Options of the commands whose runs can be split into parts.
+/// Options of commands whose runs can be split into parts.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Results")]
 pub(crate) struct Shards {
@@ -45,14 +45,14 @@ pub(crate) struct Shards {
 }
 
 impl Shards {
-    /// The shard whose runs are to be made; all runs if the user names no shard.
+    /// The part of the runs to make; `None`: all.
     pub(super) fn compute(&self) -> Option<SweepShard> {
         Some(self.shard.unwrap_or(SweepShard::ALL))
     }
 }
 
 impl Common {
-    /// The number of threads that the user gave.
+    /// The number of threads that the user gave; `None`: the default.
     pub(super) const fn given_threads(&self) -> Option<u16> {
         self.threads
     }
@@ -64,7 +64,7 @@ impl Common {
         )
     }
 
-    /// Path of the folder for the results.
+    /// Folder of the results.
     pub(super) fn folder(&self, name: &str, shard: Option<SweepShard>) -> PathBuf {
         self.out.clone().unwrap_or_else(|| {
             let part = shard.map(|s| format!("-{}", s.to_string().replace('/', "-of-")));
@@ -72,8 +72,8 @@ impl Common {
         })
     }
 
-    /// Path of the folder for the results of a command that makes these runs. If the user names no folder, and the
-    /// usual one holds the results of another command, a folder beside it, with a note to the user.
+    /// Folder for the results of a command that makes these runs. If the user names none, and the default folder holds
+    /// the results of another command, a new folder beside it is used, and a note says so.
     pub(super) fn folder_for(&self, spec: &FolderSpec, name: &str, shards: &Shards) -> PathBuf {
         let folder = self.folder(name, shards.shard);
         if self.out.is_some() || shards.force || !spec.is_another_than_in(&folder) {
@@ -94,7 +94,7 @@ impl Common {
         beside
     }
 
-    /// Does `work`, and shows its progress: `work` reports its stage, and how many of how many things are done.
+    /// Runs `work`, and shows the progress that it reports: its stage, and how many of how many things are done.
     pub(super) fn watched<T, E: Into<Failure>>(
         &self,
         work: impl FnOnce(&mut (dyn FnMut(&str, usize, usize) + Send)) -> Result<T, E>,
@@ -110,8 +110,8 @@ impl Common {
         done.map_err(Into::into)
     }
 
-    /// The samples of cells under seeds 1 to `seeds`; those in the shard `compute` are made if the folder lacks them.
-    /// `None`: the samples are only a part of the whole, which is noted.
+    /// The samples of cells under seeds 1 to `seeds`; runs of `compute` that the folder lacks are made. `None`: only a
+    /// part was wanted, and a message says that it is made.
     pub(super) fn samples(
         &self,
         cells: &[SweepCell],
@@ -134,7 +134,7 @@ impl Common {
         Ok(Some(samples))
     }
 
-    /// Prints the results, as a text or as JSON.
+    /// Prints the results, as text or as JSON.
     pub(super) fn report(&self, out: &Path, (text, json): (String, Value)) -> Result<(), Failure> {
         if self.say.quiet {
             return Ok(());

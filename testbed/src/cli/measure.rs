@@ -20,7 +20,7 @@ use super::print::show;
 use super::sampling::{Prepared, Sampled, of_kinds, of_programs, open_to_measure, write_measures};
 use super::{experiment_keys, next_steps, preflight, terminal};
 
-/// Time from the command to start a program to its first instruction above which a warning is given.
+/// Real time from the command to start a program until its first instruction; beyond it the user is warned.
 const LONG_TO_BEGIN: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Args)]
@@ -77,7 +77,7 @@ pub(crate) fn measure(args: &MeasureArgs) -> Result<(), Failure> {
     }
 }
 
-/// Words of the command that runs the measured tasks: the options, and the program.
+/// The words of a command that runs the measured programs: the command with its options, and the program.
 fn words(args: &MeasureArgs) -> (Vec<String>, Vec<String>) {
     let mut run: Vec<_> = ["dormouse", "run"].map(str::to_owned).into();
     run.extend(args.experiment.clone());
@@ -98,7 +98,7 @@ fn opened(args: &MeasureArgs) -> Result<LoadedExperiment, Failure> {
     Ok(open_to_measure(experiment, set, args.own.said(args.on.is_some())?)?)
 }
 
-/// A warning about inputs that take long to come to a host, with that time in emulated time.
+/// A warning if the inputs of a program take long to reach a host, with that time in emulated time.
 fn slow_to_begin(it: &ProgramMeasure, experiment: &Experiment) -> Option<String> {
     let mut programs = experiment.own_programs.values();
     let program = programs.find(|program| identity_of_program(program) == it.program)?;
@@ -118,7 +118,7 @@ fn slow_to_begin(it: &ProgramMeasure, experiment: &Experiment) -> Option<String>
     })
 }
 
-/// Effects of a move on a program, a sentence each.
+/// Sentences on the changes that a move makes to a program.
 fn carried_words(measured: &MeasuredProgram) -> Vec<String> {
     let Some(CarriedProgram { changes, failure, other_outputs }) = &measured.carried else {
         return Vec::new();

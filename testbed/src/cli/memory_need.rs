@@ -9,14 +9,13 @@ use crate::said;
 
 /// Memory of a run without tasks, in bytes.
 const BASE: u64 = 40 << 20;
-/// Memory of a task in bytes, from its definition in the experiment to its results, which are read back from the log in
-/// the end. Measured for 100,000 tasks that are alike: 1.4 KiB each while the run waits for its workers, and more in
-/// the end.
+/// Memory of a task in bytes, from its entry in the experiment to its results, which are read back from the log in the
+/// end. Measured for 100,000 equal tasks: 1.4 KiB each while the run waits for its workers, and more in the end.
 const PER_TASK: u64 = 4 << 10;
-/// Least memory need that is worth a line, in bytes.
+/// Least need, in bytes, that is worth a message.
 const MUCH: u64 = 256 << 20;
 
-/// Prints how much memory a run needs, if that is much, or more than is available.
+/// Prints how much memory a run needs if that is much, or more than is available.
 pub(super) fn note_need(experiment: &Experiment, say: Say) {
     if say.quiet {
         return;
@@ -27,8 +26,7 @@ pub(super) fn note_need(experiment: &Experiment, say: Say) {
     }
 }
 
-/// The memory that `tasks` tasks need in words, beside the available memory; `None` if they need little and it is
-/// available.
+/// The need of this many tasks in words, beside the available memory; `None` if it is small and available.
 fn describe_need(tasks: u64, available: Option<u64>) -> Option<String> {
     let need = BASE.saturating_add(tasks.saturating_mul(PER_TASK));
     let words = format!("a run of {tasks} tasks needs about {} of memory here", Bytes::new(need));

@@ -22,7 +22,7 @@ use super::print::print;
 use crate::endpoint::{Act, Interrupted, VmTimeline, play};
 use crate::said;
 
-/// Default instance type of a VM.
+/// Default instance type of the VM.
 const KIND: &str = "m5.large";
 const ZONE: &str = "us-east-1a";
 /// Default time from a notice to the end of the VM.
@@ -76,7 +76,7 @@ pub(crate) fn metadata(args: &MetadataArgs) -> Result<(), Failure> {
     })
 }
 
-/// The type of the VM, with its zone where types have one.
+/// The instance type of the VM, with its zone if types have zones.
 fn kind(args: &MetadataArgs, scenario: Option<&SpotScenario>) -> Result<TypeName, Failure> {
     let said = args.kind.as_deref().map(TypeName::from);
     let zoned = |kind: TypeName| match &args.zone {
@@ -111,7 +111,7 @@ fn kind(args: &MetadataArgs, scenario: Option<&SpotScenario>) -> Result<TypeName
     }
 }
 
-/// The targets that a scenario's written acts name, in their order.
+/// The targets that a scenario's listed interruptions name, in their order.
 fn first_targets(scenario: &SpotScenario) -> impl Iterator<Item = &InterruptionTarget> {
     let acts = scenario.interruptions.iter().flat_map(|model| match model {
         InterruptionModel::Schedule { acts } => &acts[..],
@@ -120,8 +120,7 @@ fn first_targets(scenario: &SpotScenario) -> impl Iterator<Item = &InterruptionT
     acts.map(|act| &act.target)
 }
 
-/// Instance type of a target that names a type or a zone; `None`: the target names a VM, or all
-/// VMs.
+/// An instance type that a target hits; `None` if the target names a VM.
 fn of_target(target: &InterruptionTarget) -> Option<TypeName> {
     match target {
         InterruptionTarget::Type(kind) => Some(kind.clone()),
@@ -130,7 +129,7 @@ fn of_target(target: &InterruptionTarget) -> Option<TypeName> {
     }
 }
 
-/// Metadata settings of the scenario, with those of the command line.
+/// Metadata settings of the scenario, with those that the command line adds.
 fn settings(
     args: &MetadataArgs,
     scenario: Option<&SpotScenario>,
@@ -196,7 +195,7 @@ fn listen(
     })
 }
 
-/// The clock of a scenario, which showed zero as the endpoint began.
+/// The clock of a scenario, which was at zero when the endpoint began.
 #[derive(Clone, Copy, Debug)]
 struct ScenarioClock {
     zero: UnixTime,
@@ -205,12 +204,12 @@ struct ScenarioClock {
 }
 
 impl ScenarioClock {
-    /// Real time from the beginning to an instant.
+    /// Real time from the beginning of the scenario to an instant of it.
     fn real(self, at: Time) -> Duration {
         self.speedup.to_real(at.since(Time::ZERO))
     }
 
-    /// The date that metadata show for an instant.
+    /// The date that the metadata give for an instant of the scenario.
     fn date(self, at: Time) -> UnixTime {
         match self.times {
             MetadataTimes::Real => later(self.zero, self.real(at)),
@@ -220,7 +219,7 @@ impl ScenarioClock {
         }
     }
 
-    /// Makes the announcement for an interruption at an instant.
+    /// The announcement of an event that happens to the VM at an instant.
     fn act(self, (at, heard): (Time, Option<Interrupted>)) -> Act {
         let after = self.real(at);
         let interruption = |taking, at| {
@@ -298,7 +297,7 @@ fn maintenance(events: &EventsArgs, now: UnixTime) -> VmAnnouncement {
     })
 }
 
-/// The time from now to an announcement: until the given date or, without one, this many seconds.
+/// The time from now to an announcement: until the date, if one is given, else this number of seconds.
 fn delay(seconds: Option<u64>, at: Option<Moment>, now: UnixTime) -> Duration {
     match at {
         Some(at) => Duration::from_micros(date(at).as_micros().saturating_sub(now.as_micros())),

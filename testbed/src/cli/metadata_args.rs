@@ -58,11 +58,11 @@ pub(crate) struct MetadataArgs {
     pub(crate) mock: Option<Mock>,
 }
 
-/// The options that say when something is announced without a scenario.
+/// Names of the options that set times of announcements without a scenario.
 const TIMES: [&str; 4] =
     ["mock_delay_sec", "mock_trigger_time", "rebalance_delay_sec", "rebalance_trigger_time"];
 
-/// When something is announced.
+/// Options for the times of announcements without a scenario.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct MockTimes {
     /// Announce the interruption and the maintenance this many seconds from now [default: 0]
@@ -85,7 +85,7 @@ pub(crate) struct MockTimes {
     pub(crate) rebalance_trigger_time: Option<Moment>,
 }
 
-/// What is announced without a scenario; both where neither is named.
+/// The announcements made without a scenario; both if none is named.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum Mock {
     /// Announce the interruption of a spot VM, and recommend to replace it
@@ -108,7 +108,7 @@ pub(crate) struct SpotArgs {
     pub(crate) rebalance_rec_time: Option<Moment>,
 }
 
-/// What becomes of a spot VM.
+/// The act that is announced for a spot VM.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 pub(crate) enum SpotAction {
     /// The VM ends for good
@@ -139,7 +139,7 @@ pub(crate) struct EventsArgs {
     pub(crate) not_before_deadline: Option<Moment>,
 }
 
-/// EC2's words for what is done in maintenance.
+/// EC2's words for kinds of maintenance.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 pub(crate) enum EventCode {
     InstanceReboot,
@@ -150,7 +150,7 @@ pub(crate) enum EventCode {
     InstanceStop,
 }
 
-/// What has become of a maintenance event.
+/// State of a maintenance event.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 pub(crate) enum EventState {
     /// The event is announced, or under way

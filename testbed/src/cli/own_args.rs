@@ -9,7 +9,7 @@ use dormouse_units::{Bytes, Span};
 use super::failure::Failure;
 use dormouse_experiment::Override;
 
-/// A program of the user's own, as it is said on the command line, with what saves its work.
+/// A program of the user's own as given on the command line, with the way to save its work.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "A program of your own")]
 pub(crate) struct OwnArgs {
@@ -23,7 +23,7 @@ pub(crate) struct OwnArgs {
     pub(crate) saves: Option<String>,
 }
 
-/// A program of the user's own, as it is said on the command line.
+/// A program of the user's own as given on the command line.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "A program of your own")]
 pub(crate) struct ProgramArgs {
@@ -72,7 +72,7 @@ fn runtime(text: &str) -> Result<String, String> {
 }
 
 impl OwnArgs {
-    /// The program that the options give, as [`ProgramArgs::said`] has it.
+    /// The own program that the options describe, as [`ProgramArgs::said`] returns it.
     pub(super) fn said(&self, is_alone: bool) -> Result<OwnSaid, Failure> {
         let mut said = self.program.said(is_alone)?;
         if said.keys.is_empty() {
@@ -95,15 +95,15 @@ impl OwnArgs {
 }
 
 impl ProgramArgs {
-    /// Whether a run time of the user's own program is needed: all tasks run the program (as they do if the command
-    /// `is_alone`), and no option gives a run time.
+    /// Whether all tasks run this program, in place of the experiment's if the command `is_alone`, and no run time is
+    /// given.
     pub(super) fn takes_a_run_time(&self, is_alone: bool) -> bool {
         let is_said = self.runtime.is_some() || self.measured.is_some();
         !self.command.is_empty() && !is_said && (is_alone || self.each.is_some())
     }
 
-    /// The program of the options, as keys of a task. It replaces the experiment's tasks if each file becomes a task,
-    /// or if the command `is_alone`.
+    /// The own program that the options describe, as keys of a task. It replaces the experiment's tasks if one task per
+    /// file is wanted, or if the command `is_alone`.
     pub(super) fn said(&self, is_alone: bool) -> Result<OwnSaid, Failure> {
         if self.command.is_empty() {
             return Ok(OwnSaid::default());
@@ -149,7 +149,7 @@ impl ProgramArgs {
         Ok(OwnSaid { keys, replaces_tasks: is_alone || self.each.is_some() })
     }
 
-    /// The setting for the option `--measured`: the file of measurements.
+    /// The override for the file with measured run times, if the option is given.
     pub(super) fn settings(&self) -> Option<Override> {
         let file = self.measured.as_ref()?.to_string_lossy();
         Some(Override::text("--measured", "workload.measured", &file))
@@ -176,12 +176,12 @@ impl ProgramArgs {
     }
 }
 
-/// A text as TOML has it.
+/// A text as a TOML string.
 fn quoted(text: &str) -> String {
     toml::Value::String(text.to_owned()).to_string()
 }
 
-/// Texts as a list in TOML notation.
+/// Texts as a TOML list.
 fn list(all: &[String]) -> String {
     toml::Value::from(all.to_vec()).to_string()
 }

@@ -36,7 +36,7 @@ pub(crate) struct OwnPaperArgs {
     common: Common,
 }
 
-/// Reproduces the paper that a data file describes, like the built-in papers.
+/// Reproduces the paper that a data file describes, in the same way as the built-in papers.
 pub(super) fn reproduce(args: &OwnPaperArgs) -> Result<(), Failure> {
     let paper = read_paper(&args.paper)?;
     let what = match &args.part {

@@ -7,13 +7,12 @@ use super::args::Say;
 use super::failure::Failure;
 use crate::said;
 
-/// Refuses a run that can't be live here, with the finding of `doctor`; otherwise prints since when it is proved that
-/// it can.
+/// Fails, with the findings of `doctor`, if this host can't run live; prints since when a proof has shown that it can.
 pub(super) fn check(name: &str, needs_criu: bool, say: Say) -> Result<(), Failure> {
     check_or(name, needs_criu, ("--virtual needs nothing", say))
 }
 
-/// Refuses a run that can't be live here, and adds to the message what the user can do `instead`.
+/// Fails if this host can't run live; the message also says what the user can do `instead`.
 pub(super) fn check_or(
     name: &str,
     needs_criu: bool,
@@ -34,7 +33,7 @@ pub(super) fn check_or(
     Ok(())
 }
 
-/// The proof in one line, and the doubts that change how true a run is.
+/// The proof in one line, and the findings that make a run less exact.
 fn lines(diagnosis: &HostDiagnosis, was_kept: bool) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(at) = &diagnosis.proved_at {

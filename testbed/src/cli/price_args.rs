@@ -31,7 +31,7 @@ pub(crate) struct PricesArgs {
 }
 
 impl PricesArgs {
-    /// The requested reproduction of `what`; without a folder of records it lacks the cells of the pattern `cells`.
+    /// The specification of reproducing `what`. Without a folder of records, the cells of this pattern are left out.
     ///
     /// # Errors
     ///
@@ -88,11 +88,11 @@ pub(crate) struct AccArgs {
 }
 
 impl AccArgs {
-    /// The requested reproduction of the ACC paper, or of a part of it.
+    /// The specification of reproducing the ACC paper, or a part of it.
     ///
     /// # Errors
     ///
-    /// As [`PricesArgs::spec`].
+    /// The errors of [`PricesArgs::spec`].
     pub(super) fn spec(&self, what: &str) -> Result<ReproductionSpec, Failure> {
         let mut spec = self.prices.spec(what, "{eu-west-1.,us-east-1.,folder/}*")?;
         spec.own_set = self.set(&mut spec.words);
@@ -100,7 +100,7 @@ impl AccArgs {
         Ok(spec)
     }
 
-    /// Settings beside the folder, each as `key=value`; adds them to the words of a command line, too.
+    /// Settings as `key=value`, without that of the folder; also adds them to the words of a command line.
     fn set(&self, words: &mut Vec<String>) -> Vec<String> {
         let edges = [("from", self.from), ("until", self.until)];
         let edge = |when: When| match when {
@@ -127,7 +127,7 @@ impl AccArgs {
     }
 }
 
-/// Reason and remedy where recorded prices are not given.
+/// Message for parts that need recorded prices that are not given, with the remedy.
 const NEEDS_PRICES: &str = "what needs recorded spot prices, which are not given: get EC2's of 2009 and 2010 \
     and give their folder with --data DIR, a CSV file for each series, such as \
     eu-west-1.linux.m1.xlarge.csv, with rows such as 2009-12-01 01:43:17,0.425";

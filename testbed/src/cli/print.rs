@@ -10,7 +10,7 @@ use serde_json::json;
 use super::failure::Failure;
 use super::terminal;
 
-/// Prints results, as JSON or in words.
+/// Prints a result, as JSON or in words.
 pub(crate) fn show(
     as_json: bool,
     value: impl Serialize,
@@ -19,7 +19,7 @@ pub(crate) fn show(
     print(&if as_json { format!("{:#}", json!(value)) } else { words() })
 }
 
-/// Prints to standard output, with escapes for all control characters but a terminal's colours. It is no failure if the
+/// Prints to standard output, with control characters escaped except for colours on a terminal. It is no failure if the
 /// reader has gone away.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     print_to_reader(text).map(drop)
@@ -37,7 +37,7 @@ pub(crate) fn print_to_reader(text: &str) -> Result<bool, Failure> {
     }
 }
 
-/// Writes a file that the user wants.
+/// Writes a text to a file that the user named.
 pub(crate) fn save(path: &Path, text: &str) -> Result<(), Failure> {
     fs::write(path, text).map_err(refused(path))
 }

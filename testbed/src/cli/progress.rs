@@ -10,29 +10,29 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::args::Say;
 use crate::said;
 
-/// Time between two lines about a command's progress, where there is no terminal.
+/// Interval between two lines of progress without a terminal.
 const QUIET_FOR: Duration = Duration::from_secs(10);
 
 /// Display of a command's progress.
 #[derive(Debug)]
 pub(crate) struct Progress {
-    /// The progress bar; hidden without a terminal, or if the user wants no output.
+    /// The bar; hidden without a terminal, or if nothing may be printed.
     bar: ProgressBar,
-    /// The time at which a line was last written; `None`: no lines are to be written.
+    /// Instant at which a line was last written; `None`: no lines are written.
     said: Option<Instant>,
     began: Instant,
     what: String,
 }
 
 impl Say {
-    /// A display of the progress of `count` things called `what`, as verbose as the options say.
+    /// Makes the display of a command's progress over `count` things called `what`.
     pub(super) fn progress(self, count: usize, what: &str) -> Progress {
         Progress::new(self.quiet || self.json, count, what)
     }
 }
 
 impl Progress {
-    /// A display of the progress of `count` things called `what`; nothing is printed if `is_silent`.
+    /// Makes the display of progress over `count` things called `what`; nothing is ever printed if `is_silent`.
     pub(crate) fn new(is_silent: bool, count: usize, what: &str) -> Self {
         let (began, is_terminal) = (Instant::now(), std::io::stderr().is_terminal());
         let bar = if is_silent { ProgressBar::hidden() } else { ProgressBar::new(count as u64) };
@@ -44,8 +44,8 @@ impl Progress {
         Self { bar, said, began, what: what.to_owned() }
     }
 
-    /// Shows that `done` of `of` things are done (`of` is 0 if their number is unknown), with the remark `how` and the
-    /// remaining time in real seconds, if that is known better than from the done part.
+    /// Shows that `done` of `of` parts are done (`of` is 0 if unknown), with `how` beside it. `left_s` is the remaining
+    /// real time in seconds, if it is known better than from the parts done.
     pub(crate) fn show(&mut self, done: u64, of: u64, how: &str, left_s: Option<f64>) {
         self.bar.set_length(of);
         self.bar.set_position(done);
@@ -64,7 +64,7 @@ impl Progress {
         self.bar.set_message(message);
     }
 
-    /// Prints a line above the progress bar.
+    /// Prints a line above the progress.
     pub(crate) fn say(&self, line: &str) {
         self.bar.suspend(|| said::note(line));
     }
@@ -74,7 +74,7 @@ impl Progress {
         self.what == what
     }
 
-    /// Estimates the remaining time in seconds, if all things go as fast as those that are done.
+    /// Remaining seconds if the rest is as fast as the parts done; `None` if unknown.
     fn by_what_is_done(&self, done: u64, of: u64) -> Option<f64> {
         #[expect(clippy::cast_precision_loss, reason = "an estimate")]
         let (done_f, left) = (done as f64, of.saturating_sub(done) as f64);
@@ -83,7 +83,7 @@ impl Progress {
 }
 
 impl Drop for Progress {
-    /// Takes the line away.
+    /// Removes the progress line.
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }
@@ -98,7 +98,7 @@ const fn template(of: u64) -> &'static str {
     }
 }
 
-/// The things that are counted while an experiment runs.
+/// A noun for the things that are counted while an experiment runs.
 pub(super) const fn counted(experiment: &Experiment) -> &'static str {
     match (&experiment.scheduler, &experiment.jobs) {
         (Some(_), _) => "tasks",
@@ -107,7 +107,7 @@ pub(super) const fn counted(experiment: &Experiment) -> &'static str {
     }
 }
 
-/// A length of real time, in the units of a clock.
+/// A length of real time in hours, minutes or seconds, whichever suits it.
 fn in_words(s: f64) -> String {
     match s.max(0.0) {
         s if s >= 5_400.0 => format!("{:.1} h", s / 3_600.0),

@@ -23,20 +23,20 @@ use dormouse_report::output::{LogHeader, ReplacedContent, StagedFolder, make_fol
 use dormouse_report::results::virtual_results;
 use dormouse_report::run_view::RunResults;
 
-/// Name of the experiment whose jobs are scheduled.
+/// Name of the built-in experiment that is run.
 const EXPERIMENT: &str = "batch-small";
 const SCHEDULERS: [Algorithm; 4] =
     [Algorithm::Easy, Algorithm::Keasy, Algorithm::Reasy, Algorithm::Measy];
 
-/// Compared figures of a run.
+/// The figures of a run that are compared.
 struct Figures {
     response_s: f64,
     slowdown: f64,
     makespan_s: f64,
-    /// Numbers of swaps, kills and migrations.
+    /// Numbers of promotions by swap, by kill and by migration.
     promotions: [u64; 3],
     verified: u64,
-    /// For live runs: the costs of sharing and moving, and whether the run was faithful.
+    /// For live runs: the costs of sharing and of moves, and whether the run was faithful.
     live: Option<(Consolidation, bool)>,
 }
 
@@ -55,7 +55,7 @@ impl Figures {
     }
 }
 
-/// Runs all four schedulers, each in virtual time and live, one after the other.
+/// Runs all four schedulers in virtual time and live, one after the other.
 pub(super) fn reproduce(args: &MeasyLiveArgs) -> Result<(), Failure> {
     let out = args.common.folder("reproduce-measy-live-ranking", None);
     make_folder(&out)?;
@@ -88,7 +88,7 @@ fn experiment(scheduler: Algorithm, seed: Option<u64>) -> Result<Experiment, Fai
     Ok(open(&source)?.experiment)
 }
 
-/// The header of one of the runs: it has the command that makes the run by itself.
+/// The header of one run, with the command that makes this run alone.
 fn header(experiment: &Experiment, mode: RunMode) -> LogHeader {
     let (scheduler, seed) =
         (experiment.scheduler_name().to_string(), experiment.setup.seed.to_string());
@@ -102,7 +102,7 @@ fn folder(out: &Path, experiment: &Experiment, how: &str) -> PathBuf {
     out.join(format!("{}-{how}", experiment.scheduler_name()))
 }
 
-/// Writes the results of a run, and returns the compared figures.
+/// Writes the results of a run, and returns the figures that are compared.
 fn written(results: &RunResults<'_>, staging: StagedFolder) -> Result<Figures, Failure> {
     let folder = results.view().write(staging)?;
     let broken = |why: &str| Failure::Broken(format!("{why}; see {}", folder.display()));
@@ -148,8 +148,7 @@ fn live(experiment: &Experiment, folder: &Path, quiet: bool) -> Result<Figures, 
     written(&RunResults { jobs, log, wall_s, ..RunResults::new(&header) }, staging)
 }
 
-/// One scheduler: in virtual time as the paper's model has it, live, and in virtual time with
-/// what was measured live.
+/// Results of one scheduler: in virtual time with the paper's model, live, and in virtual time with the measured model.
 struct Row {
     scheduler: Algorithm,
     modelled: Figures,
@@ -157,7 +156,7 @@ struct Row {
     measured: Figures,
 }
 
-/// Measurements of the live runs that the model of virtual time uses.
+/// Differences of the live runs from the model in virtual time.
 struct Measured {
     sharing: ProcessorSharing,
     /// Emulated time of a migration; `None` if there was none.
@@ -187,15 +186,14 @@ impl Measured {
     }
 }
 
-/// Names of the schedulers by mean response time, the shortest first.
+/// The schedulers by mean response time, the shortest first.
 fn ranking(rows: &[Row], of: impl Fn(&Row) -> &Figures) -> String {
     let mut order: Vec<_> = rows.iter().collect();
     order.sort_by(|a, b| of(a).response_s.total_cmp(&of(b).response_s));
     order.iter().map(|row| row.scheduler.name()).collect::<Vec<_>>().join(" < ")
 }
 
-/// A table with a row for each scheduler; each figure in virtual time, live, and in virtual time with the measured
-/// sharing.
+/// Table with a row for each scheduler: each figure in virtual time, live, and in virtual time with the measured model.
 fn shown(rows: &[Row]) -> TypedTable {
     let seconds = |heading| TableColumn::seconds(heading).digits(0);
     let loss = |row: &Row, of: fn(&Consolidation) -> f64| row.real.live.as_ref().map(|l| of(&l.0));
@@ -251,10 +249,10 @@ fn text(rows: &[Row], measured: &Measured) -> String {
     )
 }
 
-/// A figure of a run.
+/// A function that reads one figure of a run.
 type Figure = fn(&Figures) -> TableCell;
 
-/// The ranked figures in `table.csv`; the last two are of live runs only.
+/// The figures in `table.csv`; the last two exist for live runs only.
 const FIGURES: [(&str, Figure); 8] = [
     ("mean_response_s", |of| of.response_s.into()),
     ("mean_bounded_slowdown", |of| of.slowdown.into()),
@@ -266,7 +264,7 @@ const FIGURES: [(&str, Figure); 8] = [
     ("foreground_mean_loss", |of| of.live.as_ref().map(|l| l.0.foreground_mean_loss).into()),
 ];
 
-/// A table with a row for each scheduler and figure.
+/// Table with a row for each figure.
 fn table(rows: &[Row]) -> TypedTable {
     let known = |row: &Row| if row.real.live.is_some() { FIGURES.len() } else { 6 };
     TypedTable::with_rows(

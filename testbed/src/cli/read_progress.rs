@@ -6,11 +6,10 @@ use std::path::Path;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// Size in bytes of a file from which on the progress of reading is shown: smaller files are read
-/// in a moment.
+/// Size in bytes above which progress is shown: smaller files are read in a moment.
 const LARGE: u64 = 64 << 20;
 
-/// A file that shows how much of it was read, where it is large and standard error is a terminal.
+/// A file that shows how much of it was read, if it is large and standard error is a terminal.
 #[derive(Debug)]
 pub(super) struct ReadProgress {
     file: File,
@@ -18,7 +17,7 @@ pub(super) struct ReadProgress {
 }
 
 impl ReadProgress {
-    /// Opens a file.
+    /// Opens a file for reading, with a progress line.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let file = File::open(path)?;
         let size = file.metadata().map_or(0, |about| about.len());
@@ -46,7 +45,7 @@ impl Read for ReadProgress {
 }
 
 impl Drop for ReadProgress {
-    /// Removes the progress line from the terminal.
+    /// Removes the progress line.
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }

@@ -18,7 +18,7 @@ use dormouse_report::output::{OutputError, RunLog, is_unfinished, write_in};
 use dormouse_report::replay::{ReplayError, ReplayResult, recorded_digest, replay as play_again};
 use dormouse_report::twin::{csv, table, twin_of};
 
-/// Checks which rules a run breaks; status 1 if it breaks one.
+/// Checks a run against the rules: status 1 if it breaks one.
 pub(crate) fn check(RecordedArgs { dir, json }: &RecordedArgs) -> Result<(), Failure> {
     let ended = !is_unfinished(dir);
     let log = read_log(dir)?;
@@ -61,7 +61,7 @@ pub(crate) fn check(RecordedArgs { dir, json }: &RecordedArgs) -> Result<(), Fai
     }
 }
 
-/// Makes the decisions of a run again: status 1 if one comes out otherwise.
+/// Repeats the decisions of a run: status 1 if one comes out differently.
 pub(crate) fn replay(RecordedArgs { dir, json }: &RecordedArgs) -> Result<(), Failure> {
     let log = read_log(dir)?;
     let ReplayResult { steps, decisions, digest, difference } =
@@ -104,7 +104,7 @@ pub(crate) fn replay(RecordedArgs { dir, json }: &RecordedArgs) -> Result<(), Fa
     )))
 }
 
-/// Prints what happened to a task, VM or job.
+/// Prints the explanation of a task, VM or job.
 pub(crate) fn explain(of: &RecordedArgs, what: &str) -> Result<(), Failure> {
     let RecordedArgs { dir, json } = of;
     if !run_folders::is_a_run(dir) && run_folders::is_a_run(Path::new(what)) {
@@ -126,7 +126,7 @@ pub(crate) fn explain(of: &RecordedArgs, what: &str) -> Result<(), Failure> {
     show(*json, &told, || told.to_string())
 }
 
-/// Compares a live run with its twin; status 0 whatever the result.
+/// Compares a live run with its twin: status 0 whatever the difference.
 pub(crate) fn twin(args: &TwinArgs) -> Result<(), Failure> {
     run_folders::check(&args.dir)?;
     let twin = twin_of(&args.dir)?;
@@ -139,8 +139,8 @@ pub(crate) fn twin(args: &TwinArgs) -> Result<(), Failure> {
     show(args.json, &twin, || table(&twin, terminal::stdout(), args.all))
 }
 
-/// Reads the log of a run's folder. That its last line is torn, if it is, is said on standard error;
-/// of a run that came to its end, whose log was whole once, it is refused.
+/// Reads the log of a run's folder. A torn last line is reported on standard error; in a finished run, whose log was
+/// once complete, it is an error.
 pub(super) fn read_log(dir: &Path) -> Result<RunLog, Failure> {
     run_folders::check(dir)?;
     let log = RunLog::read(dir)?;

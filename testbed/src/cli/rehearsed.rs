@@ -10,18 +10,18 @@ use dormouse_units::Time;
 use super::failure::Failure;
 use crate::live::{Rehearsal, rehearse};
 
-/// The address to listen at for workers of this host.
+/// The address on which to listen for workers of this host.
 pub(super) const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-/// What is known of a live run before it begins.
+/// Facts on a live run that are known before it begins.
 pub(super) struct Rehearsed {
-    /// What the run's schedulers need.
+    /// Result of rehearsing the run with its schedulers in virtual time.
     pub(super) rehearsal: Rehearsal,
     /// The experiment's parallel jobs, in order of submission.
     pub(super) submissions: Vec<Submission>,
-    /// The VMs that are requested, in order of time.
+    /// The VM requests of customers, in order of time.
     pub(super) requests: Vec<(Time, VmRequest)>,
-    /// The contents that the run's tasks begin with, of a run that is yet to begin.
+    /// Files with the contents of the tasks' inputs, for a run that has not begun.
     pub(super) sources: Sources,
 }
 

@@ -53,7 +53,7 @@ const ACC: &str = "acc";
 const COMBINED: &str = "combined";
 const ALL: [&str; 6] = [BURST_HADS, MEASY, OPIE, BATHTUB, ACC, COMBINED];
 
-/// Subcommands that are measurements or of other files, not parts of a paper's data.
+/// Parts that are measurements, or that read other files, and so are not in a paper's data file.
 const PLANS: &str = "burst-hads/plans";
 const EVERYTHING: &str = "all";
 const OWN: &str = "own";
@@ -300,8 +300,7 @@ impl FromArgMatches for Reproduce {
     }
 }
 
-/// The words of a command with what is reproduced before its options, as clap wants it, in whichever
-/// order they were typed.
+/// Reorders the words of a command so that the name of the paper precedes its options, as clap needs it.
 pub(super) fn name_first(mut words: Vec<OsString>) -> Vec<OsString> {
     if words.get(1).is_none_or(|word| word != "reproduce") {
         return words;
@@ -388,7 +387,7 @@ fn burst_hads(what: &str, args: &BurstHadsArgs) -> Result<(), Failure> {
     run(&spec, request, (&args.shards, &args.common, &args.against))
 }
 
-/// What needs the log of KTH-SP2, and where that is to be had.
+/// Message that names the parts that need the log of KTH-SP2, and the place of the log.
 const NEEDS_KTH: &str = "what needs the log of KTH-SP2, which is not given: get \
     KTH-SP2-1996-2.1-cln.swf.gz with scripts/get-data, or from the Parallel Workloads Archive, \
     https://www.cs.huji.ac.il/labs/parallel/workload/l_kth_sp2/, and give it with --kth FILE";
@@ -449,7 +448,7 @@ fn opie(what: &str, args: &SeedsArgs) -> Result<(), Failure> {
     run(&spec, ReproductionRequest::new(1), (&args.shards, &args.common, &args.against))
 }
 
-/// What needs recorded lifetimes, and where those are to be had.
+/// Message that names the parts that need recorded lifetimes, and the place of the record.
 const NEEDS_LIFETIMES: &str = "what needs recorded lifetimes, which are not given: get the record of \
     https://github.com/kadupitiya/goog-preemption-data and give it with --data FILE, as CSV with \
     lifetime_s and end_event, and machine_type, zone, workload and hr_of_day";
@@ -475,7 +474,7 @@ fn bathtub(what: &str, args: &BathtubArgs) -> Result<(), Failure> {
     run(&spec, ReproductionRequest::new(1), (&args.shards, &args.common, &args.against))
 }
 
-/// The stored plans beside ours.
+/// Compares the authors' stored plans with ours.
 fn plans(args: &PlansArgs) -> Result<(), Failure> {
     let plans = stored_plans(&args.data, &args.set)?;
     let out = args.common.folder("reproduce-burst-hads-plans", None);

@@ -13,7 +13,7 @@ use dormouse_reproduce::papers::{
 };
 use dormouse_reproduce::sweep::{FolderSpec, ReproductionSpec};
 
-/// Results that these are compared with.
+/// Results with which the results of this command are compared.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct AgainstArgs {
     /// Show which claims have a different verdict or figure than in this claims.json, or in that of this folder
@@ -21,19 +21,19 @@ pub(crate) struct AgainstArgs {
     pub(super) compare_with: Option<PathBuf>,
 }
 
-/// Number of seeds: the given one, or the default in the paper's data file.
+/// Number of seeds: the given number, or the default in the paper's data file.
 pub(super) fn seeds(what: &str, given: Option<u64>) -> Result<u64, Failure> {
     given.map_or_else(|| Ok(named(what)?.0.seeds), Ok)
 }
 
-/// Makes the function that makes the live runs of each live cell, with this program.
+/// The function that makes live runs of each live cell, with this program.
 pub(super) fn make_live(seeds: u64) -> Result<MakeLive, Failure> {
     let unknown = |error| format!("can't find this program to run it live: {error}");
     let program = std::env::current_exe().map_err(|error| Failure::Broken(unknown(error)))?;
     Ok(MakeLive { seeds, program })
 }
 
-/// The request of a live part: one live run of each of its cells, if there can be live runs here.
+/// Adds the request for a live part, with one live run of each of its cells, if this host can run live.
 fn with_live_part(
     request: ReproductionRequest,
     spec: &ReproductionSpec,
@@ -54,7 +54,7 @@ fn with_live_part(
     Ok(ReproductionRequest { make_live: Some(make_live), ..request })
 }
 
-/// Makes a requested reproduction, and prints a summary of its results.
+/// Makes a reproduction, and prints its results.
 pub(super) fn run(
     spec: &ReproductionSpec,
     request: ReproductionRequest,
@@ -85,7 +85,7 @@ pub(super) fn run(
     }
 }
 
-/// Takes parts together.
+/// Merges the parts of a reproduction or sweep.
 pub(super) fn merge(
     parts: &[PathBuf],
     (out, force): (&Path, bool),
@@ -118,7 +118,7 @@ fn report(
     }
 }
 
-/// What differs from the results that were given, in words, and how many claims do not.
+/// Differences from the given results, in words, with the number of claims without a difference.
 fn changed(now: &ClaimList, before: &ClaimList) -> String {
     match &now.changes(before)[..] {
         [] => "\n  every claim has the verdict and the figure of --compare-with".to_owned(),
@@ -132,12 +132,12 @@ fn changed(now: &ClaimList, before: &ClaimList) -> String {
     }
 }
 
-/// Whether a whole paper was asked for: a part of one may have no claims.
+/// Whether `what` names a whole paper: a part of one may have no claims.
 fn is_whole(what: &str) -> bool {
     !what.contains('/')
 }
 
-/// The failure if none of a paper's claims has a verdict.
+/// The failure that none of a paper's claims has a verdict.
 fn unjudged(done: &FinishedReproduction) -> Failure {
     let what = &done.what;
     let none = format!("{what}: none of the paper's claims could be judged");

@@ -60,7 +60,7 @@ impl RequestsArgs {
     }
 }
 
-/// Writes the requests of an experiment as CSV.
+/// Writes the requests of an experiment as CSV, and returns their figures.
 fn write(experiment: &Experiment, out: &Path) -> Result<Figures, Failure> {
     let file = File::create(out).map_err(refused(out))?;
     let mut csv = RequestWriter::new(file).map_err(refused(out))?;
@@ -70,7 +70,7 @@ fn write(experiment: &Experiment, out: &Path) -> Result<Figures, Failure> {
     Ok(figures)
 }
 
-/// Statistics of the requests of an experiment; `see` gets each request first.
+/// The figures of an experiment's requests; `see` is called with each request before it is counted.
 fn figures(
     experiment: &Experiment,
     mut see: impl FnMut(&(Time, VmRequest)) -> Result<(), Failure>,
@@ -91,7 +91,7 @@ fn figures(
     Ok(Figures { of, file: requests.read().filter(|read| !read.is_plain()).cloned() })
 }
 
-/// Whether a file holds requests, by its first line or the end of its name.
+/// Whether a file holds requests, by its beginning or by its name.
 pub(crate) fn is_file_of_requests(path: &Path) -> bool {
     let name = path.to_string_lossy();
     let is_begun =
@@ -99,7 +99,7 @@ pub(crate) fn is_file_of_requests(path: &Path) -> bool {
     is_begun.unwrap_or(false) || name.ends_with(".csv") || name.ends_with(".csv.gz")
 }
 
-/// The requests of a file in figures.
+/// Prints the figures of the requests in a file.
 pub(crate) fn stats(path: &Path, columns: &[Chosen], as_json: bool) -> Result<(), Failure> {
     let mut of = RequestStatistics::new(None, None);
     let chosen = columns.iter().flat_map(Chosen::iter);
@@ -118,7 +118,7 @@ fn open_file(path: &Path) -> io::Result<Box<dyn Read + Send>> {
     Ok(Box::new(File::open(path)?))
 }
 
-/// Requests in figures, and what was odd about the file that they are of.
+/// Figures of requests, and the oddities of their file.
 #[derive(Debug, Serialize)]
 struct Figures {
     #[serde(flatten)]

@@ -55,8 +55,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     }
 }
 
-/// Measures the user's own program first, if only its run time is missing; returns the program with the file of
-/// measurements.
+/// The own program with the file for its measured run time, if a run time is all that is missing: the program is
+/// measured before anything else.
 fn measured_first(
     asked: &RunRequest<'_>,
     is_live: bool,
@@ -89,8 +89,8 @@ fn measured_first(
     Ok(own)
 }
 
-/// `dormouse coordinator`: a live run whose workers are elsewhere. One that is started by the same command every time
-/// says beside its folder why it refuses the run, or that it is over, for workers that wait for it.
+/// Runs `dormouse coordinator`: a live run whose workers are elsewhere. As a service restarts the same command again
+/// and again, it notes beside the run's folder why it refuses the run, or that the run is over, for workers that wait.
 pub(crate) fn coordinator(args: &CoordinatorArgs) -> Result<(), Failure> {
     let run = args.what.out.as_deref();
     run.iter().for_each(|run| remove_notes(run));
@@ -128,21 +128,21 @@ fn coordinated(args: &CoordinatorArgs) -> Result<(), Failure> {
     live(&asked, (&header, sources), Some(args.listen))
 }
 
-/// A request for a run, made by one of several commands.
+/// A request for a run, made by any command.
 #[derive(Clone, Copy)]
 struct RunRequest<'a> {
     args: &'a WhatArgs,
     live: &'a LiveArgs,
-    /// The page of the run that is served, if any.
+    /// The page on which the run is served; `None`: no page is.
     page: Option<Page>,
-    /// The command, as it is typed after `dormouse`.
+    /// The command as it is typed after `dormouse`.
     verb: &'static str,
-    /// The experiment that a program of the user's own runs under, and that program.
+    /// The experiment under which a program of the user's own runs, and that program.
     own: Option<(&'a Option<String>, &'a OwnArgs)>,
 }
 
 impl RunRequest<'_> {
-    /// The options that set a key each: the option, the key, whether its value is a text, and that.
+    /// The options that set one key each: the option, the key, whether the value is a text, and the value.
     fn settings(&self) -> impl Iterator<Item = (&'static str, &'static str, bool, String)> {
         let (args, workers) = (self.args, &self.live.workers);
         let path = |path: &Option<PathBuf>| Some(path.as_ref()?.to_string_lossy().into_owned());
@@ -190,8 +190,8 @@ fn virtually(asked: &RunRequest<'_>, loaded: LoadedExperiment) -> Result<(), Fai
     end(say, &RunResults { wall_s, ..results? }, staging)
 }
 
-/// Plays a run in virtual time whose scheduler is a program. The program's decisions can't be computed again, so the
-/// log is written in the run's folder, from which the run can be resumed.
+/// Makes a run in virtual time whose scheduler is a program. The program's decisions can't be derived again, so the log
+/// is written during the run, from which the run can be continued.
 fn with_programs(
     header: &LogHeader,
     planned: Planned,
@@ -201,7 +201,7 @@ fn with_programs(
     resumable(header, staging, say, |folder, show| virtual_results(header, planned, folder, show))
 }
 
-/// Resumes a run in virtual time that broke off.
+/// Continues a run in virtual time that was broken off.
 pub(super) fn resume_virtually(header: &LogHeader, dir: &Path, say: Say) -> Result<(), Failure> {
     let planned = header.experiment.planned()?;
     resumable(header, StagedFolder::go_on(dir)?, say, |folder, show| {
@@ -235,7 +235,7 @@ fn resumable<'a>(
     }
 }
 
-/// A live run on workers of this host, at a speed-up that it can do.
+/// Makes a live run on workers of this host, at a speed-up that the host can hold.
 fn here(
     asked: &RunRequest<'_>,
     mut loaded: LoadedExperiment,
@@ -258,7 +258,7 @@ fn here(
     live(asked, (&LogHeader { speedup: choice, ..header }, sources), None)
 }
 
-/// Makes a live run, with workers of its own, or with workers that join from other hosts.
+/// Makes a live run, with workers of its own, or listening for workers from elsewhere.
 fn live(
     asked: &RunRequest<'_>,
     (header, sources): (&LogHeader, Sources),
@@ -281,7 +281,7 @@ fn live(
     conduct_live(header, rehearsed, Some(takes), (listen, asked.page), staging, args.say)
 }
 
-/// Writes the results and says what came out.
+/// Writes the results of a run, and prints them.
 pub(super) fn end(
     say: Say,
     results: &RunResults<'_>,
@@ -312,7 +312,7 @@ pub(super) fn end(
     }
 }
 
-/// The requested experiment with all requested settings; its notes are printed.
+/// Loads the requested experiment with all requested settings, and prints its notes.
 fn opened(asked: &RunRequest<'_>) -> Result<LoadedExperiment, Failure> {
     let loaded = open_without_notes(asked)?;
     if !asked.args.say.quiet {
@@ -321,7 +321,7 @@ fn opened(asked: &RunRequest<'_>) -> Result<LoadedExperiment, Failure> {
     Ok(loaded)
 }
 
-/// The experiment that was asked for, with everything set that was asked for.
+/// Loads the requested experiment with all requested settings.
 fn open_without_notes(asked: &RunRequest<'_>) -> Result<LoadedExperiment, Failure> {
     let args = asked.args;
     let (mut overrides, own) = said_of(asked)?;
@@ -338,7 +338,7 @@ fn open_without_notes(asked: &RunRequest<'_>) -> Result<LoadedExperiment, Failur
     Ok(open(&source)?)
 }
 
-/// All that is set, and the program of the user's own.
+/// All requested settings, and the program of the user's own.
 fn said_of(asked: &RunRequest<'_>) -> Result<(Vec<Override>, OwnSaid), Failure> {
     let args = asked.args;
     experiment_keys::check(&args.set)?;
@@ -358,7 +358,7 @@ fn said_of(asked: &RunRequest<'_>) -> Result<(Vec<Override>, OwnSaid), Failure> 
     Ok((overrides, own.unwrap_or_default()))
 }
 
-/// The command that makes the same run again, without the folder for its results.
+/// The command that makes the same run again, without the place of its results.
 fn command(asked: &RunRequest<'_>) -> String {
     let args = asked.args;
     let words = ["dormouse"].into_iter().chain(asked.verb.split(' '));
@@ -377,7 +377,7 @@ fn command(asked: &RunRequest<'_>) -> String {
     command_line(&words)
 }
 
-/// The folder into which the results of a run go.
+/// The folder for the results of a run.
 fn folder(asked: &RunRequest<'_>, header: &LogHeader) -> PathBuf {
     let args = asked.args;
     let experiment = &header.experiment;
@@ -389,7 +389,8 @@ fn folder(asked: &RunRequest<'_>, header: &LogHeader) -> PathBuf {
     args.out.clone().unwrap_or_else(|| PathBuf::from("runs").join(name))
 }
 
-/// What was set, as the end of a folder's name: two runs that differ in it have folders of their own.
+/// The settings of a run as the end of its folder's name, so that two runs with other settings have folders of their
+/// own.
 fn settings_in_a_name(asked: &RunRequest<'_>) -> String {
     let args = asked.args;
     const LONGEST: usize = 80;

@@ -10,9 +10,9 @@ use dormouse_experiment::BuiltinExperiment;
 use super::args::host_port;
 use super::failure::Failure;
 
-/// The folder below which runs are left where no other is asked for.
+/// Default folder for the folders of runs.
 const RUNS: &str = "runs";
-/// Number of runs that a message names at most.
+/// Most runs that a message names.
 const NAMED: usize = 3;
 
 /// Whether a folder holds the log of a run.
@@ -42,7 +42,7 @@ fn found_in(here: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// Refuses a path that is no folder of a run, with the runs that may be meant.
+/// Fails if a path is no folder of a run; the message names the runs that may be meant.
 pub(super) fn check(folder: &Path) -> Result<(), Failure> {
     if is_a_run(folder) {
         return Ok(());
@@ -50,7 +50,7 @@ pub(super) fn check(folder: &Path) -> Result<(), Failure> {
     Err(Failure::BadInput(format!("{}; {}", why_not(folder), meant(folder))))
 }
 
-/// Refuses a path that holds no part of a sweep, a comparison or a paper.
+/// Fails if a path holds no part of a sweep, a comparison or a paper.
 pub(super) fn check_part(folder: &Path) -> Result<(), Failure> {
     const SPEC: &str = "sweep.json";
     if folder.join(SPEC).is_file() {
@@ -66,12 +66,12 @@ pub(super) fn check_part(folder: &Path) -> Result<(), Failure> {
     Err(Failure::BadInput(format!("{}: {why}; {remedy}", folder.display())))
 }
 
-/// Whether the user gave the address of a coordinator in the place of a folder.
+/// Whether an argument for a folder is the address of a coordinator instead.
 pub(super) fn is_an_address(folder: &Path) -> bool {
     !folder.exists() && folder.to_str().is_some_and(|given| host_port(given).is_ok())
 }
 
-/// Why a path is no folder of a run: in the system's words, after the file that is missing.
+/// The reason why a path is no folder of a run: the missing file, and the system's error.
 fn why_not(folder: &Path) -> String {
     if is_an_address(folder) {
         return format!(
@@ -86,7 +86,7 @@ fn why_not(folder: &Path) -> String {
     }
 }
 
-/// A remedy for a path that is no folder of a run: names the run that may be meant, or the existing ones.
+/// A remedy for a path that is no folder of a run: the run that may be meant, or the runs that exist.
 pub(super) fn meant(folder: &Path) -> String {
     meant_of(folder, &found())
 }
@@ -138,7 +138,7 @@ fn meant_of(folder: &Path, runs: &[PathBuf]) -> String {
     }
 }
 
-/// Whether the last folder of the path `run` begins like the last folder of the path `given`.
+/// Whether the last folder of a path begins like the given name.
 fn ends_in(run: &str, given: &str) -> bool {
     let last = |path: &str| path.trim_end_matches('/').rsplit('/').next().map(str::to_owned);
     let (run, given) = (last(run).unwrap_or_default(), last(given).unwrap_or_default());

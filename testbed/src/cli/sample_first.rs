@@ -15,10 +15,10 @@ use super::own_args::ProgramArgs;
 use super::sampling::{Prepared, Sampled, of_kinds, write_measures};
 use crate::said;
 
-/// Name of the folder for measurements, the same as for runs.
+/// Folder for files of measured programs: the one that also has the folders of runs.
 const FOLDER: &str = "runs";
 
-/// The file with the known run times of an experiment's tasks: measured now, unless they were before.
+/// Returns the file with the measured run times of an experiment's tasks; measures them now if there is no such file.
 pub(super) fn sample(
     loaded: &LoadedExperiment,
     own: &ProgramArgs,
@@ -68,7 +68,7 @@ pub(super) fn sample(
     Ok(file)
 }
 
-/// The name of the file for these programs: another program, command or input has another.
+/// Name of the file of measurements for these programs; it differs for another program, command or input.
 fn file_name(experiment: &Experiment, own: &ProgramArgs) -> String {
     let program = own.command.first().and_then(|word| Path::new(word).file_name());
     let program = program.unwrap_or_default().to_string_lossy();

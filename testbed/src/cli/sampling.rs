@@ -20,16 +20,16 @@ use super::rehearsed::{ANY_PORT, Rehearsed};
 use crate::live::{Conduct, conduct};
 use crate::measure::{Sample, carried_off, compare, measured, undisturbed};
 
-/// A scheduler that needs no run times stands in for the experiment's: nothing is scheduled but one task.
+/// Settings of a scheduler that needs no run times, in place of the experiment's: only one task runs.
 const ANY: [(&str, &str); 2] = [
     ("scheduler", "{ name = \"program\", command = [\"true\"] }"),
     ("checkpoint", "{ policy = \"none\" }"),
 ];
 
-/// Greatest number of tasks of a kind that are tried until one of them ends well.
+/// Most tasks of a kind that are tried until one of them ends well.
 const MOST_TRIES: usize = 3;
 
-/// Opens an experiment whose tasks are to be measured, so that their run times need not be known yet.
+/// Opens an experiment whose tasks are to be measured, since their run times are not known yet.
 pub(super) fn open_to_measure(
     experiment: Option<&str>,
     mut overrides: Vec<Override>,
@@ -49,7 +49,7 @@ pub(super) fn open_to_measure(
     })
 }
 
-/// The tasks of each kind, of which only one has to end well.
+/// The tasks of each kind; of each kind one has to end well.
 pub(super) fn of_kinds(experiment: &Experiment) -> Vec<Vec<TaskId>> {
     let mut kinds = experiment.tasks_of_kinds();
     kinds.iter_mut().for_each(|tasks| tasks.truncate(MOST_TRIES));
@@ -64,12 +64,12 @@ pub(super) fn of_programs(experiment: &Experiment) -> Vec<Vec<TaskId>> {
     firsts.map(|(id, _)| vec![*id]).collect()
 }
 
-/// Results of measuring groups of tasks.
+/// Measurements of groups of tasks.
 #[derive(Debug)]
 pub(super) struct Sampled {
     /// A measure for each task that was tried.
     pub(super) measures: MeasureFile,
-    /// For each kind of tasks of which none ended well: why, in a line.
+    /// For each kind without a task that ended well: the reason, in a line.
     pub(super) failures: Vec<String>,
 }
 
@@ -85,7 +85,7 @@ pub(super) struct Prepared<'a> {
 }
 
 impl<'a> Prepared<'a> {
-    /// Prepares to measure the given groups of tasks.
+    /// Prepares to measure the tasks of these groups.
     pub(super) fn new(
         experiment: &'a Experiment,
         sources: &'a Sources,
@@ -101,13 +101,13 @@ impl<'a> Prepared<'a> {
         Ok(Self { experiment, sources, groups: groups.collect::<Result<_, _>>()? })
     }
 
-    /// Whether a checkpoint by CRIU is tried for any of the tasks.
+    /// Whether CRIU checkpoints any of the tasks.
     pub(super) fn needs_criu(&self) -> bool {
         self.groups.iter().flatten().any(|(_, alone)| alone.needs_criu())
     }
 
-    /// Runs the tasks, those of each group until one ends well. If `moves`, a task that ended well and that CRIU can
-    /// save runs once more, and is moved to another VM in the middle.
+    /// Runs tasks of each group until one ends well. If `moves` is true, a task that ended well and that CRIU can save
+    /// is run once more, and moved to another VM in the middle.
     pub(super) fn measured(&self, say: Say, moves: bool) -> Result<Sampled, Failure> {
         log::begin(false, None);
         let mut measures = MeasureFile {
@@ -138,7 +138,7 @@ impl<'a> Prepared<'a> {
         Ok(Sampled { measures, failures })
     }
 
-    /// Why nothing is known of a group whose first task failed as `first` says.
+    /// Message that no task of a group ended well; `first` is the failure of its first task.
     fn failure(&self, group: &[Alone], first: &str) -> String {
         let kind = group.first().and_then(|(task, _)| self.kind(*task)).unwrap_or_default();
         let tried = match group.len() {
@@ -155,7 +155,8 @@ impl<'a> Prepared<'a> {
         own.kinds.get(task.kind as usize).map(Vec::as_slice)
     }
 
-    /// Runs a task by itself; returns its vCPU's share of a core, the measurement, and why the task failed, if it did.
+    /// Runs a task alone; returns the share of a core of its vCPU, its measurements, and the reason of its failure, if
+    /// it failed.
     fn one(
         &self,
         (task, alone): &Alone,
@@ -187,7 +188,7 @@ impl<'a> Prepared<'a> {
         Ok((share, measure, failure))
     }
 
-    /// Effects of a move on a measured program: runs it once more, and moves it to another VM.
+    /// The changes that a move makes to a program, measured in a run of these steps.
     fn carried(
         &self,
         alone: &Experiment,
@@ -203,7 +204,7 @@ impl<'a> Prepared<'a> {
         Ok(compare(undisturbed, &steps, sample))
     }
 
-    /// Runs the only task of an experiment live, into a folder that is gone with what this returns.
+    /// Runs the only task of an experiment live, into a folder that is removed when the returned value is dropped.
     fn run_alone(&self, alone: &Experiment, out: &Path) -> Result<StagedFolder, Failure> {
         let header =
             LogHeader::new(RunMode::Live, command_line(["dormouse", "measure"]), alone.clone());

@@ -7,8 +7,8 @@ use dormouse_policies::batch::Algorithm;
 
 use super::known_name::KnownName;
 
-/// Every scheduler with a line about it: those of bags, of parallel jobs, of VMs on hosts, of other
-/// crates, and programs.
+/// The name of every scheduler with a line about it: schedulers of bags, of parallel jobs and of VMs on hosts, those of
+/// other crates, and programs.
 pub(crate) fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
     let bags = BagSchedulerName::ALL.into_iter().map(|one| (one.as_str(), one.about()));
     let jobs = Algorithm::ALL.into_iter().map(|one| (one.name(), one.about()));
@@ -19,7 +19,7 @@ pub(crate) fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
     bags.chain(jobs).chain(hosts).chain(linked).chain([of_ones_own])
 }
 
-/// Parser of a scheduler's name: whether the scheduler fits is checked with the experiment.
+/// Parser of the name of any scheduler; whether the scheduler fits is checked with the experiment.
 pub(super) const SCHEDULER: KnownName = KnownName(known);
 
 fn known() -> Vec<PossibleValue> {

@@ -19,7 +19,7 @@ use crate::live;
 use dormouse_experiment::command_line;
 use dormouse_experiment::{Experiment, LoadedExperiment};
 
-/// Chooses the speed-up and puts it into the experiment.
+/// Chooses the speed-up of a live run, and sets it in the experiment.
 pub(super) fn settle(
     loaded: &mut LoadedExperiment,
     calibration: Option<&Path>,
@@ -40,7 +40,7 @@ pub(super) fn settle(
     Ok(choice)
 }
 
-/// The calibration of this host. A file that the user named must exist and be complete.
+/// The calibration of this host. A file that the user named has to exist and to be intact.
 fn found(named: Option<&Path>) -> Result<StoredCalibration, Failure> {
     let Some(path) = named else { return Ok(find(&default_path(), HostIdentity::of_this)) };
     match read(path).map_err(CalibrateError::from)? {
@@ -53,8 +53,8 @@ fn found(named: Option<&Path>) -> Result<StoredCalibration, Failure> {
     }
 }
 
-/// The demand of an experiment on the workers that it starts on this host; `None`: they can't hold
-/// it at any speed-up, which admission explains later.
+/// The demand of an experiment on the workers that it starts on this host; `None`: they can't hold it at any speed-up,
+/// which admission reports.
 fn demand(loaded: &LoadedExperiment) -> Option<ExperimentDemand> {
     let Experiment { setup, live, .. } = &loaded.experiment;
     // That it can be scheduled was seen before.

@@ -8,7 +8,7 @@ use super::next_steps::{NextStep, aligned, pasted};
 use super::run_folders::found;
 use crate::said;
 
-/// Prints which commands to begin with, on standard error: the exit status of a call without a command is 2.
+/// Prints on standard error which commands to type. The status of such a call is 2, as of every call without a command.
 pub(super) fn show() {
     said::line(&text(&found()));
 }

@@ -4,8 +4,8 @@ use std::io::IsTerminal as _;
 
 use dormouse_view::Terminal;
 
-/// Width and colours of standard output: colours only on a terminal, unless `NO_COLOR` is set or
-/// the terminal is dumb.
+/// Abilities of standard output: the terminal's width, and colours on a terminal unless `NO_COLOR` is set or the
+/// terminal is dumb.
 pub(super) fn stdout() -> Terminal {
     if !std::io::stdout().is_terminal() {
         return Terminal::PLAIN;

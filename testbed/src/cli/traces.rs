@@ -14,9 +14,9 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::registry::LookupSpan;
 
-/// Variables of the environment that name a collector, as the OpenTelemetry specification has them.
+/// Environment variables that name a collector, by the OpenTelemetry specification.
 const ENDPOINTS: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"];
-/// The time that the last spans may take to be sent.
+/// Time limit for sending the last spans.
 const LAST: Duration = Duration::from_secs(5);
 
 /// Exporter that sends spans until the process ends.
@@ -28,8 +28,8 @@ struct Exporting {
 
 static EXPORTING: OnceLock<Exporting> = OnceLock::new();
 
-/// Exports spans of this process from now on; `None`: no collector is named, or it can't be
-/// reached, which is noted.
+/// Exports the spans of this process from now on; `None`: no collector is named, or none can be reached, which is
+/// reported.
 pub(super) fn begin<S>() -> Option<impl Layer<S>>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,

@@ -11,8 +11,8 @@ use crate::two_tier::{table, write};
 use dormouse_experiment::command_line;
 use dormouse_report::output::make_folder;
 
-/// Measures, writes and prints. Called with one thread only, because a process that has control
-/// groups needs a guardian first.
+/// Makes the two-tier measurement, writes it and prints it. The process may have only one thread, because a process
+/// with control groups first needs a guardian.
 pub(super) fn reproduce(args: &TwoTierArgs) -> Result<(), Failure> {
     let broken = |error: TwoTierError| Failure::Broken(dormouse_experiment::chain(&error));
     let (asked, quiet) = (&args.usages, args.common.say.quiet);
@@ -38,7 +38,7 @@ pub(super) fn reproduce(args: &TwoTierArgs) -> Result<(), Failure> {
     print(&format!("\n  results in {}", out.display()))
 }
 
-/// The command that measures the same again.
+/// The command that repeats the measurement.
 fn command(usages: &[u32], seeds: u64) -> String {
     let list: Vec<String> = usages.iter().map(ToString::to_string).collect();
     let (seeds, list) = (seeds.to_string(), list.join(","));

@@ -12,10 +12,10 @@ use super::examples::all;
 use super::grammar::grammar;
 use super::terminal;
 
-/// Prefix of clap's errors, which this program replaces by its own name.
+/// Prefix of clap's errors, in place of which this program's name is printed.
 const CLAP_PREFIX: &str = "error:";
 
-/// Replaces the word `help` by the option: `dormouse help run` becomes `dormouse run --help`.
+/// Replaces the word `help` by its meaning: `dormouse help run` becomes `dormouse run --help`.
 pub(super) fn help_last(mut words: Vec<OsString>) -> Vec<OsString> {
     if words.get(1).is_some_and(|word| word == "help") {
         words.remove(1);
@@ -24,7 +24,7 @@ pub(super) fn help_last(mut words: Vec<OsString>) -> Vec<OsString> {
     words
 }
 
-/// The error with a tip that fits the typed words, and without those tips of clap's that mislead.
+/// Adds a tip that fits the typed words to an error, and removes misleading tips of clap.
 pub(super) fn explained(mut error: Error, words: &[OsString]) -> Error {
     let is_help = [
         ErrorKind::DisplayHelp,
@@ -70,7 +70,7 @@ pub(super) fn summarize(error: &Error) -> String {
     first.trim_start_matches(CLAP_PREFIX).trim_start().to_owned()
 }
 
-/// Prints the error on standard error, and gives the exit status of a wrong command line.
+/// Prints the error on standard error, and returns the exit status of a wrong command line.
 pub(super) fn report(error: &Error) -> ExitCode {
     let styled = error.render();
     let text =
@@ -97,7 +97,8 @@ fn path(words: &[String]) -> String {
     path.join(" ")
 }
 
-/// Keeps only fitting suggestions for a wrong name of a paper: for a part, parts of the same paper; else papers.
+/// Keeps only those suggestions for a wrong name of a paper that fit it: for a part, parts of the same paper; else
+/// papers.
 fn only_near(error: &mut Error) {
     let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) else {
         return;

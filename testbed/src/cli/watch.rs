@@ -15,11 +15,11 @@ use super::print::print;
 use crate::live::{Page, open_in_browser};
 use dormouse_report::output::read_header;
 
-/// Address for the page at any free port of this host alone.
+/// Any free port, on an address that only this host reaches.
 const ANY_PORT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 impl PageArgs {
-    /// The page of a live run, if the user wants one.
+    /// The page that the options ask for; `None`: none.
     pub(super) fn page(&self) -> Option<Page> {
         let listen = self.http.or(self.open_page.then_some(ANY_PORT))?;
         Some(Page { listen, opens: self.open_page })
@@ -72,7 +72,7 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<(), Failure> {
     ends.map_err(|error| Failure::Broken(format!("signals can't be received: {error}")))
 }
 
-/// Has the provider of a live run act on spot VMs now.
+/// Makes the provider of a live run act on spot VMs now.
 pub(crate) fn interrupt(args: &InterruptArgs) -> Result<(), Failure> {
     let InterruptArgs { at, action, vm, kind, zone, all: _, why } = args;
     let target = match (vm, kind, zone) {

@@ -6,17 +6,17 @@ use dormouse_input::Moment;
 use dormouse_model::Calendar;
 use dormouse_units::{Span, Time};
 
-/// An instant of a run, given before the run's calendar is known.
+/// An instant of a run as the user typed it: relative to the run's beginning, or a date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum When {
-    /// This long after the beginning of the run.
+    /// The instant this long after the beginning of the run.
     After(Span),
-    /// At this date.
+    /// The instant at this date.
     Date(Moment),
 }
 
 impl When {
-    /// The instant on the run's clock; `None`: it is a date, and the run has none.
+    /// Converts the instant to the run's clock; `None`: the instant is a date, and the run has no dates.
     pub(super) fn on(self, calendar: Calendar) -> Option<Time> {
         match self {
             Self::After(span) => Some(Time::ZERO + span),

@@ -67,11 +67,11 @@ pub(crate) struct WorkerArgs {
     pub(crate) parent: Option<i32>,
 }
 
-/// Beginning of the message of a worker that has nothing more to do.
+/// Beginning of the message of a worker whose run is over.
 const OVER: &str = "the run is over";
 
-/// Works for a coordinator until its run is over. Called with one thread only: what makes this
-/// process a worker (a guardian, a mount namespace) must come before any other.
+/// Works for a coordinator until its run is over. The process may have only one thread: the steps that make it a worker
+/// (a guardian, a mount namespace) must come before any other thread.
 pub(crate) fn worker(args: &WorkerArgs) -> Result<(), Failure> {
     let (file, begun) = (secret_file(args.secret_file.as_deref(), "a worker")?, Instant::now());
     let wait = Duration::from_micros(args.wait.as_micros());
@@ -115,7 +115,7 @@ pub(crate) fn worker(args: &WorkerArgs) -> Result<(), Failure> {
     }
 }
 
-/// The jail that is demanded: by an option, or by an environment variable for the workers of a run on this host.
+/// The wanted jail: from the option, or from the environment for workers that a run starts on this host.
 fn demand(asked: Option<JailDemand>) -> Result<JailDemand, Failure> {
     const NAME: &str = "DORMOUSE_JAIL";
     let said = std::env::var(NAME).ok().filter(|said| !said.is_empty());
@@ -128,7 +128,8 @@ fn demand(asked: Option<JailDemand>) -> Result<JailDemand, Failure> {
     }
 }
 
-/// The folders that tasks may read: those of the workers of a run on this host are said in the environment.
+/// The folders that tasks may read: from the options, or from the environment for workers that a run starts on this
+/// host.
 fn mounts(asked: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     const NAME: &str = "DORMOUSE_ALLOW_MOUNTS";
     let said = std::env::var_os(NAME).filter(|_| asked.is_empty()).unwrap_or_default();
@@ -140,8 +141,8 @@ fn mounts(asked: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     all.collect()
 }
 
-/// The folder's path without links, if the folder may be lent to tasks: it must not be in a folder that each task has
-/// of its own.
+/// The path of a folder with links resolved, if tasks may read it: it must not lie in a folder that each task has for
+/// itself.
 fn lendable(path: &Path) -> Result<PathBuf, String> {
     let real = path.canonicalize().map_err(|error| error.to_string())?;
     let own = ["proc", "sys", "dev", "etc", "tmp", "run", "var"];
@@ -157,8 +158,8 @@ fn lendable(path: &Path) -> Result<PathBuf, String> {
     }
 }
 
-/// The file with a token of the run. The token itself is never an argument, which all on a host can
-/// see: it is in a file, or comes by standard input.
+/// The path of the file with a token of the run. The token itself is never an argument, which all users of a host can
+/// see: it is in a file, or comes from standard input.
 pub(super) fn secret_file(named: Option<&Path>, who: &str) -> Result<PathBuf, Failure> {
     let from_env = || std::env::var_os("DORMOUSE_SECRET_FILE").filter(|name| !name.is_empty());
     named.map(Path::to_owned).or_else(|| from_env().map(PathBuf::from)).ok_or_else(|| {
@@ -171,7 +172,7 @@ pub(super) fn secret_file(named: Option<&Path>, who: &str) -> Result<PathBuf, Fa
     })
 }
 
-/// The token in a file, which has to be of this role.
+/// Reads the token in a file; an error if it does not have this role.
 pub(super) fn read_token(path: &Path, wanted: Role) -> Result<Token, Failure> {
     let token = agent::read_token(path)?;
     if token.role.includes(wanted) {
@@ -184,7 +185,7 @@ pub(super) fn read_token(path: &Path, wanted: Role) -> Result<Token, Failure> {
     )))
 }
 
-/// The `dormouse-task` beside this program, or on the path.
+/// Path of `dormouse-task`, beside this program or on `PATH`.
 pub(crate) fn task_program() -> Result<PathBuf, Failure> {
     find_task_program().ok_or_else(|| {
         Failure::Broken(

@@ -11,10 +11,10 @@ use serde_json::json;
 use super::failure::Failure;
 use super::print::print;
 
-/// Number of bytes at the beginning of a file that are read to tell what it is.
+/// Number of bytes at the beginning of a file that are read to find out its format.
 const BEGINNING: u64 = 1 << 20;
 
-/// Greatest number of tasks of the longest chain that are named.
+/// Most tasks of the longest chain that are listed by name.
 const NAMED: usize = 12;
 
 /// The format of a file, if it is a workflow.

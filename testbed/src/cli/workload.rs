@@ -107,7 +107,7 @@ pub(crate) struct ScaleArgs {
     json: bool,
 }
 
-/// A log on the command line.
+/// A log given on the command line.
 #[derive(Clone, Debug, Args)]
 pub(super) struct Input {
     /// The log, compressed or not: SWF, a workload of Batsim, output of sacct, an accounting file of PBS, LSF or
@@ -210,7 +210,7 @@ impl StatsArgs {
     }
 }
 
-/// Refuses a pipe or a device, which can't be read twice.
+/// Fails for a pipe or a device, whose data can be read only once.
 fn can_be_read_again(path: &Path) -> Result<(), Failure> {
     // What can't be looked at is refused when it is opened.
     let Ok(kind) = fs::metadata(path).map(|about| about.file_type()) else { return Ok(()) };
@@ -221,7 +221,7 @@ fn can_be_read_again(path: &Path) -> Result<(), Failure> {
     Err(Failure::BadInput(format!("{}: it is {what}; give a file", path.display())))
 }
 
-/// Refuses a path that does not exist.
+/// Fails for a path where nothing exists.
 fn is_there(path: &Path) -> Result<(), Failure> {
     match fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -231,13 +231,13 @@ fn is_there(path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Whether a file begins as a log of jobs does.
+/// Whether a file begins like a log of jobs.
 fn is_log(path: &Path) -> bool {
     let format = File::open(path).and_then(JobsFormat::of_file);
     format.is_ok_and(|format| format.is_some())
 }
 
-/// Prints the statistics of a log, and what was left out of it.
+/// Prints the figures of a log, and the counts of what was left out.
 fn tell(figures: &Statistics, skipped: Option<&Skipped>, as_json: bool) -> Result<(), Failure> {
     match skipped {
         _ if as_json => {
@@ -250,7 +250,7 @@ fn tell(figures: &Statistics, skipped: Option<&Skipped>, as_json: bool) -> Resul
     }
 }
 
-/// Panel of a chart: percent of all jobs by powers of two.
+/// A panel with the percentage of jobs in each bucket, which are powers of two.
 fn panel(title: &str, x: &str, histogram: &Histogram) -> ChartPanel {
     #[expect(clippy::cast_precision_loss, reason = "a plot")]
     let to_f64 = |n: u64| n as f64;
@@ -319,7 +319,7 @@ impl Input {
         Trace::new(self.open_all()?, self.procs).map_err(bad)
     }
 
-    /// All jobs of the log, with those that never ran.
+    /// Opens a log with all its jobs, including those that never ran.
     pub(super) fn open_all(&self) -> Result<SwfReader, Failure> {
         is_there(&self.log)?;
         let on_malformed = if self.skip_malformed { OnMalformed::Skip } else { OnMalformed::Fail };
@@ -327,7 +327,7 @@ impl Input {
     }
 }
 
-/// Writes `jobs` as a log.
+/// Writes `jobs` as an SWF log.
 fn write_log(
     path: &Path,
     header: &Header,

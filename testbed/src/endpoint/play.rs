@@ -8,10 +8,10 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::said;
 
-/// An announcement to a VM.
+/// An announcement to a VM, with its time.
 #[derive(Clone, Debug)]
 pub(crate) struct Act {
-    /// Real time from the beginning to the announcement.
+    /// Real time from the beginning of the scenario to the announcement.
     pub(crate) after: Duration,
     /// The announcement; `None`: the VM hears nothing, and only time passes.
     pub(crate) what: Option<VmAnnouncement>,
@@ -19,7 +19,7 @@ pub(crate) struct Act {
     pub(crate) words: String,
 }
 
-/// Has an endpoint make all announcements in `acts`, which are in order of time, counted from `begun`.
+/// Makes all these announcements at an endpoint; they are in order of their times, which are counted from `begun`.
 pub(crate) async fn play(endpoint: &Endpoint, begun: Instant, acts: impl Iterator<Item = Act>) {
     for Act { after, what, words } in acts {
         // What is further off than any clock goes is never announced.

@@ -4,7 +4,7 @@ use dormouse_cloud::{ComingInterruptions, Interruption, InterruptionAction, Inte
 use dormouse_experiment::SpotScenario;
 use dormouse_units::{Span, Time, TypeName, VmId};
 
-/// What happens to one VM in a scenario, from the instant on at which it can be used.
+/// Events of one VM in a scenario, from the instant on at which it can be used.
 #[derive(Debug)]
 pub(crate) struct VmTimeline {
     interruptions: ComingInterruptions,
@@ -18,11 +18,11 @@ pub(crate) struct VmTimeline {
 enum VmState {
     Running,
     Hibernated,
-    /// The VM has been told of the interruption: nothing else happens to it.
+    /// The VM has been given notice of its end, and nothing else can happen to it.
     Noticed,
 }
 
-/// Interruptions that the VM's metadata announces.
+/// An interruption that the VM is told of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Interrupted {
     /// The VM ends at this time.
@@ -39,7 +39,7 @@ pub(crate) enum Interrupted {
 }
 
 impl VmTimeline {
-    /// The VM of this number and type.
+    /// The timeline of the VM with this number and type.
     pub(crate) fn new(scenario: &SpotScenario, vm: VmId, kind: TypeName) -> Self {
         let SpotScenario { interruptions, rebalancing, notice, seed, .. } = scenario;
         let kinds = std::slice::from_ref(&kind);
@@ -79,8 +79,8 @@ impl VmTimeline {
     }
 }
 
-/// Iterates over the instants at which the provider acts, with what the VM is told then. It ends when nothing more
-/// happens to the VM.
+/// Iterates over the instants at which the provider acts, each with the announcement to the VM, if there is one. The
+/// iterator ends once nothing more can happen to the VM.
 impl Iterator for VmTimeline {
     type Item = (Time, Option<Interrupted>);
 

@@ -28,38 +28,37 @@ use dormouse_report::output::{LogHeader, OutputError, RunLog, live_header};
 use dormouse_report::run_view::RunResults;
 use dormouse_report::verdict::live_results;
 
-/// How a live run is to be conducted.
+/// Everything that is needed to conduct a live run.
 #[derive(Debug)]
 pub struct Conduct<'a> {
-    /// The first line of the run's log.
+    /// The header of the run's log, which is its first line.
     pub header: &'a LogHeader,
     /// The scheduler of the run's bag, if it has one.
     pub scheduler: Option<Box<dyn Policy>>,
-    /// Data that the run's schedulers need.
+    /// Result of rehearsing the run, which the run's schedulers need.
     pub rehearsal: Rehearsal,
     /// The run's parallel jobs, in order of submission.
     pub submissions: Vec<Submission>,
-    /// The VMs that are requested, in order of time.
+    /// The VM requests of customers, in order of time.
     pub requests: Vec<(Time, VmRequest)>,
-    /// The address to listen at.
+    /// The address on which the coordinator listens.
     pub listen: SocketAddr,
-    /// Number of workers to start on this host; others dial from other hosts.
+    /// Number of workers to start on this host; other workers connect from elsewhere.
     pub local_workers: u32,
     /// The folder for the log and the checkpoints.
     pub out: PathBuf,
-    /// True to resume the run whose log is in that folder.
+    /// Whether to resume the run whose log is in `out`.
     pub resume: bool,
-    /// The page of the run that is served, if any.
+    /// The page on which the run is served; `None`: no page is.
     pub page: Option<Page>,
-    /// Files with the contents that the run's tasks begin with, by digest; empty for a resumed run, whose folder has
-    /// the contents.
+    /// Files with the contents of the tasks' inputs, by digest; empty for a resumed run, whose folder has them.
     pub sources: Sources,
 }
 
-/// Reasons why a live run could not begin or end.
+/// Reasons why a live run did not begin or did not end.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
-    /// The coordinator refused the run or failed.
+    /// The coordinator refused the run, or failed.
     #[error("{}", dormouse_experiment::chain(.0))]
     Coordinator(#[from] CoordinatorError),
     /// The run was ended before its workers had joined, and has no results.
@@ -70,7 +69,7 @@ pub enum LiveError {
     /// A worker can't be started.
     #[error("can't start a worker on this host: {0}")]
     Start(std::io::Error),
-    /// No worker is left to run anything.
+    /// No worker is left to run any task.
     #[error("no worker is left: {0}")]
     NoWorkers(String),
     /// The runtime could not be made.
@@ -91,7 +90,7 @@ pub enum LiveError {
 }
 
 impl LiveError {
-    /// Whether the input must change, not the system be mended.
+    /// Whether the user has to change the input, rather than repair the system.
     pub fn is_bad_input(&self) -> bool {
         use CoordinatorError::{Admission, GivenIdentity, Invalid, Listen, Secret};
         match self {
@@ -116,11 +115,11 @@ impl LiveError {
     }
 }
 
-/// Conducts a run to its end; `show` is called with how it goes, several times a second.
+/// Conducts a run to its end; `show` is called with the run's progress several times a second.
 ///
 /// # Errors
 ///
-/// The hosts can't hold it, or it broke. A run that was cancelled is no error: its record says so.
+/// The hosts can't hold the run, or it failed. A cancelled run is no error: its record says so.
 pub fn conduct<'a>(
     conduct: Conduct<'a>,
     show: impl FnMut(&RunProgress),
@@ -146,7 +145,7 @@ fn of_jobs(error: JobsError) -> LiveError {
     LiveError::Jobs(Box::new(error))
 }
 
-/// Time limit of a run: ten times what its jobs take one after the other; by then something is wrong.
+/// Time limit of a run: ten times the time that the jobs take one after the other, counted from the last submission.
 fn limit(submissions: &[Submission]) -> Time {
     let work = submissions.iter().fold(Span::ZERO, |sum, job| sum + job.runtime);
     let last = submissions.iter().map(|job| job.submitted).max().unwrap_or(Time::ZERO);
@@ -155,7 +154,7 @@ fn limit(submissions: &[Submission]) -> Time {
     last + think + work.times(10) + Span::from_secs(3_600)
 }
 
-/// The coordinator's plan of a run.
+/// The plan of the run that the coordinator gets.
 fn live_run(conduct: Conduct<'_>) -> Result<LiveRunPlan, LiveError> {
     let Conduct {
         header,

@@ -11,12 +11,12 @@ use dormouse_experiment::command_line;
 pub(super) struct Reached {
     /// The name of this host, if it has one.
     name: Option<String>,
-    /// The host's own address as other hosts see it; `None`: it has no network.
+    /// The address that this host has on its network; `None`: it has none.
     address: Option<IpAddr>,
 }
 
 impl Reached {
-    /// Finds out this host's name and address.
+    /// Finds the name of this host, and its address.
     pub(super) fn here() -> Self {
         let name = nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok());
         // Nothing is sent: the system says from which address it would be. The other one is in a
@@ -30,10 +30,10 @@ impl Reached {
     }
 }
 
-/// The token by which workers join, as it may be said.
+/// The token by which workers join, as it may be printed.
 pub(super) struct Shown<'a> {
     file: &'a Path,
-    /// The token itself, where only somebody at a terminal reads it.
+    /// The token itself; `None` unless standard error is a terminal.
     token: Option<String>,
 }
 
@@ -46,8 +46,8 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// Prints that a coordinator listens at this address for so many workers, which join with this
-/// token, and the command that starts one.
+/// Text that says that a coordinator listens at this address for this many workers, which join with this token, and how
+/// to start a worker.
 pub(super) fn invitation(
     address: SocketAddr,
     workers: u32,

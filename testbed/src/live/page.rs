@@ -25,7 +25,7 @@ impl Page {
     ///
     /// # Errors
     ///
-    /// It can't be served there.
+    /// The page can't be served at this address.
     pub(super) fn serve(self, run: &BoundRun, folder: &Path) -> Result<ServedRun, LiveError> {
         let watch = PageConfig {
             listen: self.listen,

@@ -14,12 +14,12 @@ use dormouse_report::virtual_run::virtual_run;
 /// Results of a rehearsal.
 #[derive(Clone, Debug)]
 pub struct Rehearsal {
-    /// Living VMs, hibernated ones excepted, at the moment when these have most vCPUs, with some room on top. (The
-    /// bound that the account's limits give would be several times that, and would make every vCPU that much slower.)
+    /// The demand at the time when the VMs alive and not hibernated have most vCPUs, with some room. (The bound by the
+    /// account's limits would be several times that, and would make every vCPU that much slower.)
     pub demand: RunDemand,
     /// The time that the run takes.
     pub takes: Span,
-    /// How exactly the time is known, in words.
+    /// How exactly the time in `takes` is known, in words.
     pub how: &'static str,
 }
 

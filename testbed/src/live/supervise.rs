@@ -14,7 +14,7 @@ use super::invitation::{Reached, Shown, invitation};
 use super::{LiveError, Page};
 use crate::said;
 
-/// Interval at which the run is observed from outside: its progress, and workers that have ended.
+/// Interval at which the process looks at the run's progress, and for workers that have ended.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Conducts a run to its end with this many workers on this host; the others dial from elsewhere.

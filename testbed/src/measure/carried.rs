@@ -17,13 +17,14 @@ use serde_json::json;
 
 use super::read::Sample;
 
-/// Time by which a program has set itself up, so that its VM may be taken away.
+/// Real time after which programs are assumed to have set themselves up.
 const SETTLED: Duration = Duration::from_secs(2);
-/// Real time of the notice that the VM of a program without memory gets; the next VM is ready only after that.
+/// Real time of the notice that the VM of a program without memory gets; the next VM is launched only after it.
 const NOTICE: Duration = Duration::from_secs(8);
-/// Bytes that are saved in each second of the rest of the notice, assumed low: even a slow and shared disk does more.
+/// Bytes that a checkpoint is assumed to save per second of the remaining notice: even a slow and shared disk saves
+/// more.
 const SAVED_PER_SECOND: u64 = 32 << 20;
-/// Least duration of a program that is moved: a shorter one would be done before CRIU came to it.
+/// Shortest run time of a program that is moved: a shorter one would be done before CRIU dumps it.
 const SHORTEST: Duration = Duration::from_millis(800);
 
 /// The experiment in which a task runs alone once more, and loses its VM in the middle. `alone` is the experiment in
@@ -80,8 +81,7 @@ pub fn carried_off(
     Ok(Some(off))
 }
 
-/// Differences of a run of [`carried_off`] from an undisturbed one; `None`: the task was not restored in it, as it
-/// ended before.
+/// Compares a run of [`carried_off`] with an undisturbed one; `None`: the program was not restored, as it ended before.
 #[must_use]
 pub fn compare(
     undisturbed: &MeasuredProgram,

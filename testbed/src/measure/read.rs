@@ -6,28 +6,28 @@ use dormouse_experiment::MeasuredProgram;
 use dormouse_model::{Effect, Event, ProgramEnd, ProgramExit, Report, Step};
 use dormouse_units::{Speedup, Time};
 
-/// Reasons why nothing is known of a program.
+/// Reasons why a program could not be measured.
 #[derive(Debug, thiserror::Error)]
 pub enum MeasureError {
-    /// The task never came to an end.
+    /// The task never ended; with the reason.
     #[error("it did not end: {0}")]
     NoEnd(String),
 }
 
-/// Measurement of a program, and why it failed, if it did.
+/// Measurements of a program, and the reason why it failed, if it did.
 #[derive(Clone, Debug)]
 pub struct Sample {
-    /// What the task took and left.
+    /// Measurements of the task: its resources and outputs.
     pub measured: MeasuredProgram,
     /// How the task ended and its last words, in one line; `None`: it returned 0, and its check as well.
     pub failure: Option<String>,
 }
 
-/// Reads the measurement of the only task of a run at this speed-up from the run's steps.
+/// Reads the measurements of the only task of a run at this speed-up.
 ///
 /// # Errors
 ///
-/// It did not come to an end.
+/// The task did not end.
 pub fn measured(steps: &[Step], speedup: Speedup) -> Result<Sample, MeasureError> {
     let (mut sent, mut began, mut ended) = (None::<Time>, None::<Time>, None::<Time>);
     let (mut end, mut cpu_us, mut was_kept, mut not_dumped) = (None, 0, false, None);

@@ -35,7 +35,7 @@ pub struct HtmlPage {
 pub struct FigureCard {
     /// Name of the figure.
     pub name: String,
-    /// The value of the figure, as text.
+    /// Value of the figure, as text.
     pub value: String,
     /// Remark on the figure, such as the value that it is compared with.
     pub remark: String,

@@ -130,7 +130,7 @@ struct NamedLive {
     run: String,
 }
 
-/// Plays a virtual run again, once, if its steps were left out of its log.
+/// Repeats a virtual run whose steps were left out of its log, at most once.
 async fn make_run_again(followed: &Arc<FollowedRun>, header: &LogHeader) -> Result<(), WatchError> {
     if followed.events() > 0 {
         sleep(Duration::from_secs(60)).await;

@@ -30,8 +30,8 @@ pub struct AgentConfig {
     pub criu: Option<PathBuf>,
     /// Time for which the worker tries to reach the coordinator at its start.
     pub patience: Duration,
-    /// Process that started the worker; the worker ends with it until its first welcome, since nobody else knows of the
-    /// worker before.
+    /// Process that started the worker. The worker ends with this process until its first welcome, since nobody else
+    /// knows of the worker before.
     pub parent: Option<i32>,
     /// Jail of the worker's tasks.
     pub jail: jail::JailRequest,

@@ -16,7 +16,7 @@ pub enum AgentError {
     Address {
         /// The given address.
         address: String,
-        /// What is wrong with the address.
+        /// The flaw of the address.
         source: tonic::transport::Error,
     },
     /// The file with the run's token can't be used.
@@ -27,7 +27,7 @@ pub enum AgentError {
     Secret {
         /// Path of the file.
         path: PathBuf,
-        /// What is wrong with the file.
+        /// The flaw of the token file, in words.
         why: String,
     },
     /// TLS can't be set up.
@@ -38,7 +38,7 @@ pub enum AgentError {
     Refused {
         /// Address of the coordinator.
         address: String,
-        /// The coordinator's reason for the refusal.
+        /// The coordinator's reason.
         why: String,
     },
     /// The worker's control groups can't be set up.
@@ -56,7 +56,7 @@ pub enum AgentError {
          leaves out the missing parts"
     )]
     Jail {
-        /// What would make the missing part available here.
+        /// Change of the host that would make the missing part available.
         remedy: String,
         /// The missing part, and why.
         source: jail::JailError,
@@ -91,7 +91,7 @@ pub enum AgentError {
     /// A thread, a runtime or a signal handler can't be started.
     #[error("can't start {what}")]
     Runtime {
-        /// The thread, runtime or handler that was to be started.
+        /// The thing that was to be started, in words.
         what: &'static str,
         /// The system's error.
         source: io::Error,
@@ -105,23 +105,23 @@ pub enum AgentError {
     Lost {
         /// Address of the coordinator.
         address: String,
-        /// Time since the coordinator's last message.
+        /// Real time since the coordinator's last message.
         after: Duration,
-        /// Result of the last attempt to reach it.
+        /// Result of the last attempt to reach the coordinator.
         why: String,
     },
     /// The coordinator and this worker don't understand each other.
     #[error("the coordinator sent {what}; use the same version of dormouse on both sides")]
     Protocol {
-        /// The part of a message that makes no sense here.
+        /// The part of a message that is invalid here.
         what: String,
     },
-    /// A program that is to be measured doesn't run here.
+    /// A program whose speed is to be measured doesn't run here.
     #[error("the program `{program}` can't be measured: {why}")]
     Measure {
         /// Arguments of the program, joined by spaces.
         program: String,
-        /// What went wrong, with its causes.
+        /// The failure of the program, with its causes.
         why: String,
     },
     /// The owner of a VM has panicked: a bug.
@@ -130,12 +130,12 @@ pub enum AgentError {
         /// Message of the panic.
         what: String,
     },
-    /// Cleaning up left something behind that should have been removed.
+    /// Control groups that should have been removed are left.
     #[error("not everything could be cleaned up; starting a worker with {} again cleans up the rest", root.display())]
     Left {
         /// The worker's directory.
         root: PathBuf,
-        /// Why the rest could not be removed.
+        /// The error that kept it from being removed.
         source: cgroup::CgroupError,
     },
 }

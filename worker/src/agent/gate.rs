@@ -21,7 +21,7 @@ pub struct VmGate {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct GateState {
-    /// Time at which the VM was frozen or told to freeze; `None`: it runs.
+    /// Instant at which the VM was frozen or told to freeze; `None`: it runs.
     shut: Option<Instant>,
     was_shut: Duration,
     births: u32,
@@ -83,7 +83,7 @@ impl VmGate {
         self.state.borrow().births > 0
     }
 
-    /// Waits until no process can start any more.
+    /// Waits until no process on the VM can start any more.
     pub(crate) async fn births_over(&self) {
         // The sender is here.
         let _ = self.state.subscribe().wait_for(|state| state.births == 0).await;

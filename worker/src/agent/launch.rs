@@ -55,25 +55,25 @@ pub struct TaskBirth {
     pub process: Arc<dyn TaskProcess>,
     /// Page on which the task reports its progress; `None` for programs that don't.
     pub page: Option<Arc<dyn ProgressPage>>,
-    /// Part of the task's work that counts as done: what its checkpoint was due to hold, in ppm.
+    /// Part of the task's work that counts as done: the part that its checkpoint was due to hold.
     pub done_ppm: u32,
-    /// Part of the task's work that was done before the first instruction of its own.
+    /// Part of the task's work that was done before its first own instruction.
     pub came_with: Ppm,
-    /// CPU time charged to the task's slot before its launch, in nanoseconds.
+    /// CPU time charged to the task's slot before the launch, in nanoseconds.
     pub base_ns: u64,
-    /// CPU time charged to the task's slot before the task's first instruction of its own, in nanoseconds.
+    /// CPU time charged to the task's slot before the task's first own instruction, in nanoseconds.
     pub born_ns: u64,
-    /// Time at which the task's first instruction of its own was seen.
+    /// Instant at which the task's first own instruction was seen.
     pub at: Instant,
-    /// When the inputs of a user's own program were in its directory, if it waited for them.
+    /// Instant at which the inputs of a user's own program were in its directory; `None` if it did not wait for inputs.
     pub inputs_at: Option<Instant>,
-    /// How the task ended, if it ended so soon that it need not be watched.
+    /// How the task ended; `None` unless it ended so soon that it need not be watched.
     pub ended: Option<ProcessEnd>,
-    /// Sentences on what the kernel reports differently about a restored program; `None`: it wasn't compared.
+    /// Sentences on the facts about a restored program that the kernel reports differently; `None`: it wasn't compared.
     pub changes: Option<Vec<String>>,
 }
 
-/// Time for which the end of a program that does nothing is waited for on the spot.
+/// Time for which the launch waits on the spot for the end of a program that does nothing.
 const AT_ONCE: Duration = Duration::from_millis(20);
 
 /// Starts or restores a task; the error says in words what went wrong, and no process is left then.
@@ -88,7 +88,7 @@ pub(crate) async fn launch_task(
     launch_program(&TaskSteps { host, place, name, order }, &pass, plan).await
 }
 
-/// Returns how to launch a task of one process, on a worker that `keeps` checkpoints of it or does not.
+/// Plans how a task of one process is started or restored; `keeps` says whether the worker can take checkpoints of it.
 #[must_use]
 pub fn plan_launch(order: &StartTask, keeps: bool) -> LaunchPlan {
     let restores = order.from.is_some() && keeps && !is_silent(order);
@@ -190,7 +190,7 @@ pub(crate) fn in_a_thread<T: Send + 'static>(
     }))
 }
 
-/// Gives the task's directory to the attempt of an order; returns whether the checkpoint that the coordinator has is here.
+/// Fetches the newest intact checkpoint, unless this worker has it.
 pub(crate) async fn claim_checkpoint(
     host: &Arc<LifeHost>,
     name: &TaskName,
@@ -417,10 +417,10 @@ pub(crate) fn is_silent(order: &StartTask) -> bool {
     program_arguments(order).first().is_some_and(|kind| kind == "noop")
 }
 
-/// Observations of a starting task.
+/// Observations on a starting task.
 pub(crate) struct SeenBirth {
     pub(crate) page: ProgressReader,
-    /// CPU time charged to the task's slot before the task's first instruction of its own, in nanoseconds.
+    /// CPU time charged to the task's slot before the task's first own instruction, in nanoseconds.
     pub(crate) born: u64,
     pub(crate) came_with: Ppm,
 }

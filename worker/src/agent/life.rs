@@ -30,16 +30,16 @@ pub enum LifeEnd {
         /// Reason given by the coordinator.
         why: String,
     },
-    /// Everything here is given up as lost: the worker joins again as a new life.
+    /// The worker gives up all its VMs and tasks as lost, and joins again as a new life.
     Rejoin {
-        /// Reason, in words.
+        /// Reason for joining again, in words.
         why: String,
     },
     /// The coordinator was unreachable for too long.
     Lost {
-        /// Time since the coordinator's last message.
+        /// Real time since the coordinator's last message.
         after: Duration,
-        /// Why the last attempt to reach it failed.
+        /// Why the last attempt to reach the coordinator failed.
         why: String,
     },
     /// The coordinator refuses this worker for good.
@@ -47,11 +47,11 @@ pub enum LifeEnd {
         /// Reason given by the coordinator.
         why: String,
     },
-    /// A signal or another process on this host ended the worker's life.
+    /// A signal or another process on this host ended the worker.
     Terminated,
 }
 
-/// Waits for the first welcome; as an error, how the life ended instead.
+/// Waits for the first welcome; the error says how the life ended before one came.
 pub async fn wait_welcome(
     heard: &mut mpsc::UnboundedReceiver<SessionEvent>,
 ) -> std::result::Result<Welcome, LifeEnd> {
@@ -62,7 +62,7 @@ pub async fn wait_welcome(
     }
 }
 
-/// Lives from a welcome until the session, `terminated` or an error ends it. No VM is left then.
+/// Runs the worker from a welcome until the session, `terminated` or an error ends its life. No VM is left then.
 ///
 /// # Errors
 ///

@@ -60,25 +60,25 @@ const TURN: Duration = Duration::from_secs(300);
 /// Errors of a transfer that makes no progress.
 #[derive(Debug, thiserror::Error)]
 pub enum StuckTransfer {
-    /// No byte of the transfer has moved for a while.
+    /// The transfer has not moved a byte for a while.
     #[error(
         "no data moved for {} ms between this worker's disk and the coordinator; check that both \
          work and have room", after.as_millis()
     )]
     Still {
-        /// Time for which no byte moved.
+        /// The time for which nothing moved.
         after: Duration,
     },
-    /// The transfer moves, and too slowly.
+    /// The transfer moves, but too slowly; with a description.
     #[error("{0}")]
     Slow(String),
-    /// Other transfers were before this one for too long.
+    /// The transfer never got its turn, as others were before it.
     #[error(
         "it waited {} ms for {AT_ONCE} other transfers; check that the coordinator and this \
          worker's disk keep up", after.as_millis()
     )]
     NoTurn {
-        /// Time for which the transfer waited.
+        /// The time for which the transfer waited.
         after: Duration,
     },
 }
@@ -86,16 +86,16 @@ pub enum StuckTransfer {
 /// Why a checkpoint wasn't fetched.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
-    /// The coordinator doesn't have the checkpoint, or not completely.
+    /// The coordinator doesn't have the checkpoint, or only a part of it.
     #[error("the coordinator has no undamaged copy: {0}")]
     Absent(String),
-    /// The call failed.
+    /// The call to the coordinator failed.
     #[error("the coordinator can't be asked for it: {0}")]
     Transport(String),
     /// The coordinator is away, or went away meanwhile.
     #[error("the coordinator can't be reached: {0}")]
     Unanswered(String),
-    /// The coordinator is older than the call.
+    /// The coordinator is of an older version, without this call.
     #[error("the coordinator does not know the call")]
     Unknown,
     /// The transfer made no progress.
@@ -180,7 +180,7 @@ pub(crate) struct WorkerTransfers {
     /// Locked while inputs are fetched, so that tasks with the same inputs share one fetch.
     bringing: Mutex<()>,
     still: Duration,
-    /// Time limit of a transfer in place of the usual deadline; `None`: the usual one.
+    /// Time limit of a transfer, beside the time that its bytes may take; `None`: the default limit.
     within: Option<Duration>,
     /// True if the coordinator accepts compressed chunks.
     packs: bool,
@@ -254,7 +254,8 @@ impl WorkerTransfers {
         Ok(before + self.upload_chunks((reference, refers), export, put).await?)
     }
 
-    /// Sends what `write` writes by the call `put`; returns the number of stored bytes.
+    /// Sends the bytes that `write` produces by the call `put`; returns the number of bytes that the coordinator
+    /// stored.
     async fn upload_chunks<M: ChunkMessage>(
         &self,
         of: M::Of,
@@ -459,11 +460,12 @@ impl From<Status> for FetchError {
     }
 }
 
-/// Has a checkpoint sent again and again while the coordinator is away and the VM is there, and once more where it lacked a
-/// content; the bytes that it has in the end.
+/// Repeats `send` while the coordinator is away and the VM exists, and once more if the coordinator lacked a content;
+/// returns the number of bytes that it has stored.
 ///
 /// # Errors
-/// In words, why it does not have it.
+///
+/// In words, why the coordinator doesn't have the checkpoint.
 pub async fn send_until_answered<F: Future<Output = Result<u64, NotSent>>>(
     pass: &LaunchPass,
     mut send: impl FnMut() -> F,
@@ -482,10 +484,11 @@ pub async fn send_until_answered<F: Future<Output = Result<u64, NotSent>>>(
     }
 }
 
-/// Has a checkpoint fetched again and again while the coordinator is away.
+/// Repeats `fetch` while the coordinator is away.
 ///
 /// # Errors
-/// It did not come.
+///
+/// The checkpoint wasn't fetched.
 pub async fn fetch_until_answered<F: Future<Output = Result<(), FetchError>>>(
     pass: &LaunchPass,
     mut fetch: impl FnMut() -> F,
@@ -499,10 +502,11 @@ pub async fn fetch_until_answered<F: Future<Output = Result<(), FetchError>>>(
     }
 }
 
-/// Compares what was sent with what the coordinator says that it has stored.
+/// Compares the number of bytes sent with the number that the coordinator says it has stored.
 ///
 /// # Errors
-/// In words: it has stored more or less.
+///
+/// In words: the coordinator has stored more or less.
 pub fn compare_stored(sent: u64, stored: u64) -> Result<u64, String> {
     match stored == sent {
         true => Ok(sent),

@@ -22,9 +22,9 @@ use crate::{
 
 pub use crate::metadata::metadata_connection;
 
-/// Offer of a worker for these checks, in thousandths of a core.
+/// Capacity of the worker for which this module checks messages, in thousandths of a core.
 const MILLICORES: u32 = 2_000;
-/// Clock of the VMs' times for these checks.
+/// Clock by which this module's checks read the VMs' times.
 const CLOCK: Clock = Clock { speedup: Speedup::ONE, zero_unix_us: Some(1_600_000_000_000_000) };
 
 /// Decodes and checks a message of a session with all its commands.

@@ -6,9 +6,9 @@ use super::{CpuQuota, TierSlot};
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct VcpuBandwidth {
     pub(crate) quota: Option<CpuQuota>,
-    /// Largest part of the vCPU's quota for each slot.
+    /// Largest part of the vCPU's bandwidth for each slot; `None`: all of it.
     pub(crate) caps: [Option<CpuQuota>; 2],
-    /// Numbers of holders that keep slot `a` and slot `b`, in this order, from being bound by a quota.
+    /// Number of callers that exempt slot `a`, and slot `b`, from quotas.
     lifted: [u32; 2],
     /// Quota written to the vCPU's group, and to each slot's.
     pub(crate) told: ToldQuota,
@@ -18,7 +18,7 @@ pub(crate) struct VcpuBandwidth {
 /// Quota that was last written to a group, as opposed to the wanted one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ToldQuota {
-    /// This quota or, as every new group has it, none.
+    /// The group has this quota; `None`, as in every new group: it has no quota.
     Quota(Option<CpuQuota>),
     /// A write failed: the group has its old quota, the new one, or none.
     Unknown,
@@ -40,9 +40,9 @@ impl ToldQuota {
 /// The quotas in force for a vCPU and for its slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct InForce {
-    /// The vCPU's, for both slots together.
+    /// Quota of the vCPU, for both slots together; `None`: no quota.
     pub(crate) vcpu: Option<CpuQuota>,
-    /// Each slot's own.
+    /// Quota of each slot; `None`: no quota.
     pub(crate) slots: [Option<CpuQuota>; 2],
 }
 

@@ -41,7 +41,7 @@ impl TreeClaim {
         }
     }
 
-    /// Claims the tree with its first group at `path`, if no process owns it.
+    /// Claims the tree with its first group at `path`; `None` if a process owns the tree.
     pub(crate) fn of_abandoned(path: &Path) -> Result<Option<Self>> {
         let fail = |source| CgroupError::Claim { path: path.to_owned(), source };
         let group = match File::open(path) {

@@ -7,7 +7,7 @@ use cgroups_rs::cpu::CpuController;
 use super::{CgroupError, Result, file};
 
 const PPM: u64 = 1_000_000;
-/// The kernel refuses quotas and periods below one millisecond and periods above one second.
+/// Shortest quota and shortest period that the kernel accepts, in microseconds; the longest period is one second.
 const MIN_US: u64 = 1_000;
 const MAX_PERIOD_US: u64 = 1_000_000;
 
@@ -56,11 +56,11 @@ pub struct CpuThrottling {
     pub periods: u64,
     /// Periods in which the group used up its quota.
     pub throttled_periods: u64,
-    /// Time for which the group was kept from running, summed over host cores, in nanoseconds.
+    /// Time for which the kernel kept the group from running, summed over host cores, in nanoseconds.
     pub throttled_ns: u64,
 }
 
-/// Sets the quota of the group at `path`; `None` lifts it.
+/// Sets the quota of the group at `path`; `None` removes it.
 pub(crate) fn set_quota(path: &Path, v2: bool, quota: Option<CpuQuota>) -> Result<()> {
     let controller = CpuController::new(path.to_owned(), v2);
     let result = match quota {

@@ -4,8 +4,8 @@ use std::{fs, io, path::Path};
 
 use super::{CgroupError, Result, file};
 
-/// The leaf that takes the processes found in a delegated root. Its name starts like ours, but
-/// names no owner, so no sweep ever takes it for a worker's tree.
+/// Name of the leaf group for the processes found in a delegated root. The name starts like those of workers' trees,
+/// but names no owner, so no sweep ever takes it for a worker's tree.
 const LEAF: &str = "dormouse-init";
 
 /// Enables `controllers` for the children of `group`, first moving its processes into a leaf.

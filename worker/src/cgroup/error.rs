@@ -14,7 +14,7 @@ pub enum CgroupError {
     Read {
         /// The path of the file.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// A group's file did not take a value.
@@ -24,7 +24,7 @@ pub enum CgroupError {
         path: PathBuf,
         /// The value refused.
         value: String,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// A controller refused a setting made through cgroups-rs.
@@ -46,7 +46,7 @@ pub enum CgroupError {
         path: PathBuf,
         /// The ID of the thread.
         thread: i32,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// A group could not be created.
@@ -54,7 +54,7 @@ pub enum CgroupError {
     Create {
         /// The path of the group.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// The owner of a tree of groups could not be settled.
@@ -62,7 +62,7 @@ pub enum CgroupError {
     Claim {
         /// The tree's first group.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// A group could not be removed in time.
@@ -70,27 +70,27 @@ pub enum CgroupError {
     Remove {
         /// The path of the group.
         path: PathBuf,
-        /// The time for which the operation was tried.
+        /// The time for which the removal was tried.
         after: Duration,
-        /// What the kernel said last.
+        /// The kernel's error at the last try.
         source: io::Error,
     },
-    /// A group's file says something unexpected.
+    /// A group's file has unexpected content.
     #[error("{} holds \"{content}\" instead of {expected}", path.display())]
     Unexpected {
         /// The path of the file.
         path: PathBuf,
         /// The text that is in the file.
         content: String,
-        /// What was expected instead.
+        /// Description of the content that was expected.
         expected: String,
     },
-    /// The host lacks something.
+    /// The host lacks a feature or a mount.
     #[error("{what}; {remedy}")]
     Missing {
         /// The feature or mount that is missing, as a clause.
         what: String,
-        /// What to do about the error.
+        /// Remedy for the missing feature.
         remedy: &'static str,
     },
     /// A group did not reach a state before the deadline.
@@ -102,7 +102,7 @@ pub enum CgroupError {
         wanted: &'static str,
         /// The state last seen.
         last: String,
-        /// The time for which the caller waited.
+        /// The time after which the wait was given up.
         after: Duration,
     },
     /// The namespaces of a VM's tasks could not be made.
@@ -115,7 +115,7 @@ pub enum CgroupError {
         path: PathBuf,
         /// The number asked for.
         vcpu: u32,
-        /// Number of vCPUs that the VM has.
+        /// The number of vCPUs of the VM.
         vcpus: u32,
     },
 }

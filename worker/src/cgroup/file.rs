@@ -90,7 +90,7 @@ pub(crate) fn wait_until<T, S>(
     }
 }
 
-/// The directories directly below `path`; none if `path` does not exist.
+/// Returns the directories directly below `path`; empty if `path` does not exist.
 pub(crate) fn subdirectories(path: &Path) -> Result<Vec<PathBuf>> {
     let fail = |source| CgroupError::Read { path: path.to_owned(), source };
     let entries = match fs::read_dir(path) {

@@ -7,17 +7,17 @@ use std::{
 
 use super::{CgroupError, Result, file};
 
-/// The time at which something was asked for and when it took effect.
+/// The times of the request to freeze or thaw a group, and of its effect.
 #[derive(Debug, Clone, Copy)]
 pub struct FreezeTimes {
-    /// The time at which the change of state was asked for.
+    /// Instant of the request.
     pub asked_at: Instant,
-    /// The time at which the change was seen to have taken effect.
+    /// Instant at which the group was seen in the requested state.
     pub took_effect_at: Instant,
 }
 
 impl FreezeTimes {
-    /// The time from the request until the change was seen.
+    /// Time from the request to its effect.
     #[must_use]
     pub fn latency(&self) -> Duration {
         self.took_effect_at - self.asked_at
@@ -67,7 +67,7 @@ pub(crate) fn set_frozen(
     Ok(FreezeTimes { asked_at, took_effect_at: Instant::now() })
 }
 
-/// Asks for the state and does not wait for it.
+/// Requests the frozen or thawed state of a group, and does not wait for it.
 pub(crate) fn request_state(path: &Path, v2: bool, frozen: bool) -> Result<()> {
     match (v2, frozen) {
         (true, true) => file::write(&path.join("cgroup.freeze"), "1"),

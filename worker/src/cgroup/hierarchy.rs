@@ -12,13 +12,13 @@ use super::{CgroupError, Result, file};
 pub enum CgroupController {
     /// The controller of CPU quotas and weights.
     Cpu,
-    /// The controller that counts used CPU time; part of `cpu` in version 2.
+    /// The controller that counts CPU time; part of `cpu` in version 2.
     Cpuacct,
     /// The controller of memory limits.
     Memory,
-    /// Freezing; built in in version 2.
+    /// The controller that freezes groups; built in in version 2.
     Freezer,
-    /// The controller that counts and bounds processes; absent on some hosts.
+    /// The controller that bounds the number of processes; absent on some hosts.
     Pids,
 }
 

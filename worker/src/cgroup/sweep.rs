@@ -10,7 +10,7 @@ use super::{
 };
 use crate::process;
 
-/// Groups and processes that a sweep removed.
+/// Counts of the things that a sweep of control groups removed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SweptGroups {
     /// The trees removed.

@@ -32,7 +32,7 @@ pub struct VmGroups {
     pub(super) memory_limit: Option<u64>,
     /// Number of kills for lack of memory that were returned.
     pub(super) oom_kills_said: AtomicU64,
-    /// Namespaces of the VM's tasks, if they are jailed.
+    /// Namespaces of the VM's tasks; `None` if the tasks are not jailed.
     cell: Option<Arc<JailCell>>,
     /// The bandwidth of each vCPU; locked while it is written to the kernel.
     pub(super) bandwidths: Mutex<Vec<VcpuBandwidth>>,

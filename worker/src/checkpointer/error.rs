@@ -29,7 +29,7 @@ pub enum CheckpointerError {
         /// The store's error.
         source: store::StoreError,
     },
-    /// The control groups.
+    /// An operation on the task's control groups failed.
     #[error("the checkpoint of {task} failed: the quota of its vCPU can't be lifted")]
     Cgroup {
         /// The task that was to be checkpointed.
@@ -37,20 +37,20 @@ pub enum CheckpointerError {
         /// The control group's error.
         source: Box<cgroup::CgroupError>,
     },
-    /// The task's process.
+    /// An operation on the task's processes failed.
     #[error("the checkpoint of {task} failed: the size of its memory is not known")]
     Process {
         /// The task whose memory was to be counted.
         task: TaskName,
-        /// What the kernel said of its processes.
+        /// The kernel's error on the task's processes.
         source: process::ProcessError,
     },
-    /// The directory of the task is nobody's who may own a task.
+    /// The owner of the task's directory is no user that a task may have.
     #[error("the checkpoint of {task} failed: the user of the task is not known")]
     User {
         /// The task whose user was looked for.
         task: TaskName,
-        /// Why the task's directory does not tell its user.
+        /// The error of reading the directory's owner.
         source: std::io::Error,
     },
     /// The task cannot have the user that its checkpoint has.
@@ -58,15 +58,15 @@ pub enum CheckpointerError {
     UserTaken {
         /// The task that was to be restored.
         task: TaskName,
-        /// Why the directory can't be given to that user.
+        /// Reason why the task can't have that user.
         source: crate::workspace::WorkspaceError,
     },
-    /// There is nothing to restore from.
+    /// The task has no checkpoint that can be restored.
     #[error("{task} has no undamaged checkpoint ({} damaged)", damaged.len())]
     NoCheckpoint {
         /// The task that was to be restored.
         task: TaskName,
-        /// The damaged checkpoints, newest first.
+        /// The task's damaged checkpoints, newest first.
         damaged: Vec<DamagedCheckpoint>,
     },
 }

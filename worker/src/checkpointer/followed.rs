@@ -9,12 +9,12 @@ use std::{
 
 use crate::store;
 
-/// Does `work`, which has CRIU write `images`, and reads their pages meanwhile.
+/// Runs `work`, which lets CRIU write `images`, and digests their pages meanwhile.
 pub(super) fn follow_images<T>(
     images: &Path,
     work: impl FnOnce() -> T,
 ) -> (T, BTreeMap<String, (u64, String)>) {
-    /// Ends the follower on every way out: it would be waited for.
+    /// Guard that ends the follower thread on every way out, since that thread is waited for.
     struct FollowerEnd<'a>(&'a AtomicBool, &'a Thread);
     impl Drop for FollowerEnd<'_> {
         fn drop(&mut self) {

@@ -22,22 +22,22 @@ use crate::{
     workspace::{self, TaskName},
 };
 
-/// Time for which a restore waits for the user of its checkpoint while another task that is about to end has it.
+/// Time for which a restore waits for the user of its checkpoint while another task has that user and is about to end.
 const USER_WAIT: Duration = Duration::from_secs(5);
 
-/// A task restored.
+/// A restored task.
 #[derive(Debug)]
 pub struct RestoredTask {
-    /// The process, running.
+    /// The running process of the task.
     pub task: ChildProcess,
     /// Checkpoint from which the task was restored.
     pub checkpoint: StoredCheckpoint,
     /// Newer checkpoints that could not be used, newest first.
     pub damaged: Vec<DamagedCheckpoint>,
-    /// Sentences on what the kernel reports about its processes differently than at the checkpoint; `None`: it wasn't
-    /// compared.
+    /// Sentences on the facts about the task's processes that the kernel reports differently than at the checkpoint;
+    /// `None`: they weren't compared.
     pub changes: Option<Vec<String>>,
-    /// Total time that the restore took.
+    /// Time that the restore took in all.
     pub took: Duration,
 }
 
@@ -133,7 +133,7 @@ impl Checkpointer {
         Err(CheckpointerError::NoCheckpoint { task: name.clone(), damaged })
     }
 
-    /// Gives a task the user that its checkpoint has, which no restore can change.
+    /// Gives a task the user of its checkpoint, which a restore can't change.
     fn have_user_of(&self, checkpoint: &StoredCheckpoint, name: &TaskName) -> Result<()> {
         let Some(users) = &self.users else { return Ok(()) };
         // Of images that can't be read it is said later why they are refused.
@@ -147,7 +147,7 @@ impl Checkpointer {
             .map_err(|source| CheckpointerError::UserTaken { task: name.clone(), source })
     }
 
-    /// CRIU and the verification of the pages side by side.
+    /// Runs CRIU and verifies the pages at the same time.
     fn restore_verifying(
         &self,
         checkpoint: &StoredCheckpoint,
@@ -202,8 +202,8 @@ impl Checkpointer {
     }
 }
 
-/// Restores what CRIU has lost of a restored task that hasn't run yet, and describes what still differs. The task
-/// runs in any case.
+/// Restores the facts about a restored task that CRIU has lost, before the task runs, and describes the remaining
+/// differences. The task runs in any case.
 fn complete_restore(
     checkpoint: &StoredCheckpoint,
     vm: &VmGroups,

@@ -12,7 +12,7 @@ use crate::{
     store::OpenFile,
 };
 
-/// The processes in these slots.
+/// Returns the processes in these slots.
 pub(super) fn seen_processes(
     vm: &VmGroups,
     seats: &[(u32, TierSlot)],

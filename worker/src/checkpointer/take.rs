@@ -28,12 +28,12 @@ type BoxError = Box<dyn std::error::Error + Send + Sync>;
 /// Stops the tasks, and calls its argument, which lifts their quotas, when the dump begins.
 type Halt<'a> = dyn FnMut(DumpMoment, &mut dyn FnMut() -> cgroup::Result<()>) -> Step + 'a;
 
-/// A checkpoint taken.
+/// A checkpoint of a task, as its taker reports it.
 #[derive(Debug)]
 pub struct DumpedTask {
     /// The checkpoint, complete.
     pub checkpoint: StoredCheckpoint,
-    /// Total time that the checkpoint took.
+    /// Time that the checkpoint took in all.
     pub took: Duration,
 }
 
@@ -42,17 +42,17 @@ pub struct DumpedTask {
 pub struct SnappedTask {
     /// The checkpoint, complete.
     pub checkpoint: StoredCheckpoint,
-    /// When the task was stopped.
+    /// Instant at which the task was stopped for the checkpoint.
     pub stopped_at: Instant,
     /// CPU time that CRIU's code in the task used, which the task's clock counts too.
     pub foreign_ns: u64,
-    /// Total time that the checkpoint took.
+    /// Time that the checkpoint took in all.
     pub took: Duration,
 }
 
-/// The kind of program that is a job: its worker itself puts its processes on cores.
+/// Kind of program that is a parallel job, whose processes the worker itself assigns to cores.
 const JOB: &str = "parallel";
-/// Number of tries to dump a task of which a process or thread ends at that moment.
+/// Number of tries to dump a task if one of its processes or threads ends at that moment.
 const TRIES: u32 = 40;
 impl Checkpointer {
     /// Takes a checkpoint as [`Checkpointer::take_with`] does, without an action before the task is stopped.

@@ -23,7 +23,7 @@ pub struct ContentCache {
     known: Arc<Mutex<KnownContents>>,
 }
 
-/// What is known about the contents without reading the disk.
+/// The facts about the stored contents that are known without reading the disk.
 #[derive(Debug, Default)]
 struct KnownContents {
     contents: BTreeMap<[u8; 32], CachedContent>,
@@ -34,7 +34,7 @@ struct KnownContents {
 #[derive(Clone, Copy, Debug)]
 struct CachedContent {
     bytes: u64,
-    /// True once all of the content has arrived.
+    /// True once all bytes of the content have arrived.
     whole: bool,
     /// The number of tasks that hold it.
     holders: u32,

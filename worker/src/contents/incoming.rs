@@ -29,15 +29,16 @@ pub enum ContentError {
     Another {
         /// BLAKE3 of the content that was wanted, in hexadecimal.
         digest: Hash,
-        /// What is wrong with the content.
+        /// The difference, in words.
         what: String,
     },
 }
 
-/// A content that is being received. Dropped before [`ContentDownload::finish_download`], it leaves nothing.
+/// A content that is being received. If it is dropped before [`ContentDownload::finish_download`], nothing of it is
+/// kept.
 #[derive(Debug)]
 pub struct ContentDownload {
-    /// File that is written until it is complete; `None` once it is.
+    /// File that is written until the content is complete; `None` afterwards.
     file: Option<SparseFile>,
     part: PathBuf,
     place: PathBuf,

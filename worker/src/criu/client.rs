@@ -36,11 +36,11 @@ use crate::{
     process::{ChildProcess, HelpedTask, ProcessGroups, mount_processes},
 };
 
-/// CRIU's notification that it has stopped all processes of a task, before it reads anything of them.
+/// CRIU's notification that it has stopped all processes of a task, and has not read anything yet.
 const SEIZED: &str = "query-ext-files";
 /// CRIU's notification that all processes are restored and stand still.
 const PRE_RESUME: &str = "pre-resume";
-/// How long the remains of a failed restore may take to die.
+/// Time limit for the processes of a failed restore to die.
 const CLEAN_UP: Duration = Duration::from_secs(5);
 
 /// A moment of a dump at which its caller has something to do.
@@ -64,10 +64,10 @@ pub enum RestoreMoment {
     Runs,
 }
 
-/// What happens to the task after a dump.
+/// What becomes of a task after its dump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AfterDump {
-    /// The task continues as it was when CRIU came: it runs, or stands still.
+    /// The task continues as it was before the dump: it runs, or stands still.
     Continue,
     /// The task is killed; its parent must still reap it.
     Kill,
@@ -77,7 +77,7 @@ pub enum AfterDump {
 #[derive(Debug, Clone)]
 pub struct CriuProgram {
     program: PathBuf,
-    /// CPU time of CRIU's processes outside any VM's groups, in nanoseconds.
+    /// CPU time of the program's processes outside any VM's groups, in nanoseconds.
     spent: Arc<AtomicU64>,
 }
 
@@ -185,7 +185,7 @@ impl CriuProgram {
         Ok(response.features.unwrap_or_default())
     }
 
-    /// Makes a call of one question and one answer.
+    /// Makes a call with one request and one answer.
     fn ask_once(
         &self,
         call: &'static str,
@@ -213,13 +213,13 @@ impl CriuProgram {
         result
     }
 
-    /// Lets CRIU exit, which ran outside the VMs' groups.
+    /// Lets a CRIU exit that ran outside the VMs' groups, and counts its CPU time.
     fn finish_session(&self, session: CriuSession) {
         self.spent.fetch_add(session.cpu_ns(), Ordering::Relaxed);
         session.finish_call();
     }
 
-    /// Returns the CPU time of its dumps so far, in nanoseconds; that of restores is charged to the VMs.
+    /// Returns the CPU time of the program's dumps so far, in nanoseconds; that of restores is charged to the VMs.
     #[must_use]
     pub fn cpu_ns(&self) -> u64 {
         self.spent.load(Ordering::Relaxed)

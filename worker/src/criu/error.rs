@@ -20,7 +20,7 @@ pub enum CriuError {
     Start {
         /// The path of the program.
         program: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// The task's view of files can't be entered.
@@ -34,11 +34,11 @@ pub enum CriuError {
     Refused {
         /// The request that CRIU refused.
         call: &'static str,
-        /// CRIU's `cr_errno`, an errno, where it gave one.
+        /// CRIU's `cr_errno`, an errno; `None` if CRIU gave none.
         errno: Option<i32>,
-        /// CRIU's message `cr_errmsg`, or what its errno means.
+        /// CRIU's `cr_errmsg`, or the meaning of its errno.
         reason: String,
-        /// The last lines of CRIU's log.
+        /// The end of CRIU's log.
         log: LogTail,
     },
     /// CRIU did not answer in time and was killed.
@@ -46,9 +46,9 @@ pub enum CriuError {
     Late {
         /// The request that took too long.
         call: &'static str,
-        /// Time for which the worker waited for CRIU.
+        /// The time after which the wait was given up.
         after: Duration,
-        /// The last lines of CRIU's log.
+        /// The end of CRIU's log.
         log: LogTail,
     },
     /// CRIU failed in the middle of a task without reporting the task's state.
@@ -64,17 +64,17 @@ pub enum CriuError {
     Silent {
         /// The request that got no answer.
         call: &'static str,
-        /// CRIU's exit status or signal, as it stands after "it".
+        /// CRIU's exit status or signal, as a phrase that follows "it".
         ended: String,
-        /// The last lines of CRIU's log.
+        /// The end of CRIU's log.
         log: LogTail,
     },
-    /// CRIU's answer does not follow its protocol.
+    /// CRIU's answer violates its protocol.
     #[error("criu {call} gave an answer that can't be read: {what}")]
     Protocol {
-        /// The request that got this answer.
+        /// The request to which this was the answer.
         call: &'static str,
-        /// What about the answer is wrong.
+        /// The flaw of the answer, in words.
         what: String,
     },
     /// The connection to CRIU failed.
@@ -82,7 +82,7 @@ pub enum CriuError {
     Socket {
         /// The request that was under way.
         call: &'static str,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// A directory for images could not be opened.
@@ -90,7 +90,7 @@ pub enum CriuError {
     Directory {
         /// The path of the directory.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// The caller's action while the tasks stand still failed, and with it the call.
@@ -104,21 +104,20 @@ pub enum CriuError {
     /// The images hold, or the restored processes would have, more than a task of the cell may have.
     #[error("the images given to criu {call} are not of a task of this worker: {what}")]
     Foreign {
-        /// The request that would have restored the task.
+        /// The restore request that would have created those processes.
         call: &'static str,
-        /// What the images or processes hold that they may not, in words.
+        /// The forbidden content, in words.
         what: String,
     },
-    /// The cell of the task, or this process, can't be inspected, so that there is nothing to compare restored
-    /// processes with.
+    /// The facts with which restored processes are compared can't be read.
     #[error("criu {call}: the cell of the task, or this process, can't be looked at")]
     Inspect {
         /// The request that was not made.
         call: &'static str,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// A control group refused an operation.
+    /// An operation on the control groups failed.
     #[error("criu {call}: the control group failed")]
     Cgroup {
         /// The request that needed the control group.
@@ -153,7 +152,7 @@ impl CriuError {
     }
 }
 
-/// How a line with an error begins in CRIU's log.
+/// Beginning of the text of an error in CRIU's log.
 const ERROR: &str = "Error (";
 
 /// The last lines of a CRIU log, and its path; empty if there is no log.
@@ -161,14 +160,14 @@ const ERROR: &str = "Error (";
 pub struct LogTail {
     /// The path of the log.
     pub path: Option<PathBuf>,
-    /// The last lines of the log; if some of them are errors, only these.
+    /// The last lines of the log; only those that report errors, if there are any.
     pub lines: Vec<String>,
 }
 
 /// Name of a limit in a message that CRIU always logs: it may not raise this limit, and doesn't need to.
 const NOISE: &str = "RLIMIT_NOFILE";
 
-/// CRIU's error message without the notices that it always prints; `None` if nothing is left.
+/// The error in a message of CRIU, without the text that every message has.
 pub(crate) fn criu_message(message: &str) -> Option<&str> {
     Some(message.trim()).filter(|message| !message.is_empty() && !message.contains(NOISE))
 }
@@ -176,7 +175,7 @@ pub(crate) fn criu_message(message: &str) -> Option<&str> {
 impl LogTail {
     const LINES: usize = 5;
 
-    /// The first error in the log: the others follow from it.
+    /// The first error that the log reports: the others follow from it.
     #[must_use]
     pub(crate) fn first_error(&self) -> Option<&str> {
         self.lines.iter().find(|line| line.contains(ERROR)).map(|line| line.trim())

@@ -23,12 +23,12 @@ use crate::jail::{CELL, JailCell};
 const SHARED: [&str; 6] = ["mnt", "net", "ipc", "uts", "user", "cgroup"];
 /// Links of descriptors and mappings to objects without a path: pipes, sockets, eventfds and the like.
 const PATHLESS: [&str; 3] = ["pipe:[", "socket:[", "anon_inode:"];
-/// Memory that is shared without a file, as `/proc` has it.
+/// Beginnings of the names that `/proc` gives to memory that is shared without a file.
 const MEMORY: [&str; 4] = ["/memfd:", "/dev/zero", "/SYSV", "/anon_hugepage"];
-/// A filter of system calls is in force (linux/seccomp.h).
+/// Mode of a process with a filter of system calls (linux/seccomp.h).
 const FILTERED: u32 = 2;
 
-/// Identity of a file in the kernel: its device and its number there.
+/// Identity of a file in the kernel: its device, and its inode number on the device.
 type FileId = (u64, u64);
 
 /// Inspection of restored processes, which must be as CRIU's own process was before it read any image, without the
@@ -39,7 +39,7 @@ pub(super) struct TaskInspection {
     user: Option<u32>,
     namespaces: [Option<FileId>; SHARED.len()],
     pid_namespace: Option<FileId>,
-    /// The tasks' root, if they have their own.
+    /// The tasks' root; `None` if tasks have no root of their own.
     root: Option<FileId>,
     is_filtered: bool,
     of_criu: ThreadStatus,
@@ -254,7 +254,7 @@ fn thread_ids(pid: i32) -> Vec<i32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// The numbers of the mounts that a process sees.
+/// Returns the ids of the mounts that a process sees.
 fn mount_ids(pid: i32) -> BTreeSet<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/mountinfo")).unwrap_or_default();
     text.lines().filter_map(|line| line.split(' ').next()?.parse().ok()).collect()

@@ -20,9 +20,9 @@ use serde::{Deserialize, Serialize};
 use super::status::ThreadStatus;
 use crate::process::pidfd;
 
-/// The most threads, and the most timers, of a task that are noted, or put back.
+/// Most threads, and most timers, of a task that are recorded or restored.
 const MOST: usize = 4096;
-/// The link of a descriptor of timerfd_create(2) in `/proc`.
+/// The text of the link in `/proc` for a descriptor of timerfd_create(2).
 const TIMER: &str = "anon_inode:[timerfd]";
 
 /// State of a task that CRIU loses and that is set again after a restore. Processes and threads have the numbers of
@@ -44,7 +44,7 @@ pub struct TaskKeepsakes {
 pub struct BoundThread {
     /// The thread's number.
     pub thread: u32,
-    /// Numbers of the host's cores that the thread is bound to.
+    /// The numbers of the host's cores on which the thread may run.
     pub cores: Vec<u16>,
 }
 
@@ -54,9 +54,9 @@ pub struct BoundThread {
 pub struct ExpiredTimer {
     /// The number of a process that has the timer open.
     pub process: u32,
-    /// The descriptor that the timer has in the process.
+    /// The descriptor of the timer in that process.
     pub fd: i32,
-    /// How often the timer had run out since it was read.
+    /// Number of times that the timer had expired since it was last read.
     pub ticks: u64,
     /// The period of the timer, in nanoseconds.
     pub period_ns: u64,
@@ -142,7 +142,7 @@ impl ExpiredTimer {
         has_expired.then_some(Self { process, fd, ticks, period_ns })
     }
 
-    /// Has the timer of process `pid` run again, from now on, and be as often run out as it was.
+    /// Starts the timer of process `pid` again from now on, and sets the number of times that it has expired.
     #[expect(unsafe_code, reason = "nix has no timers that are not its own, and not this ioctl")]
     fn arm_timer(self, pid: i32) -> io::Result<()> {
         /// TFD_IOC_SET_TICKS (linux/timerfd.h), of kernels with checkpoint and restore.
@@ -192,7 +192,7 @@ fn numbers_of(cores: &CpuSet) -> Vec<u16> {
     all.filter(|core| cores.is_set(usize::from(*core)).unwrap_or(false)).collect()
 }
 
-/// The number that a thread has in its innermost PID namespace.
+/// Returns the number of a thread in its innermost PID namespace.
 fn own_number(thread: i32) -> Option<u32> {
     ThreadStatus::of_task(&thread.to_string()).ok()?.numbers.last().copied()
 }

@@ -4,9 +4,9 @@ use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// The folder of a system's own CRIU, which `scripts/get-criu --system` fills.
+/// Folder of a CRIU that is installed for the whole system, by `scripts/get-criu --system`.
 const SYSTEM: &str = "/usr/local/lib/dormouse";
-/// Debian keeps CRIU out of an ordinary user's `PATH`.
+/// Further paths of CRIU, as Debian keeps it out of an ordinary user's `PATH`.
 const ADMINISTRATOR: [&str; 2] = ["/usr/sbin/criu", "/usr/local/sbin/criu"];
 
 /// Finds the CRIU that this process uses: the one `named` by an option, or the first that exists of `$DORMOUSE_CRIU`,
@@ -18,10 +18,10 @@ pub fn find_criu(named: Option<&Path>) -> Option<PathBuf> {
     SearchPlaces::of_process(named).first(Path::is_file)
 }
 
-/// What the search for CRIU depends on.
+/// The surroundings on which the search for CRIU depends.
 #[derive(Clone, Debug, Default)]
 struct SearchPlaces {
-    /// The path that an option gives.
+    /// The path given by an option; `None`: none was.
     named: Option<PathBuf>,
     /// The value of `$DORMOUSE_CRIU`, if it is set.
     variable: Option<OsString>,
@@ -29,7 +29,7 @@ struct SearchPlaces {
     home: Option<OsString>,
     /// Path of this program.
     program: Option<PathBuf>,
-    /// The current directory.
+    /// The current directory; `None` if it can't be read.
     current: Option<PathBuf>,
     /// The folders of `$PATH`, separated by colons.
     path: OsString,
@@ -48,13 +48,13 @@ impl SearchPlaces {
         }
     }
 
-    /// Returns the first place that has one.
+    /// Returns the first place that has a CRIU; `None`: no place has.
     fn first(self, is_there: impl Fn(&Path) -> bool) -> Option<PathBuf> {
         let by_name = self.named.clone().or_else(|| self.variable.clone().map(PathBuf::from));
         by_name.or_else(|| self.places().into_iter().find(|place| is_there(place)))
     }
 
-    /// Returns the places beside the named ones, in order.
+    /// Returns the places to search after the option and `$DORMOUSE_CRIU`, in order.
     fn places(&self) -> Vec<PathBuf> {
         let inside = |folder: PathBuf| folder.join("criu").join("criu");
         let mut all: Vec<PathBuf> = self.home.iter().map(|home| inside(home.into())).collect();

@@ -4,17 +4,17 @@ use std::{fs::File, os::fd::AsRawFd as _, time::Duration};
 
 use super::rpc::{CriuCgMode, CriuFeatures, CriuNetworkLockMethod, CriuOpts, CriuReq, CriuReqType};
 
-/// Enough for CRIU to tell errors and warnings; more would slow it down.
+/// Level of CRIU's log, at which it reports errors and warnings; a higher one would slow it down.
 pub(super) const LOG_LEVEL: i32 = 2;
 /// Largest file without a name that is dumped, in bytes; CRIU's own limit is one million.
 const LARGEST_GHOST: u32 = 1 << 30;
 
-/// A request of this kind without options.
+/// Makes a request of this kind without options.
 pub(super) fn make_request(kind: CriuReqType) -> CriuReq {
     CriuReq { r#type: kind.into(), ..CriuReq::default() }
 }
 
-/// The features that are asked for.
+/// The features of CRIU that are probed.
 pub(super) fn asked_features() -> CriuFeatures {
     CriuFeatures { mem_track: Some(true), lazy_pages: Some(true), pidfd_store: Some(true) }
 }

@@ -29,7 +29,7 @@ use crate::process::{
 
 /// Largest message: CRIU's answers are small, and its own limit for a request is far below this too.
 const MESSAGE_LIMIT: usize = 64 * 1024;
-/// How long CRIU may take to exit after its last answer.
+/// Time in which CRIU may exit after its last answer.
 const EXIT_GRACE: Duration = Duration::from_secs(2);
 
 /// Result of the caller's action between two of CRIU's steps; an error makes CRIU give up.
@@ -82,7 +82,7 @@ impl CriuSession {
         Ok(Self { call, criu: Some(criu), socket: ours, started, deadline, log })
     }
 
-    /// CRIU's process group, which it leads.
+    /// CRIU's process group, of which it is the leader.
     pub(crate) fn process_group(&self) -> Option<Pid> {
         self.criu.as_ref().map(|criu| Pid::from_raw(criu.pid()))
     }
@@ -278,7 +278,7 @@ fn shell_of(program: &Path) -> Option<PathBuf> {
 }
 
 impl Drop for CriuSession {
-    /// On every way out, error or panic: no CRIU and no zombie stays.
+    /// Kills and reaps CRIU on every way out, error or panic, so that no process and no zombie stays.
     fn drop(&mut self) {
         self.kill_group();
     }

@@ -2,12 +2,12 @@
 
 use std::{fs, io};
 
-/// The users, capabilities and fences of a thread.
+/// The users, capabilities and system-call filters of a thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ThreadStatus {
     /// State of the thread in one letter: `R` and `t` live, `Z` and `X` are dead.
     pub(crate) state: String,
-    /// Real, effective, saved and file system user, and the same of the group.
+    /// Real, effective, saved and file system user id, in this order.
     pub(crate) users: Vec<u32>,
     pub(crate) groups: Vec<u32>,
     pub(crate) more_groups: Vec<u32>,
@@ -19,7 +19,7 @@ pub(crate) struct ThreadStatus {
     pub(crate) bounding: u64,
     pub(crate) ambient: u64,
     pub(crate) no_new_privs: bool,
-    /// Mode of the process's filter of system calls; 2 if it has filters.
+    /// Mode of the thread's filter of system calls: 0 for none, 2 if it has filters.
     pub(crate) seccomp: u32,
 }
 

@@ -4,7 +4,7 @@ use std::{io, path::PathBuf};
 
 use dormouse_units::one_line;
 
-/// Longest part of a path that an error shows, in bytes: a task chooses the names.
+/// Longest part of a path that an error shows, in bytes: tasks choose the names, which may be long.
 const SHOWN: usize = 200;
 
 /// The result of an operation on a task's directory.
@@ -14,36 +14,36 @@ pub type Result<T, E = DirectoryError> = std::result::Result<T, E>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DirectoryError {
-    /// The system refused an operation on a file.
+    /// The system refuses an operation on a file.
     #[error("can't {action} {} in the task's directory", one_line(&path.to_string_lossy(), SHOWN))]
     File {
-        /// The operation that failed, as the words after "can't".
+        /// The operation that failed, as a phrase that follows "cannot".
         action: &'static str,
-        /// The path of the file: relative to the task's directory if the file is in it.
+        /// The path; relative to the task's directory if the file is inside it.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// The directory holds a file that no checkpoint can hold, or that no task may have.
+    /// The directory has something that no checkpoint can hold, or that no task may have.
     #[error("\"{}\" in the task's directory {why}", one_line(path, SHOWN))]
     Refused {
         /// The path of the file, relative to the task's directory.
         path: String,
-        /// What is wrong with the file, and what to do.
+        /// The reason for the refusal, and the remedy.
         why: String,
     },
-    /// The directory holds more than it may.
+    /// The directory holds more than is allowed.
     #[error("the task's directory has {what}")]
     Beyond {
-        /// What there is too much of, and how much there may be.
+        /// The kind of thing of which there is too much, and the limit.
         what: String,
     },
-    /// A content does not match its digest.
+    /// A file content does not match its digest.
     #[error("the content {digest} is damaged: {what}")]
     Damaged {
         /// BLAKE3 of the content, in hexadecimal.
         digest: String,
-        /// What is wrong with the content.
+        /// The difference, in words.
         what: String,
     },
 }

@@ -43,7 +43,7 @@ impl DirectoryHandle {
         Ok(Self(openat(&self.0, name, DIRECTORY, Mode::empty())?))
     }
 
-    /// The directory at a relative path in it, no part of which is a link.
+    /// Opens the directory at a path relative to this one, no part of which may be a link.
     pub(crate) fn reach_directory(&self, path: &Path) -> io::Result<Self> {
         let mut reached = Self(openat(&self.0, ".", DIRECTORY, Mode::empty())?);
         for part in path.components() {
@@ -109,7 +109,7 @@ impl DirectoryHandle {
         Ok(readlinkat(&self.0, name)?)
     }
 
-    /// Returns the directory's owner.
+    /// Returns the user and group that own the directory.
     pub(crate) fn read_owner(&self) -> io::Result<FileOwner> {
         let stat = fstat(&self.0)?;
         Ok(FileOwner { user: Uid::from_raw(stat.st_uid), group: Gid::from_raw(stat.st_gid) })

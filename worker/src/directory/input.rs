@@ -19,10 +19,11 @@ pub struct TaskInput {
 }
 
 impl TaskInput {
-    /// The input that the wire names.
+    /// Reads an input from its message.
     ///
     /// # Errors
-    /// The path leads out of the directory, or the digest is none.
+    ///
+    /// The path leads out of the directory, or the digest is invalid.
     pub fn read(file: &v1::File) -> Result<Self> {
         let v1::File { path, digest, bytes, executable } = file;
         if !is_plain(path) {

@@ -16,7 +16,7 @@ use dormouse_tasks::limits::{LEFT_FILES, LEFT_PATHS_BYTES, NOT_KEPT, check_left_
 use super::{DirectoryError, FoundNode, Result, WORK, handle::DirectoryHandle, walk_past};
 use crate::sparse::digest_file;
 
-/// Names of the files with a task's standard output and error, beside its working directory.
+/// Names of the files with a task's output, which are beside its working directory.
 const SAID: [&str; 2] = ["stdout", "stderr"];
 /// Prefix of the paths of outputs.
 const OUTPUTS: &str = "outputs";
@@ -44,7 +44,7 @@ pub(crate) struct LeftFile {
 pub(crate) struct LeftFiles {
     pub(crate) files: Vec<LeftFile>,
     pub(crate) not_kept: Vec<String>,
-    /// Number of further files that are not kept, without a sentence for each.
+    /// Number of files that aren't kept beyond those in `not_kept`.
     unsaid: usize,
     /// Bytes of the paths of all files together.
     paths_bytes: usize,
@@ -81,8 +81,8 @@ impl LeftFiles {
         all
     }
 
-    /// Returns the paths in the working directory that match one of the patterns, with what keeps each from being
-    /// kept, and those that couldn't be read. Patterns without a match are noted.
+    /// Returns the paths in the working directory that match one of the patterns, each with the reason why it can't be
+    /// kept, if any, and the paths that couldn't be read. Notes the patterns without a match.
     fn find_matching(&mut self, work: &Path, outputs: &[String]) -> (Matches, Unseen) {
         let mut patterns = Vec::new();
         for output in outputs {
@@ -182,7 +182,7 @@ pub(crate) fn has_file(work: &Path, path: &str) -> bool {
 ///
 /// # Errors
 ///
-/// It is gone, or isn't a regular file.
+/// The file is gone, or isn't a regular file.
 pub(crate) fn open_leaving(folder: &Path, path: &str) -> Result<File> {
     let place = match path.strip_prefix(OUTPUTS).and_then(|rest| rest.strip_prefix('/')) {
         Some(output) => Path::new(WORK).join(output),
@@ -197,7 +197,7 @@ fn open(folder: &Path, place: &Path) -> io::Result<File> {
     parent.read(place.file_name().unwrap_or(OsStr::new("")))
 }
 
-/// Kind of a file that is no regular file, as the reason why it is not kept; `None`: it is regular.
+/// Returns why an object that is no regular file can't be kept; `None` for a regular file.
 fn kind(found: &FoundNode<'_>) -> Option<&'static str> {
     match found.kind() {
         libc::S_IFREG => None,

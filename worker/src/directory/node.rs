@@ -27,7 +27,7 @@ pub struct DirectoryNode {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum NodeKind {
-    /// A directory, by its permissions.
+    /// A directory.
     Directory {
         /// The permission bits of the directory.
         mode: u32,
@@ -61,7 +61,7 @@ pub enum NodeKind {
 }
 
 impl DirectoryNode {
-    /// A thing at a path that has no attributes.
+    /// Makes a node without attributes at a path.
     #[must_use]
     pub fn plain_node(path: impl Into<String>, kind: NodeKind) -> Self {
         Self { path: path.into(), kind, attributes: BTreeMap::new() }
@@ -80,14 +80,14 @@ impl DirectoryNode {
 /// Reasons why a list of nodes doesn't describe a directory.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum InvalidNode {
-    /// A path that leads out, or is not in its place.
+    /// A path leads out of the directory, or is not in its place in the list.
     Path(String),
-    /// A digest that is invalid, or used for contents of two lengths.
+    /// A digest is invalid, or used for contents of two lengths.
     Digest(String),
 }
 
-/// Checks a list of nodes that came from elsewhere: plain paths, each of them once and after the directory that it
-/// is in, and proper digests.
+/// Checks a list of nodes that came from elsewhere: the paths must be plain, each must occur once and after the
+/// directory that contains it, and digests must be valid.
 pub(crate) fn check_nodes(nodes: &[DirectoryNode]) -> Result<(), InvalidNode> {
     let mut kinds: BTreeMap<&str, &NodeKind> = BTreeMap::new();
     let mut lengths: BTreeMap<&str, u64> = BTreeMap::new();

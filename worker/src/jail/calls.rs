@@ -18,7 +18,7 @@ pub(super) struct SystemCall {
 mod numbers {
     pub(super) use libc::*;
 
-    /// Number of the call, which is the same on all processors.
+    /// Number of the call `fchmodat2`, the same on all processors.
     pub(super) const SYS_fchmodat2: c_long = 452;
     #[cfg(target_arch = "aarch64")]
     pub(super) const SYS_renameat: c_long = 38;
@@ -119,7 +119,7 @@ pub(super) const ALLOWED: &[&[SystemCall]] = &[
     },
 ];
 
-/// Calls that are answered with "Operation not permitted", whatever the arguments.
+/// Calls that the filter answers with "Operation not permitted", whatever the arguments.
 pub(super) const REFUSED: &[&[SystemCall]] = &[
     // Other processes: their memory, their files, their registers.
     calls! {
@@ -157,7 +157,7 @@ pub(super) const REFUSED: &[&[SystemCall]] = &[
     calls! { SYS_ioperm SYS_iopl SYS_modify_ldt SYS_uselib SYS_ustat },
 ];
 
-/// A call that is answered as if the kernel had it not: its flags are in memory, which a filter can't read,
-/// so that the C library calls `clone` instead.
+/// A call that the filter answers as if the kernel lacked it: its flags are in memory, which a filter can't read. The C
+/// library then calls `clone` instead.
 #[cfg(test)]
 pub(super) const UNKNOWN: &[SystemCall] = calls! { SYS_clone3 };

@@ -20,14 +20,14 @@ use super::{
     lo, root,
 };
 
-/// What the jails of all tasks of a worker share.
+/// The parts of a jail that all tasks of a worker share.
 #[derive(Debug)]
 pub struct TaskJail {
     users: Option<UserRange>,
     mounts: Option<OwnedFd>,
-    /// The place of CRIU in the mount namespace.
+    /// The path of CRIU in the tasks' mount namespace.
     criu: Option<PathBuf>,
-    /// The directories of tasks, as the worker has them.
+    /// The path of the tasks' directories outside of the jail.
     tasks: PathBuf,
     has_ipc: bool,
     has_name: bool,
@@ -41,13 +41,13 @@ pub struct TaskJail {
 /// Requirements on a jail.
 #[derive(Clone, Debug, Default)]
 pub struct JailRequest {
-    /// How much of the jail is demanded.
+    /// The parts of a jail that are demanded.
     pub demand: JailDemand,
     /// The users of tasks.
     pub users: UserRange,
     /// True if tasks may use the worker's network.
     pub shares_network: bool,
-    /// Folders of the worker's host that its tasks may read.
+    /// Folders of the worker's host that the tasks may read.
     pub mounts: Vec<PathBuf>,
 }
 
@@ -106,7 +106,7 @@ impl TaskJail {
         &self.lacking
     }
 
-    /// Returns the users of tasks, if they have their own.
+    /// Returns the range of the tasks' users; `None` if tasks have no users of their own.
     #[must_use]
     pub fn user_range(&self) -> Option<UserRange> {
         self.users
@@ -140,7 +140,7 @@ pub struct JailCell {
 }
 
 impl JailCell {
-    /// Returns the path of CRIU inside, if it differs from that outside.
+    /// Returns the path of CRIU inside the jail, if it differs from the path outside.
     #[must_use]
     pub fn criu_inside(&self) -> Option<&Path> {
         self.jail.criu.as_deref()
@@ -211,7 +211,7 @@ impl JailCell {
         Ok(Some(owner))
     }
 
-    /// The view of files that a task has which begins, or which CRIU restores.
+    /// Makes the view of files for a task that begins, or that CRIU restores.
     ///
     /// # Errors
     /// The task's own folders can't be made.
@@ -222,7 +222,7 @@ impl JailCell {
         NewView::prepare_view(occupant, &self.jail.tasks, &self.host, begins).map(MountView::New)
     }
 
-    /// The view of files that this task has.
+    /// Returns the view of files that a running task has.
     ///
     /// # Errors
     /// The task is gone.
@@ -230,7 +230,8 @@ impl JailCell {
         if self.has_root() { MountView::of_process(pid) } else { Ok(MountView::Common) }
     }
 
-    /// Takes this process into the namespaces; into a view that is new [`MountView::make_view`] takes it.
+    /// Moves this process into the cell's namespaces. If `view` is new, [`MountView::make_view`] has to be called
+    /// afterwards.
     ///
     /// # Safety
     /// In a new process only.
@@ -247,7 +248,8 @@ impl JailCell {
         })
     }
 
-    /// Makes the tasks' root this process's, where they have one. Who has entered can.
+    /// Makes the tasks' root the root of this process, if tasks have their own. The process must have entered the
+    /// namespaces.
     ///
     /// # Safety
     /// In a new process only.
@@ -406,14 +408,14 @@ fn network_namespace() -> Result<OwnedFd> {
     run_apart(make, JailPart::Network)
 }
 
-/// Makes a new namespace, which this thread enters.
+/// Makes a new namespace, in which this thread is afterwards.
 fn new_namespace(flag: CloneFlags, name: &str, part: JailPart) -> Result<OwnedFd> {
     unshare(flag).map_err(|e| JailError::at_step(part, "making the namespace")(e.into()))?;
     let opened = File::open(format!("/proc/thread-self/ns/{name}"));
     opened.map(OwnedFd::from).map_err(JailError::at_step(part, "opening the namespace"))
 }
 
-/// Runs in a separate thread what changes the thread's namespaces.
+/// Runs `make`, which changes the namespaces of its thread, in a separate thread.
 fn run_apart<T: Send>(make: impl FnOnce() -> Result<T> + Send, part: JailPart) -> Result<T> {
     thread::scope(|scope| {
         let made = thread::Builder::new().name("jail".to_owned()).spawn_scoped(scope, make);

@@ -7,15 +7,15 @@ use super::JailPart;
 /// The result of an operation on a jail.
 pub type Result<T, E = JailError> = std::result::Result<T, E>;
 
-/// A part of a jail that can't be had.
+/// Reason why a part of a jail is not available.
 #[derive(Debug, thiserror::Error)]
 #[error("tasks can't have {}: {step} failed", part.part_words())]
 pub struct JailError {
     /// The part of the jail.
     pub part: JailPart,
-    /// What was being done.
+    /// The step that failed.
     pub step: String,
-    /// What the kernel said.
+    /// The kernel's error.
     pub source: io::Error,
 }
 

@@ -6,7 +6,7 @@ use libc::sock_filter;
 
 use super::calls::{ALLOWED, REFUSED};
 
-/// A program of the kernel's.
+/// A filter program in the kernel's form.
 pub(super) type FilterProgram = Vec<sock_filter>;
 
 /// The answer to a system call.
@@ -17,11 +17,11 @@ enum CallAnswer {
     Refuse,
     /// "Function not implemented", as by a kernel that has no such call.
     Unknown,
-    /// Allowed unless it makes a namespace.
+    /// The call is allowed unless it makes a namespace.
     SameNamespaces,
-    /// Allowed for the families of [`FAMILIES`].
+    /// The call is allowed for the address families in [`FAMILIES`].
     UsualFamilies,
-    /// Allowed, but for [`PUSHES`].
+    /// The call is allowed, except for the requests in [`PUSHES`].
     NoPushes,
 }
 
@@ -44,14 +44,14 @@ const NAMESPACES: [i32; 7] = [
     libc::CLONE_NEWNET,
 ];
 
-/// The families of sockets that a task may open: its own machine's and the internet's, of which its
-/// namespace has nothing but a loopback.
+/// Address families of sockets that a task may open: those of its own machine and of the internet, of which its
+/// namespace has only a loopback.
 const FAMILIES: [i32; 3] = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6];
 
 /// Requests that put characters into the input of a terminal, as if somebody had typed them (ioctl_tty(2)).
 const PUSHES: [libc::Ioctl; 2] = [libc::TIOCSTI, libc::TIOCLINUX];
 
-/// The kind of processor and of calls that the numbers are of (linux/audit.h).
+/// The kind of processor for which the numbers of calls hold (linux/audit.h).
 #[cfg(target_arch = "x86_64")]
 const ARCHITECTURE: Option<u32> = Some(0xC000_003E);
 #[cfg(target_arch = "aarch64")]

@@ -1,10 +1,10 @@
 //! What a task may have of things that are not counted by its VM's memory and processors.
 
-/// The size that a file of a task may grow to, in bytes. Its directory is memory of its VM besides.
+/// The size that a file of a task may grow to, in bytes. The task's directory also counts as memory of its VM.
 pub const FILE_BYTES: u64 = 64 << 20;
 /// The number of files that a process of a task may have open.
 pub const OPEN_FILES: u64 = 1024;
-/// Most processes and threads of a VM's tasks, beside those for each vCPU; they include CRIU while it restores.
+/// Most processes and threads of a VM's tasks, beside those for each vCPU; they include CRIU during a restore.
 pub const PIDS: u64 = 64;
 /// Processes and threads for each vCPU of a VM.
 pub const PIDS_PER_VCPU: u64 = 64;
@@ -12,9 +12,9 @@ pub const PIDS_PER_VCPU: u64 = 64;
 /// Limits of a program that differ from program to program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProgramBounds {
-    /// Largest size of the task's files, in bytes.
+    /// Largest size of the program's files, in bytes.
     pub file_bytes: u64,
-    /// Greatest number of processes and threads that the task may have at once; `None`: as many as its VM may.
+    /// Most processes and threads of the program at once; `None`: as many as its VM may have.
     pub processes: Option<u64>,
 }
 

@@ -6,7 +6,7 @@ use std::{
     os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd},
 };
 
-/// The loopback device is the first of every namespace.
+/// Index of the loopback device, which is the first device of every namespace.
 const INDEX: libc::c_int = 1;
 
 /// Switches on the loopback device of this thread's network namespace.
@@ -39,7 +39,7 @@ pub(crate) fn take_address_v6(address: Ipv6Addr) -> io::Result<()> {
     ask_kernel(libc::AF_INET6, libc::SIOCSIFADDR, &request)
 }
 
-/// A request about the device of this name.
+/// Makes a request about the device with this name.
 #[expect(unsafe_code, reason = "a record of the C library, all of whose bits may be zero")]
 fn device_request(name: &std::ffi::CStr) -> libc::ifreq {
     // SAFETY: all-zero is a valid request.
@@ -50,7 +50,7 @@ fn device_request(name: &std::ffi::CStr) -> libc::ifreq {
     request
 }
 
-/// An address as requests have it: its family, a port, and its four bytes.
+/// An address in the form of requests: its family, a port, and its four bytes.
 fn socket_address(address: Ipv4Addr) -> libc::sockaddr {
     let mut data = [0; 14];
     for (to, from) in data.iter_mut().skip(2).zip(address.octets()) {
@@ -60,7 +60,7 @@ fn socket_address(address: Ipv4Addr) -> libc::sockaddr {
     libc::sockaddr { sa_family: family, sa_data: data }
 }
 
-/// Asks the kernel something of the devices of this thread's network namespace.
+/// Makes a request to the kernel about the devices of this thread's network namespace.
 #[expect(unsafe_code, reason = "no library here sets a device's flags and addresses")]
 fn ask_kernel<T>(family: libc::c_int, call: libc::c_ulong, request: &T) -> io::Result<()> {
     // SAFETY: takes numbers; a new descriptor that nobody else owns comes of it.

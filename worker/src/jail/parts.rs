@@ -5,19 +5,19 @@ use std::{fmt, str::FromStr};
 /// A part of a jail, which may be unavailable if the worker itself is confined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum JailPart {
-    /// A user of the task's own, without capabilities.
+    /// The task runs as a user of its own, without capabilities.
     User,
-    /// A mount namespace with a root of its own.
+    /// The task has a mount namespace with a root of its own.
     Mounts,
-    /// A network namespace with nothing but its own loopback.
+    /// The task has a network namespace with only its own loopback.
     Network,
-    /// A namespace of System V IPC and POSIX message queues.
+    /// The task has a namespace of its own for System V IPC and POSIX message queues.
     Ipc,
-    /// The name of the task's VM as the name of its host.
+    /// The task sees the name of its VM as the host's name.
     Name,
-    /// A list of system calls that may be made.
+    /// The task may make only listed system calls.
     Filter,
-    /// A bound on the number of processes.
+    /// The task's number of processes is bounded.
     Pids,
 }
 
@@ -26,7 +26,7 @@ impl JailPart {
     pub const ALL: [Self; 7] =
         [Self::Mounts, Self::Network, Self::Ipc, Self::Name, Self::User, Self::Filter, Self::Pids];
 
-    /// Returns the part in words, as it stands after "a task has".
+    /// Returns the part in words, as a phrase that follows "a task has".
     #[must_use]
     pub const fn part_words(self) -> &'static str {
         match self {
@@ -40,7 +40,7 @@ impl JailPart {
         }
     }
 
-    /// Capabilities of the worker that the part takes, named without `CAP_`.
+    /// Capabilities that the worker needs for the part, named without `CAP_`.
     #[must_use]
     pub const fn needed_capabilities(self) -> &'static [&'static str] {
         match self {
@@ -53,10 +53,10 @@ impl JailPart {
     }
 }
 
-/// How much of a jail tasks must have for a worker to start.
+/// The parts of a jail that tasks must have for a worker to start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum JailDemand {
-    /// All parts, or the worker does not start.
+    /// All parts are demanded, or the worker does not start.
     #[default]
     Full,
     /// The parts that are available here; the worker logs which are missing.

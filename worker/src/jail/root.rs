@@ -20,7 +20,7 @@ use super::{JailError, JailPart, Result};
 
 /// The directory of the namespace that is the root of tasks.
 pub const CELL: &str = "/cell";
-/// Directory of the namespace where something is mounted for a moment on its way to its place.
+/// Directory of the namespace where a file system is mounted for a moment before it is moved to its place.
 pub(super) const HOLD: &str = "/hold";
 /// Directory with the files of `/etc` that are made for a task; `/etc` has links to them.
 pub(super) const MADE: &str = "/run/made";
@@ -52,7 +52,7 @@ const SETTINGS: [&str; 20] = [
     "ssl/openssl.cnf",
     "timezone",
 ];
-/// Number of these settings, from the first on, that CRIU needs.
+/// Number of entries of `SETTINGS`, from the first on, that CRIU needs.
 const SETTINGS_OF_CRIU: usize = 2;
 /// The files of `/etc` that are made for each task.
 const MADE_FILES: [&str; 4] = ["passwd", "group", "hosts", "hostname"];
@@ -81,13 +81,13 @@ const FOLDER_LINKS: [(&str, &str); 4] =
 /// Paths of the worker that are visible in a jail.
 #[derive(Clone, Debug)]
 pub struct JailLayout {
-    /// A directory of the worker's to make the root in; it stays empty.
+    /// A directory of the worker in which the root is made; it stays empty.
     pub mount_point: PathBuf,
     /// Directories of tasks, at the path where tasks find them.
     pub tasks: PathBuf,
     /// Programs of tasks, at the path where tasks find them.
     pub programs: PathBuf,
-    /// CRIU, if there is one.
+    /// Path of CRIU; `None` if there is none.
     pub criu: Option<PathBuf>,
 }
 
@@ -108,8 +108,8 @@ fn canonical_program(program: &Path) -> io::Result<PathBuf> {
     fs::canonicalize(found.ok_or(io::ErrorKind::NotFound)?)
 }
 
-/// Makes the namespace, for tasks that use the worker's network or have their own. This thread is in it afterwards,
-/// and can't be used for anything else.
+/// Makes the mount namespace, for tasks that use the worker's network or have their own. The calling thread is in this
+/// namespace afterwards, and can't be used for anything else.
 pub(super) fn make_root(
     layout: &JailLayout,
     lent: &[PathBuf],
@@ -126,7 +126,7 @@ pub(super) fn make_root(
     File::open("/proc/thread-self/ns/mnt").map(OwnedFd::from).map_err(at("opening the namespace"))
 }
 
-/// Result of a step: an error has what was done, and why it failed.
+/// Result of a step; the error is the step in words, and the reason why it failed.
 type Step<T = ()> = std::result::Result<T, (String, io::Error)>;
 
 fn build_root(
@@ -177,7 +177,7 @@ fn build_root(
     bind_path(&layout.tasks, &inside(&layout.tasks), nothing)
 }
 
-/// The directories that programs and libraries are in, read-only.
+/// Mounts the directories of programs and libraries read-only.
 fn bind_system(place: &Path) -> Step {
     for name in SYSTEM {
         let (from, to) = (Path::new("/").join(name), place.join(name));
@@ -196,7 +196,7 @@ fn bind_system(place: &Path) -> Step {
     Ok(())
 }
 
-/// Makes what a task's root has beside programs and devices, and mount points for each task's own files
+/// Makes the other files of a task's root, beside programs and devices, and mount points for each task's own files
 /// ([`super::view`]).
 fn small_system(cell: &Path, shares_network: bool) -> Step {
     let folders = [
@@ -241,7 +241,7 @@ fn small_system(cell: &Path, shares_network: bool) -> Step {
     Ok(())
 }
 
-/// Returns how programs look up names, and which servers they ask: none, in a network of their own.
+/// Returns the settings for looking up names, and the servers to ask: none, if tasks have a network of their own.
 fn name_service(shares_network: bool) -> (String, String) {
     let hosts = if shares_network { "files dns" } else { "files" };
     let databases = ["passwd", "group", "shadow", "networks", "protocols", "services", "rpc"];

@@ -11,10 +11,10 @@ use std::{
 use nix::mount::{MntFlags, MsFlags};
 use nix::sched::CloneFlags;
 
-/// A step of a process that shares all memory with the worker: everything it needs is made before.
+/// A step of a process that shares all memory with the worker: all data that the step needs is made before.
 #[derive(Debug)]
 pub(super) enum JailStep {
-    /// Leave the mount namespace for a copy of it.
+    /// Leave the mount namespace for a copy of that namespace.
     Unshare,
     Mount {
         source: Option<CString>,
@@ -25,7 +25,7 @@ pub(super) enum JailStep {
         /// True if a missing source or target is no failure.
         may_lack: bool,
     },
-    /// Unmount what is mounted there.
+    /// Unmount the file system at this path.
     Unmount(CString),
     Directory {
         path: CString,
@@ -38,10 +38,11 @@ pub(super) enum JailStep {
 }
 
 impl JailStep {
-    /// Takes the step; whether that went well. The error is `errno`.
+    /// Takes the step; returns whether it succeeded. The error is in `errno`.
     ///
     /// # Safety
-    /// In a new process only, which has a mount namespace of its own from the first step on.
+    ///
+    /// Only in a new process, which has a mount namespace of its own from the first step on.
     #[expect(unsafe_code, reason = "bare system calls are all that is allowed there")]
     pub(super) unsafe fn take_step(&self) -> bool {
         let pointer = |text: &Option<CString>| text.as_deref().map_or(ptr::null(), CStr::as_ptr);
@@ -167,11 +168,12 @@ impl JailSteps {
         Ok(())
     }
 
-    /// Takes all of the steps; the error is the number of the step that failed.
+    /// Takes all steps; the error is the number of the step that failed.
     ///
     /// # Safety
-    /// In a new process only, and the first of them has to be [`JailStep::Unshare`], or the process be in a
-    /// namespace that is only a task's.
+    ///
+    /// Only in a new process. The first step has to be [`JailStep::Unshare`], or the process has to be in a namespace
+    /// that only a task uses.
     #[expect(unsafe_code, reason = "bare system calls are all that is allowed there")]
     pub(super) unsafe fn take_all(&self) -> Result<(), u32> {
         for (number, step) in (0..).zip(&self.0) {

@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-/// One of so many users is for checks, at the end of the range.
+/// One of this many users is for checks; those for checks are at the end of the range.
 const OF_CHECKS: u32 = 10;
 
 /// A range of user IDs, of which each task has one that no other task on its host has. The group of the same number
@@ -31,8 +31,8 @@ impl Default for UserRange {
 pub struct UsersError(String);
 
 impl UserRange {
-    /// Returns the users that a task may have, of which it gets the first free one. They begin with one computed from
-    /// its run and its number, so that it is usually the same on every worker.
+    /// Returns the users that a task may have; it gets the first free one. The first of them is computed from the
+    /// task's run and number, so that a task usually has the same user on every worker.
     pub(crate) fn of_task(&self, run: &str, task: &str) -> impl Iterator<Item = u32> + use<> {
         let count = u64::from(self.user_count() - self.check_count());
         let hash = |text: &str| {
@@ -46,8 +46,8 @@ impl UserRange {
         })
     }
 
-    /// Returns the users that a check may have, of which it gets the first free one: none that a task can have,
-    /// unless there is a single user.
+    /// Returns the users that a check may have; it gets the first free one. No task can have these users, unless the
+    /// range has a single user.
     pub(crate) fn of_checks(&self) -> impl Iterator<Item = u32> + use<> {
         self.last.saturating_sub(self.check_count().saturating_sub(1))..=self.last
     }
@@ -57,7 +57,7 @@ impl UserRange {
         (self.first..=self.last - self.check_count()).contains(&user)
     }
 
-    /// Returns the number of users; of a range of all possible numbers, one less, as that can't be counted.
+    /// Returns the number of users; one less for the range of all possible numbers, as that can't be counted.
     fn user_count(&self) -> u32 {
         (self.last - self.first).saturating_add(1)
     }

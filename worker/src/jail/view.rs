@@ -21,12 +21,12 @@ use super::{
 /// Folders in a task's directory for its `/tmp` and its `/dev/shm`: they are part of its checkpoints, and count for
 /// the size of the directory.
 const FOLDERS: [(&str, &str); 2] = [("tmp", "tmp"), ("shm", "dev/shm")];
-/// The mode of both, as every system has it.
+/// Mode of a task's `/tmp` and `/dev/shm`, as on every system.
 const FOR_ALL: u32 = 0o1777;
 
 /// Parts of `/proc` that are read-only in the tasks' view.
 const READ_ONLY: [&str; 5] = ["bus", "fs", "irq", "sys", "sysrq-trigger"];
-/// Files of `/proc` about the host that are none of a task's business: they are empty.
+/// Files of `/proc` about the host that tasks need not know; they appear empty.
 const HIDDEN_FILES: [&str; 13] = [
     "buddyinfo",
     "cmdline",
@@ -42,15 +42,15 @@ const HIDDEN_FILES: [&str; 13] = [
     "sched_debug",
     "timer_list",
 ];
-/// Folders of the same kind.
+/// Folders of `/proc` about the host that tasks need not know; they appear empty.
 const HIDDEN_FOLDERS: [&str; 6] = ["acpi", "asound", "driver", "dynamic_debug", "pressure", "scsi"];
 
 /// The task that a view of files is made for.
 #[derive(Clone, Debug)]
 pub struct ViewOccupant {
-    /// User of the task, if it has its own.
+    /// User of the task; `None` if tasks have no users of their own.
     pub user: Option<u32>,
-    /// The directory of the task, as the worker has it.
+    /// Path of the task's directory outside of the jail.
     pub directory: PathBuf,
 }
 
@@ -59,14 +59,14 @@ pub struct ViewOccupant {
 pub enum MountView {
     /// The mount namespace from which the tasks' own are made: no task is in it.
     Common,
-    /// The mount namespace of a task that runs, as an open file.
+    /// The mount namespace of a running task, as an open file.
     Of(OwnedFd),
-    /// A view that is made for a task.
+    /// A view that is to be made for a task.
     New(NewView),
 }
 
 impl MountView {
-    /// The view of the task that is this process.
+    /// Opens the mount namespace of process `pid` as a view of files.
     ///
     /// # Errors
     /// The process is gone.
@@ -85,7 +85,8 @@ impl MountView {
     /// Makes the view, in a process that is in the common namespace; the error is the number of the step that failed.
     ///
     /// # Safety
-    /// In a new process only.
+    ///
+    /// Only in a new process.
     #[expect(unsafe_code, reason = "bare system calls are all that is allowed there")]
     pub(crate) unsafe fn make_view(&self) -> Result<(), u32> {
         match self {
@@ -139,7 +140,7 @@ impl NewView {
     }
 }
 
-/// The steps by which a process shows the tasks of its PID namespace themselves: a `/proc` of their own.
+/// Prepares the steps by which a process mounts a `/proc` for the PID namespace of its task.
 ///
 /// # Errors
 /// None of these paths holds a NUL byte.
@@ -152,7 +153,8 @@ impl NewView {
     /// failed.
     ///
     /// # Safety
-    /// In a new process only.
+    ///
+    /// Only in a new process.
     #[expect(unsafe_code, reason = "bare system calls are all that is allowed there")]
     pub(crate) unsafe fn take_steps(&self) -> Result<(), u32> {
         // SAFETY: as promised by the caller.
@@ -297,7 +299,7 @@ fn make_folder(path: &Path, user: Option<u32>) -> io::Result<()> {
     }
 }
 
-/// Returns the path in the mount namespace of what a task has at this path.
+/// Converts the path of a file as a task sees it to the path in the mount namespace.
 fn path_inside(path: &Path) -> PathBuf {
     Path::new(CELL).join(path.strip_prefix("/").unwrap_or(path))
 }

@@ -99,13 +99,13 @@ impl Endpoint {
         Ok(endpoint)
     }
 
-    /// Returns the address at which it is found.
+    /// Returns the address of the endpoint.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Returns environment variables by which libraries in programs on the VM find it: EC2's and Google's.
+    /// Returns environment variables by which libraries in programs on the VM find the endpoint: EC2's and Google's.
     pub(crate) fn own_env(&self) -> Vec<(String, String)> {
         let host = match self.address.port() {
             PORT => self.address.ip().to_string(),

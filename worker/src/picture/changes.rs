@@ -11,15 +11,15 @@ pub struct PictureChange {
     pub process: u32,
     /// The name of the process.
     pub name: String,
-    /// What the fact is about, such as a descriptor.
+    /// The object that the fact is about, such as a descriptor.
     pub about: String,
-    /// The fact when the checkpoint began; `None`: it did not exist.
+    /// The fact when the checkpoint began; `None`: the object did not exist.
     pub before: Option<String>,
-    /// The fact after the restore; `None`: it does not exist.
+    /// The fact after the restore; `None`: the object does not exist.
     pub after: Option<String>,
 }
 
-/// The change of a process that is not there after a restore.
+/// Name of the object in the change that says that a process is gone after a restore.
 const GONE: &str = "the process itself";
 
 impl PictureChange {
@@ -37,12 +37,12 @@ impl PictureChange {
         }
     }
 
-    /// A process that was there, and is not after a restore.
+    /// Makes the change that says that a process is gone after a restore.
     pub(super) fn process_gone(process: u32, name: &str) -> Self {
         Self::new((process, name), GONE, (Some(name), None))
     }
 
-    /// Returns what a program can do about it.
+    /// Returns what a program can do about this difference.
     fn remedy(&self) -> &'static str {
         let about = self.about.rsplit(": ").next().unwrap_or(&self.about);
         let is_of_descriptor = self.about.starts_with("descriptor ");

@@ -10,21 +10,23 @@ use std::{
 use super::{process::short_digest, socket};
 use crate::{directory::read_attributes, jail::path_inside, process::pidfd};
 
-/// Fields of `/proc/PID/fdinfo` that a program can observe; others are numbers of this kernel.
+/// Fields of `/proc/PID/fdinfo` that a program can observe; the other fields are internal numbers of the running
+/// kernel.
 const FIELDS: [&str; 7] =
     ["pos", "flags", "eventfd-count", "eventfd-semaphore", "sigmask", "clockid", "it_interval"];
 /// Ending of the name of a deleted file.
 const DELETED: &str = " (deleted)";
 
-/// Objects with a number of the kernel's instead of a name, such as pipes, numbered in the order in which they are
-/// met: two descriptors of the same object must be of the same one after a restore.
+/// Objects that the kernel identifies by a number instead of a name, such as pipes. They are numbered in the order in
+/// which they are met, since two descriptors of one object must still be of one object after a restore.
 #[derive(Debug, Default)]
 pub(super) struct SharedObjects {
     met: BTreeMap<String, usize>,
 }
 
 impl SharedObjects {
-    /// Returns the name of an object: that of `pipe:[812]` is `pipe 3`.
+    /// Returns a name for an object, with its number in this order: `pipe:[812]` becomes `pipe 3`; `None`: the link
+    /// leads to a named file.
     fn name(&mut self, link: &str) -> Option<String> {
         let (kind, number) = link.split_once(":[")?;
         if !number.ends_with(']') || !matches!(kind, "pipe" | "socket") {
@@ -35,7 +37,7 @@ impl SharedObjects {
     }
 }
 
-/// Returns the facts of all descriptors of a process, each with what it is about.
+/// Returns the facts of all descriptors of a process, each after the name of the thing that it is about.
 pub(super) fn all_of(pid: i32, shared: &mut SharedObjects) -> Vec<(String, String)> {
     let entries = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
     let mut numbers: Vec<i32> =
@@ -80,7 +82,7 @@ pub(super) fn file_name(path: &str) -> String {
     }
 }
 
-/// Reads facts from a descriptor's `/proc/PID/fdinfo`, each with what it is about.
+/// Reads facts from a descriptor's `/proc/PID/fdinfo`, each after the name of the thing that it is about.
 fn in_info(info: &str) -> Vec<(String, String)> {
     let lines = || info.lines().filter_map(|line| line.split_once(':'));
     let mut facts: Vec<_> = lines()
@@ -107,8 +109,8 @@ fn in_info(info: &str) -> Vec<(String, String)> {
     facts
 }
 
-/// Returns the flags of a descriptor that matter once it is open: others, such as O_DIRECTORY and O_LARGEFILE, are
-/// for open(2) alone.
+/// Returns the flags of a descriptor that matter after it was opened: others, such as O_DIRECTORY and O_LARGEFILE,
+/// matter for open(2) alone.
 fn flags_of(octal: &str) -> String {
     const NAMED: [(libc::c_int, &str); 9] = [
         (libc::O_APPEND, "append"),
@@ -142,7 +144,7 @@ fn words_of(key: &str) -> &str {
     }
 }
 
-/// The kind and range of a lock, without the process and the file, which are numbers of this kernel.
+/// Returns the kind and range of a lock, without the process and the file, whose numbers depend on the running kernel.
 fn lock_words(line: &str) -> Option<String> {
     let mut words = line.strip_prefix("lock:")?.split_whitespace().skip(1);
     let kind: Vec<_> = words.by_ref().take(3).collect();

@@ -17,8 +17,8 @@ use super::{
 };
 use crate::process::pidfd;
 
-/// Corrects what differs between a picture and that of the restored task among these processes, as far as that is
-/// possible, and describes the other differences; `None`: the task can't be read.
+/// Corrects the differences between a picture and the present state of the restored task among these processes, as far
+/// as possible, and describes the remaining ones; `None`: the task can't be read.
 #[must_use]
 pub fn mend_differences(before: &TaskPicture, processes: &BTreeSet<i32>) -> Option<Vec<String>> {
     let after = TaskPicture::take_restored(processes)?;
@@ -39,7 +39,7 @@ pub fn mend_differences(before: &TaskPicture, processes: &BTreeSet<i32>) -> Opti
     }
 }
 
-/// Returns the host's numbers of a task's threads, by their numbers in its PID namespace.
+/// Returns the numbers of a task's threads on the host, by their numbers in the task's PID namespace.
 fn known_threads(processes: &BTreeSet<i32>) -> BTreeMap<u32, i32> {
     let threads = processes.iter().flat_map(|pid| process::thread_numbers(*pid));
     threads.filter_map(|thread| Some((process::own_number(thread)?, thread))).collect()

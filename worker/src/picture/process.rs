@@ -16,17 +16,17 @@ use serde::{Deserialize, Serialize};
 use super::descriptor::{self, SharedObjects};
 use crate::jail::path_inside;
 
-/// What the kernel reports about a process and its threads.
+/// The kernel's report on a process and its threads.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProcessPicture {
     /// The name of the process, as `ps` has it.
     pub name: String,
-    /// Facts by what they are about, such as `descriptor 5` or `thread 12: nice`.
+    /// Facts by the name of the thing that each is about, such as `descriptor 5` or `thread 12: nice`.
     pub facts: BTreeMap<String, String>,
 }
 
-/// A fact that can't be found out at such a moment, and counts as no difference.
+/// Text for a fact that can't be found out at such a moment, and that counts as no difference.
 pub(super) const UNKNOWN: &str = "not known";
 /// The longest text of a fact, in bytes.
 const FACT_BYTES: usize = 300;
@@ -44,9 +44,9 @@ const STATUS: [(&str, &str); 11] = [
     ("SigCgt", "handled signals"),
     ("ShdPnd", "pending signals"),
 ];
-/// About which memory of a process is in its core dumps, as bits.
+/// Name of the fact which parts of a process's memory are in its core dumps, as bits.
 pub(super) const DUMP_FILTER: &str = "filter of core dumps";
-/// Name of the fact about how late timers of a process may be, in nanoseconds.
+/// Name of the fact by how many nanoseconds the timers of a process may be late.
 pub(super) const TIMER_SLACK: &str = "timer slack, ns";
 /// Name of the fact about the priority of a thread's reads and writes.
 pub(super) const IO_PRIORITY: &str = "input/output priority";
@@ -151,7 +151,7 @@ pub(super) fn numbers_of(process: &str) -> Vec<u32> {
     numbers.filter_map(|number| number.parse().ok()).collect()
 }
 
-/// Returns the facts of a thread, each with what it is about.
+/// Returns the facts of a thread, each after the name of the thing that it is about.
 fn thread_facts(pid: i32, thread: i32, first: i32) -> Vec<(String, String)> {
     let read = |file: &str| {
         fs::read_to_string(format!("/proc/{pid}/task/{thread}/{file}")).unwrap_or_default()
@@ -255,7 +255,7 @@ fn stop_told(status: &str, stat: &str, is_stopped: bool) -> Option<&'static str>
     }
 }
 
-/// A field of `/proc/PID/stat`, by its number in proc(5).
+/// Returns a field of `/proc/PID/stat`, by its number in proc(5).
 fn stat_field(stat: &str, number: usize) -> Option<String> {
     // The name may have blanks and brackets.
     let (_, rest) = stat.rsplit_once(')')?;
@@ -273,7 +273,7 @@ fn read_limits(text: &str) -> Vec<(String, String)> {
     text.lines().filter_map(of_line).collect()
 }
 
-/// The timers of timer_create(2) by their numbers: how they tell, and by which clock.
+/// Returns the timers of timer_create(2) by their numbers: how each notifies, and its clock.
 fn posix_timers(text: &str) -> Vec<(String, String)> {
     let mut timers: Vec<(String, String)> = Vec::new();
     for line in text.lines() {
@@ -291,11 +291,11 @@ fn posix_timers(text: &str) -> Vec<(String, String)> {
     timers.into_iter().map(|(id, said)| (id, said.trim().to_owned())).collect()
 }
 
-/// Number of the kernel for priorities of one process: IOPRIO_WHO_PROCESS of linux/ioprio.h.
+/// The kernel's constant by which a priority is that of one process: IOPRIO_WHO_PROCESS of linux/ioprio.h.
 const OF_PROCESS: libc::c_int = 1;
 /// The classes of input and output that every process may give itself: none, best effort, and idle.
 const UNPRIVILEGED: [libc::c_int; 3] = [0, 2, 3];
-/// Bits of a priority below its class.
+/// Number of bits below the class in a priority for input and output.
 const LEVEL_BITS: u32 = 13;
 
 /// The class and the level that a thread has for input and output, ioprio_get(2).
@@ -335,7 +335,7 @@ pub(super) fn short_digest(bytes: &[u8]) -> String {
     format!("{} bytes, BLAKE3 {}", bytes.len(), hash.get(..16).unwrap_or_default())
 }
 
-/// The threads of a process, by their numbers here.
+/// Returns the threads of a process, by their numbers in the worker's PID namespace.
 pub(super) fn thread_numbers(pid: i32) -> BTreeSet<i32> {
     let entries = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()

@@ -76,7 +76,8 @@ const MENDED: [&str; 18] = [
 /// Longest address of a socket in a picture, in bytes.
 const ADDRESS_BYTES: usize = 160;
 
-/// Returns the facts of a socket, each with what it is about. Options that it doesn't have are left out.
+/// Returns the facts of a socket, each after the name of the thing that it is about. Options that the socket does not
+/// have are left out.
 pub(super) fn socket_facts(socket: &OwnedFd) -> Vec<(String, String)> {
     let mut facts: Vec<_> = OPTIONS
         .iter()
@@ -93,14 +94,14 @@ pub(super) fn socket_facts(socket: &OwnedFd) -> Vec<(String, String)> {
     facts
 }
 
-/// The address that a socket is bound to; `None`: to none that has a name.
+/// Returns the address to which a socket is bound; `None`: it has none that can be named.
 fn own_address(socket: &OwnedFd) -> Option<String> {
     let inet = TcpStream::from(socket.try_clone().ok()?).local_addr();
     let unix = || UnixStream::from(socket.try_clone().ok()?).local_addr().ok();
     address_text(inet.ok(), unix)
 }
 
-/// The address that a socket is connected to; `None`: to none that has a name.
+/// Returns the address to which a socket is connected; `None`: it has none that can be named.
 fn peer_address(socket: &OwnedFd) -> Option<String> {
     let inet = TcpStream::from(socket.try_clone().ok()?).peer_addr();
     let unix = || UnixStream::from(socket.try_clone().ok()?).peer_addr().ok();
@@ -133,7 +134,7 @@ fn is_hung_up(socket: &OwnedFd) -> bool {
     found > 0 && asked.revents & ends != 0
 }
 
-/// Returns a function that sets the option of this name to these numbers; `None`: it isn't set again.
+/// Returns a function that sets the option of this name to these numbers; `None`: the option is not restored.
 pub(super) fn option_setter(
     name: &str,
     numbers: &[i32],

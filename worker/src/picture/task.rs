@@ -22,13 +22,13 @@ const MOST_FACTS: usize = 6_000;
 /// Most differences that are listed after a restore; the number of further ones is a sentence too.
 const MOST_CHANGES: usize = CHANGES - 1;
 
-/// What the kernel reports about the processes of a task while it stands still.
+/// The kernel's report on the processes of a task while it stands still.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TaskPicture {
     /// The processes, by their numbers in the task's PID namespace.
     pub processes: BTreeMap<u32, ProcessPicture>,
-    /// True if something was left out as it was too much, so that missing facts mean nothing.
+    /// True if parts were left out for lack of room, so that a missing fact means nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_cut: bool,
 }
@@ -71,7 +71,7 @@ impl TaskPicture {
         first.map(|first| Self::take_picture(*first, processes, &BTreeSet::new()))
     }
 
-    /// Returns what differs in a picture taken `after` a restore, in words, the most important first.
+    /// Returns the differences in a picture taken `after` a restore, the most important first.
     #[must_use]
     pub fn list_changes(&self, after: &Self) -> Vec<PictureChange> {
         let mut changes = Vec::new();
@@ -98,7 +98,7 @@ impl TaskPicture {
         changes
     }
 
-    /// Returns sentences on what differs in a picture taken `after` a restore, up to the limit.
+    /// Returns sentences on the differences in a picture taken `after` a restore, up to the limit.
     #[must_use]
     pub fn change_sentences(&self, after: &Self) -> Vec<String> {
         let changes = self.list_changes(after);

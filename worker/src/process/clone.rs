@@ -92,7 +92,7 @@ pub(super) unsafe fn clone_and_wait<T: Send + 'static>(
     Ok(CloneOutcome::Late)
 }
 
-/// Every handler is reset in the new process (linux/sched.h); the libc crate has it as a signed,
+/// Flag by which every signal handler is reset in the new process (linux/sched.h); the libc crate has it as a signed,
 /// shortened number.
 const CLONE_CLEAR_SIGHAND: u64 = 0x1_0000_0000;
 
@@ -169,7 +169,7 @@ unsafe fn clone3(args: &libc::clone_args, child: Child, arg: *const c_void) -> i
     result
 }
 
-/// Live runs are for the two processors above.
+/// Always fails: live runs are supported on the two kinds of processor above only.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 #[expect(unsafe_code, reason = "the same signature everywhere")]
 unsafe fn clone3(_: &libc::clone_args, _: Child, _: *const c_void) -> i64 {

@@ -4,7 +4,7 @@ use std::{os::fd::OwnedFd, sync::Arc};
 
 use crate::jail::JailCell;
 
-/// How a new process is put into its groups before it runs its program.
+/// The control groups and the jail that a new process enters before it runs its program.
 #[derive(Debug)]
 pub struct ProcessGroups {
     /// Files to which the new (single-threaded) process writes `0`, meaning itself.
@@ -14,6 +14,6 @@ pub struct ProcessGroups {
     pub(crate) files: Vec<OwnedFd>,
     /// Version 2: group in which the process is started (`CLONE_INTO_CGROUP`).
     pub(crate) born_in: Option<OwnedFd>,
-    /// Namespaces and confinement of the tasks of a VM, if it has them.
+    /// Namespaces and confinement of the tasks of a VM; `None` if they are not jailed.
     pub(crate) cell: Option<Arc<JailCell>>,
 }

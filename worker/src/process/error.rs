@@ -14,12 +14,12 @@ pub enum ProcessError {
     Spawn {
         /// The path of the program.
         program: PathBuf,
-        /// What the new process was doing.
+        /// The step that failed in the new process.
         step: String,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// A new process did not reach its program in time.
+    /// A new process did not start its program in time.
     #[error(
         "{} did not start within {} ms (its VM may be frozen, or its quota too small)",
         program.display(), after.as_millis()
@@ -27,15 +27,15 @@ pub enum ProcessError {
     SpawnLate {
         /// The path of the program.
         program: PathBuf,
-        /// The time for which the caller waited.
+        /// The time after which the wait was given up.
         after: Duration,
     },
-    /// A string for the program holds a NUL byte.
+    /// A string for the program contains a NUL byte.
     #[error("can't start {}: {what} holds a NUL byte", program.display())]
     Nul {
         /// The path of the program.
         program: PathBuf,
-        /// What the string was for, such as an argument.
+        /// The use of the string, such as an argument.
         what: &'static str,
     },
     /// A file for the program could not be opened.
@@ -43,33 +43,33 @@ pub enum ProcessError {
     Open {
         /// The path of the file.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// Something was asked of a process in vain.
+    /// An operation on a process failed.
     #[error("can't {action} process {pid}")]
     Process {
         /// The operation that failed.
         action: &'static str,
         /// The PID of the process.
         pid: i32,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// What `/proc` says is missing or unreadable.
+    /// A file of `/proc` is missing or unreadable.
     #[error("can't read {}", path.display())]
     Proc {
         /// The path of the file.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// The guardian could not be started.
     #[error("can't start the worker's guardian process: {step} failed")]
     Guardian {
-        /// The step of the process's start that failed.
+        /// The step of the guardian's start that failed.
         step: &'static str,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// The guardian must be started before any thread.

@@ -21,7 +21,7 @@ pub(super) struct ExecImage {
     path: *const libc::c_char,
     argv: Vec<*const libc::c_char>,
     envp: Vec<*const libc::c_char>,
-    /// Strings to which the pointers point.
+    /// The strings that the pointers refer to.
     _strings: (Vec<CString>, Vec<CString>),
 }
 
@@ -30,7 +30,7 @@ pub(super) struct ExecImage {
 unsafe impl Send for ExecImage {}
 
 impl ExecImage {
-    /// Makes the image; the error is the string that holds a NUL byte.
+    /// Makes the image; the error says which of the strings contains a NUL byte.
     pub(super) fn new<'a>(
         path: &'a OsStr,
         args: impl IntoIterator<Item = &'a OsStr>,
@@ -53,8 +53,8 @@ impl ExecImage {
         Ok(Self { path, argv: argv_pointers, envp: envp_pointers, _strings: (argv, envp) })
     }
 
-    /// Executes the program, with no signal blocked, for which no handler may be left; comes back only if that fails. A
-    /// name without a slash is looked up on `PATH`.
+    /// Executes the program, with no signal blocked; no signal handler may be left. Returns only if that fails. A name
+    /// without a slash is looked up on `PATH`.
     ///
     /// # Safety
     /// In a new process only.
@@ -83,7 +83,7 @@ pub(super) fn group_files(entry: &ProcessGroups) -> Vec<RawFd> {
     }
 }
 
-/// Enters groups by their files.
+/// Enters control groups by writing to their opened files.
 ///
 /// # Safety
 /// In a new process only.
@@ -123,7 +123,7 @@ impl FailedStep {
         }
     }
 
-    /// The step at which the new process ended, and why.
+    /// The step at which the new process ended, and the error; `None` if it did not fail.
     pub(super) fn failed_step<'a>(&self, steps: &[&'a str]) -> Option<(&'a str, io::Error)> {
         let failed = self.0.load(Ordering::Acquire);
         let step = usize::try_from(failed >> 32).ok()?.checked_sub(1)?;

@@ -36,13 +36,13 @@ const STEPS: [&str; 7] = [
 pub struct HelpedTask<'a> {
     /// The namespaces that the helper enters.
     pub cell: &'a Arc<JailCell>,
-    /// User of the task, if it has its own.
+    /// User of the task; `None` if tasks have no users of their own.
     pub user: Option<u32>,
-    /// The files that the helper sees: the task's.
+    /// The view of files that the helper gets, which is that of the task.
     pub view: MountView,
 }
 
-/// The number of the first step of its view.
+/// Number of the first step of making the helper's view of files.
 const AFTER_STEPS: u32 = 7;
 const _: () = assert!(STEPS.len() == AFTER_STEPS as usize);
 
@@ -106,7 +106,7 @@ pub(crate) fn start_helper(
 }
 
 impl HelperBirth {
-    /// The new process up to its program; notes the step that failed.
+    /// Code of the new process until it runs its program; records the step that failed.
     #[expect(unsafe_code, reason = "bare system calls are all that is allowed here")]
     extern "C" fn run(birth: *const c_void) -> ! {
         // SAFETY: it is the `Birth` that was given to the clone.

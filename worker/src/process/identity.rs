@@ -4,7 +4,8 @@ use std::{fs, io, os::unix::fs::MetadataExt, path::PathBuf};
 
 use super::{ProcessError, Result};
 
-/// A process for good: PIDs are used again, start times are not.
+/// Identity of a process that no later process can have: PIDs are used again, but not together with the same start
+/// time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ProcessIdentity {
     /// The PID of the process.
@@ -48,7 +49,8 @@ impl ProcessIdentity {
     }
 }
 
-/// Returns a field of `/proc/PID/stat` (proc(5)) that follows the command, which may hold blanks and brackets.
+/// Returns a field of `/proc/PID/stat` (proc(5)) that follows the command's name, which may contain blanks and
+/// brackets.
 fn stat_field(stat: &str, number: usize) -> Option<&str> {
     stat.rsplit_once(") ")?.1.split(' ').nth(number.checked_sub(3)?)
 }

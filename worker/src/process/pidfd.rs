@@ -5,7 +5,7 @@ use std::{
     os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd},
 };
 
-/// A descriptor for the process `pid`; readable once the process has ended.
+/// Opens a descriptor for the process `pid`, which becomes readable once the process has ended.
 #[expect(unsafe_code, reason = "nix has no pidfd_open")]
 pub(crate) fn open(pid: i32) -> io::Result<OwnedFd> {
     // SAFETY: the call takes no pointer; a non-negative result is a new descriptor nobody
@@ -19,7 +19,7 @@ pub(crate) fn open(pid: i32) -> io::Result<OwnedFd> {
     }
 }
 
-/// A file that the process has open as `number`, as a descriptor of this process.
+/// Duplicates the descriptor `number` of another process into this process.
 #[expect(unsafe_code, reason = "nix has no pidfd_getfd")]
 pub(crate) fn file_of(process: BorrowedFd<'_>, number: i32) -> io::Result<OwnedFd> {
     // SAFETY: the call takes no pointer; a non-negative result is a new descriptor nobody
@@ -33,7 +33,7 @@ pub(crate) fn file_of(process: BorrowedFd<'_>, number: i32) -> io::Result<OwnedF
     }
 }
 
-/// Sends a signal to the very process the descriptor stands for.
+/// Sends a signal to the process of the descriptor, and to no later one with the same PID.
 #[expect(unsafe_code, reason = "nix has no pidfd_send_signal")]
 pub(crate) fn send_signal(fd: BorrowedFd<'_>, signal: i32) -> io::Result<()> {
     // SAFETY: a null siginfo is allowed and means the same as kill(2).

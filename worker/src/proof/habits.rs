@@ -8,10 +8,10 @@ use super::{
 };
 use crate::checkpointer::Checkpointer;
 
-/// Time by which a program's clock may be behind the expected time when it is read.
+/// Time by which a clock may seem to lag when it is read.
 const ROUGHLY: Duration = Duration::from_millis(20);
 
-/// Proves that programs with each of these habits can be dumped and go on.
+/// Proves that a program with each of these habits can be dumped and continues after a restore.
 pub(super) fn prove_habits(
     proof: &mut WorkerProof,
     room: ProofRoom<'_>,
@@ -37,7 +37,7 @@ pub(super) fn prove_habits(
     }
 }
 
-/// Dumps and restores a probe; what was seen of it.
+/// Dumps and restores a probe; returns a description of what was seen.
 fn goes_on(
     room: ProofRoom<'_>,
     checkpointer: &Checkpointer,

@@ -15,12 +15,12 @@ use crate::{
 
 /// The number of the only VM.
 const VM: u64 = 1;
-/// What a vCPU of the VM has of a core, in millionths, until its task has been restored: the task must
-/// not come to its end before CRIU comes to it, however busy the host is.
+/// Part of a core that a vCPU of the VM has, in millionths, until its task has been restored. It is so small that the
+/// task can't end before CRIU has dumped it, however busy the host is.
 const QUOTA_PPM: u32 = 100_000;
 /// A real task, whose answer is checked: .5 s of CPU time.
 const TASK: [&str; 6] = ["vector", "--memory", "4MiB", "--cpu-time", "500ms", "--progress"];
-/// The time that a task may take for its proof, beside others.
+/// Real time within which the task has to end, beside other processes.
 const TASK_TAKES: Duration = Duration::from_secs(10);
 
 /// Makes this process a worker of this configuration, whose coordinator is not asked, and proves with
@@ -49,7 +49,7 @@ pub fn prove_worker(config: &AgentConfig) -> WorkerProof {
     proof
 }
 
-/// A task from its launch to its answer; `None` where a step fails.
+/// Proves the steps of one task, from its launch to its answer; `None` if a step fails.
 fn prove_task(proof: &mut WorkerProof, room: ProofRoom<'_>) -> Option<()> {
     let checkpointer = room.prepared.make_checkpointer(&room.prepared.store);
     let subject = proof.take_step(ProofStepKind::Launch, || {

@@ -7,19 +7,19 @@ use std::time::{Duration, Instant};
 pub enum ProofStepKind {
     /// The process becomes a worker and makes a VM's groups.
     Groups,
-    /// A task is started in them, and works.
+    /// A task is started in these groups, and works.
     Launch,
-    /// The task is in its jail: which user it has, and what it may not do.
+    /// The task is confined by its jail: its user, and the limits on what it may do.
     Jail,
     /// The VM is frozen with its task.
     Freeze,
-    /// The VM goes on, and its task.
+    /// The VM and its task continue.
     Thaw,
     /// CRIU dumps the task.
     Dump,
     /// CRIU restores the task, and the task works.
     Restore,
-    /// The restored task comes to its end with the right answer.
+    /// The restored task ends with the right answer.
     Answer,
     /// A task with threads is dumped and goes on.
     Threads,
@@ -63,7 +63,7 @@ impl ProofStepKind {
         )
     }
 
-    /// Whether only programs with habits that the built-in tasks don't have need it.
+    /// Whether only users' own programs need this step, as the built-in tasks don't have its habit.
     #[must_use]
     pub const fn is_of_own_programs(self) -> bool {
         matches!(self, Self::Threads | Self::Tcp | Self::Clock | Self::Files)
@@ -77,11 +77,11 @@ pub struct ProofStep {
     pub what: ProofStepKind,
     /// The time that the step took.
     pub took: Duration,
-    /// What was seen, in words; or why it failed.
+    /// The observation in words; the error says why the step failed.
     pub came: Result<String, String>,
 }
 
-/// The steps that were gone, in their order. Those after one that failed and that need it are not.
+/// The steps that were carried out, in their order. Steps that need an earlier step that failed are left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WorkerProof {
     /// The outcome of each.

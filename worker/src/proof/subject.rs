@@ -20,7 +20,7 @@ use crate::{
     workspace::TaskName,
 };
 
-/// The seat of the only task.
+/// The vCPU of the only task.
 const VCPU: u32 = 0;
 const SLOT: TierSlot = TierSlot::A;
 
@@ -37,13 +37,14 @@ pub(super) struct ProofSubject<'a> {
     name: TaskName,
     task: ChildProcess,
     page: ProgressReader,
-    /// What the kernel says of it otherwise since it was restored, a sentence each; `None`: it was not.
+    /// Sentences on the facts about the task that the kernel reports differently since its restore; `None`: it was not
+    /// restored.
     changes: Option<Vec<String>>,
 }
 
 impl<'a> ProofSubject<'a> {
-    /// Starts the program of tasks with these arguments before the path of its page, and others after
-    /// it; waits for its first own instruction.
+    /// Starts the program of tasks with these arguments before and after the path of its progress page; waits for its
+    /// first own instruction.
     pub(super) fn launch_task(
         room: ProofRoom<'a>,
         name: &str,
@@ -72,13 +73,13 @@ impl<'a> ProofSubject<'a> {
         self.room.prepared.workspace.task_directory(&self.name)
     }
 
-    /// Returns what the task's progress page says.
+    /// Reads the task's progress page.
     pub(super) fn read_page(&self) -> Result<Page, String> {
         self.page.read().map_err(|e| explain_error(&e))
     }
 
-    /// Returns what confines the task, by what the kernel says of it. The error names what the task's jail should have
-    /// and lacks.
+    /// Checks what confines the task, by the kernel's reports, and returns a description; the error says what its jail
+    /// lacks.
     pub(super) fn check_confinement(&self) -> Result<String, String> {
         let Some(cell) = self.room.vm.cell() else {
             return Ok("there is none: --jail none".to_owned());
@@ -115,7 +116,7 @@ impl<'a> ProofSubject<'a> {
         }
     }
 
-    /// Waits until the task has done more than `before` heartbeats, or has ended; returns its progress page.
+    /// Waits until the task's heartbeat has gone past `before`, or the task has ended; returns its progress page.
     pub(super) fn await_beat(&self, before: u64) -> Result<Page, String> {
         let begun = Instant::now();
         loop {
@@ -141,7 +142,7 @@ impl<'a> ProofSubject<'a> {
         words.lines().last().unwrap_or("it said nothing").to_owned()
     }
 
-    /// Dumps the task, which ends it; returns what its page said then.
+    /// Dumps the task, which ends it; returns its progress page at that time.
     pub(super) fn dump_task(&self, checkpointer: &Checkpointer) -> Result<Page, String> {
         let progress = self.task_directory().join(PROGRESS);
         let mut last = Page::default();
@@ -200,7 +201,7 @@ impl<'a> ProofSubject<'a> {
         Ok((subject, page))
     }
 
-    /// What the kernel says of the proved task otherwise than before its restore, in words.
+    /// Describes in words what the kernel reports differently about the task since its restore.
     pub(super) fn describe_changes(&self) -> String {
         match self.changes.as_deref() {
             None => "nobody looked whether it has changed".to_owned(),
@@ -209,7 +210,7 @@ impl<'a> ProofSubject<'a> {
         }
     }
 
-    /// Waits for the task's end, which has to be a good one, and returns the path of its result.
+    /// Waits for the task's end, which has to be a success; returns the path of its result.
     pub(super) fn wait_end(self, within: Duration) -> Result<PathBuf, String> {
         match self.task.wait_end(within).map_err(|e| explain_error(&e))? {
             Some(ProcessEnd::Exited(0)) => Ok(self.task_directory().join(RESULT)),

@@ -22,7 +22,7 @@ pub struct StoredCheckpoint {
     manifest: Box<CheckpointManifest>,
     /// The sealed text of the manifest, and its seal.
     sealed: (Vec<u8>, Hash),
-    /// Records of files of pages that needn't be read again.
+    /// Records of those files of pages that needn't be read again.
     sound: SoundFiles,
 }
 

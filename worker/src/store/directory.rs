@@ -205,8 +205,8 @@ impl LocalCheckpoints {
         Ok(sequences)
     }
 
-    /// Returns the size in bytes of a task's incomplete checkpoints, that is of what has been written of the one
-    /// being taken.
+    /// Returns the size in bytes of a task's incomplete checkpoints: of the part already written of a checkpoint that
+    /// is being taken.
     #[must_use]
     pub fn unfinished_bytes(&self, task: &TaskName) -> u64 {
         let sequences = self.list_sequences(task).unwrap_or_default().into_iter();

@@ -37,7 +37,8 @@ pub struct CheckpointDraft {
     sound: SoundFiles,
     /// Directories of earlier checkpoints of the task, the newest first.
     earlier: Vec<PathBuf>,
-    /// File system without room that is mounted over the checkpoint's images, if the store is full.
+    /// File system without free space that is mounted over the checkpoint's images while the store is made full on
+    /// purpose.
     no_room: Option<NoRoom>,
     /// Facts about the task that CRIU doesn't save.
     keepsakes: Option<TaskKeepsakes>,
@@ -104,7 +105,8 @@ impl CheckpointDraft {
         Ok(directory::snapshot_directory(task_directory, &self.content_objects())?)
     }
 
-    /// Saves the same, with the facts that CRIU doesn't save, and the kernel's description of the task.
+    /// Saves the contents of the task's directory as [`CheckpointDraft::save_files`] does, together with the facts that
+    /// CRIU doesn't save, and the kernel's description of the task.
     #[must_use]
     pub(crate) fn with_keepsakes(
         mut self,

@@ -14,20 +14,20 @@ pub enum StoreError {
     /// An operation on a file or directory of the store failed.
     #[error("can't {action} {}", path.display())]
     File {
-        /// The operation that failed, as the words after "can't".
+        /// The operation that failed, as a phrase that follows "cannot".
         action: &'static str,
         /// The file or directory.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// An operation on the task's directory failed.
+    /// An operation on the directory of the task failed.
     #[error(transparent)]
     Directory(#[from] directory::DirectoryError),
-    /// A content that came is not the one that was asked for, or did not come whole.
+    /// A received content is not the requested one, or is incomplete.
     #[error(transparent)]
     Content(#[from] ContentError),
-    /// A content that a checkpoint refers to and that has not come.
+    /// A content that a checkpoint refers to was not received.
     #[error("the checkpoint is incomplete: the content {digest} was not received")]
     Missing {
         /// BLAKE3 of the content, in hexadecimal.
@@ -38,7 +38,7 @@ pub enum StoreError {
     Manifest {
         /// The path of the manifest.
         path: PathBuf,
-        /// What is wrong with the manifest.
+        /// The error of parsing the manifest.
         source: serde_json::Error,
     },
     /// A manifest of another version of the format.
@@ -46,39 +46,38 @@ pub enum StoreError {
     Format {
         /// The path of the manifest.
         path: PathBuf,
-        /// The version of the format that the manifest has.
+        /// The format version of the manifest.
         found: u32,
-        /// The version of the format that this worker reads.
+        /// The format version that this worker reads.
         expected: u32,
     },
-    /// A file that is not what its checksum says.
+    /// A file does not match its checksum.
     #[error("the checkpoint is damaged: {} {what}", path.display())]
     Damaged {
         /// The path of the file.
         path: PathBuf,
-        /// What is wrong with the file.
+        /// The difference, in words.
         what: String,
     },
-    /// A manifest that nobody made who has the key of the run.
+    /// The seal of a manifest was not made with the run's key.
     #[error("the checkpoint is of another run: the seal of {} does not match", path.display())]
     Seal {
         /// The path of the manifest.
         path: PathBuf,
     },
-    /// A checkpoint that is another than was asked for.
+    /// A checkpoint is not the requested one.
     #[error("the received checkpoint is not the requested one: it is {what}")]
     Another {
-        /// What the received checkpoint is, and what was asked for.
+        /// The checkpoint that was found and the one that was requested, in words.
         what: String,
     },
-    /// A path in a manifest that leads out of the checkpoint.
+    /// A path in a manifest leads out of the checkpoint.
     #[error("the manifest names \"{name}\", which is not a plain path inside the checkpoint")]
     Path {
         /// The path in the manifest.
         name: String,
     },
-    /// A file outside of the task's directory that the task had open has changed since the
-    /// checkpoint.
+    /// A file outside the task's directory that the task had open has changed since the checkpoint.
     #[error(
         "the task had {} open, which had {expected} bytes then and {found} now; \
          only files in a task's own directory are saved with a checkpoint",
@@ -89,21 +88,21 @@ pub enum StoreError {
         path: PathBuf,
         /// The file's size at the checkpoint, in bytes.
         expected: u64,
-        /// The file's size now; `none` where it is gone.
+        /// The file's size now; `none` if the file is gone.
         found: String,
     },
-    /// A stream that is no checkpoint.
+    /// A received stream is not a checkpoint.
     #[error("what is received is not a checkpoint: {what}")]
     Stream {
-        /// What is wrong with the stream.
+        /// The flaw of the stream, in words.
         what: String,
     },
-    /// The stream failed.
+    /// Reading or writing a stream of a checkpoint failed.
     #[error("the transfer of a checkpoint broke off while {action}")]
     Transfer {
-        /// The part of the transfer that was under way, as the words after "while".
+        /// The operation that was under way.
         action: &'static str,
-        /// What the stream said.
+        /// The error of the stream.
         source: io::Error,
     },
 }

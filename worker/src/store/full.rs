@@ -13,16 +13,16 @@ use nix::mount::{MntFlags, MsFlags, mount, umount2};
 
 use super::{Result, StoreError};
 
-/// Number of values that make the store behave like a full disk; it does while there is any.
+/// Counter of the values that make the store behave like a full disk, which it does while the counter is above zero.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FullStore(Arc<AtomicU32>);
 
-/// Makes a store behave like a full disk until this is dropped.
+/// Makes a store behave like a full disk until this value is dropped.
 #[derive(Debug)]
 #[must_use]
 pub struct HeldFull(FullStore);
 
-/// File system without room, mounted over a directory until this is dropped.
+/// A file system without free space, mounted over a directory until this value is dropped.
 #[derive(Debug)]
 pub(super) struct NoRoom(PathBuf);
 
@@ -44,8 +44,8 @@ impl Drop for HeldFull {
 }
 
 impl NoRoom {
-    /// Mounts a file system without room over `directory`. Every write to it fails, as the kernel
-    /// finds no space left.
+    /// Mounts a file system without free space over `directory`. Every write there fails, as the kernel finds no space
+    /// left.
     ///
     /// # Errors
     ///

@@ -47,7 +47,7 @@ pub struct CheckpointFile {
 }
 
 impl CheckpointFile {
-    /// Makes the entry of a content in `files/`, where its digest is its file name.
+    /// Makes the entry of a file in `files/`, which is named by the digest of its contents.
     pub(super) fn content_file(digest: String, size: u64) -> Self {
         Self { name: digest.clone(), size, blake3: digest }
     }
@@ -57,7 +57,7 @@ impl CheckpointFile {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CheckpointManifest {
-    /// Version of this format.
+    /// Version of the manifest's format.
     pub format: u32,
     /// Task that was checkpointed.
     pub task: TaskName,
@@ -69,9 +69,9 @@ pub struct CheckpointManifest {
     pub progress: SavedProgress,
     /// Time at which the checkpoint was taken, in milliseconds since 1970.
     pub taken_unix_ms: u64,
-    /// Version of the CRIU that took it.
+    /// Version of the CRIU that took the checkpoint.
     pub criu: String,
-    /// Version of the kernel on which it was taken.
+    /// Version of the kernel on which the checkpoint was taken.
     pub kernel: String,
     /// Open regular files of the task.
     pub open_files: Vec<OpenFile>,

@@ -21,11 +21,12 @@ use super::{
 use crate::contents::ContentDownload;
 
 const CHUNK: usize = 256 * 1024;
-/// Size in bytes from which on a content is sent separately: compared with it, the request for it is cheap.
+/// Least size in bytes of a content that is sent separately: compared with its transfer, the request for it is cheap.
 const LARGE: u64 = 64 << 10;
 
 impl CheckpointManifest {
-    /// Returns the larger contents of the task's files, which are in no stream, each with its length in bytes.
+    /// Returns the larger contents of the task's files, which are sent outside of the stream, each with its length in
+    /// bytes.
     pub(crate) fn large_contents(&self) -> Vec<(Hash, u64)> {
         let large = self.file_contents().into_iter().filter(|&(_, bytes)| bytes >= LARGE);
         large.filter_map(|(hex, bytes)| Some((Hash::from_hex(hex).ok()?, bytes))).collect()

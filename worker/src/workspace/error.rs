@@ -13,34 +13,34 @@ pub type Result<T, E = WorkspaceError> = std::result::Result<T, E>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WorkspaceError {
-    /// A mount did not work.
+    /// A directory can't be mounted or unmounted.
     #[error("can't {action} {}; {}", path.display(), crate::place::ProcessPlace::detect_place().to_mount())]
     Mount {
-        /// What was tried, as it stands after "cannot".
+        /// The operation that failed, as a phrase that follows "cannot".
         action: &'static str,
         /// The directory that is mounted or unmounted.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// What a worker writes is mounted read-only, and can't be mounted otherwise.
+    /// A directory that the worker writes to is mounted read-only, and can't be remounted.
     #[error("{} is mounted read-only and can't be made writable here: {remedy}", path.display())]
     ReadOnly {
         /// The mount that is read-only.
         path: PathBuf,
-        /// What to add in this place.
+        /// Remedy: an option to be added where the worker was started.
         remedy: String,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// A file or directory could not be made or read.
     #[error("can't {action} {}", path.display())]
     File {
-        /// What was tried, as it stands after "cannot".
+        /// The operation that failed, as a phrase that follows "cannot".
         action: &'static str,
         /// The file or directory.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// A task has no user of its own.
@@ -48,19 +48,19 @@ pub enum WorkspaceError {
     NoUser {
         /// The task, or the check of one.
         task: TaskName,
-        /// Why the lease can't be had.
+        /// The reason why no user is free.
         source: LeaseError,
     },
     /// A directory could not be locked.
     #[error(transparent)]
     Folder(#[from] FolderError),
-    /// A worker beside this one uses the directory.
+    /// Another worker on this host uses the directory.
     #[error("another worker uses the directory {}; give each worker its own --root", path.display())]
     InUse {
         /// The path of the directory.
         path: PathBuf,
     },
-    /// A worker's directory that somebody else may change.
+    /// Other users could change the worker's directory.
     #[error(
         "{} can't be a worker's directory: {what}; give --root a directory that is this user's own, \
          or does not exist yet",
@@ -69,10 +69,10 @@ pub enum WorkspaceError {
     NotOwn {
         /// The path of the directory.
         path: PathBuf,
-        /// Why the directory is not the worker's own.
+        /// The reason why others could change it, in words.
         what: String,
     },
-    /// A mount namespace must be entered before there are threads.
+    /// A mount namespace was to be entered after threads had been started.
     #[error(
         "the worker's mount namespace must be entered before its threads; there are {threads} already"
     )]
@@ -80,13 +80,13 @@ pub enum WorkspaceError {
         /// The number of threads that there are.
         threads: usize,
     },
-    /// A name that cannot be a directory's.
+    /// A name can't be used as a directory's name.
     #[error(
         "\"{name}\" can't be the name of a {what}: give 1 to 100 letters, digits, '.', '_' and '-', \
          not starting with '.'"
     )]
     Name {
-        /// A run or a task.
+        /// The kind of thing with this name: a run or a task.
         what: &'static str,
         /// The name that was refused.
         name: String,
@@ -94,7 +94,7 @@ pub enum WorkspaceError {
 }
 
 impl From<WorkspaceError> for io::Error {
-    /// What the kernel said, for who says in their own words what was tried.
+    /// Takes the kernel's error alone, for callers that describe the failed operation in their own words.
     fn from(error: WorkspaceError) -> Self {
         match error {
             WorkspaceError::Mount { source, .. }

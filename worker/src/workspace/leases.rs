@@ -22,7 +22,7 @@ use std::{
 use super::TaskName;
 use crate::jail::UserRange;
 
-/// Directory of a host that has the locks.
+/// Path of the host's directory with the locks.
 const FOLDER: &str = "/run/dormouse-users";
 /// Time between two checks whether a user was given back.
 const LOOK: Duration = Duration::from_millis(50);
@@ -115,10 +115,10 @@ impl Drop for LentUser {
 /// Reason why a task gets no user of its own.
 #[derive(Debug, thiserror::Error)]
 pub enum LeaseError {
-    /// Other tasks have every user for tasks of this host.
+    /// All users for tasks of this host are taken by other tasks.
     #[error("all users of {0} are taken by other tasks on this host: give more --task-users")]
     AllTaken(UserRange),
-    /// Other checks have every user for checks.
+    /// All users for checks are taken by other checks.
     #[error("all users for checks are taken: give more --task-users than {0}")]
     NoChecker(UserRange),
     /// Another task has the user that is in the task's checkpoint.

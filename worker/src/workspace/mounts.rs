@@ -74,7 +74,7 @@ pub(super) fn tmpfs_for_task(at: &Path, bytes: u64, (user, group): (u32, u32)) -
         .map_err(mount_failed("mount a tmpfs on", at))
 }
 
-/// Unmounts what is mounted over a directory, if anything is. Processes that still use it keep it.
+/// Unmounts the file system over a directory, if there is one. Processes that still use that file system keep it.
 pub(super) fn take_away(at: &Path) -> Result<()> {
     use nix::errno::Errno;
     loop {

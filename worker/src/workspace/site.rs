@@ -87,13 +87,13 @@ impl Workspace {
         Ok(Self { users, leases: None, ..self })
     }
 
-    /// Returns what lends users to tasks, if tasks have users of their own.
+    /// Returns the leases of users to tasks; `None`: tasks have no users of their own.
     #[must_use]
     pub const fn user_leases(&self) -> Option<&Arc<UserLeases>> {
         self.users.as_ref()
     }
 
-    /// Returns which parts of the workspace a jail shows to tasks.
+    /// Returns the paths of the workspace that a jail shows to tasks.
     #[must_use]
     pub fn jail_layout(&self, criu: Option<&Path>) -> JailLayout {
         JailLayout {
@@ -296,7 +296,7 @@ impl Workspace {
     }
 }
 
-/// Gives the directory of a task to a user, who may own it already.
+/// Gives the directory of a task to a user, who may already own it.
 pub(crate) fn give_to(path: &Path, user: u32) -> Result<()> {
     let fail = |action| {
         let path = path.to_owned();

@@ -52,8 +52,8 @@ fn mounts_of(hierarchy: &CgroupHierarchy) -> Vec<PathBuf> {
     all
 }
 
-/// Returns whether the file system or its mount is read-only. If that isn't known, returns false: a write will show
-/// it.
+/// Returns whether the file system or its mount is read-only; false if that can't be found out, since a write will then
+/// show it.
 fn is_read_only(path: &Path) -> bool {
     statvfs(path).is_ok_and(|fs| fs.flags().contains(FsFlags::ST_RDONLY))
 }

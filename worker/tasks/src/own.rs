@@ -17,26 +17,27 @@ pub struct OwnProgram {
     /// The program and its arguments. A name without a slash is looked for on the worker's `PATH`; one with a
     /// slash is relative to the directory.
     pub argv: Vec<String>,
-    /// Environment variables of the program, in addition to those that every task has.
+    /// Environment variables of the program, beside those that every task has.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
-    /// The files that the program's directory holds when it begins.
+    /// Files that the program's directory holds when the program begins.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<FileRef>,
-    /// The files of its directory that are kept in the run's folder when it has ended: paths relative to
-    /// the directory, in which a `*` stands for any letters but slashes.
+    /// Files of the program's directory that are kept in the run's folder when the program has ended: paths relative to
+    /// the directory, in which `*` stands for any characters but slashes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outputs: Vec<String>,
-    /// Folders of its worker's host that it reads, as absolute paths: what the operator of the worker allows.
+    /// Folders of its worker's host that the program reads, as absolute paths: only those that the operator of the
+    /// worker allows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mounts: Vec<String>,
     /// The most bytes that the program's directory may hold.
     pub quota: Bytes,
-    /// Greatest number of processes and threads that the program may have at once.
+    /// The most processes and threads that the program may have at once.
     pub processes: u32,
     /// What saves the program's work when its VM is taken away.
     pub saves: Saves,
-    /// How the program's answer is checked; `None`: it is not checked, and counts as reported, not verified.
+    /// Way in which the program's answer is checked; `None`: the answer is believed, and reported as not verified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<Verify>,
     /// True if the program leaves the same outputs wherever and whenever it runs, so that another host can run it again
@@ -64,23 +65,24 @@ pub struct FileRef {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, tag = "by")]
 pub enum Saves {
-    /// Checkpoints of the program's memory, by CRIU: the program need not know of them.
+    /// CRIU saves the work, by checkpoints of the program's memory: the program need not know of them.
     #[default]
     Criu,
-    /// The program itself, into its directory, once it hears that its VM will be taken away; it begins
-    /// again with that directory. It hears of it by the metadata endpoint of its VM, and by what is named here.
+    /// The program saves its work into its directory once it hears that its VM will be taken away, and is started again
+    /// with that directory. It hears of this from the metadata endpoint of its VM, and by the signal and the file given
+    /// here.
     Notice {
-        /// The signal that the program is sent, such as `SIGUSR1` or `SIGTERM`.
+        /// The signal that the program is sent, such as `SIGUSR1` or `SIGTERM`; `None`: no signal.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         signal: Option<String>,
-        /// The file that is made in the program's directory, with the notice in it.
+        /// The file that is made in the program's directory, with the text of the notice; `None`: no file.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         file: Option<String>,
     },
-    /// The program itself, into its directory, whenever it sees fit: what that holds is kept at the times of
-    /// the experiment's checkpoints, and it begins again with it.
+    /// The program saves its work into its directory whenever it sees fit. The directory is kept at the times of the
+    /// experiment's checkpoints, and the program is started again with it.
     Own,
-    /// Nothing: it begins anew.
+    /// Nothing saves the work: the program begins anew.
     None,
 }
 
@@ -97,12 +99,12 @@ impl Saves {
     }
 }
 
-/// How the answer of a program is checked.
+/// Way in which the answer of a program is checked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verify {
-    /// A program that runs once nothing of the task's runs any more, in a directory with the task's inputs as they
-    /// were given and copies of its outputs, and ends with status 0 if the answer is right.
+    /// A command that checks the answer. It runs after all processes of the task have ended, in a directory with the
+    /// task's original inputs and copies of its outputs, and ends with status 0 if the answer is right.
     Command(Vec<String>),
     /// The digests (BLAKE3, in hexadecimal) that outputs must have, by path: those of a reference run.
     Outputs(BTreeMap<String, String>),

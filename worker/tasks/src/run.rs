@@ -49,7 +49,7 @@ pub(crate) enum TaskComputation {
     Noop,
 }
 
-/// The work of one task process.
+/// The work of one task process, and how it is reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ProcessWork {
     pub(crate) program: TaskComputation,
@@ -62,7 +62,7 @@ pub(crate) struct ProcessWork {
     pub(crate) result: Option<PathBuf>,
 }
 
-/// Errors apart from the computation itself.
+/// Errors of running a computation, apart from wrong results.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ComputationError {
     #[error(transparent)]
@@ -81,15 +81,15 @@ struct ComputationOutcome {
     repetitions: u64,
     /// Digest of all computed values.
     digest: u64,
-    /// CPU time of each rank; empty without ranks.
+    /// CPU time of each rank; empty for a program without ranks.
     ranks: Vec<Duration>,
     /// Blocks of work of each rank, phase by phase.
     blocks: Vec<u64>,
     /// Trail numbers in the order of `blocks`.
     trails: Vec<u64>,
-    /// Trail of a program of one process, if it has one.
+    /// Digests that a program of one process left along its work; `None` if it leaves none.
     trail: Option<WorkTrail>,
-    /// Final number of that trail.
+    /// Final number of `trail`; `None` without a trail.
     trail_end: Option<u64>,
 }
 

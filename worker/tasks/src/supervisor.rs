@@ -329,8 +329,8 @@ fn reap_child() -> io::Result<Option<(i32, Exit)>> {
     }
 }
 
-/// Blocks SIGCHLD so that it can be waited for. Started programs have no signal blocked: the
-/// standard library resets the mask.
+/// Blocks SIGCHLD so that the supervisor can wait for it. Started programs have no signal blocked: the standard library
+/// resets the mask.
 fn block_sigchld() -> io::Result<libc::sigset_t> {
     #[expect(unsafe_code, reason = "the standard library knows no signals")]
     // SAFETY: the set is this function's, and initialised before it is used.

@@ -31,7 +31,7 @@ pub struct KernelQuota {
     pub ppm: u32,
 }
 
-/// What a task must do next to keep to its promise.
+/// The next step by which a task keeps to its promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskPace {
     /// Stand still until a greater CPU time is promised.

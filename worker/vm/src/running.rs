@@ -4,8 +4,8 @@ use dormouse_units::{Attempt, Bytes, Cpus, Mode, Ppm, Span, TaskId, Tier, Time, 
 
 use crate::work::{CheckpointHold, ModelProgress, ModelTask};
 
-/// Work in microseconds of a vCPU times parts per million: at a rate in parts per million, the work of a microsecond
-/// is a whole number, so that nothing is rounded.
+/// Work in microseconds of a vCPU times parts per million: at a rate in parts per million, the work done in a
+/// microsecond is a whole number, so that nothing is rounded.
 type Fine = u128;
 
 const FINE: Fine = 1_000_000;
@@ -35,7 +35,7 @@ pub(crate) struct SeatedTask {
     stands: Option<Span>,
     /// True if the standstill is for a checkpoint, which uses the vCPUs in the task's place.
     dumped: bool,
-    /// Part of the work that a checkpoint holds which was requested while the task ran.
+    /// Part of the task's work for which a checkpoint was requested while the task ran; `None`: none was.
     asked: Option<Ppm>,
     /// Time at which the work was done.
     ended: Option<Time>,
@@ -45,7 +45,7 @@ pub(crate) struct SeatedTask {
     pub(crate) utilisation: Option<Usage>,
     /// Number of the current plan: agenda entries with another turn are out of date.
     pub(crate) turn: u64,
-    /// True if the agenda has the task's current plan, or the plan needs no entry in it.
+    /// True if the agenda contains the current plan, or if the task has no next event.
     pub(crate) planned: bool,
 }
 
@@ -54,13 +54,13 @@ pub(crate) struct SeatedTask {
 pub(crate) enum TaskOccurrence {
     /// The task's work is done.
     Finished,
-    /// A checkpoint is due, for which it will be told to stand still.
+    /// A checkpoint of this part of the work is due, for which the task will be told to stand still.
     Due(Ppm),
     /// The task stands still for a checkpoint from now on.
     Held,
-    /// The task runs again after a checkpoint that holds this part of its work.
+    /// The task runs again after a checkpoint of this part of its work.
     Checkpointed(Ppm),
-    /// The task runs again.
+    /// The task runs again after a standstill that was not for a checkpoint.
     WentOn,
 }
 
@@ -137,12 +137,12 @@ impl SeatedTask {
         self.left.saturating_sub(fine_work(span, self.rate))
     }
 
-    /// Returns the rest of the task's standstill at this time.
+    /// Returns the time for which the task still stands still, seen from this time; `None`: it does not stand still.
     fn stands_until(&self, now: Time) -> Option<Span> {
         self.stands.map(|left| left.saturating_sub(now.since(self.since)))
     }
 
-    /// Returns the time from `now` until this much work is done, at a rate that holds from now on; `None`: never at
+    /// Returns the time from `now` until the work `done` is done, at a rate that holds from now on; `None`: never at
     /// this rate.
     pub(crate) fn time_to(&self, now: Time, done: Span, rate: Ppm) -> Option<Span> {
         let missing = self.left_at(now).saturating_sub(left_after(self.runtime, done));
@@ -207,7 +207,7 @@ impl SeatedTask {
         is_going_on
     }
 
-    /// Makes the task stand still for this much longer, for a checkpoint or not.
+    /// Makes the task stand still for `span` more; `for_checkpoint` says whether a checkpoint is the cause.
     pub(crate) fn stand_still(&mut self, span: Span, for_checkpoint: bool) {
         self.stands = Some(self.stands.unwrap_or_default() + span);
         self.dumped |= for_checkpoint;
@@ -215,7 +215,7 @@ impl SeatedTask {
         self.planned = false;
     }
 
-    /// Adds work beyond what was announced.
+    /// Adds work to the task beyond its announced run time.
     pub(crate) fn extend(&mut self, more: Span) {
         self.runtime += more;
         self.left += fine_work(more, Ppm::ONE);
@@ -223,13 +223,13 @@ impl SeatedTask {
         self.planned = false;
     }
 
-    /// Ends a standstill.
+    /// Ends the task's standstill.
     pub(crate) fn go_on(&mut self) {
         (self.stands, self.dumped, self.asked) = (None, false, None);
         self.planned = false;
     }
 
-    /// Credits the task with a start that much earlier.
+    /// Credits the task with the progress that it would have made in `span`.
     pub(crate) fn head_start(&mut self, span: Span) {
         if self.stands.is_none() {
             self.left = self.left.saturating_sub(fine_work(span, self.rate));
@@ -237,7 +237,8 @@ impl SeatedTask {
         }
     }
 
-    /// Corrects progress: for this span the task ran at the rate `before`, and should have run at its current rate.
+    /// Corrects the task's progress: during `span` it was counted at the rate `before`, and should have been at its
+    /// current rate.
     pub(crate) fn make_up(&mut self, span: Span, before: Ppm) {
         if self.stands.is_none() && self.ended.is_none() {
             self.left =
@@ -280,7 +281,7 @@ impl SeatedTask {
     }
 }
 
-/// Returns the work left once this much is done.
+/// Returns the work that is left of a run time once `done` of it is done.
 fn left_after(runtime: Span, done: Span) -> Fine {
     Fine::from(runtime.saturating_sub(done).as_micros()) * FINE
 }

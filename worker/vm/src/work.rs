@@ -35,7 +35,7 @@ pub struct ModelTask {
 /// When a task stands still for a checkpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CheckpointHold {
-    /// As soon as the checkpoint is due, for its cost.
+    /// The task stands still as soon as the checkpoint is due, for the checkpoint's cost.
     #[default]
     WhenDue,
     /// When [`VmModel::hold_task`](crate::VmModel::hold_task) is called, for the span given there.
@@ -98,8 +98,8 @@ pub struct ModelProgress {
     pub runtime: Span,
     /// Rest of a standstill for a checkpoint or a move.
     pub hold: Option<Span>,
-    /// Time at which all work of the task was done, once [`VmModel::step_until`](crate::VmModel::step_until) has
-    /// returned that.
+    /// Time at which all work of the task was done; `None` until [`VmModel::step_until`](crate::VmModel::step_until)
+    /// has returned its end.
     pub finished: Option<Time>,
 }
 

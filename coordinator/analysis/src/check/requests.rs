@@ -430,8 +430,8 @@ impl<'a> RequestsChecker<'a> {
 }
 
 impl RequestsChecker<'_> {
-    /// Whether a VM may be refused whatever room there is: its price exceeds the default bid, or the availability of
-    /// its type is limited, which this check does not follow.
+    /// Whether a VM may be refused whatever room there is: it costs more than the default bid, or the capacity for its
+    /// type may be exhausted, which this check does not follow.
     fn may_be_unsold(&self, asks: &VmRequest) -> bool {
         let Setup { terms, catalogue, .. } = self.setup;
         let Some(offer) = catalogue.get(&asks.kind) else { return false };

@@ -13,7 +13,7 @@ use super::balance::{BalanceBounds, UseBounds};
 pub(super) enum VmStage {
     Booting,
     Running,
-    /// The VM was told to hibernate and is not frozen yet; its scheduler does not know of it.
+    /// The VM was told to hibernate and is not frozen yet; its scheduler does not know.
     Freezing,
     Frozen,
     Ended,
@@ -61,7 +61,7 @@ pub(super) struct CheckedVm {
     /// Tasks on the VM with their memory.
     pub(super) tasks: BTreeMap<TaskId, Bytes>,
     pub(super) credits: Option<BalanceBounds>,
-    /// Charge for surplus credits so far.
+    /// Money charged for the VM's surplus credits so far.
     pub(super) surcharge: Money,
 }
 

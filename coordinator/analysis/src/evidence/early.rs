@@ -13,8 +13,8 @@ use dormouse_units::{Ppm, Span, Speedup, TaskId, VmId};
 
 use crate::{AttemptEnd, AttemptHistory, RunRecord};
 
-/// Largest part of an attempt's run time by which the attempt may end early: twice what a task of a
-/// faithful run may miss its promise by default (`live.worst-error`).
+/// Part of an attempt's run time by which it may end early: twice the error that a task of a faithful run may have by
+/// default (`live.worst-error`).
 const MAY_LACK: f64 = 0.1;
 /// Real time by which an attempt may end early in addition to `MAY_LACK`: the report of the
 /// attempt's start may have come late, so that the attempt seems to have started later than it did.

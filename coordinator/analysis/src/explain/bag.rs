@@ -359,7 +359,7 @@ impl<'a> BagExplainer<'a> {
         told
     }
 
-    /// Times at which the provider recommended to replace a VM, each with what followed.
+    /// Times at which the provider recommended to replace a VM, each with a sentence on what happened next.
     fn recommendations(&self, vm: &VmHistory) -> Vec<(Time, String)> {
         let acts = self.record.interruptions.iter();
         let recommended = acts

@@ -16,7 +16,7 @@ pub struct Explanation {
     pub of: String,
     /// Events in order of time.
     pub happened: Vec<ExplainedEvent>,
-    /// Closing sentences.
+    /// Closing sentences on the outcome.
     pub came_to: Vec<String>,
     /// Whether `Display` writes times as hours, minutes and seconds instead of seconds.
     #[serde(skip)]

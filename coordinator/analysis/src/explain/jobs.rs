@@ -88,7 +88,7 @@ impl JobStory {
     }
 }
 
-/// Facts that the steps tell of the watched job.
+/// The facts about the watched job in the steps so far.
 #[derive(Debug, Default)]
 struct WatchedJob {
     number: u64,
@@ -99,7 +99,7 @@ struct WatchedJob {
     /// Decisions about the job.
     told: Vec<(Time, Decision)>,
     ended: Option<Time>,
-    /// Other events of the job.
+    /// The story of the job's other events.
     story: Story,
 }
 

@@ -9,20 +9,19 @@ use serde_json::{Value, json};
 
 use crate::{AttemptHistory, RunRecord, VmHistory};
 
-/// Supply of all background VMs of a run.
+/// CPU time that all background VMs of a run got, beside the time for which they ran.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BackgroundSupply {
     /// Number of background VMs.
     pub vms: usize,
-    /// Time for which the background VMs' vCPUs existed, summed over the vCPUs, without
-    /// hibernations.
+    /// Time for which the VMs ran, summed over their vCPUs, without hibernations.
     pub there: Span,
-    /// Part of that time that their processors were theirs.
+    /// Part of `there` in which the VMs had their processors.
     pub supplied: Span,
 }
 
 impl BackgroundSupply {
-    /// Sums over the background VMs of a record; `None` if it has none.
+    /// Sums the supply of the background VMs in a record; `None` if the record has no such VM.
     #[must_use]
     pub fn from_record(record: &RunRecord) -> Option<Self> {
         let vms = record.vms.values().filter(|vm| vm.is_background);
@@ -34,13 +33,13 @@ impl BackgroundSupply {
         (all.vms > 0).then_some(all)
     }
 
-    /// Part of their processors that the background VMs were left, from 0 to 1.
+    /// Part of the running time in which the VMs had their processors, from 0 to 1.
     #[must_use]
     pub fn share(&self) -> f64 {
         self.supplied.fraction_of(self.there).as_f64()
     }
 
-    /// The figures of background VMs as JSON, for `summary.json`.
+    /// The number of VMs, their time and their share as JSON, for `summary.json`.
     #[must_use]
     pub fn summary(&self) -> Value {
         json!({
@@ -51,7 +50,7 @@ impl BackgroundSupply {
         })
     }
 
-    /// One sentence with the figures.
+    /// One sentence that states the number of background VMs and their share of the processors.
     #[must_use]
     pub fn sentence(&self) -> String {
         format!(
@@ -122,7 +121,7 @@ pub(super) fn owed(
     Some(vm.awake(began, end))
 }
 
-/// Runs the model up to `until`; the time at which its task finishes, if it does by then.
+/// Runs the VM model up to `until`; returns the time at which its task finishes, `None` if it does not by then.
 fn finish_time(model: &mut VmModel, until: Time) -> Option<Time> {
     let mut told = Vec::new();
     while let Some(at) = model.next_at().filter(|at| *at <= until) {

@@ -25,12 +25,12 @@ const STATED_LOSS: f64 = 0.02;
 pub struct Consolidation {
     /// Share of a host core that one processor of the jobs' machine is.
     pub core_share: f64,
-    /// Largest part of its promised speed that a foreground process lost while the background slot
-    /// of its processor was taken.
+    /// Largest part of its promised speed that a foreground process lost while the background slot of its processor was
+    /// taken.
     pub foreground_worst_loss: f64,
     /// Mean part of their promised speed that foreground processes with a neighbour lost.
     pub foreground_mean_loss: f64,
-    /// Mean part of their speed that foreground processes with a neighbour may lose, as stated.
+    /// Mean part of their speed that foreground processes with a neighbour may lose by the stated limit.
     pub foreground_stated_loss: f64,
     /// Largest loss of a foreground process as a part of the loss that it may have.
     pub foreground_worst_of_stated: f64,

@@ -19,7 +19,7 @@ const WORST_AHEAD_S: f64 = 0.1;
 pub struct LifeErrors {
     /// The kind of life, as a phrase after "jobs".
     pub life: &'static str,
-    /// Number of jobs that were compared.
+    /// Number of jobs with this kind of life.
     pub jobs: usize,
     /// Mean of the jobs' errors; an error is the extra time as a part of the promised time.
     pub mean_error: f64,

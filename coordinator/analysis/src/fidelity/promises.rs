@@ -22,9 +22,9 @@ use crate::{JobFacts, carried_out};
 /// The worst thing that happened to a job, for the report; later variants are worse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum JobLife {
-    /// The job was in the foreground, and nobody was in the background of its processors.
+    /// The job was in the foreground, with nothing in the background of its processors.
     Alone,
-    /// The job was in the foreground, with other jobs in the background of some of its processors.
+    /// The job was in the foreground, with others in the background of some of its processors.
     Shared,
     /// The job was in the background, for some or all of its time.
     Background,

@@ -14,7 +14,8 @@ use crate::{AttemptEnd, AttemptHistory, RunRecord, VmHistory, cut_short};
 /// Part by which a worker's promise may differ from the experiment's, and a worker's measured time
 /// from the log's.
 const PROMISE_TOLERANCE: f64 = 0.01;
-/// Real time by which a task's time may differ from its promise in any case: the time between two readings of a clock.
+/// Real time by which a task may differ from its promise besides the allowed error: the time between two looks at a
+/// clock.
 const PROMISE_SLACK: Duration = Duration::from_millis(20);
 
 /// Number of slices of its quota by which a task may also be ahead of its promise, or behind it where it is
@@ -40,7 +41,7 @@ pub struct TaskTime {
 }
 
 impl TaskTime {
-    /// The part by which the task took longer than promised; negative where it took less.
+    /// The part of the promised time by which the task took longer; negative if it took less.
     #[must_use]
     pub fn error(&self) -> f64 {
         self.took.as_secs_f64() / self.promised.as_secs_f64().max(1e-6) - 1.0
@@ -71,7 +72,7 @@ pub struct TaskTimes {
     pub worst_task_error: f64,
     /// Mean error of the finished attempts: the bias.
     pub mean_task_error: f64,
-    /// The 5 %, 50 % and 95 % quantiles of the finished attempts' errors.
+    /// The 5 %, 50 % and 95 % quantiles of the tasks' errors.
     pub task_error_quantiles: [f64; 3],
     /// The error of the work of an unfinished attempt that is furthest from zero, as a part of the whole work of its
     /// task.

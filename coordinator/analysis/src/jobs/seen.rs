@@ -21,7 +21,7 @@ impl SeenByJobs {
         Self { tenants, jobs }
     }
 
-    /// The step as that scheduler saw it: the step itself if no other tenant shares the run.
+    /// The step as the scheduler of parallel jobs saw it: the step itself if no other tenant shares the run.
     #[must_use]
     pub fn see<'a>(&self, step: &'a Step) -> Cow<'a, Step> {
         match self.tenants.are_several() {

@@ -51,7 +51,7 @@ pub struct FaultCost {
     pub vms_lost: u32,
     /// Number of attempts that ended without their work being done.
     pub attempts_lost: u32,
-    /// Time that the ended attempts had computed since their last checkpoints.
+    /// Time that the lost attempts had computed since their last checkpoints.
     pub work_lost: Span,
     /// Number of failed checkpoints.
     pub checkpoints_failed: u32,

@@ -12,7 +12,7 @@ impl RunRecord {
         self.tasks.iter().map(|t| t.finished).try_fold(Time::ZERO, |latest, t| Some(latest.max(t?)))
     }
 
-    /// Time at which the last task that has finished so far did; zero if none has.
+    /// Latest time at which a task finished so far; zero if none has.
     #[must_use]
     pub fn last_finish(&self) -> Time {
         self.tasks.iter().filter_map(|t| t.finished).max().unwrap_or(Time::ZERO)

@@ -15,16 +15,16 @@ use super::{
 };
 use crate::ServiceTally;
 
-/// State and history of a run, read from its steps alone. Call [`RunRecord::see`] for each step in
-/// order; everything else asks this record.
+/// State and history of a run, read from its steps alone. Call [`RunRecord::see`] for each step in order; all later
+/// queries go to this record.
 ///
-/// Tasks of a bag and their VMs stay in it. Parallel jobs and requests stay only while they are in
-/// the system; those that ended in the last step are in [`RunRecord::closed`].
+/// The record keeps tasks of a bag and their VMs. It keeps parallel jobs and requests only while they are in the
+/// system; those that ended in the last step are in [`RunRecord::closed`].
 #[derive(Clone, Debug, Default)]
 pub struct RunRecord {
     /// Hosts by id.
     pub hosts: BTreeMap<HostId, HostHistory>,
-    /// VMs by id: all VMs of the run or, in a record that forgets, only those that have not ended.
+    /// VMs by id: every VM of the run, or only the present ones in a record made by [`RunRecord::forgetting`].
     pub vms: BTreeMap<VmId, VmHistory>,
     /// VMs that were left out of `vms` and for which others had to leave ([`RunRecord::leave_out`]).
     pub takers: BTreeMap<VmId, VmHistory>,
@@ -34,9 +34,9 @@ pub struct RunRecord {
     pub jobs: Window<JobHistory>,
     /// Open requests, by the VM of each.
     pub requests: BTreeMap<VmId, RequestHistory>,
-    /// Acts of the provider on spot VMs, also those that hit none; empty in a forgetting record.
+    /// Acts of the provider on spot VMs, also those that hit no VM; empty in a record that forgets.
     pub interruptions: Vec<ProviderAct>,
-    /// Faults of the experiment of which hosts were told.
+    /// Faults of the experiment that were sent to hosts.
     pub faults: Vec<FaultHistory>,
     /// Number of times that each kind of event happened.
     pub counts: RunCounts,
@@ -50,11 +50,11 @@ pub struct RunRecord {
     pub over: Option<(Time, bool)>,
     /// Reason for which somebody ended the run before its time.
     pub cancelled: Option<String>,
-    /// Number of steps.
+    /// Number of steps that the record has seen.
     pub steps: u64,
-    /// Number of decisions in all steps.
+    /// Number of decisions in all steps that the record has seen.
     pub decisions: u64,
-    /// Time of the last step.
+    /// Time of the last step that the record has seen.
     pub now: Time,
     /// Speed of a live run's clock; `None` in virtual time.
     pub speedup: Option<Speedup>,
@@ -62,7 +62,7 @@ pub struct RunRecord {
     pub service: ServiceTally,
     /// Most parallel jobs that were in the system at once.
     pub most_jobs: usize,
-    /// Number of parallel jobs that their scheduler knows to be in the system.
+    /// Number of parallel jobs that the jobs' scheduler knows to be in the system.
     pub jobs_heard: usize,
     pub(super) tenants: Tenants,
     /// Whether ended VMs and acts of the provider are dropped.
@@ -77,9 +77,9 @@ pub struct RunRecord {
     pub(super) billing: BillingTerms,
     /// Tasks whose programs save their work at a notice.
     pub(super) savers: BTreeSet<TaskId>,
-    /// Digest of all decisions; `None` if it is not wanted.
+    /// Digest of all decisions; `None` after [`RunRecord::undigested`].
     pub(super) digest: Option<DecisionDigest>,
-    /// Number of finished tasks of the bag, which is asked for after every step.
+    /// Number of finished tasks of the bag, kept as a count because callers ask for it after every step.
     pub(super) finished: usize,
     pub(super) changes: Vec<RecordChange>,
     pub(super) closed: ClosedHistories,
@@ -101,7 +101,7 @@ pub struct HostHistory {
 /// An act of the provider on spot VMs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProviderAct {
-    /// Time at which the act was asked for.
+    /// Time at which the act was requested.
     pub asked: Time,
     /// Time at which the engine carried the act out.
     pub at: Time,
@@ -111,7 +111,7 @@ pub struct ProviderAct {
     pub target: InterruptionTarget,
     /// VMs that the act hit.
     pub vms: Vec<VmId>,
-    /// Reason given by the person who asked for it; `None` if the provider acted by itself.
+    /// Reason given by the person who requested the act; `None` if the provider acted by itself.
     pub asked_by: Option<String>,
 }
 
@@ -157,8 +157,8 @@ impl RunRecord {
         Self { digest: None, ..self }
     }
 
-    /// Makes the record forget: ended VMs and acts of the provider are not kept, so that its memory
-    /// is that of the system. It then has no digest, and no account of a batch service.
+    /// Makes the record forget ended VMs and acts of the provider, so that its size stays that of the present system.
+    /// The record then has no digest, and no account of a batch service.
     #[must_use]
     pub fn forgetting(self) -> Self {
         Self { forgets: true, digest: None, ..self }
@@ -170,7 +170,7 @@ impl RunRecord {
         Self { skips_attempts: true, ..self }
     }
 
-    /// Removes VMs that are of no concern. Those for which others had to leave move to `takers`.
+    /// Removes the VMs for which `of_no_concern` is true. Those for which other VMs had to leave move to `takers`.
     pub fn leave_out(&mut self, of_no_concern: impl Fn(VmId) -> bool) {
         let displaced = self.vms.values().flat_map(|vm| &vm.displaced);
         let takers: BTreeSet<VmId> = displaced.map(|how| how.by).collect();
@@ -384,7 +384,7 @@ pub struct RequestHistory {
     pub asks: VmRequest,
     /// Time of the request's arrival.
     pub arrived: Time,
-    /// VM that the request got, or would have got.
+    /// VM that the request got, or would have got if it had been granted.
     pub vm: VmId,
     /// Whether the request got the VM.
     pub is_granted: bool,

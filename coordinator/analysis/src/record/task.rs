@@ -49,8 +49,8 @@ pub struct AttemptHistory {
     pub started: Option<Time>,
     /// CPU modes on a burstable VM, each with its beginning.
     pub modes: ThinVec<(Time, Mode)>,
-    /// Times at which a checkpoint was asked for while it ran, and whether its scheduler decided
-    /// that (else its checkpointing scheme did).
+    /// Times at which a checkpoint was requested while the attempt ran, each with whether the scheduler requested it
+    /// (else the checkpointing scheme did).
     pub asked: ThinVec<(Time, bool)>,
     /// Complete checkpoints of the attempt.
     pub checkpoints: ThinVec<CheckpointMark>,

@@ -36,7 +36,7 @@ pub struct VmHistory {
     pub displaced: ThinVec<VmDisplacement>,
     /// VMs whose room this VM waited for after its launch.
     pub waited_for: ThinVec<VmId>,
-    /// Why the VM is about to leave, if the provider has told a reason of its own.
+    /// Reason for which the VM is about to leave, if the provider has given one.
     pub leaving: Option<LeaveReason>,
     /// Whether the VM has notice of its end.
     pub has_notice: bool,
@@ -73,11 +73,11 @@ pub enum LeaveReason {
 /// One hibernation of a VM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VmHibernation {
-    /// Time at which the hibernation was asked for.
+    /// Time at which the hibernation was requested.
     pub asked: Time,
     /// Time at which the hibernation took effect.
     pub frozen: Time,
-    /// Times at which a resume was asked for and took effect.
+    /// Times at which a resume was requested, and at which it took effect; `None`: the VM did not resume.
     pub resumed: Option<(Time, Time)>,
 }
 
@@ -168,7 +168,7 @@ impl VmHistory {
         self.ended.map_or(now, |(at, ..)| at)
     }
 
-    /// Share of its host processor that the vCPU has at `at`; `at` may be the last moment of that share.
+    /// Share of its processor that vCPU `vcpu` has at time `at`; at a change of the share, the new one.
     #[must_use]
     pub fn supply_at(&self, at: Time, vcpu: u32) -> Ppm {
         let of = self.supplies.iter().rev().find(|(from, cpu, _)| *cpu == vcpu && *from <= at);

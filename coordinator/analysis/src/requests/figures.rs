@@ -12,13 +12,13 @@ use super::{EndedRequest, HostUsage, RequestEnd, TimeQuantiles};
 pub struct RequestTally {
     /// Number of requests that arrived.
     pub requests: u64,
-    /// Number that got a VM.
+    /// Number of requests that got a VM.
     pub granted: u64,
-    /// Number refused for lack of room.
+    /// Number of requests refused for lack of room.
     pub refused: u64,
-    /// Number whose VM ran for as long as was asked for.
+    /// Number of requests whose VM ran for the whole duration asked for.
     pub completed: u64,
-    /// Number whose VM the provider ended: displaced, interrupted, outbid, or lost with its host.
+    /// Number of requests whose VM the provider ended: displaced, interrupted, outbid, or lost with its host.
     pub terminated: u64,
     /// Number of hibernations of the requests' VMs.
     pub hibernations: u64,
@@ -44,14 +44,14 @@ impl RequestTally {
 /// second, at the price that the VM had or would have had.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LostRevenue {
-    /// Revenue missed for time that VMs ran uncharged, because the provider ended or hibernated
-    /// them within a started hour; zero under a tariff by the second.
+    /// Revenue missed for time that VMs ran uncharged, because the provider ended or hibernated them within a started
+    /// hour; zero under a tariff by the second.
     pub uncharged: Money,
     /// Revenue missed for the whole durations of refused normal requests.
     pub failed: Money,
     /// Revenue missed for the whole durations of refused preemptible requests.
     pub failed_preemptible: Money,
-    /// Revenue missed for the remaining durations of requests whose VMs the provider ended.
+    /// Revenue missed because the provider ended VMs early: the price of the rest of each duration asked for.
     pub cut_short: Money,
 }
 
@@ -75,7 +75,7 @@ pub struct RequestFigures {
     /// hibernations × vCPUs, in vCPU-microseconds. All of it is lost, since nothing there is
     /// checkpointed.
     pub work_lost_vcpu_us: u128,
-    /// Missed revenue.
+    /// Revenue that the provider missed, by cause.
     pub lost: LostRevenue,
     /// Use of the hosts and counts of events, over time.
     pub usage: HostUsage,
@@ -93,7 +93,7 @@ impl RequestFigures {
         alike.fold(RequestTally::default(), |sum, (_, tally)| sum.with(tally))
     }
 
-    /// Sum of all outcomes.
+    /// Sum of the outcomes of all types and markets.
     #[must_use]
     pub fn all(&self) -> RequestTally {
         self.market_tally(Market::OnDemand).with(&self.market_tally(Market::Spot))

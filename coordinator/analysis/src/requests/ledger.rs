@@ -51,7 +51,7 @@ pub struct EndedRequest {
     pub market: Market,
     /// Time of the request's arrival.
     pub arrived: Time,
-    /// Duration asked for.
+    /// Duration that the request asked for.
     pub duration: Span,
     /// Number of vCPUs of the request's VM.
     pub vcpus: u32,
@@ -69,7 +69,7 @@ pub struct EndedRequest {
     pub ran: Span,
     /// Time for which the request waited for VMs that had to end first; zero if it never got their room.
     pub waited: Span,
-    /// VM that was to get the room when the request's own VM was last told to leave, whether it got the room or not.
+    /// VM to make room for which the request's VM was last told to leave, whether it left or not; `None`: it never was.
     pub displaced_by: Option<VmId>,
     /// Charge for the request's VM.
     pub cost: Money,
@@ -108,13 +108,13 @@ impl RequestLedger {
         }
     }
 
-    /// Figures so far.
+    /// Figures of the requests so far.
     #[must_use]
     pub const fn figures(&self) -> &RequestFigures {
         &self.figures
     }
 
-    /// Final figures.
+    /// Returns the final figures of the run's requests.
     #[must_use]
     pub fn finish(self) -> RequestFigures {
         self.figures
@@ -236,7 +236,7 @@ impl RequestLedger {
         }
     }
 
-    /// Time for which a request waited for other VMs' room; zero if the request never got it.
+    /// Time for which a request waited for other VMs' room; zero if the request never got the room.
     fn wait_for_room(&self, request: &RequestHistory, vm: &VmHistory) -> Span {
         match (vm.waited_for.is_empty(), vm.ready) {
             (false, Some(ready)) => {

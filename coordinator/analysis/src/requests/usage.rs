@@ -101,7 +101,7 @@ impl UsageBin {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostUsage {
     width_us: u64,
-    /// The last bin is under way.
+    /// The bins of the run so far; the last one is not complete yet.
     bins: Vec<UsageBin>,
     level: [u64; LEVELS],
     until: Time,
@@ -207,8 +207,8 @@ impl HostUsage {
         !self.is_boundless
     }
 
-    /// Integrals and counts from the beginning, when nobody had a VM, until the arrival of the last
-    /// request, with the time of that arrival.
+    /// Integrals and counts from the beginning, when no request had a VM, until the arrival of the last request, with
+    /// the time of that arrival; `None` if no request came.
     #[must_use]
     pub const fn until_last_arrival(&self) -> Option<(Time, UsageBin)> {
         self.until_arrival

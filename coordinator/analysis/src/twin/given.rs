@@ -13,7 +13,7 @@ use crate::sample::is_deferred;
 pub struct TwinInputs {
     /// Joins and losses of hosts, the beginning, and the end by the user.
     pub outside: Vec<(Time, Event)>,
-    /// Acts of the provider on spot VMs, at the times at which they were asked for.
+    /// Acts of the provider on spot VMs, at the times at which they were requested.
     pub acts: Vec<Interruption>,
 }
 
@@ -66,7 +66,7 @@ impl TwinInputs {
         self.outside.iter().any(|(_, event)| *event == Event::Begin)
     }
 
-    /// The acts as an interruption schedule, in place of the one that the seed would draw.
+    /// The acts as a schedule of interruptions, in place of a schedule drawn with the seed.
     #[must_use]
     pub fn interruptions(&self) -> Vec<InterruptionModel> {
         vec![InterruptionModel::Schedule { acts: self.acts.clone() }]

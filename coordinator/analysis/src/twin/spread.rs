@@ -68,13 +68,13 @@ impl DurationSpread {
         self.sorted.iter().sum::<f64>() / self.sorted.len() as f64
     }
 
-    /// Smallest difference.
+    /// Smallest of the tasks' differences.
     #[must_use]
     pub fn shortest(&self) -> f64 {
         self.sorted.first().copied().unwrap_or_default()
     }
 
-    /// Largest difference.
+    /// Largest of the tasks' differences.
     #[must_use]
     pub fn longest(&self) -> f64 {
         self.sorted.last().copied().unwrap_or_default()

@@ -9,7 +9,7 @@ use super::{DurationSpread, TwinDivergence};
 use crate::fidelity::TwinDistance;
 use crate::{RunMode, in_seconds};
 
-/// A value of a run and the same of its twin.
+/// A value of a run, and the same value of its twin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LiveAndTwin<T> {
     /// Value in the compared run; live, unless the run itself was made in virtual time.
@@ -63,14 +63,14 @@ pub struct TwinComparison {
     /// stated.
     #[serde(skip)]
     pub has_own_programs: bool,
-    /// Time until the last task or job was done, by the log, which has an end when it was due;
-    /// `None` if some were left.
+    /// Time until the last task or job was done, by the log, whose steps have the times at which they were due; `None`
+    /// if some were left.
     #[serde(rename = "makespan_s", serialize_with = "makespan")]
     pub makespan: LiveAndTwin<Option<Span>>,
     /// Cost of the VMs by the log; `None` for parallel jobs.
     #[serde(rename = "cost_usd", serialize_with = "cost")]
     pub cost: Option<LiveAndTwin<Money>>,
-    /// Reason for which each ended with tasks left, if it did.
+    /// Reason for which the run, or its twin, ended with tasks left; `None` if it finished all.
     pub ended_early: LiveAndTwin<Option<String>>,
     /// Differences of the undisturbed tasks; `None` if there are none.
     pub undisturbed: Option<DurationSpread>,
@@ -80,8 +80,7 @@ pub struct TwinComparison {
     /// Number of times that each kind of event happened.
     #[serde(serialize_with = "counts")]
     pub counts: Vec<EventCount>,
-    /// The first difference between the decisions of the run and of its twin; `None`: they never
-    /// differ.
+    /// The first difference between the decisions of the run and those of its twin; `None` if all agree.
     pub divergence: Option<TwinDivergence>,
     /// Every task or job, in order.
     pub tasks: Vec<TwinTask>,
@@ -173,9 +172,9 @@ pub struct TwinTask {
     /// Index of the task, or number of the job in the trace.
     #[serde(rename = "task")]
     pub number: u64,
-    /// Name of the task for people.
+    /// Name of the task in text for people.
     pub name: String,
-    /// Fate of the task in each run.
+    /// Fate of the task in the run and in its twin.
     #[serde(flatten)]
     pub sides: LiveAndTwin<TaskFate>,
     /// Extra time in the run as a part of the twin's time; `None` if it was not finished in both.
@@ -201,16 +200,15 @@ impl TwinTask {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(into = "TaskFateInJson")]
 pub struct TaskFate {
-    /// Last place of the task or job, such as `vm3 c3.large` or `foreground`; empty if it never
-    /// started.
+    /// Last place of the task, such as `vm3 c3.large` or `foreground`; empty if it never started.
     pub place: String,
-    /// Number of starts.
+    /// Number of times that the task was started.
     pub attempts: usize,
-    /// Time of the first start.
+    /// Time of the task's first start; `None` if it never started.
     pub started: Option<Time>,
-    /// Time at which the task was done.
+    /// Time at which the task was done; `None` if it was not finished.
     pub finished: Option<Time>,
-    /// Duration by the task's worker's clock, for a task with one attempt.
+    /// Duration measured by the task's worker, for a task with one attempt.
     pub measured: Option<Span>,
 }
 
@@ -252,7 +250,7 @@ pub enum TaskStanding {
     Undisturbed,
     /// A job that was in the background from start to end in both.
     Background,
-    /// Disturbed, for the reason given: the times live and in the twin are of different things.
+    /// Disturbed, for this reason: its two times do not measure the same thing.
     Disturbed(String),
 }
 
@@ -275,7 +273,7 @@ impl TaskStanding {
         })
     }
 
-    /// The standing as one word.
+    /// The word for this standing in outputs, such as `undisturbed`.
     #[must_use]
     pub const fn word(&self) -> &'static str {
         match self {
@@ -326,7 +324,7 @@ pub struct VmFate {
     pub kind: TypeName,
     /// Market on which the VM was bought.
     pub market: Market,
-    /// Time at which the VM was asked for.
+    /// Time at which the launch of the VM was requested.
     #[serde(rename = "launched_s", serialize_with = "in_seconds::time")]
     pub launched: Time,
     /// Time at which the VM was gone.
@@ -344,6 +342,6 @@ pub struct VmFate {
 pub struct EventCount {
     /// Name of the count in `summary.json`.
     pub name: String,
-    /// The number in each run.
+    /// Number of times in the run and in its twin.
     pub sides: LiveAndTwin<u64>,
 }

@@ -23,7 +23,7 @@ pub(super) struct LinearCost {
     /// Number of VMs whose cost grows with time.
     pub(super) slope: i64,
     pub(super) offset: i64,
-    /// Time until which the line holds; `None`: for ever.
+    /// Time until which the function holds; `None`: for ever.
     pub(super) until: Option<Time>,
 }
 
@@ -40,8 +40,8 @@ impl CostName {
         self != Self::Number
     }
 
-    /// Cost of ending, at `now`, a VM charged since `since` (`None`: not charged), in microseconds;
-    /// 1 where every VM costs the same.
+    /// Cost in microseconds of ending, at `now`, a VM charged since `since` (`None`: not charged); 1 under the rule by
+    /// which every VM costs the same.
     #[must_use]
     pub fn ending_cost(self, since: Option<Time>, now: Time) -> u64 {
         let age = since.map_or(0, |since| now.since(since).as_micros());
@@ -52,7 +52,7 @@ impl CostName {
         }
     }
 
-    /// Cost of ending a spot VM as a line over time, from `now` on.
+    /// Cost of ending a VM charged since `since`, as a linear function of time from `now` on.
     pub(super) fn cost_line(self, since: Option<Time>, now: Time) -> LinearCost {
         let steady = |cost: i64| LinearCost { slope: 0, offset: -cost, until: None };
         let Some(since) = since else { return steady(i64::from(!self.grows_with_time())) };
@@ -70,7 +70,7 @@ impl CostName {
 }
 
 impl LinearCost {
-    /// Sum of two lines, which holds until the earlier of their ends.
+    /// Sum of two linear costs, which holds until the earlier of the times until which they hold.
     pub(super) fn add_line(&self, other: &Self) -> Self {
         Self {
             slope: self.slope + other.slope,

@@ -46,7 +46,7 @@ pub enum YieldedRoom {
     All,
 }
 
-/// Room that a VM holds on its host, and the part of it that other VMs can get.
+/// Room that a VM holds on its host, and the part of it that others can get.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HeldRoom {
     pub(super) room: ResourceVector,
@@ -94,7 +94,7 @@ impl OccupiedHost {
 }
 
 impl HostFleet {
-    /// Adds a host, or empties one that comes back.
+    /// Adds a host; a host that comes back becomes empty.
     pub fn add_host(&mut self, id: HostId, host: ResourceVector) {
         let empty = OccupiedHost {
             free: host,

@@ -33,11 +33,11 @@ pub(super) struct HostIndex {
     /// Hosts that were examined, with an entry if they have room.
     hosts: ById<HostId, Option<IndexedHost>>,
     classes: Vec<WeightClass>,
-    /// Index in `classes` of each class that has hosts.
+    /// Index in `classes` of each class that has hosts, by the key of the class.
     places: BTreeMap<Key, usize>,
     /// Indices of empty classes in `classes`, for reuse.
     spare: Vec<usize>,
-    /// Times at which a host's cost line changes, by [`time_slot`]; a time that is not in the host's
+    /// Times at which a host's cost line changes, by [`time_slot`]; a time that differs from the one in the host's
     /// entry is stale.
     due: BTreeMap<u64, Vec<(Time, HostId)>>,
     /// Number of times in `due`, stale ones included.
@@ -137,8 +137,8 @@ impl HostIndex {
         nth_host(&best, chosen).map(HostId::new)
     }
 
-    /// Hosts that can take a VM without ending others, if these have the most weight for certain:
-    /// that is so under the two weighers that only ask if others must end, and at what cost.
+    /// Hosts that can take a VM without ending others, if these certainly have the most weight. They do if the only
+    /// weighers are the one that asks whether other VMs must end and the one that asks at what cost.
     fn free_hosts(&self) -> Option<EqualHosts<'_>> {
         let overcommit = self.weighers.iter().position(|one| one.name == Weigher::Overcommit)?;
         let is_rule = self.weighers.len() == 2
@@ -150,7 +150,7 @@ impl HostIndex {
         Some(EqualHosts::new(&self.classes[*place].hosts, 0))
     }
 
-    /// Includes the changes of the fleet since the last call.
+    /// Updates the ranking by the changes of the fleet since the last call.
     fn take_in(&mut self, now: Time, fleet: &HostFleet) {
         match self.seen.and_then(|seen| fleet.changed_since(seen)) {
             Some(changed) => {
@@ -199,7 +199,7 @@ impl HostIndex {
         }
     }
 
-    /// Moves a host to its present class; removes the host from the index if it is gone or has no room.
+    /// Moves a host to its present class; removes the host if it has left the fleet or has no room.
     fn look_at(&mut self, id: HostId, host: Option<&OccupiedHost>, now: Time) {
         let found = host.and_then(|host| self.score_host(host, now));
         let former = self.make_entry(id);
@@ -372,13 +372,13 @@ impl<'a> EqualHosts<'a> {
         Self { hosts, offset, before, count }
     }
 
-    /// Number of the indexed hosts with a number of at most `host`.
+    /// Number of these equal hosts whose id is at most `host`.
     fn up_to(&self, host: u32) -> usize {
         self.hosts.up_to((self.offset, host)) - self.before
     }
 }
 
-/// The host at position `place` among all of these, ordered by number.
+/// The host at position `place` among all hosts of these groups, ordered by id; `None` if there are fewer.
 fn nth_host(all: &[EqualHosts<'_>], place: usize) -> Option<u32> {
     if let [one] = all {
         return one.hosts.nth(one.before + place).map(|(_, host)| host);

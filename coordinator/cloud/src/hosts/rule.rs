@@ -38,7 +38,7 @@ pub enum PlacerName {
     Preempting,
 }
 
-/// How the host for a VM is chosen: filtered, weighed, and among the best selected.
+/// Rule that chooses the host for a VM: hosts are filtered, then weighed, and one of the best is taken.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
 pub struct PlacementRule {
@@ -133,7 +133,7 @@ pub enum HostFilter {
     Disk,
 }
 
-/// Choice among hosts that are equally good.
+/// Choice among the hosts that are equally good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "Ties")]

@@ -22,7 +22,7 @@ pub const TABLES: [(&str, &str); 4] = [
 /// VM sizes of the paper (Table 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableVmSize {
-    /// 1 vCPU, 2,000 MB, 20 GB.
+    /// A VM of 1 vCPU, 2,000 MB of memory and 20 GB of disk.
     Small,
     /// 2 vCPUs, 4,000 MB, 40 GB.
     Medium,

@@ -55,7 +55,7 @@ impl HostProcessors {
 }
 
 impl HostTiers {
-    /// Adds a host of `count` processors, or empties one that comes back.
+    /// Adds a host of `count` processors; a host that comes back becomes empty.
     pub fn add_host(&mut self, id: HostId, count: u32) {
         self.remove_host(id);
         self.hosts.insert(id, HostProcessors { count, taken: BTreeMap::new() });

@@ -32,7 +32,7 @@ struct VictimCandidate {
     place: usize,
 }
 
-/// VMs of equal room: those with an index from `from` up to `until`, exclusive.
+/// VMs of equal room: the range of their indices from `from` to `until`, exclusive.
 #[derive(Clone, Copy, Debug)]
 struct EqualRoomGroup {
     from: usize,

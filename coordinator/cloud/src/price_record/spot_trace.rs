@@ -14,7 +14,7 @@ struct PricedTrace {
     prices: Vec<f64>,
 }
 
-/// Sampling times of a trace.
+/// Times at which a trace was sampled.
 #[derive(Deserialize)]
 struct TraceClock {
     /// Seconds between two samples.

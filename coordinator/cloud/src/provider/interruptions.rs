@@ -35,7 +35,7 @@ impl Provider {
         self.living_targets(&interruption.target).into_iter().filter(hit).collect()
     }
 
-    /// Makes a spot VM hibernate whenever it is interrupted from now on (`true`), or end after its notice (`false`).
+    /// Sets what happens to a spot VM whenever it is interrupted: it hibernates, or is given notice and ends.
     pub fn interrupt_by(&mut self, id: VmId, hibernates: bool) {
         if let Some(vm) = self.vms.get_mut(id).filter(|vm| vm.market == Market::Spot) {
             vm.hibernates = Some(hibernates);
@@ -49,8 +49,8 @@ impl Provider {
             .is_some_and(|vm| vm.hibernates == Some(true) && vm.state == ProviderVmState::Running)
     }
 
-    /// Removes from `hit` the VMs whose users have chosen the other action, and returns these with that action. VMs
-    /// that are hibernated already, or about to end, are removed as well.
+    /// Removes from `hit` the VMs whose users have chosen another action than `action`, and returns each with the
+    /// chosen action. VMs that are hibernated already, or about to end, are removed as well.
     pub fn take_otherwise(
         &self,
         action: InterruptionAction,

@@ -67,13 +67,13 @@ fn rule_value(rule: &GroupRule, name: &str) -> Option<String> {
 }
 
 impl ApiDesk {
-    /// The groups of an instance: id and name of each.
+    /// The security groups of an instance: id and name of each.
     pub(crate) fn groups_of<'a>(&'a self, instance: &'a Ec2Instance) -> Vec<(&'a str, &'a str)> {
         let vpc = instance.seat.as_ref().map(|seat| seat.vpc.as_str());
         self.groups_of_spec(&instance.scope, &instance.spec, vpc)
     }
 
-    /// The groups of a launch into a VPC, or into the default one: id and name of each.
+    /// The security groups for a launch into a VPC, or into the default VPC: id and name of each.
     pub(crate) fn groups_of_spec<'a>(
         &'a self,
         scope: &CallScope,
@@ -249,7 +249,7 @@ impl ApiDesk {
         Ok(PendingAnswer::Ready(WireValue::structure().with("Return", true).with("GroupId", id)))
     }
 
-    /// The security group that a call names, by id, or by name in the default VPC.
+    /// The security group that a call names by its id, or by its name in the default VPC.
     pub(super) fn named_group(
         &self,
         scope: &CallScope,

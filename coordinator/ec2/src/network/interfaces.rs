@@ -38,7 +38,7 @@ impl Ec2Instance {
 }
 
 impl ApiDesk {
-    /// The interface of an instance as instances have it.
+    /// The network interface of an instance as an element of DescribeInstances' answer.
     pub(crate) fn instance_interface(&self, it: &Ec2Instance) -> Option<WireValue> {
         let attachment = WireValue::structure()
             .with("AttachmentId", it.attachment_id())
@@ -155,7 +155,7 @@ impl ApiDesk {
     }
 }
 
-/// A locally administered address, which no network card has.
+/// A locally administered MAC address for an instance, which no real network card has.
 fn mac_address(it: &Ec2Instance) -> String {
     let [.., a, b, c, d, e] = it.number.to_be_bytes();
     format!("02:{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}")

@@ -54,7 +54,7 @@ impl ApiDesk {
         self.networks.insert(scope.clone(), network);
     }
 
-    /// The network of an account in a region; an empty one where nobody has called.
+    /// The network of an account in a region; an empty one before the account's first call there.
     pub(crate) fn network(&self, scope: &CallScope) -> &RegionNetwork {
         self.networks.get(scope).unwrap_or(&NO_NETWORK)
     }
@@ -74,7 +74,7 @@ impl ApiDesk {
         zone.ok_or_else(|| not_found("InvalidSubnetID.NotFound", "subnet ID", id))
     }
 
-    /// Number of free addresses in the subnet that a launch in a zone uses.
+    /// Number of instances that can still get an address in the subnet of a zone into which this launch goes.
     pub(crate) fn addresses_left(&self, scope: &CallScope, spec: &LaunchSpec, zone: &str) -> usize {
         let network = self.network(scope);
         let subnet = match &spec.subnet {
@@ -113,7 +113,7 @@ impl ApiDesk {
         }
     }
 
-    /// Gives an instance its place in a subnet; `None`: no address is free.
+    /// Assigns an instance a place in a subnet; `None`: no address is free.
     pub(crate) fn take_seat(
         &mut self,
         scope: &CallScope,

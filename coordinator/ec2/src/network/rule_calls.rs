@@ -71,7 +71,7 @@ impl ApiDesk {
         Ok(PendingAnswer::Ready(answer.with("SecurityGroupRules", written)))
     }
 
-    /// The peers that a permission allows, each with its description.
+    /// The parties that a permission allows, each with its description.
     fn peers_of(
         &self,
         scope: &CallScope,
@@ -126,8 +126,7 @@ impl ApiDesk {
         Ok(())
     }
 
-    /// Removes rules from a group: those that allow the same as the given ones, and those with the
-    /// given ids.
+    /// Removes rules from a group: those that allow the same traffic as the given ones, and those with these ids.
     fn revoke(
         &mut self,
         scope: &CallScope,
@@ -156,7 +155,7 @@ impl ApiDesk {
         Ok(gone)
     }
 
-    /// Changes rules that are named by their ids.
+    /// Changes the rules with the given ids.
     pub(crate) fn modify_rules(
         &mut self,
         scope: &CallScope,
@@ -182,7 +181,7 @@ impl ApiDesk {
         Ok(PendingAnswer::Ready(WireValue::structure().with("Return", true)))
     }
 
-    /// The peer that a changed rule allows.
+    /// The party that a changed rule allows.
     fn one_peer(&self, scope: &CallScope, new: &WireValue) -> Result<RulePeer, ApiError> {
         let said = |name: &str| new.text(name).filter(|text| !text.is_empty());
         let (v4, v6) = (said("CidrIpv4"), said("CidrIpv6"));
@@ -285,7 +284,7 @@ fn rule_not_found(id: &str) -> ApiError {
     not_found("InvalidSecurityGroupRuleId.NotFound", "security group rule ID", id)
 }
 
-/// The permission of a call that gives one rule by parameters of its own.
+/// The permission of a call that gives one rule by parameters of the call itself.
 fn old_permission(input: &WireValue) -> WireValue {
     let range = input.text("CidrIp").map(|block| WireValue::structure().with("CidrIp", block));
     WireValue::structure()

@@ -30,7 +30,7 @@ fn vpc_not_found(id: &str) -> ApiError {
     not_found("InvalidVpcID.NotFound", "vpc ID", id)
 }
 
-/// A block of a VPC, which is from /16 to /28.
+/// Parses the block of a VPC, whose prefix has 16 to 28 bits.
 fn read_vpc_block(text: &str) -> Result<IpBlock, ApiError> {
     let block = IpBlock::read(text).ok_or_else(|| {
         let text = format!(
@@ -45,7 +45,7 @@ fn read_vpc_block(text: &str) -> Result<IpBlock, ApiError> {
 }
 
 impl ApiDesk {
-    /// New ids for a VPC and the records that it begins with.
+    /// New ids for a VPC and the resources that are created with it.
     fn new_vpc_parts(&mut self) -> VpcParts {
         VpcParts {
             vpc: self.new_id("vpc"),

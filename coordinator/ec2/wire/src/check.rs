@@ -6,7 +6,7 @@ use crate::{ApiError, ServiceModel, WireValue};
 
 /// Checks the input of an action that [`crate::read_input`] read.
 ///
-/// What is required and absent is `MissingParameter`, a value that its enumeration does not have
+/// A required parameter that is absent is the error `MissingParameter`; a value that its enumeration does not have is
 /// `InvalidParameterValue`.
 pub(crate) fn check_input(
     model: &ServiceModel,
@@ -56,7 +56,8 @@ fn check_value(
     }
 }
 
-/// A value as enumerations have it, of one in mixed case: EC2 takes `lowestPrice` for `lowest-price`, and terraform sends it so.
+/// Converts a value in mixed case to the form of enumerations: EC2 accepts `lowestPrice` for `lowest-price`, and
+/// terraform sends it.
 fn hyphenated(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 4);
     for (place, char) in text.chars().enumerate() {

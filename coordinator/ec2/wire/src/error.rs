@@ -8,11 +8,11 @@
 pub struct ApiError {
     /// EC2's code, like `InvalidInstanceID.NotFound`.
     pub code: String,
-    /// What is wrong, and what to do.
+    /// Description of the error, and the remedy.
     pub message: String,
 }
 
-/// Codes of EC2 that are the server's fault or its load, so that clients try again.
+/// Error codes of EC2 for failures or overload of the server, after which clients try again.
 const STATUS_500: &[&str] = &[
     "InsufficientAddressCapacity",
     "InsufficientCapacity",

@@ -35,7 +35,7 @@ fn days_in_month(year: i64, month: i64) -> i64 {
     }
 }
 
-/// A number of exactly `digits` digits, and the text after it.
+/// Reads a number of exactly this many digits; returns it and the rest of the text.
 fn take_digits(text: &str, digits: usize) -> Option<(i64, &str)> {
     let (number, rest) = text.split_at_checked(digits)?;
     let all_digits = number.bytes().all(|b| b.is_ascii_digit());
@@ -65,7 +65,7 @@ pub fn read_instant(text: &str) -> Option<i64> {
     Some(at * MICROS + fraction)
 }
 
-/// Microseconds of a fraction like `.25`, if there is one, and what follows it. Digits past the
+/// Reads a fraction like `.25`, if there is one; returns its microseconds and the rest of the text. Digits past the
 /// sixth are cut off.
 fn take_fraction(text: &str) -> Option<(i64, &str)> {
     let Some(digits) = text.strip_prefix('.') else {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::ApiError;
 
-/// What a service answers, read from the data file that `scripts/ec2-model` makes.
+/// Description of a service's actions and answers, read from the data file that `scripts/ec2-model` makes.
 #[derive(Clone, Debug)]
 pub struct ServiceModel {
     version: String,
@@ -23,23 +23,23 @@ pub(crate) struct ActionShapes {
     pub(crate) output: Option<ShapeIndex>,
 }
 
-/// Index of a shape in the model.
+/// Index of a shape in [`ServiceModel::shapes`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ShapeIndex(usize);
 
-/// The form of a value.
+/// The form of a value: a structure, a list, or a scalar.
 #[derive(Clone, Debug)]
 pub(crate) enum WireShape {
     Structure {
         members: Vec<MemberShape>,
         required: Vec<String>,
     },
-    /// Elements of one shape; `item` is the name of each in XML.
+    /// A list of values of one shape; `item` is the name of each element in XML.
     List {
         item: String,
         of: ShapeIndex,
     },
-    /// A string; if it has values, an enumeration of these.
+    /// A string; if `values` isn't empty, one of these.
     Text {
         values: Vec<String>,
     },
@@ -53,30 +53,30 @@ pub(crate) enum WireShape {
 /// A member of a structure.
 #[derive(Clone, Debug)]
 pub(crate) struct MemberShape {
-    /// Name in values.
+    /// Name of the member in values of the structure.
     pub(crate) name: String,
-    /// Name in a request.
+    /// Name of the member as a parameter of a request.
     pub(crate) query: String,
-    /// Name in XML.
+    /// Name of the member's element in an XML answer.
     pub(crate) xml: String,
     pub(crate) of: ShapeIndex,
 }
 
-/// Reasons why the data file of a service model can't be read.
+/// Reasons why a data file isn't a model that this crate can read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
-    /// The text is not JSON of the expected layout.
+    /// The file isn't JSON, or has another layout.
     #[error("the service model is not as scripts/ec2-model writes it: {0}")]
     Layout(String),
-    /// The model names a shape that it does not have.
+    /// The file refers to a shape that it does not define.
     #[error("the service model names the shape {0}, but does not have it: run scripts/ec2-model")]
     NoShape(String),
     /// A shape has a type that this crate does not know.
     #[error("the service model has the shape {shape} of type {of}, which is not known here")]
     UnknownType {
-        /// The shape's name.
+        /// The name of the shape.
         shape: String,
-        /// Type of the shape, which this crate does not know.
+        /// The type that the file gives for the shape.
         of: String,
     },
 }
@@ -177,7 +177,7 @@ impl ServiceModel {
         }
     }
 
-    /// Input and answer of an action.
+    /// Shapes of the input and the answer of an action; an error if the model has no such action.
     pub(crate) fn action(&self, name: &str) -> Result<ActionShapes, ApiError> {
         self.actions.get(name).copied().ok_or_else(|| {
             let text = format!("The action {name} is not played here.");
@@ -185,7 +185,7 @@ impl ServiceModel {
         })
     }
 
-    /// The shape at an index, which the model made itself.
+    /// The shape at an index that was taken from this model.
     pub(crate) fn shape(&self, at: ShapeIndex) -> &WireShape {
         // `read` makes no index past the end; a text is the harmless answer if it ever did.
         const TEXT: &WireShape = &WireShape::Text { values: Vec::new() };
@@ -193,7 +193,7 @@ impl ServiceModel {
     }
 }
 
-/// A name with its first letter in upper case: `instanceId` becomes `InstanceId`.
+/// Makes the first letter a capital: `instanceId` becomes `InstanceId`.
 fn capitalised(name: &str) -> String {
     let mut chars = name.chars();
     chars.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(chars).collect()

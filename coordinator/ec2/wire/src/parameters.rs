@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use crate::ApiError;
 
-/// Longest name of a parameter, in parts between dots. The model's deepest has 14.
+/// Greatest number of parts between dots in a parameter's name. The model's deepest name has 14.
 const MAX_DEPTH: usize = 20;
 /// Most parameters of a request.
 const MAX_PAIRS: usize = 20_000;
-/// Parameters of every request, which say who calls and what; signatures in a query as well.
+/// Names of the parameters of every request, which give the action and the caller; for signatures in a query also those
+/// of the signature.
 const COMMON: &[&str] = &[
     "Action",
     "Version",
@@ -41,7 +42,7 @@ pub fn read_query(body: &str) -> Result<QueryPairs, ApiError> {
     Ok(pairs)
 }
 
-/// Decodes `+` and `%41` of a form.
+/// Decodes `+` and escapes like `%41` of a form.
 fn decode(text: &str) -> Result<String, ApiError> {
     let malformed = |what: &str| ApiError::new("MalformedQueryString", what);
     let mut bytes = Vec::with_capacity(text.len());
@@ -74,7 +75,7 @@ pub(crate) fn is_xml_char(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
 }
 
-/// Whether a parameter belongs to every request, and so to no action's input.
+/// Whether a parameter may be in every request, and so belongs to no action's input.
 pub(crate) fn is_common(name: &str) -> bool {
     COMMON.contains(&name) || name.starts_with("X-Amz-") || name.starts_with("x-amz-")
 }
@@ -84,12 +85,12 @@ pub(crate) fn is_common(name: &str) -> bool {
 pub(crate) struct ParameterTree {
     /// Value of the parameter whose name ends here.
     pub(crate) value: Option<String>,
-    /// The parameters below this one, by the first part of the rest of their names.
+    /// Trees of the remaining parts of the names, by the first part.
     pub(crate) parts: BTreeMap<String, Self>,
 }
 
 impl ParameterTree {
-    /// Builds the tree of all parameters but those of every request.
+    /// Builds the tree of all parameters except those of every request.
     pub(crate) fn of_pairs(pairs: &[(String, String)]) -> Result<Self, ApiError> {
         let mut root = Self::default();
         for (name, value) in pairs.iter().filter(|(name, _)| !is_common(name)) {
@@ -131,7 +132,7 @@ pub(crate) fn join(prefix: &str, part: &str) -> String {
     if prefix.is_empty() { part.to_owned() } else { format!("{prefix}.{part}") }
 }
 
-/// EC2's refusal of a parameter that the action does not have.
+/// EC2's error for a parameter that the action does not have.
 pub(crate) fn unknown_parameter(name: &str) -> ApiError {
     ApiError::new("UnknownParameter", format!("The parameter {name} is not recognized"))
 }

@@ -33,7 +33,7 @@ struct InputReader<'a> {
 }
 
 impl InputReader<'_> {
-    /// The value at a part of the tree whose whole name is `name`.
+    /// Reads the value at a part of the tree whose whole name is `name`.
     fn read_value(
         &self,
         shape: ShapeIndex,
@@ -74,8 +74,7 @@ impl InputReader<'_> {
         Ok(WireValue::Structure(out))
     }
 
-    /// Reads a list. EC2's lists are flat, `Name.1`, `Name.2`: the numbers order the values and may
-    /// have gaps.
+    /// Reads a list. EC2's lists are flat, `Name.1`, `Name.2`: the numbers give the order and may have gaps.
     fn read_list(
         &self,
         of: ShapeIndex,
@@ -129,7 +128,7 @@ fn read_scalar(shape: &WireShape, text: &str, name: &str) -> Result<WireValue, A
     })
 }
 
-/// EC2's refusal of a value, with the expected form.
+/// EC2's error for an invalid value; `wanted` describes valid ones.
 pub(crate) fn invalid_value(name: &str, value: &str, wanted: &str) -> ApiError {
     let text = format!("Value ({value}) for parameter {name} is invalid. Expected {wanted}.");
     ApiError::new("InvalidParameterValue", text)

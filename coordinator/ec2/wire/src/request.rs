@@ -3,7 +3,7 @@
 use crate::check::check_input;
 use crate::{ApiError, QueryPairs, ServiceModel, WireValue, read_input, read_query};
 
-/// A call that was read and matches the model.
+/// A call that was read, and whose parameters match the model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ApiRequest {
     /// The action, like `RunInstances`.
@@ -19,7 +19,7 @@ pub fn read_request(model: &ServiceModel, body: &str) -> Result<ApiRequest, ApiE
     request_of(model, &read_query(body)?)
 }
 
-/// Like [`read_request`], from parameters that were decoded already.
+/// Makes a request from parameters that were decoded already.
 pub fn request_of(model: &ServiceModel, pairs: &QueryPairs) -> Result<ApiRequest, ApiError> {
     let value = |wanted: &str| {
         let mut values = pairs.iter().filter(|(name, _)| name == wanted).map(|(_, v)| v.as_str());

@@ -60,7 +60,7 @@ impl WireValue {
         Self::List(values.into_iter().map(Into::into).collect())
     }
 
-    /// The member with this name, of a structure that has it.
+    /// The member with this name; `None` if this is no structure, or lacks the member.
     pub fn member(&self, name: &str) -> Option<&Self> {
         match self {
             Self::Structure(members) => members.get(name),
@@ -129,7 +129,7 @@ impl WireValue {
         }
     }
 
-    /// The values of this list; none if there is no such member.
+    /// The values of this list; empty if there is no such member.
     pub fn list(&self, name: &str) -> &[Self] {
         match self.member(name) {
             Some(Self::List(values)) => values,
@@ -137,12 +137,12 @@ impl WireValue {
         }
     }
 
-    /// The texts of this list; none if there is no such member.
+    /// The texts of this list; empty if there is no such member.
     pub fn texts(&self, name: &str) -> Vec<&str> {
         self.list(name).iter().filter_map(Self::as_text).collect()
     }
 
-    /// The text, of a text.
+    /// The text, if the value is one.
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text(value) => Some(value),
@@ -150,7 +150,7 @@ impl WireValue {
         }
     }
 
-    /// Kind of this value, as an error names it.
+    /// Name of the value's kind in error messages, with its article.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Structure(_) => "a structure",

@@ -11,7 +11,7 @@ use crate::{ApiError, ServiceModel, WireValue, write_instant};
 
 const DECLARATION: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
 
-/// A value that an action's answer can't have: a bug of the code that made the answer.
+/// Reasons why a value can't be the answer of its action: a bug of the code that made it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ValueMismatch {
     /// The model does not have the action.
@@ -20,12 +20,12 @@ pub enum ValueMismatch {
     /// The model does not have the member.
     #[error("the answer has {0}, which the service model does not have")]
     NoMember(String),
-    /// The model has a value of another kind at this path.
+    /// The model has another kind of value at this place.
     #[error("the answer has {found} at {path}, where the service model has another kind of value")]
     WrongKind {
         /// Path of the value in the answer.
         path: String,
-        /// Kind of the value that the answer has at the path.
+        /// Kind of the value in the answer.
         found: &'static str,
     },
 }
@@ -57,7 +57,7 @@ pub fn write_response(
     Ok(out)
 }
 
-/// Writes an error, and returns its HTTP status with the text.
+/// Writes an error, and returns its HTTP status beside the text.
 pub fn write_error(error: &ApiError, request_id: &str) -> (u16, String) {
     let mut out = String::from(DECLARATION);
     out.push_str("<Response><Errors><Error>");
@@ -149,7 +149,7 @@ fn mismatch(value: &WireValue, path: Option<&ValuePath<'_>>) -> ValueMismatch {
     ValueMismatch::WrongKind { path, found: value.kind() }
 }
 
-/// Path of a value in an answer; formatted only in errors.
+/// Path of a value in an answer; it becomes text only for an error.
 struct ValuePath<'a> {
     above: Option<&'a Self>,
     name: &'a str,

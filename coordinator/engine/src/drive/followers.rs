@@ -6,8 +6,8 @@ use std::sync::Arc;
 use dormouse_model::{Effect, Event, Report, Step, Submission};
 use dormouse_units::{TaskId, Time};
 
-/// Jobs that are submitted some time after the end of other jobs. It holds only these jobs and the predecessors that
-/// are in the system.
+/// Jobs that are submitted some time after the end of other jobs, their predecessors. The struct holds only these jobs,
+/// and the numbers of predecessors in the system.
 ///
 /// Use: `hold_job` for each job before the run, `take_step` for each step, `take_due` when `next` is due.
 #[derive(Clone, Debug, Default)]
@@ -17,7 +17,7 @@ pub struct WaitingFollowers {
     held: Vec<Option<HeldJob>>,
     /// Indices in `held` of jobs whose predecessors have all ended, by the time of their submission.
     due: BTreeMap<(Time, usize), Submission>,
-    /// Trace numbers of the jobs in the system that others wait for, by their task.
+    /// Trace numbers of those jobs in the system for which others wait, by the job's task.
     inside: BTreeMap<TaskId, u64>,
     /// Number of jobs in `held` that aren't submitted yet.
     left: usize,
@@ -65,7 +65,7 @@ impl WaitingFollowers {
         self.left + self.due.len()
     }
 
-    /// Returns the time of the next submission; `None` if it isn't known yet.
+    /// Returns the time of the next submission; `None` if that time isn't known yet.
     #[must_use]
     pub fn next(&self) -> Option<Time> {
         self.due.first_key_value().map(|((at, _), _)| *at)
@@ -76,7 +76,7 @@ impl WaitingFollowers {
         self.due.pop_first().map(|(_, job)| job)
     }
 
-    /// Takes out the held job that a log has as this submission; false if there is no such job.
+    /// Removes the due job that equals this submission, which a log already contains; false if no due job equals it.
     pub fn take_again(&mut self, job: &Submission) -> bool {
         let known = self.due.iter().find(|(_, due)| *due == job).map(|(key, _)| *key);
         known.is_some_and(|key| self.due.remove(&key).is_some())

@@ -31,8 +31,8 @@ pub struct TwoTierLaw {
 #[derive(Debug)]
 pub struct ModelledMachines {
     law: TwoTierLaw,
-    /// Models of the living VMs with their hosts. Boxed, since a VM that lives long keeps an empty place for each VM
-    /// after it.
+    /// Models of the living VMs with their hosts. The models are boxed, since a VM that lives long keeps an empty place
+    /// for each VM launched after it.
     vms: Window<Box<(HostId, VmModel)>, VmId>,
     /// Next time of each VM's own events; entries may be out of date.
     agenda: BinaryHeap<Reverse<(Time, VmId)>>,
@@ -40,7 +40,7 @@ pub struct ModelledMachines {
     touched: Vec<VmId>,
     checkpoints: BTreeMap<TaskId, CheckpointSeq>,
     saves: LastSaves,
-    /// Buffer for the events of one model's step.
+    /// Buffer for the events of one step of a model.
     told: Vec<WorkEvent>,
 }
 
@@ -258,7 +258,7 @@ impl ModelledMachines {
         self.after_change(vm, out);
     }
 
-    /// Carries out a put-off request to a program that has saved its work.
+    /// Carries out a request for a checkpoint or a stop that waited until the program had saved its work.
     fn do_put_off(
         &mut self,
         now: Time,
@@ -275,7 +275,8 @@ impl ModelledMachines {
         }
     }
 
-    /// Gives a program notice: the program computes on and has saved its work at `until`.
+    /// Tells a program that its VM will be taken away: from now on it saves its work, and has saved it at `until`. It
+    /// computes meanwhile.
     fn give_notice(&mut self, now: Time, place: AttemptPlace, until: Time) {
         let AttemptPlace { vm, task, attempt, .. } = place;
         let Some(model) = self.model_of(vm) else { return };
@@ -387,7 +388,7 @@ impl ModelledMachines {
     }
 }
 
-/// Returns the number of a task's next checkpoint and counts it.
+/// Increments the number of a task's checkpoints, and returns it as the number of the next one.
 fn next_of(checkpoints: &mut BTreeMap<TaskId, CheckpointSeq>, task: TaskId) -> CheckpointSeq {
     let seq = checkpoints.entry(task).or_default();
     *seq = seq.next();

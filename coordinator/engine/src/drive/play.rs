@@ -9,16 +9,16 @@ use super::turn::{AgendaKind, RunAgenda};
 use super::world::{MachineWorld, Reports};
 use crate::Run;
 
-/// A host without limits of its own, for runs that only the provider's limits bound.
+/// A host of unlimited capacity, for runs that only the provider's limits bound.
 pub const BOUNDLESS: ResourceVector = ResourceVector::new(u32::MAX, Bytes::new(u64::MAX));
 
 /// Reasons why a virtual run ended without finishing its tasks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlayError<E> {
-    /// An event from outside couldn't be read, or the function that is shown the steps ended the run.
+    /// An event from outside couldn't be read, or the caller's function for steps ended the run.
     #[error(transparent)]
     Outside(E),
-    /// A scheduler that is a program failed, or a followed step came out differently. The last step was not shown.
+    /// A scheduler program failed, or a step of a followed log came out differently. The last step was not shown.
     #[error("{0}")]
     Scheduler(String),
     /// Nothing will happen any more, though tasks are left.
@@ -26,7 +26,7 @@ pub enum PlayError<E> {
     Stuck {
         /// Number of unfinished tasks.
         unfinished: usize,
-        /// Event that the unfinished tasks wait for, as far as it is known.
+        /// Reason why the unfinished tasks wait, as far as it is known.
         why: &'static str,
     },
     /// The run continued past the time limit.
@@ -34,12 +34,12 @@ pub enum PlayError<E> {
     Limit {
         /// Number of unfinished tasks.
         unfinished: usize,
-        /// The time limit.
+        /// The time limit of the run.
         limit: Time,
     },
 }
 
-/// Makes the events with which a modelled run begins: these hosts join, and the run begins.
+/// Makes the events with which a modelled run begins: the joining of these hosts, and the beginning of the run.
 #[must_use]
 pub fn beginning_events(hosts: &[ResourceVector]) -> Vec<(Time, Event)> {
     let join = |(n, &offer): (u32, &ResourceVector)| {

@@ -21,12 +21,12 @@ use crate::drive::{
     beginning_events, play_following,
 };
 
-/// Simulation of parallel jobs on one machine: its parameters. [`simulate_jobs`] plays it.
+/// Parameters of a simulation of parallel jobs on one machine. [`simulate_jobs`] runs it.
 #[derive(Clone, Debug)]
 pub struct JobSimulation {
     /// Scheduler and size of the machine.
     pub config: Config,
-    /// Law of two VMs that share a processor.
+    /// Law by which two VMs share a processor.
     pub sharing: ProcessorSharing,
     /// Time for which a migrated job stands still.
     pub migration_cost: Span,
@@ -36,7 +36,7 @@ pub struct JobSimulation {
     pub checkpoint: Option<CheckpointConfig>,
     /// Memory of each processor for the processes on it; `None`: memory isn't modelled.
     pub memory: Option<Bytes>,
-    /// How the machine earns credits; `None`: it isn't burstable.
+    /// How the machine earns credits; `None`: the machine isn't burstable.
     pub burstable: Option<BurstableTerms>,
     /// Seed of the model's random draws.
     pub seed: u64,
@@ -100,7 +100,7 @@ impl JobSimulation {
         Run::new(self.make_setup(), self.make_policy())
     }
 
-    /// Returns the law of the jobs on the machine.
+    /// Returns the law by which the jobs share the machine's processors.
     #[must_use]
     pub const fn two_tier_law(&self) -> TwoTierLaw {
         let Self { sharing, migration_cost, seed, .. } = *self;
@@ -114,16 +114,16 @@ pub enum SimulationError<E> {
     /// The trace couldn't be read, or the function that is shown the steps ended the simulation.
     #[error(transparent)]
     Outside(E),
-    /// Submission times go back.
+    /// A job is submitted earlier than the one before it.
     #[error(
         "job {number} is submitted at {at}, before the job ahead of it ({before}); sort the trace"
     )]
     Unsorted {
         /// Number of the job in the trace.
         number: u64,
-        /// Time of the job's submission.
+        /// Submission time of the job.
         at: Time,
-        /// Submission time of the job before this one.
+        /// Submission time of the job that precedes it in the trace.
         before: Time,
     },
     /// A job can't run on the machine.
@@ -145,8 +145,8 @@ pub enum SimulationError<E> {
     },
 }
 
-/// Turns a stream of submissions into events, with each job checked: one event for each job, and a last one that says
-/// that there are no more.
+/// Turns a stream of submissions into events, and checks each job: one event for each job, then one that says that all
+/// jobs are submitted.
 #[derive(Debug)]
 pub struct SubmissionEvents<I> {
     jobs: I,
@@ -214,8 +214,8 @@ impl<E, I: Iterator<Item = Result<Submission, E>>> Iterator for SubmissionEvents
     }
 }
 
-/// Plays all submissions, in order of submission, to the end on a modelled machine; `see` is shown every step.
-/// Returns the run at its end, without a digest of its decisions.
+/// Runs all submissions, in order of submission, to the end on a modelled machine; `see` is shown every step. Returns
+/// the run at its end, without a digest of its decisions.
 ///
 /// # Errors
 ///
@@ -230,8 +230,8 @@ pub fn simulate_jobs<E>(
     play_jobs(simulation.run().without_digest(), &mut world, submissions, simulation, see)
 }
 
-/// Plays all submissions as [`simulate_jobs`] does on the machines of `world`, which has a law and seed of its own.
-/// The run has a digest.
+/// Runs all submissions as [`simulate_jobs`] does, but on the machines of `world`, which has its own sharing law and
+/// its own seed. The returned run has a digest of its decisions.
 ///
 /// # Errors
 ///

@@ -15,8 +15,8 @@ impl Run {
         self.handle_event(recorded.at, recorded.event.clone())
     }
 
-    /// Makes the run follow the given recorded steps before programs are asked anything new: programs hear and decide
-    /// the same as then. A step that comes out differently is a failure.
+    /// Makes the run follow these recorded steps before it asks programs anything new: programs get the recorded
+    /// notices and decisions. A step that comes out differently is a failure.
     pub fn follow_steps(&mut self, steps: Vec<Step>) {
         self.answers.follow_steps(steps);
     }

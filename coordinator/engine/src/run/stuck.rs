@@ -17,7 +17,8 @@ impl Run {
         self.all_submitted && self.is_stuck_unless_submitted_to()
     }
 
-    /// Returns [`Run::is_stuck`] for a run to which more jobs may be submitted: nothing will happen without one.
+    /// Returns [`Run::is_stuck`] for a run to which more jobs may be submitted: without a further job nothing will
+    /// happen.
     #[must_use]
     pub fn is_stuck_unless_submitted_to(&self) -> bool {
         use dormouse_cloud::ProviderVmState::{Booting, Hibernated, Hibernating, Resuming};

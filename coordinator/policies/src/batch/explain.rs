@@ -66,7 +66,7 @@ impl WatchedJob {
         Self { job, notes: Vec::new() }
     }
 
-    /// Notes a reason why a job waits, unless the last noted one is the same.
+    /// Adds a reason to the notes, unless it equals the last one.
     pub(crate) fn add_note(&mut self, at: Time, what: Noted) {
         if self.notes.last().is_none_or(|last| last.what != what) {
             self.notes.push(Note { at, what });

@@ -137,8 +137,8 @@ impl TwoTierProcessors {
         true
     }
 
-    /// Words of the bit sets of idle background VMs that a job may use: in each pair, those below a
-    /// busy foreground and those below an idle one.
+    /// Words of the bit sets of idle background VMs that a job may use: in each pair, first the VMs below a busy
+    /// foreground, then those below an idle one.
     fn usable_backgrounds(&self) -> impl Iterator<Item = (u64, u64)> {
         let words = self.idle.iter().zip(&self.shared).zip(&self.lends);
         words.map(|((idle, shared), lends)| {

@@ -14,7 +14,7 @@ use crate::{Delivery, GivenUp, Policy};
 
 mod pass;
 
-/// Wait after a failed launch of the machine before it is asked for again.
+/// Time between a failed launch of the machine and the next one.
 const RETRY: Span = Span::from_secs(60);
 /// Most starts of a job: a job that always fails would otherwise never let the run end.
 pub const MOST_STARTS: u32 = 5;
@@ -39,9 +39,9 @@ struct KnownJob {
 /// The VM with all the processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LeasedMachine {
-    /// The VM was not asked for.
+    /// The VM was not requested yet.
     None,
-    /// The VM was asked for but is not ready yet.
+    /// The VM was requested but is not ready yet.
     Awaited(VmId),
     /// The VM can run jobs.
     Ready(VmId),

@@ -9,7 +9,7 @@ use dormouse_units::{Ppm, Span};
 pub enum CheckpointPoints {
     /// This number of checkpoints, evenly spaced: the k-th of n at k / (n + 1).
     Even(u32),
-    /// Checkpoints at these parts of the work, ascending.
+    /// Checkpoints are due at these parts of the work, ascending.
     Listed(Arc<[Ppm]>),
 }
 

@@ -57,7 +57,7 @@ pub struct Quote<'a> {
     pub kind: &'a TypeName,
     /// Market in which the VM was bought.
     pub market: Market,
-    /// When the VM was asked for.
+    /// Time at which the VM was requested.
     pub launched: Time,
     /// When the VM could first be used: its lifetime, if it has one, counts from then.
     pub usable: Option<Time>,
@@ -78,11 +78,11 @@ pub enum When {
     /// Take a checkpoint at this time if the task runs then, else as soon as it does. The scheme is
     /// asked again once the checkpoint was kept or has failed.
     At(Time),
-    /// Take no checkpoint yet: ask the scheme again at this time, by [`Moment::Look`].
+    /// Undecided: the scheme is asked again at this time, by [`Moment::Look`].
     Look(Time),
-    /// Take checkpoints at these parts of the task's work, ascending. They are sent with the start
-    /// of the attempt and hold for all of it: the scheme is asked again when the next attempt
-    /// begins. As an answer at any other moment this counts as never.
+    /// At these parts of the task's work, ascending. The parts are sent with the start of the attempt and hold for all
+    /// of it: the scheme is asked again when the next attempt begins. As an answer at any other moment this counts as
+    /// never.
     Points(Vec<Ppm>),
 }
 

@@ -72,7 +72,7 @@ pub(crate) struct BagScheduler {
 }
 
 impl BagScheduler {
-    /// A scheduler with these parts that carries out a plan.
+    /// Makes a scheduler from these parts that carries out a plan.
     ///
     /// # Errors
     ///

@@ -74,8 +74,8 @@ impl BagScheduler {
         self.view.dispatch_tasks(context, thief);
     }
 
-    /// Tasks that could be stolen, those of on-demand victims first; among equals those that would
-    /// end last.
+    /// Tasks that could be stolen from other VMs: first the tasks of on-demand VMs; of equal ones first the task that
+    /// would end last.
     fn stealable_tasks(
         &self,
         now: Time,

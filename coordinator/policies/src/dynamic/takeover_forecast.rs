@@ -474,7 +474,7 @@ fn takeover_sites(view: &ClusterView, now: Time) -> Vec<PlacementSite> {
     sites
 }
 
-/// The same checks without bounds; tests compare both answers.
+/// The same checks without their bounds, for tests that compare the answers.
 #[cfg(test)]
 impl TakeoverForecast<'_> {
     fn compare_with_trials(

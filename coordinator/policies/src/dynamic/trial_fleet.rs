@@ -14,7 +14,7 @@ use crate::problem::KindId;
 /// The rule by which tasks are placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PlacementOrder {
-    /// As in Algorithm 4's attempts: on VMs that are busy, then on new ones, by D.
+    /// As in the attempts of Algorithm 4: first on busy VMs, then on new ones, so that tasks end by D.
     Attempts,
     /// Each task goes where it ends first.
     Soonest,
@@ -38,7 +38,7 @@ type Key = (u64, Time, bool, usize);
 /// The VMs of one type in a trial placement.
 struct TrialVms {
     kind: KindId,
-    /// Index of the type among those for which a task's lengths are given.
+    /// Index of the type among the types for which a task's lengths are given.
     column: usize,
     /// Rank of a new VM where busy ones are tried before, and have rank 0: the cheaper first.
     rank: u64,

@@ -105,8 +105,8 @@ impl LazyScheduler {
         }
     }
 
-    /// Starts tasks that may start, launches VMs that are missing, terminates idle ones, and asks to be woken at the
-    /// next last moment.
+    /// Starts the tasks that may start, launches missing VMs, gives idle VMs back, and requests a wake-up for the next
+    /// last moment.
     fn settle(&mut self, now: Time, out: &mut Vec<Decision>) {
         self.is_late |= self.moments.last_moment_for_all().is_some_and(|last| last <= now);
         self.start_on_demand(now, out);

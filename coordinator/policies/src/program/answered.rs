@@ -14,7 +14,7 @@ pub struct UnstartedProgram {
 }
 
 impl UnstartedProgram {
-    /// A placeholder for a program that receives its notices in this way.
+    /// Makes a placeholder for a program that gets its notices in this way, for a replay of its answers.
     #[must_use]
     pub const fn new(hearing: Delivery) -> Self {
         Self { hearing, failure: None }

@@ -79,7 +79,7 @@ impl ProgramConfig {
         given.or_else(of_command).unwrap_or(super::NAME)
     }
 
-    /// Checks that the configuration says which program to start, and that its values can be.
+    /// Checks that the configuration names a command or a linked scheduler to start.
     ///
     /// # Errors
     ///

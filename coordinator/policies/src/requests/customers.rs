@@ -62,7 +62,8 @@ impl Customers {
         }
     }
 
-    /// Handles a wake-up for a VM. It is too early if the VM stood still in between.
+    /// Handles a wake-up for the end of a VM's wanted duration. The wake-up is too early if the VM was hibernated in
+    /// between.
     fn on_wakeup(&mut self, now: Time, vm: VmId, out: &mut Vec<Decision>) {
         let Some(OpenRequest { left, since: Some(since) }) = self.open.get(&vm) else { return };
         if *since + *left <= now {

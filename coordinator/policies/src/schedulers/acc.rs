@@ -17,7 +17,7 @@ use dormouse_spot::{HOUR, before_hour_ends};
 /// Tasks in their order on spot VMs that the user ends, and not the provider.
 pub(super) struct Acc;
 
-/// Parameters that only ACC has.
+/// Parameters that only the scheduler `acc` has.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 struct OwnParameters {
@@ -141,7 +141,7 @@ enum LookPurpose {
 }
 
 impl LookPurpose {
-    /// Token of the wake-up for this purpose; never 0, the only token that [`InOrder`] uses.
+    /// Token of the wake-up for this purpose; never 0, which is the token of [`InOrder`].
     fn to_token(self) -> u64 {
         match self {
             Self::Look(vm) => 1 << 32 | u64::from(vm.get()),

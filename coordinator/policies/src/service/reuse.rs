@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::running_time::lost;
 
-/// Values that are compared between the existing VM, of age s, and a new one, for a job of T hours.
+/// Rule by which a job of T hours compares an idle VM of age s with a new VM.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReusePolicy {
@@ -27,7 +27,7 @@ pub enum ReusePolicy {
     Never,
 }
 
-/// Both sides of the comparison: hours, or probabilities.
+/// Both sides of the comparison of an idle VM and a new one, in hours or as probabilities.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReuseComparison {
     /// Value for the existing VM.
@@ -58,8 +58,8 @@ impl ReusePolicy {
         }
     }
 
-    /// Both sides for a job of `job` hours and a VM of `age` hours. A VM that can't live long
-    /// enough for the job counts as infinitely bad, whatever the policy would say of the loss.
+    /// Compares a VM of `age` hours with a new one for a job of `job` hours. A VM that can't live long enough for the
+    /// job counts as infinitely bad, whatever the policy.
     #[must_use]
     pub fn compare(self, law: &dyn Lifetime, age: f64, job: f64) -> ReuseComparison {
         match self {

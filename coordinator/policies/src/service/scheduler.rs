@@ -115,7 +115,7 @@ impl BatchServicePolicy {
         }
     }
 
-    /// Gives a job these idle VMs, and new ones for the rest of its tasks.
+    /// Gives a job the idle VMs in `good`, and new VMs for the rest of its tasks.
     fn take_vms(
         &mut self,
         now: Time,
@@ -219,8 +219,8 @@ impl BatchServicePolicy {
         self.release_vms(now, place, out);
     }
 
-    /// Interrupts a running job that lost a VM or of which a task failed: its other tasks are
-    /// stopped, and it comes first again unless that has happened too often.
+    /// Interrupts a running job that lost a VM, or one of whose tasks failed: its other tasks are stopped, and it
+    /// returns to the head of the queue unless that has happened too often.
     fn interrupt_job(&mut self, now: Time, place: usize, out: &mut Vec<Decision>) {
         let job = &mut self.jobs[place];
         let running = job.on.iter().filter(|(_, (task, _))| job.left.contains(task));
@@ -249,7 +249,7 @@ impl BatchServicePolicy {
         }
     }
 
-    /// Handles a notice that a VM will be taken away: it takes no more work.
+    /// Handles a notice that a VM will be taken away: the VM gets no more work.
     fn on_vm_leaving(&mut self, now: Time, vm: VmId, out: &mut Vec<Decision>) {
         let Some(state) = self.cluster.vms.get_mut(&vm) else { return };
         state.leaves = true;
@@ -288,7 +288,7 @@ impl BatchServicePolicy {
         self.task_on_vm(vm).filter(|(on_it, _)| *on_it == task).map(|(_, place)| place)
     }
 
-    /// Notes that a task has ended, and its job too if it was the last.
+    /// Records that a task has ended, and that its job has, if the task was the last.
     fn on_task_finished(&mut self, now: Time, task: TaskId, place: usize, out: &mut Vec<Decision>) {
         let job = &mut self.jobs[place];
         job.left.remove(&task);

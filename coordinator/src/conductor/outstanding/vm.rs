@@ -10,7 +10,7 @@ use super::order::WorkerOrder;
 /// A command without an answer.
 #[derive(Debug)]
 pub(super) struct OpenOrder {
-    /// Number of the command among those to its worker.
+    /// Number of the command among the commands to its worker.
     pub(super) number: u64,
     /// Real time for which the command has been without an answer.
     pub(super) waited: Duration,

@@ -159,7 +159,8 @@ impl CondorRecord {
         self.0.get(name).cloned().unwrap_or_default()
     }
 
-    /// A number without its fraction; `None`: it is missing, or an expression.
+    /// The value of an attribute as an integer, its fraction cut off; `None`: the record lacks it, or it is an
+    /// expression.
     fn number(&self, name: &str) -> Option<i64> {
         let number: f64 = self.0.get(name)?.parse().ok()?;
         #[expect(clippy::cast_possible_truncation, reason = "its range was looked at")]

@@ -26,11 +26,11 @@ pub struct SwfJob {
     pub cpu_time: i64,
     /// 7: mean memory a processor.
     pub memory: i64,
-    /// Field 8: processors that the job asked for.
+    /// Field 8: number of processors that the job requested.
     pub requested: i64,
-    /// Field 9: run time that the job's user asked for, in seconds.
+    /// Field 9: run time that the job's user requested, in seconds.
     pub requested_time: i64,
-    /// 10: memory a processor that it asked for.
+    /// Field 10: memory for each processor that the job requested, in kilobytes.
     pub requested_memory: i64,
     /// Field 11: how the job ended: 1 completed, 0 failed, 5 cancelled.
     pub status: i64,
@@ -291,7 +291,7 @@ impl From<&Submission> for SwfJob {
     }
 }
 
-/// A job without known values except the one that it follows.
+/// A job all of whose fields are unknown except the number of the job that it follows.
 fn followed_job(job: &Submission) -> SwfJob {
     let mut follows = SwfJob::unknown();
     if let Some(after) = &job.after {

@@ -80,7 +80,7 @@ impl JobListing {
 pub(super) struct ListingBuilder {
     listing: JobListing,
     names: NumberedNames,
-    /// True if each job so far has a number of its own.
+    /// True if all jobs so far have different numbers.
     is_numbered: bool,
 }
 

@@ -115,7 +115,7 @@ fn is_default<T: Default + PartialEq>(rule: &T) -> bool {
     *rule == T::default()
 }
 
-/// What is made of a log's oddities.
+/// Rules for the oddities of a log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct LogRules {
@@ -155,7 +155,7 @@ pub struct OddJobs {
     pub ran_over: u64,
     /// Jobs without an estimate.
     pub no_estimate: u64,
-    /// Jobs that had a different number of processors than they asked for.
+    /// Number of jobs that had a different number of processors than they requested.
     pub other_size: u64,
     /// Jobs whose number is not unique.
     pub repeated: u64,
@@ -239,7 +239,7 @@ impl SeenNumbers {
         before.is_some_and(|(_, last)| *last >= number)
     }
 
-    /// Adds a number to the set; true if it was there before.
+    /// Adds a number to the set; true if the set had it before.
     pub(super) fn is_repeated(&mut self, number: i64) -> bool {
         let before = self.ranges.range(..=number).next_back().map(|(first, last)| (*first, *last));
         if before.is_some_and(|(_, last)| last >= number) {

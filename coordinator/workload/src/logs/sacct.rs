@@ -76,7 +76,7 @@ pub(super) fn read(mut text: Text) -> Result<JobListing, UnusableLog> {
 
 /// Layout of a row, by which it is split into cells.
 enum SacctLayout {
-    /// Fields are separated by this byte.
+    /// Cells are separated by this byte, wherever it occurs.
     Separated(u8),
     /// Fields are at fixed positions: first byte and end of each column.
     Wide(Vec<(usize, usize)>),

@@ -8,7 +8,7 @@ use super::problem::LineProblem;
 /// Least number of fields of a line in any version.
 const FIELDS: usize = 40;
 
-/// True if this can be the first line of a Grid Engine file that is no comment.
+/// True if `line` can be the first line, other than a comment, of a Grid Engine file.
 pub(super) fn is_first_line(line: &str) -> bool {
     let cells: Vec<&str> = line.split(':').collect();
     let is_number = |n: usize| cells.get(n).is_some_and(|cell| whole_or_millis(cell).is_some());

@@ -142,7 +142,7 @@ const fn is_zero(n: &u64) -> bool {
 }
 
 impl Skipped {
-    /// Number of malformed jobs, without those that never ran.
+    /// Number of malformed jobs, without jobs that never ran.
     #[must_use]
     pub const fn malformed(&self) -> u64 {
         self.unreadable + self.impossible + self.too_large + self.unsorted + self.by_rule

@@ -39,7 +39,7 @@ pub enum ModelError {
 }
 
 impl ModelError {
-    /// Checks that the models can generate so many jobs for such a machine.
+    /// Checks that the models can generate this many jobs for a machine of this size.
     pub(super) const fn check_size(jobs: usize, machine: u32) -> Result<(), Self> {
         if machine < 8 {
             return Err(Self::SmallMachine(machine));

@@ -97,7 +97,7 @@ fn number_of_bins(jobs: usize) -> usize {
     bins
 }
 
-/// The head's twenty estimates in seconds, longest first; fewer below a limit of 100 minutes.
+/// The twenty most popular estimates (the head) in seconds, longest first; fewer below a limit of 100 minutes.
 fn head_times(longest: u64) -> Vec<u64> {
     let mut times: BTreeSet<u64> = JOINT_S.into_iter().filter(|&t| t < longest).collect();
     times.insert(longest);
@@ -111,9 +111,9 @@ fn head_times(longest: u64) -> Vec<u64> {
     times.into_iter().rev().take(HEAD).collect()
 }
 
-/// Popularity rank of each of the head's estimates by rank of time. The longest is the most
-/// popular; each later one adds its ranks in the four logs to a pool and takes the one that no
-/// later estimate has, else the more popular of two drawn from the pool.
+/// Popularity rank of each of the twenty most popular estimates, by rank of time. The longest is the most popular. Each
+/// later one adds its ranks in the four logs to a pool and takes the rank that no later estimate has, else the more
+/// popular of two ranks drawn from the pool.
 fn popularity_ranks(stream: &mut RandomStream) -> [usize; HEAD] {
     let mut ranks = [1; HEAD];
     let mut unused: BTreeSet<u8> = (2..=20).collect();
@@ -143,7 +143,7 @@ fn head_percent(rank: usize) -> f64 {
     if rank == 1 { HEAD_PERCENT - (2..=HEAD).map(at).sum::<f64>() } else { at(rank) }
 }
 
-/// The tail's estimates in seconds: dense among the short ones, in whole minutes where free.
+/// The less popular estimates (the tail) in seconds: dense among the short ones, in whole minutes where these are free.
 fn tail_times(bins: usize, longest: u64, head: &[u64]) -> Vec<u64> {
     let count = bins - HEAD;
     let a = 1.0 + TAIL_TIME.0 * libm::pow(to_f64(bins), TAIL_TIME.1);
@@ -167,8 +167,8 @@ fn tail_times(bins: usize, longest: u64, head: &[u64]) -> Vec<u64> {
     times
 }
 
-/// Number of jobs for each of these shares, `jobs` in all: proportional, then one more or less from
-/// the most popular on.
+/// Number of jobs for each of these shares, `jobs` in all: proportional to the share; then, from the most popular on,
+/// one job more or less until the sum is right.
 fn to_counts(share: &BTreeMap<u64, f64>, jobs: usize) -> BTreeMap<u64, usize> {
     let sum: f64 = share.values().sum();
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most `jobs`")]
@@ -251,19 +251,19 @@ pub(super) const JOINT_S: [u64; 15] = [
     43_200, 64_800,
 ];
 
-/// Steps whose multiples fill the head up to its size, in seconds.
+/// Steps in seconds; their multiples complete the twenty most popular estimates.
 pub(super) const LADDER_S: [u64; 10] =
     [720_000, 360_000, 180_000, 36_000, 18_000, 7_200, 3_600, 1_200, 600, 300];
 
-/// Number of distinct estimates in the head.
+/// Number of most popular estimates, called the head.
 pub(super) const HEAD: usize = 20;
-/// Percent of all jobs whose estimate is in the head.
+/// Per cent of all jobs that have one of the twenty most popular estimates.
 pub(super) const HEAD_PERCENT: f64 = 89.0;
-/// Percent of the estimate of a rank: a · e^(b · rank) + c.
+/// Coefficients a, b and c of the per cent of jobs that have the popular estimate of a rank: a · e^(b · rank) + c.
 pub(super) const HEAD_SIZE: (f64, f64, f64) = (14.0491, -0.177_531, 0.462_513);
-/// Share of the tail's estimate of a rank: a · rank^b.
+/// Coefficients a and b of the share of jobs that have the less popular estimate of a rank: a · rank^b.
 pub(super) const TAIL_SIZE: (f64, f64) = (795.6, -2.267);
-/// The tail's times bend by 1 + a · bins^b.
+/// Coefficients a and b of the curve along which the less popular estimates lie: it bends by 1 + a · bins^b.
 pub(super) const TAIL_TIME: (f64, f64) = (12.1039, -0.6026);
 
 /// For each rank by time (longest first), the rank by popularity in four logs.
@@ -290,7 +290,7 @@ pub(super) const POPULARITY: [[u8; 4]; HEAD] = [
     [20, 19, 11, 12],
 ];
 
-/// Offsets in seconds by which a time of the tail moves if it is taken.
+/// Offsets in seconds that are tried in turn for a less popular estimate whose time is taken.
 pub(super) const OFFSETS_S: [i64; 7] = [0, 30, -30, 20, -20, 10, -10];
 
 #[cfg(test)]

@@ -46,8 +46,8 @@ pub struct RequestsWanted<'a> {
     pub open: fn(&Path) -> io::Result<Box<dyn Read + Send>>,
 }
 
-/// Requests in order of time. Those of a file of ours and of a model are read or drawn one at a time: the
-/// memory that is needed does not grow with their number. A trace of others needs 24 bytes a request.
+/// Requests in order of time. Requests of a model, or of a file in our own format, are drawn or read one at a time: the
+/// memory needed does not grow with their number. A trace in another format needs 24 bytes a request.
 #[derive(Debug)]
 pub struct RequestStream(RequestInput);
 

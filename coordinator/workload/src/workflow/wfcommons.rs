@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::{Workflow, WorkflowCommand, WorkflowTask};
 
-/// The entries of a task that are read, in either version of the format.
+/// The fields of a task that are read, of either version of the format.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(rename = "Entry")]

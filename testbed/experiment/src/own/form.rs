@@ -25,7 +25,7 @@ pub(crate) enum RuntimeGiven {
     BySection,
     /// The same run time on every type.
     Everywhere(Span),
-    /// The run time is the measured one.
+    /// The run time that `dormouse measure` found.
     Measured,
     /// The run time is not known.
     Unknown,
@@ -74,7 +74,7 @@ pub(super) struct TaskForm {
 }
 
 impl TaskForm {
-    /// The task of the section at `node`.
+    /// Reads the task of the section at `node`.
     pub(super) fn from_section(section: &TaskSection, node: &Node) -> Self {
         let named = |text: &str, at: &str| {
             let place = node.innermost(at).place.clone();

@@ -59,7 +59,7 @@ pub struct MeasuredProgram {
     /// Part of the elapsed time in which the program did not want to compute, microseconds: it slept or
     /// waited.
     pub waited_us: u64,
-    /// Peak memory.
+    /// Peak memory of the program.
     pub memory: Bytes,
     /// Final size of the program's directory.
     pub directory: Bytes,
@@ -90,7 +90,7 @@ pub struct CarriedProgram {
     /// one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
-    /// Outputs that differ from those of the undisturbed run.
+    /// Outputs that differ from the outputs of the undisturbed run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_outputs: Vec<String>,
 }

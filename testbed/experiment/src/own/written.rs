@@ -455,7 +455,7 @@ impl TaskInputs<'_> {
     }
 }
 
-/// Hashes of a reference run's outputs.
+/// Reads the hashes of a reference run's outputs.
 fn reference_outputs(
     folder: &NamedFiles,
     values: &PlaceholderValues,

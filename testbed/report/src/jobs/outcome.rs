@@ -23,8 +23,7 @@ pub struct JobsOutcome<'a> {
     pub decisions_sha256: String,
     /// Most jobs that were in the system at once.
     pub most_in_system: usize,
-    /// Counts of the jobs that were left out of the workload's log; `None` if jobs come from
-    /// elsewhere.
+    /// Counts of the lines and jobs left out of the workload's log; `None` if the jobs do not come from a log.
     pub skipped: Option<Skipped>,
     /// Number of jobs whose answer was checked and right; zero in virtual time.
     pub verified: u64,
@@ -53,7 +52,7 @@ impl JobsOutcome<'_> {
         self.batch.workload.processors
     }
 
-    /// Number of jobs by outcome; those that did not end were given up.
+    /// Number of jobs by outcome; jobs that did not end were given up.
     #[must_use]
     pub const fn outcomes(&self) -> OutcomeTally {
         let Self { verified, reported, failed: given_up, .. } = *self;

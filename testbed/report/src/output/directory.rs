@@ -58,9 +58,9 @@ pub struct StagedFolder {
     /// Folder that files are written into: `target`, or one beside it.
     path: PathBuf,
     target: PathBuf,
-    /// Holds `path` if that is beside the target; else holds the former run.
+    /// The folder for the new run if `path` is beside the target; else the folder with the former run, moved aside.
     aside: Option<HeldFolder>,
-    /// Other files in the folder of a live run, which stay there.
+    /// Names of other files in the folder of a live run, which stay there.
     others: Vec<OsString>,
     /// Folders that were created for the run, the outermost first.
     made: Vec<PathBuf>,

@@ -18,18 +18,18 @@ use super::outcome::BagResults;
 use super::{SummaryLine, dates};
 use crate::virtual_run::virtual_run;
 
-/// Greatest number of tasks for which these runs are made: with more tasks the search for a plan
-/// takes longer than the run.
+/// Greatest number of tasks for which the runs for comparison are made: with more tasks the search for a plan takes
+/// longer than the run.
 const MOST_TASKS: usize = 1_000;
 
 /// Virtual runs for comparison with the reported run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RunsBeside {
-    /// The run on on-demand VMs alone, with its scheduler; `None` if the reported run is that
-    /// itself, or if nothing is sold on demand.
+    /// The run on on-demand VMs alone, with the name of its scheduler; `None` if the reported run itself is one, or if
+    /// no type is sold on demand.
     on_demand: Option<(String, Result<RunTotals, String>)>,
-    /// The run without interruptions; `None` if there were none, or if a scheduler program would
-    /// have to decide again.
+    /// The run without interruptions; `None` if the reported run had none, or if a scheduler program would have to
+    /// decide again.
     undisturbed: Option<RunTotals>,
 }
 
@@ -63,7 +63,7 @@ impl RunsBeside {
         }
     }
 
-    /// Lines for a terminal.
+    /// Lines on the comparison for a terminal.
     pub(super) fn lines(&self, run: &BagResults<'_>) -> Vec<SummaryLine> {
         let mut lines = Vec::new();
         let own = RunTotals::of(run.record);
@@ -84,7 +84,7 @@ impl RunsBeside {
         lines
     }
 
-    /// The section of the page.
+    /// Section of the run's page with the comparison.
     pub(super) fn section(&self, run: &BagResults<'_>) -> Vec<PageBlock> {
         if self.on_demand.is_none() && self.undisturbed.is_none() {
             return Vec::new();
@@ -124,7 +124,7 @@ impl RunsBeside {
         blocks
     }
 
-    /// Values of two keys of `summary.json`; null for a comparison run that was not made.
+    /// Entries of `summary.json` with the totals of both runs; null for a run that was not made.
     pub(super) fn summary(&self) -> [(&'static str, Value); 2] {
         let of = |of: &RunTotals| {
             json!({
@@ -152,13 +152,13 @@ impl RunTotals {
         Some(Self { makespan: record.makespan()?, cost, vms })
     }
 
-    /// Dollars and seconds by which it exceeds another run.
+    /// Dollars and seconds by which the totals of this run exceed those of another.
     fn more_than(self, other: Self) -> (f64, f64) {
         let cost = self.cost.as_usd() - other.cost.as_usd();
         (cost, self.makespan.as_secs_f64() - other.makespan.as_secs_f64())
     }
 
-    /// Comparison with another run in words: `32.0 % cheaper, 4.1 % slower`.
+    /// Comparison of this run with another in words: `32.0 % cheaper, 4.1 % slower`.
     fn against(self, other: Self) -> String {
         let [is, was] = [self, other].map(|of| of.cost.as_usd());
         let cost = relative_difference((is, was), "cost", ["cheaper", "dearer"]);
@@ -168,7 +168,7 @@ impl RunTotals {
     }
 }
 
-/// Difference of a figure from the other run's, in per cent of the latter; `None` if that is zero.
+/// Difference of two figures in words, in per cent of the second; `None` if the second is zero.
 fn relative_difference(
     (is, was): (f64, f64),
     figure: &str,

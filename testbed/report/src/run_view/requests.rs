@@ -36,7 +36,7 @@ pub struct RequestsOutcome {
 }
 
 impl RequestsOutcome {
-    /// Counts of the requests that were read and left out, if some were odd.
+    /// Counts of the requests that were read, if they have oddities to report.
     fn read_with_oddities(&self) -> Option<&RequestsRead> {
         self.read.as_ref().filter(|read| !read.is_plain())
     }

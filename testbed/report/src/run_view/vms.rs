@@ -238,7 +238,7 @@ impl VmLanes<'_> {
         }
     }
 
-    /// The fate of an attempt, in words.
+    /// Fate of an attempt, in words.
     fn attempt_story(&self, task: &TaskHistory, attempt: &AttemptHistory) -> String {
         let from = attempt.from.map_or(String::new(), |(_, done)| format!(" from {done}"));
         let mode = match attempt.first_mode() {

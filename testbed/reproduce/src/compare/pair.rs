@@ -53,7 +53,8 @@ impl SchedulerComparison {
 }
 
 impl<'a> FigurePair<'a> {
-    /// A figure of the samples beside the first scheduler's; `None` if no sample has it.
+    /// Makes a pair of a scheduler's figure, from `samples`, and the first scheduler's; `None` if no sample has the
+    /// figure.
     fn new(
         (on, scheduler): (&'a str, &'a str),
         measure: ShownFigure,

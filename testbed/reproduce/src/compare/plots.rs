@@ -109,7 +109,7 @@ impl SchedulerComparison {
         })
     }
 
-    /// The panel `frame` with these rows.
+    /// Fills the panel `frame` with these rows, and returns it.
     fn fill_panel(
         &self,
         rows: Vec<PanelRow<'_>>,

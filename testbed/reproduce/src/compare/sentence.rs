@@ -95,7 +95,7 @@ fn by_how_much(pair: &FigurePair<'_>, difference: f64) -> String {
     }
 }
 
-/// A size with this many decimals; one that rounds to zero is called less than the last of them.
+/// A size with this many decimals; a size that rounds to zero is described as less than the last decimal.
 fn size_in_words(of: f64, digits: usize) -> String {
     let text = fixed(of.abs(), digits);
     let is_nothing = !text.contains(|digit: char| ('1'..='9').contains(&digit));

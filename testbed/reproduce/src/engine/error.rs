@@ -12,11 +12,11 @@ pub enum EngineError {
         "--engine {engine}: there is no {command} in $PATH; {remedy}, or --dry-run prints the job"
     )]
     NotInstalled {
-        /// Engine that was asked for.
+        /// The requested engine.
         engine: JobEngine,
         /// Name of the command.
         command: &'static str,
-        /// Where to get the command.
+        /// Place from which the command can be had.
         remedy: &'static str,
     },
     /// The containers of Kubernetes only see the volume of their claim, not this host's files.
@@ -28,7 +28,7 @@ pub enum EngineError {
     /// The engine's command refused the job.
     #[error("--engine {engine}: `{line}` failed: {said}")]
     Refused {
-        /// Engine that was asked for.
+        /// The requested engine.
         engine: JobEngine,
         /// Command that was run.
         line: String,
@@ -48,7 +48,7 @@ pub enum EngineError {
     /// Shards on this host, or their merge, failed.
     #[error("{said}; run the same command again: it makes only what is missing")]
     Unfinished {
-        /// A sentence: what ended, how it ended, and where its output is.
+        /// The process that ended, its status, and the place of its output.
         said: String,
         /// Whether the engine refused because of its input.
         is_bad_input: bool,

@@ -9,25 +9,25 @@ use dormouse_units::RandomStream;
 
 use super::claim::{CellCombination, ClaimMeasure};
 
-/// Number of means that are drawn: the borders of their middle 95 % are then known to some
-/// hundredths of the spread.
+/// Number of means that are drawn for a range; its borders are then known to some hundredths of its width.
 const DRAWS: usize = 2_000;
 
-/// A printed zero with a lower probability than this is no chance.
+/// A printed zero that is less probable than this contradicts our runs.
 const RARE: f64 = 0.05;
 
-/// A printed figure beside the spread of means of as many of our runs.
+/// A figure that a paper prints, beside the range that our figure would have as a mean of as many runs as the paper
+/// averaged.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AsPrinted {
     /// Number of runs that the paper averaged.
     pub runs: usize,
-    /// Middle 95 % of the means of as many of our runs.
+    /// Middle 95 % of the values that our figure takes as a mean of `runs` runs.
     pub range: (f64, f64),
-    /// Whether the printed figure lies in that range, widened by its last printed digit.
+    /// Whether the printed figure lies in `range`, widened by the worth of its last printed digit.
     pub is_within: bool,
 }
 
-/// Samples of a cell and of the one that it is compared with, paired by seed.
+/// Samples of a cell and of the cell that it is compared with, paired by seed.
 #[derive(Clone, Debug)]
 pub(super) struct PairedSamples {
     of: Vec<f64>,
@@ -61,9 +61,9 @@ impl PairedSamples {
     }
 }
 
-/// Compares the printed figure, whose last digit is worth `digit`, with the range that our figure
-/// has if each cell is the mean of `runs` runs. `None` if that can't be drawn: the measure is not
-/// one of means, or a cell has fewer than two runs.
+/// Compares the printed figure, whose last digit is worth `digit`, with the range that our figure has if each cell is
+/// the mean of `runs` runs. `None` if that range can't be drawn: the measure is not one of means, or a cell has fewer
+/// than two runs.
 pub(super) fn as_printed(
     cells: &[PairedSamples],
     (measure, over): (ClaimMeasure, CellCombination),
@@ -94,9 +94,9 @@ pub(super) fn as_printed(
     Some(AsPrinted { runs, range, is_within })
 }
 
-/// Verdict on a printed zero, the mean of `runs` counts, and the probability that as many of our
-/// runs all count zero. A printed zero contradicts ours only if that probability is below [`RARE`];
-/// the share of zeros among our `samples` is known by Wilson's interval. `None` if that has none.
+/// Verdict on a printed zero, which is the mean of `runs` counts, with the probability that as many of our runs all
+/// count zero. A printed zero contradicts our runs only if that probability is below [`RARE`]; the share of zeros among
+/// our `samples` is known by Wilson's interval. `None` if there is no such interval.
 pub(super) fn printed_zero(samples: &[Option<f64>], runs: usize) -> Option<(Verdict, f64)> {
     let zero = |x: &f64| if *x == 0.0 { 1.0 } else { 0.0 };
     let zeros: Vec<f64> = samples.iter().flatten().map(zero).collect();

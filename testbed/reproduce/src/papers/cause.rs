@@ -25,15 +25,14 @@ pub(super) struct FactorTrials<'a> {
     pub(super) readings: &'a [PaperReading],
     /// Whether the first trial has the same runs as our figures. Trials with fewer jobs do not.
     pub(super) are_ours: bool,
-    /// If the first trial has other runs than our figures: the nearest factor of each claim, from runs such as our
-    /// figures have, with enough seeds.
+    /// If the first trial has other runs: for each claim, trials of the nearest factor with as many runs as are needed.
     pub(super) closer: &'a [CloserTrial],
 }
 
 /// Cause of a claim that does not hold, as far as changing one factor at a time shows it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ClaimCause {
-    /// One factor brings ours nearer to the paper than all others, and by more than chance.
+    /// One factor brings our figure nearer to the paper's than all others do, and by more than chance.
     Factor {
         /// Name of the factor.
         name: String,
@@ -51,7 +50,7 @@ pub enum ClaimCause {
         tried: usize,
         /// Verdict on the claim with the factor.
         verdict: Verdict,
-        /// Settings of these runs that the runs of our figure do not have; empty if they are the same
+        /// Settings in which the runs of these trials differ from the runs of our figure; empty if they are the same
         /// runs.
         set: String,
     },
@@ -223,7 +222,7 @@ fn in_runs(set: &str) -> String {
     if set.is_empty() { String::new() } else { format!(" in runs with {set}") }
 }
 
-/// The same claim, as it is judged under another reading.
+/// The judgement of the same claim under another reading; `None` if that reading lacks the claim.
 fn same_claim(reading: &PaperReading, judged: &JudgedClaim) -> Option<JudgedClaim> {
     let is_same = |other: &&JudgedClaim| other.claim.says == judged.claim.says;
     reading.claims.iter().find(is_same).cloned()

@@ -5,23 +5,23 @@ use serde::Deserialize;
 use super::paper::FigureTolerance;
 use super::tolerance::QuantityKind;
 
-/// A statement of the text. If its texts contain `$`, it is one claim for each word of `each`.
+/// A statement of a paper's text. If its texts contain `$`, it stands for one claim for each word of `each`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct PaperClaim {
     /// The claim in words.
     pub says: String,
-    /// The paper's own words; empty if it is silent.
+    /// The paper's own words; empty if the paper does not state the claim.
     #[serde(default)]
     pub quote: String,
-    /// Section, figure or table with these words.
+    /// Section, figure or table of the paper with these words.
     #[serde(default)]
     pub place: String,
-    /// Words for `#` in the cells: the claim is judged for the cells of each word, and holds if it
+    /// Words that replace `#` in the names of cells: the claim is judged for the cells of each word, and holds if it
     /// holds for all.
     #[serde(default)]
     pub groups: Vec<String>,
-    /// Other readings of the same words, which are shown beside.
+    /// Other readings of the same words, which are shown beside the claim.
     #[serde(default)]
     pub readings: Vec<ClaimReading>,
     /// The claim's case in `table.csv`.
@@ -30,63 +30,63 @@ pub struct PaperClaim {
     pub name: String,
     /// Quantity computed from the cells' figures.
     pub measure: ClaimMeasure,
-    /// The figure.
+    /// Name of the figure that the claim is about.
     pub metric: String,
-    /// For a slope: the figure on the horizontal axis.
+    /// For a slope: name of the figure on the horizontal axis.
     pub per: Option<String>,
     /// Pattern of the cells that the claim is about.
     pub of: String,
-    /// Cells that the cells in `of` are compared with; if there are fewer, each stands for several.
+    /// Pattern of the cells that those of `of` are compared with; if there are fewer, each stands for several.
     pub than: Option<String>,
     /// How the measures of several cells are combined.
     pub over: CellCombination,
-    /// Words for `$`.
+    /// Words that replace `$`, one for each claim.
     #[serde(default)]
     pub each: Vec<String>,
-    /// For a claim of a figure: the paper's value, one for each word.
+    /// For a claim of a figure: the paper's value, one for each word of `each`.
     #[serde(default)]
     pub figure: Vec<f64>,
-    /// Kind of that figure, which determines its tolerance.
+    /// Kind of the paper's figure, which determines its tolerance.
     pub kind: Option<QuantityKind>,
-    /// Value of the claim's last printed digit.
+    /// Worth of the last digit of the figure as the paper prints it.
     #[serde(default)]
     pub digit: f64,
-    /// Tolerance relative to the figure in place of that of its kind; none of our papers has one.
+    /// Tolerance relative to the figure, in place of the tolerance of its kind; no claim of our papers has one.
     pub relative: Option<f64>,
-    /// Reason for a bound that the text does not have, or for a kind.
+    /// Reason for a bound that the paper does not state, or for the choice of the kind.
     #[serde(default)]
     pub because: String,
     /// Number of runs that the figure averages, if it differs from the paper's.
     pub runs: Option<usize>,
     /// Reason for which nobody can judge the claim with available data.
     pub undecidable: Option<String>,
-    /// Causes that were looked into beside the factors, and the results.
+    /// Causes that were examined beside the factors, and the results.
     #[serde(default)]
     pub tried: String,
-    /// For a claim of order: the bound that our value must be above.
+    /// For a claim of order: the value above which our figure has to be.
     pub above: Option<f64>,
-    /// For a claim of order: the bound that our value must be below.
+    /// For a claim of order: the value below which our figure has to be.
     pub below: Option<f64>,
-    /// True if the paper does not say this: our value is for comparison, and there is no verdict.
+    /// True if the paper does not state the claim: our figure is shown for comparison, without a verdict.
     #[serde(default)]
     pub silent: bool,
-    /// A word in the cells' names, and the word that in its place names resamples of their record:
+    /// A word in the cells' names, and the word that replaces it in the names of cells with resamples of their record:
     /// the interval then covers the spread of the resamples beside that of the samples.
     #[serde(default)]
     pub resamples: Option<[String; 2]>,
-    /// Whether no factor is tried on the claim, because its cells differ in the word that factors change,
-    /// and would no longer be comparable.
+    /// Whether no factor is tried on the claim, because factors change the very word in which its cells differ, so that
+    /// the cells would no longer be comparable.
     #[serde(default)]
     pub no_factors: bool,
-    /// Whether a ratio is the mean of each seed's own, as it was before, and not that of the means.
+    /// Whether a ratio is the mean of the ratios of all seeds, as in earlier versions, and not the ratio of the means.
     #[serde(skip)]
     pub ratios_by_seed: bool,
-    /// For a break-even: the costs of the cells in seconds, in their order.
+    /// For a break-even: the costs in seconds of the cells, in the order of the cells.
     #[serde(default)]
     pub costs: Vec<f64>,
 }
 
-/// Another reading of a claim's words: the fields that replace the claim's.
+/// Another reading of a claim's words: each field that is given replaces that of the claim.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ClaimReading {
@@ -94,9 +94,9 @@ pub struct ClaimReading {
     pub name: String,
     /// Pattern of the claim's cells.
     pub of: Option<String>,
-    /// Cells that the cells in `of` are compared with.
+    /// Pattern of the cells that the claim's cells are compared with.
     pub than: Option<String>,
-    /// The claim's figure.
+    /// Name of the claim's figure.
     pub metric: Option<String>,
     /// How the measures of several cells are combined.
     pub over: Option<CellCombination>,
@@ -144,13 +144,13 @@ impl PaperClaim {
     }
 }
 
-/// A quantity computed from the figures of cells.
+/// A quantity computed from the figures of the cells `of` and `than` of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClaimMeasure {
-    /// The mean of the figure `of`.
+    /// The figure of the cells `of` itself.
     Value,
-    /// The smallest of the samples of `of`, for statements about every run.
+    /// The smallest sample of `of`, for statements about every run.
     Worst,
     /// Per cent by which `of` is lower than `than`.
     PercentBelow,
@@ -168,12 +168,12 @@ pub enum ClaimMeasure {
 }
 
 impl ClaimMeasure {
-    /// Whether the measure divides one figure by another; over runs, mean by mean.
+    /// Whether the measure divides one figure by another; over several runs, the mean by the mean.
     pub(super) const fn is_ratio(self) -> bool {
         matches!(self, Self::PercentBelow | Self::PercentAbove | Self::Ratio)
     }
 
-    /// The measure for a value of `of` and one of `than`.
+    /// The measure for one value of `of` and one of `than`.
     pub(super) fn value(self, [of, than]: [f64; 2]) -> f64 {
         match self {
             Self::Value | Self::Worst | Self::Slope => of,
@@ -197,7 +197,7 @@ pub enum CellCombination {
     Most,
     /// The smallest of the measures.
     Least,
-    /// Number of cells that agree with the claim; it takes all.
+    /// The number of cells that agree with the claim, which has to be all of them.
     Each,
 }
 

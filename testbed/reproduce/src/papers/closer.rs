@@ -20,7 +20,7 @@ pub(super) struct CloserTrial {
     pub(super) with: PaperReading,
     /// Number of factors that were tried under few seeds.
     pub(super) tried: usize,
-    /// Settings of the trials' runs that the runs of our figures do not have, such as `workload.jobs=3000`.
+    /// Settings in which the runs of these trials differ from the runs of our figures, such as `workload.jobs=3000`.
     pub(super) set: String,
 }
 

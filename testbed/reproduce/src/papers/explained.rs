@@ -27,7 +27,7 @@ pub struct ExplainedStatements {
 }
 
 impl ExplainedStatements {
-    /// Tests the printed figures of these metrics, without inputs, and the claims.
+    /// Tests the printed figures of `metrics`, without inputs, and the claims.
     pub(super) fn new(
         paper: &PaperEvaluation,
         rows: &[FigureRow],

@@ -58,7 +58,7 @@ impl FigureRow {
     }
 }
 
-/// All figures of the given parts, in the order of their cells.
+/// All figures of the parts `parts` of a paper, in the order of their cells.
 pub(super) fn rows(
     paper: &PaperEvaluation,
     parts: &[&PaperPart],

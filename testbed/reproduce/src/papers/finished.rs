@@ -22,7 +22,7 @@ pub struct FinishedReproduction {
     pub command: String,
     /// First and last seed.
     pub seeds: (u64, u64),
-    /// Input files.
+    /// Input files of the reproduction.
     pub inputs: Vec<InputFile>,
     /// Program and host that made the reproduction, with its time and memory.
     pub origin: RunOrigin,
@@ -32,15 +32,14 @@ pub struct FinishedReproduction {
     pub cells: Vec<(String, String)>,
     /// Samples of every cell.
     pub results: CellResults,
-    /// Our figures and claims, with the presets that were asked for.
+    /// Our figures and claims, with the requested presets.
     pub ours: PaperReading,
     /// Every factor alone, after the experiments without any; empty if none was tried.
     pub trials: Vec<PaperReading>,
     /// Whether the trial without any factor has the runs of our figures, apart from the number of
     /// seeds.
     pub(super) are_trials_ours: bool,
-    /// If the trials have other runs than our figures: the nearest factor of each claim, from runs
-    /// such as our figures have, with enough seeds.
+    /// If the trial has other runs: for each claim, trials of the nearest factor with as many runs as are needed.
     pub(super) closer: Vec<CloserTrial>,
     /// The paper's presets, the text first; in a search, the readings that explain most, ours
     /// first.
@@ -51,7 +50,7 @@ pub struct FinishedReproduction {
     pub without: Vec<(String, String)>,
     /// Price records that were used.
     pub price_records: Vec<PriceNotes>,
-    /// Live runs.
+    /// Live runs of the reproduction's cells.
     pub live: Vec<LiveRun>,
     /// Charts of single runs: names and files.
     pub charts: Vec<(String, String)>,
@@ -88,7 +87,7 @@ impl FinishedReproduction {
         self.price_records.iter().filter(|record| !record.notes.is_empty())
     }
 
-    /// The paper's parts that were asked for.
+    /// The requested parts of the paper.
     pub(super) fn parts(&self) -> impl Iterator<Item = &PaperPart> {
         self.paper.parts.iter().filter(|part| self.parts.contains(&part.name))
     }

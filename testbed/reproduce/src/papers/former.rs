@@ -17,24 +17,24 @@ pub struct FormerJudging {
     pub ours: Estimate,
     /// The verdict on the claim.
     pub verdict: Verdict,
-    /// Part of the rule whose change gives another verdict today; empty if the verdict is the same.
+    /// The change of the rule that gives another verdict today; empty if the verdict is the same.
     pub because: &'static str,
 }
 
-/// Reason for a verdict that differs because of the estimator alone.
+/// Reason if the other verdict comes from the estimator alone.
 const ESTIMATOR: &str = "means are compared, not each seed's own ratio";
 
-/// Reason for a verdict that differs because of the tolerance alone.
+/// Reason if the other verdict comes from the tolerance alone.
 const TOLERANCE: &str =
     "the tolerance of a difference in per cent is in points, and of what is stated its rounding";
 
-/// Reason for a verdict that differs because of the estimator and the tolerance: neither alone changes it, or each
-/// does.
+/// Reason if the other verdict comes from the estimator and the tolerance: neither alone changes the verdict, or each
+/// alone does.
 const BOTH: &str = "means are compared, and with another tolerance";
 
 impl FormerJudging {
-    /// Judges a claim by the rule of before; `None` if nothing of that rule differs for it, or nobody can judge
-    /// it.
+    /// Judges a claim by the former rule for verdicts; `None` if that rule treats it in the same way, or nobody can
+    /// judge it.
     pub(super) fn new(
         claim: &PaperClaim,
         today: Verdict,

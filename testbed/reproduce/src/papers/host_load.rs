@@ -13,7 +13,8 @@ use super::results::CellResults;
 /// Figure of a measurement: mean number of processors that other programs used meanwhile.
 pub(super) const OTHERS: &str = "others_processors";
 
-/// Greatest load of the host with which measured times are judged; chosen as the load of an idle desktop.
+/// Greatest mean number of processors used by other programs with which measured times are judged; the load of an idle
+/// desktop.
 const MOST: f64 = 0.2;
 
 /// Processor time of the host and of this process, in ticks of the kernel's clock.
@@ -79,8 +80,8 @@ impl ProcessorTicks {
     }
 }
 
-/// Reason for which a claim about measured times is not judged: others kept the host busy. `None`
-/// if it was idle enough, or nothing was measured for the claim.
+/// Reason for which a claim about measured times is not judged: other programs kept the host busy. `None` if the host
+/// was idle enough, or nothing was measured for the claim.
 pub(super) fn refusal(
     claim: &PaperClaim,
     paper: &PaperEvaluation,

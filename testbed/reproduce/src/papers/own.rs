@@ -16,7 +16,7 @@ use super::pattern::unique;
 use crate::sweep::{SampleSource, SharedInputs, SweepError, digest_of, digest_of_file};
 use dormouse_experiment::read_file;
 
-/// Source of the figures of a part that is not made of experiments.
+/// Source of the figures of a part that our experiments do not compute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FigureSource {
@@ -82,12 +82,12 @@ pub(super) struct CellComputation {
 }
 
 impl FigureSource {
-    /// Whether the part is measured on this machine, so that nothing else may run meanwhile.
+    /// Whether the figures are measured on this machine, so that nothing else may run meanwhile.
     pub(super) const fn is_measured(self) -> bool {
         matches!(self, Self::Latency)
     }
 
-    /// Computations needed for the given cells.
+    /// Computations from which the figures of these cells come.
     pub(super) fn all(
         self,
         cells: &[String],

@@ -27,7 +27,7 @@ pub struct PaperEvaluation {
     pub about: Vec<String>,
     /// Description of the samples: `runs under N seeds`, or batches of one run.
     pub samples: String,
-    /// Remedy for a wide interval: more of these, such as seeds.
+    /// A noun for the things of which more are needed for a narrower interval, such as `runs`.
     pub more: String,
     /// Number of runs that each printed figure averages; `None` if the paper does not tell.
     pub runs: Option<usize>,
@@ -149,7 +149,7 @@ pub struct PrintedTable {
     /// Reason for the tolerance.
     #[serde(default)]
     pub because: String,
-    /// Number of runs that the part's figures average, if it differs from the paper's.
+    /// Number of runs that the table's figures average, if it differs from the paper's.
     pub runs: Option<usize>,
     /// Columns that are inputs of a run, not results: judged separately, and once for each
     /// experiment.
@@ -178,7 +178,7 @@ pub struct RefitTable {
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FigureTolerance {
-    /// A distance as a part of the paper's value.
+    /// A distance relative to the paper's value.
     Relative(f64),
     /// A distance in the figure's own unit.
     Points(f64),
@@ -198,7 +198,7 @@ pub struct PrintedComparison {
     pub from: String,
     /// Cells that are compared.
     pub of: String,
-    /// Cells that the cells in `of` are compared with.
+    /// Cells with which the cells of this comparison are compared.
     pub than: String,
     /// Tolerance.
     pub tolerance: FigureTolerance,
@@ -222,7 +222,7 @@ pub struct PaperPlot {
 }
 
 impl PaperEvaluation {
-    /// Puts a folder of records in place of `$DATA` in its settings.
+    /// Replaces `$DATA` in the part's settings by a folder of records.
     pub(super) fn with_data(mut self, folder: Option<&Path>) -> Self {
         if let Some(folder) = folder {
             // JSON and TOML quote alike; the quotation marks are already there.

@@ -43,7 +43,7 @@ pub struct PaperReading {
     /// Number of the figures that the paper searches by that are within their tolerance, and of all
     /// of them, without inputs of a run.
     pub within: (usize, usize),
-    /// Statements of the paper's figures and claims that our runs do not contradict.
+    /// Figures and claims of the reading that our runs do not contradict.
     pub explained: ExplainedStatements,
     /// Whether every cell could be planned.
     pub(super) is_whole: bool,
@@ -96,7 +96,7 @@ impl PaperReading {
         self.claims.len() - self.count(Verdict::Silent) - self.count(Verdict::Undecidable)
     }
 
-    /// Number of explained statements less the price of its changes.
+    /// Number of statements that the reading explains, less the price of its changes.
     pub fn score(&self) -> i64 {
         score(self.explained.count(), self.factors.iter().map(|factor| factor.changes).sum())
     }
@@ -182,8 +182,8 @@ where
     S: Fn(&str, &[ReadingFactor]) -> Vec<String>,
     R: FnMut(&str, Vec<SweepCell>, u64) -> Result<Samples, SweepError>,
 {
-    /// Makes each of the given readings, all runs together. A cell that can't be planned with a factor is left out of
-    /// the reading, and what needs the cell is not judged there.
+    /// Makes each of the readings in `all`, with all runs together. A cell that can't be planned with a factor is left
+    /// out of the reading, and statements that need the cell are not judged there.
     pub(super) fn make(
         &mut self,
         stage: &str,

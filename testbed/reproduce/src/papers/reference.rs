@@ -13,24 +13,24 @@ use super::input_files::InputFile;
 use super::readings::PaperReading;
 use crate::sweep::SweepError;
 
-/// File in the folder of a reproduction with the list.
+/// Name of the file with the list of claims in the folder of a reproduction.
 pub const CLAIMS: &str = "claims.json";
 
 /// Judged claims of a paper, with the origin of the verdicts.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ClaimList {
-    /// Paper and part.
+    /// The paper, and the part of it that was reproduced.
     pub what: String,
-    /// Command that makes the same again.
+    /// Command that computes the same list again.
     pub command: String,
     /// Version of the program.
     pub version: String,
     /// First and last seed.
     pub seeds: (u64, u64),
-    /// Input files.
+    /// Input files of the reproduction.
     #[serde(skip_deserializing)]
     pub inputs: Vec<InputFile>,
-    /// Counts of verdicts under our default reading, and under the best one that is known.
+    /// Counts of verdicts under our default reading, and under the best reading that is known.
     #[serde(default)]
     pub readings: Vec<ListedReading>,
     /// Claims in the order of the paper's data file.
@@ -42,22 +42,22 @@ pub struct ClaimList {
 pub struct ListedReading {
     /// Names of the factors that the reading changes, or `default`.
     pub name: String,
-    /// Counts by the rule of today.
+    /// Counts of claims that hold, fail, are open, and are undecidable by the present rule for verdicts.
     pub counts: [usize; 4],
-    /// Counts by the rule of before, on the same samples.
+    /// The same four counts by the former rule for verdicts, on the same samples.
     pub former: [usize; 4],
 }
 
-/// Another verdict that a claim has by the rule of before, on the same samples.
+/// A verdict that differs under the former rule for verdicts, on the same samples.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ListedFormer {
-    /// The verdict in a word.
+    /// The former verdict in a word.
     pub verdict: String,
-    /// Our estimate by that rule.
+    /// Our estimate by the former rule.
     pub ours: f64,
-    /// The 95 % interval.
+    /// The 95 % interval of the estimate; `None` if it has none.
     pub ci95: Option<(f64, f64)>,
-    /// Part of the rule whose change gives another verdict today.
+    /// The change of the rule that leads to another verdict today.
     pub because: String,
 }
 
@@ -72,17 +72,17 @@ pub struct ListedClaim {
     pub says: String,
     /// The claim in the paper's words.
     pub quote: String,
-    /// Section, figure or table with these words.
+    /// Section, figure or table of the paper with these words.
     pub place: String,
     /// Figure that the paper prints.
     pub paper: Option<f64>,
-    /// Bounds that the paper says ours is above and below.
+    /// Bounds that the paper states: our figure has to be above the first and below the second.
     pub bounds: (Option<f64>, Option<f64>),
     /// Our estimate; for a claim about each of several cells, the number that agree.
     pub ours: f64,
-    /// The 95 % interval.
+    /// The 95 % interval of our estimate; `None` if it has none.
     pub ci95: Option<(f64, f64)>,
-    /// Number of samples, or of cells.
+    /// Number of samples behind the estimate; for a claim about each of several cells, the number of cells.
     pub n: usize,
     /// Estimates of the cells of a claim about each of several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -90,11 +90,11 @@ pub struct ListedClaim {
     /// Results of other readings of the same words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub readings: Vec<ListedFigure>,
-    /// The verdict by the rule of before, if that is another one.
+    /// The verdict by the former rule for verdicts, if it differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub former: Option<ListedFormer>,
-    /// Cause of a claim that does not hold, in words: our figure before and after, and the change;
-    /// empty if it needs none.
+    /// Cause of a claim that does not hold, in words: our figure before and after a change, and the change; empty if
+    /// the claim needs no cause.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub cause: String,
 }
@@ -104,9 +104,9 @@ pub struct ListedClaim {
 pub struct ListedFigure {
     /// Name of the cell, or of the reading.
     pub name: String,
-    /// Our estimate.
+    /// Our estimate of the figure.
     pub ours: f64,
-    /// The 95 % interval.
+    /// The 95 % interval of our estimate; `None` if it has none.
     pub ci95: Option<(f64, f64)>,
     /// Verdict with the reading, in a word; empty for a cell.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -157,8 +157,8 @@ impl ClaimList {
             .map(|word| self.claims.iter().filter(|claim| claim.verdict == word).count())
     }
 
-    /// Number of claims with the verdict and figure of an earlier list, and number of common
-    /// claims.
+    /// Number of claims that have the same verdict and figure as in an earlier list, and number of claims that both
+    /// lists have.
     #[must_use]
     pub fn unchanged(&self, before: &Self) -> (usize, usize) {
         let same = |claim: &&ListedClaim| before.claims.iter().find(|of| of.says == claim.says);
@@ -207,8 +207,8 @@ impl ListedReading {
         Self { name, counts: count(&|judged| judged.verdict), former: count(&former) }
     }
 
-    /// Row of a Markdown table of readings: the paper, the reading, and the claims that hold, fail and are
-    /// open by the rule of before and of today.
+    /// Row of a Markdown table of readings: the paper, the reading, and the numbers of claims that hold, fail and are
+    /// open, first by the former rule for verdicts and then by the present one.
     #[must_use]
     pub fn to_row(&self, paper: &str) -> String {
         let counts = |[hold, fail, open, _]: [usize; 4]| format!("{hold}, {fail}, {open}");
@@ -257,7 +257,7 @@ impl ListedClaim {
         }
     }
 
-    /// Row of a Markdown table of claims with another verdict by the rule of before; `None` if it is the same.
+    /// Row of a Markdown table of claims whose verdict differs under the former rule; `None` if it does not differ.
     #[must_use]
     pub fn to_former_row(&self, paper: &str) -> Option<String> {
         let ListedFormer { verdict, ours, ci95, because } = self.former.as_ref()?;
@@ -276,8 +276,7 @@ impl ListedClaim {
         is_experiment.then(|| format!("| {} | {} |", self.number, cause.unwrap_or(&self.cause)))
     }
 
-    /// All numbers of the claim: our estimate, the ends of its interval, and those of its cells and
-    /// readings.
+    /// All numbers of the claim: our estimate, the ends of its interval, and the numbers of its cells and readings.
     #[must_use]
     pub fn numbers(&self) -> Vec<f64> {
         let figures = self.each.iter().chain(&self.readings).map(|of| (of.ours, of.ci95));

@@ -131,7 +131,7 @@ impl<'a> ResolvedSpec<'a> {
         Ok(all)
     }
 
-    /// Presets that are not asked for; `None` is the text.
+    /// Presets that were not requested; `None` stands for the text.
     fn other_presets(&self) -> Vec<Option<&'a ReadingFactor>> {
         let presets = self.paper.factors.iter().filter(|factor| factor.preset);
         let is_other = |preset: &Option<&ReadingFactor>| {

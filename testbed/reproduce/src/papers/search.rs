@@ -10,7 +10,7 @@
 /// standard deviation is 2.9.)
 pub(super) const PRICE: i64 = 3;
 
-/// Number of best readings of each size, from pairs on, that get another change.
+/// Number of best readings of each size, from pairs on, to which a further change is added.
 const WIDTH: usize = 4;
 
 /// A reading with the statements that it explains.

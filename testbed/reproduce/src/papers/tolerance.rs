@@ -19,9 +19,9 @@ pub const TOLERANCE_RULE: &str = "The tolerance of a claim's figure follows from
 pub enum QuantityKind {
     /// Stated about a model or a choice: only its rounding is uncertain.
     Stated,
-    /// Computed or simulated from inputs that ours only resemble.
+    /// The paper's figure was computed or simulated from inputs that ours only resemble.
     Computed,
-    /// Measured on the authors' machines.
+    /// The paper's figure was measured on the authors' machines.
     Measured,
 }
 

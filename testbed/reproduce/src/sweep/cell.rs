@@ -32,7 +32,7 @@ pub struct SweepCell {
     pub set: Vec<String>,
     /// The experiment; its seed is replaced.
     pub experiment: Experiment,
-    /// The user's own program that its tasks run, if any.
+    /// The user's own program that the cell's tasks run, if any.
     own: OwnProgram,
     seed: Option<u64>,
     digest: OnceLock<String>,

@@ -239,8 +239,8 @@ impl SweepFolder {
         Ok(())
     }
 
-    /// Replaces all samples by those of the given cells and seeds, in this order, and removes
-    /// results of an earlier command that this one did not write.
+    /// Replaces all samples of the folder by the samples of these cells and seeds, in this order, and removes results
+    /// of an earlier command that this one did not write.
     pub fn settle<'a>(
         &mut self,
         wanted: impl Iterator<Item = (&'a dyn SampleSource, RangeInclusive<u64>)>,

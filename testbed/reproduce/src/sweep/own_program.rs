@@ -18,8 +18,8 @@ pub struct OwnProgram {
 }
 
 impl OwnProgram {
-    /// A user's program with the given keys of tasks and settings of the experiment; `words` is how
-    /// the user gave it.
+    /// Makes an own program from the keys that replace those of the tasks, the settings of the experiment, and the
+    /// words of the command line that gave them.
     #[must_use]
     pub fn new(
         said: &OwnSaid,

@@ -18,8 +18,7 @@ const MOST_JOBS: usize = 600_000;
 
 type Made<T, E> = Arc<OnceLock<Result<T, E>>>;
 
-/// Plans and jobs that are the same for several runs. A thread that needs one that is being made
-/// waits for it.
+/// Plans and jobs that several runs share. A thread that needs one that another thread is making waits for it.
 #[derive(Debug, Default)]
 pub struct SharedInputs {
     plans: Mutex<HashMap<blake3::Hash, Made<Option<Plan>, PlanError>>>,

@@ -15,7 +15,7 @@ use dormouse_experiment::command_line;
 pub struct ReproductionSpec {
     /// Paper and part, such as `burst-hads/table-4`.
     pub what: String,
-    /// First seed.
+    /// First seed of the runs.
     pub first_seed: u64,
     /// Number of seeds.
     pub seeds: u64,
@@ -32,7 +32,7 @@ pub struct ReproductionSpec {
     pub own_set: Vec<String>,
     /// Settings of some cells: a pattern, and `key=value`.
     pub of_cells: Vec<(String, String)>,
-    /// Cells that are left out, each with what it needs.
+    /// Patterns of cells that are left out, each with the reason: the input that they need.
     pub without: Vec<(String, String)>,
     /// Data file of a user's own paper, which `what` refers to.
     #[serde(default, skip_serializing_if = "Option::is_none")]

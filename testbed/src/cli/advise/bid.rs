@@ -127,8 +127,7 @@ impl BidArgs {
     }
 }
 
-/// Points of a curve: the expected execution in minutes over the bid, for at most 200 bids between the lowest price and
-/// the highest.
+/// Points of the expected execution in minutes over the bid: at most 200, between the lowest price and the highest.
 fn expectations(trace: &PriceTrace, until: Time, job: &SpotJob) -> Vec<(f64, f64)> {
     let prices = || trace.steps().iter().map(|(_, price)| price.as_nanos_per_hour());
     let (Some(least), Some(most)) = (prices().min(), prices().max()) else { return Vec::new() };

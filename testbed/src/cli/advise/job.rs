@@ -6,7 +6,7 @@ use dormouse_view::number::short;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
-/// A job, and the VM that is there.
+/// Options for a job and an existing VM.
 #[derive(Debug, Args)]
 pub(super) struct Job {
     /// Work of the job, such as 5h
@@ -34,7 +34,7 @@ pub(super) fn in_hours(span: Span) -> String {
     format!("{} h", short(span.as_secs_f64() / 3_600.0))
 }
 
-/// The value of this name.
+/// Parses the value of an enum by its name in experiments.
 pub(super) fn named<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     serde_json::from_value(json!(text)).map_err(|error| error.to_string())
 }

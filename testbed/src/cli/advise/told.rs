@@ -12,7 +12,7 @@ use crate::cli::print::show;
 use dormouse_experiment::command_line;
 use dormouse_report::output::write_in;
 
-/// Where advice goes.
+/// Destination of advice.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Results")]
 pub(super) struct Where {
@@ -29,14 +29,14 @@ pub(super) struct Advice {
     pub(super) title: &'static str,
     pub(super) verdict: String,
     pub(super) table: TypedTable,
-    /// What is along and beside the curves.
+    /// Labels of the axes along and beside the curves.
     pub(super) words: [&'static str; 2],
     pub(super) curves: Vec<(String, Vec<(f64, f64)>)>,
     pub(super) json: Value,
 }
 
 impl Advice {
-    /// Prints the advice, and writes its files if the user wants them.
+    /// Prints the advice, and writes its files if the options say so.
     pub(super) fn tell(self, to: &Where) -> Result<(), Failure> {
         let Self { title, verdict, table, words: [x, y], curves, mut json } = self;
         let series = curves.iter().enumerate().map(|(colour, (name, points))| {

@@ -1,9 +1,9 @@
 //! An example of a command line.
 
-/// A command line that can be typed as it stands, and what it is good for.
+/// A command line that can be typed unchanged, and its purpose.
 #[derive(Clone, Copy, Debug)]
 pub struct Example {
-    /// The words that a shell is given, redirections included.
+    /// The line for the shell, redirections included.
     pub line: &'static str,
     /// The result, in a few words.
     pub about: &'static str,
@@ -11,7 +11,7 @@ pub struct Example {
     pub needs: Option<&'static str>,
 }
 
-/// The examples of a command, by its path without `dormouse`.
+/// The examples of one command: the command's path without `dormouse`, and the examples.
 pub(super) type Examples = (&'static str, &'static [Example]);
 
 impl Example {
@@ -19,7 +19,7 @@ impl Example {
         Self { line, about, needs: None }
     }
 
-    /// An example that can't be run wherever this program is.
+    /// An example that can't be run on every host with this program; with its requirement.
     pub(super) const fn needing(
         needs: &'static str,
         line: &'static str,

@@ -17,7 +17,7 @@ pub fn all() -> impl Iterator<Item = (&'static str, &'static Example)> {
         .flat_map(|(path, examples)| examples.iter().map(move |example| (*path, example)))
 }
 
-/// The command with the examples of it, and of all its subcommands, at the end of their help.
+/// Adds the examples of a command, and of all its subcommands, to the end of their help.
 pub(in crate::cli) fn with_examples(command: Command) -> Command {
     below("", command)
 }
@@ -38,7 +38,7 @@ fn below(path: &str, command: Command) -> Command {
     })
 }
 
-/// The parts of a paper are as many as its figures, and their options are the paper's.
+/// Examples for the command of one part of a paper: parts have the options of the whole paper.
 fn of_a_part(path: &str) -> Vec<(String, String)> {
     let fewer = if path.contains("measy/") { "--jobs 500" } else { "--seeds 3" };
     vec![

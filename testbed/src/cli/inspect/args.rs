@@ -21,13 +21,13 @@ pub(crate) struct InspectArgs {
 }
 
 impl InspectArgs {
-    /// The columns that were chosen.
+    /// The choice of columns that the user made.
     pub(super) fn chosen(&self) -> Chosen {
         let all = self.column.iter().flat_map(Chosen::iter);
         all.map(|(name, heading)| (name.to_owned(), heading.to_owned())).collect()
     }
 
-    /// The columns that were chosen, as a table in TOML; empty: none was.
+    /// The chosen columns as a TOML table; empty if none was chosen.
     pub(super) fn columns(&self) -> String {
         let chosen = self.chosen();
         let pair =
@@ -36,12 +36,12 @@ impl InspectArgs {
         if pairs.is_empty() { String::new() } else { format!("{{ {} }}", pairs.join(", ")) }
     }
 
-    /// A mistake in the file as a whole.
+    /// A failure for a flaw of the whole file.
     pub(super) fn refused(&self, what: impl Into<String>, remedy: impl Into<String>) -> Failure {
         InputError::new(&Place::whole(&self.file.to_string_lossy()), what, remedy).into()
     }
 
-    /// The file's name as a TOML text.
+    /// The file's name as a TOML string.
     pub(super) fn quoted(&self) -> String {
         toml::Value::String(self.file.to_string_lossy().into_owned()).to_string()
     }

@@ -9,7 +9,7 @@ use super::found::Found;
 use super::head::Head;
 use crate::cli::failure::Failure;
 
-/// Reads a record whole.
+/// Reads a whole record of availability.
 pub(super) fn inspect(args: &InspectArgs, head: &Head) -> Result<Found, Failure> {
     let chosen = args.chosen();
     let (of, begins) = read_file(&args.file, |source| SpotAvailability::read(source, &chosen))?;

@@ -9,13 +9,13 @@ use super::found::Found;
 use super::head::Head;
 use crate::cli::failure::Failure;
 
-/// The region whose types are shown.
+/// The region for which an advisor's file is read.
 const REGION: &str = "us-east-1";
 
-/// Most types that are named one by one.
+/// Most instance types that are listed by name.
 const SHOWN: usize = 24;
 
-/// Reads a catalogue whole.
+/// Reads a whole catalogue.
 pub(super) fn inspect(args: &InspectArgs, head: &Head) -> Result<Found, Failure> {
     let chosen = args.chosen();
     let file = read_file(&args.file, |source| read_types(source, &chosen))?;
@@ -47,7 +47,7 @@ pub(super) fn inspect(args: &InspectArgs, head: &Head) -> Result<Found, Failure>
     Ok(found)
 }
 
-/// Reads what the advisor says of one region.
+/// Reads an advisor's data for one region.
 pub(super) fn inspect_advisor(args: &InspectArgs, head: &Head) -> Result<Found, Failure> {
     if !args.column.is_empty() {
         return Err(args.refused("it has no columns", "leave --column out"));

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::args::InspectArgs;
 use super::head::Head;
 
-/// Findings on a file: its kind, its content, and how to use it.
+/// Findings on a file: its kind, the facts that were read, and its use.
 #[derive(Debug, Serialize)]
 pub(super) struct Found {
     file: String,
@@ -22,17 +22,17 @@ pub(super) struct Found {
     /// The columns that were found, each with its heading, in words.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(super) columns: String,
-    /// Headings of columns that are not used.
+    /// Headings of columns that are not read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) unused: Vec<String>,
     #[serde(serialize_with = "as_map")]
     facts: Vec<(String, String)>,
-    /// Counts of left out and changed entries, by reason.
+    /// Counts of the things left out and changed, by reason.
     #[serde(skip_serializing_if = "Value::is_null")]
     pub(super) left_out: Value,
     /// Oddities of the file, in words.
     pub(super) oddities: Vec<String>,
-    /// The part of an experiment file that uses this one.
+    /// Lines of an experiment file that use this file.
     pub(super) experiment: String,
 }
 
@@ -71,12 +71,12 @@ impl Found {
         self.kind
     }
 
-    /// Adds a fact about the file.
+    /// Adds a fact that was read from the file.
     pub(super) fn fact(&mut self, name: impl Into<String>, value: impl ToString) {
         self.facts.push((name.into(), value.to_string()));
     }
 
-    /// Adds an instant: as a date if the beginning of time is known, else as the time since the beginning.
+    /// Adds an instant: as a date if the date of time zero, `begins`, is known, else as the time since then.
     pub(super) fn instant(&mut self, name: &str, at: Time, begins: Option<i64>) {
         let since = at.since(Time::ZERO);
         let second = |begins: i64| {
@@ -87,7 +87,7 @@ impl Found {
     }
 }
 
-/// Seconds in units for people, without fractions.
+/// A length of time for people, rounded to whole seconds.
 pub(super) fn length(seconds: f64) -> String {
     let whole = Span::from_secs_f64(seconds.round()).unwrap_or_default();
     whole.to_string()

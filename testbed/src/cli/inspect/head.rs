@@ -18,7 +18,7 @@ pub(super) struct Head {
 }
 
 impl Head {
-    /// Reads the beginning of a file, without consuming it.
+    /// Looks at the beginning of a file without consuming it.
     ///
     /// # Errors
     ///
@@ -33,13 +33,13 @@ impl Head {
         Ok(head)
     }
 
-    /// Name of the separator of the cells in the first row, if the row has several cells.
+    /// Name of the separator of the cells of the first row; `None` if the row has one cell.
     fn told_separator(&self) -> Option<&'static str> {
         let rows = Source::new(self.as_file()).and_then(Rows::new).ok()?;
         rows.first().filter(|row| row.len() > 1).map(|_| rows.separator().name())
     }
 
-    /// Whether there is nothing in the file but blanks.
+    /// Whether the file has nothing but blanks.
     pub(super) fn is_empty(&self) -> bool {
         self.bytes.iter().all(u8::is_ascii_whitespace)
     }
@@ -55,11 +55,11 @@ impl Head {
         self.is_json && self.bytes.windows(key.len()).any(|part| part == key.as_bytes())
     }
 
-    /// Whether `is` holds for the first row of the file.
+    /// Whether `is` accepts the first row of the file.
     ///
     /// # Errors
     ///
-    /// The beginning of the file is no rows.
+    /// The beginning of the file can't be read as rows.
     pub(super) fn begins_with(&self, is: impl FnOnce(&Row<'_>) -> bool) -> io::Result<bool> {
         if self.is_json {
             return Ok(false);
@@ -78,24 +78,24 @@ impl Head {
         self.bytes.split(|byte| *byte == b'\n').map(String::from_utf8_lossy)
     }
 
-    /// The first line with something in it.
+    /// The first line that is not blank.
     fn line(&self) -> String {
         let text = String::from_utf8_lossy(&self.bytes);
         text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_owned()
     }
 
-    /// The first letters of the file, for a message.
+    /// The first characters of the file, for a message.
     pub(super) fn begins(&self) -> String {
         const SHOWN: usize = 60;
         self.line().chars().take(SHOWN).map(|c| if c.is_control() { '?' } else { c }).collect()
     }
 
-    /// The beginning of the file as a file of its own.
+    /// The bytes of the beginning, to be read like a file.
     pub(super) fn as_file(&self) -> Cursor<Vec<u8>> {
         Cursor::new(self.bytes.clone())
     }
 
-    /// Name of the separator of the cells of a row; `None`: the file has no rows.
+    /// Name of the separator of the file's cells; `None` if it has no rows.
     pub(super) const fn separator(&self) -> Option<&'static str> {
         self.separator
     }

@@ -11,10 +11,10 @@ use crate::cli::failure::Failure;
 use crate::cli::read_progress::ReadProgress;
 use crate::cli::workload::bad;
 
-/// First submission time, in seconds since 1970, that is a date: 1990.
+/// Least first submission time, in seconds since 1970, that counts as a date: the year 1990.
 const FIRST_DATE: u64 = 631_152_000;
 
-/// Reads a log whole.
+/// Reads a whole log of jobs.
 pub(super) fn inspect(args: &InspectArgs, head: &Head) -> Result<Found, Failure> {
     if !args.column.is_empty() {
         return Err(args.refused("its file format has no named columns", "leave --column out"));

@@ -15,21 +15,21 @@ use super::head::Head;
 use super::{acts, availability, catalogue, jobs, lifetimes, prices, requests, workflows};
 use crate::cli::failure::Failure;
 
-/// A kind of files that `inspect` knows.
+/// A kind of file that can be inspected.
 pub(super) struct Kind {
-    /// The kind in a word or two, for a list of them.
+    /// The kind in a word or two, for a list of all kinds.
     name: &'static str,
-    /// Tells whether a file with this beginning is of this kind.
+    /// Returns whether a file with this beginning is of this kind.
     is: fn(&Head, &Chosen) -> io::Result<bool>,
-    /// Sets of JSON keys: a file that has all keys of one set is of this kind, even if it is broken.
+    /// Sets of keys: a JSON file that has all keys of one set is of this kind, even if it is broken.
     keys: &'static [&'static [&'static str]],
-    /// Columns that the reader of this kind looks for.
+    /// Columns that the reader of files of this kind looks for.
     columns: &'static [&'static str],
-    /// Reads the whole file, and returns the findings on it.
+    /// Reads the whole file, and returns the findings.
     inspect: fn(&InspectArgs, &Head) -> Result<Found, Failure>,
 }
 
-/// All kinds, in the order in which they are tried: the first that fits is the file's.
+/// All kinds, in the order in which they are tried: a file is of the first kind that accepts it.
 const KINDS: [Kind; 9] = [
     Kind {
         name: "parallel jobs (SWF, Batsim, sacct, PBS, LSF, Grid Engine, HTCondor, Philly, Helios, Alibaba)",
@@ -126,12 +126,12 @@ const CATALOGUE: &[&str] = &[
 ];
 
 impl Kind {
-    /// The kind of a file with this beginning; `None`: no known kind. A file that fits none, but can be of one kind
-    /// only, is of that kind, whose reader tells what is wrong with the file.
+    /// The kind of a file with this beginning; `None` if it is of no known kind. A file that no kind accepts, but that
+    /// can be only of one, counts as that one, whose reader then reports its flaws.
     ///
     /// # Errors
     ///
-    /// No kind takes it for its own, and one can't read it.
+    /// No kind accepts the file, and one of them can't read its beginning.
     pub(super) fn detect(head: &Head, chosen: &Chosen) -> io::Result<Option<&'static Self>> {
         let mut unreadable = None;
         for kind in &KINDS {
@@ -154,18 +154,18 @@ impl Kind {
         }
     }
 
-    /// All kinds, for a line.
+    /// The names of all kinds in one line.
     pub(super) fn listed() -> String {
         KINDS.map(|kind| kind.name).join(", ")
     }
 
-    /// Reads the whole file, and returns the findings on it.
+    /// Reads the whole file, and returns the findings.
     pub(super) fn inspect(&self, args: &InspectArgs, head: &Head) -> Result<Found, Failure> {
         (self.inspect)(args, head)
     }
 }
 
-/// Whether a column of prices was chosen: no other kind has one.
+/// Whether the user chose a column of prices, which no other kind has.
 fn are_prices_chosen(chosen: &Chosen) -> bool {
     chosen.iter().any(|(name, _)| name == "price")
 }

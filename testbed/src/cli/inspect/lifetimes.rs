@@ -11,7 +11,7 @@ use super::found::{Found, length};
 use super::head::Head;
 use crate::cli::failure::Failure;
 
-/// Reads a record whole, without rows that can't be used.
+/// Reads a whole record of lifetimes, without rows that can't be used.
 pub(super) fn inspect(args: &InspectArgs, head: &Head) -> Result<Found, Failure> {
     let query = LifeQuery { columns: args.chosen(), skips_malformed: true, ..LifeQuery::default() };
     let mut record = read_file(&args.file, |source| read_lifetimes(source, &query))?;

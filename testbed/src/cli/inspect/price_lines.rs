@@ -7,13 +7,13 @@ use dormouse_cloud::SeriesName;
 
 use super::args::InspectArgs;
 
-/// Greatest number of types that have a line each.
+/// Most instance types that get a line each.
 const SHOWN: usize = 16;
 
-/// The prices of a type in a file: the zones of each product.
+/// Zones of each product for which a type has prices.
 type Products<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
 
-/// Sections of an experiment that give each type its prices; other possible series are in comments.
+/// Lines of an experiment that give each type its prices; other possible choices are comments.
 pub(super) fn price_lines(args: &InspectArgs, series: &[&SeriesName]) -> String {
     let mut types: BTreeMap<&str, Products<'_>> = BTreeMap::new();
     for of in series {
@@ -55,7 +55,7 @@ pub(super) fn price_lines(args: &InspectArgs, series: &[&SeriesName]) -> String 
     text
 }
 
-/// Adds a line for a type in this zone, or in all zones.
+/// Adds a line for a type, in this zone or in all zones.
 fn add(
     text: &mut String,
     args: &InspectArgs,

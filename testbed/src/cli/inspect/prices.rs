@@ -11,12 +11,12 @@ use super::head::Head;
 use super::price_lines::price_lines;
 use crate::cli::failure::Failure;
 
-/// Most series that are named one by one.
+/// Most series that are listed by name.
 const SHOWN: usize = 16;
-/// Greatest number of oddities of series that are printed.
+/// Most oddities of series that are reported.
 const MOST_ODD: usize = 8;
 
-/// Reads a record whole.
+/// Reads a whole record of prices.
 pub(super) fn inspect(args: &InspectArgs, head: &Head) -> Result<Found, Failure> {
     let query = PriceQuery { columns: args.chosen(), ..PriceQuery::default() };
     let all = read_file(&args.file, |source| read_prices(source, &query))?;

@@ -16,14 +16,14 @@ use super::head::Head;
 use crate::cli::failure::Failure;
 use crate::cli::workload::bad;
 
-/// Most types that are named one by one.
+/// Most instance types that are listed by name.
 const SHOWN: usize = 24;
 
 fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {
     Ok(Box::new(File::open(path)?))
 }
 
-/// Reads requests whole; types of traces that have sizes alone are those sizes.
+/// Reads a whole file of requests. For a trace that has only sizes, each size counts as a type.
 pub(super) fn inspect(args: &InspectArgs, head: &Head) -> Result<Found, Failure> {
     let chosen = args.chosen();
     let columns = chosen.iter().map(|(name, heading)| (name.to_owned(), heading.to_owned()));
@@ -75,7 +75,7 @@ pub(super) fn inspect(args: &InspectArgs, head: &Head) -> Result<Found, Failure>
     Ok(found)
 }
 
-/// The section that uses the file, with the keys that its format needs.
+/// Lines of an experiment that use the file, with the keys that its format needs.
 fn experiment(args: &InspectArgs, format: RequestFormat, rules: &RequestRules) -> String {
     let mut text = format!("[workload]\nkind = \"requests\"\ncsv = {}\n", args.quoted());
     let mut add = |line: &str| {

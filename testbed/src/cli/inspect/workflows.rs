@@ -8,12 +8,12 @@ use super::found::Found;
 use super::head::Head;
 use crate::cli::failure::Failure;
 
-/// The format of a file with this beginning; `None`: it is no workflow.
+/// The format of a workflow with this beginning; `None`: the file is no workflow.
 pub(super) fn format_of(head: &Head) -> Option<WorkflowFormat> {
     WorkflowFormat::detect(&String::from_utf8_lossy(head.bytes()))
 }
 
-/// Reads a workflow whole, with the submit files beside it.
+/// Reads a whole workflow, with the submit files beside it.
 pub(super) fn inspect(args: &InspectArgs, head: &Head) -> Result<Found, Failure> {
     if !args.column.is_empty() {
         return Err(args.refused("a workflow has no columns", "leave --column out"));

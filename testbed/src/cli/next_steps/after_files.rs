@@ -30,7 +30,7 @@ pub(in crate::cli) fn after_workload(file: &Path) -> Vec<NextStep> {
     ]
 }
 
-/// The next steps with a file of this kind, as `inspect` names kinds.
+/// The next steps with a file of this kind; `kind` is the name that `inspect` prints.
 pub(in crate::cli) fn after_inspect(kind: &str, file: &Path) -> Vec<NextStep> {
     let name = &*file.to_string_lossy();
     match kind {
@@ -44,8 +44,7 @@ pub(in crate::cli) fn after_inspect(kind: &str, file: &Path) -> Vec<NextStep> {
     }
 }
 
-/// The next steps after a program was measured; `run` are the words of the command that runs it, up to the file of
-/// measurements.
+/// The next steps after a program was measured; `run` are the words that run it with the measured values.
 pub(in crate::cli) fn after_measure(
     (run, program): (Vec<String>, Vec<String>),
     measured: &Path,

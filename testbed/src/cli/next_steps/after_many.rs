@@ -6,7 +6,7 @@ use dormouse_reproduce::sweep::{FolderSpec, SweepCell};
 
 use super::step::{NextStep, pasted};
 
-/// The program that opens a page where there is a desktop.
+/// Name of the program that opens a page on a desktop.
 const OPENER: &str = "xdg-open";
 
 /// The next steps after a sweep or a comparison of these cells, with results in a folder.
@@ -26,7 +26,7 @@ pub(in crate::cli) fn after_cells(
     page(folder).into_iter().chain(one).chain(more).collect()
 }
 
-/// The command with twice the seeds; `None`: its seeds are listed, or it has none.
+/// The command of a folder with twice the seeds; `None`: its seeds are listed one by one, or it has none.
 fn more_seeds(spec: &FolderSpec) -> Option<FolderSpec> {
     let mut more = spec.clone();
     match &mut more {
@@ -74,7 +74,7 @@ pub(in crate::cli) fn after_paper(what: &str, folder: &Path) -> Vec<NextStep> {
     page(folder).into_iter().chain(runs).collect()
 }
 
-/// The step that opens the report of a folder in a browser, if there is a program that opens one.
+/// The step that opens a folder's report in a browser; `None`: no program can open it.
 fn page(folder: &Path) -> Option<NextStep> {
     let page = folder.join("report.html");
     let path = std::env::var_os("PATH")?;

@@ -12,7 +12,7 @@ use dormouse_reproduce::sweep::{OwnProgram, SharedInputs};
 use super::step::{NextStep, pasted};
 use crate::cli::compare::comparison;
 
-/// Number of seeds of a comparison that takes seconds.
+/// Number of seeds with which a comparison takes only seconds.
 const FEW: &str = "10";
 
 /// The next steps after the run whose results are in a folder.
@@ -40,8 +40,7 @@ pub(in crate::cli) fn after_run(results: &RunResults<'_>, folder: &Path) -> Vec<
     explain.into_iter().chain([watch, other]).collect()
 }
 
-/// The last task, request or job of the run, as an argument of `explain`, and what `explain` tells
-/// of it.
+/// A task, request or job of the run as an argument of `explain`, with a phrase on the explanation.
 fn last(results: &RunResults<'_>) -> Option<(String, &'static str)> {
     if let Some(record) = results.record.as_ref().filter(|record| !record.tasks.is_empty()) {
         let tasks = record.tasks.iter().enumerate();
@@ -56,7 +55,7 @@ fn last(results: &RunResults<'_>) -> Option<(String, &'static str)> {
     Some((job.job.number.to_string(), "what became of the last job"))
 }
 
-/// A comparison of the run's scheduler with another one, if there is one that takes its experiment.
+/// The command that compares the run's scheduler with another one; `None` if no other takes its experiment.
 fn other_scheduler(results: &RunResults<'_>, folder: &Path) -> Option<String> {
     let words = shlex::split(&results.header.command)?;
     if words.iter().any(|word| ["--job", "--plan"].contains(&word.as_str())) {
@@ -92,7 +91,7 @@ fn rival(experiment: &Experiment, ours: &str) -> Option<&'static str> {
     rivals.into_iter().find(|rival| *rival != ours)
 }
 
-/// The values of an option, in order.
+/// The values of an option in a command line, in order.
 fn after_each(option: &str, words: &[String]) -> Vec<String> {
     words.windows(2).filter(|pair| pair[0] == option).map(|pair| pair[1].clone()).collect()
 }

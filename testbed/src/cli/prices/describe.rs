@@ -39,7 +39,7 @@ pub(crate) struct DescribeArgs {
     json: bool,
 }
 
-/// A record that was read.
+/// A price record that was read.
 struct Described {
     name: String,
     record: PriceRecord,
@@ -80,7 +80,7 @@ impl DescribeArgs {
         })
     }
 
-    /// Adds the records of a file. Of several those that have one price only are left out, which is noted.
+    /// Adds the records of a file. If there are several, those with only one price are left out, with a note.
     fn describe(
         &self,
         path: &Path,
@@ -177,7 +177,7 @@ fn usd(price: Price) -> f64 {
     price.as_nanos_per_hour() as f64 / 1e9
 }
 
-/// The prices as CSV: seconds from the first price on, and dollars an hour.
+/// The record as CSV: seconds since the first price, and dollars an hour.
 pub(super) fn csv(trace: &PriceTrace) -> String {
     let mut text = "time,price\n".to_owned();
     for (at, price) in trace.steps() {

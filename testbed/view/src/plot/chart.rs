@@ -40,7 +40,7 @@ pub struct ChartPanel {
 /// Points of one look and colour.
 #[derive(Clone, Debug, Default)]
 pub struct PointSeries {
-    /// A noun for the legend; empty: the series is not in it.
+    /// A noun for the legend; empty: the legend does not have the series.
     pub name: String,
     /// Number of the series' colour; the same thing has the same colour in all panels.
     pub colour: usize,

@@ -149,7 +149,7 @@ pub struct GanttLink {
 }
 
 impl GanttPlace {
-    /// The given rows of a lane, in the foreground.
+    /// Places a bar in these rows of a lane, in the foreground.
     #[must_use]
     pub fn rows(lane: usize, rows: Range<u32>) -> Self {
         Self { lane, rows: iter::once(rows).collect(), tier: Tier::Foreground }

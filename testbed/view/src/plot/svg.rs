@@ -32,7 +32,7 @@ impl Display for Px {
 pub(super) struct SvgDrawing {
     pub(super) width: f64,
     pub(super) height: f64,
-    /// Description of the drawing, for those who can't see it.
+    /// Description of the drawing, for readers who can't see it.
     pub(super) label: String,
     pub(super) content: Markup,
 }

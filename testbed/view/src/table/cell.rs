@@ -22,7 +22,7 @@ pub enum CellValue {
     Seconds(Span),
     /// Money, exact to the nano-dollar.
     Dollars(Money),
-    /// A mean, its 95 % confidence interval if there is one, and the number of samples.
+    /// A mean, with its 95 % confidence interval if there is one, and its number of samples.
     Mean {
         /// Mean of the samples.
         mean: f64,
@@ -101,7 +101,7 @@ impl TableCell {
         CellValue::Text(text.into()).into()
     }
 
-    /// A cell of a whole number; one that is out of range is missing.
+    /// A cell with a whole number; the cell is empty if the number is out of range.
     #[must_use]
     pub fn count(n: impl TryInto<u64>) -> Self {
         n.try_into().map_or(CellValue::Missing, CellValue::Count).into()

@@ -91,7 +91,7 @@ impl PatientStream {
         Self { socket, stalled: None }
     }
 
-    /// Result of a write, or an error if the peer has read nothing for too long.
+    /// Limits the time of a write: returns its result, or an error if the peer has read nothing for too long.
     fn limit_stall<T>(
         &mut self,
         context: &mut Context<'_>,

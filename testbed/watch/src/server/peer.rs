@@ -10,7 +10,7 @@ const ESTABLISHED: &str = "01";
 /// Inode in a row without a socket of any process.
 const NO_INODE: &str = "0";
 
-/// The other end of a connection to the page.
+/// The remote end of a connection to the page.
 #[derive(Clone, Debug)]
 pub(super) struct PagePeer {
     pub(super) address: SocketAddr,
@@ -18,7 +18,7 @@ pub(super) struct PagePeer {
     local: SocketAddr,
     /// User at the other end, looked up once: reading the kernel's tables takes long.
     user: Arc<OnceLock<Option<u32>>>,
-    /// Place of this connection among those that are not let in yet.
+    /// Place of this connection among the connections that are not let in yet; `None` once it is let in.
     candidate: Option<UnauthenticatedConnection>,
 }
 

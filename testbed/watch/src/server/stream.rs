@@ -29,7 +29,7 @@ struct ChangeReader {
     said: Option<Instant>,
     /// Tells whether the page's token is still valid: a token can be renewed.
     may_look: Box<dyn Fn() -> bool + Send>,
-    /// Permit of the page, one of those for all pages that may follow at once.
+    /// Place of the page among the pages that may follow the run at once.
     _place: OwnedSemaphorePermit,
 }
 

@@ -13,7 +13,7 @@ pub enum SpeedupSaid {
     /// Nowhere: the speed-up is the standard one.
     #[default]
     Nobody,
-    /// The experiment's file sets the speed-up.
+    /// The experiment's file sets it.
     Experiment,
     /// On the command line.
     CommandLine,
@@ -55,7 +55,7 @@ pub struct ExperimentDemand {
     pub speedup: f64,
     /// Place where that speed-up was set.
     pub said: SpeedupSaid,
-    /// True if nobody knows beforehand what the host can hold beyond the experiment's own speed-up.
+    /// True if it can't be known beforehand whether the host holds more than the experiment's own speed-up.
     pub no_faster: bool,
 }
 

@@ -14,7 +14,7 @@ pub enum ProcessCase {
 }
 
 impl ProcessCase {
-    /// Both cases, the simpler first.
+    /// Both cases; the simpler one comes first.
     pub const ALL: [Self; 2] = [Self::Single, Self::Several];
 
     /// Name of the case in tables.
@@ -35,9 +35,9 @@ impl ProcessCase {
         }
     }
 
-    /// CPU usage of the background job's processes: 100 % for a job of one process (section
-    /// 3.1), else the mean of the range, which is more than any foreground leaves, so that the
-    /// job is never at its full speed and its utilisation can be told.
+    /// CPU usage of the background job's processes, from 0 to 1. For one process it is 1 (section 3.1 of the paper).
+    /// For several it is the mean of the paper's range; any foreground leaves less than that, so the job never runs at
+    /// its full speed, and the part of the idle cycles that it uses can be measured.
     #[must_use]
     pub const fn background_usage(self) -> f64 {
         match self {

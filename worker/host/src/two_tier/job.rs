@@ -44,7 +44,8 @@ pub(super) struct MeasuredJob {
 }
 
 impl MeasuredJob {
-    /// Starts the job with rank n on processor n, in the tier `slot`; it is held until released.
+    /// Starts the job with rank n on processor n, in the tier `slot`. The job computes only after [`Self::let_go`] or
+    /// [`Self::set_going`].
     pub(super) fn start(
         host: &TwoTierHost,
         which: &'static str,
@@ -90,8 +91,8 @@ impl MeasuredJob {
         Err(self.broken_job("has not started its processes".to_owned()))
     }
 
-    /// Sleeps a millisecond before the page is read again, as changes are not signalled; an error
-    /// if the job has ended.
+    /// Sleeps for a millisecond before the progress page is read again, as changes are not signalled; an error if the
+    /// job has ended.
     fn look_again(&self) -> Result<(), TwoTierError> {
         let mut end = [PollFd::new(self.process.as_fd(), PollFlags::POLLIN)];
         match poll(&mut end, PollTimeout::from(1_u8)) {
@@ -100,12 +101,12 @@ impl MeasuredJob {
         }
     }
 
-    /// Releases the job.
+    /// Lets the job begin, which was held since its start.
     pub(super) fn let_go(&self) -> Result<(), TwoTierError> {
         Ok(progress::let_go(&self.page)?)
     }
 
-    /// Releases the job and waits until it makes progress.
+    /// Lets the job begin, and waits until it makes progress.
     pub(super) fn set_going(&self) -> Result<(), TwoTierError> {
         self.let_go()?;
         let begun = Instant::now();

@@ -20,7 +20,7 @@ pub struct TwoTierResults {
 /// One figure beside the paper's.
 #[derive(Clone, Debug)]
 pub struct PaperComparison {
-    /// The jobs that the figure is about, and their foreground usage if it is one.
+    /// The kind of jobs that the figure is about, and their foreground usage if the figure holds for one usage only.
     pub case: String,
     /// Name of the metric, which is in per cent.
     pub metric: &'static str,
@@ -61,7 +61,7 @@ impl TwoTierResults {
         Estimate::from_samples(&all).map_or(0.0, |all| all.mean)
     }
 
-    /// All figures: those of the paper first, then those of each usage.
+    /// All figures: first the paper's summary figures, then the figures at each foreground usage.
     #[must_use]
     pub fn rows(&self) -> Vec<PaperComparison> {
         let mut rows = Vec::new();

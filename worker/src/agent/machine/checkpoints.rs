@@ -25,36 +25,37 @@ use crate::{
 /// Order to checkpoint a task of one process, in the turn at CRIU that `permit` holds.
 #[derive(Debug)]
 pub struct TaskDump {
-    /// The attempt.
+    /// The attempt at the task that is checkpointed.
     pub key: Key,
-    /// Name under which the attempt's folder and its checkpoints are kept.
+    /// Name that the task's folder and checkpoints have.
     pub name: TaskName,
-    /// The task's vCPU.
+    /// The vCPU on which the task runs.
     pub cpu: u32,
-    /// The task's slot on the vCPU.
+    /// The slot of the vCPU in which the task runs.
     pub slot: TierSlot,
-    /// The task's only process, or the parent of its processes.
+    /// The task's process, or the parent of its processes.
     pub process: Arc<dyn TaskProcess>,
-    /// Page on which the program reports its progress; `None` for programs that don't.
+    /// Page on which the task reports its progress; `None` for programs that report none.
     pub page: Option<Arc<dyn ProgressPage>>,
-    /// True if CRIU dumps the task's memory; otherwise only the task's directory is saved.
+    /// True if CRIU dumps the task's memory; otherwise only its directory is saved.
     pub by_criu: bool,
-    /// Part of the task's work that was due; the checkpoint holds no more than this.
+    /// Part of the task's work that was due; the checkpoint counts no more.
     pub due: Option<Ppm>,
-    /// Part of the task's work that is done, for a user's own program, which doesn't report that itself.
+    /// Part of the work that a user's own program has done by the worker's measure, as such a program reports no
+    /// progress.
     pub own_done: Option<Ppm>,
-    /// What happens to the task after the dump.
+    /// Whether the task continues or is killed after the dump.
     pub after: AfterDump,
-    /// Permit to use CRIU, while it is the attempt's turn.
+    /// The task's turn at CRIU.
     pub permit: Option<OwnedSemaphorePermit>,
 }
 
 /// Order to checkpoint a parallel job with all its processes, which then runs on in its seats.
 #[derive(Debug)]
 pub struct JobDump {
-    /// The attempt.
+    /// The attempt at the job that is checkpointed.
     pub key: Key,
-    /// Name under which the attempt's folder and its checkpoints are kept.
+    /// Name that the job's folder and checkpoints have.
     pub name: TaskName,
     /// Seats of the job's processes, by rank.
     pub seats: Vec<AttemptSeat>,
@@ -62,20 +63,20 @@ pub struct JobDump {
     pub process: Arc<dyn TaskProcess>,
     /// The job's processes, by rank.
     pub ranks: Vec<JobRank>,
-    /// Page on which the program reports its progress; `None` for programs that don't.
+    /// Page on which the job reports its progress; `None` for programs that report none.
     pub page: Option<Arc<dyn ProgressPage>>,
-    /// Part of the job's work that was due; the checkpoint holds no more than this.
+    /// Part of the job's work that was due; the checkpoint counts no more.
     pub due: Option<Ppm>,
-    /// What happens to the job after the dump.
+    /// Whether the job continues or is killed after the dump.
     pub after: AfterDump,
-    /// Permit to use CRIU, while it is the attempt's turn.
+    /// The job's turn at CRIU.
     pub permit: Option<OwnedSemaphorePermit>,
 }
 
 /// Order to dump a parallel job, which then leaves its seats.
 #[derive(Debug)]
 pub struct JobLeave {
-    /// Name under which the attempt's folder and its checkpoints are kept.
+    /// Name that the job's folder and checkpoints have.
     pub name: TaskName,
     /// Seats of the job's processes, by rank.
     pub seats: Vec<AttemptSeat>,
@@ -96,13 +97,13 @@ pub struct TakenCheckpoint {
     pub ppm: u32,
     /// Size of the checkpoint in bytes.
     pub bytes: u64,
-    /// Time at which the task was stopped.
+    /// Instant at which the task was stopped for the checkpoint.
     pub stopped_at: Instant,
-    /// Time from `stopped_at` until CRIU released the task.
+    /// Time from the stop of the task until CRIU released it.
     pub dump: Duration,
     /// CPU time of CRIU's code in the task, in nanoseconds.
     pub foreign_ns: u64,
-    /// Sends the checkpoint to the coordinator.
+    /// Upload that sends the checkpoint to the coordinator.
     pub upload: Box<dyn CheckpointUpload>,
 }
 

@@ -12,41 +12,41 @@ use crate::{
 /// Order to start a task of one process.
 #[derive(Clone, Debug)]
 pub struct TaskLaunch {
-    /// The attempt.
+    /// The attempt at the task that is started.
     pub key: Key,
-    /// Name under which the task's folder and its checkpoints are kept.
+    /// Name that the task's folder and checkpoints have.
     pub name: TaskName,
-    /// The coordinator's command.
+    /// The coordinator's command to start the task.
     pub order: StartTask,
-    /// The task's vCPU.
+    /// The vCPU on which the task runs.
     pub cpu: u32,
-    /// The task's slot on the vCPU.
+    /// The slot of the vCPU in which the task runs.
     pub slot: TierSlot,
-    /// Permission of the VM for this work, which the VM can revoke.
+    /// Permission of the VM to launch a process.
     pub pass: LaunchPass,
 }
 
 /// Order to check the answer of a user's own program that has ended, and to keep its files.
 #[derive(Clone, Debug)]
 pub struct OwnKeep {
-    /// Name under which the task's folder and its checkpoints are kept.
+    /// Name that the task's folder and checkpoints have.
     pub name: TaskName,
-    /// The coordinator's command.
+    /// The coordinator's command that started the program.
     pub order: StartTask,
     /// How the program ended.
     pub end: OwnEnd,
-    /// The task's vCPU.
+    /// The vCPU on which the program ran.
     pub cpu: u32,
-    /// The task's slot on the vCPU.
+    /// The slot of the vCPU in which the check runs; `None`: the program had none.
     pub slot: Option<TierSlot>,
-    /// Permission of the VM for this work, which the VM can revoke.
+    /// Permission of the VM to launch the check.
     pub pass: LaunchPass,
 }
 
 /// A notice of interruption for a program that saves its work then.
 #[derive(Clone, Debug)]
 pub struct ProgramNotice<'a> {
-    /// Name under which the task's folder and its checkpoints are kept.
+    /// Name that the task's folder and checkpoints have.
     pub name: &'a TaskName,
     /// How the program is notified.
     pub how: &'a SavesAtNotice,

@@ -14,29 +14,29 @@ use crate::agent::{
     transfer::FetchError,
 };
 
-/// Ways to launch a program.
+/// Ways of starting a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LaunchWay {
     /// CRIU restores the program from a checkpoint.
     Restored,
     /// The program begins its work from scratch.
     FromScratch,
-    /// The program reports no progress, so that nobody watches it.
+    /// The program reports nothing, and is not watched.
     Silent,
-    /// A program of the user's own, with its inputs.
+    /// A program of the user's own is started with its inputs.
     Own,
-    /// A program of the user's own, with what a former attempt saved in its directory.
+    /// A program of the user's own is started with the files that a former attempt saved in its directory.
     OwnSaved,
 }
 
-/// How a program is to be launched, by the coordinator's command.
+/// Plan of a program's launch, made from the command.
 #[derive(Clone, Copy, Debug)]
 pub struct LaunchPlan {
-    /// The checkpoint from which the program continues, which may have to be fetched.
+    /// The checkpoint from which the program continues, which may have to be fetched; `None`: it starts from scratch.
     pub from: Option<Kept>,
-    /// The first way to launch the program that is tried.
+    /// The way that is tried first.
     pub first: LaunchWay,
-    /// The way to launch the program if it has no checkpoint; `None`: it must have one.
+    /// The way that is used if there is no checkpoint; `None`: the launch fails without one.
     pub from_scratch: Option<LaunchWay>,
 }
 
@@ -45,33 +45,34 @@ pub struct LaunchPlan {
 pub enum Born<T> {
     /// The program runs.
     Alive(T),
-    /// There is no checkpoint to be restored.
+    /// There is no checkpoint that could be restored.
     NoImage {
-        /// Why there is no checkpoint, in words.
+        /// The reason why there is no checkpoint.
         why: String,
     },
-    /// There is a checkpoint, and it could not be restored. Nothing runs.
+    /// There is a checkpoint, and it could not be restored. No process of the program runs.
     Refused {
-        /// What went wrong, in words.
+        /// The failure of the restore, in words.
         why: String,
     },
 }
 
-/// One launch as its machine carries it out.
+/// The steps of one launch that depend on the machine and on the kind of program.
 pub trait LaunchSteps: Debug + Send + Sync + 'static {
-    /// A program that lives.
+    /// The program once it runs.
     type Alive: Send;
 
-    /// Names the attempt's task, for the worker's log.
+    /// Returns the name of the attempt's task, for the worker's log.
     fn name(&self) -> String;
 
-    /// The places at CRIU, one for each core.
+    /// Returns the semaphore of the turns at CRIU, of which there is one for each core.
     fn criu(&self) -> Arc<Semaphore>;
 
-    /// Sees to it that the inputs of a program that begins from scratch are here.
+    /// Fetches the inputs of a program that begins from scratch, unless the worker has them.
     ///
     /// # Errors
-    /// In words, the input that could not be had, and why.
+    ///
+    /// In words, the input that could not be fetched, and why.
     fn bring_inputs<'a>(&'a self, pass: &'a LaunchPass) -> LaunchFuture<'a, Result<(), String>>;
 
     /// Gives the task's directory to the attempt, removes checkpoints that are newer than this one or another attempt's
@@ -105,7 +106,7 @@ pub trait LaunchSteps: Debug + Send + Sync + 'static {
     ) -> BoxedFuture<Result<Born<Self::Alive>, String>>;
 }
 
-/// Work of a launch.
+/// Future of a step of a launch.
 pub type LaunchFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Starts or restores a program. Nothing of it runs where it can't be.
@@ -162,7 +163,7 @@ pub async fn launch_program<S: LaunchSteps>(
     }
 }
 
-/// A place at CRIU.
+/// Waits for a turn at CRIU.
 ///
 /// # Errors
 /// The launch is no longer wanted.
@@ -174,8 +175,8 @@ pub(crate) async fn turn_at_criu(
     turn.map_err(|e| explain_error(&e))?.map_err(|e| explain_error(&e))
 }
 
-/// Waits for a launch. If the VM freezes meanwhile, the launch's permit for CRIU is given back: the frozen program does
-/// not use CRIU.
+/// Waits for the result of starting or restoring a program. If the VM freezes meanwhile, the turn at CRIU is given
+/// back: the program is frozen with the VM, and uses nothing that others wait for.
 async fn unless_frozen<T>(
     pass: &LaunchPass,
     permit: Option<OwnedSemaphorePermit>,
@@ -189,7 +190,7 @@ async fn unless_frozen<T>(
     birth.await
 }
 
-/// Sees to it that the newest sound checkpoint is here, if there is one. None at all is no error.
+/// Fetches the newest sound checkpoint, unless the worker has it. It is no error if there is none.
 async fn bring_checkpoint<S: LaunchSteps>(
     steps: &S,
     pass: &LaunchPass,

@@ -31,7 +31,7 @@ use crate::{
     workspace::TaskName,
 };
 
-/// Interval at which it is checked whether a check is still wanted.
+/// Interval at which the worker looks whether a check is still wanted.
 const LOOK: Duration = Duration::from_millis(100);
 /// Bytes of a check's output that are kept with the output of its program.
 const SAID_BYTES: u64 = 64 << 10;
@@ -89,20 +89,20 @@ pub(crate) async fn run_check(
     checked
 }
 
-/// A check to be run.
+/// A command that checks the answer of a user's own program.
 #[derive(Clone)]
 struct OutputCheck {
     host: Arc<LifeHost>,
     place: TaskPlace,
-    /// Task whose answer is checked.
+    /// Name of the task whose answer is checked.
     name: TaskName,
-    /// Task of the check itself, which has its own directory and user.
+    /// Name under which the checking command itself runs as a task, with a directory and a user of its own.
     copy: TaskName,
     own: OwnProgram,
 }
 
 impl OutputCheck {
-    /// Makes the check's directory.
+    /// Makes the directory of the check, with the inputs and the outputs that it needs.
     fn make_directory(&self) -> Result<(), String> {
         let Self { host, place, name, copy, own } = self;
         let inputs: Result<Vec<_>, _> = own.inputs.iter().map(TaskInput::read).collect();
@@ -131,7 +131,7 @@ impl OutputCheck {
         write_order(&folder, &check, has_root).map_err(|e| explain_error(&e))
     }
 
-    /// Runs the check to its end, however often its VM freezes meanwhile.
+    /// Runs the check to its end, however often its VM freezes meanwhile; returns the status of the checking command.
     async fn run(&self, pass: &LaunchPass) -> Result<i32, String> {
         let started = loop {
             pass.wait_thawed().await.map_err(|e| explain_error(&e))?;
@@ -177,7 +177,7 @@ impl OutputCheck {
         }
     }
 
-    /// Appends the check's output to that of its program, as far as there is room.
+    /// Appends the output of the check to that of the checked program, as far as there is room.
     fn keep_words(&self) {
         let [from, to] =
             [&self.copy, &self.name].map(|name| self.host.workspace().task_directory(name));

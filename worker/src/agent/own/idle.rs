@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 /// CPU time that counts as nothing: processes use as much when they are woken in vain.
 const NOTHING_NS: u64 = 10_000_000;
-/// Longest counted interval between two looks: if it is longer, this process didn't run, and so perhaps neither did
+/// Longest interval between two looks that counts: in a longer one this process didn't run, and so perhaps neither did
 /// the program.
 const LATE: Duration = Duration::from_secs(1);
 
@@ -23,7 +23,7 @@ pub(crate) struct ProgramActivity {
 /// Watches a restored program until it has done something, or nothing for a long time.
 #[derive(Debug, Default)]
 pub(crate) struct IdleWatch {
-    /// Activity of the program at the first look.
+    /// The program's activity at the first look.
     first: Option<ProgramActivity>,
     looked: Option<Instant>,
     /// Time for which the program could have run since the first look.

@@ -27,7 +27,7 @@ pub struct KeptOutputs {
     pub not_kept: Vec<String>,
     /// Bytes in the program's directory at its end.
     pub directory_bytes: u64,
-    /// Status of the check of its answer, if one ran to its end.
+    /// Status of the command that checks the program's answer; `None` if no such command ran to its end.
     pub verify_status: Option<i32>,
 }
 

@@ -9,30 +9,30 @@ use super::{
     wants::{ProcessorWants, wanted_by},
 };
 
-/// CPU time of a user's own program, and the part of its promise that it didn't want. Times are in nanoseconds.
+/// CPU time of a user's own program, and the part of its promise that the program didn't want. Times are in
+/// nanoseconds.
 #[derive(Debug, Default)]
 pub(crate) struct OwnMeter {
-    /// CPU time of the program's work, including what its checkpoint held.
+    /// CPU time of the program's work, including the work in its checkpoint.
     pub(crate) worked: u64,
-    /// CPU time that the program was promised while it didn't want to compute.
+    /// CPU time that was promised to the program while it didn't want to compute.
     pub(crate) unwanted: u64,
     /// Time for which the program didn't want to compute.
     pub(crate) waited: Duration,
-    /// CPU time charged to the program's slot up to its end, once it has ended; the CPU time of its check doesn't
-    /// count.
+    /// CPU time charged to the program's slot up to its end, without that of its check; `None` until it has ended.
     pub(crate) charged: Option<u64>,
-    /// Run time of the program without time in which its VM was frozen, once it has ended.
+    /// Run time of the program, without the time in which its VM was frozen; `None` until it has ended.
     pub(crate) took: Option<Duration>,
-    /// Largest memory that was seen, in bytes.
+    /// Largest memory that the program was seen to use, in bytes.
     pub(crate) memory: u64,
-    /// Watches whether the program does anything after a restore.
+    /// Watch on whether the program does anything after a restore.
     pub(crate) idle: IdleWatch,
     wants: ProcessorWants,
 }
 
 impl OwnMeter {
-    /// Records the program's CPU time and what its threads wanted; `share` is the share of a host core that it is
-    /// promised now, in ppm, and `stands` says whether it stood still since the last look.
+    /// Records the program's CPU time and the CPU time that its threads wanted. `share` is the share of a host core
+    /// that the program is promised now, in ppm; `stands` says whether it stood still since the last call.
     pub(crate) fn note_use(
         &mut self,
         worked: u64,
@@ -59,14 +59,14 @@ impl OwnMeter {
         }
     }
 
-    /// Pauses counting until the next look: its VM is frozen, or it is being dumped.
+    /// Pauses counting until the next look: the program's VM is frozen, or the program is being dumped.
     pub(crate) fn pause_count(&mut self) {
         self.idle.pause_watch();
         self.wants.pause_count();
     }
 
     /// Returns the part of the program's work that is done, in ppm, if the whole takes `whole` CPU time; all of it only
-    /// at its end. While the program waited, it counts as doing what it was promised.
+    /// at the program's end. While the program waited, it counts as doing what it was promised.
     pub(crate) fn done_ppm(&self, whole: u64) -> u32 {
         const ALMOST_DONE: u32 = 999_999;
         let done = u128::from(self.worked) + u128::from(self.unwanted);

@@ -17,8 +17,9 @@ use crate::{
     workspace::TaskName,
 };
 
-/// Checkpoints the directory of a program, which stands still meanwhile; of its work one part is `due` and one is
-/// known to be done. Blocks.
+/// Checkpoints the directory of a program, whose processes are held meanwhile. The checkpoint is recorded with the
+/// lesser of two parts of the work: `due`, for which it was requested, and `done`, which is known to be done. Blocks
+/// the thread.
 pub(crate) fn take_checkpoint(
     host: &LifeHost,
     place: &TaskPlace,

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use crate::cgroup::CpuQuota;
 
-/// Period of a quota for shares that aren't tiny; most of it is spent waiting if the share is small.
+/// Period of the quota of a slot, unless its share is tiny. With a small share most of the period is spent waiting.
 const PERIOD: Duration = Duration::from_micros(CpuQuota::DEFAULT_PERIOD_US);
 /// Longest period that the kernel allows.
 const LONGEST_PERIOD: Duration = Duration::from_secs(1);
@@ -15,7 +15,7 @@ const LONGEST_PERIOD: Duration = Duration::from_secs(1);
 /// computed and that it has waited for a processor, by its quota or for others (`/proc/PID/schedstat`).
 #[derive(Debug, Default)]
 pub(crate) struct ProcessorWants {
-    /// Sum of both times of each thread at the last look.
+    /// CPU time and waiting time of each thread, summed, at the last look.
     threads: BTreeMap<i32, Duration>,
     looked: Option<Instant>,
     /// Nanoseconds that counted as not wanted and may turn out otherwise: the kernel counts a thread's wait for a

@@ -37,9 +37,10 @@ const CONNECT: Duration = Duration::from_secs(5);
 pub struct DialTarget<T> {
     /// Transport to the coordinator.
     pub transport: T,
-    /// The first message of the session; its incarnation is replaced by that of the certificate, once there is one.
+    /// First message to the coordinator; once there is a certificate, its incarnation replaces that of the message.
     pub hello: Hello,
-    /// True if this process was welcomed before: an impostor at the coordinator's address doesn't end it then.
+    /// True if this process was welcomed before: then it does not end if an impostor answers at the coordinator's
+    /// address.
     pub is_known: bool,
     /// Time for which the worker tries to reach the coordinator before its first welcome.
     pub patience: Duration,
@@ -68,9 +69,9 @@ pub enum SessionEvent {
     },
     /// There was no connection for too long.
     Lost {
-        /// Time since the last message.
+        /// Real time since the coordinator's last message.
         after: Duration,
-        /// Why the last attempt failed.
+        /// Reason why the last attempt to connect failed.
         why: String,
     },
 }
@@ -111,7 +112,7 @@ struct CoordinatorSession<T> {
     lost_after: Option<Duration>,
     /// Time for which VMs are kept without a connection.
     hold: Duration,
-    /// When the last message came.
+    /// Instant of the coordinator's last message.
     last_heard: Instant,
     /// True once the worker has joined and has a certificate for this life.
     joined: bool,

@@ -14,7 +14,7 @@ pub(super) const CHUNK: usize = 256 * 1024;
 
 /// Message of one chunk of a transfer; the first one says what is transferred.
 pub(super) trait ChunkMessage: Carrier + Send + Sized + 'static {
-    /// What is transferred.
+    /// Reference to the thing that is transferred, such as a checkpoint.
     type Of: Send + 'static;
 
     fn new(of: Option<Self::Of>, data: Bytes) -> Self;
@@ -50,7 +50,7 @@ impl ChunkMessage for ContentChunk {
 /// Writer that sends written bytes in chunks. Blocks while the connection is slower.
 pub(super) struct ChunkWriter<M: ChunkMessage> {
     chunks: mpsc::Sender<M>,
-    /// Name of the transferred object, until the first chunk was sent.
+    /// Reference to the thing that is transferred; `None` once the first chunk was sent.
     of: Option<M::Of>,
     buffer: BytesMut,
     /// Compression; `None`: the receiver can't decompress.

@@ -2,7 +2,7 @@
 
 use dormouse_proto::v1::{JobAccount, Ledger};
 
-/// What an attempt was promised and received, in the wire format.
+/// The time that an attempt was promised and received, in the wire format.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AttemptAccount {
     pub(crate) cpu_us: u64,

@@ -25,28 +25,29 @@ use crate::{
     workspace::TaskName,
 };
 
-/// A checkpoint that isn't reported yet.
+/// A checkpoint of a task that isn't reported to the coordinator yet.
 #[derive(Debug)]
 pub(crate) struct UnreportedCheckpoint {
     pub(crate) number: u32,
     pub(crate) ppm: u32,
     pub(crate) stopped_at: Instant,
-    /// When a job began to stand still in the reference, on the run's clock.
+    /// Time at which a job began to stand still in the reference model, on the run's clock.
     pub(crate) held_at: Option<Time>,
     pub(crate) dump: Duration,
     pub(crate) criu: Duration,
-    /// Time for which the task must stand still for it in total.
+    /// Time for which the task must stand still for the checkpoint in total.
     pub(crate) owed: Option<Duration>,
-    /// Time for which the attempt stood still for the checkpoint; `None` while it does not run again.
+    /// Time for which the task stood still for the checkpoint; `None` until it runs again.
     pub(crate) held: Option<Duration>,
     /// Size of the checkpoint in bytes, and the bytes sent so far.
     pub(crate) bytes: u64,
     pub(crate) sent: Arc<AtomicU64>,
-    /// Size of the checkpoint, or why the coordinator doesn't have it, once that is known.
+    /// Once that is known: size in bytes of the checkpoint that the coordinator has, or the reason why it doesn't have
+    /// the checkpoint.
     pub(crate) stored: Result<u64, String>,
 }
 
-/// Kind of an attempt, with what it is compared with.
+/// Kind of an attempt, with the promise that it is compared with.
 #[derive(Debug)]
 pub(crate) enum AttemptNature {
     /// A task of one process, compared with the model of its VM.
@@ -61,42 +62,43 @@ pub(crate) struct VmAttempt {
     pub(crate) key: Key,
     pub(crate) name: TaskName,
     pub(crate) order: StartTask,
-    /// Part of the task's work that was done when the attempt began, in ppm.
+    /// Part of the attempt's work with which it began, in ppm.
     pub(crate) from_ppm: u32,
-    /// Time at which the attempt's start was decided, on this host's clock.
+    /// Time of the decision to start the attempt, on this host's clock.
     pub(crate) asked: Instant,
-    /// Time until the inputs of the attempt's program were in its directory; for that time the attempt is promised
-    /// nothing.
+    /// Time until the inputs of the attempt's program were in its directory; nothing is promised to the attempt for
+    /// this time.
     pub(crate) waited_for_inputs: Duration,
     /// vCPU of each process of the attempt.
     pub(crate) on: Vec<u32>,
     pub(crate) nature: AttemptNature,
-    /// The only process of the attempt, or the parent of its processes.
+    /// The attempt's only process, or the parent of its processes.
     pub(crate) process: Option<Arc<dyn TaskProcess>>,
     pub(crate) page: Option<Arc<dyn ProgressPage>>,
-    /// Time since which the attempt stands still; `None`: it runs.
+    /// Instant since which the attempt stands still; `None`: it runs.
     pub(crate) standing: Option<Instant>,
     /// Time for which the attempt stood still before `standing`.
     pub(crate) stood: Duration,
     /// Time for which the VM was frozen since the attempt's start.
     pub(crate) frozen: Duration,
     pub(crate) missed_checkpoints: u32,
-    /// Guards that lift the quota of the attempt's slots while the attempt ends, as it would end late under the quota.
+    /// Guards that lift the quotas of the attempt's slots while it ends, as it would end late otherwise.
     pub(crate) exempt: Vec<QuotaLift>,
-    /// Time at which the attempt's progress is checked next.
+    /// Instant at which the attempt's progress is checked next.
     pub(crate) look: Option<Instant>,
-    /// Whether the attempt makes progress.
+    /// Watch on whether the attempt makes progress.
     pub(crate) liveness: TaskLiveness,
-    /// Part of the task's work that the attempt's last checkpoint was due to hold.
+    /// Part of the attempt's work that its last checkpoint was due to hold.
     pub(crate) due: Option<Ppm>,
     pub(crate) pending: Option<UnreportedCheckpoint>,
-    /// Permit to use CRIU, while the attempt has its turn.
+    /// The attempt's turn at CRIU, if it has one.
     pub(crate) permit: Option<OwnedSemaphorePermit>,
     /// Result of the attempt's launch, until the attempt has begun.
     pub(crate) born: Option<AttemptBirth>,
-    /// Result of the attempt's dump, until that is handled.
+    /// Result of the attempt's dump, until the result is handled.
     pub(crate) snapshot: Option<TakenCheckpoint>,
-    /// Whether the attempt's answer is right, and its result if the program gives one.
+    /// Whether the attempt's answer is right, and the result that its program gives, if any; `None` until it is
+    /// checked.
     pub(crate) answer: Option<(bool, Option<String>)>,
     /// CPU time of a user's own program.
     pub(crate) own: Option<Box<OwnMeter>>,
@@ -125,7 +127,7 @@ impl VmAttempt {
         }
     }
 
-    /// Returns the promise of an attempt at a task of one process, to be changed.
+    /// Returns a mutable reference to the promise of an attempt at a task of one process.
     pub(crate) fn promise_mut(&mut self) -> Option<&mut TaskPromise> {
         match &mut self.nature {
             AttemptNature::Task(promise) => Some(promise),
@@ -141,7 +143,7 @@ impl VmAttempt {
         }
     }
 
-    /// Returns the state of a parallel job, to be changed.
+    /// Returns a mutable reference to the state of a parallel job.
     pub(crate) fn job_mut(&mut self) -> Option<&mut JobState> {
         match &mut self.nature {
             AttemptNature::Job(job) => Some(job),
@@ -149,12 +151,13 @@ impl VmAttempt {
         }
     }
 
-    /// Returns the progress that the attempt's process reports.
+    /// Returns the progress that the attempt's process reports; `None` if it reports none.
     pub(crate) fn process_progress(&self) -> Option<Progress> {
         self.page.as_ref().and_then(|page| page.progress())
     }
 
-    /// Returns the part of the task's work that is done, in ppm, as the process reports or by the CPU time that it got.
+    /// Returns the part of the attempt's work that is done, in ppm: as the attempt reports it, or by the CPU time that
+    /// it got.
     pub(crate) fn done_ppm(&self) -> u32 {
         if let (Some(own), AttemptNature::Task(promise)) = (&self.own, &self.nature) {
             return own.done_ppm(promise.ledger.whole_work());
@@ -167,7 +170,8 @@ impl VmAttempt {
         self.standing.is_some() && self.pending.as_ref().is_some_and(|p| p.held.is_none())
     }
 
-    /// Records for how much longer the attempt must stand still for its checkpoint, the first time that this is known.
+    /// Records for how much longer the attempt must stand still for its checkpoint; only the first call for a
+    /// checkpoint has an effect.
     pub(crate) fn note_standing(&mut self, longer: Duration) {
         if let Some(pending) = &mut self.pending {
             pending.owed.get_or_insert_with(|| pending.stopped_at.elapsed() + longer);
@@ -198,7 +202,7 @@ impl VmAttempt {
         }
     }
 
-    /// Ends the attempt's standstill for its checkpoint, whatever happens to the attempt.
+    /// Ends the standstill for the attempt's checkpoint, whatever happens to the attempt.
     pub(crate) fn ends_hold(&mut self, now: Instant) {
         if self.is_kept() {
             self.note_standing(Duration::ZERO);

@@ -16,7 +16,7 @@ pub struct CommandStamp {
     /// Instant of the command's arrival.
     pub came: Instant,
     late: Duration,
-    /// Time of the command's decision on the run's clock, if the command has it.
+    /// Time of the decision on the command, on the run's clock; `None`: the command does not say.
     pub at: Option<Time>,
 }
 

@@ -17,7 +17,7 @@ pub(crate) struct EffectQueue {
 }
 
 impl EffectQueue {
-    /// Adds effects, to be carried out before all that wait.
+    /// Adds effects, which are carried out before all effects that already wait.
     pub(crate) fn add_effects(&mut self, effects: impl IntoIterator<Item = VmEffect>) {
         self.fresh.extend(effects);
     }

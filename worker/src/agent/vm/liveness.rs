@@ -11,16 +11,18 @@
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// CPU time without a heartbeat after which a task hangs: more than a thousand times what programs take between two.
+/// CPU time without a heartbeat after which a task counts as hanging: more than a thousand times the time that programs
+/// take between two heartbeats.
 const TOO_LONG: Duration = Duration::from_secs(5);
-/// Least time without a heartbeat, whatever its quota: the host may stand still for a while, as with a slow disk.
+/// Least time without a heartbeat after which a task counts as hanging, whatever its quota: the host may stand still
+/// for a while, as with a slow disk.
 const AT_LEAST: Duration = Duration::from_secs(30);
-/// Factor of the CPU time that a task without a heartbeat must be due if it got some of it, but too little: its host
-/// is busy with other work.
+/// Multiple of [`TOO_LONG`]: the CPU time that a task without a heartbeat must have been due to count as hanging, if it
+/// got some of that time but too little, since its host is busy with other work.
 const BUSY: u32 = 10;
-/// CPU time that counts as nothing: what a process takes for going to sleep.
+/// CPU time that counts as nothing: a process needs as much for going to sleep.
 const NOTHING: Duration = Duration::from_millis(10);
-/// Longest counted interval between two looks: if it is longer, this process didn't run, and so perhaps neither did
+/// Longest interval between two looks that counts: in a longer one this process didn't run, and so perhaps neither did
 /// the tasks.
 const LATE: Duration = Duration::from_secs(1);
 
@@ -28,8 +30,8 @@ const LATE: Duration = Duration::from_secs(1);
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct TaskLiveness {
     beat: Option<u64>,
-    /// When the task was looked at last, and the CPU time charged to its slot by then, in nanoseconds, if that is
-    /// known.
+    /// Instant of the last look at the task, and the CPU time charged to its slot by then, in nanoseconds, if known;
+    /// `None` before the first look.
     looked: Option<(Instant, Option<u64>)>,
     /// Times since the last heartbeat.
     without: SilentTime,
@@ -40,7 +42,7 @@ pub(crate) struct TaskLiveness {
 struct SilentTime {
     /// Time in which the task could have run.
     free: Duration,
-    /// CPU time that the task was due in that time, and CPU time that it got.
+    /// CPU time that the task was due in `free`.
     due: Duration,
     had: Duration,
 }

@@ -9,11 +9,11 @@ use std::{
 
 use prost::Message;
 
-/// The number that all image files begin with but the inventory (CRIU's `magic.h`).
+/// The number with which all image files begin, except the inventory (CRIU's `magic.h`).
 const COMMON_MAGIC: u32 = 0x5456_4319;
 /// The longest message that is read, in bytes: the list of filters of a task has some ten thousand.
 const LONGEST: u32 = 1 << 20;
-/// How many messages of a file are read: a task of all its processes has fewer files open.
+/// Most messages of a file that are read: all processes of a task together have fewer open files.
 const MOST: usize = 1 << 18;
 
 /// The kinds of image files that are read.
@@ -30,7 +30,7 @@ pub(super) enum ImageKind {
 }
 
 impl ImageKind {
-    /// The magic number of such a file.
+    /// The magic number of image files of this kind.
     pub(super) const fn magic_number(self) -> u32 {
         match self {
             Self::Inventory => 0x5831_3116,
@@ -92,7 +92,7 @@ impl<M: Message + Default> ImageEntries<M> {
     ///
     /// # Errors
     ///
-    /// There is none; or as in [`ImageEntries::next`].
+    /// The file has none; or the errors of [`ImageEntries::next`].
     pub(super) fn first_entry(&mut self) -> io::Result<M> {
         self.next()?.ok_or_else(|| wrong_image("it has no message"))
     }

@@ -64,9 +64,9 @@ const TYPES: [u32; 5] = [0o100_000, 0o040_000, 0o010_000, 0o140_000, 0o120_000];
 pub(crate) struct ImageRules {
     /// User and group of the task, if tasks have users of their own.
     user: Option<u32>,
-    /// Checks paths below the tasks' root, if they have their own.
+    /// Checker of paths below the tasks' root; `None` if tasks have no root of their own.
     names: Option<ImageNames>,
-    /// The filter of the cell, as images have it.
+    /// The cell's filter of system calls, in the form of images; `None`: it has none.
     filter: Option<Vec<u8>>,
     /// Rights of the worker, which no task may exceed.
     worker: ThreadStatus,
@@ -96,7 +96,7 @@ impl ImageRules {
         read().map_err(|source| CriuError::Inspect { call: "restore", source })
     }
 
-    /// The rules for tasks of this user, with this root and this filter, of a worker that may do nothing.
+    /// Makes rules for tests: for tasks of this user, with this root and this filter, of a worker without any rights.
     #[cfg(test)]
     pub(super) fn for_tests(user: u32, root: fs::File, filter: &[u8]) -> Self {
         Self {
@@ -156,7 +156,7 @@ impl ImageRules {
         Ok(filters.map(|it| it.filter.is_some_and(|filter| filter == *ours)).collect())
     }
 
-    /// All processes and their threads; the numbers of the files that are their roots and directories.
+    /// Checks all processes and their threads; returns the numbers of the files that are their roots and directories.
     fn check_tree(
         &self,
         images: &Path,
@@ -309,8 +309,8 @@ impl ImageRules {
         }
     }
 
-    /// Checks all files that the processes have open. Those with a number in `directories`, the processes' roots
-    /// (`true`) and working directories, must be directories.
+    /// Checks all files that the processes have open. Those in `directories`, their roots and working directories, must
+    /// be directories.
     fn check_files(&self, images: &Path, directories: &BTreeMap<u32, bool>) -> Found {
         let in_files = in_file("files.img");
         let opened = ImageEntries::<FileEntry>::open(&images.join("files.img"), ImageKind::Files);
@@ -344,8 +344,7 @@ fn look_at_namespaces(pid: u32, ids: &TaskKobjIdsEntry, outside: &TaskKobjIdsEnt
     }
 }
 
-/// The only message of an image file.
-/// The user of the first process in a directory of images; `None` where that is not to be found.
+/// Returns the user of the first process in a directory of images; `None` if it can't be read.
 pub(crate) fn user_of(images: &Path) -> Option<u32> {
     let tree = ImageEntries::<PstreeEntry>::open(&images.join("pstree.img"), ImageKind::Tree);
     let pid = tree.ok()?.next().ok()??.pid?;

@@ -28,17 +28,17 @@ pub enum AttemptPhase {
     Launching,
     /// The attempt's process exists, and runs or stands still.
     Running,
-    /// CRIU is dumping the attempt.
+    /// CRIU is dumping the attempt's process.
     Dumping,
-    /// The attempt's process has ended with the work done, perhaps too early: the attempt finishes once its time has
-    /// come.
+    /// The attempt's process has ended with the work done, perhaps before its emulated time is over: the attempt
+    /// finishes once that time has come.
     Early,
-    /// The attempt was killed, but its process hasn't been seen gone.
+    /// The attempt was killed, but its process still exists as far as known.
     Dying {
         /// Time by which the process should be gone.
         by: Option<Duration>,
     },
-    /// The attempt's process is gone, and its end waits for its last checkpoint.
+    /// The attempt's process is gone; the report of its end waits for its last checkpoint.
     Gone,
 }
 
@@ -57,18 +57,18 @@ pub(super) struct PendingCheckpoint {
 pub(super) struct AttemptLife {
     pub(super) key: Key,
     pub(super) kind: AttemptKind,
-    /// vCPU of each process of the attempt, and the tier of their slots.
+    /// vCPU of each process of the attempt, in order of rank.
     pub(super) on: Vec<u32>,
     pub(super) tier: Tier,
     pub(super) phase: AttemptPhase,
     /// True if the attempt is queued for CRIU.
     pub(super) asked: bool,
-    /// True if a checkpoint is wanted beside the one under way.
+    /// True if another checkpoint was requested while one is under way.
     pub(super) again: bool,
     pub(super) pending: Option<PendingCheckpoint>,
-    /// `Some` once the attempt is to be stopped, or was killed for that; true if its work is to be kept.
+    /// Set once the attempt is to be stopped, or was killed for a stop; true if its work is to be kept.
     pub(super) stop: Option<bool>,
-    /// Why the attempt was killed without a request to stop it.
+    /// Reason for killing the attempt without a request to stop it.
     pub(super) wrong: Option<String>,
     /// True if the attempt's end was reported before its process was gone.
     pub(super) reported: bool,
@@ -79,7 +79,7 @@ pub(super) struct AttemptLife {
 }
 
 impl AttemptLife {
-    /// Returns whether somebody else works on the attempt now, whose result will be an event.
+    /// Returns whether another thread works on the attempt; the result of that will come as an event.
     pub(super) const fn is_busy(&self) -> bool {
         matches!(self.phase, AttemptPhase::Launching | AttemptPhase::Dumping)
     }

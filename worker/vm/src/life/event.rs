@@ -88,7 +88,7 @@ pub enum BirthOutcome {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaunchFailure {
     pub why: String,
-    /// True if the attempt had its checkpoint, and that couldn't be restored.
+    /// True if the attempt had its checkpoint, and the checkpoint couldn't be restored.
     pub image: bool,
 }
 
@@ -137,7 +137,7 @@ pub enum AttemptOutcome {
     Silent,
 }
 
-/// What is kept of a stopped attempt's work.
+/// The part of a stopped attempt's work that is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeptWork {
     /// The work with which the attempt began.

@@ -62,9 +62,9 @@ impl VcpuSlots {
 /// Place of a process on a VM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AttemptSeat {
-    /// vCPU of the seat.
+    /// The vCPU of the process.
     pub vcpu: u32,
-    /// Slot of the seat on its vCPU.
+    /// The slot of the vCPU in which the process is.
     pub slot: TierSlot,
     /// Current tier of the slot.
     pub tier: Tier,
@@ -84,7 +84,7 @@ impl VmSlots {
         Self { vcpus: vec![empty; vcpus as usize] }
     }
 
-    /// Returns whether all these vCPUs exist and each is named once.
+    /// Returns whether all these vCPUs exist and no vCPU occurs twice.
     #[must_use]
     pub fn are_valid(&self, on: &[u32]) -> bool {
         let exists = |p: &u32| (*p as usize) < self.vcpus.len();

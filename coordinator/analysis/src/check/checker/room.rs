@@ -57,7 +57,7 @@ impl Checker<'_> {
         self.taken_of.extend(self.vms.get(&id).map(|vm| vm.host));
     }
 
-    /// Requires of each host on which a VM took room in this step that its VMs fit on it.
+    /// Checks that the VMs fit on each host on which a VM took room in this step.
     pub(super) fn look_at_rooms(&mut self) {
         while let Some(id) = self.taken_of.pop_first() {
             let Some(offer) = self.hosts.get(&id).copied() else {

@@ -102,8 +102,8 @@ impl JobsChecker {
         speed.scale_number(usage.sum())
     }
 
-    /// Whether nothing can keep a job from its full use: it is in the foreground, nobody is below
-    /// it, and it was never moved (a move takes time in which it uses nothing).
+    /// Whether nothing can keep a job from its full CPU usage: it is in the foreground, no job is below it, and it was
+    /// never moved (a move takes time in which it uses nothing).
     fn is_unhindered(&self, inside: &JobInSystem) -> bool {
         let Some((Tier::Foreground, on)) = &inside.seats else { return false };
         let has_below = |p: &u32| {

@@ -80,8 +80,8 @@ impl NumberedTypes {
         Ok(Some(self.number_of_type(&kind)))
     }
 
-    /// The number of the type for a VM of so many vCPUs and GiB, which the file calls so;
-    /// `Ok(None)`: no type holds it.
+    /// The index of the instance type for a VM of this size; `vcpus` and `memory` are the size as the file writes it.
+    /// `Ok(None)`: no type is large enough.
     ///
     /// # Errors
     ///

@@ -183,8 +183,7 @@ impl RequestFile {
         &self.read
     }
 
-    /// True if a file begins like one of requests: with a known heading, or with a row of a known
-    /// trace.
+    /// True if a file begins like a file of requests: with a known heading, or with a row of a known trace.
     ///
     /// # Errors
     ///

@@ -44,7 +44,7 @@ pub(super) fn drawn(seed: u64, weeks: usize, block: usize) -> Vec<usize> {
     all.take(weeks).collect()
 }
 
-/// Indices of a resample of `all` entities, drawn with replacement with this seed.
+/// Indices of a resample of `all` entities, drawn with replacement under this seed.
 pub(super) fn with_replacement(seed: u64, purpose: &str, all: usize) -> Vec<usize> {
     let mut chance = RandomStream::new(seed, purpose, 0);
     (0..all).map(|_| chance.draw_below(all)).collect()

@@ -24,7 +24,7 @@ pub struct LatencyScenario {
     pub name: &'static str,
     is_full: bool,
     market: Market,
-    /// Possible numbers of vCPUs of the VMs, which are drawn from these.
+    /// Numbers of vCPUs from which the size of each VM is drawn.
     sizes: &'static [u32],
     /// Time over which the requests are spread; `None` if they come as often as VMs that run for
     /// 100 minutes would end by themselves.
@@ -72,7 +72,7 @@ const FILTER_BUILT: &str = "filter-built";
 const VCPUS: u32 = 8;
 /// Number of requests to schedulers that look at every host, as in the paper.
 const FEW: u32 = 130;
-/// Number of requests to the scheduler that does not look at every host, for each request to the others.
+/// Number of requests to the scheduler that looks at few hosts, for each request to the others.
 const EACH: u32 = 100;
 /// Number of hosts from which on schedulers that build their views get only one in [`SPARSE`] requests.
 const MANY_HOSTS: u32 = 100_000;
@@ -85,7 +85,7 @@ struct ChoiceTimes {
     all: Vec<Duration>,
     /// Number of VMs that the scheduler ended.
     victims: usize,
-    /// Number of choices equal to `opie`'s, of the requests to both.
+    /// Number of requests for which the scheduler chose the same host as `opie`, of those that both got.
     same: u32,
 }
 
@@ -206,7 +206,7 @@ pub fn measure(
     contenders.into_iter().map(figures).collect()
 }
 
-/// The time that `percent` % of these are below, in microseconds.
+/// The time in microseconds below which `percent` % of these times are.
 fn percentile_us(times: &mut [Duration], percent: usize) -> f64 {
     times.sort_unstable();
     times.get(times.len() * percent / 100).map_or(0.0, |time| time.as_secs_f64() * 1e6)
@@ -216,7 +216,7 @@ fn mean_us(times: &[Duration]) -> f64 {
     times.iter().map(Duration::as_secs_f64).sum::<f64>() * 1e6 / times.len().max(1) as f64
 }
 
-/// Standard deviation in microseconds; 0 for fewer than two.
+/// Standard deviation of these times in microseconds; 0 for fewer than two.
 fn deviation_us(times: &[Duration]) -> f64 {
     let mean = mean_us(times);
     let squares: f64 = times.iter().map(|time| (time.as_secs_f64() * 1e6 - mean).powi(2)).sum();
@@ -326,7 +326,7 @@ impl MeasuredHosts {
         of_filter.unwrap_or(&self.fleet)
     }
 
-    /// Time to choose a host, and the choice.
+    /// Measures how long a scheduler takes to choose a host, and returns its choice, too.
     fn time_choice(
         &self,
         contender: &mut SchedulerUnderTest,

@@ -26,7 +26,7 @@ const READ: &str = "A reading changes how the text is read in every experiment a
     does otherwise. A score is the printed figures and the claims that our runs do not contradict, less three for each \
     change.";
 
-/// Explanation of the table of combinations.
+/// Explanation of the table of combinations of factors.
 const COMBINED: &str = "Every combination of these factors, in every experiment at once, under all seeds. A score is the \
     printed costs and makespans and the claims that our runs do not contradict, less three for each change.";
 

@@ -38,19 +38,20 @@ use crate::{
 /// Order to start a parallel job.
 #[derive(Clone, Debug)]
 pub struct JobOrder {
-    /// The attempt.
+    /// The attempt at the job.
     pub key: Key,
-    /// Name of the job's folder and its checkpoints.
+    /// Name that the job's folder and checkpoints have.
     pub name: TaskName,
-    /// The coordinator's command.
+    /// The coordinator's command to start the job.
     pub start: StartTask,
-    /// vCPU in whose groups the parents of jobs run.
+    /// vCPU in whose control groups the parents of jobs run.
     pub lane: u32,
     /// Seats of the job's processes, by rank.
     pub seats: Vec<AttemptSeat>,
-    /// True if the job is restored from the checkpoint with which it left its former seats, the newest one here.
+    /// True if the job is restored from the checkpoint with which it left its former seats, the newest one on this
+    /// worker.
     pub moving: bool,
-    /// Number of processes of the VM that were killed for lack of memory before the launch.
+    /// Number of processes of the VM that were killed for lack of memory before the job's launch.
     pub killed_before: u64,
 }
 
@@ -63,10 +64,10 @@ pub struct JobBirth {
     pub page: Arc<dyn ProgressPage>,
     /// The job's processes, by rank.
     pub ranks: Vec<JobRank>,
-    /// When all processes were in their slots.
+    /// Instant at which all processes were in their slots.
     pub at: Instant,
-    /// Part of the job's work that counts as done: what its checkpoint was due to hold; `None` for a moved job, which
-    /// keeps what it had.
+    /// Part of the job's work that counts as done: the part that its checkpoint was due to hold. `None` for a moved
+    /// job, which keeps the work it had.
     pub done_ppm: Option<u32>,
     /// Time of the restore by CRIU.
     pub restore: Duration,
@@ -84,8 +85,8 @@ pub(crate) async fn launch_job(
 }
 
 impl JobOrder {
-    /// Returns how to launch the job, on a worker that has a working CRIU or has not. A job that is moved continues
-    /// from the checkpoint with which it left its seats, or not at all.
+    /// Plans how the job is started or restored; `has_criu` says whether the worker has a CRIU that works. A moved job
+    /// continues from the checkpoint with which it left its seats, or not at all.
     #[must_use]
     pub fn plan(&self, has_criu: bool) -> LaunchPlan {
         let from = self.start.from.filter(|_| !self.moving && has_criu);

@@ -34,15 +34,16 @@ const MAX_STEPS: i64 = 4;
 /// Largest reduction of a processor's quota, in steps: the kernel has no quota of zero.
 const MIN_STEPS: i64 = -7;
 
-/// Time by which a job is kept ahead, as its end takes that long to be reported.
+/// Time by which a job is kept ahead of the reference, as the report of its end takes that long.
 const EARLY: Duration = Duration::from_millis(8);
 
-/// Longest time by which an end is reported ahead: commands may still change when it is due.
+/// Longest time by which an end is reported ahead: within it, commands may still change the time at which the end is
+/// due.
 const FORESEEN: Duration = Duration::from_millis(60);
-/// Time beyond which an end counts as none.
+/// Time beyond which a due end counts as never.
 const FAR: Duration = Duration::from_secs(86_400);
 
-/// CPU time of the end of a process, in nanoseconds, which one that has done its work still needs.
+/// CPU time that a process that has done its work still needs for its end, in nanoseconds.
 const END_NS: i64 = 3_000_000;
 
 /// Lag of the processes on a vCPU, in nanoseconds of CPU time; `None`: there is no process.
@@ -81,13 +82,13 @@ impl VcpuQuotas {
     }
 }
 
-/// When an ended job should have ended.
+/// The time at which a job that has ended should have ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DueTime {
-    /// On the run's clock, in emulated microseconds.
+    /// The due time on the run's clock, in emulated microseconds.
     pub(crate) at_us: u64,
-    /// Real microseconds by which now is later than that time. Negative if the job ended early: this much of its work
-    /// was still to be done then, which may take longer with a foreground in the way.
+    /// Real microseconds by which now is later than the due time. If negative: the time that the job's remaining work
+    /// would take in the reference, or longer if a foreground is in the way.
     pub(crate) late_us: i64,
     /// True if it is time to report the job's end.
     pub(crate) is_near: bool,
@@ -103,20 +104,21 @@ pub(crate) struct JobPace {
     speedup: Speedup,
     /// When the run's clock was at zero, judged by the fastest commands.
     zero: Option<Instant>,
-    /// Time for which the VM was frozen, and since when it is, on that clock: the reference stands still meanwhile.
+    /// Time for which the VM was frozen, and the instant since which it is, on that clock: the reference stands still
+    /// meanwhile.
     skipped: Duration,
     frozen: Option<Duration>,
     /// Last reported speed, in ppm.
     pub(crate) told_ppm: u32,
-    /// When all jobs are compared and their times counted next.
+    /// Instant at which all jobs are compared with the reference next.
     pub(crate) pay_at: Instant,
     pub(crate) count_at: Instant,
-    /// State of a while ago, which no late command can change.
+    /// The reference a while ago, at a time that no late command can change.
     settled: ideal::IdealMachine<Key>,
-    /// Changes since then, by time and order.
+    /// Changes after the time of `settled`, by time and order.
     pending: BTreeMap<(Duration, u64), MachineChange<Key>>,
     changes: u64,
-    /// State of now.
+    /// The reference now.
     pub(crate) ideal: ideal::IdealMachine<Key>,
 }
 
@@ -140,20 +142,19 @@ impl JobPace {
         }
     }
 
-    /// Begins with the VM's creation, at which it has its first credits.
+    /// Begins the reference at the VM's creation, with the VM's first credits.
     pub(crate) fn begin_pace(&mut self, asked: &CommandStamp) {
         let at = self.decided_time(asked);
         self.apply_change(at, MachineChange::Made);
     }
 
-    /// Returns the current share of a processor, in millionths of a core; `core_ppm` is that at full speed.
+    /// Returns the current share of a core that a processor has, in millionths; `core_ppm` is the share at full speed.
     pub(crate) fn core_ppm(&self, core_ppm: u32) -> u32 {
         let ppm = u64::from(core_ppm) * u64::from(self.ideal.speed_ppm()) / 1_000_000;
         u32::try_from(ppm).unwrap_or(core_ppm).max(1)
     }
 
-    /// Returns the credits up to the reference's time, and that time on the run's clock; `None`: the VM isn't
-    /// burstable.
+    /// Returns the credits at the reference's time, and this time on the run's clock; `None`: the VM isn't burstable.
     #[must_use]
     pub(crate) fn credits_now(&self) -> Option<(Credits, Time)> {
         let (balance, _) = self.ideal.credits()?;
@@ -169,7 +170,8 @@ impl JobPace {
         Time::ZERO + self.speedup.to_emulated(at + self.skipped)
     }
 
-    /// Returns when a command was decided, in the reference's time: as it says, or when it arrived.
+    /// Returns the time of the decision on a command, in the reference's time: the time that the command states, or
+    /// that of its arrival.
     pub(crate) fn decided_time(&mut self, asked: &CommandStamp) -> Duration {
         let at = self.of_run(asked);
         self.without_freezes(at)
@@ -185,7 +187,7 @@ impl JobPace {
         (self.without_freezes(at), Time::ZERO + shown)
     }
 
-    /// Returns when a command was decided, on the run's clock.
+    /// Returns the time of the decision on a command, on the run's clock.
     fn of_run(&mut self, asked: &CommandStamp) -> Duration {
         let came = asked.decided_at();
         let Some(at) = asked.at else {
@@ -232,8 +234,7 @@ impl JobPace {
         self.pending.insert((at, self.changes), change);
     }
 
-    /// Lets the reference's time pass until now. Jobs that are finished in the reference and, by `is_gone`, in reality
-    /// are forgotten.
+    /// Passes time up to now. Forgets the jobs that are finished in the reference and, by `is_gone`, on this host.
     pub(crate) fn advance_to(&mut self, now: Instant, is_gone: impl Fn(Key) -> bool) {
         let now = self.reference_time(now);
         let settled = now.saturating_sub(LAG);
@@ -256,14 +257,13 @@ impl JobPace {
         self.ideal.advance_to(now);
     }
 
-    /// Returns for how much longer a job must stand still for its checkpoint. Call it only after the reference was
-    /// advanced to `now`.
+    /// Returns for how much longer a job must stand still for its checkpoint. Call [`Self::advance_to`] before.
     pub(crate) fn held_for(&mut self, key: Key, now: Instant) -> Duration {
         let now = self.reference_time(now);
         self.ideal.held_until(key).map_or(Duration::ZERO, |until| until.saturating_sub(now))
     }
 
-    /// Returns when a job that has ended here should have ended; `None`: it isn't known.
+    /// Returns the time at which a job that has ended on this host should have ended; `None` if that isn't known.
     pub(crate) fn due_time(&mut self, key: Key, now: Instant) -> Option<DueTime> {
         self.advance_to(now, |_| false);
         let now = self.reference_time(now);
@@ -280,7 +280,7 @@ impl JobPace {
         })
     }
 
-    /// Returns the CPU time, in nanoseconds, that a process lacks whose job is finished in the reference.
+    /// Returns the CPU time, in nanoseconds, that a process lacks if its job is already finished in the reference.
     pub(crate) fn early_payment(&self, key: Key, behind_ns: i64, core_ppm: u32) -> i64 {
         let early_ns = i64::try_from(EARLY.as_nanos()).unwrap_or(0) / 1_000_000;
         // It is still there: whatever is counted, it has something left to do.

@@ -46,7 +46,7 @@ pub struct RankTime {
     pub ran_ns: u64,
     /// Nanoseconds for which the rank wanted a core and had none.
     pub delayed_ns: u64,
-    /// Number of times that the rank was woken, having waited for something other than a core.
+    /// Number of times that the process was woken after it had waited for something other than a core.
     pub wakes: u64,
 }
 

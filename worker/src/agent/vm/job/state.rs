@@ -15,32 +15,31 @@ use super::{
 };
 use crate::cgroup;
 
-/// State that a parallel job has in addition to that of every attempt.
+/// State of a parallel job, beside the state that every attempt has.
 #[derive(Debug, Default)]
 pub(crate) struct JobState {
     pub(crate) ranks: Vec<JobRank>,
     pub(crate) meter: JobMeter,
     pub(crate) ledger: JobCpuLedger,
     pub(crate) moving: Option<OngoingMove>,
-    /// Time at which the job's last move was decided, in the time of the reference machine.
+    /// Time of the decision on the job's last move, in the reference's time.
     pub(crate) left_at: Duration,
-    /// When a move was requested that waits until it is possible.
+    /// Instant at which a move was requested that isn't possible yet; `None`: no move waits.
     pub(crate) asked_to_leave: Option<Instant>,
-    /// Time at which the job should have ended, once it has ended.
+    /// Time at which the job should have ended; `None` until it has ended.
     pub(crate) due: Option<DueTime>,
     /// Parts of the job's work at which checkpoints are still to be taken, the last one first.
     pub(crate) points: Vec<Ppm>,
-    /// Time on the run's clock since when the job stands still for a checkpoint on the reference
-    /// machine.
+    /// Time since which the job stands still for a checkpoint in the reference, on the run's clock.
     pub(crate) held_at: Option<Time>,
-    /// Time at which the job runs on, while it stands still for a checkpoint.
+    /// Instant at which the job will run on; `None` unless it stands still for a checkpoint.
     pub(crate) goes_on_at: Option<Instant>,
-    /// Time at which the job was last compared with the reference machine, and the CPU time due by
-    /// then, in nanoseconds.
+    /// Instant at which the job was last compared with the reference, and the CPU time that it was due by then, in
+    /// nanoseconds.
     pub(crate) seen: Option<(Instant, u64)>,
 }
 
-/// Creates the groups of a VM for jobs, whose vCPUs have this share of a core each.
+/// Creates the control groups of a VM for parallel jobs; each of its vCPUs has this share of a core.
 pub(crate) fn create_groups(
     tree: &cgroup::GroupTree,
     vm: u32,

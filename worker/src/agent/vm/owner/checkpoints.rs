@@ -56,7 +56,8 @@ impl VmOwner {
         self.checkpoint_is_due(key, done);
     }
 
-    /// Returns the part of its work that a checkpoint of an attempt is due to hold now, or why it can have none.
+    /// Returns the part of an attempt's work that a checkpoint is due to hold now, or the reason why the attempt can't
+    /// be checkpointed.
     fn what_is_done(&self, key: Key) -> Result<Ppm, &'static str> {
         let attempt = self.find_attempt(key).ok_or("this attempt is not on this worker")?;
         if !self.context.keeps_checkpoints(&attempt.order) {
@@ -84,7 +85,7 @@ impl VmOwner {
         .ok_or("it is not running")
     }
 
-    /// Handles a checkpoint that won't be taken; its task stands still for it all the same.
+    /// Handles a checkpoint that won't be taken; the task stands still for the checkpoint's time all the same.
     pub(crate) fn miss_checkpoint(&mut self, now: Time, key: Key) {
         let Some(attempt) = self.attempt_mut(key) else { return };
         attempt.missed_checkpoints += 1;

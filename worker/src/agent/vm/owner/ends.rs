@@ -72,8 +72,8 @@ impl VmOwner {
         Ok(())
     }
 
-    /// Returns whether the attempt's answer is right, and its result if its program gives one; or why there is no
-    /// answer.
+    /// Judges an ended attempt: returns whether its answer is right, and its result if its program gives one; or the
+    /// reason why there is no answer.
     pub(crate) fn came_of(
         &self,
         key: Key,

@@ -10,19 +10,18 @@ use crate::{agent::vm::attempt::VmAttempt, cgroup::TierSlot};
 /// CPU time charged to an attempt's slot, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SlotCharges {
-    /// CPU time charged before the attempt.
+    /// Charge before the attempt.
     pub(crate) base: u64,
-    /// CPU time charged during the attempt's start.
+    /// Charge during the attempt's start.
     pub(crate) birth: u64,
-    /// CPU time charged for CRIU: around the task, in its restore, and inside it, in dumps.
+    /// Charge for CRIU: around the task, in its restore, and inside it, in dumps.
     pub(crate) criu: u64,
 }
 
-/// What a task of one process is promised by its VM's model, and what it received.
+/// Time that a task of one process is promised by its VM's model, and time that it received.
 #[derive(Debug)]
 pub(crate) struct TaskPromise {
-    /// When the task's start was decided, on its VM's clock, and how long the VM had hibernated by
-    /// then.
+    /// Time of the decision to start the task, on its VM's clock, and time for which the VM had hibernated by then.
     pub(crate) began: Time,
     pub(crate) skipped: Span,
     /// Slot of the task from its launch on.
@@ -31,20 +30,20 @@ pub(crate) struct TaskPromise {
     pub(crate) share: u32,
     pub(crate) charges: SlotCharges,
     pub(crate) ledger: TaskLedger,
-    /// CPU time of the work that was done when the task began, in nanoseconds.
+    /// CPU time of the work with which the task began, in nanoseconds.
     pub(crate) came_with: u64,
-    /// Ratio of the quota to that of the task's speed, above one for catching up.
+    /// Ratio of the present quota to the quota for the task's speed; above one while the task catches up.
     pub(crate) times: Ppm,
-    /// Time in which the task should have finished, once that has passed.
+    /// Real time in which the task should have finished; `None` until that time has passed.
     pub(crate) promised: Option<Duration>,
-    /// Like `promised`, in emulated time, including hibernations.
+    /// Emulated time in which the task should have finished, including hibernations; `None` until that time has passed.
     pub(crate) after: Option<Span>,
-    /// CPU time that the task should have worked, once that is final, in nanoseconds.
+    /// CPU time that the task should have worked, in nanoseconds; `None` until it is final.
     pub(crate) final_promise: Option<u64>,
 }
 
 impl TaskPromise {
-    /// Returns the CPU time of the work done, in nanoseconds.
+    /// Returns the CPU time of the work that the task has done, in nanoseconds.
     pub(crate) fn worked_time(&self, attempt: &VmAttempt) -> u64 {
         if let Some(own) = &attempt.own {
             return own.worked;

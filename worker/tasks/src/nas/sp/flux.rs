@@ -237,7 +237,7 @@ impl<'a> PointStretch<'a> {
     }
 }
 
-/// The same range of every quantity of a row. (`array::map` is not inlined here, and slow.)
+/// Cuts the same range out of every quantity of a row. (`array::map` is not inlined here, and slow.)
 fn cut_rows<'a, const C: usize>(row: &[&'a [f64]; C], part: Range<usize>) -> [&'a [f64]; C] {
     from_fn(|m| &row[m][part.clone()])
 }

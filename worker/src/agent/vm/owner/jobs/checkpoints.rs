@@ -22,7 +22,7 @@ use crate::{
 };
 
 impl VmOwner {
-    /// Lets the reference's time pass until now.
+    /// Advances the reference of the VM's jobs to now.
     pub(crate) fn pace_now(&mut self) {
         self.pace_to(Instant::now());
     }
