@@ -9,7 +9,7 @@ use dormouse_units::{Price, Time};
 use crate::launch_spec::LaunchSpec;
 use crate::pool_market::CapacityPool;
 
-/// Who calls, and which region.
+/// The account that makes a call, and the region that it is made in.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct CallScope {
     pub(crate) account: String,
@@ -68,13 +68,13 @@ pub(crate) struct FleetPool {
     pub(crate) pool: CapacityPool,
     pub(crate) bid: Option<Price>,
     pub(crate) weight: Units,
-    /// The lower, the sooner it is taken by strategies that go by priorities, in thousandths.
+    /// The pool's priority in thousandths: strategies that use priorities try the pool with the lowest number first.
     pub(crate) priority: u64,
-    /// The template and the override that it came of, as answers have them.
+    /// The launch template and the override that the pool was made from, in the form of EC2's answers.
     pub(crate) origin: WireValue,
 }
 
-/// A fleet: what it is to have, and what it has launched.
+/// A fleet: its target capacity and configuration, and the instances that it has launched.
 #[derive(Clone, Debug)]
 pub(crate) struct InstanceFleet {
     pub(crate) id: String,
@@ -84,7 +84,7 @@ pub(crate) struct InstanceFleet {
     pub(crate) state: &'static str,
     pub(crate) token: Option<String>,
     pub(crate) configs: WireValue,
-    /// The configuration of a spot fleet; `None`: it is an EC2 fleet.
+    /// The configuration of a spot fleet; `None` if this is an EC2 fleet.
     pub(crate) spot_config: Option<WireValue>,
     pub(crate) pools: Vec<FleetPool>,
     pub(crate) total: i64,
@@ -95,12 +95,12 @@ pub(crate) struct InstanceFleet {
     pub(crate) on_demand_strategy: String,
     pub(crate) ends_excess: bool,
     pub(crate) valid_until: Option<Time>,
-    /// When it was deleted or expired.
+    /// When the fleet was deleted or expired; `None` while it is active.
     pub(crate) ended: Option<Time>,
     pub(crate) ends_with_expiration: bool,
-    /// The instances that it launched: each with its pool.
+    /// The instances that the fleet has launched: index of the pool and index of the instance.
     pub(crate) instances: Vec<(usize, usize)>,
-    /// Why it could not launch all, the last time it tried: the pool, the market and the error.
+    /// Errors of the fleet's last attempt to launch its capacity: index of the pool, market, and error.
     pub(crate) errors: Vec<(usize, Market, ApiError)>,
     pub(crate) tags: Vec<(String, String)>,
     pub(crate) instance_tags: Vec<(String, String)>,
