@@ -8,9 +8,9 @@ use crate::contents::Which;
 /// Length of a stored checkpoint, as far as the coordinator knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StoredLength {
-    /// This many bytes, with no contents beside them.
+    /// Exactly this many bytes; no contents are stored separately.
     Exactly(u64),
-    /// This many bytes, and possibly contents that were sent separately.
+    /// At least this many bytes, and possibly contents that were sent separately.
     AtLeast(u64),
 }
 
@@ -36,7 +36,7 @@ impl StoredLength {
     }
 }
 
-/// Lengths of all received checkpoints of unfinished tasks, from the receipt on, even if they were removed since.
+/// Lengths of all received checkpoints of unfinished tasks; a length stays when its checkpoint is removed.
 #[derive(Debug, Default)]
 pub(crate) struct CheckpointReceipts {
     table: Mutex<BTreeMap<u32, BTreeMap<Which, StoredLength>>>,
@@ -48,12 +48,12 @@ impl CheckpointReceipts {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records a checkpoint before its worker gets the receipt.
+    /// Records the length of a checkpoint before its worker gets the receipt.
     pub(crate) fn note_receipt(&self, task: u32, which: Which, length: StoredLength) {
         self.table().entry(task).or_default().insert(which, length);
     }
 
-    /// Records a checkpoint of unknown length, unless it is known.
+    /// Records that a checkpoint was received whose length is unknown; a length that is already recorded stays.
     pub(crate) fn note_unmeasured(&self, task: u32, which: Which) {
         let mut table = self.table();
         table.entry(task).or_default().entry(which).or_insert(StoredLength::AtLeast(0));
@@ -64,7 +64,7 @@ impl CheckpointReceipts {
         self.table().remove(&task);
     }
 
-    /// Compares a checkpoint that a worker reports as stored, with its reported length, to what was received.
+    /// Compares the length of a checkpoint that a worker reports as stored with the received length.
     ///
     /// # Errors
     ///

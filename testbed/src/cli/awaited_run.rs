@@ -14,22 +14,24 @@ use dormouse_worker::agent::AgentError;
 
 use super::failure::Failure;
 
-/// What a coordinator noted before a worker began to wait is no answer for so long: its next one may remove it.
+/// Time for which a coordinator's note that is older than the worker's wait does not count: a coordinator that starts
+/// may still remove the note.
 const STARTS_WITHIN: Duration = Duration::from_secs(20);
 
-/// The file that is beside a run's folder and has its name with this ending.
+/// Path of the file beside a run's folder that has the folder's name and this ending.
 fn beside(run: &Path, ending: &str) -> PathBuf {
     let mut name = OsString::from(run.as_os_str());
     name.push(ending);
     name.into()
 }
 
-/// The file beside a run's folder that says why its coordinator refused it.
+/// Path of the file beside a run's folder in which a coordinator notes why it refused the run.
 fn refusal_file(run: &Path) -> PathBuf {
     beside(run, ".refused")
 }
 
-/// The file beside a run's folder that says which run was over there: it has the hash of that one's summary.
+/// Path of the file beside a run's folder in which a coordinator notes that the run is over; the file has the hash of
+/// that run's summary.
 fn over_file(run: &Path) -> PathBuf {
     beside(run, ".over")
 }
@@ -38,7 +40,7 @@ fn hash_of_summary(run: &Path) -> Option<String> {
     Seal::hash(&run.join("summary.json")).ok()
 }
 
-/// Removes what former coordinators noted beside a run's folder.
+/// Removes the notes that earlier coordinators left beside a run's folder.
 pub(super) fn remove_notes(run: &Path) {
     for file in [refusal_file(run), over_file(run)] {
         // What is not there needs no removal.
@@ -46,7 +48,7 @@ pub(super) fn remove_notes(run: &Path) {
     }
 }
 
-/// Says beside a run's folder that the run in it is over; nothing where it is not.
+/// Writes a file beside a run's folder that says that the run is over; writes nothing if the run has no summary.
 pub(super) fn note_over(run: &Path) {
     if let Some(hash) = hash_of_summary(run) {
         // What can't be written there nobody waits for in vain: workers give up after their `--wait`.
@@ -54,13 +56,13 @@ pub(super) fn note_over(run: &Path) {
     }
 }
 
-/// Says beside a run's folder why its coordinator refuses it.
+/// Writes a file beside a run's folder that says why the coordinator refuses the run.
 pub(super) fn note_refusal(run: &Path, why: &str) {
     // What can't be written there nobody waits for: the refusal itself is said anyway.
     let _ = fs::write(refusal_file(run), format!("{why}\n"));
 }
 
-/// Notes the refusal of a coordinator whose command line can't be read.
+/// Writes the refusal file of a coordinator whose command line can't be parsed.
 pub(super) fn note_refused_words(words: &[OsString], why: &str) {
     let is = |word: &str| words.iter().any(|typed| typed == word);
     let out = words.windows(2).find(|pair| pair[0] == "--out").map(|pair| &pair[1]);
@@ -69,10 +71,10 @@ pub(super) fn note_refused_words(words: &[OsString], why: &str) {
     }
 }
 
-/// The end of a wait for a run's token.
+/// Reason why a worker stops waiting for a run's token.
 #[derive(Debug)]
 pub(super) enum WaitEnd {
-    /// The run is over, as these words say.
+    /// The run is over, as this text says.
     Over(String),
     /// There is no token, for this reason.
     Failed(Failure),
@@ -94,14 +96,14 @@ pub(super) struct AwaitedRun {
 }
 
 impl AwaitedRun {
-    /// The run in whose folder this file is to be, waited for from now on.
+    /// Begins to wait for the run whose folder is to contain the token file `secret`.
     pub(super) fn new(secret: &Path, patience: Duration) -> Self {
         let folder = secret.parent().unwrap_or(Path::new("")).to_owned();
         let (since, begun) = (SystemTime::now(), Instant::now());
         Self { folder, since, begun, patience: patience.min(STARTS_WITHIN) }
     }
 
-    /// Whether there is anything to wait for.
+    /// Checks whether the worker should continue to wait.
     ///
     /// # Errors
     ///
@@ -119,7 +121,7 @@ impl AwaitedRun {
         Ok(())
     }
 
-    /// What a coordinator noted in this file, once it is an answer to this worker.
+    /// Reads a coordinator's note from this file, if the note is recent enough to count for this worker.
     fn note(&self, file: &Path) -> Option<String> {
         let written = fs::metadata(file).and_then(|about| about.modified()).ok()?;
         let is_answer = written >= self.since || self.begun.elapsed() >= self.patience;

@@ -17,17 +17,17 @@ use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer, Registry};
 
-/// The file of a run's folder that has all that its coordinator said.
+/// Name of the file in a run's folder that has everything that the run's coordinator logged.
 const FILE: &str = "coordinator.log";
 
-/// Bytes of a line on standard error; the file has all of it.
+/// Most bytes of a log line on standard error; the file has the whole line.
 const LONGEST: usize = 2_000;
 
-/// A layer that says something somewhere.
+/// A tracing layer that writes log lines to one destination.
 type Said = Box<dyn Layer<Registry> + Send + Sync>;
 
-/// Says warnings on standard error, with `news` also who joins what, and all of it in a file of `folder`; what `RUST_LOG`
-/// asks for on standard error, as it is.
+/// Sets logging up: warnings go to standard error, with `news` also informative events such as a worker that joins, and
+/// all of them to a file in `folder`. `RUST_LOG` can select more for standard error.
 pub(crate) fn begin(news: bool, folder: Option<&Path>) {
     let mut all = vec![shown(news)];
     let file = folder
@@ -53,8 +53,8 @@ pub(crate) fn before_threads<T>(work: impl FnOnce() -> T) -> T {
     done
 }
 
-/// What stands on standard error. A service's lines there have their times and places, unless somebody reads them
-/// at a terminal, and so has what `RUST_LOG` asks for.
+/// The layer for standard error. Lines have times and source locations unless somebody reads them at a terminal; lines
+/// that `RUST_LOG` selects always have them.
 fn shown(news: bool) -> Said {
     let (asked, is_terminal) = (std::env::var_os("RUST_LOG"), std::io::stderr().is_terminal());
     let layer = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
@@ -64,7 +64,7 @@ fn shown(news: bool) -> Said {
     layer.with_ansi(false).event_format(CommandLine).with_filter(filter(news)).boxed()
 }
 
-/// What goes into a file: the news as well, and what nobody has to know who types a command.
+/// The layer for the log file: warnings, news, and details that the user of a command does not need to see.
 fn kept(file: File) -> Said {
     let layer = tracing_subscriber::fmt::layer().with_writer(Arc::new(file)).with_ansi(false);
     layer.with_filter(with_infos(filter(true), &[dormouse_coordinator::DETAILS])).boxed()
@@ -76,7 +76,7 @@ fn filter(news: bool) -> EnvFilter {
     if news { with_infos(filter, &all) } else { filter }
 }
 
-/// The filter, which lets what is said to these targets pass.
+/// The filter, which also lets events of these targets pass from level `info` on.
 fn with_infos(mut filter: EnvFilter, targets: &[&str]) -> EnvFilter {
     for target in targets {
         // The name of a target and a level are a directive.
@@ -87,7 +87,7 @@ fn with_infos(mut filter: EnvFilter, targets: &[&str]) -> EnvFilter {
     filter
 }
 
-/// The form of what a command says: a line in its name, without a time, level or place.
+/// Format of a log line that a command prints: without a time, level or source location.
 struct CommandLine;
 
 impl<S, N> FormatEvent<S, N> for CommandLine
@@ -107,7 +107,7 @@ where
     }
 }
 
-/// The words of an event: what happened, why, and with what.
+/// Collects the texts of an event's fields: what happened, why, and the other values.
 #[derive(Debug, Default)]
 struct Words {
     message: String,
@@ -159,7 +159,7 @@ mod tests {
 
     use super::*;
 
-    /// What is written, to be looked at.
+    /// A shared buffer in which tests look at what was written.
     #[derive(Clone, Default)]
     struct Page(Arc<Mutex<Vec<u8>>>);
 

@@ -28,10 +28,10 @@ use dormouse_report::output::{LogHeader, OutputError, RunLog, live_header};
 use dormouse_report::run_view::RunResults;
 use dormouse_report::verdict::live_results;
 
-/// How a live run is to be conducted.
+/// Everything that conducting a live run needs.
 #[derive(Debug)]
 pub struct Conduct<'a> {
-    /// The first line of its log.
+    /// Header of the run's log: its first line.
     pub header: &'a LogHeader,
     /// The scheduler of the run's bag, if it has one.
     pub scheduler: Option<Box<dyn Policy>>,
@@ -39,30 +39,29 @@ pub struct Conduct<'a> {
     pub rehearsal: Rehearsal,
     /// The run's parallel jobs, in order of submission.
     pub submissions: Vec<Submission>,
-    /// The VMs that are requested, in order of time.
+    /// The VMs that customers request, in order of time.
     pub requests: Vec<(Time, VmRequest)>,
     /// The address to listen at.
     pub listen: SocketAddr,
-    /// Workers to start on this host; the others dial from elsewhere.
+    /// Number of workers to start on this host; other workers connect from other hosts.
     pub local_workers: u32,
     /// The folder for the log and the checkpoints.
     pub out: PathBuf,
-    /// Go on with the run whose log is in that folder.
+    /// True if the run whose log is in `out` is to be resumed.
     pub resume: bool,
-    /// The page that is served of it.
+    /// The live page of the run, if it is served.
     pub page: Option<Page>,
-    /// Where the contents are that its tasks begin with, by their digests; none where it is gone on with: its
-    /// folder has them.
+    /// Source of the contents of the tasks' input files, by digest; empty for a resumed run, whose folder has them.
     pub sources: Sources,
 }
 
-/// Why there is no live run, or no end of it.
+/// Reason why a live run could not begin or did not end regularly.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
-    /// The coordinator refused or broke.
+    /// The coordinator refused the run or failed.
     #[error("{}", dormouse_experiment::chain(.0))]
     Coordinator(#[from] CoordinatorError),
-    /// The run was ended before its workers had joined, and has no results.
+    /// The run was stopped before its workers had joined, and has no results.
     #[error(
         "the run was stopped before it began, and nothing is kept; run the same command to begin it"
     )]
@@ -73,13 +72,13 @@ pub enum LiveError {
     /// No worker is left to run anything.
     #[error("no worker is left: {0}")]
     NoWorkers(String),
-    /// The runtime could not be made.
+    /// The asynchronous runtime could not be created.
     #[error("can't start the coordinator: {0}")]
     Runtime(std::io::Error),
     /// The log of the run can't be read back.
     #[error(transparent)]
     Log(#[from] dormouse_report::output::OutputError),
-    /// The fate of the jobs can't be written.
+    /// The table of the jobs can't be written.
     #[error(transparent)]
     Jobs(Box<JobsError>),
     /// A scheduler that is a program can't be started.
@@ -91,7 +90,7 @@ pub enum LiveError {
 }
 
 impl LiveError {
-    /// Whether the input must change, not the system be mended.
+    /// Whether the user must change the input, rather than repair the system.
     pub fn is_bad_input(&self) -> bool {
         use CoordinatorError::{Admission, GivenIdentity, Invalid, Listen, Secret};
         match self {
@@ -116,7 +115,7 @@ impl LiveError {
     }
 }
 
-/// Conducts a run to its end; `show` is called with how it goes, several times a second.
+/// Conducts a run to its end; calls `show` with the run's status several times a second.
 ///
 /// # Errors
 ///
@@ -146,7 +145,7 @@ fn of_jobs(error: JobsError) -> LiveError {
     LiveError::Jobs(Box::new(error))
 }
 
-/// Ten times what the jobs take one after the other: by then something is wrong.
+/// Time limit of a run of jobs: ten times what the jobs take one after the other; a run beyond that has gone wrong.
 fn limit(submissions: &[Submission]) -> Time {
     let work = submissions.iter().fold(Span::ZERO, |sum, job| sum + job.runtime);
     let last = submissions.iter().map(|job| job.submitted).max().unwrap_or(Time::ZERO);
@@ -155,7 +154,7 @@ fn limit(submissions: &[Submission]) -> Time {
     last + think + work.times(10) + Span::from_secs(3_600)
 }
 
-/// What the coordinator is told of a run.
+/// Makes the plan of a live run for the coordinator.
 fn live_run(conduct: Conduct<'_>) -> Result<LiveRunPlan, LiveError> {
     let Conduct {
         header,

@@ -17,17 +17,18 @@ use serde_json::json;
 
 use super::read::Sample;
 
-/// By when programs have set themselves up.
+/// Time from its start after which a program is considered set up.
 const SETTLED: Duration = Duration::from_secs(2);
-/// How long the notice is that its VM gets, real time, for a program without memory; the next VM is there only after that.
+/// Length of the notice before the VM is preempted, real time, for a program without memory; the next VM is there only
+/// after the notice.
 const NOTICE: Duration = Duration::from_secs(8);
-/// What is saved in each second of the rest of the notice, in bytes: a disk that is slow and shared does more.
+/// Bytes of memory for which the notice is a second longer: a slow, shared disk saves more than that in a second.
 const SAVED_PER_SECOND: u64 = 32 << 20;
-/// A program that is done sooner is not carried: it would be done before CRIU came to it.
+/// Shortest run time of a program that is measured in this way: a shorter one would end before CRIU could save it.
 const SHORTEST: Duration = Duration::from_millis(800);
 
-/// The experiment in which a task runs alone once more, and has its VM taken away in the middle: `alone` is that in which it
-/// was undisturbed, and `steps` are those of that run. `None`: it was too short, or nothing says when it ran.
+/// The experiment in which the task of `alone` runs alone once more, and its VM is preempted in the middle of the task.
+/// `steps` are those of the undisturbed run of `alone`. `None`: the task is too short, or no step says when it began.
 ///
 /// # Errors
 ///
@@ -79,7 +80,8 @@ pub fn carried_off(
     Ok(Some(off))
 }
 
-/// What a run of [`carried_off`] says beside an undisturbed one; `None`: it was not restored in it, as it ended before.
+/// Compares a run of [`carried_off`] with the undisturbed run of the program; `None` if the program ended before CRIU
+/// could move it to the second VM.
 #[must_use]
 pub fn compare(
     undisturbed: &MeasuredProgram,
@@ -129,7 +131,7 @@ pub fn compare(
     Some(CarriedProgram { changes, failure: failed.or(ended_otherwise), other_outputs })
 }
 
-/// The paths of the outputs that are not the same in both runs.
+/// The paths of the outputs that differ between both runs.
 fn differing(one: &BTreeMap<String, String>, other: &BTreeMap<String, String>) -> Vec<String> {
     let mut paths: Vec<_> = one.keys().chain(other.keys()).cloned().collect();
     paths.sort();

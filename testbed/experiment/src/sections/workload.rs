@@ -121,10 +121,10 @@ pub(crate) struct BagSection {
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
 pub(crate) struct NoiseSection {
-    /// Log-normal with this coefficient of variation.
+    /// The factor of a task's run time is log-normal with mean 1 and this coefficient of variation.
     #[schemars(range(min = 0.0, max = 2.0), example = 0.1)]
     pub(crate) lognormal: Option<Ppm>,
-    /// Between 1 less this and 1 and this, each as likely.
+    /// The factor of a task's run time is uniform between 1 minus this and 1 plus this.
     #[schemars(range(min = 0.0, max = 0.99), example = 0.1)]
     pub(crate) uniform: Option<Ppm>,
 }
