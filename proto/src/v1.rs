@@ -2105,43 +2105,44 @@ pub struct StatusReply {
     pub cost_nanos: u64,
     #[prost(bool, tag = "9")]
     pub over: bool,
-    /// How long ago it was so, in real microseconds: it is older where the scheduler is thinking.
+    /// Age of this state in real microseconds; it grows while the scheduler is computing.
     #[prost(uint64, tag = "10")]
     pub real_age_us: u64,
-    /// In a run that is gone on with: how many workers it waits for before it does, and how many of them
-    /// are back. Zero: it waits for none.
+    /// In a resumed run, the number of workers that the run waits for before it continues; zero: it waits for
+    /// none.
     #[prost(uint32, tag = "11")]
     pub workers_awaited: u32,
+    /// Number of the awaited workers that are back.
     #[prost(uint32, tag = "12")]
     pub workers_back: u32,
-    /// How many workers were lost: one that came back as another is counted in `workers`, too.
+    /// Number of workers that were lost. A worker that came back as a new host is also counted in `workers`.
     #[prost(uint32, tag = "13")]
     pub workers_lost: u32,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct EventsRequest {
-    /// The number of the first event that is wanted.
+    /// Number of the first event to send.
     #[prost(uint64, tag = "1")]
     pub from_seq: u64,
-    /// The header of the log first.
+    /// True to get the header of the log first.
     #[prost(bool, tag = "2")]
     pub header: bool,
-    /// And all that come until the run is over; else only those that are durable by now.
+    /// True to get all events until the run is over; else only those that are durable now.
     #[prost(bool, tag = "3")]
     pub follow: bool,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct EventLine {
-    /// The event's number; the header has none.
+    /// The event's number; unset for the header.
     #[prost(uint64, optional, tag = "1")]
     pub seq: ::core::option::Option<u64>,
-    /// The line, without its end.
+    /// The line, without its line break.
     #[prost(string, tag = "2")]
     pub line: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct CancelRequest {
-    /// For the log.
+    /// Reason for ending the run, for the log.
     #[prost(string, tag = "1")]
     pub why: ::prost::alloc::string::String,
 }
@@ -2151,7 +2152,7 @@ pub struct CancelReply {}
 pub struct InterruptRequest {
     #[prost(enumeration = "interrupt_request::Action", tag = "1")]
     pub action: i32,
-    /// Who asks for it or why, for the log.
+    /// Name or reason of the caller, for the log.
     #[prost(string, tag = "6")]
     pub why: ::prost::alloc::string::String,
     #[prost(oneof = "interrupt_request::Target", tags = "2, 3, 4, 5")]
@@ -2163,13 +2164,13 @@ pub mod interrupt_request {
     #[repr(i32)]
     pub enum Action {
         Unspecified = 0,
-        /// Freeze at once, keep the memory.
+        /// Hibernates a VM at once; its memory is kept.
         Hibernate = 1,
-        /// Thaw what was hibernated.
+        /// Resumes a hibernated VM.
         Resume = 2,
-        /// Give notice, then take.
+        /// Preempts a VM: gives notice and then ends the VM.
         Preempt = 3,
-        /// Recommend to replace it.
+        /// Recommends to replace a VM (a rebalance recommendation).
         Rebalance = 4,
     }
     impl Action {
@@ -2200,7 +2201,7 @@ pub mod interrupt_request {
     }
     #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
     pub enum Target {
-        /// One VM, by its number.
+        /// One VM, given by its number.
         #[prost(uint32, tag = "2")]
         Vm(u32),
         /// All spot VMs of an instance type.
@@ -2216,32 +2217,34 @@ pub mod interrupt_request {
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct InterruptReply {
-    /// When the provider acted, emulated time.
+    /// Emulated time at which the provider acted.
     #[prost(uint64, tag = "1")]
     pub emulated_at_us: u64,
-    /// The VMs that it hit.
+    /// The VMs that the action affected.
     #[prost(uint32, repeated, tag = "2")]
     pub vms: ::prost::alloc::vec::Vec<u32>,
 }
-/// Times are emulated.
+/// A parallel job to be submitted. Times are emulated.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct SubmitRequest {
-    /// Whatever is sent under one key is one job: who hears no answer sends it again.
+    /// Key of the job, chosen by the caller. Requests with the same key are one job: a caller that gets no answer
+    /// sends the request again.
     #[prost(string, tag = "1")]
     pub key: ::prost::alloc::string::String,
-    /// How many processes the job has, each of which wants a processor.
+    /// Number of the job's processes, each of which needs a processor.
     #[prost(uint32, tag = "2")]
     pub processes: u32,
-    /// How long it computes on processors of its own.
+    /// Run time of the job on processors of its own.
     #[prost(uint64, tag = "3")]
     pub emulated_runtime_us: u64,
-    /// How long its user says that it will run; zero: as long as it does.
+    /// The user's estimate of the run time; zero: exactly the run time.
     #[prost(uint64, tag = "4")]
     pub emulated_estimate_us: u64,
-    /// What of a processor its processes use: nothing for all of it, one for all of them, or one each.
+    /// Part of a processor that the processes use: empty for a whole processor, one value for all processes, or
+    /// one value for each.
     #[prost(uint32, repeated, tag = "5")]
     pub usage_ppm: ::prost::alloc::vec::Vec<u32>,
-    /// Memory that each of its processes needs; zero where nobody says.
+    /// Memory that each process needs; zero: unknown.
     #[prost(uint64, tag = "6")]
     pub memory_bytes_each: u64,
 }
@@ -2250,10 +2253,10 @@ pub struct SubmitReply {
     /// The job's number, as in the run's jobs.csv.
     #[prost(uint64, tag = "1")]
     pub number: u64,
-    /// When it was submitted, emulated time.
+    /// Emulated time at which the job was submitted.
     #[prost(uint64, tag = "2")]
     pub emulated_at_us: u64,
-    /// It had been taken before.
+    /// True if a job with this key had been accepted before.
     #[prost(bool, tag = "3")]
     pub known: bool,
 }
@@ -2351,7 +2354,7 @@ pub mod observe_client {
             self.inner = self.inner.max_encoding_message_size(limit);
             self
         }
-        /// What the run is doing.
+        /// Returns the state of the run.
         pub async fn status(
             &mut self,
             request: impl tonic::IntoRequest<super::StatusRequest>,
@@ -2365,8 +2368,9 @@ pub mod observe_client {
             req.extensions_mut().insert(GrpcMethod::new("dormouse.v1.Observe", "Status"));
             self.inner.unary(req, path, codec).await
         }
-        /// The lines of its log, as they stand there, each once it is durable. A reader that takes none of
-        /// them for half a minute is sent away, and may come back from the event that it wants next.
+        /// Streams the lines of the run's log as they are in the file, each once it is durable. The coordinator
+        /// disconnects a reader that accepts no line for half a minute; the reader may call again from the event that
+        /// it needs next.
         pub async fn events(
             &mut self,
             request: impl tonic::IntoRequest<super::EventsRequest>,
@@ -2383,7 +2387,7 @@ pub mod observe_client {
             req.extensions_mut().insert(GrpcMethod::new("dormouse.v1.Observe", "Events"));
             self.inner.server_streaming(req, path, codec).await
         }
-        /// End it before its time, as Ctrl-C does.
+        /// Ends the run early, as Ctrl-C does.
         pub async fn cancel(
             &mut self,
             request: impl tonic::IntoRequest<super::CancelRequest>,
@@ -2397,8 +2401,8 @@ pub mod observe_client {
             req.extensions_mut().insert(GrpcMethod::new("dormouse.v1.Observe", "Cancel"));
             self.inner.unary(req, path, codec).await
         }
-        /// Have the provider act on spot VMs now. Answered once that is in the run's log; refused, and not
-        /// logged, where it would hit no VM.
+        /// Makes the provider act on spot VMs now. The call returns once the action is in the run's log; an action
+        /// that would affect no VM is refused and not logged.
         pub async fn interrupt(
             &mut self,
             request: impl tonic::IntoRequest<super::InterruptRequest>,
@@ -2412,7 +2416,7 @@ pub mod observe_client {
             req.extensions_mut().insert(GrpcMethod::new("dormouse.v1.Observe", "Interrupt"));
             self.inner.unary(req, path, codec).await
         }
-        /// Give it a parallel job more, if it is open for them. Answered once the job is in the run's log.
+        /// Adds a parallel job to the run, if the run accepts jobs. The call returns once the job is in the run's log.
         pub async fn submit(
             &mut self,
             request: impl tonic::IntoRequest<super::SubmitRequest>,
@@ -2426,8 +2430,8 @@ pub mod observe_client {
             req.extensions_mut().insert(GrpcMethod::new("dormouse.v1.Observe", "Submit"));
             self.inner.unary(req, path, codec).await
         }
-        /// No more jobs come: the run is over once those that it has have ended. Answered once that is in
-        /// the run's log.
+        /// Announces that no more jobs will be submitted: the run ends once its jobs have ended. The call returns once
+        /// that is in the run's log.
         pub async fn close(
             &mut self,
             request: impl tonic::IntoRequest<super::CloseRequest>,
@@ -2456,7 +2460,7 @@ pub mod observe_server {
     /// Generated trait containing gRPC methods that should be implemented for use with ObserveServer.
     #[async_trait]
     pub trait Observe: std::marker::Send + std::marker::Sync + 'static {
-        /// What the run is doing.
+        /// Returns the state of the run.
         async fn status(
             &self,
             request: tonic::Request<super::StatusRequest>,
@@ -2466,30 +2470,31 @@ pub mod observe_server {
                 Item = std::result::Result<super::EventLine, tonic::Status>,
             > + std::marker::Send
             + 'static;
-        /// The lines of its log, as they stand there, each once it is durable. A reader that takes none of
-        /// them for half a minute is sent away, and may come back from the event that it wants next.
+        /// Streams the lines of the run's log as they are in the file, each once it is durable. The coordinator
+        /// disconnects a reader that accepts no line for half a minute; the reader may call again from the event that
+        /// it needs next.
         async fn events(
             &self,
             request: tonic::Request<super::EventsRequest>,
         ) -> std::result::Result<tonic::Response<Self::EventsStream>, tonic::Status>;
-        /// End it before its time, as Ctrl-C does.
+        /// Ends the run early, as Ctrl-C does.
         async fn cancel(
             &self,
             request: tonic::Request<super::CancelRequest>,
         ) -> std::result::Result<tonic::Response<super::CancelReply>, tonic::Status>;
-        /// Have the provider act on spot VMs now. Answered once that is in the run's log; refused, and not
-        /// logged, where it would hit no VM.
+        /// Makes the provider act on spot VMs now. The call returns once the action is in the run's log; an action
+        /// that would affect no VM is refused and not logged.
         async fn interrupt(
             &self,
             request: tonic::Request<super::InterruptRequest>,
         ) -> std::result::Result<tonic::Response<super::InterruptReply>, tonic::Status>;
-        /// Give it a parallel job more, if it is open for them. Answered once the job is in the run's log.
+        /// Adds a parallel job to the run, if the run accepts jobs. The call returns once the job is in the run's log.
         async fn submit(
             &self,
             request: tonic::Request<super::SubmitRequest>,
         ) -> std::result::Result<tonic::Response<super::SubmitReply>, tonic::Status>;
-        /// No more jobs come: the run is over once those that it has have ended. Answered once that is in
-        /// the run's log.
+        /// Announces that no more jobs will be submitted: the run ends once its jobs have ended. The call returns once
+        /// that is in the run's log.
         async fn close(
             &self,
             request: tonic::Request<super::CloseRequest>,

@@ -48,37 +48,36 @@ pub(crate) use contents::Open;
 
 /// Number of chunks buffered between the store and the connection.
 const IN_FLIGHT: usize = 8;
-/// Most transfers at once in each direction: a small part of the thread pool that starts, dumps and restores need
-/// too, and no more than the coordinator accepts of one host.
+/// Most transfers at once in each direction: a small part of the thread pool, which starts, dumps and restores need
+/// too, and no more than the coordinator accepts from one host.
 const AT_ONCE: usize = 8;
-/// Time for which a transfer may stand still. The coordinator gives it up after 30 s, and its reason is the better
-/// one.
+/// Time for which a transfer may make no progress. The coordinator gives up after 30 s and gives a better reason.
 const STILL: Duration = Duration::from_secs(60);
-/// Time for which a transfer may wait for its turn: those under way make progress or are given up.
+/// Time for which a transfer may wait for its turn: other transfers either make progress or fail.
 const TURN: Duration = Duration::from_secs(300);
 
-/// Errors of a transfer that makes no progress.
+/// Error: a transfer makes no progress.
 #[derive(Debug, thiserror::Error)]
 pub enum StuckTransfer {
-    /// Nothing of it has moved for a while.
+    /// The transfer has moved no data for some time.
     #[error(
         "no data moved for {} ms between this worker's disk and the coordinator; check that both \
          work and have room", after.as_millis()
     )]
     Still {
-        /// For how long.
+        /// Time for which no data moved.
         after: Duration,
     },
-    /// It moves, and too slowly.
+    /// The transfer moves data, but too slowly.
     #[error("{0}")]
     Slow(String),
-    /// Others were before it.
+    /// The transfer has waited too long for other transfers.
     #[error(
         "it waited {} ms for {AT_ONCE} other transfers; check that the coordinator and this \
          worker's disk keep up", after.as_millis()
     )]
     NoTurn {
-        /// For how long.
+        /// Time for which the transfer waited.
         after: Duration,
     },
 }
@@ -86,16 +85,16 @@ pub enum StuckTransfer {
 /// Why a checkpoint wasn't fetched.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
-    /// The coordinator doesn't have it, or not completely.
+    /// The coordinator doesn't have the checkpoint, or not completely.
     #[error("the coordinator has no undamaged copy: {0}")]
     Absent(String),
     /// The call failed.
     #[error("the coordinator can't be asked for it: {0}")]
     Transport(String),
-    /// The coordinator is away, or went away meanwhile.
+    /// The coordinator could not be reached, or the connection broke during the transfer.
     #[error("the coordinator can't be reached: {0}")]
     Unanswered(String),
-    /// The coordinator is older than the call.
+    /// The coordinator's version doesn't know the call.
     #[error("the coordinator does not know the call")]
     Unknown,
     /// The transfer made no progress.
@@ -106,13 +105,13 @@ pub enum FetchError {
     Revoked(#[from] RevokedLaunch),
 }
 
-/// Why a checkpoint wasn't sent.
+/// Error: a checkpoint wasn't sent.
 #[derive(Debug)]
 pub struct NotSent {
     why: String,
-    /// True if the coordinator was away, or went away before it had answered.
+    /// True if the coordinator could not be reached, or the connection broke before it answered.
     unanswered: bool,
-    /// True if the coordinator lacks a content that the checkpoint refers to.
+    /// True if the coordinator lacks a content to which the checkpoint refers.
     lacks: bool,
 }
 
@@ -130,7 +129,7 @@ impl From<Status> for NotSent {
     }
 }
 
-/// Stream of chunks to be sent, which publishes the number of bytes moved.
+/// Stream of chunks to be sent; it publishes the number of bytes moved.
 #[derive(Debug)]
 struct OutgoingChunks<M> {
     chunks: mpsc::Receiver<M>,
@@ -167,7 +166,7 @@ impl<W: Write> Write for CountedWriter<'_, W> {
 /// Future of the number of stored bytes.
 type Stored = Pin<Box<dyn Future<Output = Result<u64, Status>> + Send>>;
 
-/// A call that sends chunks.
+/// Function that makes the gRPC call by which a stream of chunks is sent.
 type Put<M> = Box<dyn FnOnce(OutgoingChunks<M>) -> Stored + Send>;
 
 /// State that all transfers of a worker share.
@@ -177,10 +176,10 @@ pub(crate) struct WorkerTransfers {
     contents: ContentStoreClient<Channel>,
     uploads: Arc<Semaphore>,
     fetches: Arc<Semaphore>,
-    /// Locked while inputs are fetched, so that tasks with the same inputs share them.
+    /// Locked while inputs are fetched, so that tasks with the same inputs fetch them once.
     bringing: Mutex<()>,
     still: Duration,
-    /// Time limit of a transfer beside that of its bytes; `None`: as the deadline has it.
+    /// Time limit of a transfer without the time that its bytes take; `None`: only the deadline counts.
     within: Option<Duration>,
     /// True if the coordinator accepts compressed chunks.
     packs: bool,
@@ -191,8 +190,8 @@ impl WorkerTransfers {
         self.within.map_or_else(Deadline::begin, Deadline::within)
     }
 
-    /// Makes the state of transfers over a connection of their own; `packs` says whether the coordinator accepts
-    /// compressed chunks.
+    /// Makes the state of transfers over a separate connection; `packs` says whether the coordinator accepts compressed
+    /// chunks.
     pub(crate) fn new(coordinator: Channel, packs: bool) -> Self {
         let turns = || Arc::new(Semaphore::new(AT_ONCE));
         Self {
@@ -207,9 +206,9 @@ impl WorkerTransfers {
         }
     }
 
-    /// Sends a checkpoint, after the contents that the coordinator lacks, and tries again while the coordinator is
-    /// away and the VM exists; returns the number of bytes moved once the coordinator has stored it. `sent` counts
-    /// the bytes read from the disk meanwhile.
+    /// Sends a checkpoint, after the contents that the coordinator lacks; tries again while the coordinator can't be
+    /// reached and the VM exists. Returns the number of bytes moved once the coordinator has stored the checkpoint.
+    /// `sent` counts the bytes read from the disk meanwhile.
     pub(crate) async fn put_checkpoint(
         &self,
         pass: &LaunchPass,
@@ -254,7 +253,7 @@ impl WorkerTransfers {
         Ok(before + self.upload_chunks((reference, refers), export, put).await?)
     }
 
-    /// Sends what `write` writes by the call `put`; returns the number of stored bytes.
+    /// Sends the bytes that `write` writes through the call `put`; returns the number of stored bytes.
     async fn upload_chunks<M: ChunkMessage>(
         &self,
         of: M::Of,
@@ -287,8 +286,8 @@ impl WorkerTransfers {
         }
     }
 
-    /// Fetches a checkpoint into the local store, and tries again while the coordinator is away. What arrived of one
-    /// that is given up is removed.
+    /// Fetches a checkpoint into the local store; tries again while the coordinator can't be reached. If it gives up,
+    /// the bytes that arrived are removed.
     pub(crate) async fn fetch_checkpoint(
         &self,
         store: &LocalCheckpoints,
@@ -304,7 +303,7 @@ impl WorkerTransfers {
         .await
     }
 
-    /// Fetches a checkpoint, and then the contents of it that aren't here.
+    /// Fetches a checkpoint, and then those of its contents that aren't on this host.
     async fn get_whole(
         &self,
         store: &LocalCheckpoints,
@@ -341,7 +340,7 @@ impl WorkerTransfers {
         self.take_stream(pass, turn, stream, import).await
     }
 
-    /// Reads a stream by `read` in a thread.
+    /// Passes a stream of chunks to `read`, which runs in a blocking thread.
     async fn take_stream<
         M: ChunkMessage,
         T: Send + 'static,
@@ -403,7 +402,7 @@ impl WorkerTransfers {
     }
 }
 
-/// Takes a turn for a transfer in one direction, for as long as a thread works on it.
+/// Waits for a transfer's turn in one direction. The turn lasts as long as a thread works on the transfer.
 async fn take_turn(turns: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, StuckTransfer> {
     match timeout(TURN, Arc::clone(turns).acquire_owned()).await {
         Ok(Ok(turn)) => Ok(turn),
@@ -411,7 +410,7 @@ async fn take_turn(turns: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Stuck
     }
 }
 
-/// Waits for a transfer that publishes its progress, unless it makes none for too long.
+/// Waits for a transfer that publishes its progress; fails if the transfer makes no progress for too long.
 async fn unless_stuck<T>(
     (still, deadline): (Duration, Deadline),
     mut moved: watch::Receiver<u64>,
@@ -439,7 +438,7 @@ async fn unless_stuck<T>(
     }
 }
 
-/// Makes the request of a transfer that may have compressed chunks.
+/// Makes the request of a transfer whose answer may have compressed chunks.
 fn takes_packed<T>(of: T) -> Request<T> {
     let mut request = Request::new(of);
     let (name, value) = TAKES_PACKED;
@@ -459,8 +458,9 @@ impl From<Status> for FetchError {
     }
 }
 
-/// Has a checkpoint sent again and again while the coordinator is away and the VM is there, and once more where it lacked a
-/// content; the bytes that it has in the end.
+/// Calls `send` for a checkpoint until it succeeds: again and again while the coordinator can't be reached and the VM
+/// exists, and once more if the coordinator lacked a content. Returns the number of bytes that the coordinator has
+/// stored.
 ///
 /// # Errors
 /// In words, why it does not have it.
@@ -482,7 +482,7 @@ pub async fn send_until_answered<F: Future<Output = Result<u64, NotSent>>>(
     }
 }
 
-/// Has a checkpoint fetched again and again while the coordinator is away.
+/// Calls `fetch` for a checkpoint again and again while the coordinator can't be reached.
 ///
 /// # Errors
 /// It did not come.
@@ -499,7 +499,7 @@ pub async fn fetch_until_answered<F: Future<Output = Result<(), FetchError>>>(
     }
 }
 
-/// Compares what was sent with what the coordinator says that it has stored.
+/// Compares the number of bytes sent with the number that the coordinator reports as stored.
 ///
 /// # Errors
 /// In words: it has stored more or less.

@@ -6,10 +6,10 @@ use crate::{
     workspace::TaskName,
 };
 
-/// The result of a checkpoint or a restore.
+/// Result of taking or restoring a checkpoint.
 pub type Result<T, E = CheckpointerError> = std::result::Result<T, E>;
 
-/// A checkpoint or a restore that failed.
+/// Error: a checkpoint could not be taken or restored.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CheckpointerError {
@@ -29,7 +29,7 @@ pub enum CheckpointerError {
         /// The store's error.
         source: store::StoreError,
     },
-    /// The control groups.
+    /// The CPU quota of the task's vCPU could not be lifted.
     #[error("the checkpoint of {task} failed: the quota of its vCPU can't be lifted")]
     Cgroup {
         /// The task that was to be checkpointed.
@@ -37,42 +37,42 @@ pub enum CheckpointerError {
         /// The control group's error.
         source: Box<cgroup::CgroupError>,
     },
-    /// The task's process.
+    /// The size of the task's memory could not be determined.
     #[error("the checkpoint of {task} failed: the size of its memory is not known")]
     Process {
         /// The task whose memory was to be counted.
         task: TaskName,
-        /// What the kernel said of its processes.
+        /// The error of reading the task's processes.
         source: process::ProcessError,
     },
-    /// The directory of the task is nobody's who may own a task.
+    /// The owner of the task's directory can't be the user of a task.
     #[error("the checkpoint of {task} failed: the user of the task is not known")]
     User {
         /// The task whose user was looked for.
         task: TaskName,
-        /// Why its directory does not say.
+        /// Why the owner of the task's directory could not be determined.
         source: std::io::Error,
     },
-    /// The task cannot have the user that its checkpoint has.
+    /// The task can't be run as the user of its checkpoint.
     #[error("{task} can't be restored as the user of its checkpoint")]
     UserTaken {
         /// The task that was to be restored.
         task: TaskName,
-        /// Why it has not that user.
+        /// Why that user isn't available.
         source: crate::workspace::WorkspaceError,
     },
-    /// There is nothing to restore from.
+    /// The task has no undamaged checkpoint.
     #[error("{task} has no undamaged checkpoint ({} damaged)", damaged.len())]
     NoCheckpoint {
         /// The task that was to be restored.
         task: TaskName,
-        /// Those that are damaged, newest first.
+        /// The damaged checkpoints, newest first.
         damaged: Vec<DamagedCheckpoint>,
     },
 }
 
 impl CheckpointerError {
-    /// Whether the task may be damaged and must not go on.
+    /// Whether the failed operation may have damaged the task, which must not continue then.
     #[must_use]
     pub fn may_have_damaged(&self) -> bool {
         matches!(self, Self::Criu { source, .. } if source.may_have_damaged())

@@ -12,48 +12,48 @@ use crate::{
 /// Order to start a task of one process.
 #[derive(Clone, Debug)]
 pub struct TaskLaunch {
-    /// The attempt.
+    /// The attempt at the task.
     pub key: Key,
-    /// Name of its folder and its checkpoints.
+    /// Name of the task's folder and checkpoints.
     pub name: TaskName,
     /// The coordinator's command.
     pub order: StartTask,
-    /// Its vCPU.
+    /// The vCPU that the task runs on.
     pub cpu: u32,
-    /// Its slot of the vCPU.
+    /// The slot of the vCPU that the task runs in.
     pub slot: TierSlot,
-    /// Permission of the VM.
+    /// Permission to start processes on the VM; it can be revoked, and blocks while the VM is frozen.
     pub pass: LaunchPass,
 }
 
 /// Order to check the answer of a user's own program that has ended, and to keep its files.
 #[derive(Clone, Debug)]
 pub struct OwnKeep {
-    /// Name of its folder and its checkpoints.
+    /// Name of the task's folder and checkpoints.
     pub name: TaskName,
     /// The coordinator's command.
     pub order: StartTask,
     /// How the program ended.
     pub end: OwnEnd,
-    /// Its vCPU.
+    /// The vCPU that the program ran on.
     pub cpu: u32,
-    /// Its slot of the vCPU.
+    /// The slot of the vCPU that the program ran in.
     pub slot: Option<TierSlot>,
-    /// Permission of the VM.
+    /// Permission to start processes on the VM; it can be revoked, and blocks while the VM is frozen.
     pub pass: LaunchPass,
 }
 
-/// A notice of interruption for a program that saves its work then.
+/// An interruption notice for a program that saves its work when it gets the notice.
 #[derive(Clone, Debug)]
 pub struct ProgramNotice<'a> {
-    /// Name of its folder and its checkpoints.
+    /// Name of the task's folder and checkpoints.
     pub name: &'a TaskName,
     /// How the program is notified.
     pub how: &'a SavesAtNotice,
     /// Text of the notice.
     pub notice: &'a str,
-    /// Seats of its processes, by rank.
+    /// Seats of the program's processes, by rank.
     pub seats: &'a [AttemptSeat],
-    /// Parent of the program's processes, which belongs to the worker and gets no signal.
+    /// Process id of the parent of the program's processes; the parent belongs to the worker and gets no signal.
     pub parent: Option<i32>,
 }

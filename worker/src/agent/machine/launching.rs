@@ -14,74 +14,74 @@ use crate::agent::{
     transfer::FetchError,
 };
 
-/// How a program comes to life.
+/// How a program is launched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LaunchWay {
-    /// CRIU restores it.
+    /// CRIU restores the program from a checkpoint.
     Restored,
-    /// It begins its work.
+    /// The program begins its work from scratch.
     FromScratch,
-    /// It says nothing and is not followed.
+    /// The program begins from scratch and reports no progress, so that the worker doesn't follow it.
     Silent,
-    /// A program of the user's own, with its inputs.
+    /// A user's own program begins from scratch, with its inputs.
     Own,
-    /// A program of the user's own, with what a former attempt saved in its directory.
+    /// A user's own program begins with the files that an earlier attempt saved in its directory.
     OwnSaved,
 }
 
-/// How a program is to come to life, as its order has it.
+/// How a program is to be launched, as its command says.
 #[derive(Clone, Copy, Debug)]
 pub struct LaunchPlan {
-    /// The checkpoint from which it goes on, which may have to be fetched.
+    /// The checkpoint from which the program continues; it may have to be fetched. `None`: from scratch.
     pub from: Option<Kept>,
-    /// How it comes to life first.
+    /// How the program is launched at first.
     pub first: LaunchWay,
-    /// How it begins where it has no checkpoint; `None`: it must have one.
+    /// How the program begins if no checkpoint can be restored; `None`: it needs a checkpoint.
     pub from_scratch: Option<LaunchWay>,
 }
 
-/// The outcome of bringing a program to life once.
+/// The outcome of one attempt to launch a program.
 #[derive(Debug)]
 pub enum Born<T> {
-    /// It lives.
+    /// The program runs.
     Alive(T),
     /// There is no checkpoint to be restored.
     NoImage {
-        /// Why there is none.
+        /// Why there is no checkpoint.
         why: String,
     },
-    /// There is, and it could not be restored. Nothing runs.
+    /// The checkpoint could not be restored. No process of the program runs.
     Refused {
         /// What went wrong, in words.
         why: String,
     },
 }
 
-/// One launch as its machine carries it out.
+/// The steps of one launch, as the machine carries them out.
 pub trait LaunchSteps: Debug + Send + Sync + 'static {
-    /// A program that lives.
+    /// Handle of a program that runs.
     type Alive: Send;
 
-    /// Names the attempt's task, for the worker's log.
+    /// Returns the name of the attempt's task, for the worker's log.
     fn name(&self) -> String;
 
-    /// The places at CRIU, one for each core.
+    /// Returns the places at CRIU, one for each core.
     fn criu(&self) -> Arc<Semaphore>;
 
-    /// Sees to it that the inputs of a program that begins from scratch are here.
+    /// Fetches the inputs of a program that begins from scratch, unless they are on this host.
     ///
     /// # Errors
     /// In words, the input that could not be had, and why.
     fn bring_inputs<'a>(&'a self, pass: &'a LaunchPass) -> LaunchFuture<'a, Result<(), String>>;
 
-    /// Gives the task's directory to the attempt, removes checkpoints that are newer than this one or another attempt's
-    /// of the same number, and tells whether this one is here and sound.
+    /// Gives the task's directory to the attempt, and removes checkpoints that are newer than `from` or that a
+    /// different attempt took under the same number. Returns whether `from` is on this host and undamaged.
     ///
     /// # Errors
     /// In words, what the disk refuses.
     fn claim_checkpoint(&self, from: Kept) -> LaunchFuture<'_, Result<bool, String>>;
 
-    /// Fetches the checkpoint of this number that one of these attempts has taken.
+    /// Fetches the checkpoint with this number that one of these attempts took.
     ///
     /// # Errors
     /// It did not come.
@@ -92,7 +92,8 @@ pub trait LaunchSteps: Debug + Send + Sync + 'static {
         attempts: RangeInclusive<u32>,
     ) -> LaunchFuture<'a, Result<(), FetchError>>;
 
-    /// Brings the program to life, which goes on where nobody waits for it; `inside` is dropped once it lives or does not.
+    /// Launches the program; the launch continues even if nobody waits for the future. `inside` is dropped once the
+    /// program runs or the launch has failed.
     ///
     /// # Errors
     /// In words, what went wrong that is no checkpoint's fault. Nothing of it runs then.
@@ -104,10 +105,10 @@ pub trait LaunchSteps: Debug + Send + Sync + 'static {
     ) -> BoxedFuture<Result<Born<Self::Alive>, String>>;
 }
 
-/// Work of a launch.
+/// Future of a step of a launch.
 pub type LaunchFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Starts or restores a program. Nothing of it runs where it can't be.
+/// Starts or restores a program. If this fails, no process of the program is left.
 ///
 /// Where the VM freezes meanwhile it goes on with the thaw, and what failed for that is tried again. A checkpoint is
 /// fetched all the same: that is the worker's doing, not the VM's.
@@ -161,7 +162,7 @@ pub async fn launch_program<S: LaunchSteps>(
     }
 }
 
-/// A place at CRIU.
+/// Waits for a place at CRIU.
 ///
 /// # Errors
 /// The launch is no longer wanted.
@@ -173,8 +174,8 @@ pub(crate) async fn turn_at_criu(
     turn.map_err(|e| explain_error(&e))?.map_err(|e| explain_error(&e))
 }
 
-/// What comes of a birth, which gives its place at CRIU back when its VM freezes: frozen with it, the program uses nothing
-/// that others wait for.
+/// Waits for the result of a launch, and gives the launch's place at CRIU back if the VM freezes: a frozen program uses
+/// nothing that others wait for.
 async fn unless_frozen<T>(
     pass: &LaunchPass,
     permit: Option<OwnedSemaphorePermit>,
@@ -188,7 +189,7 @@ async fn unless_frozen<T>(
     birth.await
 }
 
-/// Sees to it that the newest sound checkpoint is here, if there is one. None at all is no error.
+/// Fetches the newest undamaged checkpoint, unless it is on this host. It is no error if there is no checkpoint.
 async fn bring_checkpoint<S: LaunchSteps>(
     steps: &S,
     pass: &LaunchPass,
