@@ -56,7 +56,7 @@ pub struct Checkpointer {
     tasks: PathBuf,
     /// Lends users to tasks; `None`: tasks have no users of their own.
     users: Option<Arc<UserLeases>>,
-    /// How much longer CRIU takes than it does, as an experiment asks for: microseconds.
+    /// Microseconds by which each operation of CRIU is slowed down, as a fault of the experiment.
     slower_us: Arc<AtomicU64>,
 }
 

@@ -65,8 +65,8 @@ impl GroupGuardian {
         self.identity
     }
 
-    /// Returns whether it still watches. If it was killed, an abrupt end of the worker leaves its tasks until the
-    /// next worker's start.
+    /// Returns whether the guardian still runs. If it was killed, an abrupt end of the worker leaves its tasks running
+    /// until the next worker starts.
     #[must_use]
     pub fn is_alive(&self) -> bool {
         self.identity.is_alive()

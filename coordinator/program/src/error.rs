@@ -13,7 +13,7 @@ pub enum ProgramError {
     Start {
         /// The command as the user wrote it.
         command: String,
-        /// The system's own error.
+        /// The error of the system.
         refused: std::io::Error,
         /// The remedy, which ends the sentence.
         remedy: &'static str,

@@ -6,11 +6,11 @@ use std::{io, path::PathBuf};
 #[derive(Debug, thiserror::Error)]
 #[error("can't {action} {}", path.display())]
 pub struct FolderError {
-    /// What was tried, as it stands after "cannot".
+    /// The action that failed, worded to follow "cannot".
     pub(crate) action: &'static str,
     /// The file or directory.
     pub(crate) path: PathBuf,
-    /// What the kernel said.
+    /// The error of the kernel.
     pub(crate) source: io::Error,
 }
 

@@ -16,7 +16,7 @@ use crate::{
 pub struct AgentConfig {
     /// Address of the coordinator, `host:port`.
     pub coordinator: String,
-    /// Token with which it joins the run. See [`super::read_token`].
+    /// Token with which the worker joins the run. See [`super::read_token`].
     pub token: Token,
     /// Name of the worker, which identifies it across restarts.
     pub name: String,
@@ -24,17 +24,18 @@ pub struct AgentConfig {
     pub root: PathBuf,
     /// Path of the program `dormouse-task`.
     pub task_program: PathBuf,
-    /// Host cores that it may use, in thousandths.
+    /// Host cores that the worker may use, in thousandths.
     pub millicores: u32,
-    /// Path of CRIU; without it there are no checkpoints. See [`find_criu`].
+    /// Path of CRIU; `None`: the worker takes no checkpoints of memory. See [`find_criu`].
     pub criu: Option<PathBuf>,
-    /// Time for which it tries to reach the coordinator at its start.
+    /// Time for which the worker tries to reach the coordinator at its start.
     pub patience: Duration,
-    /// Process that started it, with which it ends until its first welcome, since nobody else knows of it before.
+    /// Process id of the process that started the worker. Until the first welcome the worker ends with that process,
+    /// since no other process knows of the worker yet.
     pub parent: Option<i32>,
-    /// Jail of its tasks.
+    /// Jail of the worker's tasks.
     pub jail: jail::JailRequest,
-    /// Time for which it keeps its VMs without a connection; `None`: the time that the coordinator sets.
+    /// Time for which the worker keeps its VMs without a connection; `None`: the time that the coordinator sets.
     pub hold: Option<Duration>,
 }
 

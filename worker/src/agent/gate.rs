@@ -21,7 +21,7 @@ pub struct VmGate {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct GateState {
-    /// When it was frozen or told to freeze; `None`: it runs.
+    /// Time at which the VM was frozen or told to freeze; `None`: the VM runs.
     shut: Option<Instant>,
     was_shut: Duration,
     births: u32,
@@ -73,7 +73,7 @@ impl VmGate {
         self.open();
     }
 
-    /// Returns whether CRIU holds one of its tasks.
+    /// Returns whether CRIU holds one of the VM's tasks.
     pub(crate) fn is_held(&self) -> bool {
         self.state.borrow().dumps > 0
     }

@@ -55,19 +55,19 @@ pub struct TaskBirth {
     pub process: Arc<dyn TaskProcess>,
     /// Page on which the task reports its progress; `None` for programs that don't.
     pub page: Option<Arc<dyn ProgressPage>>,
-    /// Part of its work that counts as done: what its checkpoint was due to hold.
+    /// Part of the task's work that counts as done: what the checkpoint was due to hold.
     pub done_ppm: u32,
-    /// Part of its work that was done before its first own instruction.
+    /// Part of the task's work that was done before the attempt's first own instruction.
     pub came_with: Ppm,
-    /// CPU time charged to its slot before it, in nanoseconds.
+    /// CPU time charged to the attempt's slot before the attempt began, in nanoseconds.
     pub base_ns: u64,
-    /// CPU time charged to its slot before its first own instruction, in nanoseconds.
+    /// CPU time charged to the attempt's slot before the attempt's first own instruction, in nanoseconds.
     pub born_ns: u64,
-    /// When its first own instruction was seen.
+    /// Time at which the worker saw the attempt's first own instruction.
     pub at: Instant,
     /// When the inputs of a user's own program were in its directory, if it waited for them.
     pub inputs_at: Option<Instant>,
-    /// How it ended, if that was so soon that it need not be watched.
+    /// How the process ended, if that was so soon that it need not be watched.
     pub ended: Option<ProcessEnd>,
     /// Sentences on what the kernel reports differently about a restored program; `None`: it wasn't compared.
     pub changes: Option<Vec<String>>,
@@ -228,7 +228,7 @@ fn is_sound(host: &LifeHost, name: &TaskName, (newest, by): (u64, u32)) -> Resul
     Ok(verified.is_ok())
 }
 
-/// Fetches the newest intact checkpoint of the coordinator. It is no error if there is none.
+/// Fetches the newest undamaged checkpoint that the coordinator has. It is no error if the coordinator has none.
 pub(crate) async fn fetch_checkpoint(
     host: &LifeHost,
     pass: &LaunchPass,
@@ -423,7 +423,7 @@ pub(crate) fn is_silent(order: &StartTask) -> bool {
 /// What was seen of a starting task.
 pub(crate) struct SeenBirth {
     pub(crate) page: ProgressReader,
-    /// CPU time charged to its slot before its first own instruction.
+    /// CPU time charged to the task's slot before the task's first own instruction, in nanoseconds.
     pub(crate) born: u64,
     pub(crate) came_with: Ppm,
 }

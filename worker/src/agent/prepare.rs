@@ -39,13 +39,14 @@ pub struct PreparedWorker {
     /// Contents of tasks' input files.
     pub(crate) contents: ContentCache,
     pub(crate) criu: Option<(CriuProgram, CriuRelease)>,
-    /// Cores that it offers, in thousandths.
+    /// Cores that the worker offers, in thousandths.
     pub(crate) millicores: u32,
     /// Folders of this host that tasks may read.
     pub(crate) mounts: Vec<PathBuf>,
     /// Path of the tasks' program, the same on every worker.
     pub(crate) program: PathBuf,
-    /// Held so that it can be told from other children; it ends by itself after this process.
+    /// Handle of the guardian process, so that its exit can be told from that of other children; the guardian ends
+    /// after this process.
     _guardian: GroupGuardian,
 }
 

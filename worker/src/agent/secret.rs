@@ -15,7 +15,7 @@ const MAX_TOKEN_BYTES: u64 = 1024;
 /// Path that stands for the standard input.
 const STDIN: &str = "-";
 
-/// Interval at which it is checked whether the file is there.
+/// Interval at which the worker looks whether the token file exists.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Reads the token in a file, and waits for the file if a coordinator and its workers are started at once. `look` is

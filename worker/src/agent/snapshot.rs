@@ -35,7 +35,7 @@ pub(crate) struct TaskSnapshot {
     pub(crate) foreign_ns: u64,
 }
 
-/// Why there is no checkpoint. The task runs on, unless it may be damaged.
+/// Error: no checkpoint was taken. The task continues, unless it may be damaged.
 #[derive(Debug)]
 pub struct SnapshotError {
     /// Reason, in words.
@@ -146,7 +146,7 @@ pub(crate) fn take_checkpoint(
     }
 }
 
-/// Lets the clock of a just restored task, which stands still, continue where it stopped.
+/// Lets a restored task, which is stopped, continue with its clock where that stopped.
 pub(crate) fn go_on_with_clock(
     host: &LifeHost,
     name: &TaskName,

@@ -40,7 +40,7 @@ pub struct VmsState {
     waiting: Option<RpcReplyPort<()>>,
 }
 
-/// One VM: its owner, its resources, its part of the worker's offer, and its owner's state.
+/// One VM: its actor with the actor's state, its resources, and its part of the worker's offer.
 #[derive(Debug)]
 struct SupervisedVm {
     owner: ActorRef<vm::OwnerMessage>,
@@ -199,7 +199,7 @@ impl VmsState {
 }
 
 impl SupervisedVm {
-    /// Hands a command to the owner; returns it if there is no owner to take it.
+    /// Passes a command to the VM's actor; returns the command if there is no actor to receive it.
     fn ask_owner(&mut self, ask: VmCommand, asked: CommandStamp) -> Option<VmCommand> {
         match (&mut self.standing, ask) {
             (OwnerStanding::Up, ask) => {

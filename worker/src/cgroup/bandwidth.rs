@@ -6,7 +6,7 @@ use super::{CpuQuota, TierSlot};
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct VcpuBandwidth {
     pub(crate) quota: Option<CpuQuota>,
-    /// Largest part of it for each slot.
+    /// Quota to which each slot is limited; `None`: only the vCPU's quota counts.
     pub(crate) caps: [Option<CpuQuota>; 2],
     /// How many keep slot `a` and slot `b`, in this order, from being bound by a quota.
     lifted: [u32; 2],

@@ -37,7 +37,7 @@ impl CpuQuota {
         Self { quota_us, period_us }
     }
 
-    /// Returns whether it is at most as large a share of a core as `other`.
+    /// Returns whether this quota is at most as large a share of a core as `other`.
     pub(crate) fn is_at_most(self, other: Self) -> bool {
         self.quota_us * other.period_us <= other.quota_us * self.period_us
     }
@@ -54,9 +54,9 @@ impl CpuQuota {
 pub struct CpuThrottling {
     /// Periods in which the group wanted to run.
     pub periods: u64,
-    /// Periods in which it used up its quota.
+    /// Number of periods in which the group used up its quota.
     pub throttled_periods: u64,
-    /// Time it was kept from running, summed over host cores, in nanoseconds.
+    /// Time for which the quota kept the group from running, summed over host cores, in nanoseconds.
     pub throttled_ns: u64,
 }
 

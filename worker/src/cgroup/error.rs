@@ -14,7 +14,7 @@ pub enum CgroupError {
     Read {
         /// The path of the file.
         path: PathBuf,
-        /// What the kernel said.
+        /// The error of the kernel.
         source: io::Error,
     },
     /// A group's file did not take a value.
@@ -24,7 +24,7 @@ pub enum CgroupError {
         path: PathBuf,
         /// The value refused.
         value: String,
-        /// What the kernel said.
+        /// The error of the kernel.
         source: io::Error,
     },
     /// A controller refused a setting made through cgroups-rs.
@@ -46,7 +46,7 @@ pub enum CgroupError {
         path: PathBuf,
         /// The ID of the thread.
         thread: i32,
-        /// What the kernel said.
+        /// The error of the kernel.
         source: io::Error,
     },
     /// A group could not be created.
@@ -54,7 +54,7 @@ pub enum CgroupError {
     Create {
         /// The path of the group.
         path: PathBuf,
-        /// What the kernel said.
+        /// The error of the kernel.
         source: io::Error,
     },
     /// The owner of a tree of groups could not be settled.
@@ -62,7 +62,7 @@ pub enum CgroupError {
     Claim {
         /// The tree's first group.
         path: PathBuf,
-        /// What the kernel said.
+        /// The error of the kernel.
         source: io::Error,
     },
     /// A group could not be removed in time.
@@ -90,7 +90,7 @@ pub enum CgroupError {
     Missing {
         /// The feature or mount that is missing, as a clause.
         what: String,
-        /// What to do about it.
+        /// What the user can do about the error.
         remedy: &'static str,
     },
     /// A group did not reach a state before the deadline.

@@ -12,7 +12,7 @@ use super::{CgroupError, Result, file};
 pub struct FreezeTimes {
     /// The time at which it was asked for.
     pub asked_at: Instant,
-    /// When it was seen to have taken effect.
+    /// Time at which the freeze or thaw was seen to have taken effect.
     pub took_effect_at: Instant,
 }
 

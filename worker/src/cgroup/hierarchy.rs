@@ -18,7 +18,7 @@ pub enum CgroupController {
     Memory,
     /// Freezing; built in in version 2.
     Freezer,
-    /// Number of processes, and its bound; absent on some hosts.
+    /// The controller of the number of processes; absent on some hosts.
     Pids,
 }
 
@@ -135,7 +135,7 @@ impl CgroupHierarchy {
         matches!(self, Self::V2(_))
     }
 
-    /// Returns the mount point of `controller`; `None` only if there is no `pids`.
+    /// Returns the mount point of `controller`; `None` only if the host has no `pids` controller.
     #[must_use]
     pub fn mount_point(&self, controller: CgroupController) -> Option<&Path> {
         match self {

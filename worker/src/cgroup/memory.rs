@@ -35,8 +35,9 @@ impl VmGroups {
         file::read_key(&self.group_path(CgroupController::Memory).join(file), "oom_kill")
     }
 
-    /// Returns whether such a kill happened beyond the first `before`, that wasn't returned yet: of several killed
-    /// processes of a job only one is returned, and tasks that begin after them aren't told of the others.
+    /// Returns whether the kernel killed a process of the group for lack of memory, beyond the first `before` and those
+    /// that this function already returned. If several processes of a job are killed, only one is returned, and tasks
+    /// that begin later don't learn of the others.
     ///
     /// # Errors
     ///

@@ -9,7 +9,7 @@ use std::{
 
 use crate::store;
 
-/// Does `work`, which has CRIU write `images`, and reads their pages meanwhile.
+/// Runs `work`, in which CRIU writes `images`, and reads the pages of the images at the same time.
 pub(super) fn follow_images<T>(
     images: &Path,
     work: impl FnOnce() -> T,

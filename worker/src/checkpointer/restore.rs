@@ -30,14 +30,14 @@ const USER_WAIT: Duration = Duration::from_secs(5);
 pub struct RestoredTask {
     /// The process, running.
     pub task: ChildProcess,
-    /// Checkpoint from which it was restored.
+    /// Checkpoint from which the task was restored.
     pub checkpoint: StoredCheckpoint,
     /// Newer checkpoints that could not be used, newest first.
     pub damaged: Vec<DamagedCheckpoint>,
     /// Sentences on what the kernel reports about its processes differently than at the checkpoint; `None`: it wasn't
     /// compared.
     pub changes: Option<Vec<String>>,
-    /// How long it took, all in all.
+    /// Duration of the whole restore.
     pub took: Duration,
 }
 

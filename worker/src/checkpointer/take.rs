@@ -33,7 +33,7 @@ type Halt<'a> = dyn FnMut(DumpMoment, &mut dyn FnMut() -> cgroup::Result<()>) ->
 pub struct DumpedTask {
     /// The checkpoint, complete.
     pub checkpoint: StoredCheckpoint,
-    /// How long it took, all in all.
+    /// Duration of taking the checkpoint.
     pub took: Duration,
 }
 
@@ -46,7 +46,7 @@ pub struct SnappedTask {
     pub stopped_at: Instant,
     /// CPU time that CRIU's code in the task used, which the task's clock counts too.
     pub foreign_ns: u64,
-    /// How long it took, all in all.
+    /// Duration of taking the checkpoint.
     pub took: Duration,
 }
 

@@ -29,7 +29,7 @@ pub enum ContentError {
     Another {
         /// BLAKE3 of the content that was wanted, in hexadecimal.
         digest: Hash,
-        /// What is wrong with it.
+        /// What is wrong with the content.
         what: String,
     },
 }
@@ -37,7 +37,7 @@ pub enum ContentError {
 /// A content that is being received. Dropped before [`ContentDownload::finish_download`], it leaves nothing.
 #[derive(Debug)]
 pub struct ContentDownload {
-    /// File that is written until it is complete; `None` once it is.
+    /// File that the content is written to; `None` once the content is complete.
     file: Option<SparseFile>,
     part: PathBuf,
     place: PathBuf,

@@ -36,7 +36,8 @@ use crate::{
     process::{ChildProcess, HelpedTask, ProcessGroups, mount_processes},
 };
 
-/// CRIU's notification that it has stopped all of a task, before it reads anything of it.
+/// Name of the notification by which CRIU says that it has stopped all of a task's processes, before it reads anything
+/// of them.
 const SEIZED: &str = "query-ext-files";
 /// CRIU's notification that everything is restored and stands still.
 const PRE_RESUME: &str = "pre-resume";
@@ -59,7 +60,7 @@ pub enum DumpMoment {
 pub enum RestoreMoment {
     /// The processes exist, and still execute CRIU's code.
     Made,
-    /// Everything is restored and stands still just before its first instruction. CRIU lets it run whatever is
+    /// All processes are restored and stopped just before their first instruction. CRIU lets them run whatever is
     /// answered.
     Runs,
 }
@@ -67,9 +68,9 @@ pub enum RestoreMoment {
 /// What happens to the task after a dump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AfterDump {
-    /// It continues as it was when CRIU came: it runs, or stands still.
+    /// The task continues as it was when CRIU came: running or stopped.
     Continue,
-    /// It is killed; its parent must still reap it.
+    /// CRIU kills the task; the task's parent must still reap it.
     Kill,
 }
 
@@ -77,7 +78,7 @@ pub enum AfterDump {
 #[derive(Debug, Clone)]
 pub struct CriuProgram {
     program: PathBuf,
-    /// CPU time of its processes outside any VM's groups, in nanoseconds.
+    /// CPU time of CRIU's processes outside any VM's groups, in nanoseconds.
     spent: Arc<AtomicU64>,
 }
 
@@ -138,7 +139,7 @@ impl CriuProgram {
         }
     }
 
-    /// Checks that CRIU finds what it needs in this kernel (`criu check`).
+    /// Checks that this kernel has what CRIU needs (`criu check`).
     ///
     /// # Errors
     ///

@@ -20,7 +20,7 @@ pub enum CriuError {
     Start {
         /// The path of the program.
         program: PathBuf,
-        /// What the kernel said.
+        /// The error of the kernel.
         source: io::Error,
     },
     /// The task's view of files can't be entered.
@@ -36,7 +36,7 @@ pub enum CriuError {
         call: &'static str,
         /// CRIU's `cr_errno`, an errno, where it gave one.
         errno: Option<i32>,
-        /// CRIU's `cr_errmsg`, or what its errno means.
+        /// CRIU's `cr_errmsg`, or the meaning of its errno.
         reason: String,
         /// The end of its log.
         log: LogTail,
@@ -46,7 +46,7 @@ pub enum CriuError {
     Late {
         /// The request that took too long.
         call: &'static str,
-        /// How long it was waited.
+        /// Time for which the caller waited.
         after: Duration,
         /// The end of its log.
         log: LogTail,
@@ -64,12 +64,12 @@ pub enum CriuError {
     Silent {
         /// The request that got no answer.
         call: &'static str,
-        /// CRIU's exit status or signal, as it stands after "it".
+        /// CRIU's exit status or signal, worded to follow "it".
         ended: String,
         /// The end of its log.
         log: LogTail,
     },
-    /// What came from CRIU is not in its protocol.
+    /// CRIU sent something that violates its protocol.
     #[error("criu {call} gave an answer that can't be read: {what}")]
     Protocol {
         /// The request that was answered so.
@@ -82,7 +82,7 @@ pub enum CriuError {
     Socket {
         /// The request that was under way.
         call: &'static str,
-        /// What the kernel said.
+        /// The error of the kernel.
         source: io::Error,
     },
     /// A directory for images could not be opened.
@@ -90,7 +90,7 @@ pub enum CriuError {
     Directory {
         /// The path of the directory.
         path: PathBuf,
-        /// What the kernel said.
+        /// The error of the kernel.
         source: io::Error,
     },
     /// The caller's action while the tasks stand still failed, and with it the call.
@@ -106,7 +106,7 @@ pub enum CriuError {
     Foreign {
         /// The request that would have brought it to life.
         call: &'static str,
-        /// What it holds, in words.
+        /// What the image holds, in words.
         what: String,
     },
     /// What restored processes are compared with is not known.
@@ -114,7 +114,7 @@ pub enum CriuError {
     Inspect {
         /// The request that was not made.
         call: &'static str,
-        /// What the kernel said.
+        /// The error of the kernel.
         source: io::Error,
     },
     /// The control groups did not play along.
@@ -144,7 +144,7 @@ impl CriuError {
         *errno == Some(libc::ESRCH) || reason.contains("In-flight connection")
     }
 
-    /// Returns whether CRIU may have left something of its own in the task, as in a dump that it doesn't end itself:
+    /// Returns whether CRIU may have left something of its own in the task, as in a dump that CRIU doesn't end itself:
     /// the task must be killed and restored from an older checkpoint.
     #[must_use]
     pub fn may_have_damaged(&self) -> bool {
@@ -160,14 +160,14 @@ const ERROR: &str = "Error (";
 pub struct LogTail {
     /// The path of the log.
     pub path: Option<PathBuf>,
-    /// The log's last lines; those that tell errors, where there are any.
+    /// The log's last lines, or, if there are any, only those that report errors.
     pub lines: Vec<String>,
 }
 
 /// Message in CRIU's log of every call in which it may not raise a limit that it doesn't need.
 const NOISE: &str = "RLIMIT_NOFILE";
 
-/// What CRIU says is wrong, without what it says always.
+/// The part of a CRIU message that says what is wrong, without its usual prefix.
 pub(crate) fn criu_message(message: &str) -> Option<&str> {
     Some(message.trim()).filter(|message| !message.is_empty() && !message.contains(NOISE))
 }

@@ -56,7 +56,7 @@ pub struct ExpiredTimer {
     pub process: u32,
     /// The descriptor that it has there.
     pub fd: i32,
-    /// How often it had run out since it was read.
+    /// Number of times that the timer had expired since it was read.
     pub ticks: u64,
     /// The period of the timer, in nanoseconds.
     pub period_ns: u64,

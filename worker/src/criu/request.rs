@@ -4,7 +4,7 @@ use std::{fs::File, os::fd::AsRawFd as _, time::Duration};
 
 use super::rpc::{CriuCgMode, CriuFeatures, CriuNetworkLockMethod, CriuOpts, CriuReq, CriuReqType};
 
-/// Enough for CRIU to tell errors and warnings; more would slow it down.
+/// Log level with which CRIU logs errors and warnings; a higher one would slow CRIU down.
 pub(super) const LOG_LEVEL: i32 = 2;
 /// Largest file without a name that is dumped, in bytes; CRIU's own limit is one million.
 const LARGEST_GHOST: u32 = 1 << 30;

@@ -19,7 +19,7 @@ pub(crate) struct ThreadStatus {
     pub(crate) bounding: u64,
     pub(crate) ambient: u64,
     pub(crate) no_new_privs: bool,
-    /// Mode of its filter of system calls; 2 if it has filters.
+    /// Mode of the process's filter of system calls; 2 if the process has filters.
     pub(crate) seccomp: u32,
 }
 

@@ -17,11 +17,11 @@ pub enum DirectoryError {
     /// The system refuses.
     #[error("can't {action} {} in the task's directory", one_line(&path.to_string_lossy(), SHOWN))]
     File {
-        /// What was tried, as it stands after "cannot".
+        /// The action that failed, worded to follow "cannot".
         action: &'static str,
         /// The path, relative to the directory where it is in it.
         path: PathBuf,
-        /// What the kernel said.
+        /// The error of the kernel.
         source: io::Error,
     },
     /// Something that no checkpoint can hold, or no task may have.
@@ -29,13 +29,13 @@ pub enum DirectoryError {
     Refused {
         /// The path, relative to the directory.
         path: String,
-        /// What is wrong with it, and what to do.
+        /// What is wrong with the file at this path, and what to do.
         why: String,
     },
     /// More than a directory may hold.
     #[error("the task's directory has {what}")]
     Beyond {
-        /// What there is too much of, and how much there may be.
+        /// What there is too much of, and the limit.
         what: String,
     },
     /// A content that is not what its digest says.
@@ -43,7 +43,7 @@ pub enum DirectoryError {
     Damaged {
         /// BLAKE3 of the content, in hexadecimal.
         digest: String,
-        /// What is wrong with it.
+        /// What is wrong with the content.
         what: String,
     },
 }

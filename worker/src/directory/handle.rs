@@ -22,7 +22,7 @@ const DIRECTORY: OFlag =
     OFlag::O_DIRECTORY.union(OFlag::O_NOFOLLOW).union(OFlag::O_CLOEXEC).union(OFlag::O_RDONLY);
 const PRIVATE: Mode = Mode::S_IRWXU;
 
-/// An open directory, which stays the same whatever is renamed meanwhile.
+/// An open directory, which stays the same directory even if paths are renamed.
 #[derive(Debug)]
 pub(crate) struct DirectoryHandle(OwnedFd);
 
@@ -109,7 +109,7 @@ impl DirectoryHandle {
         Ok(readlinkat(&self.0, name)?)
     }
 
-    /// Returns its owner.
+    /// Returns the directory's owner.
     pub(crate) fn read_owner(&self) -> io::Result<FileOwner> {
         let stat = fstat(&self.0)?;
         Ok(FileOwner { user: Uid::from_raw(stat.st_uid), group: Gid::from_raw(stat.st_gid) })

@@ -30,7 +30,7 @@ const LETTERS: MatchOptions = MatchOptions {
 /// A file that a task leaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LeftFile {
-    /// Name under which it is kept: `stdout`, `stderr`, or `outputs/` and its path in the working directory.
+    /// Name under which the file is kept: `stdout`, `stderr`, or `outputs/` and its path in the working directory.
     pub(crate) path: String,
     /// BLAKE3 of the content.
     pub(crate) digest: Hash,
@@ -52,7 +52,7 @@ pub(crate) struct LeftFiles {
 
 /// Paths that match a pattern, each with the reason why it can't be kept, if there is one.
 type Matches = BTreeMap<String, Option<String>>;
-/// Paths that couldn't be read, such as a directory that lies too deep, each with the reason.
+/// Paths that couldn't be read, such as a directory that is nested too deep, each with the reason.
 type Unseen = Vec<(String, String)>;
 
 impl LeftFiles {

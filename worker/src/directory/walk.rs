@@ -12,7 +12,7 @@ use dormouse_tasks::limits::{DIRECTORY_ENTRIES, PATH_BYTES};
 
 use super::{DirectoryError, Result, handle::DirectoryHandle};
 
-/// How deep they may lie.
+/// Greatest depth of nested directories.
 const DEEPEST: usize = 64;
 /// The longest that all of their paths together may be, in bytes.
 const PATHS: usize = 4 << 20;

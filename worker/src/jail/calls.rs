@@ -13,7 +13,7 @@ pub(super) struct SystemCall {
     pub(super) number: libc::c_long,
 }
 
-/// Numbers of calls, with those that some C libraries do not name.
+/// Numbers of system calls, including those that some C libraries do not name.
 #[expect(non_upper_case_globals, reason = "named as libc names them")]
 mod numbers {
     pub(super) use libc::*;

@@ -15,7 +15,7 @@ pub struct JailError {
     pub part: JailPart,
     /// What was being done.
     pub step: String,
-    /// What the kernel said.
+    /// The error of the kernel.
     pub source: io::Error,
 }
 

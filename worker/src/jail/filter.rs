@@ -17,7 +17,7 @@ enum CallAnswer {
     Refuse,
     /// "Function not implemented", as by a kernel that has no such call.
     Unknown,
-    /// Allowed unless it makes a namespace.
+    /// The call is allowed unless it makes a namespace.
     SameNamespaces,
     /// Allowed for the families of [`FAMILIES`].
     UsualFamilies,

@@ -99,7 +99,7 @@ unsafe fn write(path: &CStr, content: &[u8]) -> bool {
     }
 }
 
-/// Steps that are taken one after the other.
+/// Steps that are carried out one after the other.
 #[derive(Debug, Default)]
 pub(super) struct JailSteps(pub(super) Vec<JailStep>);
 

@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-/// One of so many users is for checks, at the end of the range.
+/// One in this many users, at the end of the range, is reserved for checks.
 const OF_CHECKS: u32 = 10;
 
 /// A range of user IDs, of which each task has one that no other task on its host has. The group of the same number

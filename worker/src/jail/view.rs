@@ -82,7 +82,7 @@ impl MountView {
         }
     }
 
-    /// Makes it, in a process that is in the common namespace; the number of the step that failed.
+    /// Makes the view, in a process that is in the common namespace; the error is the number of the step that failed.
     ///
     /// # Safety
     /// In a new process only.

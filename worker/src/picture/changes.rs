@@ -15,7 +15,7 @@ pub struct PictureChange {
     pub about: String,
     /// The fact when the checkpoint began; `None`: there was no such thing.
     pub before: Option<String>,
-    /// The fact after the restore; `None`: there is no such thing.
+    /// The fact after the restore; `None`: the fact no longer exists.
     pub after: Option<String>,
 }
 

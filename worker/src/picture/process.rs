@@ -22,7 +22,7 @@ use crate::jail::path_inside;
 pub struct ProcessPicture {
     /// The name of the process, as `ps` has it.
     pub name: String,
-    /// Facts by what they are about, such as `descriptor 5` or `thread 12: nice`.
+    /// Facts by name, such as `descriptor 5` or `thread 12: nice`.
     pub facts: BTreeMap<String, String>,
 }
 
@@ -30,7 +30,7 @@ pub struct ProcessPicture {
 pub(super) const UNKNOWN: &str = "not known";
 /// The longest text of a fact, in bytes.
 const FACT_BYTES: usize = 300;
-/// Fields of `/proc/PID/status`, and their names in pictures.
+/// Fields of `/proc/PID/status`, and their names in facts.
 const STATUS: [(&str, &str); 11] = [
     ("Umask", "umask"),
     ("Uid", "users"),
@@ -50,7 +50,7 @@ pub(super) const DUMP_FILTER: &str = "filter of core dumps";
 pub(super) const TIMER_SLACK: &str = "timer slack, ns";
 /// Name of the fact about the priority of a thread's reads and writes.
 pub(super) const IO_PRIORITY: &str = "input/output priority";
-/// Files of `/proc/PID` that hold one setting.
+/// Files of `/proc/PID` that contain one setting each.
 const SETTINGS: [(&str, &str); 4] = [
     ("oom_score_adj", "score for running out of memory"),
     ("coredump_filter", DUMP_FILTER),

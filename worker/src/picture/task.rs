@@ -22,13 +22,13 @@ const MOST_FACTS: usize = 6_000;
 /// Most differences that are listed after a restore; the number of further ones is a sentence too.
 const MOST_CHANGES: usize = CHANGES - 1;
 
-/// What the kernel reports about the processes of a task while it stands still.
+/// What the kernel reports about the processes of a stopped task.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TaskPicture {
     /// The processes, by their numbers in the task's PID namespace.
     pub processes: BTreeMap<u32, ProcessPicture>,
-    /// True if something was left out as it was too much, so that missing facts mean nothing.
+    /// True if something was left out because there was too much of it; then a missing fact means nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_cut: bool,
 }
@@ -110,8 +110,8 @@ impl TaskPicture {
     }
 }
 
-/// Returns those of these processes that a signal has stopped: the kernel doesn't tell any more once a debugger such
-/// as CRIU has seized them.
+/// Returns those of these processes that a signal has stopped. The kernel doesn't report that any more once a debugger
+/// such as CRIU has seized a process.
 #[must_use]
 pub fn stopped_processes(processes: &BTreeSet<i32>) -> BTreeSet<i32> {
     let is_stopped = |pid: &&i32| {

@@ -16,7 +16,7 @@ pub enum ProcessError {
         program: PathBuf,
         /// What the new process was doing.
         step: String,
-        /// What the kernel said.
+        /// The error of the kernel.
         source: io::Error,
     },
     /// A new process did not reach its program in time.
@@ -43,7 +43,7 @@ pub enum ProcessError {
     Open {
         /// The path of the file.
         path: PathBuf,
-        /// What the kernel said.
+        /// The error of the kernel.
         source: io::Error,
     },
     /// Something was asked of a process in vain.
@@ -53,15 +53,15 @@ pub enum ProcessError {
         action: &'static str,
         /// The PID of the process.
         pid: i32,
-        /// What the kernel said.
+        /// The error of the kernel.
         source: io::Error,
     },
-    /// What `/proc` says is missing or unreadable.
+    /// A file in `/proc` is missing, unreadable or malformed.
     #[error("can't read {}", path.display())]
     Proc {
         /// The path of the file.
         path: PathBuf,
-        /// What the kernel said.
+        /// The error of the kernel.
         source: io::Error,
     },
     /// The guardian could not be started.
@@ -69,7 +69,7 @@ pub enum ProcessError {
     Guardian {
         /// The step of its start that failed.
         step: &'static str,
-        /// What the kernel said.
+        /// The error of the kernel.
         source: io::Error,
     },
     /// The guardian must be started before any thread.

@@ -17,7 +17,7 @@ pub enum ProofStepKind {
     Thaw,
     /// CRIU dumps the task.
     Dump,
-    /// CRIU restores it, and it works.
+    /// CRIU restores the task, and the task works.
     Restore,
     /// The restored task comes to its end with the right answer.
     Answer,
@@ -54,7 +54,7 @@ impl ProofStepKind {
         }
     }
 
-    /// Whether only checkpoints need it.
+    /// Whether only checkpoints need this step.
     #[must_use]
     pub const fn is_of_checkpoints(self) -> bool {
         !matches!(
@@ -77,7 +77,7 @@ pub struct ProofStep {
     pub what: ProofStepKind,
     /// The time that it took.
     pub took: Duration,
-    /// What was seen, in words; or why it failed.
+    /// What the step showed, in words; or why it failed.
     pub came: Result<String, String>,
 }
 

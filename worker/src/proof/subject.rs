@@ -37,7 +37,8 @@ pub(super) struct ProofSubject<'a> {
     name: TaskName,
     task: ChildProcess,
     page: ProgressReader,
-    /// What the kernel says of it otherwise since it was restored, a sentence each; `None`: it was not.
+    /// What has changed in the kernel's view of the task since it was restored, a sentence each; `None`: the task was
+    /// not restored.
     changes: Option<Vec<String>>,
 }
 
@@ -72,12 +73,13 @@ impl<'a> ProofSubject<'a> {
         self.room.prepared.workspace.task_directory(&self.name)
     }
 
-    /// What its page says.
+    /// Reads the page on which the task reports its progress.
     pub(super) fn read_page(&self) -> Result<Page, String> {
         self.page.read().map_err(|e| explain_error(&e))
     }
 
-    /// What confines it, by what the kernel says of it; where it has less than its jail should have, that.
+    /// Describes what confines the task, by what the kernel reports; an error if the task is confined less than its
+    /// jail should.
     pub(super) fn check_confinement(&self) -> Result<String, String> {
         let Some(cell) = self.room.vm.cell() else {
             return Ok("there is none: --jail none".to_owned());
@@ -114,7 +116,7 @@ impl<'a> ProofSubject<'a> {
         }
     }
 
-    /// Waits until it has done something more since its heart had beaten so often. Its end is as good.
+    /// Waits until the task has made progress after its `before`-th heartbeat, or has ended.
     pub(super) fn await_beat(&self, before: u64) -> Result<Page, String> {
         let begun = Instant::now();
         loop {
@@ -140,7 +142,7 @@ impl<'a> ProofSubject<'a> {
         words.lines().last().unwrap_or("it said nothing").to_owned()
     }
 
-    /// Dumps it, which ends it; what its page said then.
+    /// Dumps the task, which ends it; returns the task's progress at that time.
     pub(super) fn dump_task(&self, checkpointer: &Checkpointer) -> Result<Page, String> {
         let progress = self.task_directory().join(PROGRESS);
         let mut last = Page::default();
@@ -176,7 +178,7 @@ impl<'a> ProofSubject<'a> {
         }
     }
 
-    /// Restores it, and waits until it goes on.
+    /// Restores the task, and waits until it makes progress.
     pub(super) fn restore_task(
         self,
         checkpointer: &Checkpointer,
@@ -199,7 +201,7 @@ impl<'a> ProofSubject<'a> {
         Ok((subject, page))
     }
 
-    /// What the kernel says of the proved task otherwise than before its restore, in words.
+    /// Describes what the restore has changed in the kernel's view of the task.
     pub(super) fn describe_changes(&self) -> String {
         match self.changes.as_deref() {
             None => "nobody looked whether it has changed".to_owned(),
@@ -208,7 +210,7 @@ impl<'a> ProofSubject<'a> {
         }
     }
 
-    /// Waits for its end, which has to be a good one, and says where its result is.
+    /// Waits for the task's successful end, and returns the path of its result.
     pub(super) fn wait_end(self, within: Duration) -> Result<PathBuf, String> {
         match self.task.wait_end(within).map_err(|e| explain_error(&e))? {
             Some(ProcessEnd::Exited(0)) => Ok(self.task_directory().join(RESULT)),

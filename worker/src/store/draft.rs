@@ -26,7 +26,7 @@ pub(crate) const SEAL: &str = "manifest.seal";
 pub(crate) const IMAGES: &str = "images";
 pub(crate) const FILES: &str = "files";
 
-/// Checkpoint that isn't complete yet. Removed if it is dropped without [`CheckpointDraft::commit_checkpoint`].
+/// Checkpoint that isn't complete yet. It is removed if it is dropped without [`CheckpointDraft::commit_checkpoint`].
 #[derive(Debug)]
 pub struct CheckpointDraft {
     directory: PathBuf,
@@ -37,7 +37,7 @@ pub struct CheckpointDraft {
     sound: SoundFiles,
     /// Directories of earlier checkpoints of the task, the newest first.
     earlier: Vec<PathBuf>,
-    /// File system without room that is mounted over its images, if the store is full.
+    /// Full file system that is mounted over the checkpoint's images, if the store has to behave as if it were full.
     no_room: Option<NoRoom>,
     /// Facts about the task that CRIU doesn't save.
     keepsakes: Option<TaskKeepsakes>,

@@ -14,11 +14,11 @@ pub enum StoreError {
     /// A file or directory of the store.
     #[error("can't {action} {}", path.display())]
     File {
-        /// What was tried, as it stands after "cannot".
+        /// The action that failed, worded to follow "cannot".
         action: &'static str,
         /// The file or directory.
         path: PathBuf,
-        /// What the kernel said.
+        /// The error of the kernel.
         source: io::Error,
     },
     /// The directory of the task.
@@ -38,7 +38,7 @@ pub enum StoreError {
     Manifest {
         /// The path of the manifest.
         path: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong with the manifest.
         source: serde_json::Error,
     },
     /// A manifest of another version of the format.
@@ -56,7 +56,7 @@ pub enum StoreError {
     Damaged {
         /// The path of the file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong with the file.
         what: String,
     },
     /// A manifest that nobody made who has the key of the run.
@@ -65,10 +65,10 @@ pub enum StoreError {
         /// The path of the manifest.
         path: PathBuf,
     },
-    /// A checkpoint that is another than was asked for.
+    /// A checkpoint is not the requested one.
     #[error("the received checkpoint is not the requested one: it is {what}")]
     Another {
-        /// What it is, and what was asked for.
+        /// What the checkpoint is, and what was requested.
         what: String,
     },
     /// A path in a manifest that leads out of the checkpoint.
@@ -94,7 +94,7 @@ pub enum StoreError {
     /// A stream that is no checkpoint.
     #[error("what is received is not a checkpoint: {what}")]
     Stream {
-        /// What is wrong with it.
+        /// What is wrong with the stream.
         what: String,
     },
     /// The stream failed.
@@ -102,7 +102,7 @@ pub enum StoreError {
     Transfer {
         /// What was under way.
         action: &'static str,
-        /// What the stream said.
+        /// The stream's error.
         source: io::Error,
     },
 }

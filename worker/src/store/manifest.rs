@@ -20,9 +20,9 @@ use crate::{
 pub struct SavedProgress {
     /// Number of this attempt at the task; the first is 1.
     pub attempt: u32,
-    /// Part of its work that counts as done and kept, in millionths. The checkpoint may contain more.
+    /// Part of the task's work that counts as done and kept, in millionths. The checkpoint may contain more.
     pub progress_ppm: u32,
-    /// CPU time used for it so far, on all VMs, in nanoseconds.
+    /// CPU time used for the task so far, on all VMs, in nanoseconds.
     pub cpu_ns: u64,
 }
 
@@ -42,7 +42,7 @@ pub struct CheckpointFile {
     pub name: String,
     /// Size of the file in bytes.
     pub size: u64,
-    /// BLAKE3 digest of its contents, in hexadecimal.
+    /// BLAKE3 digest of the file's content, in hexadecimal.
     pub blake3: String,
 }
 
@@ -67,7 +67,7 @@ pub struct CheckpointManifest {
     pub program: String,
     /// Progress of the task.
     pub progress: SavedProgress,
-    /// Time at which it was taken, in milliseconds since 1970.
+    /// Time at which the checkpoint was taken, in milliseconds since 1970.
     pub taken_unix_ms: u64,
     /// Version of the CRIU that took it.
     pub criu: String,

@@ -16,11 +16,11 @@ pub enum WorkspaceError {
     /// A mount did not work.
     #[error("can't {action} {}; {}", path.display(), crate::place::ProcessPlace::detect_place().to_mount())]
     Mount {
-        /// What was tried, as it stands after "cannot".
+        /// The action that failed, worded to follow "cannot".
         action: &'static str,
         /// The directory that is mounted or unmounted.
         path: PathBuf,
-        /// What the kernel said.
+        /// The error of the kernel.
         source: io::Error,
     },
     /// What a worker writes is mounted read-only, and can't be mounted otherwise.
@@ -30,17 +30,17 @@ pub enum WorkspaceError {
         path: PathBuf,
         /// What to add in this place.
         remedy: String,
-        /// What the kernel said.
+        /// The error of the kernel.
         source: io::Error,
     },
     /// A file or directory could not be made or read.
     #[error("can't {action} {}", path.display())]
     File {
-        /// What was tried, as it stands after "cannot".
+        /// The action that failed, worded to follow "cannot".
         action: &'static str,
         /// The file or directory.
         path: PathBuf,
-        /// What the kernel said.
+        /// The error of the kernel.
         source: io::Error,
     },
     /// A task has no user of its own.
@@ -48,7 +48,7 @@ pub enum WorkspaceError {
     NoUser {
         /// The task, or the check of one.
         task: TaskName,
-        /// Why there is none.
+        /// Why there is no free user.
         source: LeaseError,
     },
     /// A directory could not be locked.
@@ -69,7 +69,7 @@ pub enum WorkspaceError {
     NotOwn {
         /// The path of the directory.
         path: PathBuf,
-        /// Why it is not the worker's own.
+        /// Why the directory is not the worker's own.
         what: String,
     },
     /// A mount namespace must be entered before there are threads.
@@ -94,7 +94,7 @@ pub enum WorkspaceError {
 }
 
 impl From<WorkspaceError> for io::Error {
-    /// What the kernel said, for who says in their own words what was tried.
+    /// Extracts the kernel's error, for callers that describe the failed action in their own words.
     fn from(error: WorkspaceError) -> Self {
         match error {
             WorkspaceError::Mount { source, .. }

@@ -38,7 +38,7 @@ pub enum EngineError {
     /// The system refused.
     #[error("can't {doing} {}; check the path and the disk, or give another --out", .path.display())]
     Io {
-        /// Attempted action, as it stands after "cannot".
+        /// The action that failed, worded to follow "cannot".
         doing: &'static str,
         /// The file or folder.
         path: PathBuf,

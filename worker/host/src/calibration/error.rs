@@ -23,7 +23,7 @@ pub enum CalibrationError {
         path: PathBuf,
         /// The option of the command line that names the file.
         option: &'static str,
-        /// The system's own error.
+        /// The error of the system.
         source: io::Error,
     },
 }

@@ -34,7 +34,7 @@ pub(super) enum PauseError {
     Kernel(#[from] io::Error),
 }
 
-/// Stops this process and all tasks for this time. Blocks: nothing of this process runs meanwhile.
+/// Stops this process and all tasks for `lasts`. Blocks: nothing of this process runs during that time.
 ///
 /// # Errors
 ///

@@ -25,7 +25,7 @@ pub struct LifeContext {
     pub hold_checkpoints: bool,
     /// True if this worker has a working CRIU.
     pub has_criu: bool,
-    /// Permits for dumps and restores, one for each core, as CRIU computes all the time.
+    /// Permits for dumps and restores: one for each core, as CRIU uses a core fully.
     pub criu: Arc<Semaphore>,
     /// Cores of the host, to which vCPUs with two tasks are bound.
     pub cores: Arc<HostCores>,

@@ -110,8 +110,8 @@ pub type LaunchFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send +
 
 /// Starts or restores a program. If this fails, no process of the program is left.
 ///
-/// Where the VM freezes meanwhile it goes on with the thaw, and what failed for that is tried again. A checkpoint is
-/// fetched all the same: that is the worker's doing, not the VM's.
+/// If the VM freezes during the launch, the launch continues when the VM thaws, and a step that failed because of the
+/// freeze is repeated. Checkpoints are fetched even while the VM is frozen, as the worker does that, not the VM.
 ///
 /// # Errors
 /// In words, what went wrong.

@@ -31,7 +31,7 @@ use crate::{
     workspace::TaskName,
 };
 
-/// Interval at which it is checked whether a check is still wanted.
+/// Interval at which the worker looks whether a check is still wanted.
 const LOOK: Duration = Duration::from_millis(100);
 /// Bytes of a check's output that are kept with the output of its program.
 const SAID_BYTES: u64 = 64 << 10;
@@ -102,7 +102,7 @@ struct OutputCheck {
 }
 
 impl OutputCheck {
-    /// Makes its directory.
+    /// Makes the check's directory.
     fn make_directory(&self) -> Result<(), String> {
         let Self { host, place, name, copy, own } = self;
         let inputs: Result<Vec<_>, _> = own.inputs.iter().map(TaskInput::read).collect();
@@ -131,7 +131,7 @@ impl OutputCheck {
         write_order(&folder, &check, has_root).map_err(|e| explain_error(&e))
     }
 
-    /// Runs it to its end, however often its VM freezes meanwhile.
+    /// Runs the check's command to its end, across freezes of the VM; returns the exit status.
     async fn run(&self, pass: &LaunchPass) -> Result<i32, String> {
         let started = loop {
             pass.wait_thawed().await.map_err(|e| explain_error(&e))?;
@@ -177,7 +177,7 @@ impl OutputCheck {
         }
     }
 
-    /// Appends its output to that of its program, as far as there is room.
+    /// Appends the check's output to the program's output, as far as the limit allows.
     fn keep_words(&self) {
         let [from, to] =
             [&self.copy, &self.name].map(|name| self.host.workspace().task_directory(name));

@@ -25,7 +25,7 @@ pub struct KeptOutputs {
     pub files: Vec<File>,
     /// Reasons why files weren't kept.
     pub not_kept: Vec<String>,
-    /// Bytes in its directory at the end.
+    /// Bytes in the program's directory at the end.
     pub directory_bytes: u64,
     /// Status of the check of its answer, if one ran to its end.
     pub verify_status: Option<i32>,

@@ -12,26 +12,27 @@ use super::{
 /// CPU time of a user's own program, and the part of its promise that it didn't want. Times are in nanoseconds.
 #[derive(Debug, Default)]
 pub(crate) struct OwnMeter {
-    /// CPU time of its work, including what its checkpoint held.
+    /// CPU time of the program's work, including the work that its checkpoint held.
     pub(crate) worked: u64,
-    /// CPU time that it was promised while it didn't want to compute.
+    /// CPU time that the program was promised while it didn't want to compute.
     pub(crate) unwanted: u64,
-    /// Time for which it didn't want to compute.
+    /// Time for which the program didn't want to compute.
     pub(crate) waited: Duration,
-    /// CPU time charged to its slot up to its end, once it has ended; its check's doesn't count.
+    /// CPU time charged to the program's slot until the program ended, without that of its check; `None` before the
+    /// end.
     pub(crate) charged: Option<u64>,
-    /// Its run time without time in which its VM was frozen, once it has ended.
+    /// Run time of the program without time in which its VM was frozen; `None` before the end.
     pub(crate) took: Option<Duration>,
     /// Largest memory that was seen, in bytes.
     pub(crate) memory: u64,
-    /// Watches whether it does anything after a restore.
+    /// Watches whether the program does anything after a restore.
     pub(crate) idle: IdleWatch,
     wants: ProcessorWants,
 }
 
 impl OwnMeter {
-    /// Records its CPU time and what its threads wanted; `share` is the share of a host core that it is promised now,
-    /// in ppm, and `stands` says whether it stood still since the last look.
+    /// Records the program's CPU time and what its threads wanted. `share` is the share of a host core that the program
+    /// is promised now, in ppm; `stands` says whether it was stopped since the last look.
     pub(crate) fn note_use(
         &mut self,
         worked: u64,

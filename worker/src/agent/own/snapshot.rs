@@ -17,8 +17,8 @@ use crate::{
     workspace::TaskName,
 };
 
-/// Checkpoints the directory of a program, which stands still meanwhile; of its work one part is `due` and one is
-/// known to be done. Blocks.
+/// Saves the directory of a stopped program as a checkpoint, which counts the work that the program is known to have
+/// done (`done`), but no more than was due (`due`). Blocks.
 pub(crate) fn take_checkpoint(
     host: &LifeHost,
     place: &TaskPlace,

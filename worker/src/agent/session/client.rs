@@ -37,13 +37,14 @@ const CONNECT: Duration = Duration::from_secs(5);
 pub struct DialTarget<T> {
     /// Transport to the coordinator.
     pub transport: T,
-    /// First message; its incarnation is replaced by that of the certificate, once there is one.
+    /// First message of every connection; its incarnation is replaced by that of the certificate once there is a
+    /// certificate.
     pub hello: Hello,
     /// True if this process was welcomed before: an impostor at the coordinator's address doesn't end it then.
     pub is_known: bool,
-    /// Time for which it tries to reach the coordinator before its first welcome.
+    /// Time for which the worker tries to reach the coordinator before its first welcome.
     pub patience: Duration,
-    /// Time for which it keeps its VMs without a connection; `None`: the time that the coordinator sets.
+    /// Time for which the worker keeps its VMs without a connection; `None`: the time that the coordinator sets.
     pub hold: Option<Duration>,
 }
 
@@ -83,7 +84,7 @@ enum ConnectionEnd<C> {
     },
     Refused(String),
     Broken(String),
-    /// It was silent, and has been replaced by another one.
+    /// The connection was silent, and has been replaced by a new one.
     Replaced(C),
     Stopped,
 }
@@ -251,7 +252,7 @@ impl<T: SessionTransport> CoordinatorSession<T> {
         })
     }
 
-    /// Runs one connection from the first message to its end.
+    /// Serves one connection from the first message to its end.
     async fn talk_until_end(
         &mut self,
         out: mpsc::Sender<FromWorker>,

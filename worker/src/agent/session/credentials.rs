@@ -26,9 +26,10 @@ pub struct WorkerCredentials(Arc<SharedCredentials>);
 struct SharedCredentials {
     token: Token,
     file: PathBuf,
-    /// Certificate of this life, or of the last one until there is one.
+    /// Certificate of this session, or, before there is one, of the earlier session.
     shown: Arc<ShownCredential>,
-    /// When the certificate of this life must be renewed, by the clock of this host; `None` before there is one.
+    /// Time at which the certificate of this session must be renewed, by the clock of this host; `None` before there is
+    /// a certificate.
     due: Mutex<Option<SystemTime>>,
 }
 

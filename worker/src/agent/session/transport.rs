@@ -17,11 +17,11 @@ use crate::agent::{faults::WorkerNetwork, report::explain_error};
 /// Largest message, as commands come in large batches when a run begins.
 const MESSAGE_LIMIT: usize = 64 << 20;
 
-/// Interval at which it is checked whether the certificate must be renewed: the clock may be set, and hosts may
+/// Interval at which the worker looks whether the certificate must be renewed: the clock may be set, and hosts may
 /// sleep.
 const LOOK: Duration = Duration::from_secs(60);
 
-/// Reasons why there is no connection.
+/// Error: there is no connection to the coordinator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DialError {
     /// The server isn't the coordinator of the worker's run.

@@ -37,7 +37,7 @@ pub(crate) struct UnreportedCheckpoint {
     pub(crate) criu: Duration,
     /// Time for which the task must stand still for it in total.
     pub(crate) owed: Option<Duration>,
-    /// Time for which it stood still, once it runs again.
+    /// Time for which the task was stopped for the checkpoint; `None` until it runs again.
     pub(crate) held: Option<Duration>,
     /// Size of the checkpoint in bytes, and the bytes sent so far.
     pub(crate) bytes: u64,
@@ -55,47 +55,47 @@ pub(crate) enum AttemptNature {
     Job(Box<JobState>),
 }
 
-/// One attempt at a task on this VM. Its stage is in the [`dormouse_vm::life::AttemptTable`].
+/// One attempt at a task on this VM. The attempt's stage is in the [`dormouse_vm::life::AttemptTable`].
 #[derive(Debug)]
 pub(crate) struct VmAttempt {
     pub(crate) key: Key,
     pub(crate) name: TaskName,
     pub(crate) order: StartTask,
-    /// Part of its work with which it began, in ppm.
+    /// Part of the task's work with which the attempt began, in ppm.
     pub(crate) from_ppm: u32,
-    /// When its start was decided, on this host's clock.
+    /// Time at which the start of the attempt was decided, on this host's clock.
     pub(crate) asked: Instant,
     /// Time until the inputs of its program were in its directory, for which it is promised nothing.
     pub(crate) waited_for_inputs: Duration,
     /// vCPU of each of its processes.
     pub(crate) on: Vec<u32>,
     pub(crate) nature: AttemptNature,
-    /// Its only process, or the parent of its processes.
+    /// The attempt's only process, or the parent of its processes.
     pub(crate) process: Option<Arc<dyn TaskProcess>>,
     pub(crate) page: Option<Arc<dyn ProgressPage>>,
-    /// Since when it stands still.
+    /// Time since which the attempt is stopped; `None`: it runs.
     pub(crate) standing: Option<Instant>,
-    /// Time for which it stood still before.
+    /// Time for which the attempt was stopped before `standing`.
     pub(crate) stood: Duration,
-    /// Time for which its VM was frozen since its start.
+    /// Time for which the VM was frozen since the attempt's start.
     pub(crate) frozen: Duration,
     pub(crate) missed_checkpoints: u32,
     /// Lifts the quota of its slots while it ends, as it would end late otherwise.
     pub(crate) exempt: Vec<QuotaLift>,
-    /// When its progress is checked next.
+    /// Time at which the attempt's progress is checked next; `None`: not.
     pub(crate) look: Option<Instant>,
-    /// Whether it makes progress.
+    /// Watches whether the attempt makes progress.
     pub(crate) liveness: TaskLiveness,
-    /// Part of its work that its last checkpoint was due to hold.
+    /// Part of the task's work that the attempt's last checkpoint was due to hold.
     pub(crate) due: Option<Ppm>,
     pub(crate) pending: Option<UnreportedCheckpoint>,
-    /// Its turn at CRIU.
+    /// The attempt's place at CRIU, while it has one.
     pub(crate) permit: Option<OwnedSemaphorePermit>,
-    /// Result of its launch, until it has begun.
+    /// Result of the attempt's launch, until the attempt has begun.
     pub(crate) born: Option<AttemptBirth>,
-    /// Result of its dump, until that is handled.
+    /// Result of the attempt's dump, until the result is handled.
     pub(crate) snapshot: Option<TakenCheckpoint>,
-    /// Whether its answer is right, and its result if its program gives one.
+    /// Whether the attempt's answer is right, and its result if its program gives one; `None`: there is no answer yet.
     pub(crate) answer: Option<(bool, Option<String>)>,
     /// CPU time of a user's own program.
     pub(crate) own: Option<Box<OwnMeter>>,
@@ -104,9 +104,9 @@ pub(crate) struct VmAttempt {
     /// Save of a user's own program at a notice, once there is one.
     pub(crate) last_save: Option<NoticeSave>,
     pub(crate) is_killed: bool,
-    /// Number of processes of its VM that were killed for lack of memory before its launch.
+    /// Number of the VM's processes that had been killed for lack of memory before the attempt's launch.
     pub(crate) killed_before: u64,
-    /// Permission for its launch, which can be revoked.
+    /// Permission for the attempt's launch, which can be revoked.
     pub(crate) pass: LaunchPass,
 }
 
@@ -161,12 +161,12 @@ impl VmAttempt {
         self.process_progress().map_or(self.from_ppm, |p| u32::try_from(p.ppm).unwrap_or(1_000_000))
     }
 
-    /// Returns whether it has stood still since its checkpoint.
+    /// Returns whether the attempt has been stopped since its checkpoint was taken.
     pub(crate) fn is_kept(&self) -> bool {
         self.standing.is_some() && self.pending.as_ref().is_some_and(|p| p.held.is_none())
     }
 
-    /// Records for how much longer it must stand still for its checkpoint, the first time that this is known.
+    /// Records for how much longer the attempt must be stopped for its checkpoint, the first time that this is known.
     pub(crate) fn note_standing(&mut self, longer: Duration) {
         if let Some(pending) = &mut self.pending {
             pending.owed.get_or_insert_with(|| pending.stopped_at.elapsed() + longer);
@@ -211,7 +211,7 @@ impl VmAttempt {
         }
     }
 
-    /// Records that it no longer stands still.
+    /// Records that the attempt is no longer stopped.
     pub(crate) fn stands_no_longer(&mut self, now: Instant) {
         if let Some(since) = self.standing.take() {
             self.stood += now.saturating_duration_since(since);

@@ -13,10 +13,10 @@ use dormouse_units::{Span, Speedup, Time};
 /// When a command was decided and when it arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct CommandStamp {
-    /// Instant of its arrival.
+    /// Time at which the command arrived.
     pub came: Instant,
     late: Duration,
-    /// Time of its decision on the run's clock, if the command has it.
+    /// Time at which the command was decided, on the run's clock; `None`: the command doesn't say.
     pub at: Option<Time>,
 }
 
@@ -47,11 +47,11 @@ impl CommandStamp {
     }
 }
 
-/// Difference beyond which the run's clock is followed from its new offset to this host's clock: it stood still while
-/// its coordinator was away, or a command arrived much later than it says.
+/// Difference beyond which the offset of the run's clock from this host's clock is set anew: the run's clock was
+/// stopped while the coordinator was away, or a command arrived much later than its time says.
 const SAME: Duration = Duration::from_millis(50);
 
-/// Clock of one VM, which stands still while the VM hibernates.
+/// Clock of one VM, which is stopped while the VM hibernates.
 #[derive(Debug)]
 pub(crate) struct VmClock {
     speedup: Speedup,

@@ -28,7 +28,7 @@ const LATE: Duration = Duration::from_secs(1);
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct TaskLiveness {
     beat: Option<u64>,
-    /// When it was looked at last, and the CPU time charged to its slot by then, in nanoseconds, if that is known.
+    /// Time of the last check, and the CPU time charged to the task's slot by then, in nanoseconds, if known.
     looked: Option<(Instant, Option<u64>)>,
     /// Times since the last heartbeat.
     without: SilentTime,
@@ -39,7 +39,7 @@ pub(crate) struct TaskLiveness {
 struct SilentTime {
     /// Time in which the task could have run.
     free: Duration,
-    /// CPU time that it was due in that time, and CPU time that it got.
+    /// CPU time that was due to the task in that time.
     due: Duration,
     had: Duration,
 }

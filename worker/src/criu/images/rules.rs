@@ -16,7 +16,7 @@ use crate::{
     jail::{CELL, JailCell},
 };
 
-/// Names of image files, up to their number: all files that CRIU writes for a task of a cell.
+/// Names of image files, up to the number in the name: all files that CRIU writes for a task of a cell.
 const NAMES: [&str; 15] = [
     "inventory.img",
     "pstree.img",

@@ -16,7 +16,7 @@ pub enum RequestFileError {
     Io {
         /// Path of the file.
         path: PathBuf,
-        /// The system's own error.
+        /// The error of the system.
         source: io::Error,
     },
     /// A row of the file is wrong.

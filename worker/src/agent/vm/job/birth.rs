@@ -50,7 +50,7 @@ pub struct JobOrder {
     pub seats: Vec<AttemptSeat>,
     /// True if the job is restored from the checkpoint with which it left its former seats, the newest one here.
     pub moving: bool,
-    /// Number of processes of its VM that were killed for lack of memory before it.
+    /// Number of the VM's processes that had been killed for lack of memory before the job's launch.
     pub killed_before: u64,
 }
 
@@ -65,14 +65,14 @@ pub struct JobBirth {
     pub ranks: Vec<JobRank>,
     /// When all processes were in their slots.
     pub at: Instant,
-    /// Part of its work that counts as done: what its checkpoint was due to hold; `None` for a moved job, which keeps
-    /// what it had.
+    /// Part of the job's work that counts as done: what the checkpoint was due to hold; `None` for a moved job, which
+    /// keeps the work it had.
     pub done_ppm: Option<u32>,
     /// Time of the restore by CRIU.
     pub restore: Duration,
 }
 
-/// Starts or restores a job; the error says in words what went wrong, and no process is left then.
+/// Starts or restores a job. The error says in words what went wrong; no process is left then.
 ///
 /// If the VM freezes meanwhile, the launch continues at the thaw, and steps that failed because of the freeze are
 /// repeated. A checkpoint is fetched in any case, as that is done by the worker and not by the VM.
@@ -87,8 +87,8 @@ pub(crate) async fn launch_job(
 }
 
 impl JobOrder {
-    /// How the job is to come to life, on a worker that has a CRIU that works or has not. A job that is moved goes on from
-    /// the checkpoint that it left its places with, or not at all.
+    /// Returns how the job is to be launched, by a worker with or without a working CRIU. A job that is moved continues
+    /// only from the checkpoint that was taken for the move.
     #[must_use]
     pub fn plan(&self, has_criu: bool) -> LaunchPlan {
         let from = self.start.from.filter(|_| !self.moving && has_criu);

@@ -12,27 +12,27 @@ pub(crate) struct OngoingMove {
     pub(crate) asked: Instant,
     pub(crate) dump: Duration,
     pub(crate) bytes: u64,
-    /// Why its checkpoint was lost.
+    /// Why the job's checkpoint was lost; `None`: it wasn't.
     pub(crate) lost: Option<String>,
 }
 
 /// How a job left its seats. All its processes are gone, unless it didn't leave.
 #[derive(Debug)]
 pub enum JobDeparture {
-    /// It was dumped, to be restored from this checkpoint.
+    /// The job was dumped, to be restored from this checkpoint.
     Dumped {
         /// Time of CRIU's dump.
         took: Duration,
         /// Size of the checkpoint in bytes.
         bytes: u64,
     },
-    /// Its work is lost.
+    /// The job's work is lost.
     Lost {
         /// Reason, in words.
         why: String,
     },
-    /// It ended by itself first.
+    /// The job ended before it could be dumped.
     Ended(ProcessEnd),
-    /// Its VM is to freeze: nothing was done to it.
+    /// The job's VM is about to freeze: nothing was done to the job.
     Overtaken,
 }

@@ -22,19 +22,19 @@ pub(crate) struct JobState {
     pub(crate) meter: JobMeter,
     pub(crate) ledger: JobCpuLedger,
     pub(crate) moving: Option<OngoingMove>,
-    /// When its last move was decided, in the reference's time.
+    /// Time at which the job's last move was decided, in the reference's time.
     pub(crate) left_at: Duration,
     /// When a move was requested that waits until it is possible.
     pub(crate) asked_to_leave: Option<Instant>,
-    /// When it should have ended, once it has.
+    /// Time at which the job should have ended; `None` before it has ended.
     pub(crate) due: Option<DueTime>,
-    /// Parts of its work at which checkpoints are still to be taken, the last one first.
+    /// Fractions of the job's work at which checkpoints are still to be taken, the last one first.
     pub(crate) points: Vec<Ppm>,
-    /// Since when it stands still for a checkpoint in the reference, on the run's clock.
+    /// Time since which the job is stopped for a checkpoint in the reference, on the run's clock.
     pub(crate) held_at: Option<Time>,
-    /// When it runs on, while it stands still for a checkpoint.
+    /// Time at which the job, stopped for a checkpoint, continues.
     pub(crate) goes_on_at: Option<Instant>,
-    /// When it was compared last, and its due CPU time by then, in nanoseconds.
+    /// Time at which the job was last compared with the reference, and the CPU time due to it by then, in nanoseconds.
     pub(crate) seen: Option<(Instant, u64)>,
 }
 

@@ -84,7 +84,8 @@ impl VmOwner {
         .ok_or("it is not running")
     }
 
-    /// Handles a checkpoint that won't be taken; its task stands still for it all the same.
+    /// Handles a checkpoint that won't be taken; the task is nevertheless stopped for as long as the checkpoint should
+    /// take.
     pub(crate) fn miss_checkpoint(&mut self, now: Time, key: Key) {
         let Some(attempt) = self.attempt_mut(key) else { return };
         attempt.missed_checkpoints += 1;

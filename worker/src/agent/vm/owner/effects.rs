@@ -165,8 +165,7 @@ impl VmOwner {
         })));
     }
 
-    /// Kills everything that runs, whatever is being done to it, and reports that; its remains are removed
-    /// afterwards.
+    /// Kills all processes of the VM, in whatever state they are, and reports that; the remains are removed afterwards.
     async fn kill_all(&mut self) {
         self.report_share();
         self.remains.kill_all().await;

@@ -12,7 +12,7 @@ use crate::{agent::vm::attempt::VmAttempt, cgroup::TierSlot};
 pub(crate) struct SlotCharges {
     /// Before the attempt.
     pub(crate) base: u64,
-    /// During its start.
+    /// CPU time charged during the attempt's start, in nanoseconds.
     pub(crate) birth: u64,
     /// By CRIU: around the task, in its restore, and inside it, in dumps.
     pub(crate) criu: u64,
@@ -21,7 +21,7 @@ pub(crate) struct SlotCharges {
 /// What a task of one process is promised by its VM's model, and what it received.
 #[derive(Debug)]
 pub(crate) struct TaskPromise {
-    /// When its start was decided, on its VM's clock, and how long the VM had hibernated by then.
+    /// Time at which the attempt's start was decided, on the VM's clock, and how long the VM had hibernated by then.
     pub(crate) began: Time,
     pub(crate) skipped: Span,
     /// Slot of the task from its launch on.
@@ -34,11 +34,11 @@ pub(crate) struct TaskPromise {
     pub(crate) came_with: u64,
     /// Ratio of the quota to that of the task's speed, above one for catching up.
     pub(crate) times: Ppm,
-    /// Time in which it should have finished, once that has passed.
+    /// Time in which the attempt should have finished; `None` until that time has passed.
     pub(crate) promised: Option<Duration>,
     /// The same in emulated time, including hibernations.
     pub(crate) after: Option<Span>,
-    /// CPU time that it should have worked, once that is final, in nanoseconds.
+    /// CPU time that the attempt should have worked, in nanoseconds; `None` until that is final.
     pub(crate) final_promise: Option<u64>,
 }
 
