@@ -86,7 +86,7 @@ pub enum AdmissionError {
         share: Ppm,
         /// The hosts, and the part of them that is kept free.
         hosts: String,
-        /// Change that would make it fit.
+        /// Change that would make the experiment fit.
         remedy: String,
     },
     /// A task would get less CPU time than its program's smallest amount of work takes.
@@ -94,7 +94,7 @@ pub enum AdmissionError {
     TooFast {
         /// The task's index and name.
         task: String,
-        /// CPU time that it would get.
+        /// CPU time that the task would get, in microseconds.
         given_us: u64,
         /// Arithmetic of that CPU time.
         sums: String,

@@ -302,7 +302,7 @@ impl ConductorState {
         }
     }
 
-    /// The header with what only the live run knows.
+    /// Completes the log's header with what only the live run knows.
     fn with_live(&self, header: HeaderText) -> HeaderText {
         let phase_us = self.loads.parallel.map(|programs| outage::to_micros(programs.phase));
         let live = json!({

@@ -8,7 +8,7 @@ use dormouse_units::{Ppm, Span};
 
 use crate::words;
 
-/// Number of decisions, and of effects, of one step that are told; the others are counted.
+/// Number of decisions, and of effects, of one step that are described; further ones are only counted.
 const TOLD: usize = 4;
 
 /// A step in words.

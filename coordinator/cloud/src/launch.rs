@@ -36,7 +36,7 @@ pub struct GrantedLaunch {
 /// Reasons for refusing a request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LaunchError {
-    /// There is no such type.
+    /// The instance type doesn't exist.
     #[error("there is no instance type '{kind}'; the catalogue has {known}")]
     UnknownType {
         /// The requested name.

@@ -49,7 +49,7 @@ pub struct SurplusAccount {
     now: SurplusBalance,
     /// The account at the machine's last report, and the reported balance.
     then: (SurplusBalance, i128),
-    /// Credits earned less those spent since the report, in fine units, as estimated.
+    /// Estimated credits earned minus those spent since the report, in fine units.
     since: i128,
     until: Time,
     /// Use of the VM's vCPUs, a sum of millionths; `None`: the VM stands still and earns nothing.

@@ -2,21 +2,21 @@
 
 use dormouse_units::Time;
 
-/// What is told of an instance.
+/// What an announcement says about an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnnouncedChange {
-    /// It is in this state now.
+    /// The instance is in this state now.
     State(&'static str),
-    /// EC2 interrupts it after the notice, and does this to it then.
+    /// EC2 will interrupt the instance after the notice, by this action.
     Interruption(&'static str),
-    /// EC2 recommends replacing it.
+    /// EC2 recommends replacing the instance.
     Rebalance,
 }
 
 /// Something that EC2 tells of an instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Announcement {
-    /// When it is told.
+    /// Time of the announcement.
     pub at: Time,
     /// The account of the instance.
     pub account: String,
@@ -26,6 +26,6 @@ pub struct Announcement {
     pub zone: String,
     /// The instance's id.
     pub instance: String,
-    /// What is told of it.
+    /// What is announced about the instance.
     pub change: AnnouncedChange,
 }

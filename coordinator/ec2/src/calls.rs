@@ -267,7 +267,7 @@ impl ApiDesk {
         }
     }
 
-    /// Tells the desk what time it is, before it is asked.
+    /// Sets the desk's time, before it handles a call.
     pub(crate) const fn set_now(&mut self, now: Time) {
         self.now = now;
     }

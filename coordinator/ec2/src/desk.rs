@@ -17,7 +17,7 @@ use crate::network_records::RegionNetwork;
 use crate::pool_market::{CapacityPool, PoolMarket};
 use crate::spot_request::SpotRequest;
 
-/// What an experiment says of the accounts at the API and of its clock.
+/// Configuration of the API's accounts and of its clock, from the experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeskConfig {
     /// The wall clock at the beginning of the run, microseconds since 1970 (UTC).
@@ -104,7 +104,7 @@ pub struct ApiDesk {
     pub(crate) networks: BTreeMap<CallScope, RegionNetwork>,
     pub(crate) templates: Vec<LaunchTemplate>,
     pub(crate) fleets: Vec<InstanceFleet>,
-    /// What was told of instances, the first first.
+    /// Announcements about instances, oldest first.
     pub(crate) announcements: Vec<Announcement>,
     pub(crate) pending: Option<PendingCall>,
     pub(crate) answer: Option<Result<WireValue, ApiError>>,

@@ -14,12 +14,12 @@ use crate::pool_market::CapacityPool;
 pub(crate) enum InstanceStage {
     Pending,
     Running,
-    /// It hibernates.
+    /// The instance is being hibernated.
     Stopping,
     Stopped,
-    /// It was terminated at this instant.
+    /// The instance was terminated at this instant.
     Terminated(Time),
-    /// It was refused before anybody heard of it.
+    /// The launch was refused before any client learned of the instance.
     Refused,
 }
 
@@ -42,7 +42,7 @@ impl InstanceStage {
     }
 }
 
-/// What becomes of a spot instance that is interrupted.
+/// What EC2 does to a spot instance when it interrupts the instance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum InterruptionBehavior {
     #[default]
@@ -123,14 +123,14 @@ pub(crate) struct Ec2Instance {
     pub(crate) launched: Time,
     pub(crate) spot_request: Option<String>,
     pub(crate) tags: Vec<(String, String)>,
-    /// Its place in the region's network; `None`: it has none.
+    /// The instance's place in the region's network; `None`: it has none.
     pub(crate) seat: Option<InstanceSeat>,
     /// Number of the instance in the run, from 0.
     pub(crate) number: u64,
 }
 
 impl Ec2Instance {
-    /// Whether its users still see it: EC2 shows a terminated instance for an hour.
+    /// Whether users still see the instance: EC2 shows a terminated instance for an hour.
     pub(crate) fn is_visible(&self, now: Time) -> bool {
         match self.stage {
             InstanceStage::Refused => false,
@@ -171,7 +171,7 @@ impl Ec2Instance {
     }
 }
 
-/// Tags as EC2 writes them.
+/// Encodes tags as EC2 does.
 pub(crate) fn tags_to_wire(tags: &[(String, String)]) -> WireValue {
     let tag = |(key, value): &(String, String)| {
         WireValue::structure().with("Key", key.as_str()).with("Value", value.as_str())
@@ -179,7 +179,7 @@ pub(crate) fn tags_to_wire(tags: &[(String, String)]) -> WireValue {
     WireValue::list_of(tags.iter().map(tag))
 }
 
-/// Sets tags; one with a key that is there replaces it.
+/// Sets tags; a new tag replaces an existing one with the same key.
 pub(crate) fn set_tags(tags: &mut Vec<(String, String)>, new: &[(String, String)]) {
     for (key, value) in new {
         match tags.iter_mut().find(|(own, _)| own == key) {

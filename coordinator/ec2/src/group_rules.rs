@@ -193,7 +193,7 @@ impl GroupRule {
     }
 }
 
-/// Rules as permissions: those of the same protocol and ports are one.
+/// Encodes rules as permissions: the rules with the same protocol and ports are one permission.
 pub(crate) fn permissions_to_wire<'a>(rules: impl Iterator<Item = &'a GroupRule>) -> WireValue {
     let mut groups: Vec<Vec<&GroupRule>> = Vec::new();
     for rule in rules {

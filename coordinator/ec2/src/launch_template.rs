@@ -12,7 +12,7 @@ use crate::launch_spec::{self, LaunchSpec, tags_for};
 use crate::listing::{filter_by, refuse_others, take_page};
 use crate::names::account_number;
 
-/// What a template says of the market is read where instances are launched.
+/// Key of a template's market options, which are read when instances are launched.
 const MARKET: &str = "InstanceMarketOptions";
 
 fn number(version: usize) -> i64 {

@@ -10,7 +10,7 @@ use dormouse_units::{Price, Time, TypeName};
 /// The zone of types whose names have none.
 const DEFAULT_ZONE: &str = "us-east-1a";
 
-/// Instances of one type in one zone: what EC2 calls a capacity pool.
+/// A capacity pool: instances of one type in one zone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CapacityPool {
     /// The type as the provider's catalogue has it, like `c5.large@us-east-1a`.
@@ -95,7 +95,7 @@ impl PoolMarket {
         self.prices.price_at(self.catalogue.get(kind)?, market, now)
     }
 
-    /// The most spot instances that there can be now; `None`: there is no bound.
+    /// Greatest number of spot instances that can exist now; `None`: no limit.
     pub(crate) fn available(&self, kind: &TypeName, now: Time) -> Option<u32> {
         self.availability.get(kind)?.count_at(now)
     }

@@ -179,7 +179,8 @@ impl ApiDesk {
         PendingAnswer::Reservation { instances, least }
     }
 
-    /// Pools in which such an instance can be had, the first choice first: spot pools by their price, others by their zone.
+    /// Pools in which an instance of this specification can be launched, the first choice first: spot pools by their
+    /// price, others by their zone.
     ///
     /// # Errors
     ///
@@ -328,7 +329,7 @@ impl ApiDesk {
         self.refuse_instance(index, "capacity-not-available");
     }
 
-    /// Moves an instance that nobody has heard of to another pool, and to a subnet of its zone.
+    /// Moves an instance that no client knows of yet to a different pool, and to a subnet of that pool's zone.
     fn move_to_pool(&mut self, index: usize, pool: CapacityPool) {
         self.leave_seat(index);
         let Some(instance) = self.instances.get(index) else { return };
@@ -339,7 +340,7 @@ impl ApiDesk {
         }
     }
 
-    /// An instance is not to be had: nobody has heard of it.
+    /// Handles the refusal of an instance that no client knows of yet.
     pub(crate) fn refuse_instance(&mut self, index: usize, code: &'static str) {
         self.leave_seat(index);
         let Some(instance) = self.instances.get_mut(index) else { return };

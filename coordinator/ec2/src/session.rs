@@ -17,7 +17,7 @@ use crate::calls::is_change;
 use crate::desk::{ApiDesk, DeskConfig};
 use crate::desk_policy::DeskPolicy;
 
-/// What one instance costs.
+/// The bill of one instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InstanceBill {
     /// Id of the instance.
@@ -28,7 +28,7 @@ pub struct InstanceBill {
     pub kind: String,
     /// The zone.
     pub zone: String,
-    /// Whether it is a spot instance.
+    /// Whether the instance is a spot instance.
     pub is_spot: bool,
     /// What is owed until now, by the run's tariff.
     pub owed: Money,
@@ -152,7 +152,7 @@ impl Ec2Session {
         true
     }
 
-    /// What EC2 told of instances from the `from`-th announcement on.
+    /// Announcements about instances from the `from`-th on.
     #[must_use]
     pub fn announced(&self, from: usize) -> Vec<Announcement> {
         self.policy.with_desk(|desk| desk.announced(from).to_vec())
@@ -170,7 +170,7 @@ impl Ec2Session {
         next.map(|at| at.max(self.now))
     }
 
-    /// Lets time go on to an instant, with all that happens until then. An earlier one changes nothing.
+    /// Advances the time to an instant, with all events until then. An earlier instant changes nothing.
     pub fn advance_to(&mut self, at: Time) {
         self.play_until(at);
         if self.run.over_at().is_none() {

@@ -123,8 +123,8 @@ impl ApiDesk {
             .with_some("NextToken", next))
     }
 
-    /// The changes of spot prices, the newest first. With a StartTime the change before it is there as well, as it says
-    /// what an instance cost then.
+    /// Answers with the changes of spot prices, newest first. If the call has a StartTime, the last change before it is
+    /// included, as it determines the price at that time.
     pub(crate) fn describe_prices(
         &self,
         scope: &CallScope,

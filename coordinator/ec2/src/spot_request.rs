@@ -11,7 +11,7 @@ use crate::launch_spec::LaunchSpec;
 pub(crate) enum SpotState {
     Open,
     Active,
-    /// Its instance is stopped or hibernated.
+    /// The request's instance is stopped or hibernated.
     Disabled,
     Closed,
     Cancelled,
@@ -68,7 +68,7 @@ impl SpotRequest {
     }
 }
 
-/// What EC2 says with a status code.
+/// EC2's message for a status code.
 pub(crate) fn message_of(code: &str) -> &'static str {
     match code {
         "pending-evaluation" => {

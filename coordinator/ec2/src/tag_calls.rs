@@ -78,7 +78,7 @@ impl ApiDesk {
         Ok(PendingAnswer::Ready(WireValue::structure()))
     }
 
-    /// The tags of a resource of the caller; `None`: there is no such kind.
+    /// The tags of a resource of the caller; `None`: resources of this kind don't exist.
     fn tags_mut(
         &mut self,
         scope: &CallScope,

@@ -23,7 +23,8 @@ struct AnswerInstant {
     decisions: u64,
 }
 
-/// Answers of the schedulers of a run that are programs of their own: asked anew, or taken from a recorded step.
+/// Answers of schedulers that are separate programs: either the programs are asked, or the answers come from a recorded
+/// step.
 ///
 /// Use: `take_recorded` or `begin_followed` when a step begins, `next_known` and `record_answer` for each answer,
 /// `take_given` when the step ends.
@@ -33,7 +34,7 @@ pub(crate) struct ProgramAnswers {
     given: Vec<u32>,
     /// Recorded answers of the step under way; `None`: programs are asked.
     known: Option<RecordedAnswers>,
-    /// Recorded steps that must come out the same again before programs are asked anything new, in order.
+    /// Recorded steps, in order, that must be reproduced before programs are asked for new answers.
     followed: VecDeque<Step>,
     instant: AnswerInstant,
     /// Reason why the run can't go on; `None`: it can.

@@ -42,11 +42,11 @@ pub struct RunCounts {
     pub hosts_lost: u32,
     /// Decisions refused because they never could be carried out: bugs of the policy.
     pub rejected: u32,
-    /// VMs that their scheduler gave back with work left on them, as their price was above its bid (ACC).
+    /// VMs that their scheduler terminated with work left on them, as their price was above its bid (ACC).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub above_bid: u32,
-    /// Tasks on VMs given back above the bid of which no checkpoint was taken first, as the price passed the bid too
-    /// late.
+    /// Number of tasks on VMs that were terminated above the bid, without a checkpoint because the price passed the bid
+    /// too late for one.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unkept: u32,
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use dormouse_units::{TypeName, VmId};
 
-/// Launches that were refused, and room that has become free since, of which their tenants are to be told.
+/// Refused launches, and room that has become free since; their tenants are to be notified.
 #[derive(Debug, Default)]
 pub(crate) struct RefusedLaunches {
     vms: BTreeSet<VmId>,

@@ -98,7 +98,7 @@ impl RunTenant {
         self.checkpointing = scheme;
     }
 
-    /// Records that one of its tasks or VM requests has ended.
+    /// Records that one of the tenant's tasks or VM requests has ended.
     pub(crate) fn count_finished(&mut self, now: Time) {
         self.last_finish = self.last_finish.max(now);
     }
@@ -108,12 +108,12 @@ impl RunTenant {
         self.last_finish
     }
 
-    /// Returns whether its only machine was refused, and no room was freed since.
+    /// Returns whether the tenant's only machine was refused, and no room was freed since.
     pub(crate) const fn waits_for_machine(&self) -> bool {
         self.waits_for_machine
     }
 
-    /// Records that room was freed, in which its machine may fit.
+    /// Records that room was freed, in which the tenant's machine may fit.
     pub(crate) const fn may_find_room(&mut self) {
         self.waits_for_machine = false;
     }
@@ -138,7 +138,7 @@ impl RunTenant {
         self.is_done = true;
     }
 
-    /// Returns why its policy can't decide any more; `None`: it can.
+    /// Returns why the tenant's policy can't decide any more; `None`: it can.
     pub(crate) fn failure_reason(&self) -> Option<&str> {
         self.policy.failure()
     }
@@ -182,22 +182,23 @@ impl RunTenant {
         unheard
     }
 
-    /// Returns whether its policy waits for another price.
+    /// Returns whether the tenant's policy waits for a change of a price.
     pub(crate) fn waits_for_price(&self) -> bool {
         self.policy.waits_for_price()
     }
 
-    /// Returns its policy, to hand it a call of the provider's API.
+    /// Returns the tenant's policy, to hand it a call of the provider's API.
     pub(crate) fn policy(&mut self) -> &mut dyn Policy {
         self.policy.as_mut()
     }
 
-    /// Returns what its policy has given up.
+    /// Returns which part of its work the tenant's policy has given up.
     pub(crate) fn given_up(&self) -> Option<GivenUp> {
         self.policy.given_up()
     }
 
-    /// Tells its policy these notices in the tenant's own numbers; its decisions go to `out` in the run's numbers.
+    /// Passes these notices to the tenant's policy in the tenant's own numbers; appends the decisions to `out` in the
+    /// run's numbers.
     pub(crate) fn tell_policy(&mut self, now: Time, heard: &[Notice], out: &mut Vec<Decision>) {
         if self.numbers.are_same() {
             return self.policy.handle(now, heard, out);
@@ -210,8 +211,8 @@ impl RunTenant {
         }
     }
 
-    /// Tells a program again what it was told before the coordinator was away, and what it decided then; `decided` is
-    /// in the run's numbers.
+    /// Repeats to a scheduler program the notices that it got before the coordinator was away, with its decisions;
+    /// `decided` is in the run's numbers.
     pub(crate) fn tell_again(&mut self, now: Time, heard: &[Notice], decided: &[Decision]) {
         let numbers = self.numbers;
         if numbers.are_same() {

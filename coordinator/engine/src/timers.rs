@@ -34,7 +34,7 @@ pub(crate) enum DueEvent {
     Availability,
 }
 
-/// Timers by time; of equal times, those set first come first.
+/// Timers ordered by time; of timers with equal times, the one set first comes first.
 #[derive(Debug, Default)]
 pub(crate) struct TimerQueue {
     queue: BTreeMap<(Time, u64), RunTimer>,

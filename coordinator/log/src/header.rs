@@ -20,7 +20,7 @@ impl HeaderText {
         to_raw_value(header).map(Self)
     }
 
-    /// True if it is a JSON object.
+    /// True if the header is a JSON object.
     #[must_use]
     pub fn is_object(&self) -> bool {
         self.0.get().starts_with('{')

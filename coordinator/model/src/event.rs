@@ -167,9 +167,9 @@ pub enum Event {
     },
     /// Measurements of the coordinator itself over a live run.
     CoordinatorLoad {
-        /// Greatest delay of its clock's alarm, in real microseconds.
+        /// Greatest delay of the coordinator's clock alarm, in real microseconds.
         clock_late_us: u64,
-        /// Longest time that its journal took to make a step durable, in real microseconds.
+        /// Longest time that the coordinator's journal took to make a step durable, in real microseconds.
         journal_late_us: u64,
         /// CPU time of the coordinator's process, in real microseconds.
         cpu_us: u64,

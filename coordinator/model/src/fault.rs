@@ -30,7 +30,7 @@ pub enum FaultKind {
         /// Delay in real microseconds.
         real_us: u64,
     },
-    /// Segments between them are lost and retransmitted as by TCP.
+    /// Network segments between worker and coordinator are lost and retransmitted as by TCP.
     Loss {
         /// Fraction of the segments that is lost.
         part: Ppm,
@@ -64,7 +64,7 @@ pub enum FaultVictims {
     Workers(Vec<String>),
     /// Hosts that have a VM of this type; without a zone, of any zone.
     Type(TypeName),
-    /// Those that have a VM of this zone.
+    /// Hosts that have a VM of this zone.
     Zone(ZoneName),
 }
 

@@ -13,8 +13,7 @@ pub struct ProgramEnd {
     /// run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify_status: Option<i32>,
-    /// Kept files: standard output and error as `stdout` and `stderr`, and outputs as `outputs/`
-    /// and their path.
+    /// Kept files: standard output and error as `stdout` and `stderr`, and outputs as `outputs/` and their path.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<KeptFile>,
     /// Reasons why some outputs were not kept, a sentence each.
@@ -25,7 +24,7 @@ pub struct ProgramEnd {
     pub real_waited_us: u64,
     /// Greatest memory use of the program.
     pub memory: Bytes,
-    /// Size of its directory at the end.
+    /// Size of the program's directory at the end.
     pub directory: Bytes,
 }
 
@@ -54,7 +53,7 @@ impl ProgramEnd {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProgramExit {
-    /// It returned this status.
+    /// The program exited with this status.
     Status(i32),
     /// The program was killed by this signal.
     Signal(i32),
@@ -65,9 +64,9 @@ pub enum ProgramExit {
 pub struct KeptFile {
     /// Path in the task's folder.
     pub path: String,
-    /// BLAKE3 of its content, in hexadecimal.
+    /// BLAKE3 of the file's content, in hexadecimal.
     pub digest: String,
-    /// Length of its content.
+    /// Length of the file's content.
     pub bytes: Bytes,
     /// True if the file is executable.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -116,8 +116,8 @@ pub enum Effect {
         /// The most spot VMs of the type that there can be.
         vms: u32,
     },
-    /// A spot VM is taken back because fewer of its type can be had than exist: it is given notice
-    /// and ends.
+    /// A spot VM is reclaimed because the limit of its type has fallen below the number of existing VMs: it is given
+    /// notice and ends.
     Reclaimed {
         /// The VM that is taken back.
         vm: VmId,

@@ -161,7 +161,7 @@ impl InOrder {
         }
     }
 
-    /// True if any task is left to start, now or once it is due.
+    /// True if tasks are left to start, now or once they are submitted.
     fn has_more(&self) -> bool {
         !self.waiting.is_empty() || self.to_come > 0
     }

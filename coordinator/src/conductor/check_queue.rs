@@ -33,7 +33,7 @@ pub(super) struct OpenCheck {
 pub(super) struct SeenAnswer {
     pub(super) task: TaskId,
     pub(super) attempt: Attempt,
-    /// Host that reported it.
+    /// Host that reported the answer.
     pub(super) host: HostId,
     /// Submission of a parallel job, which the run forgets after its end.
     pub(super) job: Option<Arc<Submission>>,
@@ -43,7 +43,7 @@ pub(super) struct SeenAnswer {
 /// Spot checks of one host.
 #[derive(Debug, Default)]
 struct HostChecks {
-    /// Check under way until its VM is gone, and whether it has been answered.
+    /// Check under way until its VM has been removed, and whether the check has been answered.
     now: Option<(OpenCheck, bool)>,
     queued: VecDeque<OpenCheck>,
 }

@@ -361,7 +361,7 @@ impl ConductorState {
         }
     }
 
-    /// Gives up workers that leave commands unanswered, so that their tasks can go elsewhere, and workers that flood
+    /// Removes workers that leave commands unanswered, so that their tasks can run elsewhere, and workers that flood
     /// the log.
     pub(super) fn look_for_answers(&mut self) {
         if self.run.over_at().is_some() {

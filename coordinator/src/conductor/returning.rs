@@ -72,8 +72,8 @@ impl ReturningWorkers {
         );
     }
 
-    /// Returns whether the run can continue: nobody is awaited any more and some worker is there, or the run is to
-    /// end.
+    /// Returns whether the run can continue: no worker is awaited any more and some worker is connected, or the run is
+    /// to end.
     fn can_go_on(&self) -> bool {
         let is_somebody_new = || self.aside.iter().any(is_new);
         self.awaited.is_empty() && (!self.back.is_empty() || is_somebody_new() || self.is_to_end())

@@ -27,26 +27,26 @@ pub(crate) enum HostStanding {
         /// Reason, in words for the user.
         why: String,
     },
-    /// Lost for good; its worker may return as another host.
+    /// The host is lost for good; its worker may return as a new host.
     Lost {
-        /// How it was lost, in words for the user.
+        /// How the host was lost, in words for the user.
         why: String,
     },
 }
 
-/// One life of one worker, which is one host of the run.
+/// One session of one worker; each session is one host of the run.
 #[derive(Debug)]
 pub(crate) struct RosterLife {
     pub(crate) worker: String,
     pub(crate) incarnation: u64,
     pub(crate) room: WorkerOffer,
     pub(crate) standing: HostStanding,
-    /// Its session; `None` for a host that was lost before this coordinator started.
+    /// The actor of the session; `None` for a host that was lost before this coordinator started.
     pub(crate) session: Option<ActorRef<SessionMsg>>,
     pub(crate) numbers: ReportNumbers,
-    /// Count of its reports that changed nothing.
+    /// Count of the host's reports that changed nothing.
     pub(crate) stale: StaleReports,
-    /// When its worker was welcomed; `None`: an earlier coordinator welcomed it.
+    /// Time at which the worker was welcomed; `None`: an earlier coordinator welcomed it.
     pub(crate) welcomed: Option<Instant>,
     /// CPU time of one repetition of each program, in real microseconds; empty: unknown.
     pub(crate) repetition_us: Vec<u64>,

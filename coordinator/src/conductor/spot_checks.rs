@@ -40,7 +40,7 @@ const MOST_TIMES: u32 = 20;
 const BIRTH: Duration = Duration::from_millis(20);
 
 impl ConductorState {
-    /// Returns whether spot checks are under way; begins them if the run is to have any.
+    /// Returns whether spot checks are under way; begins them if the run needs some.
     pub(super) fn spot_checks_go_on(&mut self, myself: &ActorRef<ConductorMsg>) -> bool {
         if self.checks.is_waiting() && self.run.cancel_reason().is_none() && !self.plan.noop {
             let longest = self.begin_checks();

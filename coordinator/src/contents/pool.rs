@@ -314,7 +314,7 @@ impl ContentPool {
         Ok(false)
     }
 
-    /// Removes contents that nothing refers to and that nobody has asked for within `lease`.
+    /// Removes contents to which nothing refers and which no call has asked for within `lease`.
     fn sweep_unused(&self, lease: Duration) -> io::Result<()> {
         for path in self.all_paths()? {
             // Nobody is told meanwhile that it is here.

@@ -36,7 +36,7 @@ const REFUSALS: u64 = 4;
 pub struct ConnectionBounds {
     /// Most connections of all addresses in total.
     pub in_all: usize,
-    /// Most connections of one address, or of one 64-bit IPv6 network.
+    /// Most connections from one address, or from one 64-bit IPv6 network.
     pub of_one_address: usize,
 }
 
@@ -82,7 +82,7 @@ pub struct GuardedSocket {
     leave: Option<Pin<Box<dyn Future<Output = &'static str> + Send>>>,
 }
 
-/// What a call tells about its connection.
+/// What a connection reveals about its caller.
 #[derive(Clone, Debug)]
 pub(crate) struct ConnectionCaller {
     pub(crate) address: Option<SocketAddr>,

@@ -128,7 +128,7 @@ pub struct RunObserver {
 /// A run that listens, before its workers connect.
 #[derive(Debug)]
 pub struct BoundRun {
-    /// State in its log, which no other coordinator can open from now on.
+    /// State of the run in its log, which no other coordinator can open from now on.
     beginning: StartingRun,
     observer: RunObserver,
     particulars: RunParticulars,

@@ -17,7 +17,7 @@ const MOST_PROMISED: u64 = 1 << 40;
 /// Bytes of memory per microsecond that no host can read and write: 100 GB/s.
 const MOST_BYTES_PER_US: u64 = 100_000;
 
-/// Checks that CRIU can have taken a checkpoint of this size in the reported time, while its task stood still for the
+/// Checks that CRIU can have taken a checkpoint of this size in the reported time, while its task was stopped for the
 /// reported time.
 ///
 /// # Errors
@@ -50,7 +50,7 @@ pub(crate) fn check_dump(
 pub(crate) struct VmRoom {
     /// Number of the VM's vCPUs, each of which uses at most a core.
     pub(crate) vcpus: u32,
-    /// Time for which its host has been connected.
+    /// Time for which the VM's host has been connected.
     pub(crate) there: Duration,
 }
 

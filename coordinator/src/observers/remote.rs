@@ -16,25 +16,25 @@ use tonic::{Request, Status, Streaming};
 const ADDRESS_FILE: &str = "address";
 /// Time limit for connecting to a coordinator.
 const CONNECT: Duration = Duration::from_secs(5);
-/// Time limit for its answers.
+/// Time limit for a coordinator's answers.
 const ANSWER: Duration = Duration::from_secs(10);
 /// Interval of keep-alive messages on a quiet connection.
 const ALIVE_EVERY: Duration = Duration::from_secs(5);
 /// Longest accepted line of a log, in bytes.
 const LARGEST_LINE: usize = 256 << 20;
 
-/// Reasons why a coordinator can't be asked.
+/// Error: a coordinator can't be asked, or doesn't answer.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoteError {
-    /// It can't be reached.
+    /// The coordinator can't be reached.
     #[error("there is no coordinator at {address}")]
     Unreachable {
-        /// Its expected address.
+        /// The coordinator's expected address.
         address: String,
         /// The connection's error.
         source: tonic::transport::Error,
     },
-    /// Another program answers at its address.
+    /// A different program answers at the coordinator's address.
     #[error(
         "what answers at {address} is not the coordinator of the token's run, and nothing was sent \
          to it; the token may be another run's"
@@ -46,19 +46,19 @@ pub enum RemoteError {
     /// TLS can't be set up.
     #[error(transparent)]
     Identity(#[from] IdentityError),
-    /// It was reached but doesn't answer.
+    /// The coordinator was reached but doesn't answer.
     #[error(
         "the coordinator at {address} has not answered for {} s: it may be stopped, or another \
          program listens there",
         within.as_secs_f64()
     )]
     Silent {
-        /// Its address.
+        /// The coordinator's address.
         address: String,
         /// The time limit.
         within: Duration,
     },
-    /// It refused the request, or broke off.
+    /// The coordinator refused the request, or broke the connection off.
     #[error("the coordinator says: {0}")]
     Refused(String),
     /// The run's folder can't be read.
@@ -135,7 +135,7 @@ impl Interceptor for TokenInterceptor {
 pub struct RemoteCoordinator {
     client: v1::observe_client::ObserveClient<InterceptedService<Channel, TokenInterceptor>>,
     address: String,
-    /// Time limit for its answers.
+    /// Time limit for the coordinator's answers.
     within: Duration,
 }
 

@@ -51,7 +51,7 @@ pub(crate) struct SessionLink {
     durable: u64,
     /// Numbers of reports in the log of a resumed session that weren't received again.
     in_log: BTreeSet<u64>,
-    /// True if it is resumed, and the worker hasn't said from where it sends again.
+    /// True if the session is resumed from the log, and the worker hasn't said which messages it sends again.
     restored: bool,
 }
 
@@ -111,7 +111,7 @@ impl SessionLink {
         Ok(numbered.filter(|(number, _)| !self.in_log.remove(number)).collect())
     }
 
-    /// Returns whether it is restored from the log, and its worker has only connected since.
+    /// Returns whether the session was restored from the log, and its worker has only connected since.
     pub(crate) const fn is_fresh_from_log(&self) -> bool {
         self.restored
     }

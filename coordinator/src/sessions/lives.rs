@@ -59,7 +59,7 @@ impl SessionRegistry {
         all.iter().find(|(_, (it, _))| *it == host).map(|(life, _)| life.clone())
     }
 
-    /// Returns the host of a life; `None`: it is lost or unknown.
+    /// Returns the host of a session; `None`: the host is lost or unknown.
     pub(crate) fn host_of_life(&self, worker: &str, incarnation: u64) -> Option<HostId> {
         self.all().get(&(worker.to_owned(), incarnation)).map(|(host, _)| *host)
     }

@@ -73,7 +73,7 @@ pub(crate) struct SessionState {
     greeting: WorkerGreeting,
     conductor: ActorRef<ConductorMsg>,
     connection: Option<WorkerConnection>,
-    /// True while it waits for room on the connection.
+    /// True while the session waits for room on the connection.
     waiting: bool,
     /// True if an acknowledgement must be sent.
     ack_due: bool,

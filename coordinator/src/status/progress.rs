@@ -21,7 +21,7 @@ pub struct RunProgress {
     pub vms: u32,
     /// Number of workers that are connected or expected back.
     pub workers: u32,
-    /// Number of workers that it waits for before it begins.
+    /// Number of workers that the run waits for before it begins.
     pub workers_wanted: u32,
     /// Workers that a resumed run waits for before it continues. Meanwhile only tasks and VMs of workers that are
     /// back count as running.

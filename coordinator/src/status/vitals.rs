@@ -32,15 +32,15 @@ pub struct SessionVitals {
     pub host: HostId,
     /// The worker's name.
     pub worker: String,
-    /// Age of its current connection, real time; `None`: it isn't connected.
+    /// Age of the session's current connection, real time; `None`: the worker isn't connected.
     pub connected: Option<Duration>,
-    /// Time since its last message, real time.
+    /// Time since the worker's last message, real time.
     pub silent: Duration,
 }
 
 #[derive(Debug)]
 struct SharedVitals {
-    /// Instant from which its times are counted.
+    /// Instant from which the session's times are counted.
     origin: Instant,
     serves: AtomicBool,
     clock: OnceLock<DilatedClock>,
@@ -52,7 +52,7 @@ struct SharedVitals {
 #[derive(Debug)]
 struct SessionHealth {
     worker: String,
-    /// When it connected, in microseconds since the origin.
+    /// Time at which the worker connected, in microseconds since the origin.
     connected_us: AtomicU64,
     heard_us: AtomicU64,
 }

@@ -320,7 +320,7 @@ impl IncomingCheckpoint {
         Ok(bytes)
     }
 
-    /// Renames it to its final name.
+    /// Renames the file to its final name.
     fn place_file(mut self) -> io::Result<()> {
         let (number, attempt) = self.which;
         self.disk.rename_file(&self.part, &self.folder.join(format!("{number}.{attempt}")))?;

@@ -119,7 +119,7 @@ pub(crate) trait ChunkSource: Send + 'static {
     /// Message of one chunk.
     type Chunk: Carrier + Send + 'static;
 
-    /// Returns its name for the sender's log.
+    /// Returns the name of what is transferred, for the sender's log.
     fn name(&self) -> String;
 
     /// Makes the message with the next bytes.

@@ -22,14 +22,14 @@ pub trait ObjectStorage: fmt::Debug + Send + Sync {
     /// Opens an object.
     fn begin_download(&self, key: String) -> Pending<'_, Box<dyn ObjectDownload>>;
 
-    /// Removes an object; it is no error if there is none.
+    /// Removes an object; it is no error if the object doesn't exist.
     fn remove(&self, key: String) -> Pending<'_, ()>;
 }
 
 /// An object that is being stored. It exists once [`ObjectUpload::finish_upload`] has succeeded; dropped before, it
 /// leaves nothing.
 pub trait ObjectUpload: fmt::Debug + Send {
-    /// Sends its next bytes, perhaps later.
+    /// Sends the object's next bytes, perhaps later.
     fn write(&mut self, data: Bytes) -> Pending<'_, ()>;
 
     /// Sends what is left; the object is complete and durable then.
@@ -45,7 +45,7 @@ pub trait ObjectDownload: Send {
 /// Errors of an object store, each with the place and the remedy in one line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ObjectError {
-    /// There is no such object.
+    /// The store has no object with this key.
     #[error("{0}")]
     Absent(String),
     /// The store can't be reached, or doesn't answer in time.

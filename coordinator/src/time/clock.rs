@@ -9,7 +9,7 @@ use tokio::time::Instant;
 #[derive(Clone, Debug)]
 pub(crate) struct DilatedClock {
     speedup: Speedup,
-    /// When it started, and what it showed then.
+    /// Instant at which the clock started, and the time that it showed then.
     origin: Arc<OnceLock<(Instant, Time)>>,
     start: Time,
 }

@@ -42,7 +42,7 @@ impl MachineTime {
 /// State of the run's clock at a resume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ResumedClock {
-    /// Time that it shows.
+    /// Time that the clock shows.
     pub(crate) at: Time,
     /// Emulated time since the run's last step.
     pub(crate) outage: Span,

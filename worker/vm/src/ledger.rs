@@ -34,9 +34,9 @@ pub struct KernelQuota {
 /// What a task must do next to keep to its promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskPace {
-    /// Stand still until so much CPU time is promised.
+    /// The task must stop until it is promised a certain CPU time.
     Stand {
-        /// Promised CPU time at which it continues, in nanoseconds.
+        /// Promised CPU time at which the task continues, in nanoseconds.
         until: u64,
     },
     /// Run with a quota multiplied by a factor.
@@ -105,8 +105,8 @@ impl TaskLedger {
         self.behind = self.behind.max(promised.saturating_sub(worked));
     }
 
-    /// Decides what a task does that should stand still for a checkpoint now: it stands still unless it is behind,
-    /// and then for the time by which it is too far ahead.
+    /// Decides what a task does that should stop for a checkpoint now: it stops unless it is behind its promise, and
+    /// then for the time by which it is too far ahead.
     pub fn hold_task(&mut self, promised: u64, worked: u64, quota: KernelQuota) -> TaskPace {
         if worked < promised {
             return self.set_pace(promised, worked, quota);

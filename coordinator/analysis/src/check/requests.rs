@@ -48,7 +48,7 @@ pub struct RequestsChecker<'a> {
     lateness: Span,
     rooms: HostRooms,
     vms: BTreeMap<VmId, HostedVm>,
-    /// Open requests with their arrival times, by the VM that each gets.
+    /// Requests that are not over, with their arrival times, by the VM that each request gets.
     open: BTreeMap<VmId, (Time, VmRequest)>,
     next: RequestId,
     now: Time,
@@ -431,8 +431,8 @@ impl<'a> RequestsChecker<'a> {
 }
 
 impl RequestsChecker<'_> {
-    /// Whether a VM may be refused whatever room there is: it costs more than the default bid, or not so many of its type
-    /// can be had, which is not followed here.
+    /// Whether the provider may refuse a VM although there is room: the VM costs more than the default bid, or there
+    /// may be no more VMs of its type (this check does not follow that limit).
     fn may_be_unsold(&self, asks: &VmRequest) -> bool {
         let Setup { terms, catalogue, .. } = self.setup;
         let Some(offer) = catalogue.get(&asks.kind) else { return false };

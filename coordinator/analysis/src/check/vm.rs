@@ -13,7 +13,7 @@ use super::balance::{BalanceBounds, UseBounds};
 pub(super) enum VmStage {
     Booting,
     Running,
-    /// Told to hibernate and not frozen yet; its scheduler does not know.
+    /// The VM was commanded to hibernate and is not frozen yet; its scheduler does not know of it.
     Freezing,
     Frozen,
     Ended,
@@ -48,7 +48,7 @@ pub(super) struct CheckedVm {
     pub(super) is_displaced: bool,
     /// The VM has been told to resume.
     pub(super) resumes: bool,
-    /// Tier and processors of its host that the VM has, once the log tells.
+    /// Tier and processors of its host that the VM has; `None` until the log says.
     pub(super) places: Option<(Tier, Vec<u32>)>,
     pub(super) life: VmStage,
     pub(super) launched: Time,

@@ -26,7 +26,7 @@ pub struct SpotCheck {
 /// order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HostEvidence {
-    /// Hosts whose tasks are not fully jailed, with what is lacking, as they report.
+    /// Hosts whose tasks are not fully jailed, with the missing parts, as the hosts report them.
     pub unjailed: BTreeMap<HostId, String>,
     /// Spot checks in order.
     pub checks: Vec<SpotCheck>,

@@ -14,9 +14,9 @@ use crate::{AttemptHistory, RunRecord, VmHistory};
 pub struct BackgroundSupply {
     /// Number of background VMs.
     pub vms: usize,
-    /// Time for which their vCPUs were there, summed over the vCPUs, without hibernations.
+    /// Time for which the background VMs existed, summed over their vCPUs, without hibernations.
     pub there: Span,
-    /// Part of that time that their processors were theirs.
+    /// Part of `there` in which the vCPUs could use their processors.
     pub supplied: Span,
 }
 
@@ -33,7 +33,7 @@ impl BackgroundSupply {
         (all.vms > 0).then_some(all)
     }
 
-    /// Part of their processors that the VMs were left, from 0 to 1.
+    /// Fraction of their processors that the background VMs could use, from 0 to 1.
     #[must_use]
     pub fn share(&self) -> f64 {
         self.supplied.fraction_of(self.there).as_f64()
@@ -50,7 +50,7 @@ impl BackgroundSupply {
         })
     }
 
-    /// One sentence with the figures.
+    /// A sentence with the figures of the background VMs.
     #[must_use]
     pub fn sentence(&self) -> String {
         format!(

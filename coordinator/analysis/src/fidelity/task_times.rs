@@ -14,11 +14,11 @@ use crate::{AttemptEnd, AttemptHistory, RunRecord, VmHistory, cut_short};
 /// Part by which a worker's promise may differ from the experiment's, and a worker's measured time
 /// from the log's.
 const PROMISE_TOLERANCE: f64 = 0.01;
-/// Real time by which they may differ as well: what passes between two looks at a clock.
+/// Additional real time by which promised and taken times may differ: the time between two readings of a clock.
 const PROMISE_SLACK: Duration = Duration::from_millis(20);
 
-/// Slices of its quota by which a task may also be ahead of its promise, or behind it where it is
-/// interrupted: it is kept two ahead.
+/// Number of slices of its quota by which a task may also be ahead of its promise, or behind if it is interrupted:
+/// workers keep a task two slices ahead.
 const SLICES: f64 = 4.0;
 
 /// Number of tasks that a note names.

@@ -20,8 +20,8 @@ const LEAST_PROMISED_US: u64 = 100_000;
 /// promised.
 const TOO_MUCH_ELSE: f64 = 0.25;
 
-/// Real seconds by which a VM may end later than decided: the conductor is a little behind the
-/// clock, and its command takes time to arrive. Nobody uses what tasks get until then.
+/// Real seconds by which a VM may end later than decided: the conductor is a little behind the clock, and its command
+/// takes time to arrive. What tasks compute in that time is not used.
 const ENDS_LATE_S: f64 = 0.1;
 
 /// Largest errors of a run that counts as faithful, and the speed of its clock.

@@ -101,8 +101,8 @@ impl JobsOfWindow {
         self.jobs.values()
     }
 
-    /// The window in which these are all jobs there are: from the first submission, or the time
-    /// asked for, to the submission of the first job too many, else to the last end.
+    /// The window in which the chart shows all jobs: from the first submission, or the requested time, to the
+    /// submission of the first job too many, or else to the last end.
     #[must_use]
     pub fn window(&self) -> (Time, Time) {
         let (from, until) = self.wanted;

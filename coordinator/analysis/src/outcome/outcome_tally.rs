@@ -11,11 +11,11 @@ use crate::RunMode;
 pub struct OutcomeTally {
     /// Number of tasks or jobs in all.
     pub total: u64,
-    /// Number of modelled ones that are done.
+    /// Number of tasks or jobs that are done in virtual time, where answers are not checked.
     pub completed: u64,
     /// Number done with an answer that the coordinator has checked.
     pub verified: u64,
-    /// Number of tasks or jobs done by their workers' word alone.
+    /// Number of tasks or jobs that only their workers report as done.
     pub reported: u64,
     /// Number whose programs ended and failed.
     pub program_failed: u64,
@@ -54,8 +54,7 @@ impl OutcomeTally {
         self.program_failed + self.given_up
     }
 
-    /// The given-up part of the failed ones in brackets, such as ` (1 given up)`; empty if there is
-    /// none.
+    /// The number of failed tasks that were given up, in brackets, such as ` (1 given up)`; empty if none was.
     #[must_use]
     pub fn given_up_in_brackets(&self) -> String {
         match self.given_up {

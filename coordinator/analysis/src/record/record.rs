@@ -62,7 +62,7 @@ pub struct RunRecord {
     pub service: ServiceTally,
     /// Most parallel jobs that were in the system at once.
     pub most_jobs: usize,
-    /// Number of parallel jobs that their scheduler knows to be in the system.
+    /// Number of parallel jobs that are in the system as far as their scheduler knows.
     pub jobs_heard: usize,
     pub(super) tenants: Tenants,
     /// Whether ended VMs and acts of the provider are dropped.
@@ -75,7 +75,7 @@ pub struct RunRecord {
     /// Burstable types in unlimited mode.
     pub(super) unlimited: BTreeMap<TypeName, BurstableTerms>,
     pub(super) billing: BillingTerms,
-    /// Tasks whose programs save their work at a notice.
+    /// Tasks whose programs save their work when they get a notice of interruption.
     pub(super) savers: BTreeSet<TaskId>,
     /// Digest of all decisions; `None` if it is not wanted.
     pub(super) digest: Option<DecisionDigest>,
@@ -111,7 +111,7 @@ pub struct ProviderAct {
     pub target: InterruptionTarget,
     /// VMs that the act hit.
     pub vms: Vec<VmId>,
-    /// Reason given by the person who asked for it; `None` if the provider acted by itself.
+    /// Reason given by the person who requested the action; `None` if the provider acted without a request.
     pub asked_by: Option<String>,
 }
 

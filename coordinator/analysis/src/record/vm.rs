@@ -36,7 +36,7 @@ pub struct VmHistory {
     pub displaced: ThinVec<VmDisplacement>,
     /// VMs whose room this VM waited for after its launch.
     pub waited_for: ThinVec<VmId>,
-    /// Why it is about to leave, if the provider has told a reason of its own.
+    /// Why the VM will end soon, if the provider has a reason of its own.
     pub leaving: Option<LeaveReason>,
     /// Whether the VM has notice of its end.
     pub has_notice: bool,
@@ -64,7 +64,7 @@ pub struct VmHistory {
 pub enum LeaveReason {
     /// The VM costs more than its bid.
     Outbid,
-    /// Fewer VMs of its type are available than there are.
+    /// The limit of the VM's type has fallen below the number of existing VMs.
     Reclaimed,
     /// The room of the VM goes to this one.
     For(VmId),
@@ -84,13 +84,13 @@ pub struct VmHibernation {
 /// A VM makes room for another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VmDisplacement {
-    /// Time at which the VM was told to.
+    /// Time at which the VM was commanded to make room.
     pub at: Time,
-    /// VM that waited for its room.
+    /// VM for which the room was made.
     pub by: VmId,
     /// Kind of the act: notice of its end, or hibernation.
     pub action: InterruptionAction,
-    /// Time at which the VM got its room back after a hibernation and was told to resume.
+    /// Time at which the VM got its room back after a hibernation and was commanded to resume.
     pub given_back: Option<Time>,
 }
 
@@ -168,7 +168,8 @@ impl VmHistory {
         self.ended.map_or(now, |(at, ..)| at)
     }
 
-    /// Share of its processor that a vCPU has at `at`, which may be the last moment of that share.
+    /// Share of its processor that a vCPU can use at the time `at`; if the share changes at that time, the share before
+    /// the change.
     #[must_use]
     pub fn supply_at(&self, at: Time, vcpu: u32) -> Ppm {
         let of = self.supplies.iter().rev().find(|(from, cpu, _)| *cpu == vcpu && *from <= at);

@@ -20,7 +20,7 @@ pub struct RequestTally {
     pub completed: u64,
     /// Number whose VM the provider ended: displaced, interrupted, outbid, or lost with its host.
     pub terminated: u64,
-    /// Number of hibernations of their VMs.
+    /// Number of hibernations of the requests' VMs.
     pub hibernations: u64,
     /// Charges for the VMs of the requests.
     pub revenue: Money,

@@ -55,7 +55,7 @@ pub struct EndedRequest {
     pub duration: Span,
     /// Number of vCPUs of the request's VM.
     pub vcpus: u32,
-    /// Last hourly price of its VM, or the price that it would have had.
+    /// Last hourly price of the request's VM, or the price that the VM would have had.
     pub price: Price,
     /// VM and host that the request got; `None` if it was refused.
     pub vm: Option<(VmId, HostId)>,
@@ -69,7 +69,7 @@ pub struct EndedRequest {
     pub ran: Span,
     /// Time for which the request waited for VMs that had to end first; zero if it never got their room.
     pub waited: Span,
-    /// VM for whose sake the request's own was last told to leave, whatever came of that.
+    /// VM for which the request's own VM was last commanded to make room, whatever the outcome.
     pub displaced_by: Option<VmId>,
     /// Charge for the request's VM.
     pub cost: Money,

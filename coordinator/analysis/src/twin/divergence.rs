@@ -24,7 +24,7 @@ pub struct DecisionMoment {
 /// without their times.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TwinDivergence {
-    /// Number of decisions before it, which are the same in both.
+    /// Number of decisions before the moment, which are equal in both runs.
     #[serde(rename = "decisions_before")]
     pub same: usize,
     /// The decision of each run there; `None` if it had nothing more to decide.

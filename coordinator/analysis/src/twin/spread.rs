@@ -34,7 +34,7 @@ impl From<DurationSpread> for SpreadInJson {
     }
 }
 
-/// A task is counted if it takes longer or shorter than in the twin by more than this part.
+/// A task counts as deviating if it takes longer or shorter than in the twin by more than this fraction.
 const PAST: f64 = 0.05;
 
 /// Borders of the bins of the distribution.

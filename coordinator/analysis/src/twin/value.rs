@@ -166,7 +166,7 @@ fn counts<S: Serializer>(of: &[EventCount], to: S) -> Result<S::Ok, S::Error> {
     to.collect_map(of.iter().map(|count| (&count.name, count.sides)))
 }
 
-/// A task or job in both runs.
+/// A task or job with its times in the live run and in the twin.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TwinTask {
     /// Index of the task, or number of the job in the trace.
@@ -200,7 +200,7 @@ impl TwinTask {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(into = "TaskFateInJson")]
 pub struct TaskFate {
-    /// Last place, such as `vm3 c3.large` or `foreground`; empty if it never started.
+    /// Last place of the task, such as `vm3 c3.large` or `foreground`; empty if the task never started.
     pub place: String,
     /// Number of starts.
     pub attempts: usize,
@@ -241,12 +241,12 @@ impl From<TaskFate> for TaskFateInJson {
     }
 }
 
-/// Whether a task's times in both runs can be compared.
+/// Whether a task's times in the live run and in the twin can be compared.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(into = "TaskStandingInJson")]
 pub enum TaskStanding {
-    /// Undisturbed in both: one attempt on the same type of VM, without restore, migration or loss;
-    /// for a job, in the foreground from start to end.
+    /// Undisturbed in both runs: one attempt on the same type of VM, without restore, migration or loss; for a job, in
+    /// the foreground from start to end.
     Undisturbed,
     /// A job that was in the background from start to end in both.
     Background,

@@ -10,9 +10,9 @@ use crate::{Market, ResourceVector};
 #[derive(Clone, Debug, Default)]
 pub struct HostFleet {
     hosts: ById<HostId, OccupiedHost>,
-    /// VMs that waited for room and got it, in that order.
+    /// VMs that have got the room they waited for, in that order.
     placed: Vec<VmId>,
-    /// Hosts where parked VMs may get their room back.
+    /// Hosts on which hibernated VMs may get their room back.
     regained: BTreeSet<HostId>,
     /// Hosts that changed, in order; the oldest entries are dropped.
     changes: Vec<HostId>,
@@ -124,7 +124,7 @@ impl HostFleet {
         self.hosts.iter().map(|(id, host)| (*id, host))
     }
 
-    /// One host with its VMs.
+    /// Returns a host with its VMs.
     pub(super) fn host_by_id(&self, id: HostId) -> Option<&OccupiedHost> {
         self.hosts.get(&id)
     }
@@ -287,7 +287,7 @@ impl HostFleet {
         std::mem::take(&mut self.placed)
     }
 
-    /// Adds free room, which VMs waiting for it get first.
+    /// Adds free room to a host; VMs that wait for it get it first.
     fn give_room(&mut self, id: HostId, mut room: ResourceVector) {
         let Some(host) = self.hosts.get_mut(&id) else { return };
         for (vm, lacks) in &mut host.waiting {

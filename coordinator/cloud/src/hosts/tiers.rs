@@ -44,8 +44,8 @@ impl HostProcessors {
         (less(taken), less(self.taken.len()))
     }
 
-    /// Chooses processors for a VM of `vcpus` vCPUs: entirely free ones first, then by number.
-    /// `None` if there are not enough.
+    /// Chooses processors for a VM of `vcpus` vCPUs: entirely free ones first, then by number. `None` if too few are
+    /// available.
     fn choose_processors(&self, vcpus: u32, tier: Tier) -> Option<Vec<u32>> {
         let unused = (0..self.count).filter(|processor| !self.taken.contains_key(processor));
         let shared = self.taken.keys().copied().filter(|one| self.is_free(*one, tier));
@@ -127,8 +127,7 @@ impl HostTiers {
         self.all_places().filter(|(_, placed)| placed.tier == Tier::Background)
     }
 
-    /// The VM in the foreground of a processor with the index of its vCPU there; `None`: there is
-    /// no VM.
+    /// The VM in the foreground of a processor, with the index of its vCPU there; `None`: the foreground is free.
     #[must_use]
     pub fn foreground_vm(&self, id: HostId, processor: u32) -> Option<(VmId, u32)> {
         self.hosts.get(&id)?.taken.get(&processor)?[Tier::Foreground as usize]

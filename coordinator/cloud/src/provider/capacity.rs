@@ -14,7 +14,7 @@ pub struct AvailabilityChange {
     pub vms: u32,
     /// Previous limit of spot VMs of the type.
     pub before: u32,
-    /// VMs taken back because there are more than the limit: those launched last.
+    /// VMs that are reclaimed because there are more than the limit: those launched last.
     pub reclaimed: Vec<VmId>,
 }
 

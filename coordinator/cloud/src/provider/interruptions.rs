@@ -49,8 +49,8 @@ impl Provider {
             .is_some_and(|vm| vm.hibernates == Some(true) && vm.state == ProviderVmState::Running)
     }
 
-    /// Takes the VMs out of those that this action hits whose users have chosen the other one, and says which. Those that
-    /// are hibernated already, or about to end, are taken out as well.
+    /// Removes, from the VMs that this action affects, those whose users have chosen the other action, and returns
+    /// them. Also removes VMs that are hibernated already, or about to end.
     pub fn take_otherwise(
         &self,
         action: InterruptionAction,

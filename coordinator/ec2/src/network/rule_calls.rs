@@ -71,7 +71,7 @@ impl ApiDesk {
         Ok(PendingAnswer::Ready(answer.with("SecurityGroupRules", written)))
     }
 
-    /// Whom a permission allows, and what is said of each.
+    /// The sources or destinations that a permission allows, each with its description.
     fn peers_of(
         &self,
         scope: &CallScope,
@@ -126,7 +126,7 @@ impl ApiDesk {
         Ok(())
     }
 
-    /// Takes rules out of a group: those that allow the same, and those of these ids.
+    /// Removes rules from a group: those that allow the same as the given ones, and those with the given ids.
     fn revoke(
         &mut self,
         scope: &CallScope,
@@ -155,7 +155,7 @@ impl ApiDesk {
         Ok(gone)
     }
 
-    /// Changes rules that are named by their ids.
+    /// Changes rules, which the call names by their ids.
     pub(crate) fn modify_rules(
         &mut self,
         scope: &CallScope,

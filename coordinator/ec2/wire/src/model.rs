@@ -76,7 +76,7 @@ pub enum ModelError {
     UnknownType {
         /// The shape's name.
         shape: String,
-        /// Its type.
+        /// The shape's type.
         of: String,
     },
 }

@@ -84,7 +84,7 @@ pub(crate) fn is_common(name: &str) -> bool {
 pub(crate) struct ParameterTree {
     /// Value of the parameter whose name ends here.
     pub(crate) value: Option<String>,
-    /// What follows by its first part.
+    /// Parameters below this one, by the first part of the rest of their names.
     pub(crate) parts: BTreeMap<String, Self>,
 }
 

@@ -25,7 +25,7 @@ pub enum ValueMismatch {
     WrongKind {
         /// Where in the answer.
         path: String,
-        /// What is there.
+        /// Kind of the value that was found.
         found: &'static str,
     },
 }

@@ -27,9 +27,9 @@ pub struct WaitingFollowers {
 #[derive(Clone, Debug)]
 struct HeldJob {
     job: Submission,
-    /// Number of its predecessors that haven't ended.
+    /// Number of the job's predecessors that haven't ended.
     waits_for: usize,
-    /// Latest time at which one of its predecessors ended.
+    /// Latest time at which one of the job's predecessors ended.
     last: Time,
 }
 
@@ -76,7 +76,7 @@ impl WaitingFollowers {
         self.due.pop_first().map(|(_, job)| job)
     }
 
-    /// Takes out the held job that a log has as this submission; false if there is no such job.
+    /// Removes the held job that a log has as this submission; false if no held job is.
     pub fn take_again(&mut self, job: &Submission) -> bool {
         let known = self.due.iter().find(|(_, due)| *due == job).map(|(key, _)| *key);
         known.is_some_and(|key| self.due.remove(&key).is_some())

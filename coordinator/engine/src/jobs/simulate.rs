@@ -121,7 +121,7 @@ pub enum SimulationError<E> {
     Unsorted {
         /// Number of the job in the trace.
         number: u64,
-        /// Time of its submission.
+        /// Time at which the job is submitted.
         at: Time,
         /// Submission time of the job before it.
         before: Time,

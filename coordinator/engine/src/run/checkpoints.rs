@@ -204,7 +204,7 @@ impl Run {
         }
     }
 
-    /// Hibernates a VM: checkpoints each task of a bag that runs there, if that is wanted, and then freezes it.
+    /// Hibernates a VM: takes a checkpoint of each task of a bag on it, if configured, and then freezes the VM.
     pub(super) fn freeze_vm(&mut self, vm: VmId) {
         let (Some(host), Some(record)) = (self.host_of(vm), self.vms.get_mut(vm)) else { return };
         if !self.setup.checkpoint.at_hibernation {

@@ -75,8 +75,8 @@ pub struct Quote<'a> {
 /// When a task is to be checkpointed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum When {
-    /// At this time if the task runs then, else as soon as it does. The scheme is asked again once
-    /// the checkpoint was kept or has failed.
+    /// At this time if the task runs then, else as soon as the task runs. The scheme is asked again once the checkpoint
+    /// is kept or has failed.
     At(Time),
     /// Not yet: the scheme is asked again at this time, by [`Moment::Look`].
     Look(Time),

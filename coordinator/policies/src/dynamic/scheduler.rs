@@ -153,9 +153,8 @@ impl BagScheduler {
         self.reconsider_migrations(context);
     }
 
-    /// Handles the notice of a hibernation. The VM's tasks are dealt with once it is frozen; until
-    /// then no others go there. From now on the tasks are not expected to progress: they may stand
-    /// still for a checkpoint first.
+    /// Handles the notice of a hibernation. The VM's tasks are handled once the VM is frozen; until then no other tasks
+    /// are put on it. From now on the tasks are not expected to progress: they may be stopped for a checkpoint first.
     fn vm_hibernating(&mut self, now: Time, vm: VmId) {
         let machine = self.view.machines.get_mut(&vm);
         if let Some(machine) = machine.filter(|m| !matches!(m.phase, VmPhase::Hibernated { .. })) {

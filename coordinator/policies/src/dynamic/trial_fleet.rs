@@ -14,7 +14,7 @@ use crate::problem::KindId;
 /// The rule by which tasks are placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PlacementOrder {
-    /// As in Algorithm 4's attempts: on VMs that are busy, then on new ones, by D.
+    /// As in Algorithm 4: on VMs that are busy, then on new ones, by D.
     Attempts,
     /// Each task where it ends first.
     Soonest,

@@ -18,7 +18,7 @@ pub struct Following {
     answers: BTreeMap<String, VecDeque<RecordedAnswer>>,
 }
 
-/// Decisions, and when they were made.
+/// Decisions, and the time at which they were made.
 #[derive(Debug)]
 struct RecordedAnswer {
     at: Time,

@@ -12,9 +12,9 @@ use super::order::WorkerOrder;
 pub(super) struct OpenOrder {
     /// Number of the command among those to its worker.
     pub(super) number: u64,
-    /// Real time for which it has been without an answer.
+    /// Real time for which the command has been without an answer.
     pub(super) waited: Duration,
-    /// Instant of its decision, if it takes effect on arrival: its effect has that instant.
+    /// Instant at which the command was decided, if it takes effect on arrival: the effect has that instant.
     pub(super) at_once: Option<Time>,
     /// vCPUs to which a task is moved; `None` for all other commands.
     pub(super) to: Option<Cpus>,
@@ -24,16 +24,16 @@ pub(super) struct OpenOrder {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OnVm {
     pub(super) memory: Bytes,
-    /// Instant at which its start was decided.
+    /// Instant at which the attempt's start was decided.
     pub(super) decided: Time,
-    /// Instant of its last report; later reports don't have an earlier one.
+    /// Instant of the attempt's last report; later reports don't have an earlier one.
     pub(super) heard: Time,
 }
 
-/// Commands to one VM that aren't answered, and its attempts.
+/// Unanswered commands to one VM, and the VM's attempts.
 #[derive(Debug, Default)]
 pub(super) struct OutstandingVm {
-    /// True if parallel jobs share its processors in two tiers, so that no job waits for another to be killed.
+    /// True if parallel jobs share the VM's processors in two tiers, so that no job waits until another one is killed.
     pub(super) is_two_tier: bool,
     pub(super) is_frozen: bool,
     pub(super) orders: BTreeMap<WorkerOrder, OpenOrder>,

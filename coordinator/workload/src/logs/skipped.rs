@@ -41,7 +41,7 @@ pub struct Skipped {
     /// Number of executions after which the job was queued again.
     #[serde(skip_serializing_if = "is_zero")]
     pub requeued: u64,
-    /// Processor time of those executions, in seconds.
+    /// Processor time of the requeued executions, in seconds.
     #[serde(skip_serializing_if = "is_zero")]
     pub requeued_cpu_s: u64,
     /// Detected form of the log, where it is not plain SWF.
@@ -98,7 +98,7 @@ pub struct LogForm {
     pub names: u64,
     /// Number of jobs submitted before the one above them, in a format whose jobs are sorted.
     pub sorted: u64,
-    /// True if jobs were numbered in file order, as their ids are no numbers.
+    /// True if jobs were numbered in file order, as their ids are not numbers.
     pub numbered: bool,
 }
 

@@ -281,7 +281,7 @@ struct PrecedingJobField {
     names: Option<i64>,
     /// True if all lines name the same job.
     is_one: bool,
-    /// True if that job itself is among those lines.
+    /// True if one of these lines is that of the preceding job itself.
     is_own: bool,
 }
 

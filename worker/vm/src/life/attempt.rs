@@ -19,25 +19,26 @@ pub enum AttemptKind {
 /// Stage in an attempt's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttemptPhase {
-    /// It waits for its slots: another attempt in them is being killed or moved.
+    /// The attempt waits for its slots: another attempt in them is being killed or moved.
     Waiting {
         /// Time at which the wait is given up; `None`: never.
         until: Option<Duration>,
     },
-    /// Its process is being started or restored.
+    /// The attempt's process is being started or restored.
     Launching,
-    /// Its process exists, and runs or stands still.
+    /// The attempt's process exists, and runs or is stopped.
     Running,
-    /// CRIU is dumping it.
+    /// CRIU is dumping the attempt.
     Dumping,
-    /// Its process has ended with the work done, perhaps too early: it finishes once its time has come.
+    /// The attempt's process has ended with the work done, perhaps too early: the attempt finishes at its promised
+    /// time.
     Early,
-    /// It was killed, but its process hasn't been seen gone.
+    /// The attempt was killed, but its process hasn't been seen gone.
     Dying {
         /// Time by which the process should be gone.
         by: Option<Duration>,
     },
-    /// Its process is gone, and its end waits for its last checkpoint.
+    /// The attempt's process is gone, and the report of its end waits for its last checkpoint.
     Gone,
 }
 
@@ -51,7 +52,7 @@ pub(super) struct PendingCheckpoint {
     pub(super) stored: Option<bool>,
 }
 
-/// One attempt and its stage.
+/// An attempt with its stage.
 #[derive(Clone, Debug)]
 pub(super) struct AttemptLife {
     pub(super) key: Key,
@@ -60,16 +61,16 @@ pub(super) struct AttemptLife {
     pub(super) on: Vec<u32>,
     pub(super) tier: Tier,
     pub(super) phase: AttemptPhase,
-    /// True if it is queued for CRIU.
+    /// True if the attempt is queued for CRIU.
     pub(super) asked: bool,
     /// True if a checkpoint is wanted beside the one under way.
     pub(super) again: bool,
     pub(super) pending: Option<PendingCheckpoint>,
-    /// Set once it is to be stopped, or was killed for that; true if its work is to be kept.
+    /// Set once the attempt is to be stopped, or was killed for that; true if its work is to be kept.
     pub(super) stop: Option<bool>,
-    /// Why it was killed without a request to stop it.
+    /// Why the attempt was killed without a request to stop it.
     pub(super) wrong: Option<String>,
-    /// True if its end was reported before its process was gone.
+    /// True if the attempt's end was reported before its process was gone.
     pub(super) reported: bool,
     /// vCPUs to which a job is to be moved once that is possible.
     pub(super) later: Option<Vec<u32>>,
@@ -78,12 +79,12 @@ pub(super) struct AttemptLife {
 }
 
 impl AttemptLife {
-    /// Returns whether work on it is under way elsewhere, whose end will be an event.
+    /// Returns whether work on the attempt is under way in a different thread; its end will be an event.
     pub(super) const fn is_busy(&self) -> bool {
         matches!(self.phase, AttemptPhase::Launching | AttemptPhase::Dumping)
     }
 
-    /// Returns whether it has stood still since its checkpoint.
+    /// Returns whether the attempt has been stopped since its checkpoint.
     pub(super) fn is_kept(&self) -> bool {
         self.pending.is_some_and(|pending| !pending.goes_on)
     }

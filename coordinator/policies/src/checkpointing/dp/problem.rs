@@ -19,7 +19,7 @@ pub struct Problem<'a> {
     pub survival: &'a Survival,
 }
 
-/// Reason why there is no schedule.
+/// Error: no schedule can be computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProblemError {
     /// No work is ever kept.
