@@ -18,19 +18,19 @@ pub struct FalseAck {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("number {came} came after number {taken}: those between are missing")]
 pub struct Gap {
-    /// The last number that was taken.
+    /// Number of the last message that was received.
     pub taken: u64,
     /// The first number that has come.
     pub came: u64,
 }
 
-/// What one side has said and the other has not acknowledged yet.
+/// Messages that one side has sent and the other has not acknowledged yet.
 #[derive(Debug)]
 pub struct Outbox<T> {
     /// All up to this number are acknowledged; the first that is kept has the next.
     acknowledged: u64,
     kept: VecDeque<T>,
-    /// Number of those kept that were put on the present connection.
+    /// Number of the kept messages that were sent on the present connection.
     sent: usize,
 }
 
@@ -59,14 +59,15 @@ impl<T> Outbox<T> {
         self.sent < self.kept.len()
     }
 
-    /// What is next put on the present connection, at most so many, and the number of the first of them.
+    /// Returns the messages to be sent next on the present connection, at most `most`, with the number of the first
+    /// one.
     pub fn next(&mut self, most: usize) -> (u64, impl ExactSizeIterator<Item = &T>) {
         let from = self.sent;
         self.sent = from.saturating_add(most).min(self.kept.len());
         (self.acknowledged + from as u64 + 1, self.kept.range(from..self.sent))
     }
 
-    /// The other side has taken all up to `ack` for good.
+    /// Handles an acknowledgement: the other side has received all messages up to `ack` for good.
     ///
     /// # Errors
     ///
@@ -109,7 +110,7 @@ impl Inbox {
         self.taken
     }
 
-    /// Those of a batch that were not taken before; the first of the batch has the number `first`.
+    /// Returns those messages of a batch that were not received before; the first of the batch has the number `first`.
     ///
     /// # Errors
     ///

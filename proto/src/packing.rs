@@ -87,7 +87,7 @@ struct Balance {
     wire: f64,
     /// What packing takes.
     pack: f64,
-    /// Bytes of what is packed for each byte of what is not.
+    /// Packed bytes for each unpacked byte.
     ratio: f64,
     /// Chunks that were not packed since the last that was tried.
     since: u32,
@@ -109,7 +109,7 @@ impl Balance {
         is_worth
     }
 
-    /// Takes in that packing a chunk of `raw` bytes to `packed` has taken this time.
+    /// Records that packing a chunk of `raw` bytes to `packed` bytes took this time.
     fn packed(&mut self, raw: usize, packed: usize, took: Duration) {
         self.pack = mean(self.pack, nanos(took) / raw.max(1) as f64);
         self.ratio = mean(self.ratio, packed as f64 / raw.max(1) as f64);
@@ -173,7 +173,7 @@ impl Packing {
         }
     }
 
-    /// Takes in that a chunk of `bytes`, as they are on the wire, has gone there, having waited since the instant `since`.
+    /// Records that a chunk of `bytes` (its size on the wire) was sent, having waited since the instant `since`.
     pub fn went(&mut self, bytes: usize, since: Instant) {
         let now = Instant::now();
         self.balance.went(bytes, now - self.gone, now - since);

@@ -6,11 +6,11 @@ use crate::v1;
 
 /// Capability: tasks can be checkpointed and restored.
 pub const CRIU: &str = "criu";
-/// Capability: parallel jobs, too, go on after their checkpoints and can begin with them.
+/// Capability of a worker: parallel jobs, too, continue after their checkpoints and can be restored from them.
 pub const JOB_CHECKPOINTS: &str = "job-checkpoints";
-/// Capability: parallel jobs can have memory, which their processes fill.
+/// Capability of a worker: parallel jobs can have memory, which their processes fill.
 pub const JOB_MEMORY: &str = "job-memory";
-/// Capability: parallel jobs slow down when their VM is out of CPU credits.
+/// Capability of a worker: parallel jobs slow down when their VM is out of CPU credits.
 pub const JOB_CREDITS: &str = "job-credits";
 /// Capability: vCPUs have a background slot beside their foreground, so that parallel jobs can run.
 pub const TIERS: &str = "tiers";

@@ -14,8 +14,8 @@ use dormouse_view::{
     FigureCard, HtmlPage, PageBlock, TableCell, TableColumn, Terminal, TypedTable,
 };
 
-/// From this part of the processors' time on, others disturb what is measured: it is as much as
-/// the largest loss that the paper found.
+/// Fraction of the processors' time from which on other programs disturb the measurement: as much as the largest loss
+/// that the paper found.
 const DISTURBED: f64 = 0.04;
 
 /// The file that the virtual model reads.

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use crate::{InputError, Node, Place, Value};
 
-/// Parses JSON; `source` names it in messages.
+/// Parses JSON; messages call the text `source`.
 ///
 /// # Errors
 ///

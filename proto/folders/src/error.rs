@@ -15,7 +15,7 @@ pub struct FolderError {
 }
 
 impl From<FolderError> for io::Error {
-    /// What the kernel said, for who says in their own words what was tried.
+    /// Extracts the kernel's error, for callers that describe the failed action in their own words.
     fn from(error: FolderError) -> Self {
         error.source
     }

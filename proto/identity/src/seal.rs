@@ -87,7 +87,7 @@ impl fmt::Debug for ImageKey {
 pub struct CheckpointHead {
     /// The manifest's bytes.
     pub manifest: Vec<u8>,
-    /// The seal that came with it.
+    /// The manifest's seal.
     pub seal: [u8; 32],
 }
 

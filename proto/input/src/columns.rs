@@ -11,8 +11,7 @@ use crate::Row;
 pub struct WantedColumn {
     /// Name of the column, which users give with `--column`.
     pub name: &'static str,
-    /// Headings by which it is recognised, most likely first; letter case, blanks and punctuation
-    /// don't matter.
+    /// Headings by which the column is recognised, most likely first; letter case, blanks and punctuation don't matter.
     pub known_as: &'static [&'static str],
     /// True if a file without it is an error.
     pub is_needed: bool,

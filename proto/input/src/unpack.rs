@@ -24,13 +24,13 @@ const ZSTD_WINDOW: u64 = 1 << 27;
 pub enum Packing {
     /// The file is not compressed.
     Plain,
-    /// With gzip, in one or more members.
+    /// Packed with gzip, in one or more members.
     Gzip,
     /// In a zip archive, which has to hold exactly one file.
     Zip,
-    /// With xz, in one or more streams.
+    /// Packed with xz, in one or more streams.
     Xz,
-    /// With zstd, in one or more frames.
+    /// Packed with zstd, in one or more frames.
     Zstd,
 }
 
@@ -126,8 +126,7 @@ impl Source {
         fill_buffer(&mut self.input)
     }
 
-    /// Whether what comes next is JSON: its first byte that is no white space opens an object or a
-    /// list.
+    /// Whether the rest of the input is JSON: its first byte that is not white space opens an object or a list.
     ///
     /// # Errors
     ///

@@ -5,10 +5,10 @@ use std::io;
 
 use dormouse_coordinator::ObjectError;
 
-/// The longest that is told of what a server says.
+/// Most characters of a server's message that are shown.
 const LONGEST: usize = 200;
 
-/// What an error of the client means, of a bucket that is there.
+/// Converts an error of the client of an existing bucket into one in words for the user.
 pub(crate) fn explain(place: &str, error: &object_store::Error) -> ObjectError {
     let said = chain(error);
     let code = between(&said, "<Code>", "</Code>");

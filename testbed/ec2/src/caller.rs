@@ -11,7 +11,7 @@ const DEFAULT_REGION: &str = "us-east-1";
 /// The access key of a request that shows none; refused where signatures are checked.
 const NO_KEY: &str = "000000000000";
 
-/// What a request's `Authorization` header says (signature version 4).
+/// Content of a request's `Authorization` header (signature version 4).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CallerScope {
     /// The access key, which is the account.

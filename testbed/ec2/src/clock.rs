@@ -96,7 +96,7 @@ impl<S: CloudSession> ClockedCloud<S> {
         })
     }
 
-    /// Lets time go on as a request in JSON says.
+    /// Advances the clock as a request in JSON says.
     ///
     /// # Errors
     ///

@@ -49,7 +49,7 @@ pub struct EndpointSetup {
     pub secrets: Option<AccessSecrets>,
 }
 
-/// Why there is no endpoint.
+/// Error: the endpoint can't be served.
 #[derive(Debug, thiserror::Error)]
 pub enum EndpointError {
     /// The address can't be listened at.

@@ -74,7 +74,7 @@ fn refuse_others(of: &Map<String, Value>, known: &[&str]) -> Result<(), ApiError
 }
 
 impl FaultRecords {
-    /// Answers a call; `None`: there is no such path.
+    /// Answers a call; `None`: the API has no such path.
     ///
     /// # Errors
     ///
@@ -115,7 +115,7 @@ impl FaultRecords {
 }
 
 impl FaultRecords {
-    /// Makes a record again that a run has kept.
+    /// Restores a record that a run has kept in its log.
     pub(crate) fn restore(&mut self, scope: FaultScope, kind: &str, token: String, value: Value) {
         self.made += 1;
         let of = self.records.entry(scope).or_default();

@@ -49,7 +49,7 @@ pub(crate) fn parameter_of_image(
     }))
 }
 
-/// What SSM answers for several names: the parameters that there are, and the names of others.
+/// SSM's answer for several names: the existing parameters, and the names of missing ones.
 ///
 /// # Errors
 ///

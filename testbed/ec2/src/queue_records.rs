@@ -36,7 +36,7 @@ struct EventQueue {
     next: usize,
     /// Messages that anybody may receive, the first first.
     waiting: VecDeque<QueuedMessage>,
-    /// Messages that somebody has received, by their handles, and when they can be received again.
+    /// Messages that a client has received and not deleted, by their handles, and when they can be received again.
     received: BTreeMap<String, (i64, QueuedMessage)>,
 }
 
@@ -231,7 +231,7 @@ impl QueueRecords {
 }
 
 impl EventQueue {
-    /// Takes in what was told since the last call, and what nobody has deleted in time.
+    /// Adds the announcements since the last call to the queues, and the messages that no client has deleted in time.
     fn look(&mut self, call: &QueueCall<'_>, session: &dyn CloudSession) {
         let begins = session.begins_at();
         for told in session.announced(self.next) {

@@ -4,7 +4,7 @@ use dormouse_ec2::Announcement;
 use dormouse_ec2_wire::{ApiError, ApiRequest, WireValue};
 use dormouse_units::Time;
 
-/// A cloud that answers EC2's calls, and whose time goes on when it is told to.
+/// A cloud that answers EC2's calls; its time advances only when the caller says so.
 pub trait CloudSession: Send {
     /// Answers a call of an account in a region, at the instant [`now`](Self::now).
     ///
@@ -18,10 +18,11 @@ pub trait CloudSession: Send {
         request: &ApiRequest,
     ) -> Result<WireValue, ApiError>;
 
-    /// Has the provider give a running spot instance its notice now, for a reason that the log keeps; false if it is not a running spot instance.
+    /// Makes the provider give a running spot instance its notice now, for a reason that the log keeps; false if it is
+    /// not a running spot instance.
     fn interrupt(&mut self, instance: &str, why: &str) -> bool;
 
-    /// What EC2 has told of instances from the `from`-th announcement on.
+    /// Announcements about instances from the `from`-th on.
     fn announced(&self, from: usize) -> Vec<Announcement>;
 
     /// Keeps a line of the services beside EC2 with the run, durably; `false`: it can't be written.
@@ -39,6 +40,6 @@ pub trait CloudSession: Send {
     /// When something happens next unless somebody calls; `None`: nothing will.
     fn next_event_at(&mut self) -> Option<Time>;
 
-    /// Lets time go on to an instant, with all that happens until then; an earlier one changes nothing.
+    /// Advances the time to an instant, with all events until then; an earlier instant changes nothing.
     fn advance_to(&mut self, to: Time);
 }

@@ -28,7 +28,8 @@ pub(crate) struct Ec2Site<S> {
     faults: Mutex<FaultRecords>,
     pub(crate) queues: Mutex<QueueRecords>,
     pub(crate) model: ServiceModel,
-    /// `None`: signatures are not checked, and requests have to be for this host by a name of loopback.
+    /// Secret keys of the clients. `None`: signatures are not checked, and requests must name this host by a loopback
+    /// name.
     secrets: Option<AccessSecrets>,
     requests: AtomicU64,
 }
@@ -102,7 +103,7 @@ impl<S: CloudSession> Ec2Site<S> {
         self.locked().take().map(ClockedCloud::into_session)
     }
 
-    /// The next request's id: they are numbered, so that a run that is played again has the same.
+    /// Id of the next request. Ids are numbers in order, so that a repeated run has the same ones.
     pub(crate) fn next_request_id(&self) -> String {
         let number = self.requests.fetch_add(1, Ordering::Relaxed);
         format!("00000000-0000-4000-8000-{number:012x}")

@@ -26,7 +26,7 @@ pub struct BatchSetup {
 }
 
 impl BatchSetup {
-    /// Whether its scheduler migrates jobs or they are checkpointed: a live run then needs CRIU.
+    /// Whether the scheduler migrates jobs or jobs take checkpoints: a live run then needs CRIU.
     pub fn needs_criu(&self) -> bool {
         self.checkpoint.is_some() || self.scheduler.name.promotion() == Some(OnPromotion::Migrate)
     }

@@ -189,7 +189,7 @@ pub fn load(source: &ExperimentSource<'_>) -> Result<LoadedExperiment, InputErro
     Err(InputError::new(&Place::whole(source.experiment.unwrap_or("experiment")), what, remedy))
 }
 
-/// Checks each key by itself, then resolves each section that is right so far.
+/// Checks each key separately, then resolves each section that is right so far.
 fn of_document(mut root: Node, plan: Option<&Path>) -> Result<LoadedExperiment, InputError> {
     let mut found = Mistakes::default();
     tenants::complete(&mut root);

@@ -49,7 +49,7 @@ impl Experiment {
         self.program(Share::All).is_some()
     }
 
-    /// Files of its programs: the words of their commands that are existing files.
+    /// Files of the experiment's programs: the words of their commands that are existing files.
     pub fn program_files(&self) -> Vec<PathBuf> {
         let programs = [Share::Bag, Share::Jobs].into_iter().filter_map(|work| self.program(work));
         let words = programs.flat_map(|program| program.command);

@@ -192,7 +192,7 @@ impl Experiment {
         }
     }
 
-    /// Schedulers of its work: that of the bag, as given, and that of its jobs if it has any.
+    /// The schedulers of the experiment's work: that of the bag, as given, and that of the parallel jobs, if any.
     pub fn policies(&self, bag: Option<Box<dyn Policy>>) -> Policies {
         if let Some(config) = self.ec2 {
             let desk = DeskPolicy::new(ApiDesk::new(&self.setup, config));

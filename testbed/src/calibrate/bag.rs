@@ -81,8 +81,8 @@ pub fn conditions() -> CalibrationConditions {
 }
 
 impl CellPlan {
-    /// Plans a cell on a host with so many cores. It takes about ten real seconds; a `quick` one
-    /// has two tasks for each vCPU at most.
+    /// Plans a cell on a host with this many cores. The cell takes about ten real seconds; a `quick` one has at most
+    /// two tasks for each vCPU.
     ///
     /// # Errors
     ///

@@ -45,8 +45,8 @@ impl RecordedCloud {
         Ok(cloud)
     }
 
-    /// Makes the run of a log again, to go on with it: its calls are made at their instants. `None`: they come out otherwise
-    /// than the log says.
+    /// Repeats the run of a log in order to resume it: makes its calls at their instants. `None`: the calls have
+    /// results different from those in the log.
     ///
     /// # Errors
     ///
@@ -89,7 +89,8 @@ impl RecordedCloud {
 }
 
 impl CallRecord {
-    /// Writes steps. Those of a call are durable before it is answered; whatever else happens can be derived again from them.
+    /// Writes steps to the log. The steps of a call are durable before the call is answered; all other steps can be
+    /// derived from them again.
     fn keep(&mut self, steps: &[Step]) -> bool {
         if self.failed.is_none() && !steps.is_empty() {
             let written = steps.iter().try_for_each(|step| {

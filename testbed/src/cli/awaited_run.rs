@@ -76,7 +76,7 @@ pub(super) fn note_refused_words(words: &[OsString], why: &str) {
 pub(super) enum WaitEnd {
     /// The run is over, as this text says.
     Over(String),
-    /// There is no token, for this reason.
+    /// The worker can't get a token, for this reason.
     Failed(Failure),
 }
 

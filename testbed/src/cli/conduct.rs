@@ -26,8 +26,8 @@ use dormouse_report::output::{
 };
 use dormouse_report::run_view::RunResults;
 
-/// Conducts a run to its end and writes what came of it; without `listen`, on workers of its own;
-/// without `takes`, which says how long it takes, it is gone on with.
+/// Conducts a live run to its end and writes its results. Without `listen`, the run gets workers of its own; without
+/// `takes`, which is its expected duration, a run is resumed.
 pub(super) fn conduct_live(
     header: &LogHeader,
     Rehearsed { rehearsal, submissions, requests, sources }: Rehearsed,
@@ -149,7 +149,7 @@ fn unless_broken<T>(
     })
 }
 
-/// What is there and what is lost of a run that was stopped, whose workers are elsewhere or were of this host.
+/// Describes what is kept and what is lost of a stopped run, whose workers run on other hosts or ran on this one.
 fn standing(folder: &Path, are_elsewhere: bool) -> String {
     if are_elsewhere {
         let live = read_header(folder).map(|header| header.experiment.live);
@@ -164,9 +164,8 @@ fn standing(folder: &Path, are_elsewhere: bool) -> String {
     }
 }
 
-/// Goes on with a live run whose coordinator was killed: its log is replayed, workers that are
-/// still there are taken back, and tasks of the others restart from their last checkpoints, and
-/// parallel jobs from the beginning.
+/// Resumes a live run whose coordinator was killed: replays its log, accepts workers that still run, restarts the tasks
+/// of the others from their last checkpoints, and parallel jobs from the beginning.
 pub(crate) fn resume(args: &ResumeArgs) -> Result<(), Failure> {
     let ResumeArgs { dir, listen, reseal, page, say } = args;
     run_folders::check(dir)?;
@@ -204,7 +203,7 @@ pub(super) fn go_on_live(
     conduct_live(header, rehearsed, None, (listen, page), StagedFolder::go_on(dir)?, say)
 }
 
-/// Says what was sealed as it is, and what is cut off as no step can be read in it.
+/// Says which part of a log was sealed without a check, and what was cut off because it has no readable step.
 fn sealed_as_it_is(forced: &ForcedSeal) -> String {
     let lines = format!(
         "sealed the {} lines of the log that can be read as they are",

@@ -11,7 +11,8 @@ use super::failure::Failure;
 use super::print::show;
 use super::terminal;
 
-/// Status 0 if live runs are possible. Called with one thread only: `here` this process becomes a worker.
+/// Checks whether live runs are possible on this host; the command's status is 0 if they are. Must be called while the
+/// process has a single thread: with `here` this process becomes a worker.
 pub(crate) fn run(as_json: bool, quick: bool, here: bool) -> Result<(), Failure> {
     let depth = if quick { ExaminationDepth::Look } else { ExaminationDepth::Prove };
     let diagnosis = if here { examine_here(depth) } else { examine(depth) };

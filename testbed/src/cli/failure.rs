@@ -18,7 +18,7 @@ use dormouse_report::twin::TwinError;
 use dormouse_reproduce::engine::EngineError;
 use dormouse_reproduce::sweep::SweepError;
 
-/// A message for a person, and whose fault it is.
+/// A failure of a command: a message for the user, and who can fix it.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The input has to change: status 2.
@@ -32,7 +32,7 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// Says it: a line for each thing that is wrong, and on a terminal what stands there.
+    /// Prints the failure: a line for each mistake, and on a terminal the lines of the file concerned.
     pub(crate) fn report(&self) -> ExitCode {
         let (Self::BadInput(text)
         | Self::Broken(text)

@@ -44,8 +44,8 @@ pub(crate) fn begin(news: bool, folder: Option<&Path>) {
     };
 }
 
-/// Runs `work` with logging and news set up before it, which needs a process of one thread: spans are exported by others, and
-/// from then on.
+/// Sets logging up, with news, and then runs `work`. The process may have only one thread when this is called; from
+/// then on other threads export the spans.
 pub(crate) fn before_threads<T>(work: impl FnOnce() -> T) -> T {
     let early = tracing_subscriber::registry().with(vec![shown(true)]);
     let done = tracing::subscriber::with_default(early, work);

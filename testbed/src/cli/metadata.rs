@@ -22,7 +22,7 @@ use super::print::print;
 use crate::endpoint::{Act, Interrupted, VmTimeline, play};
 use crate::said;
 
-/// The type and the zone of a VM of which nobody says any.
+/// Default instance type of a VM whose type and zone are not given.
 const KIND: &str = "m5.large";
 const ZONE: &str = "us-east-1a";
 /// The time from a notice to the end of the VM, where nothing else is said.
@@ -129,7 +129,7 @@ fn of_target(target: &InterruptionTarget) -> Option<TypeName> {
     }
 }
 
-/// What the scenario says of metadata, with what the command line adds.
+/// The metadata settings of the scenario, with the additions of the command line.
 fn settings(
     args: &MetadataArgs,
     scenario: Option<&SpotScenario>,

@@ -29,7 +29,7 @@ fn wait<T>(until: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure
         .block_on(until)
 }
 
-/// Asks the coordinator of a run, which has to be there, what this role may.
+/// Connects to the coordinator of a run, which must be running, with the token of this role, and asks it.
 pub(super) fn ask<T, E: Into<Failure>>(
     at: &RunningArgs,
     role: Role,
@@ -41,7 +41,7 @@ pub(super) fn ask<T, E: Into<Failure>>(
     })
 }
 
-/// Why nobody serves the run in a folder, and what can be asked of it in its place.
+/// Explains why no coordinator serves the run in a folder, and which commands can be used instead.
 fn unserved(dir: &str) -> String {
     let folder = Path::new(dir);
     if !run_folders::is_a_run(folder) {
@@ -179,7 +179,7 @@ pub(crate) fn submit(args: &SubmitArgs) -> Result<(), Failure> {
     print(&format!("job {number} {before}, at {:.1} s", at_us as f64 / 1e6))
 }
 
-/// A key that nobody else has taken.
+/// Makes a key that no other submission has.
 fn new_key() -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     format!("{:x}-{:x}", since.as_nanos(), std::process::id())
@@ -204,7 +204,7 @@ pub(crate) fn events(args: &EventsArgs) -> Result<(), Failure> {
     })
 }
 
-/// Those of a run that nobody serves any more.
+/// Prints the events of a run without a coordinator from its log file.
 fn from_file(dir: &Path, from: u64) -> Result<(), Failure> {
     run_folders::check(dir)?;
     let path = dir.join(dormouse_log::FILE);

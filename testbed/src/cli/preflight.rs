@@ -7,7 +7,7 @@ use super::args::Say;
 use super::failure::Failure;
 use crate::said;
 
-/// Refuses a run that can't be live here, in `doctor`'s words; says since when it is proved that it can.
+/// Refuses a run that can't be live on this host, in `doctor`'s words; else says when it was proved that it can.
 pub(super) fn check(name: &str, needs_criu: bool, say: Say) -> Result<(), Failure> {
     check_or(name, needs_criu, ("--virtual needs nothing", say))
 }

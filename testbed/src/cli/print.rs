@@ -24,7 +24,7 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     print_to_reader(text).map(drop)
 }
 
-/// Prints as [`print`] does, and says whether there still is a reader.
+/// Prints as [`print`] does, and returns whether there still is a reader.
 pub(crate) fn print_to_reader(text: &str) -> Result<bool, Failure> {
     let shown = terminal::stdout().shown(text);
     let mut out = io::stdout().lock();

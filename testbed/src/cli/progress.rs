@@ -10,13 +10,13 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::args::Say;
 use crate::said;
 
-/// Between two lines where there is no terminal.
+/// Time between two lines of progress if standard error is not a terminal.
 const QUIET_FOR: Duration = Duration::from_secs(10);
 
 /// How far a command has come.
 #[derive(Debug)]
 pub(crate) struct Progress {
-    /// Hidden where there is no terminal, or where nothing is to be said.
+    /// Progress bar; hidden if standard error is not a terminal, or if progress is not to be shown.
     bar: ProgressBar,
     /// The time at which a line was last written; `None`: none is to be.
     said: Option<Instant>,
@@ -44,8 +44,8 @@ impl Progress {
         Self { bar, said, began, what: what.to_owned() }
     }
 
-    /// So many of so many are done, where it is known how many there are, else of 0; how it goes besides, and
-    /// how much longer it takes, in real seconds, where that is known better than by what is done.
+    /// Shows that `done` of `of` items are done (`of` is 0 if unknown), with the text `how`, and the remaining real
+    /// seconds `left_s` if these are known better than from the items.
     pub(crate) fn show(&mut self, done: u64, of: u64, how: &str, left_s: Option<f64>) {
         self.bar.set_length(of);
         self.bar.set_position(done);
@@ -74,7 +74,7 @@ impl Progress {
         self.what == what
     }
 
-    /// How much longer it takes if all go as fast as those that are done.
+    /// Remaining real seconds if the other items take as long as those that are done.
     fn by_what_is_done(&self, done: u64, of: u64) -> Option<f64> {
         #[expect(clippy::cast_precision_loss, reason = "an estimate")]
         let (done_f, left) = (done as f64, of.saturating_sub(done) as f64);
@@ -98,7 +98,7 @@ const fn template(of: u64) -> &'static str {
     }
 }
 
-/// The things that are counted while an experiment runs.
+/// Noun for the items that are counted while an experiment runs.
 pub(super) const fn counted(experiment: &Experiment) -> &'static str {
     match (&experiment.scheduler, &experiment.jobs) {
         (Some(_), _) => "tasks",

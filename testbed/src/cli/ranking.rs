@@ -88,7 +88,7 @@ fn experiment(scheduler: Algorithm, seed: Option<u64>) -> Result<Experiment, Fai
     Ok(open(&source)?.experiment)
 }
 
-/// The command that makes one of the runs by itself, its header, and where it goes.
+/// Header of one of the compared runs, with the command that repeats this run alone.
 fn header(experiment: &Experiment, mode: RunMode) -> LogHeader {
     let (scheduler, seed) =
         (experiment.scheduler_name().to_string(), experiment.setup.seed.to_string());
@@ -148,8 +148,8 @@ fn live(experiment: &Experiment, folder: &Path, quiet: bool) -> Result<Figures, 
     written(&RunResults { jobs, log, wall_s, ..RunResults::new(&header) }, staging)
 }
 
-/// One scheduler: in virtual time as the paper's model has it, live, and in virtual time with
-/// what was measured live.
+/// One scheduler's results: in virtual time by the paper's model, live, and in virtual time with what was measured
+/// live.
 struct Row {
     scheduler: Algorithm,
     modelled: Figures,
@@ -253,7 +253,7 @@ fn text(rows: &[Row], measured: &Measured) -> String {
 /// A figure of a run.
 type Figure = fn(&Figures) -> TableCell;
 
-/// Those in `table.csv`; the last two are of live runs only.
+/// The figures in `table.csv`; the last two are only for live runs.
 const FIGURES: [(&str, Figure); 8] = [
     ("mean_response_s", |of| of.response_s.into()),
     ("mean_bounded_slowdown", |of| of.slowdown.into()),

@@ -89,8 +89,9 @@ fn measured_first(
     Ok(own)
 }
 
-/// `dormouse coordinator`: a live run whose workers are elsewhere. One that is started by the same command every time
-/// says beside its folder why it refuses the run, or that it is over, for workers that wait for it.
+/// Runs `dormouse coordinator`: a live run whose workers run on other hosts. A coordinator that the same command starts
+/// again and again writes a file beside the run's folder that says that it refuses the run, or that the run is over,
+/// for workers that wait for it.
 pub(crate) fn coordinator(args: &CoordinatorArgs) -> Result<(), Failure> {
     let run = args.what.out.as_deref();
     run.iter().for_each(|run| remove_notes(run));
@@ -235,7 +236,7 @@ fn resumable<'a>(
     }
 }
 
-/// A live run on workers of this host, at a speed-up that it can do.
+/// Conducts a live run on workers of this host, at a speed-up that the host can hold.
 fn here(
     asked: &RunRequest<'_>,
     mut loaded: LoadedExperiment,
@@ -358,7 +359,7 @@ fn said_of(asked: &RunRequest<'_>) -> Result<(Vec<Override>, OwnSaid), Failure> 
     Ok((overrides, own.unwrap_or_default()))
 }
 
-/// The command that makes the same run again, wherever its results go.
+/// The command that repeats this run, in any folder.
 fn command(asked: &RunRequest<'_>) -> String {
     let args = asked.args;
     let words = ["dormouse"].into_iter().chain(asked.verb.split(' '));

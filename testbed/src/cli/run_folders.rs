@@ -86,7 +86,7 @@ fn why_not(folder: &Path) -> String {
     }
 }
 
-/// A remedy for a path that is no folder of a run: the run that may be meant, or those that there are.
+/// Remedy for a path that is not the folder of a run: names the run that may be meant, or the runs that exist.
 pub(super) fn meant(folder: &Path) -> String {
     meant_of(folder, &found())
 }

@@ -76,7 +76,7 @@ pub(super) struct Sampled {
 /// A task, and the experiment in which it runs alone.
 type Alone = (TaskId, Experiment);
 
-/// Tasks that are to be measured, in groups of which one task has to end well.
+/// Tasks that are to be measured, in groups; one task of each group must end successfully.
 #[derive(Debug)]
 pub(super) struct Prepared<'a> {
     experiment: &'a Experiment,
@@ -106,8 +106,8 @@ impl<'a> Prepared<'a> {
         self.groups.iter().flatten().any(|(_, alone)| alone.needs_criu())
     }
 
-    /// Runs them, of each group until one ends well. Where that `moves` them, what ended well and CRIU can save is run
-    /// once more, and carried to another VM in the middle.
+    /// Runs the tasks of each group until one ends successfully. With `moves`, such a task is run once more if CRIU can
+    /// save it, and is moved to a second VM in the middle.
     pub(super) fn measured(&self, say: Say, moves: bool) -> Result<Sampled, Failure> {
         log::begin(false, None);
         let mut measures = MeasureFile {

@@ -46,8 +46,8 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// Says that a coordinator listens at this address for so many workers, which join with this token;
-/// and what to type for one.
+/// Says that a coordinator listens at this address for this many workers, which join with this token; and the command
+/// that starts a worker.
 pub(super) fn invitation(
     address: SocketAddr,
     workers: u32,

@@ -17,7 +17,7 @@ use serde_json::json;
 
 use super::read::Sample;
 
-/// Time from its start after which a program is considered set up.
+/// Time after its start by which a program has set itself up.
 const SETTLED: Duration = Duration::from_secs(2);
 /// Length of the notice before the VM is preempted, real time, for a program without memory; the next VM is there only
 /// after the notice.

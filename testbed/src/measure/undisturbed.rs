@@ -13,7 +13,7 @@ use serde_json::json;
 
 /// The time at which the first checkpoint is tried, real time: programs have set themselves up by then.
 const TRIED_AFTER: std::time::Duration = std::time::Duration::from_secs(2);
-/// By when it has to be done, as long as a run may be.
+/// Deadline of a measured task: as long as a run may be.
 const DEADLINE: Span = Span::from_secs(7 * 86_400);
 
 /// The experiment in which this task of another runs by itself, on one on-demand VM of full speed that is ready

@@ -52,15 +52,15 @@ pub(crate) struct SeatedTask {
 /// Event that was planned for a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TaskOccurrence {
-    /// Its work is done.
+    /// The task's work is done.
     Finished,
-    /// A checkpoint is due, for which it will be told to stand still.
+    /// A checkpoint is due; the caller will stop the task for it.
     Due(Ppm),
-    /// It stands still for a checkpoint from now on.
+    /// The task is stopped for a checkpoint from now on.
     Held,
-    /// It runs again after a checkpoint of this part of its work.
+    /// The task runs again after a checkpoint of this part of its work.
     Checkpointed(Ppm),
-    /// It runs again.
+    /// The task runs again.
     WentOn,
 }
 

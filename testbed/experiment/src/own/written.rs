@@ -496,7 +496,7 @@ impl PlaceholderValues {
         self.0.insert(name.to_owned(), value.into());
     }
 
-    /// Replaces placeholders by their values. Other braces stay, and doubled ones become single.
+    /// Replaces placeholders by their values. Other braces stay, and doubled braces become single.
     ///
     /// # Errors
     ///

@@ -33,7 +33,7 @@ fn tenant_in_words(party: &VmTenant) -> String {
 }
 
 impl TakenVms<'_> {
-    /// Table with one row for each VM.
+    /// Table with one row for each VM that was preempted to make room.
     pub(super) fn table(&self) -> TypedTable {
         let tasks = |it: &&TakenVm<'_>| {
             let all = it.tasks.iter().map(|task| task.task.to_string());

@@ -48,7 +48,7 @@ pub enum EngineError {
     /// Shards on this host, or their merge, failed.
     #[error("{said}; run the same command again: it makes only what is missing")]
     Unfinished {
-        /// What ended, how, and where its output is.
+        /// Text that says what ended, how, and where its output is.
         said: String,
         /// Whether the engine refused because of its input.
         is_bad_input: bool,

@@ -30,13 +30,13 @@ pub struct PaperClaim {
     pub name: String,
     /// Quantity computed from the cells' figures.
     pub measure: ClaimMeasure,
-    /// The figure.
+    /// Name of the figure that the claim is about.
     pub metric: String,
     /// For a slope: the figure on the horizontal axis.
     pub per: Option<String>,
     /// Pattern of the cells that the claim is about.
     pub of: String,
-    /// Cells that they are compared with; if there are fewer, each stands for several.
+    /// Cells with which the cells of the claim are compared; if there are fewer, each is used several times.
     pub than: Option<String>,
     /// How the measures of several cells are combined.
     pub over: CellCombination,
@@ -46,7 +46,7 @@ pub struct PaperClaim {
     /// For a claim of a figure: the paper's value, one for each word.
     #[serde(default)]
     pub figure: Vec<f64>,
-    /// Kind of that figure, which determines its tolerance.
+    /// Kind of the printed figure, which determines its tolerance.
     pub kind: Option<QuantityKind>,
     /// Value of the claim's last printed digit.
     #[serde(default)]
@@ -67,7 +67,7 @@ pub struct PaperClaim {
     pub above: Option<f64>,
     /// For a claim of order: ours is below this.
     pub below: Option<f64>,
-    /// The paper does not say it: ours is for comparison, and there is no verdict.
+    /// True if the paper does not make the claim: our value is for comparison, and there is no verdict.
     #[serde(default)]
     pub silent: bool,
     /// A word in the cells' names, and the word that in its place names resamples of their record:

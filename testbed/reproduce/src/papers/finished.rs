@@ -39,14 +39,15 @@ pub struct FinishedReproduction {
     /// Whether the trial without any factor has the runs of our figures, apart from the number of
     /// seeds.
     pub(super) are_trials_ours: bool,
-    /// Where it does not: the nearest factor of each claim in such runs, under enough seeds.
+    /// If the trials do not have the same runs as our figures: for each claim a trial of its nearest factor in such
+    /// runs, under enough seeds.
     pub(super) closer: Vec<CloserTrial>,
     /// The paper's presets, the text first; in a search, the readings that explain most, ours
     /// first.
     pub read: Vec<PaperReading>,
     /// The best reading of an earlier search, if it is recorded and nothing else is asked for.
     pub best: Option<PaperReading>,
-    /// Cells that are left out, with what they need.
+    /// Cells that are left out, with the input that they would need.
     pub without: Vec<(String, String)>,
     /// Price records that were used.
     pub price_records: Vec<PriceNotes>,

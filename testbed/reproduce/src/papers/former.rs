@@ -17,19 +17,18 @@ pub struct FormerJudging {
     pub ours: Estimate,
     /// The verdict on it.
     pub verdict: Verdict,
-    /// What gives another verdict today; empty if the verdict is the same.
+    /// What causes a different verdict today; empty if the verdict is the same.
     pub because: &'static str,
 }
 
-/// The other verdict comes of the estimator alone.
+/// The different verdict results from the estimator alone.
 const ESTIMATOR: &str = "means are compared, not each seed's own ratio";
 
-/// The other verdict comes of the tolerance alone.
+/// The different verdict results from the tolerance alone.
 const TOLERANCE: &str =
     "the tolerance of a difference in per cent is in points, and of what is stated its rounding";
 
-/// The other verdict comes of the estimator and the tolerance, neither of which has it alone, or each of which
-/// has.
+/// The different verdict results from the estimator and the tolerance: only both together cause it, or each alone does.
 const BOTH: &str = "means are compared, and with another tolerance";
 
 impl FormerJudging {

@@ -13,7 +13,7 @@ use super::results::CellResults;
 /// Figure of a measurement: mean number of processors that other programs used meanwhile.
 pub(super) const OTHERS: &str = "others_processors";
 
-/// Greatest such number with which times are judged; chosen as the load of an idle desktop.
+/// Greatest load of other programs at which times are judged; chosen as the load of an idle desktop.
 const MOST: f64 = 0.2;
 
 /// Processor time of the host and of this process, in ticks of the kernel's clock.

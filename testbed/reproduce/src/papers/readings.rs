@@ -101,12 +101,12 @@ impl PaperReading {
         score(self.explained.count(), self.factors.iter().map(|factor| factor.changes).sum())
     }
 
-    /// Claims, in words, that fail without it and hold with it.
+    /// Claims, in words, that hold with this reading and fail without it.
     pub fn mends(&self, without: &Self) -> Vec<&str> {
         self.turned(without, Verdict::Fails, Verdict::Holds)
     }
 
-    /// Claims, in words, that hold without it and fail with it.
+    /// Claims, in words, that fail with this reading and hold without it.
     pub fn breaks(&self, without: &Self) -> Vec<&str> {
         self.turned(without, Verdict::Holds, Verdict::Fails)
     }

@@ -40,7 +40,7 @@ pub struct ClaimList {
 /// Counts of claims under a reading of the paper: those that hold, fail, are open, and are undecidable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListedReading {
-    /// Names of what it changes, or `default`.
+    /// Names of the factors that the reading changes, or `default`.
     pub name: String,
     /// Counts by the rule of today.
     pub counts: [usize; 4],

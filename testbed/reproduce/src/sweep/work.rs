@@ -37,7 +37,7 @@ pub type Samples = Vec<Vec<RunSample>>;
 /// How cells are run.
 #[derive(Debug)]
 pub struct SweepWork<'a> {
-    /// Seeds, except for cells with one of their own.
+    /// Seeds of all cells, except for cells with a seed of their own.
     pub seeds: RangeInclusive<u64>,
     /// Number of threads.
     pub threads: usize,

@@ -12,7 +12,7 @@ use crate::cli::failure::Failure;
 /// The region that is looked at.
 const REGION: &str = "us-east-1";
 
-/// Most types that are named one by one.
+/// Most instance types that are named individually.
 const SHOWN: usize = 24;
 
 /// Reads a catalogue whole.

@@ -76,7 +76,7 @@ impl Found {
         self.facts.push((name.into(), value.to_string()));
     }
 
-    /// Adds an instant: a date, where it is known from when time counts, and else the time since then.
+    /// Adds an instant: as a date if the date of the beginning is known, else as the time since the beginning.
     pub(super) fn instant(&mut self, name: &str, at: Time, begins: Option<i64>) {
         let since = at.since(Time::ZERO);
         let second = |begins: i64| {

@@ -95,7 +95,7 @@ impl Head {
         Cursor::new(self.bytes.clone())
     }
 
-    /// What separates the cells of the file, where it has rows.
+    /// Name of the character that separates the cells of the file; `None` if the file has no rows.
     pub(super) const fn separator(&self) -> Option<&'static str> {
         self.separator
     }

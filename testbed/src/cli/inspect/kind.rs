@@ -29,7 +29,7 @@ pub(super) struct Kind {
     inspect: fn(&InspectArgs, &Head) -> Result<Found, Failure>,
 }
 
-/// All kinds, in the order in which they are asked: the first that says yes is it.
+/// All kinds of files, in the order in which they are tried: the first that matches is the file's kind.
 const KINDS: [Kind; 9] = [
     Kind {
         name: "parallel jobs (SWF, Batsim, sacct, PBS, LSF, Grid Engine, HTCondor, Philly, Helios, Alibaba)",

@@ -10,7 +10,7 @@ use super::args::InspectArgs;
 /// Most types that have a line each.
 const SHOWN: usize = 16;
 
-/// What there is of a type: the zones of each product.
+/// Products for which a type has prices, each with its zones.
 type Products<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
 
 /// The sections that give each type its prices; what could be picked instead is a comment.

@@ -11,7 +11,7 @@ use super::head::Head;
 use super::price_lines::price_lines;
 use crate::cli::failure::Failure;
 
-/// Most series that are named one by one.
+/// Most price series that are named individually.
 const SHOWN: usize = 16;
 /// Most oddities of series that are said.
 const MOST_ODD: usize = 8;

@@ -16,14 +16,14 @@ use super::head::Head;
 use crate::cli::failure::Failure;
 use crate::cli::workload::bad;
 
-/// Most types that are named one by one.
+/// Most instance types that are named individually.
 const SHOWN: usize = 24;
 
 fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {
     Ok(Box::new(File::open(path)?))
 }
 
-/// Reads requests whole; types of traces that have sizes alone are those sizes.
+/// Reads all requests of a file. In traces that have only sizes, each size counts as a type.
 pub(super) fn inspect(args: &InspectArgs, head: &Head) -> Result<Found, Failure> {
     let chosen = args.chosen();
     let columns = chosen.iter().map(|(name, heading)| (name.to_owned(), heading.to_owned()));

@@ -31,8 +31,8 @@ pub struct PageConfig {
     pub listen: SocketAddr,
     /// The run's folder.
     pub folder: PathBuf,
-    /// Tokens of observers and operators; clients from other hosts have to show one. Without tokens
-    /// only this host is let in.
+    /// Tokens of observers and operators; clients from other hosts have to show one. Without tokens only clients on
+    /// this host are accepted.
     pub tokens: PageTokens,
     /// The coordinator's own figures, if it is in this process.
     pub vitals: Option<CoordinatorVitals>,

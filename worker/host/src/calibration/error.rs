@@ -19,7 +19,7 @@ pub enum CalibrationError {
     Io {
         /// The operation that failed.
         doing: &'static str,
-        /// File on which it was tried.
+        /// File on which the action failed.
         path: PathBuf,
         /// The option of the command line that names the file.
         option: &'static str,

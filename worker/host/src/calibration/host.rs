@@ -22,7 +22,7 @@ pub struct HostIdentity {
     pub processor: Option<String>,
     /// The kernel's release.
     pub kernel: String,
-    /// Version of its control groups; `None` without any.
+    /// Version of the host's control groups; `None` without any.
     pub cgroups: Option<u32>,
     /// Version of CRIU; `None` without one.
     pub criu: Option<String>,
@@ -31,7 +31,7 @@ pub struct HostIdentity {
 }
 
 impl HostIdentity {
-    /// Identity of the host this runs on. Takes about a tenth of a second.
+    /// Identifies this host. Takes about a tenth of a second.
     #[must_use]
     pub fn of_this() -> Self {
         let uts = nix::sys::utsname::uname();

@@ -12,7 +12,7 @@ pub enum FindingState {
     Found,
     /// The precondition could be met better; live runs are possible.
     Doubtful,
-    /// Live runs are not possible without it.
+    /// Live runs are not possible without what is missing.
     Missing,
 }
 
@@ -31,7 +31,7 @@ pub struct Finding {
     /// Duration of a step of the proof in microseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub took_us: Option<u64>,
-    /// True if only runs with checkpoints need it.
+    /// True if only runs with checkpoints need the precondition.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub for_checkpoints: bool,
 }

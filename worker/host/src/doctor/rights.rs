@@ -9,7 +9,7 @@ struct LiveCapability {
     name: &'static str,
     bit: u32,
     what: &'static str,
-    /// True if only checkpoints need it.
+    /// True if only checkpoints need the right.
     for_checkpoints: bool,
 }
 
@@ -76,7 +76,7 @@ const CAPABILITIES: [LiveCapability; 9] = [
 /// Rights of this process as the kernel reports them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ProcessRights {
-    /// True for root in its user namespace.
+    /// True if the process is root in its user namespace.
     pub(super) is_root: bool,
     /// Bit set of the effective capabilities.
     pub(super) effective: u64,
@@ -120,8 +120,8 @@ impl ProcessRights {
         self.is_root && !self.lacking_names().contains(&"SYS_ADMIN")
     }
 
-    /// Findings on the rights. `proved` tells if a proof succeeded despite missing rights, if there
-    /// was one.
+    /// Findings on the rights of this process. `proved` says whether a proof succeeded despite missing rights; `None`:
+    /// no proof was made.
     pub(super) fn rights_findings(
         &self,
         place: ProcessPlace,

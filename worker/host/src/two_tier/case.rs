@@ -7,7 +7,7 @@ use dormouse_units::RandomStream;
 /// The number of processes that the jobs have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ProcessCase {
-    /// One process each, on one processor.
+    /// Both jobs have one process, on one processor.
     Single,
     /// Two processes each, on two processors.
     Several,

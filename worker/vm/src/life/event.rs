@@ -42,7 +42,7 @@ pub enum VmEvent {
     Tick,
     /// Result of [`VmEffect::Launch`].
     Launched(Key, Result<BirthOutcome, LaunchFailure>),
-    /// Answer to [`VmEffect::Queue`]: it is the attempt's turn at CRIU.
+    /// Answer to [`VmEffect::Queue`]: the attempt has got its place at CRIU.
     Turn(Key),
     /// Answer to [`VmEffect::Dump`]: the outcome of the dump.
     Dumped(Key, DumpOutcome),
@@ -102,20 +102,20 @@ impl From<String> for LaunchFailure {
 /// Outcome of a dump, after which the task runs on or is killed as requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DumpOutcome {
-    /// There is a checkpoint of this number, and the task stands still or is dead.
+    /// The checkpoint with this number was taken, and the task is stopped or dead.
     Kept { number: u32 },
     /// The VM froze before CRIU began: nothing was done to the task.
     Overtaken,
-    /// There is no checkpoint. A task that isn't `damaged` runs on, unless it had `ended` before.
+    /// No checkpoint was taken. A task that isn't `damaged` continues, unless it had `ended` before.
     Failed { why: String, damaged: bool, ended: bool },
 }
 
 /// How a job left its vCPUs. None of its processes runs, unless it was overtaken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DepartureOutcome {
-    /// It left; `kept` says whether it can be restored from its checkpoint or must begin anew.
+    /// The job left its seats; `kept` says whether it can be restored from its checkpoint or must start from scratch.
     Gone { kept: bool },
-    /// It ended by itself first: its work is done, or the reason why not.
+    /// The job ended before it could leave: its work is done, or the reason why not.
     Ended(Result<(), String>),
     /// The VM is to freeze: nothing was done to the job.
     Overtaken,
@@ -127,13 +127,13 @@ pub enum AttemptOutcome {
     Finished,
     Failed {
         why: String,
-        /// True if it couldn't be restored from its checkpoint.
+        /// True if the attempt couldn't be restored from its checkpoint.
         image: bool,
     },
     Stopped(KeptWork),
-    /// It never got its slots, as a killed process in them doesn't die.
+    /// The attempt never got its slots, as a killed process in them doesn't die.
     Refused,
-    /// Its end was reported before.
+    /// The end is not reported, because it was reported before.
     Silent,
 }
 

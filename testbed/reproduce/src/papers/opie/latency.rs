@@ -84,7 +84,7 @@ const SPARSE: u32 = 5;
 struct ChoiceTimes {
     first: Duration,
     all: Vec<Duration>,
-    /// Number of VMs that it ended.
+    /// Number of VMs that the scheduler ended.
     victims: usize,
     /// Number of choices equal to `opie`'s, of the requests to both.
     same: u32,
