@@ -34,7 +34,7 @@ pub type BeforeRunning<'a> = dyn FnMut(RestoreMoment) -> Step + Send + 'a;
 /// Called just before a task is stopped for its checkpoint; an error says why it must not be.
 pub type Begin<'a> = dyn FnMut() -> Step + 'a;
 
-/// Called with a task's CPU time once it stands still for its checkpoint.
+/// Called with a task's CPU time once it is stopped for its checkpoint.
 pub type OnceStopped<'a> = dyn FnMut(u64) -> Step + 'a;
 
 /// Smallest rate at which CRIU copies, in bytes per second: a slow and shared disk does more.
@@ -88,7 +88,7 @@ impl Checkpointer {
         Self { criu, version, store, tasks, users, slower_us }
     }
 
-    /// Makes CRIU take this much longer for each dump and restore, while the task stands still, until the returned
+    /// Makes CRIU take this much longer for each dump and restore, while the task is stopped, until the returned
     /// value is dropped.
     pub fn slow_down(&self, by: Duration) -> SlowedDown {
         // Ten minutes: all that waits for CRIU has given up long before.

@@ -172,7 +172,7 @@ fn displacement_end(vm: &VmHistory, how: &VmDisplacement) -> DisplacementEnd {
     }
 }
 
-/// The entry for a task that was on `vm` when the VM was told to make room (`told`), and had not
+/// The entry for a task that was on `vm` when the VM was commanded to make room (`told`), and had not
 /// finished by `until`.
 fn left_behind(
     record: &RunRecord,

@@ -426,7 +426,7 @@ impl Provider {
         changed
     }
 
-    /// Records that a running VM is told to hibernate; false if it can't be.
+    /// Records that a running VM is commanded to hibernate; false if it can't be.
     pub fn hibernate_vm(&mut self, id: VmId) -> bool {
         let told = self.change_state(id, |state| {
             (state == ProviderVmState::Running).then_some(ProviderVmState::Hibernating)

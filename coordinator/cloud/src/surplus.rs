@@ -52,7 +52,7 @@ pub struct SurplusAccount {
     /// Estimated credits earned minus those spent since the report, in fine units.
     since: i128,
     until: Time,
-    /// Use of the VM's vCPUs, a sum of millionths; `None`: the VM stands still and earns nothing.
+    /// Use of the VM's vCPUs, a sum of millionths; `None`: the VM is stopped and earns nothing.
     used: Option<u64>,
 }
 
@@ -78,7 +78,7 @@ impl SurplusAccount {
         Some(Self { burstable, price, now: account, then, since: 0, until: now, used: None })
     }
 
-    /// Sets the use of the VM's vCPUs from now on, a sum of millionths; `None`: it stands still.
+    /// Sets the use of the VM's vCPUs from now on, a sum of millionths; `None`: it is stopped.
     pub fn set_use(&mut self, now: Time, used: Option<u64>) {
         self.pass_time(now);
         self.used = used;

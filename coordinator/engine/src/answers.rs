@@ -37,7 +37,7 @@ pub(crate) struct ProgramAnswers {
     /// Recorded steps, in order, that must be reproduced before programs are asked for new answers.
     followed: VecDeque<Step>,
     instant: AnswerInstant,
-    /// Reason why the run can't go on; `None`: it can.
+    /// Reason why the run can't continue; `None`: it can.
     failed: Option<String>,
 }
 
@@ -67,7 +67,7 @@ impl ProgramAnswers {
         self.failed.is_some()
     }
 
-    /// Returns the reason why the run can't go on because of a program's answers or a step that came out differently;
+    /// Returns the reason why the run can't continue because of a program's answers or a step that came out differently;
     /// `None`: it can.
     pub(crate) fn failure_reason(&self) -> Option<&str> {
         self.failed.as_deref()

@@ -15,7 +15,7 @@ use crate::seating::VmSeating;
 pub(crate) struct VmRecord {
     is_made: bool,
     boot_is_over: bool,
-    /// Time at which the current hibernation or resume was asked for.
+    /// Time at which the current hibernation or resume was requested.
     asked: Time,
     hibernates_once_booted: bool,
     freezes_once_kept: bool,
@@ -86,7 +86,7 @@ impl VmRecord {
         self.asked = now;
     }
 
-    /// Returns the time at which the current hibernation or resume was asked for.
+    /// Returns the time at which the current hibernation or resume was requested.
     pub(crate) const fn asked_at(&self) -> Time {
         self.asked
     }

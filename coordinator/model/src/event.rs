@@ -30,7 +30,7 @@ pub enum Event {
         /// Reason of the loss, as one line for the log.
         why: String,
         /// True if the host was lost while the run had no coordinator: its VMs ended then, and
-        /// their owners hear of it when the run continues.
+        /// their owners learn of it when the run continues.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         unheard: bool,
     },
@@ -54,7 +54,7 @@ pub enum Event {
         #[serde(flatten)]
         asks: VmRequest,
     },
-    /// Somebody calls the provider's API. The policy that answers for the provider hears of the call in this step.
+    /// Somebody calls the provider's API. The policy that answers for the provider learns of the call in this step.
     Called {
         /// The caller's name for the call, if it gives one: the same call with it is carried out once.
         #[serde(default, skip_serializing_if = "Option::is_none")]

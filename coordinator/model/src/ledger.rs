@@ -30,7 +30,7 @@ pub struct AttemptLedger {
     /// Time for which the worker stopped the attempt, for checkpoints and because it was ahead of its promise.
     pub real_stood_us: u64,
     /// Number of checkpoints that did not help the attempt: it ended before CRIU could take the checkpoint, or before
-    /// the coordinator had received it. The attempt was stopped for these checkpoints all the same.
+    /// the coordinator had received it. The attempt was stopped for these checkpoints nevertheless.
     pub missed_checkpoints: u32,
     /// CPU time of the whole work of the attempt's task.
     pub real_whole_work_us: u64,

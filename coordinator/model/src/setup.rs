@@ -47,7 +47,7 @@ pub struct ParallelJobs {
     /// The part of the jobs' CPU usage that the scheduler sees.
     pub information: UsageInformation,
     /// When the jobs are checkpointed, and the cost, which is positive; `None`: never, so that an
-    /// interrupted job begins anew.
+    /// interrupted job starts from scratch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<CheckpointConfig>,
     /// Memory that a process of a job may use on a processor, whatever else runs; `None`: unknown,

@@ -137,7 +137,7 @@ pub enum Effect {
         #[serde(default = "default_preempt", skip_serializing_if = "is_preempt")]
         action: InterruptionAction,
     },
-    /// A VM that hibernated to make room has its room again and is told to resume.
+    /// A VM that hibernated to make room has its room again and is commanded to resume.
     GivenBack {
         /// The VM that is to resume.
         vm: VmId,

@@ -24,7 +24,7 @@ pub enum ProgramError {
          it in, or give scheduler.command"
     )]
     NotLinked {
-        /// The name that was asked for.
+        /// The name that was requested.
         name: String,
         /// Names of the linked schedulers, as text.
         known: String,

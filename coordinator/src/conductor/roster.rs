@@ -116,7 +116,7 @@ impl WorkerRoster {
         self.entries.get_mut(&host)
     }
 
-    /// Returns the host of this life of a worker, with its record.
+    /// Returns the host of this session of a worker, with its record.
     pub(crate) fn find_life(
         &self,
         worker: &str,
@@ -162,12 +162,12 @@ impl WorkerRoster {
     }
 }
 
-/// Returns the name of a worker's life in the log.
+/// Returns the name of a worker's session in the log.
 pub(crate) fn host_name(worker: &str, incarnation: u64) -> String {
     format!("{worker}@{incarnation:016x}")
 }
 
-/// Parses the name of a worker's life in the log.
+/// Parses the name of a worker's session in the log.
 pub(crate) fn parse_host_name(name: &str) -> Option<(&str, u64)> {
     let (worker, incarnation) = name.rsplit_once('@')?;
     Some((worker, u64::from_str_radix(incarnation, 16).ok()?))

@@ -85,7 +85,7 @@ pub struct LiveRunPlan {
     pub certificates_valid: Duration,
     /// True if tasks are checkpointed; no worker without CRIU is accepted then.
     pub needs_criu: bool,
-    /// True if a task stands still at a checkpoint for as long as modelled.
+    /// True if a task is stopped at a checkpoint for as long as modelled.
     pub hold_checkpoints: bool,
     /// True if no processes are started, to measure dispatch.
     pub noop: bool,

@@ -205,7 +205,7 @@ impl WorkerDesk {
         Ok(outbound)
     }
 
-    /// Stores a checkpoint that the worker of this life sends.
+    /// Stores a checkpoint that the worker of this session sends.
     ///
     /// # Errors
     ///
@@ -240,7 +240,7 @@ impl WorkerDesk {
         self.store_checkpoint(host, whose, of, (most, chunks, first)).instrument(span).await
     }
 
-    /// Sends a checkpoint to the worker of this life.
+    /// Sends a checkpoint to the worker of this session.
     ///
     /// # Errors
     ///
@@ -354,7 +354,7 @@ impl WorkerDesk {
         Ok(v1::CheckpointReceipt { bytes })
     }
 
-    /// Returns the host of this life of a worker.
+    /// Returns the host of this session of a worker.
     ///
     /// # Errors
     ///

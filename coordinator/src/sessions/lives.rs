@@ -9,7 +9,7 @@ use ractor::ActorRef;
 
 use crate::messages::message::SessionMsg;
 
-/// Host and session of each life, by the worker's name and incarnation.
+/// Host and actor of each session, by the worker's name and incarnation.
 type Sessions = BTreeMap<(String, u64), (HostId, ActorRef<SessionMsg>)>;
 
 /// Sessions of all workers that aren't lost, by name and incarnation.

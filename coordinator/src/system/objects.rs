@@ -22,7 +22,7 @@ pub trait ObjectStorage: fmt::Debug + Send + Sync {
     /// Opens an object.
     fn begin_download(&self, key: String) -> Pending<'_, Box<dyn ObjectDownload>>;
 
-    /// Removes an object; it is no error if the object doesn't exist.
+    /// Removes an object; it is not an error if the object doesn't exist.
     fn remove(&self, key: String) -> Pending<'_, ()>;
 }
 

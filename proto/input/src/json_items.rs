@@ -97,7 +97,7 @@ impl JsonItems {
     ///
     /// # Errors
     ///
-    /// The file can't be read or unpacked, ends too early, is no JSON around its items, or has no
+    /// The file can't be read or unpacked, ends too early, is not JSON around its items, or has no
     /// list of them.
     pub fn next_item(&mut self) -> Result<Option<JsonItem<'_>>, FileFlaw> {
         loop {

@@ -21,7 +21,7 @@ pub enum ClockMode {
     Manual,
 }
 
-/// How far time is to go on.
+/// How far time is to continue.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct AdvanceRequest {

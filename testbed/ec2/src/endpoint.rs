@@ -55,7 +55,7 @@ pub enum EndpointError {
     /// The address can't be listened at.
     #[error("can't listen at {listen}: {source}; give another --listen, such as 127.0.0.1:0")]
     Listen {
-        /// The address that is asked for.
+        /// The address that is requested.
         listen: SocketAddr,
         /// The system's error.
         source: io::Error,

@@ -109,7 +109,7 @@ impl<S: CloudSession> Ec2Site<S> {
         format!("00000000-0000-4000-8000-{number:012x}")
     }
 
-    /// Answers a whole request. This may take long: time goes on in it.
+    /// Answers a whole request. This may take long: time continues in it.
     pub(crate) fn answer(&self, parts: &Parts, body: &[u8], request_id: &str) -> HttpReply {
         let caller = match self.admit(parts, body) {
             Ok(caller) => caller,

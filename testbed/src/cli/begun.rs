@@ -20,7 +20,7 @@ const LONGEST: usize = 60;
 pub(super) enum Begun {
     /// The run has not begun.
     Not,
-    /// The run did not come to its end, and goes on under this header.
+    /// The run did not come to its end, and continues under this header.
     GoesOn(Box<LogHeader>),
     /// The run came to its end, as these words say.
     Over(String),

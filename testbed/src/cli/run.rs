@@ -129,7 +129,7 @@ fn coordinated(args: &CoordinatorArgs) -> Result<(), Failure> {
     live(&asked, (&header, sources), Some(args.listen))
 }
 
-/// A run as it is asked for, by whichever command.
+/// A run as it is requested, by whichever command.
 #[derive(Clone, Copy)]
 struct RunRequest<'a> {
     args: &'a WhatArgs,
@@ -322,7 +322,7 @@ fn opened(asked: &RunRequest<'_>) -> Result<LoadedExperiment, Failure> {
     Ok(loaded)
 }
 
-/// The experiment that was asked for, with everything set that was asked for.
+/// The experiment that was requested, with everything set that was requested.
 fn open_without_notes(asked: &RunRequest<'_>) -> Result<LoadedExperiment, Failure> {
     let args = asked.args;
     let (mut overrides, own) = said_of(asked)?;

@@ -10,7 +10,7 @@ use dormouse_experiment::BuiltinExperiment;
 use super::args::host_port;
 use super::failure::Failure;
 
-/// The folder below which runs are left where no other is asked for.
+/// The folder below which runs are left where no other is requested.
 const RUNS: &str = "runs";
 /// Number of runs that a message names at most.
 const NAMED: usize = 3;
@@ -42,7 +42,7 @@ fn found_in(here: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// Refuses a path that is no folder of a run, with the runs that may be meant.
+/// Refuses a path that is not a folder of a run, with the runs that may be meant.
 pub(super) fn check(folder: &Path) -> Result<(), Failure> {
     if is_a_run(folder) {
         return Ok(());
@@ -71,7 +71,7 @@ pub(super) fn is_an_address(folder: &Path) -> bool {
     !folder.exists() && folder.to_str().is_some_and(|given| host_port(given).is_ok())
 }
 
-/// Why a path is no folder of a run: in the system's words, after the file that is missing.
+/// Why a path is not a folder of a run: in the system's words, after the file that is missing.
 fn why_not(folder: &Path) -> String {
     if is_an_address(folder) {
         return format!(

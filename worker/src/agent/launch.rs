@@ -193,7 +193,7 @@ pub(crate) fn in_a_thread<T: Send + 'static>(
     }))
 }
 
-/// Fetches the newest intact checkpoint, unless it is here.
+/// Fetches the newest intact checkpoint, unless it is on this host.
 pub(crate) async fn claim_checkpoint(
     host: &Arc<LifeHost>,
     name: &TaskName,
@@ -228,7 +228,7 @@ fn is_sound(host: &LifeHost, name: &TaskName, (newest, by): (u64, u32)) -> Resul
     Ok(verified.is_ok())
 }
 
-/// Fetches the newest undamaged checkpoint that the coordinator has. It is no error if the coordinator has none.
+/// Fetches the newest undamaged checkpoint that the coordinator has. It is not an error if the coordinator has none.
 pub(crate) async fn fetch_checkpoint(
     host: &LifeHost,
     pass: &LaunchPass,

@@ -21,7 +21,7 @@ use crate::{
     workspace::TaskName,
 };
 
-/// A checkpoint in the local store, of a task that stands still or was killed.
+/// A checkpoint in the local store, of a task that is stopped or was killed.
 #[derive(Debug)]
 pub(crate) struct TaskSnapshot {
     pub(crate) checkpoint: StoredCheckpoint,

@@ -113,7 +113,7 @@ pub enum CgroupError {
     NoSuchVcpu {
         /// The VM's group.
         path: PathBuf,
-        /// The number asked for.
+        /// The requested number.
         vcpu: u32,
         /// How many there are.
         vcpus: u32,

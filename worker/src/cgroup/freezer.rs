@@ -7,10 +7,10 @@ use std::{
 
 use super::{CgroupError, Result, file};
 
-/// The time at which something was asked for and when it took effect.
+/// The time at which something was requested and when it took effect.
 #[derive(Debug, Clone, Copy)]
 pub struct FreezeTimes {
-    /// The time at which it was asked for.
+    /// The time at which it was requested.
     pub asked_at: Instant,
     /// Time at which the freeze or thaw was seen to have taken effect.
     pub took_effect_at: Instant,
@@ -24,7 +24,7 @@ impl FreezeTimes {
     }
 }
 
-/// Returns whether every task of the group stands still now. (A request alone, which version 2's `cgroup.freeze` and
+/// Returns whether every task of the group is stopped now. (A request alone, which version 2's `cgroup.freeze` and
 /// version 1's `FREEZING` show, doesn't count.)
 pub(crate) fn is_frozen(path: &Path, v2: bool) -> Result<bool> {
     Ok(read_state(path, v2)?.0)

@@ -44,7 +44,7 @@ impl VmGroups {
         held.map(drop)
     }
 
-    /// Asks all processes in `slot` of vCPU `vcpu` to stand still, except these, which are moved to the VM's freezer
+    /// Requests all processes in `slot` of vCPU `vcpu` to stop, except these, which are moved to the VM's freezer
     /// group. False if that is impossible: in version 2, groups above those of slots hold no processes.
     ///
     /// # Errors

@@ -29,7 +29,7 @@ impl VmGroups {
     ///
     /// # Errors
     ///
-    /// The kernel doesn't tell.
+    /// The kernel doesn't report it.
     pub fn kills_for_memory(&self) -> Result<u64> {
         let file = if self.hierarchy.is_v2() { "memory.events" } else { "memory.oom_control" };
         file::read_key(&self.group_path(CgroupController::Memory).join(file), "oom_kill")
@@ -41,7 +41,7 @@ impl VmGroups {
     ///
     /// # Errors
     ///
-    /// The kernel doesn't tell.
+    /// The kernel doesn't report it.
     pub fn has_lost_one_for_memory(&self, before: u64) -> Result<bool> {
         let kills = self.kills_for_memory()?;
         let one_more = |said: u64| {

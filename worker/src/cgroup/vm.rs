@@ -215,7 +215,7 @@ impl VmGroups {
         freezer::set_frozen(&group, self.hierarchy.is_v2(), false, deadline)
     }
 
-    /// Returns whether every task of the VM stands still.
+    /// Returns whether every task of the VM is stopped.
     ///
     /// # Errors
     ///

@@ -37,7 +37,7 @@ pub struct DumpedTask {
     pub took: Duration,
 }
 
-/// A checkpoint of a task of one process, which stood still for it.
+/// A checkpoint of a task of one process, which was stopped for it.
 #[derive(Debug)]
 pub struct SnappedTask {
     /// The checkpoint, complete.
@@ -77,17 +77,17 @@ impl Checkpointer {
     /// Takes a checkpoint of the task `name`, which is the process `pid` in `slot` of vCPU `vcpu`
     /// of `vm`.
     ///
-    /// A task of one process stands still from just before CRIU comes to it, and its slot's quota is lifted from
-    /// then on: it does nothing of its own without. It stands still in its images, too, and where
+    /// A task of one process is stopped from just before CRIU comes to it, and its slot's quota is lifted from
+    /// then on: it does nothing of its own without. It is stopped in its images, too, and where
     /// it isn't killed also when this returns ([`crate::process::resume`]). A program of the user's own notices
     /// nothing: no signal is sent to any of it, and CRIU finds it as it runs, with what its quota keeps it from until
     /// CRIU has stopped it. It runs in its images, and where it isn't killed its slot is held when this returns
     /// ([`VmGroups::let_go`]). `begin` is called just before it is stopped: if it fails, nothing has been done to
-    /// it. `stopped` is called once it stands still, and `progress` is asked when its memory is in the images. The VM must
+    /// it. `stopped` is called once it is stopped, and `progress` is asked when its memory is in the images. The VM must
     /// not be frozen from `begin` on.
     ///
     /// # Errors
-    /// Nothing of the checkpoint is left then; the task may stand still, a program's slot is not held, and it must
+    /// Nothing of the checkpoint is left then; the task may be stopped, a program's slot is not held, and it must
     /// not go on where it may be damaged ([`Error::may_have_damaged`]).
     #[expect(clippy::too_many_arguments, reason = "each says one thing about the checkpoint")]
     pub fn take_with(
@@ -150,7 +150,7 @@ impl Checkpointer {
     /// Takes a checkpoint of the task `name`, which is the process `pid` and its children, in
     /// `seats`, slots of vCPUs of `vm`.
     ///
-    /// `progress` is asked while the task stands still. The slots' quotas are lifted meanwhile.
+    /// `progress` is asked while the task is stopped. The slots' quotas are lifted meanwhile.
     /// The VM must not be frozen.
     ///
     /// # Errors

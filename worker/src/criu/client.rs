@@ -39,7 +39,7 @@ use crate::{
 /// Name of the notification by which CRIU says that it has stopped all of a task's processes, before it reads anything
 /// of them.
 const SEIZED: &str = "query-ext-files";
-/// CRIU's notification that everything is restored and stands still.
+/// CRIU's notification that everything is restored and is stopped.
 const PRE_RESUME: &str = "pre-resume";
 /// How long the remains of a failed restore may take to die.
 const CLEAN_UP: Duration = Duration::from_secs(5);
@@ -49,7 +49,7 @@ const CLEAN_UP: Duration = Duration::from_secs(5);
 pub enum DumpMoment {
     /// Just before CRIU stops the tasks: the moment to lift their quota.
     Begins,
-    /// All tasks stand still from now on, without any of CRIU's code in them yet.
+    /// All tasks are stopped from now on, without any of CRIU's code in them yet.
     Seized,
     /// The images are complete, and the tasks still stand still: the moment to record what belongs to the checkpoint.
     Dumped,
@@ -301,7 +301,7 @@ impl CriuProgram {
     /// charged to the VM. (Moving a process takes a lock against all forks and exits
     /// of the machine: 7 to 15 ms.) CRIU's own CPU time counts as the VM's, too. The slot's
     /// quota is lifted meanwhile and back before the task's first instruction.
-    /// Frozen meanwhile, it goes on with the thaw, and the deadline is put off. `occupant` is the task, whose
+    /// Frozen meanwhile, it continues with the thaw, and the deadline is put off. `occupant` is the task, whose
     /// view of files is made anew.
     ///
     /// `at` is called at each [`RestoreMoment`]: if it fails when the task is made, that is killed

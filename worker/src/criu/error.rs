@@ -93,7 +93,7 @@ pub enum CriuError {
         /// The error of the kernel.
         source: io::Error,
     },
-    /// The caller's action while the tasks stand still failed, and with it the call.
+    /// The caller's action while the tasks are stopped failed, and with it the call.
     #[error("criu {call} was cancelled")]
     GivenUp {
         /// The request that was given up.

@@ -64,7 +64,7 @@ pub struct ExpiredTimer {
 
 impl TaskKeepsakes {
     /// Records what CRIU loses of the task whose first process is `first` and which is among these processes, while
-    /// it stands still. What can't be read of a process that has just ended is left out.
+    /// it is stopped. What can't be read of a process that has just ended is left out.
     #[must_use]
     pub fn of_task(first: i32, processes: &BTreeSet<i32>) -> Self {
         let common = sched_getaffinity(Pid::from_raw(first)).ok();

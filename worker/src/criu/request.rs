@@ -14,7 +14,7 @@ pub(super) fn make_request(kind: CriuReqType) -> CriuReq {
     CriuReq { r#type: kind.into(), ..CriuReq::default() }
 }
 
-/// The features that are asked for.
+/// The features that are requested.
 pub(super) fn asked_features() -> CriuFeatures {
     CriuFeatures { mem_track: Some(true), lazy_pages: Some(true), pidfd_store: Some(true) }
 }

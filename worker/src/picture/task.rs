@@ -35,7 +35,7 @@ pub struct TaskPicture {
 
 impl TaskPicture {
     /// Takes the picture of the task whose first process is `first` and which is among these processes, while it
-    /// stands still. `stopped` are processes that a signal had stopped before. What can't be read of a process that
+    /// is stopped. `stopped` are processes that a signal had stopped before. What can't be read of a process that
     /// has just ended is left out.
     #[must_use]
     pub fn take_picture(first: i32, processes: &BTreeSet<i32>, stopped: &BTreeSet<i32>) -> Self {

@@ -11,7 +11,7 @@ use crate::checkpointer::Checkpointer;
 /// What may be missing of a clock's way when it is looked at.
 const ROUGHLY: Duration = Duration::from_millis(20);
 
-/// Proves that programs with each of these habits can be dumped and go on.
+/// Proves that programs with each of these habits can be dumped and continue.
 pub(super) fn prove_habits(
     proof: &mut WorkerProof,
     room: ProofRoom<'_>,

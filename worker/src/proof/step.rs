@@ -13,7 +13,7 @@ pub enum ProofStepKind {
     Jail,
     /// The VM is frozen with its task.
     Freeze,
-    /// The VM goes on, and its task.
+    /// The VM continues, and its task.
     Thaw,
     /// CRIU dumps the task.
     Dump,
@@ -21,13 +21,13 @@ pub enum ProofStepKind {
     Restore,
     /// The restored task comes to its end with the right answer.
     Answer,
-    /// A task with threads is dumped and goes on.
+    /// A task with threads is dumped and continues.
     Threads,
-    /// A task with a TCP connection is dumped and goes on.
+    /// A task with a TCP connection is dumped and continues.
     Tcp,
-    /// A task that looks at the clock is dumped and goes on.
+    /// A task that looks at the clock is dumped and continues.
     Clock,
-    /// A task with open files of its /tmp, /dev/shm and /proc, and a terminal, is dumped and goes on.
+    /// A task with open files of its /tmp, /dev/shm and /proc, and a terminal, is dumped and continues.
     Files,
     /// All is taken away.
     CleanUp,

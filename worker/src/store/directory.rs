@@ -166,7 +166,7 @@ impl LocalCheckpoints {
     ///
     /// # Errors
     ///
-    /// The directory of the task can't be listed. Damage is no error.
+    /// The directory of the task can't be listed. Damage is not an error.
     pub fn latest_valid(&self, task: &TaskName) -> Result<LatestCheckpoint> {
         self.latest_accepted(task, |checkpoint| checkpoint.verify_files())
     }

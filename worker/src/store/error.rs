@@ -24,7 +24,7 @@ pub enum StoreError {
     /// The directory of the task.
     #[error(transparent)]
     Directory(#[from] directory::DirectoryError),
-    /// A content that came is not the one that was asked for, or did not come whole.
+    /// A content that came is not the one that was requested, or did not come whole.
     #[error(transparent)]
     Content(#[from] ContentError),
     /// A content that a checkpoint refers to and that has not come.

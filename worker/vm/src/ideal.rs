@@ -49,7 +49,7 @@ struct JobRun {
     foreground: bool,
     /// True if the job doesn't run because it is being moved.
     stands: bool,
-    /// Time until which the job stands still for a checkpoint, keeping its processors.
+    /// Time until which the job is stopped for a checkpoint, keeping its processors.
     held: Option<u64>,
     /// Parts of the work, in ppm, at which the job stops for a checkpoint, the last one first; and for how long each
     /// time.
@@ -251,9 +251,9 @@ pub enum MachineChange<K> {
     },
     /// The job is promoted to the foreground of its processors.
     Promote(K),
-    /// The job stands still and frees its processors.
+    /// The job is stopped and frees its processors.
     Stand(K),
-    /// The job continues in the foreground of other processors after it stood still.
+    /// The job continues in the foreground of other processors after it was stopped.
     GoOn {
         /// Key of the job.
         key: K,
@@ -264,7 +264,7 @@ pub enum MachineChange<K> {
     },
     /// Exactly this part of the job's work is done, in ppm.
     HasDone(K, u32),
-    /// The job stands still for this time for a checkpoint, and keeps its processors.
+    /// The job is stopped for this time for a checkpoint, and keeps its processors.
     Hold(K, Duration),
     /// The job will stop for this time at these parts of its work, in ppm, ascending.
     HoldAt(K, Vec<u32>, Duration),
@@ -388,7 +388,7 @@ impl<K: Ord + Copy> IdealMachine<K> {
         kept.filter_map(|(key, start)| Some((*key, start.kept.take()?))).collect()
     }
 
-    /// Returns the machine time until which a job stands still for its checkpoint; `None`: it doesn't.
+    /// Returns the machine time until which a job is stopped for its checkpoint; `None`: it isn't.
     #[must_use]
     pub fn held_until(&self, key: K) -> Option<Duration> {
         self.jobs.get(&key)?.held.map(Duration::from_nanos)
@@ -421,7 +421,7 @@ impl<K: Ord + Copy> IdealMachine<K> {
 
     /// Advances the time until a job is finished, if nothing else changes until then.
     ///
-    /// It never is if a foreground job keeps its processor busy for good, or it stands still: `limit`, counted from
+    /// It never is if a foreground job keeps its processor busy for good, or it is stopped: `limit`, counted from
     /// the machine's creation, ends the wait.
     pub fn advance_to_end(&mut self, key: K, limit: Duration) {
         let limit = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);

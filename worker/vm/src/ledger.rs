@@ -13,7 +13,7 @@ use dormouse_units::Ppm;
 
 /// Number of CPU slices by which a task is kept ahead of its promise.
 const AHEAD: i64 = 2;
-/// Number of further slices ahead at which a task is made to stand still.
+/// Number of further slices ahead at which a task is stopped.
 const TOO_FAR: i64 = 2;
 /// Time within which a task that is behind catches up, if the largest quota allows it.
 const CATCH_UP: Duration = Duration::from_millis(500);
@@ -68,7 +68,7 @@ impl TaskLedger {
     }
 
     /// Records that the task begins with this part of its work done; returns that part in nanoseconds. If that is
-    /// more than it is promised, it stands still until the promise catches up, and doesn't count as ahead.
+    /// more than it is promised, it is stopped until the promise catches up, and doesn't count as ahead.
     pub fn come_with(&mut self, done: Ppm) -> u64 {
         self.came_with = self.part_of_work(done);
         self.came_with

@@ -275,7 +275,7 @@ impl VmModel {
         self.change_task(now, task, attempt, |running| running.stand_still(FOREVER, false));
     }
 
-    /// Lets a task run again that stands still.
+    /// Lets a task run again that is stopped.
     pub fn release_task(&mut self, now: Time, task: TaskId, attempt: Attempt) {
         self.change_task(now, task, attempt, SeatedTask::go_on);
     }

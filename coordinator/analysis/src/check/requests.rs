@@ -44,7 +44,7 @@ pub struct RequestsChecker<'a> {
     tenants: Tenants,
     prices: Arc<dyn Prices>,
     rule: PlacementRule,
-    /// How late a live run may hear of an event, in emulated time.
+    /// How late a live run may learn of an event, in emulated time.
     lateness: Span,
     rooms: HostRooms,
     vms: BTreeMap<VmId, HostedVm>,
@@ -57,7 +57,7 @@ pub struct RequestsChecker<'a> {
 }
 
 impl<'a> RequestsChecker<'a> {
-    /// A checker for a run of this whole setup and these tenants, which may hear of events up to
+    /// A checker for a run of this whole setup and these tenants, which may learn of events up to
     /// `lateness` of emulated time late (zero in virtual time).
     #[must_use]
     pub fn new(setup: &'a Setup, tenants: Tenants, lateness: Span) -> Self {
@@ -249,7 +249,7 @@ impl<'a> RequestsChecker<'a> {
         self.vms.insert(vm, there);
     }
 
-    /// Room that others certainly get when a spot VM is told to leave: a VM that hibernates keeps
+    /// Room that others certainly get when a spot VM is commanded to leave: a VM that hibernates keeps
     /// its disk.
     fn leaves_to_others(&self, [vcpus, memory, disk]: Room) -> Room {
         let hibernates = self.setup.terms.preemption == PreemptionAction::Hibernate;

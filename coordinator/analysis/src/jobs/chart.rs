@@ -16,7 +16,7 @@ pub const MOST_DRAWN: usize = 2_000;
 pub struct JobsOfWindow {
     /// Jobs that have ended; at the end of the record also those that have not.
     jobs: BTreeMap<TaskId, JobHistory>,
-    /// The window asked for.
+    /// The requested window.
     wanted: (Time, Time),
     /// Submission time of the first job.
     first: Option<Time>,

@@ -6,7 +6,7 @@ use super::WorkOutcome;
 use crate::RunMode;
 
 /// Number of tasks or jobs in all and by outcome. In a run that is over, the rest was given up; in
-/// one that goes on it is open.
+/// one that continues it is open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OutcomeTally {
     /// Number of tasks or jobs in all.

@@ -43,18 +43,18 @@ pub struct JobHistory {
     pub id: TaskId,
     /// The job as it was submitted.
     pub job: Arc<Submission>,
-    /// Time at which the job's scheduler heard of it.
+    /// Time at which the job's scheduler learned of it.
     pub heard: Option<Time>,
     /// The job's spells on processors, in order.
     pub spells: Vec<JobSpell>,
     /// Attempts at the job.
     pub task: TaskHistory,
-    /// Time at which the job's scheduler heard of its end.
+    /// Time at which the job's scheduler learned of its end.
     pub ended: Option<Time>,
 }
 
 impl JobHistory {
-    /// History of a job that was just submitted, before its scheduler hears of it.
+    /// History of a job that was just submitted, before its scheduler learns of it.
     #[must_use]
     pub fn new(id: TaskId, job: Arc<Submission>) -> Self {
         let (spells, task) = (Vec::new(), TaskHistory::default());

@@ -101,7 +101,7 @@ pub struct HostHistory {
 /// An act of the provider on spot VMs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProviderAct {
-    /// Time at which the act was asked for.
+    /// Time at which the act was requested.
     pub asked: Time,
     /// Time at which the engine carried the act out.
     pub at: Time,
@@ -380,7 +380,7 @@ pub fn carried_out(step: &Step) -> Vec<&Decision> {
 pub struct RequestHistory {
     /// Number of the request.
     pub request: RequestId,
-    /// Type, market and duration asked for.
+    /// Type, market and requested duration.
     pub asks: VmRequest,
     /// Time of the request's arrival.
     pub arrived: Time,

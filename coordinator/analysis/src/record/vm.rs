@@ -73,11 +73,11 @@ pub enum LeaveReason {
 /// One hibernation of a VM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VmHibernation {
-    /// Time at which the hibernation was asked for.
+    /// Time at which the hibernation was requested.
     pub asked: Time,
     /// Time at which the hibernation took effect.
     pub frozen: Time,
-    /// Times at which a resume was asked for and took effect.
+    /// Times at which a resume was requested and took effect.
     pub resumed: Option<(Time, Time)>,
 }
 

@@ -119,7 +119,7 @@ impl<W: Write> RequestsTables<W> {
         Ok(Self { ledger: RequestLedger::new(setup, tenants), csv })
     }
 
-    /// Writes the requests that ended in a step which the record has taken in.
+    /// Writes the requests that ended in a step which the record has handled.
     ///
     /// # Errors
     ///

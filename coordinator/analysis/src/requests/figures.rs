@@ -16,7 +16,7 @@ pub struct RequestTally {
     pub granted: u64,
     /// Number refused for lack of room.
     pub refused: u64,
-    /// Number whose VM ran for as long as was asked for.
+    /// Number whose VM ran for as long as was requested.
     pub completed: u64,
     /// Number whose VM the provider ended: displaced, interrupted, outbid, or lost with its host.
     pub terminated: u64,
@@ -51,7 +51,7 @@ pub struct LostRevenue {
     pub failed: Money,
     /// For the whole durations of refused preemptible requests.
     pub failed_preemptible: Money,
-    /// For the rest of the duration asked for, of VMs that the provider ended.
+    /// For the rest of the requested duration, of VMs that the provider ended.
     pub cut_short: Money,
 }
 

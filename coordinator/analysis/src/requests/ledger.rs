@@ -16,7 +16,7 @@ use crate::{RecordChange, RequestHistory, RunRecord, VmHistory};
 pub enum RequestEnd {
     /// The request was refused for lack of room.
     Refused,
-    /// The VM ran for as long as was asked for.
+    /// The VM ran for as long as was requested.
     Completed,
     /// The provider ended the VM, for this reason ([`RequestFigures::terminations`]).
     Terminated(&'static str),
@@ -78,14 +78,14 @@ pub struct EndedRequest {
 }
 
 impl EndedRequest {
-    /// Rest of the duration asked for that the request's VM did not run.
+    /// Rest of the requested duration that the request's VM did not run.
     #[must_use]
     pub const fn rest(&self) -> Span {
         self.duration.saturating_sub(self.ran)
     }
 }
 
-/// Adds up the requests of a run. Call [`Self::see`] after the record has taken in a step.
+/// Adds up the requests of a run. Call [`Self::see`] after the record has handled a step.
 #[derive(Debug)]
 pub struct RequestLedger {
     tenants: Tenants,
@@ -120,7 +120,7 @@ impl RequestLedger {
         self.figures
     }
 
-    /// Adds a step that the record has taken in; `ended` gets every request that ends with it.
+    /// Adds a step that the record has handled; `ended` gets every request that ends with it.
     ///
     /// # Errors
     ///

@@ -13,7 +13,7 @@ use crate::sample::is_deferred;
 pub struct TwinInputs {
     /// Joins and losses of hosts, the beginning, and the end by the user.
     pub outside: Vec<(Time, Event)>,
-    /// Acts of the provider on spot VMs, at the times at which they were asked for.
+    /// Acts of the provider on spot VMs, at the times at which they were requested.
     pub acts: Vec<Interruption>,
 }
 

@@ -12,7 +12,7 @@ use super::{
 use crate::words::why;
 use crate::{JobHistory, JobSpell, RunRecord, SpellEnd, carried_out};
 
-/// Whether the scheduler heard of any job in these steps.
+/// Whether the scheduler learned of any job in these steps.
 #[must_use]
 pub fn has_begun(steps: &[Step]) -> bool {
     decision_instants(steps).any(|step| step.notices.iter().any(is_of_a_job))
@@ -33,7 +33,7 @@ const fn is_of_a_job(notice: &Notice) -> bool {
 
 type Jobs = BTreeMap<TaskId, JobHistory>;
 
-/// Histories of all jobs that the scheduler heard of in these steps.
+/// Histories of all jobs that the scheduler learned of in these steps.
 fn job_histories(steps: &[Step]) -> Jobs {
     let (mut record, mut jobs) =
         (RunRecord::default().forgetting().without_attempts(), Jobs::new());

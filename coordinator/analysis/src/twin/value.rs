@@ -324,7 +324,7 @@ pub struct VmFate {
     pub kind: TypeName,
     /// Market on which the VM was bought.
     pub market: Market,
-    /// Time at which the VM was asked for.
+    /// Time at which the VM was requested.
     #[serde(rename = "launched_s", serialize_with = "in_seconds::time")]
     pub launched: Time,
     /// Time at which the VM was gone.

@@ -21,7 +21,7 @@ use super::world::{MachineWorld, Reports};
 pub struct TwoTierLaw {
     /// Law of two jobs that share a vCPU.
     pub sharing: ProcessorSharing,
-    /// Time for which a migrated job stands still.
+    /// Time for which a migrated job is stopped.
     pub migration_cost: Span,
     /// Seed of the model's random draws.
     pub seed: u64,

@@ -28,7 +28,7 @@ pub struct JobSimulation {
     pub config: Config,
     /// Law of two VMs that share a processor.
     pub sharing: ProcessorSharing,
-    /// Time for which a migrated job stands still.
+    /// Time for which a migrated job is stopped.
     pub migration_cost: Span,
     /// Precision with which the scheduler knows the jobs' CPU usage.
     pub information: UsageInformation,

@@ -32,7 +32,7 @@ impl Run {
         self.ask_scheme(now, task, vm, Moment::Begins)
     }
 
-    /// Returns the time for which a task with this memory stands still for a checkpoint; zero for parallel jobs and
+    /// Returns the time for which a task with this memory is stopped for a checkpoint; zero for parallel jobs and
     /// in runs without checkpoints.
     pub(super) fn checkpoint_cost(&self, is_job: bool, memory: Bytes) -> Span {
         match is_job {

@@ -38,7 +38,7 @@ pub struct TaskView {
     /// When the attempt's last checkpoint was kept or failed; if there was none, when the attempt
     /// began.
     pub since: Time,
-    /// Time that the task stands still for a checkpoint.
+    /// Time that the task is stopped for a checkpoint.
     pub cost: Span,
 }
 
@@ -57,7 +57,7 @@ pub struct Quote<'a> {
     pub kind: &'a TypeName,
     /// Market in which the VM was bought.
     pub market: Market,
-    /// When the VM was asked for.
+    /// When the VM was requested.
     pub launched: Time,
     /// When the VM could first be used: its lifetime, if it has one, counts from then.
     pub usable: Option<Time>,

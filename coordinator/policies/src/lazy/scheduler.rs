@@ -21,12 +21,12 @@ const LAST_MOMENT: u64 = 1;
 /// Runs a bag on spot VMs as long as on-demand VMs could still do the rest by the deadline.
 ///
 /// Spot VMs are launched for tasks that wait, the cheapest type first, each up to its limit. A task whose
-/// VM hibernates goes on when that VM resumes, or starts again on another spot VM with a free vCPU,
+/// VM hibernates continues when that VM resumes, or starts again on another spot VM with a free vCPU,
 /// whichever is first. An on-demand VM is launched at two last moments: for a task that waits when it could
 /// not be done in time any more if one more spot VM were taken from it; and for all that waits once
 /// on-demand VMs alone are only just sure to do all that is left. From then on they are used like spot VMs.
 ///
-/// Where no on-demand VM can be had, urgent tasks run on spot VMs all the same.
+/// Where no on-demand VM can be had, urgent tasks run on spot VMs nevertheless.
 #[derive(Debug)]
 pub(crate) struct LazyScheduler {
     problem: SchedulingProblem,

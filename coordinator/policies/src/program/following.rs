@@ -8,7 +8,7 @@ use dormouse_units::{Span, Time};
 use crate::{Delivery, Policy};
 
 /// Gives the recorded answers of a program again, each to the notices that it was given to: the twin
-/// of a live run hears of the same things at slightly other times, maybe in another order.
+/// of a live run learns of the same things at slightly other times, maybe in another order.
 ///
 /// An answer to several notices is given as soon as the first of them is heard. What was never
 /// asked has no answer.

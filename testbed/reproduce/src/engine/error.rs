@@ -12,7 +12,7 @@ pub enum EngineError {
         "--engine {engine}: there is no {command} in $PATH; {remedy}, or --dry-run prints the job"
     )]
     NotInstalled {
-        /// Engine that was asked for.
+        /// Engine that was requested.
         engine: JobEngine,
         /// Name of the command.
         command: &'static str,
@@ -28,7 +28,7 @@ pub enum EngineError {
     /// The engine's command refused the job.
     #[error("--engine {engine}: `{line}` failed: {said}")]
     Refused {
-        /// Engine that was asked for.
+        /// Engine that was requested.
         engine: JobEngine,
         /// Command that was run.
         line: String,

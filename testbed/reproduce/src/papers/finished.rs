@@ -32,7 +32,7 @@ pub struct FinishedReproduction {
     pub cells: Vec<(String, String)>,
     /// Samples of every cell.
     pub results: CellResults,
-    /// Our figures and claims, with the presets that were asked for.
+    /// Our figures and claims, with the presets that were requested.
     pub ours: PaperReading,
     /// Every factor alone, after the experiments without any; empty if none was tried.
     pub trials: Vec<PaperReading>,
@@ -45,7 +45,7 @@ pub struct FinishedReproduction {
     /// The paper's presets, the text first; in a search, the readings that explain most, ours
     /// first.
     pub read: Vec<PaperReading>,
-    /// The best reading of an earlier search, if it is recorded and nothing else is asked for.
+    /// The best reading of an earlier search, if it is recorded and nothing else is requested.
     pub best: Option<PaperReading>,
     /// Cells that are left out, with the input that they would need.
     pub without: Vec<(String, String)>,
@@ -88,7 +88,7 @@ impl FinishedReproduction {
         self.price_records.iter().filter(|record| !record.notes.is_empty())
     }
 
-    /// The paper's parts that were asked for.
+    /// The paper's parts that were requested.
     pub(super) fn parts(&self) -> impl Iterator<Item = &PaperPart> {
         self.paper.parts.iter().filter(|part| self.parts.contains(&part.name))
     }

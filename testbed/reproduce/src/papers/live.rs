@@ -53,7 +53,7 @@ impl LiveRun {
     ///
     /// # Errors
     ///
-    /// It is no folder of a live run.
+    /// It is not a folder of a live run.
     pub fn read(folder: &Path) -> Result<Self, SweepError> {
         let path = folder.join("summary.json");
         let unusable = |why| SweepError::BadInput(format!("{}: {why}", path.display()));
@@ -71,7 +71,7 @@ impl LiveRun {
     ///
     /// # Errors
     ///
-    /// It is no folder of a live run, or its log can't be read.
+    /// It is not a folder of a live run, or its log can't be read.
     pub fn with_figures(folder: &Path) -> Result<Self, SweepError> {
         let run = Self::read(folder)?;
         let said = [("makespan_s", run.makespan_s), ("cost_usd", run.cost_usd)];

@@ -29,7 +29,7 @@ pub struct PaperEvaluation {
     pub samples: String,
     /// Words for what would make an interval narrower, such as `more seeds`.
     pub more: String,
-    /// Number of runs that each printed figure averages; `None` if the paper does not tell.
+    /// Number of runs that each printed figure averages; `None` if the paper does not report it.
     pub runs: Option<usize>,
     /// Default number of seeds.
     #[serde(default = "ten_seeds")]

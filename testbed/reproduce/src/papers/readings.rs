@@ -380,7 +380,7 @@ mod tests {
     }
 
     /// A search of Burst-HADS among the factors of these names; `sample` makes the figures of a run by its
-    /// cell, its settings and its seed. Also how often few and how often many runs were asked for.
+    /// cell, its settings and its seed. Also how often few and how often many runs were requested.
     fn searched(
         kept: &[&str],
         seeds: (u64, u64),

@@ -18,7 +18,7 @@ pub trait SampleSource: Sync {
     /// Digest of everything that the samples depend on, besides the seed.
     fn digest(&self) -> &str;
 
-    /// Seeds that the source is run with if `wanted` are asked for.
+    /// Seeds that the source is run with if `wanted` are requested.
     fn seeds(&self, wanted: &RangeInclusive<u64>) -> RangeInclusive<u64> {
         wanted.clone()
     }

@@ -46,7 +46,7 @@ pub enum ServeError {
     /// The server can't listen at the address.
     #[error("the page can't be served at {listen}: {source}; give another address with --http")]
     Listen {
-        /// Address that was asked for.
+        /// Address that was requested.
         listen: SocketAddr,
         /// Error of the system.
         source: io::Error,
@@ -57,7 +57,7 @@ pub enum ServeError {
          for them; listen at 127.0.0.1"
     )]
     NoSecret {
-        /// Address that was asked for.
+        /// Address that was requested.
         listen: SocketAddr,
     },
     /// The system refuses a thread.

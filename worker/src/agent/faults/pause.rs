@@ -38,7 +38,7 @@ pub(super) enum PauseError {
 ///
 /// # Errors
 ///
-/// It can't be stopped; nothing stood still for long then.
+/// It can't be stopped; nothing was stopped for long then.
 pub(super) fn stand_still(tree: &GroupTree, lasts: Duration) -> Result<(), PauseError> {
     if getpid() == Pid::from_raw(1) {
         return Err(PauseError::First);

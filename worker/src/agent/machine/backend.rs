@@ -10,10 +10,10 @@ use crate::{
     workspace::TaskName,
 };
 
-/// A boxed future. The work goes on only while it is polled, unless stated otherwise.
+/// A boxed future. The work continues only while it is polled, unless stated otherwise.
 pub type BoxedFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// The host under all VMs of one life: it creates their machines, and stores what their tasks leave on its disk.
+/// The host under all VMs of one session: it creates their machines, and stores what their tasks leave on its disk.
 pub trait MachineBackend: Debug + Send + Sync + 'static {
     /// Waits until this process runs: at once, except while the simulator has stopped it.
     fn running(&self) -> BoxedFuture<()>;

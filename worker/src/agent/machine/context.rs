@@ -12,7 +12,7 @@ use crate::{
     workspace::{self, TaskName},
 };
 
-/// State that the owners of all VMs of one life share: settings of the run and the host, and the host's machines.
+/// State that the owners of all VMs of one session share: settings of the run and the host, and the host's machines.
 #[derive(Debug)]
 pub struct LifeContext {
     /// Name of the run.
@@ -21,7 +21,7 @@ pub struct LifeContext {
     pub millicores: u32,
     /// Ratio of emulated to real time.
     pub speedup: Speedup,
-    /// True if a task stands still at a checkpoint for as long as modelled.
+    /// True if a task is stopped at a checkpoint for as long as modelled.
     pub hold_checkpoints: bool,
     /// True if this worker has a working CRIU.
     pub has_criu: bool,

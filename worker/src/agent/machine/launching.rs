@@ -189,7 +189,7 @@ async fn unless_frozen<T>(
     birth.await
 }
 
-/// Fetches the newest undamaged checkpoint, unless it is on this host. It is no error if there is no checkpoint.
+/// Fetches the newest undamaged checkpoint, unless it is on this host. It is not an error if there is no checkpoint.
 async fn bring_checkpoint<S: LaunchSteps>(
     steps: &S,
     pass: &LaunchPass,

@@ -49,7 +49,7 @@ pub(crate) fn waits_for_inputs(host: &LifeHost, order: &StartTask) -> bool {
     has_inputs && !(order.from.is_some() && host.keeps_checkpoints(order))
 }
 
-/// Fetches the contents of a program's inputs, unless they are here.
+/// Fetches the contents of a program's inputs, unless they are on this host.
 ///
 /// # Errors
 ///

@@ -114,7 +114,7 @@ struct CoordinatorSession<T> {
     hold: Duration,
     /// When the last message came.
     last_heard: Instant,
-    /// True once the worker has joined and has a certificate for this life.
+    /// True once the worker has joined and has a certificate for this session.
     joined: bool,
     complaints: ComplaintPacing,
 }

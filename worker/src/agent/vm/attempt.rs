@@ -31,11 +31,11 @@ pub(crate) struct UnreportedCheckpoint {
     pub(crate) number: u32,
     pub(crate) ppm: u32,
     pub(crate) stopped_at: Instant,
-    /// When a job began to stand still in the reference, on the run's clock.
+    /// Time since which a job is stopped in the reference, on the run's clock.
     pub(crate) held_at: Option<Time>,
     pub(crate) dump: Duration,
     pub(crate) criu: Duration,
-    /// Time for which the task must stand still for it in total.
+    /// Time for which the task must be stopped for it in total.
     pub(crate) owed: Option<Duration>,
     /// Time for which the task was stopped for the checkpoint; `None` until it runs again.
     pub(crate) held: Option<Duration>,

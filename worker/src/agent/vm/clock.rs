@@ -56,7 +56,7 @@ const SAME: Duration = Duration::from_millis(50);
 pub(crate) struct VmClock {
     speedup: Speedup,
     created: Instant,
-    /// Offset of the run's clock to the time since the VM's creation, in microseconds; negative if it stood still for
+    /// Offset of the run's clock to the time since the VM's creation, in microseconds; negative if it was stopped for
     /// longer than it had run before.
     ahead_us: Option<i64>,
     /// Time spent in hibernation.
@@ -122,7 +122,7 @@ impl VmClock {
         self.frozen_since = Some(at);
     }
 
-    /// Continues the clock at `at`, as if it hadn't stood still.
+    /// Continues the clock at `at`, as if it hadn't been stopped.
     pub(crate) fn thaw_at(&mut self, at: Time) {
         if let Some(since) = self.frozen_since.take() {
             self.skipped += at.since(since);

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 /// CPU time without a heartbeat after which a task hangs: more than a thousand times what programs take between two.
 const TOO_LONG: Duration = Duration::from_secs(5);
-/// Least time without a heartbeat, whatever its quota: the host may stand still for a while, as with a slow disk.
+/// Least time without a heartbeat, whatever its quota: the host may be stopped for a while, as with a slow disk.
 const AT_LEAST: Duration = Duration::from_secs(30);
 /// Factor of the CPU time that a task without a heartbeat must be due if it got some of it, but too little: its host
 /// is busy with other work.

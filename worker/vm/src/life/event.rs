@@ -54,7 +54,7 @@ pub enum VmEvent {
     },
     /// Answer to [`VmEffect::Leave`]: how the job left its vCPUs.
     Left(Key, DepartureOutcome),
-    /// An attempt runs again, having stood still for its checkpoint for the due time.
+    /// An attempt runs again, having been stopped for its checkpoint for the due time.
     Resumed(Key),
     /// The kernel reports that an attempt's process has ended.
     ProcessEnded(Key),
@@ -176,7 +176,7 @@ pub enum VmEffect {
     },
     /// Send the checkpoint of the dump to the coordinator.
     Store(Key),
-    /// The dump didn't begin: the attempt no longer stands still for it.
+    /// The dump didn't begin: the attempt no longer is stopped for it.
     Release(Key),
     /// The dump gave no checkpoint: report why, if there is something to report.
     NotKept {
@@ -206,7 +206,7 @@ pub enum VmEffect {
         key: Key,
         on: Vec<u32>,
     },
-    /// A moved job couldn't be restored, and begins anew.
+    /// A moved job couldn't be restored, and starts from scratch.
     BeginAnew {
         key: Key,
         why: String,

@@ -24,7 +24,7 @@ pub enum FailureLoss {
 /// Reading of the way in which a job continues after a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AfterFailure {
-    /// The job goes on from its last checkpoint on a new VM, of age zero: an equation with the
+    /// The job continues from its last checkpoint on a new VM, of age zero: an equation with the
     /// unknown on both sides, which is solved.
     Fresh,
     /// The rule behind the authors' reference values: the next VM has the age at which the job

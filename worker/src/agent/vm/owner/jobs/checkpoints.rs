@@ -141,7 +141,7 @@ impl VmOwner {
         self.turn_meters();
     }
 
-    /// Lets jobs run on that have stood still for the due time.
+    /// Lets jobs run on that have been stopped for the due time.
     pub(crate) fn jobs_go_on(&mut self, now: Instant) {
         let is_due = |at: Instant| at <= now;
         let due = self.attempts.iter().filter(|a| {
