@@ -97,7 +97,7 @@ impl Checkpointer {
         SlowedDown { slower_us: Arc::clone(&self.slower_us), by_us }
     }
 
-    /// Takes as much longer as an experiment has asked for.
+    /// Waits for as long as the experiment's fault slows CRIU down.
     fn take_longer(&self) {
         let slower_us = self.slower_us.load(Ordering::Relaxed);
         if slower_us > 0 {

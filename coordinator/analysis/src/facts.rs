@@ -99,7 +99,7 @@ pub struct CheckpointCost {
 /// A VM that the provider took back, with emulated times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VmKill {
-    /// VM that was taken.
+    /// VM that was preempted.
     pub vm: VmId,
     /// Time at which the VM's notice ran out.
     pub due: Time,
@@ -114,7 +114,7 @@ pub struct CoordinatorOutage {
     pub at: Time,
     /// Emulated time since the last step before the outage.
     pub outage: Span,
-    /// Real time for which the coordinator was away, in microseconds, as far as its log tells.
+    /// Real time for which the coordinator was away, in microseconds, by its log.
     pub away_real_us: u64,
 }
 

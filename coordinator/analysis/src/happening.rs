@@ -300,7 +300,7 @@ fn report_words(host: String, report: &Report) -> Told {
     (kind, Some(text), about.into_iter().flatten().collect())
 }
 
-/// Words for an effect that neither a report nor a decision tells; `None` for the others.
+/// Words for an effect that follows neither from a report nor from a decision; `None` for other effects.
 fn effect_words(effect: &Effect) -> Option<(&'static str, String, Vec<String>)> {
     let provider =
         |text: String, vm: &dyn std::fmt::Display| Some(("provider", text, vec![vm.to_string()]));

@@ -67,8 +67,8 @@ impl ProgramAnswers {
         self.failed.is_some()
     }
 
-    /// Returns the reason why the run can't continue because of a program's answers or a step that came out differently;
-    /// `None`: it can.
+    /// Returns the reason why the run can't continue because of a program's answers or a step that came out
+    /// differently; `None`: it can.
     pub(crate) fn failure_reason(&self) -> Option<&str> {
         self.failed.as_deref()
     }

@@ -22,7 +22,7 @@ pub(crate) enum HostStanding {
     },
     /// Part of the run.
     Joined,
-    /// Unfit for the run by its measurements, as is its worker in any other life.
+    /// The host is unfit for the run by its measurements, and so is its worker in any other session.
     Unfit {
         /// Reason, in words for the user.
         why: String,
@@ -92,7 +92,7 @@ impl RosterLife {
     }
 }
 
-/// All lives of all workers of a run.
+/// All sessions of all workers of a run.
 #[derive(Debug, Default)]
 pub(crate) struct WorkerRoster {
     entries: BTreeMap<HostId, RosterLife>,
@@ -133,7 +133,7 @@ impl WorkerRoster {
         })
     }
 
-    /// Returns the other lives of this worker that aren't known to be over.
+    /// Returns the other sessions of this worker that aren't known to be over.
     pub(crate) fn former_lives(&self, worker: &str, incarnation: u64) -> Vec<HostId> {
         let former =
             |e: &RosterLife| e.worker == worker && e.incarnation != incarnation && !e.is_lost();

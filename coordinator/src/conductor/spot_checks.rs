@@ -214,7 +214,7 @@ impl ConductorState {
         self.checks.longest_host()
     }
 
-    /// Returns the hosts that may check reports of a host: those on other machines, if there are any.
+    /// Returns the hosts that may check a host's reports: those on other machines, if there are any.
     fn others_than(&self, of: HostId, there: &[HostId]) -> Vec<HostId> {
         let machine = |host| self.facts.loads.get(&host).map(|load| &load.machine);
         let others = there.iter().copied().filter(|host| *host != of);

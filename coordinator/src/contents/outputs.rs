@@ -57,7 +57,7 @@ impl LayOut {
         self.contents.run_folder().join(name)
     }
 
-    /// Writes the outputs, unless they are there: both after the step and when a run is resumed.
+    /// Writes the outputs, unless they exist: called after the step, and again when a run is resumed.
     ///
     /// # Errors
     ///
@@ -121,7 +121,7 @@ impl LayOut {
         Ok(Ok(()))
     }
 
-    /// Moves the complete outputs to their place, and last the file that says so.
+    /// Moves the complete outputs to their place, and last the file that marks them as complete.
     fn put_in_place(&self, part: &Path, folder: &Path) -> io::Result<()> {
         if !self.of.finished {
             if let Some(parent) = folder.parent() {

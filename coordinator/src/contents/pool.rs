@@ -132,8 +132,8 @@ impl ContentPool {
         &self.world
     }
 
-    /// The coordinator's life is over, and with it its lock of the log: what is still under way changes nothing any more of
-    /// what another coordinator may have by now. Waits for a change that is being made.
+    /// The coordinator's life is over, and with it its lock of the log: what is still under way changes nothing any
+    /// more of what another coordinator may have by now. Waits for a change that is being made.
     pub(crate) fn end_life(&self) {
         *self.is_over.write().unwrap_or_else(PoisonError::into_inner) = true;
     }
@@ -163,7 +163,8 @@ impl ContentPool {
         self.root.join(folder).join(name)
     }
 
-    /// Returns whether a content is here and intact. A damaged one is removed; an intact one is kept for a while.
+    /// Returns whether a content is stored and undamaged. A damaged content is removed; an undamaged one is kept for a
+    /// while.
     pub(crate) fn holds_content(&self, digest: &Hash) -> io::Result<bool> {
         let path = self.content_path(digest);
         {

@@ -50,8 +50,8 @@ pub struct LiveRunPlan {
     pub submissions: Vec<Submission>,
     /// VM requests of the provider's customers in order of time, if the setup has any.
     pub requests: Vec<(Time, VmRequest)>,
-    /// True if jobs may be submitted from outside while the run goes. It then ends only once it is closed to them,
-    /// and has no time limit.
+    /// True if jobs may be submitted during the run. The run then ends only once submission is closed, and has no time
+    /// limit.
     pub open: bool,
     /// Time that a parallel job's processes compute between two barriers, in real time.
     pub phase: Duration,

@@ -219,8 +219,8 @@ mod tests {
         )
     }
 
-    /// What is stored of a checkpoint with this manifest that host 1 sends, sealed by this session, and so many bytes after it, a few
-    /// at a time.
+    /// What is stored of a checkpoint with this manifest that host 1 sends, sealed by this session, and so many bytes
+    /// after it, a few at a time.
     fn sent(manifest: &str, life: (&str, u64), bytes: usize) -> Result<Vec<u8>, String> {
         let key = ImageKey::of_life(life, &SECRET);
         let mut stream = CheckpointHead::sealed(manifest.as_bytes().to_vec(), &key).to_bytes();

@@ -91,7 +91,7 @@ pub enum AgentError {
     /// A thread, a runtime or a signal handler can't be started.
     #[error("can't start {what}")]
     Runtime {
-        /// What was to be started.
+        /// Name of the thread, runtime or handler.
         what: &'static str,
         /// The system's error.
         source: io::Error,

@@ -91,7 +91,8 @@ pub(crate) async fn launch_task(
     launch_program(&TaskSteps { host, place, name, order }, &pass, plan).await
 }
 
-/// How a task of one process is to come to life, on a worker that `keeps` checkpoints of it or does not.
+/// Returns how a task of one process is to be launched, by a worker that can (`keeps`) or can't restore checkpoints of
+/// the task.
 #[must_use]
 pub fn plan_launch(order: &StartTask, keeps: bool) -> LaunchPlan {
     let restores = order.from.is_some() && keeps && !is_silent(order);
@@ -181,7 +182,7 @@ fn no_image<T>() -> Born<T> {
     Born::NoImage { why: "there is no checkpoint of it".to_owned() }
 }
 
-/// Does in a thread what brings a process to life, for as long as it takes.
+/// Runs the work that launches a process in a blocking thread.
 pub(crate) fn in_a_thread<T: Send + 'static>(
     inside: GatedWork,
     work: impl FnOnce() -> Result<T, String> + Send + 'static,
@@ -420,7 +421,7 @@ pub(crate) fn is_silent(order: &StartTask) -> bool {
     program_arguments(order).first().is_some_and(|kind| kind == "noop")
 }
 
-/// What was seen of a starting task.
+/// What the worker has seen of a starting task.
 pub(crate) struct SeenBirth {
     pub(crate) page: ProgressReader,
     /// CPU time charged to the task's slot before the task's first own instruction, in nanoseconds.

@@ -169,7 +169,7 @@ pub fn raise_priority() {
     }
 }
 
-/// Returns the CRIU at `path`, if it works here.
+/// Returns the CRIU program at `path`, if it works on this host.
 fn usable_criu(path: &std::path::Path) -> Option<(CriuProgram, CriuRelease)> {
     let criu = CriuProgram::new(path);
     let probe = criu.probe_host(PROBE);

@@ -29,7 +29,7 @@ pub(crate) struct TaskSnapshot {
     pub(crate) ppm: u32,
     /// When the task was stopped.
     pub(crate) stopped_at: Instant,
-    /// Time from then until CRIU released the task.
+    /// Time from `stopped_at` until CRIU released the task.
     pub(crate) dump: Duration,
     /// CPU time of CRIU's code in the task, in nanoseconds.
     pub(crate) foreign_ns: u64,
@@ -42,9 +42,9 @@ pub struct SnapshotError {
     pub why: String,
     /// True if the task may be damaged and must not run on.
     pub damaging: bool,
-    /// True if the task ended before CRIU got to it: nothing is missing.
+    /// True if the task ended before CRIU could dump it: nothing is missing.
     pub ended: bool,
-    /// True if the VM froze or was destroyed before CRIU got to the task, which is unchanged.
+    /// True if the VM froze or was destroyed before CRIU could dump the task, which is unchanged.
     pub overtaken: bool,
 }
 

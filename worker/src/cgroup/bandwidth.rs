@@ -59,7 +59,7 @@ impl VcpuBandwidth {
         *lifted = lifted.saturating_sub(1);
     }
 
-    /// Records that the group of `slot` was created anew, without a quota.
+    /// Records that the group of `slot` was removed and created again, without a quota.
     pub(crate) fn made_anew(&mut self, slot: TierSlot) {
         let [a, b] = &mut self.slots_told;
         *(if slot == TierSlot::A { a } else { b }) = ToldQuota::default();

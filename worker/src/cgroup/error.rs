@@ -36,7 +36,7 @@ pub enum CgroupError {
         setting: &'static str,
         /// The value refused.
         value: String,
-        /// What cgroups-rs said.
+        /// The error of cgroups-rs.
         source: Box<cgroups_rs::error::Error>,
     },
     /// A thread could not be given its host cores.
@@ -72,17 +72,17 @@ pub enum CgroupError {
         path: PathBuf,
         /// The time for which it was tried.
         after: Duration,
-        /// What the kernel said last.
+        /// The last error of the kernel.
         source: io::Error,
     },
-    /// A group's file says something unexpected.
+    /// A group's file has unexpected content.
     #[error("{} holds \"{content}\" instead of {expected}", path.display())]
     Unexpected {
         /// The path of the file.
         path: PathBuf,
         /// The text that is in the file.
         content: String,
-        /// What was expected instead.
+        /// Content that was expected instead.
         expected: String,
     },
     /// The host lacks something.
@@ -115,7 +115,7 @@ pub enum CgroupError {
         path: PathBuf,
         /// The requested number.
         vcpu: u32,
-        /// How many there are.
+        /// Number of vCPUs of the VM.
         vcpus: u32,
     },
 }

@@ -7,10 +7,10 @@ use std::{
 
 use super::{CgroupError, Result, file};
 
-/// The time at which something was requested and when it took effect.
+/// Time at which a freeze or thaw was requested, and time at which it took effect.
 #[derive(Debug, Clone, Copy)]
 pub struct FreezeTimes {
-    /// The time at which it was requested.
+    /// Time at which the freeze or thaw was requested.
     pub asked_at: Instant,
     /// Time at which the freeze or thaw was seen to have taken effect.
     pub took_effect_at: Instant,
@@ -67,7 +67,7 @@ pub(crate) fn set_frozen(
     Ok(FreezeTimes { asked_at, took_effect_at: Instant::now() })
 }
 
-/// Asks for the state and does not wait for it.
+/// Requests the state and does not wait until the group has it.
 pub(crate) fn request_state(path: &Path, v2: bool, frozen: bool) -> Result<()> {
     match (v2, frozen) {
         (true, true) => file::write(&path.join("cgroup.freeze"), "1"),

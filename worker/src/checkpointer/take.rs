@@ -28,7 +28,7 @@ type BoxError = Box<dyn std::error::Error + Send + Sync>;
 /// Stops the tasks, and calls its argument, which lifts their quotas, when the dump begins.
 type Halt<'a> = dyn FnMut(DumpMoment, &mut dyn FnMut() -> cgroup::Result<()>) -> Step + 'a;
 
-/// A checkpoint taken.
+/// A checkpoint that was taken.
 #[derive(Debug)]
 pub struct DumpedTask {
     /// The checkpoint, complete.
@@ -77,14 +77,13 @@ impl Checkpointer {
     /// Takes a checkpoint of the task `name`, which is the process `pid` in `slot` of vCPU `vcpu`
     /// of `vm`.
     ///
-    /// A task of one process is stopped from just before CRIU comes to it, and its slot's quota is lifted from
-    /// then on: it does nothing of its own without. It is stopped in its images, too, and where
-    /// it isn't killed also when this returns ([`crate::process::resume`]). A program of the user's own notices
-    /// nothing: no signal is sent to any of it, and CRIU finds it as it runs, with what its quota keeps it from until
-    /// CRIU has stopped it. It runs in its images, and where it isn't killed its slot is held when this returns
-    /// ([`VmGroups::let_go`]). `begin` is called just before it is stopped: if it fails, nothing has been done to
-    /// it. `stopped` is called once it is stopped, and `progress` is asked when its memory is in the images. The VM must
-    /// not be frozen from `begin` on.
+    /// A task of one process is stopped from just before CRIU comes to it, and its slot's quota is lifted from then on:
+    /// it does nothing of its own without. It is stopped in its images, too, and where it isn't killed also when this
+    /// returns ([`crate::process::resume`]). A program of the user's own notices nothing: no signal is sent to any of
+    /// it, and CRIU finds it as it runs, with what its quota keeps it from until CRIU has stopped it. It runs in its
+    /// images, and where it isn't killed its slot is held when this returns ([`VmGroups::let_go`]). `begin` is called
+    /// just before it is stopped: if it fails, nothing has been done to it. `stopped` is called once it is stopped, and
+    /// `progress` is asked when its memory is in the images. The VM must not be frozen from `begin` on.
     ///
     /// # Errors
     /// Nothing of the checkpoint is left then; the task may be stopped, a program's slot is not held, and it must

@@ -29,7 +29,7 @@ pub enum CriuError {
     /// No thread could be started that waits for CRIU.
     #[error("a thread that waits for CRIU can't be started")]
     Thread(#[source] io::Error),
-    /// CRIU says no.
+    /// CRIU refused the request.
     #[error("criu {call} failed: {reason}{log}")]
     Refused {
         /// The request that CRIU refused.
@@ -74,7 +74,7 @@ pub enum CriuError {
     Protocol {
         /// The request that was answered so.
         call: &'static str,
-        /// What about the answer is wrong.
+        /// What is wrong with the answer.
         what: String,
     },
     /// The connection to CRIU failed.
@@ -104,12 +104,12 @@ pub enum CriuError {
     /// The images hold, or the restored processes would have, more than a task of the cell may have.
     #[error("the images given to criu {call} are not of a task of this worker: {what}")]
     Foreign {
-        /// The request that would have brought it to life.
+        /// The request that would have restored the images.
         call: &'static str,
         /// What the image holds, in words.
         what: String,
     },
-    /// What restored processes are compared with is not known.
+    /// The state with which restored processes are compared could not be read.
     #[error("criu {call}: the cell of the task, or this process, can't be looked at")]
     Inspect {
         /// The request that was not made.
@@ -125,7 +125,7 @@ pub enum CriuError {
         /// The control group's error.
         source: Box<cgroup::CgroupError>,
     },
-    /// The restored process could not be taken over.
+    /// The worker could not take control of the restored process.
     #[error("criu {call}: the process can't be taken over")]
     Process {
         /// The request that made the process.
@@ -152,7 +152,7 @@ impl CriuError {
     }
 }
 
-/// How CRIU begins to tell an error in its log.
+/// Beginning of an error line in CRIU's log.
 const ERROR: &str = "Error (";
 
 /// The last lines of a CRIU log, and its path; empty if there is no log.
@@ -175,7 +175,7 @@ pub(crate) fn criu_message(message: &str) -> Option<&str> {
 impl LogTail {
     const LINES: usize = 5;
 
-    /// The first error that it tells: the others follow from it.
+    /// The first error in the log: later errors mostly follow from it.
     #[must_use]
     pub(crate) fn first_error(&self) -> Option<&str> {
         self.lines.iter().find(|line| line.contains(ERROR)).map(|line| line.trim())

@@ -54,7 +54,7 @@ pub struct BoundThread {
 pub struct ExpiredTimer {
     /// The number of a process that has it open.
     pub process: u32,
-    /// The descriptor that it has there.
+    /// The number of the timer's descriptor in that process.
     pub fd: i32,
     /// Number of times that the timer had expired since it was read.
     pub ticks: u64,

@@ -7,7 +7,7 @@ use std::{fs, io};
 pub(crate) struct ThreadStatus {
     /// State of the thread in one letter: `R` and `t` live, `Z` and `X` are dead.
     pub(crate) state: String,
-    /// Real, effective, saved and file system user, and the same of the group.
+    /// Real, effective, saved and file system user of the process, and then the four corresponding groups.
     pub(crate) users: Vec<u32>,
     pub(crate) groups: Vec<u32>,
     pub(crate) more_groups: Vec<u32>,

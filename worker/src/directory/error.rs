@@ -19,7 +19,7 @@ pub enum DirectoryError {
     File {
         /// The action that failed, worded to follow "cannot".
         action: &'static str,
-        /// The path, relative to the directory where it is in it.
+        /// The path; relative to the directory if it is inside.
         path: PathBuf,
         /// The error of the kernel.
         source: io::Error,
@@ -38,7 +38,7 @@ pub enum DirectoryError {
         /// What there is too much of, and the limit.
         what: String,
     },
-    /// A content that is not what its digest says.
+    /// A content doesn't match its digest.
     #[error("the content {digest} is damaged: {what}")]
     Damaged {
         /// BLAKE3 of the content, in hexadecimal.

@@ -58,7 +58,7 @@ impl DirectoryHandle {
         Ok(reached)
     }
 
-    /// Returns the names in it, sorted; one more than `most` if there are more.
+    /// Returns the names in the directory, sorted; at most `most` + 1 of them.
     pub(crate) fn list_names(&self, most: usize) -> io::Result<Vec<OsString>> {
         let fresh = openat(&self.0, ".", DIRECTORY, Mode::empty())?;
         let mut names = Vec::new();
@@ -91,14 +91,14 @@ impl DirectoryHandle {
         }
     }
 
-    /// Creates a file where there is nothing.
+    /// Creates a file that doesn't exist yet.
     pub(crate) fn create_file(&self, name: &OsStr) -> io::Result<File> {
         let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW;
         let mode = Mode::S_IRUSR | Mode::S_IWUSR;
         Ok(openat(&self.0, name, flags | OFlag::O_CLOEXEC, mode)?.into())
     }
 
-    /// Creates a directory where there is nothing.
+    /// Creates a directory that doesn't exist yet.
     pub(crate) fn create_directory(&self, name: &OsStr) -> io::Result<Self> {
         mkdirat(&self.0, name, PRIVATE)?;
         self.enter_directory(name)

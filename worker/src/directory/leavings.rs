@@ -197,7 +197,7 @@ fn open(folder: &Path, place: &Path) -> io::Result<File> {
     parent.read(place.file_name().unwrap_or(OsStr::new("")))
 }
 
-/// Why something is not kept that is no regular file.
+/// Returns why something that is not a regular file is not kept; `None` for a regular file.
 fn kind(found: &FoundNode<'_>) -> Option<&'static str> {
     match found.kind() {
         libc::S_IFREG => None,

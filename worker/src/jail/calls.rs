@@ -18,7 +18,7 @@ pub(super) struct SystemCall {
 mod numbers {
     pub(super) use libc::*;
 
-    /// The same on all processors.
+    /// Number of `fchmodat2`, which is the same on all processors.
     pub(super) const SYS_fchmodat2: c_long = 452;
     #[cfg(target_arch = "aarch64")]
     pub(super) const SYS_renameat: c_long = 38;

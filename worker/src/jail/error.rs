@@ -13,7 +13,7 @@ pub type Result<T, E = JailError> = std::result::Result<T, E>;
 pub struct JailError {
     /// The part of the jail.
     pub part: JailPart,
-    /// What was being done.
+    /// The step of building the jail that failed.
     pub step: String,
     /// The error of the kernel.
     pub source: io::Error,

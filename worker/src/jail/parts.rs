@@ -59,13 +59,13 @@ pub enum JailDemand {
     /// All parts, or the worker does not start.
     #[default]
     Full,
-    /// The parts that are available here; the worker logs which are missing.
+    /// The parts that are available on this host; the worker logs which are missing.
     Partial,
-    /// No jail: tasks run as the worker's user, as they did before there was a jail.
+    /// No jail: tasks run as the worker's user.
     None,
 }
 
-/// A text that is no demand.
+/// Error: a text doesn't name a demand.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}: no such jail; give full, partial or none")]
 pub struct DemandError(String);

@@ -22,10 +22,10 @@ pub(super) enum JailStep {
         kind: Option<CString>,
         flags: MsFlags,
         data: Option<CString>,
-        /// True if a missing source or target is no failure.
+        /// True if the step may fail because its source or target is missing.
         may_lack: bool,
     },
-    /// Unmount what is mounted there.
+    /// Unmount what is mounted at this path.
     Unmount(CString),
     Directory {
         path: CString,

@@ -23,7 +23,7 @@ impl Default for UserRange {
     }
 }
 
-/// A text that is no range of users.
+/// The text is not a range of users.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error(
     "{0}: not a range of users for tasks; give the first and the last ID, from 1 on, such as 60600-61099"

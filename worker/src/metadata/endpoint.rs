@@ -205,7 +205,7 @@ impl State {
         }
     }
 
-    /// Answers a request, once there is an answer.
+    /// Answers a request to the endpoint.
     pub(super) async fn answer_request(&self, mut request: HttpRequest) -> HttpResponse {
         let mut changes = self.changed.subscribe();
         let mut until = None;

@@ -273,7 +273,7 @@ fn read_limits(text: &str) -> Vec<(String, String)> {
     text.lines().filter_map(of_line).collect()
 }
 
-/// The timers of timer_create(2) by their numbers: how they tell, and by which clock.
+/// The timers of timer_create(2) by number: how they notify, and by which clock.
 fn posix_timers(text: &str) -> Vec<(String, String)> {
     let mut timers: Vec<(String, String)> = Vec::new();
     for line in text.lines() {
@@ -329,13 +329,13 @@ fn join_words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Returns a short digest that tells contents apart.
+/// Returns a short digest by which contents can be compared.
 pub(super) fn short_digest(bytes: &[u8]) -> String {
     let hash = blake3::hash(bytes).to_hex();
     format!("{} bytes, BLAKE3 {}", bytes.len(), hash.get(..16).unwrap_or_default())
 }
 
-/// The threads of a process, by their numbers here.
+/// The threads of a process, by their ids in this PID namespace.
 pub(super) fn thread_numbers(pid: i32) -> BTreeSet<i32> {
     let entries = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()

@@ -14,7 +14,7 @@ pub enum ProcessError {
     Spawn {
         /// The path of the program.
         program: PathBuf,
-        /// What the new process was doing.
+        /// What the new process was doing when it failed.
         step: String,
         /// The error of the kernel.
         source: io::Error,
@@ -46,7 +46,7 @@ pub enum ProcessError {
         /// The error of the kernel.
         source: io::Error,
     },
-    /// Something was asked of a process in vain.
+    /// A request to a process failed.
     #[error("can't {action} process {pid}")]
     Process {
         /// The operation that failed.
@@ -77,7 +77,7 @@ pub enum ProcessError {
         "the worker's guardian must be started before its threads; there are {threads} already"
     )]
     TooLate {
-        /// The number of threads that there are.
+        /// Number of threads of the process.
         threads: usize,
     },
 }

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::checkpointer::Checkpointer;
 
-/// What may be missing of a clock's way when it is looked at.
+/// Time by which a clock may be behind when the test reads it.
 const ROUGHLY: Duration = Duration::from_millis(20);
 
 /// Proves that programs with each of these habits can be dumped and continue.

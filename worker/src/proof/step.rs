@@ -13,7 +13,7 @@ pub enum ProofStepKind {
     Jail,
     /// The VM is frozen with its task.
     Freeze,
-    /// The VM continues, and its task.
+    /// The VM thaws, and its task continues.
     Thaw,
     /// CRIU dumps the task.
     Dump,
@@ -29,7 +29,7 @@ pub enum ProofStepKind {
     Clock,
     /// A task with open files of its /tmp, /dev/shm and /proc, and a terminal, is dumped and continues.
     Files,
-    /// All is taken away.
+    /// Everything that the proof has created is removed.
     CleanUp,
 }
 
@@ -70,7 +70,7 @@ impl ProofStepKind {
     }
 }
 
-/// The outcome of a step.
+/// A step of the proof with its outcome.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProofStep {
     /// The step that was gone.
@@ -84,12 +84,12 @@ pub struct ProofStep {
 /// The steps that were gone, in their order. Those after one that failed and that need it are not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WorkerProof {
-    /// The outcome of each.
+    /// The steps with their outcomes, in order.
     pub steps: Vec<ProofStep>,
 }
 
 impl WorkerProof {
-    /// Goes a step; `None` where it fails.
+    /// Carries out a step and records its outcome; `None` if the step fails.
     pub(super) fn take_step<T>(
         &mut self,
         what: ProofStepKind,

@@ -104,7 +104,7 @@ impl CheckpointDraft {
         Ok(directory::snapshot_directory(task_directory, &self.content_objects())?)
     }
 
-    /// Saves the same, with the facts that CRIU doesn't save, and the kernel's description of the task.
+    /// Adds the facts that CRIU doesn't save, and the kernel's description of the task, to the checkpoint's manifest.
     #[must_use]
     pub(crate) fn with_keepsakes(
         mut self,

@@ -51,7 +51,7 @@ pub enum StoreError {
         /// The format understood.
         expected: u32,
     },
-    /// A file that is not what its checksum says.
+    /// A file doesn't match its checksum.
     #[error("the checkpoint is damaged: {} {what}", path.display())]
     Damaged {
         /// The path of the file.
@@ -59,7 +59,7 @@ pub enum StoreError {
         /// What is wrong with the file.
         what: String,
     },
-    /// A manifest that nobody made who has the key of the run.
+    /// The manifest was not made by a process that has the key of the run.
     #[error("the checkpoint is of another run: the seal of {} does not match", path.display())]
     Seal {
         /// The path of the manifest.
@@ -91,7 +91,7 @@ pub enum StoreError {
         /// The file's size now; `none` where it is gone.
         found: String,
     },
-    /// A stream that is no checkpoint.
+    /// The received stream is not a checkpoint.
     #[error("what is received is not a checkpoint: {what}")]
     Stream {
         /// What is wrong with the stream.
@@ -100,7 +100,7 @@ pub enum StoreError {
     /// The stream failed.
     #[error("the transfer of a checkpoint broke off while {action}")]
     Transfer {
-        /// What was under way.
+        /// The action that failed, worded to follow "while".
         action: &'static str,
         /// The stream's error.
         source: io::Error,

@@ -71,7 +71,7 @@ pub struct CheckpointManifest {
     pub taken_unix_ms: u64,
     /// Version of the CRIU that took it.
     pub criu: String,
-    /// Version of the kernel on which it was taken.
+    /// Version of the kernel on which the checkpoint was taken.
     pub kernel: String,
     /// Open regular files of the task.
     pub open_files: Vec<OpenFile>,
@@ -91,7 +91,7 @@ pub struct CheckpointManifest {
 }
 
 impl CheckpointManifest {
-    /// Version of the format that is written and read here.
+    /// Version of the format that this program writes and reads.
     pub const FORMAT: u32 = 3;
 
     /// Reads a manifest from `origin`, and checks everything that can be checked without the files.

@@ -23,12 +23,12 @@ pub enum WorkspaceError {
         /// The error of the kernel.
         source: io::Error,
     },
-    /// What a worker writes is mounted read-only, and can't be mounted otherwise.
+    /// The directory that the worker writes to is mounted read-only, and can't be mounted otherwise.
     #[error("{} is mounted read-only and can't be made writable here: {remedy}", path.display())]
     ReadOnly {
         /// The mount that is read-only.
         path: PathBuf,
-        /// What to add in this place.
+        /// What the user has to add to the command.
         remedy: String,
         /// The error of the kernel.
         source: io::Error,
@@ -60,7 +60,7 @@ pub enum WorkspaceError {
         /// The path of the directory.
         path: PathBuf,
     },
-    /// A worker's directory that somebody else may change.
+    /// Another user may change the worker's directory.
     #[error(
         "{} can't be a worker's directory: {what}; give --root a directory that is this user's own, \
          or does not exist yet",
@@ -77,7 +77,7 @@ pub enum WorkspaceError {
         "the worker's mount namespace must be entered before its threads; there are {threads} already"
     )]
     TooLate {
-        /// The number of threads that there are.
+        /// Number of threads of the process.
         threads: usize,
     },
     /// A name that cannot be a directory's.

@@ -225,7 +225,7 @@ impl Workspace {
         Ok(())
     }
 
-    /// Removes the directories of all tasks of a run that is over here.
+    /// Removes the directories of all tasks of a run that has ended on this worker.
     ///
     /// # Errors
     ///

@@ -28,7 +28,7 @@ struct HostedVm {
     ran: Span,
     /// Latest time at which the provider ends the VM, once it has given notice.
     due: Option<Time>,
-    /// Whether the VM counts as one that can be told to leave.
+    /// Whether the VM counts as one that can be preempted to make room.
     is_preemptible: bool,
     /// Whether the VM certainly has its room: it is ready and not hibernated.
     holds: bool,
@@ -256,7 +256,7 @@ impl<'a> RequestsChecker<'a> {
         [vcpus, memory, if hibernates { 0 } else { disk }]
     }
 
-    /// Counts the VM's room as certainly taken, and requires that it fits on the host.
+    /// Counts the VM's room as certainly occupied, and requires that the VM fits on the host.
     fn hold_room(&mut self, vm: VmId) {
         let Some(there) = self.vms.get_mut(&vm).filter(|there| !there.holds) else { return };
         there.holds = true;
@@ -274,7 +274,7 @@ impl<'a> RequestsChecker<'a> {
         }
     }
 
-    /// Stops counting the VM as one that can be told to leave.
+    /// Stops counting the VM as one that can be preempted to make room.
     fn make_unpreemptible(&mut self, vm: VmId) {
         if let Some(there) = self.vms.get_mut(&vm)
             && std::mem::take(&mut there.is_preemptible)

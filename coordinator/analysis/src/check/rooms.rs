@@ -22,7 +22,7 @@ struct RoomOnHost {
     /// Room that is certainly free: VMs that wait for room, that are to leave and that are
     /// hibernated all count as taking theirs.
     free: Room,
-    /// Total room of the spot VMs that can be told to leave.
+    /// Total room of the spot VMs that can be preempted to make room.
     preemptible: Room,
     /// Room left beside the VMs that certainly have theirs; never negative in a right run.
     held: Room,

@@ -31,7 +31,7 @@ impl fmt::Display for VmStage {
     }
 }
 
-/// All that the log tells of a VM.
+/// What the log says about a VM.
 #[derive(Clone, Debug)]
 pub(super) struct CheckedVm {
     pub(super) kind: InstanceType,
@@ -46,7 +46,7 @@ pub(super) struct CheckedVm {
     pub(super) notice: Option<(Time, bool)>,
     /// The VM is hibernating or hibernated, and another VM has its room or may have it.
     pub(super) is_displaced: bool,
-    /// The VM has been commanded to resume.
+    /// True if the VM has been commanded to resume.
     pub(super) resumes: bool,
     /// Tier and processors of its host that the VM has; `None` until the log says.
     pub(super) places: Option<(Tier, Vec<u32>)>,

@@ -146,7 +146,7 @@ const TIMES: f64 = 2.0;
 /// Distance of a live run from its twin. Differences are parts of the twin's value.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TwinDistance {
-    /// Whether the two ever decided differently: from then on they can't be compared.
+    /// Whether the run and its twin ever decided differently: from then on they can't be compared.
     pub diverged: bool,
     /// Difference of the makespans; `None` if work was left in one of them.
     pub makespan: Option<f64>,

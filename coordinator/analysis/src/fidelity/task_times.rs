@@ -40,7 +40,7 @@ pub struct TaskTime {
 }
 
 impl TaskTime {
-    /// The part by which it took longer than promised; negative where it took less.
+    /// Fraction of the promised time by which the attempt took longer; negative if it took less.
     #[must_use]
     pub fn error(&self) -> f64 {
         self.took.as_secs_f64() / self.promised.as_secs_f64().max(1e-6) - 1.0

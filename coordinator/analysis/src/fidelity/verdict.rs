@@ -8,7 +8,7 @@ use super::TwinDistance;
 use super::task_times::{TaskTimes, vm_slices_us};
 use crate::{RunRecord, VmHistory};
 
-/// Share errors from here on make a run unfaithful.
+/// Share error of a VM from which on a run is unfaithful.
 const WORST_SHARE_ERROR: f64 = 0.05;
 
 /// A VM that was promised less CPU time than this, in real microseconds, tells nothing: the kernel
@@ -39,11 +39,11 @@ pub struct AllowedErrors {
 /// run from behaving like its model.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FidelityVerdict {
-    /// Whether nothing is noted and every VM got its share.
+    /// True if there is no finding and every VM got its share of CPU time.
     pub faithful: bool,
     /// Largest |received − promised| / promised over the VMs with a large enough promise.
     pub worst_share_error: f64,
-    /// Mean of |received − promised| / promised over these VMs.
+    /// Mean of |received − promised| / promised CPU time over these VMs.
     pub mean_share_error: f64,
     /// The findings that make the run unfaithful, with their causes.
     pub notes: Vec<String>,

@@ -17,9 +17,9 @@ pub struct FaultHistory {
     pub kind: FaultKind,
     /// Emulated time for which the fault lasts.
     pub lasts: Span,
-    /// Emulated time at which the hosts were told.
+    /// Emulated time at which the hosts got the command.
     pub asked: Time,
-    /// The hosts that were told, with their answers; empty if the fault's target matches no host.
+    /// The hosts that got the command, with their answers; empty if the fault's target matches no host.
     pub hosts: BTreeMap<HostId, FaultOnHost>,
 }
 

@@ -25,7 +25,7 @@ pub enum SpellEnd {
 /// An uninterrupted time of a job on the same processors, in one tier.
 #[derive(Clone, Debug)]
 pub struct JobSpell {
-    /// Tier of the job there.
+    /// Tier of the job in this spell.
     pub tier: Tier,
     /// Processors of the job.
     pub on: Cpus,
@@ -35,8 +35,7 @@ pub struct JobSpell {
     pub until: Option<(Time, SpellEnd)>,
 }
 
-/// History of a parallel job from its submission to its end, by what its scheduler heard and
-/// decided.
+/// History of a parallel job from its submission to its end, by its scheduler's notices and decisions.
 #[derive(Clone, Debug)]
 pub struct JobHistory {
     /// Id of the job; ids follow the order of submission.

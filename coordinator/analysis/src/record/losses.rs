@@ -46,7 +46,7 @@ impl RunRecord {
         })
     }
 
-    /// Time at which an act had taken effect on the last of the VMs that it hit.
+    /// Time at which an act of the provider had taken effect on the last of the affected VMs.
     #[must_use]
     pub fn took_effect(&self, of: &ProviderAct) -> Option<Time> {
         let effect = |vm: &VmId| {

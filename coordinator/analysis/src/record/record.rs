@@ -24,7 +24,7 @@ use crate::ServiceTally;
 pub struct RunRecord {
     /// Hosts by id.
     pub hosts: BTreeMap<HostId, HostHistory>,
-    /// VMs by id: all that ever were, or, in a forgetting record, those that are there.
+    /// VMs by id: all VMs of the run, or, in a forgetting record, the existing ones.
     pub vms: BTreeMap<VmId, VmHistory>,
     /// VMs that were left out of `vms` and for which others had to leave ([`RunRecord::leave_out`]).
     pub takers: BTreeMap<VmId, VmHistory>,
@@ -36,7 +36,7 @@ pub struct RunRecord {
     pub requests: BTreeMap<VmId, RequestHistory>,
     /// Acts of the provider on spot VMs, also those that hit none; empty in a forgetting record.
     pub interruptions: Vec<ProviderAct>,
-    /// Faults of the experiment of which hosts were told.
+    /// Faults of the experiment that hosts were commanded to inject.
     pub faults: Vec<FaultHistory>,
     /// Number of times that each kind of event happened.
     pub counts: RunCounts,
@@ -48,7 +48,7 @@ pub struct RunRecord {
     pub stale: u32,
     /// Time of the run's end, and whether all tasks were finished then.
     pub over: Option<(Time, bool)>,
-    /// Reason for which somebody ended the run before its time.
+    /// Reason given by the user who ended the run early; `None` if nobody did.
     pub cancelled: Option<String>,
     /// Number of steps.
     pub steps: u64,

@@ -40,7 +40,7 @@ pub struct VmHistory {
     pub leaving: Option<LeaveReason>,
     /// Whether the VM has notice of its end.
     pub has_notice: bool,
-    /// A hibernation or resume that it was told and has not carried out.
+    /// A hibernation or resume that the VM was commanded and has not carried out.
     pub told: Option<InterruptionAction>,
     /// Credit balances as reported, each with its time.
     pub credits: ThinVec<(Time, Credits)>,
@@ -162,7 +162,7 @@ impl VmHistory {
         until.since(from).saturating_sub(frozen)
     }
 
-    /// Time of the VM's end, or `now` if it is still there.
+    /// Time of the VM's end, or `now` if the VM still exists.
     #[must_use]
     pub fn end_or(&self, now: Time) -> Time {
         self.ended.map_or(now, |(at, ..)| at)
@@ -176,8 +176,8 @@ impl VmHistory {
         of.map_or(Ppm::ONE, |(_, _, share)| *share)
     }
 
-    /// Time for which the VM's vCPUs were there while it ran until `now`, summed over them, and the part
-    /// of it for which they had their processors.
+    /// Time for which the VM's vCPUs existed while the VM ran until `now`, summed over the vCPUs, and the part of it in
+    /// which they could use their processors.
     #[must_use]
     pub fn supplied(&self, now: Time) -> (Span, Span) {
         let Some(ready) = self.ready else { return (Span::ZERO, Span::ZERO) };

@@ -12,11 +12,11 @@ use super::{EndedRequest, HostUsage, RequestEnd, TimeQuantiles};
 pub struct RequestTally {
     /// Number of requests that came.
     pub requests: u64,
-    /// Number that got a VM.
+    /// Number of requests that got a VM.
     pub granted: u64,
     /// Number refused for lack of room.
     pub refused: u64,
-    /// Number whose VM ran for as long as was requested.
+    /// Number of requests whose VM ran for the requested duration.
     pub completed: u64,
     /// Number whose VM the provider ended: displaced, interrupted, outbid, or lost with its host.
     pub terminated: u64,
@@ -51,7 +51,7 @@ pub struct LostRevenue {
     pub failed: Money,
     /// For the whole durations of refused preemptible requests.
     pub failed_preemptible: Money,
-    /// For the rest of the requested duration, of VMs that the provider ended.
+    /// Revenue lost for the rest of the requested duration, of VMs that the provider ended.
     pub cut_short: Money,
 }
 
@@ -81,7 +81,7 @@ pub struct RequestFigures {
     pub usage: HostUsage,
     /// Time at which the last request ended.
     pub last_end: Time,
-    /// Reason for which somebody ended the run before its time.
+    /// Reason given by the user who ended the run early; `None` if nobody did.
     pub cancelled: Option<String>,
 }
 

@@ -16,7 +16,7 @@ use crate::{RecordChange, RequestHistory, RunRecord, VmHistory};
 pub enum RequestEnd {
     /// The request was refused for lack of room.
     Refused,
-    /// The VM ran for as long as was requested.
+    /// The VM ran for the requested duration.
     Completed,
     /// The provider ended the VM, for this reason ([`RequestFigures::terminations`]).
     Terminated(&'static str),
@@ -236,7 +236,7 @@ impl RequestLedger {
         }
     }
 
-    /// Time for which a request waited for other VMs' room; zero if it never got it.
+    /// Time for which a request waited for other VMs' room; zero if the request never got it.
     fn wait_for_room(&self, request: &RequestHistory, vm: &VmHistory) -> Span {
         match (vm.waited_for.is_empty(), vm.ready) {
             (false, Some(ready)) => {

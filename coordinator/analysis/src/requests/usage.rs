@@ -48,7 +48,7 @@ const FLOWS: usize = 6;
 pub struct UsageBin {
     /// Integral of each level, in units × microseconds.
     levels: [u128; LEVELS],
-    /// Count of each flow.
+    /// Sum or number of each [`UsageFlow`], in its order.
     flows: [i64; FLOWS],
 }
 
@@ -108,7 +108,7 @@ pub struct HostUsage {
     /// Integrals and counts until now, and until the last request came.
     whole: UsageBin,
     until_arrival: Option<(Time, UsageBin)>,
-    /// There is a host without bounds: parts of its capacity mean nothing.
+    /// True if a host without bounds exists: then fractions of the capacity mean nothing.
     is_boundless: bool,
 }
 
@@ -196,7 +196,7 @@ impl HostUsage {
         self.count(UsageFlow::Requests, 1);
     }
 
-    /// Notes that there is a host without bounds.
+    /// Records that a host without bounds exists.
     pub const fn boundless(&mut self) {
         self.is_boundless = true;
     }
@@ -207,8 +207,8 @@ impl HostUsage {
         !self.is_boundless
     }
 
-    /// Integrals and counts from the beginning, when nobody had a VM, until the last request came,
-    /// with the time of that.
+    /// Integrals and counts from the beginning, when no VM existed, until the last request arrived, with the time of
+    /// that arrival.
     #[must_use]
     pub const fn until_last_arrival(&self) -> Option<(Time, UsageBin)> {
         self.until_arrival

@@ -71,7 +71,7 @@ pub struct TwoTier {
     /// The VM and its host.
     vm: Option<(HostId, VmId)>,
     machine: MachineWithMoves,
-    /// Attempt of every job that is there.
+    /// Current attempt of every job that runs.
     running: BTreeMap<TaskId, Attempt>,
     /// The next ends if nothing else happens before; the outer `None` if they have to be computed
     /// again.
@@ -108,7 +108,7 @@ impl TwoTier {
         self.next = None;
     }
 
-    /// Whether this attempt of the job is there.
+    /// Whether this attempt of the job runs.
     fn is_running(&self, task: TaskId, attempt: Attempt) -> bool {
         self.running.get(&task) == Some(&attempt)
     }

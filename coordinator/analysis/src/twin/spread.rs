@@ -74,7 +74,7 @@ impl DurationSpread {
         self.sorted.first().copied().unwrap_or_default()
     }
 
-    /// Largest difference.
+    /// The largest of the differences.
     #[must_use]
     pub fn longest(&self) -> f64 {
         self.sorted.last().copied().unwrap_or_default()

@@ -172,9 +172,9 @@ pub struct TwinTask {
     /// Index of the task, or number of the job in the trace.
     #[serde(rename = "task")]
     pub number: u64,
-    /// What people call the task.
+    /// Name of the task for people.
     pub name: String,
-    /// What became of the task in each run.
+    /// The task's fate in each of both runs.
     #[serde(flatten)]
     pub sides: LiveAndTwin<TaskFate>,
     /// Extra time in the run as a part of the twin's time; `None` if it was not finished in both.
@@ -305,7 +305,7 @@ impl From<TaskStanding> for TaskStandingInJson {
     }
 }
 
-/// A VM in both runs; ids agree where the scheduler launched VMs in the same order.
+/// A VM of the live run and of its twin; the ids agree if the scheduler launched VMs in the same order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TwinVm {
     /// Id of the VM.

@@ -20,7 +20,7 @@ pub(super) struct OpenOrder {
     pub(super) to: Option<Cpus>,
 }
 
-/// An attempt on a VM, or on its way there.
+/// An attempt on a VM, or whose start is on its way to the VM.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OnVm {
     pub(super) memory: Bytes,

@@ -10,7 +10,7 @@ use crate::agent::{
 /// VMs of a worker's session and their host: control groups and processes on a real host, state in memory in the
 /// simulator.
 pub trait LifeMachines: Send {
-    /// Measures the CPU time of one repetition of each of these programs here, in microseconds.
+    /// Measures the CPU time of one repetition of each of these programs on this host, in microseconds.
     fn measure_programs(
         &self,
         programs: Vec<Program>,

@@ -42,7 +42,7 @@ pub trait MachineBackend: Debug + Send + Sync + 'static {
     /// Returns whether an attempt is promised no time until the inputs of its program are in its directory.
     fn waits_for_inputs(&self, order: &StartTask) -> bool;
 
-    /// Removes the directory of an attempt that has ended and, unless `keeps` says that the next one needs them, its
+    /// Removes the directory of an attempt that has ended and, unless the next attempt needs them (`keeps`), its
     /// checkpoints.
     fn release(&self, name: &TaskName, key: Key, keeps: bool);
 

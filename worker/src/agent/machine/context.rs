@@ -41,7 +41,7 @@ impl LifeContext {
         self.machine.report(bounds::shorten_report(report));
     }
 
-    /// Returns whether checkpoints of an order's task can be restored here; those of memory need CRIU.
+    /// Returns whether this host can restore checkpoints of the command's task; checkpoints of memory need CRIU.
     pub(crate) fn keeps_checkpoints(&self, order: &StartTask) -> bool {
         self.has_criu || !own::is_saved_by_criu(order)
     }

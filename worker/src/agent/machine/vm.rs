@@ -31,7 +31,7 @@ use crate::{
 /// Lifts the quota of one slot until dropped.
 pub type QuotaLift = Box<dyn Debug + Send + Sync>;
 
-/// Machine of one VM: vCPUs of two slots each, with the processes in them. Only its owner changes it.
+/// Machine of one VM: vCPUs of two slots each, with the processes in them. Only the VM's actor changes the machine.
 ///
 /// Methods that return at once take some ten microseconds. What may take longer is a future, which can be awaited in
 /// another task.

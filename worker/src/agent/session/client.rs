@@ -40,7 +40,7 @@ pub struct DialTarget<T> {
     /// First message of every connection; its incarnation is replaced by that of the certificate once there is a
     /// certificate.
     pub hello: Hello,
-    /// True if this process was welcomed before: an impostor at the coordinator's address doesn't end it then.
+    /// True if this process was welcomed before; then an impostor at the coordinator's address doesn't end it.
     pub is_known: bool,
     /// Time for which the worker tries to reach the coordinator before its first welcome.
     pub patience: Duration,
@@ -67,7 +67,7 @@ pub enum SessionEvent {
         /// Reason given by the coordinator.
         why: String,
     },
-    /// There was no connection for too long.
+    /// The connection was lost for too long.
     Lost {
         /// Time since the last message.
         after: Duration,

@@ -28,7 +28,7 @@ const ASKED: usize = 1024;
 /// Run, task and attempt to which contents belong.
 pub(crate) type Of<'a> = (&'a str, u32, u32);
 
-/// Opens a content by its digest, or says why it can't.
+/// Opens a content by its digest; the error says why it can't be opened.
 pub(crate) type Open = Arc<dyn Fn(&Hash) -> Result<File, String> + Send + Sync>;
 
 /// Converts a digest to the wire format.

@@ -50,7 +50,7 @@ impl ChunkMessage for ContentChunk {
 /// Writer that sends what is written in chunks. Blocks while the connection is slower.
 pub(super) struct ChunkWriter<M: ChunkMessage> {
     chunks: mpsc::Sender<M>,
-    /// What is transferred, until the first chunk was sent.
+    /// Reference to the checkpoint or content that is transferred; `None` once the first chunk was sent.
     of: Option<M::Of>,
     buffer: BytesMut,
     /// Compression; `None`: the receiver can't decompress.

@@ -35,7 +35,7 @@ pub(crate) struct UnreportedCheckpoint {
     pub(crate) held_at: Option<Time>,
     pub(crate) dump: Duration,
     pub(crate) criu: Duration,
-    /// Time for which the task must be stopped for it in total.
+    /// Total time for which the task must be stopped for the checkpoint.
     pub(crate) owed: Option<Duration>,
     /// Time for which the task was stopped for the checkpoint; `None` until it runs again.
     pub(crate) held: Option<Duration>,
@@ -153,7 +153,8 @@ impl VmAttempt {
         self.page.as_ref().and_then(|page| page.progress())
     }
 
-    /// Returns the part of its work that is done, in ppm, as it reports or by the CPU time that it got.
+    /// Returns the part of the task's work that is done, in ppm: as the task reports, or by the CPU time that it
+    /// received.
     pub(crate) fn done_ppm(&self) -> u32 {
         if let (Some(own), AttemptNature::Task(promise)) = (&self.own, &self.nature) {
             return own.done_ppm(promise.ledger.whole_work());

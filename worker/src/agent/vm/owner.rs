@@ -48,7 +48,7 @@ use crate::{
     cgroup,
 };
 
-/// State of the owner of one VM: what its attempts should be doing by the model, and what they really do.
+/// State of one VM's actor: what its attempts should be doing by the model, and what they really do.
 ///
 /// Use: [`VmOwner::create_vm`], then [`VmOwner::handle_message`] for each message, and a wake-up at
 /// [`VmOwner::next_wake`], until [`VmOwner::is_over`].

@@ -48,7 +48,7 @@ pub struct JobOrder {
     pub lane: u32,
     /// Seats of the job's processes, by rank.
     pub seats: Vec<AttemptSeat>,
-    /// True if the job is restored from the checkpoint with which it left its former seats, the newest one here.
+    /// True if the job is restored, in new seats, from the checkpoint that was taken when it left its earlier seats.
     pub moving: bool,
     /// Number of the VM's processes that had been killed for lack of memory before the job's launch.
     pub killed_before: u64,

@@ -276,7 +276,7 @@ impl VmOwner {
     }
 }
 
-/// Sends the owner the outcome of a dump.
+/// Sends the VM's actor the outcome of a dump.
 pub(crate) async fn told_of(
     key: Key,
     taking: BoxedFuture<Result<TakenCheckpoint, SnapshotError>>,

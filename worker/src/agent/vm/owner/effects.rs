@@ -13,7 +13,7 @@ use crate::agent::{
     vm::{attempt::VmAttempt, message::OwnerMessage},
 };
 
-/// Returns whether an effect may take long, so that others need this thread meanwhile.
+/// Returns whether an effect may take long, so that it must not block this thread.
 const fn takes_time(effect: &VmEffect) -> bool {
     use VmEffect::{Freeze, KillAll, PromoteSlots, Remove, Thaw};
     matches!(effect, Freeze | Thaw | PromoteSlots { .. } | KillAll | Remove)

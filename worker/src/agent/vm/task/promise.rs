@@ -36,7 +36,7 @@ pub(crate) struct TaskPromise {
     pub(crate) times: Ppm,
     /// Time in which the attempt should have finished; `None` until that time has passed.
     pub(crate) promised: Option<Duration>,
-    /// The same in emulated time, including hibernations.
+    /// Time in which the attempt should have finished, in emulated time and including hibernations.
     pub(crate) after: Option<Span>,
     /// CPU time that the attempt should have worked, in nanoseconds; `None` until that is final.
     pub(crate) final_promise: Option<u64>,

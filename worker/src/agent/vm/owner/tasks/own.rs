@@ -177,7 +177,7 @@ impl VmOwner {
     }
 
     /// Returns the time that a program should have taken that took `took`: less if it lacked CPU time that it was
-    /// promised and wanted, and more if it had too much.
+    /// promised and wanted, and more if it got too much.
     pub(crate) fn should_have_taken(&self, key: Key, took: Duration) -> Option<Duration> {
         let attempt = self.find_attempt(key)?;
         let (own, promise) = (attempt.own.as_ref()?, attempt.task_promise()?);
