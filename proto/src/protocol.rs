@@ -21,8 +21,7 @@ pub const SUPPLY: &str = "supply";
 pub const FAULTS: &str = "faults";
 /// Capability: VMs have a metadata endpoint, and are told what is announced to them.
 pub const METADATA: &str = "metadata";
-/// Capability: what tasks of every program compute is in trails of their answers, of which another host can compute a
-/// part again.
+/// Capability: what tasks of every program compute is in trails of their answers, of which another host can compute a part again.
 pub const TRAILS: &str = "trails";
 /// A word of a worker's hello: its tasks are in no jail, run as its user, and may do what that may.
 pub const NO_JAIL: &str = "no-jail";

@@ -46,10 +46,9 @@ pub fn dormouse() -> &'static PathBuf {
     })
 }
 
-/// Cargo, asked by a test as a shell would ask it. Cargo, and `scripts/run-tests` in its place, tell a test about its
-/// own package in variables (`CARGO_MANIFEST_DIR`, `CARGO_PKG_NAME`); the build script of `ring` names these as what it
-/// depends on, so that a build that inherits them would compile `ring` and all that rests on it anew, and the next
-/// build without them once more.
+/// Cargo, asked by a test as a shell would ask it. Cargo, and `scripts/run-tests` in its place, tell a test about its own package
+/// in variables (`CARGO_MANIFEST_DIR`, `CARGO_PKG_NAME`); the build script of `ring` names these as what it depends on, so that
+/// a build that inherits them would compile `ring` and all that rests on it anew, and the next build without them once more.
 #[must_use]
 pub fn cargo_command() -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));

@@ -11,16 +11,15 @@ use crate::dormouse;
 /// Live runs share the processors: one at a time in this process.
 static ONE: Mutex<()> = Mutex::new(());
 
-/// Names a folder. A live test is left for later then: its name is put into a file there, `alone/MODULE`,
-/// `timed/MODULE` or `shared/MODULE`, from which `scripts/test` runs it. The other tests of its module need no turn and
-/// run at once.
+/// Names a folder. A live test is left for later then: its name is put into a file there, `alone/MODULE`, `timed/MODULE` or
+/// `shared/MODULE`, from which `scripts/test` runs it. The other tests of its module need no turn and run at once.
 const LATER: &str = "DORMOUSE_LIVE_LATER";
 
 /// Set where this host was proved already, so that not every process of tests does it once more.
 const PROVED: &str = "DORMOUSE_HOST_PROVED";
 
-/// The turn of a live test that judges this host, or how exactly a run keeps time on it, or `None`, having said why,
-/// where this host can't run one or the test is left for later. Nothing should run beside it.
+/// The turn of a live test that judges this host, or how exactly a run keeps time on it, or `None`, having said why, where this
+/// host can't run one or the test is left for later. Nothing should run beside it.
 ///
 /// # Panics
 ///
@@ -31,8 +30,8 @@ pub fn live_turn() -> Option<MutexGuard<'static, ()>> {
 }
 
 /// As [`live_turn`], for a test whose run keeps time as it promised, but for what others do on this host
-/// ([`is_faithful`](crate::is_faithful)): two more such may run beside it where none sees the others (`scripts/lane`).
-/// Its VMs ask for a third of the host's processors at most, by `live.share`.
+/// ([`is_faithful`](crate::is_faithful)): two more such may run beside it where none sees the others (`scripts/lane`). Its VMs
+/// ask for a third of the host's processors at most, by `live.share`.
 ///
 /// # Panics
 ///
@@ -42,8 +41,8 @@ pub fn timed_live_turn() -> Option<MutexGuard<'static, ()>> {
     turn("timed")
 }
 
-/// As [`live_turn`], for a test of what becomes of a run, however late: others may run beside it where none sees the
-/// others (`scripts/lane`).
+/// As [`live_turn`], for a test of what becomes of a run, however late: others may run beside it where none sees the others
+/// (`scripts/lane`).
 ///
 /// # Panics
 ///

@@ -39,8 +39,8 @@ pub fn traces() -> Vec<String> {
     found
 }
 
-/// Whether whoever made what has this name is there and of another session than this test: `scripts/run-tests` begins
-/// one for each program, and by hand each terminal is one.
+/// Whether whoever made what has this name is there and of another session than this test: `scripts/run-tests` begins one
+/// for each program, and by hand each terminal is one.
 fn is_of_others(name: &str) -> bool {
     let Some(owner) = owner(name) else { return false };
     let line = fs::read_to_string(format!("/proc/{owner}/cmdline")).unwrap_or_default();
@@ -48,8 +48,8 @@ fn is_of_others(name: &str) -> bool {
     line.contains("dormouse") && getsid(Some(owner)).is_ok_and(|of| getsid(None) != Ok(of))
 }
 
-/// The process that made what has this name: the coordinator of `dormouse-run-PID-NUMBER`, or, of this PID namespace,
-/// the worker of `dormouse-NAMESPACE-PID-START`.
+/// The process that made what has this name: the coordinator of `dormouse-run-PID-NUMBER`, or, of this PID namespace, the
+/// worker of `dormouse-NAMESPACE-PID-START`.
 fn owner(name: &str) -> Option<Pid> {
     let pid = if let Some(rest) = name.strip_prefix(RUN) {
         rest.split('-').next()?

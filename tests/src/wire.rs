@@ -76,8 +76,8 @@ impl Wire {
         locked(&self.shared.seen).len()
     }
 
-    /// The number of directions, of those that were there later than the first `after`, in which bytes have passed for
-    /// at least so long.
+    /// The number of directions, of those that were there later than the first `after`, in which bytes have passed for at
+    /// least so long.
     #[must_use]
     pub fn in_use(&self, after: usize, least: Duration) -> usize {
         let seen = locked(&self.shared.seen);

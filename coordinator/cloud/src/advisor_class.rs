@@ -9,8 +9,8 @@ use crate::Exponential;
 /// Length of the time that the advisor looks back on, of which its classes are shares: a month of 30 days.
 const MONTH_S: f64 = 30.0 * 86_400.0;
 
-/// How often spot VMs of a type were interrupted in the last month, as the provider's spot advisor has it. The advisor
-/// says neither when nor what within its band: here it is the middle of the band, at any time of the month alike.
+/// How often spot VMs of a type were interrupted in the last month, as the provider's spot advisor has it. The advisor says
+/// neither when nor what within its band: here it is the middle of the band, at any time of the month alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum AdvisorClass {
     /// 2.5 % a month: a VM lives three years and three months on average.

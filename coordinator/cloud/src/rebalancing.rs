@@ -84,8 +84,8 @@ mod tests {
         })
     }
 
-    /// The night that aws-node-termination-handler#141 counts: 6 of 15 were taken without a recommendation, the others
-    /// had it from 17 minutes to 8 h 42 min before.
+    /// The night that aws-node-termination-handler#141 counts: 6 of 15 were taken without a recommendation, the others had it
+    /// from 17 minutes to 8 h 42 min before.
     #[test]
     fn leads_are_drawn_and_some_interruptions_are_missed() {
         let lead = (Span::from_secs(17 * 60), Span::from_secs(522 * 60));

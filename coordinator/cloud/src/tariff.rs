@@ -39,11 +39,11 @@ pub enum TariffName {
     Hour,
     /// Every started hour at the price at its beginning, whoever ends the VM.
     StartedHour,
-    /// Amazon's since 2018: every interval at its price, and a minute at least for each use; a use that the provider
-    /// ends within its first hour is free.
+    /// Amazon's since 2018: every interval at its price, and a minute at least for each use; a use that the provider ends within
+    /// its first hour is free.
     Ec2,
-    /// Google's: every interval at its price, and a minute at least for each use; a use that the provider ends within
-    /// its first minute is free.
+    /// Google's: every interval at its price, and a minute at least for each use; a use that the provider ends within its first
+    /// minute is free.
     Gce,
     /// Microsoft's: every interval at its price, whoever ends the VM, as `second`.
     Azure,
@@ -266,8 +266,7 @@ mod tests {
         assert_eq!((forgone(&used, User), forgone(&used, Provider)), (5, 5 + 10));
     }
 
-    /// cases/billing-ec2-today: at $1.20, preempted after 30 minutes and ended by its user after 50; and after 90
-    /// minutes instead.
+    /// cases/billing-ec2-today: at $1.20, preempted after 30 minutes and ended by its user after 50; and after 90 minutes instead.
     #[test]
     fn amazon_takes_nothing_for_a_first_hour_that_it_ends() {
         use EndedBy::{Provider, User};

@@ -273,8 +273,7 @@ impl ApiDesk {
     }
 }
 
-/// The input of a call with a token, by which a repeated one is known: all but the user data, which only the instance
-/// reads.
+/// The input of a call with a token, by which a repeated one is known: all but the user data, which only the instance reads.
 fn comparable(input: &WireValue) -> serde_json::Value {
     let mut json = value_to_json(input);
     if let Some(members) = json.as_object_mut() {

@@ -56,8 +56,8 @@ pub(crate) enum PendingAnswer {
 /// A client's token of a call, and the call's name.
 pub(crate) type TokenKey = (CallScope, String, String);
 
-/// A call whose answer is not complete before the engine has carried out what it wants, and its token with the digest
-/// of its parameters.
+/// A call whose answer is not complete before the engine has carried out what it wants, and its token with the digest of
+/// its parameters.
 pub(crate) type PendingCall = (Result<PendingAnswer, ApiError>, Option<(TokenKey, String)>);
 
 /// Why a pool has no room for more instances.
@@ -304,8 +304,8 @@ impl ApiDesk {
     ///
     /// # Errors
     ///
-    /// `InvalidInstanceID.Malformed`, or `InvalidInstanceID.NotFound` where the caller has none with this id in the
-    /// region, or it was terminated more than an hour ago.
+    /// `InvalidInstanceID.Malformed`, or `InvalidInstanceID.NotFound` where the caller has none with this id in the region,
+    /// or it was terminated more than an hour ago.
     pub(crate) fn instance_of(&self, scope: &CallScope, id: &str) -> Result<usize, ApiError> {
         let hex = id.strip_prefix("i-").unwrap_or_default();
         if !matches!(hex.len(), 8 | 17) || !hex.bytes().all(|byte| byte.is_ascii_hexdigit()) {

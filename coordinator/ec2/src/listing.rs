@@ -104,8 +104,7 @@ fn read_token(token: &str) -> Option<usize> {
     usize::from_str_radix(token.strip_prefix("page-")?, 16).ok()
 }
 
-/// Refuses each parameter of a call that is not among those it plays. One that is false, zero or empty asks for
-/// nothing.
+/// Refuses each parameter of a call that is not among those it plays. One that is false, zero or empty asks for nothing.
 ///
 /// # Errors
 ///

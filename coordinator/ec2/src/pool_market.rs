@@ -106,8 +106,8 @@ impl PoolMarket {
         Time::sooner_of(self.prices.next_change(kind, now), capacity)
     }
 
-    /// The changes of a pool's spot price, oldest first, each with its time in microseconds from the beginning of the
-    /// run: those before it are negative. A price that never changes holds from the beginning on.
+    /// The changes of a pool's spot price, oldest first, each with its time in microseconds from the beginning of the run:
+    /// those before it are negative. A price that never changes holds from the beginning on.
     pub(crate) fn price_changes(&self, kind: &TypeName) -> Vec<(i64, Price)> {
         let Some(trace) = self.traces.get(kind) else {
             let price = self.price(kind, Market::Spot, Time::ZERO);

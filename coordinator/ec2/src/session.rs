@@ -46,8 +46,8 @@ pub struct Ec2Session {
 }
 
 impl Ec2Session {
-    /// The setup of a run in which nobody but the callers of the API wants anything: what the experiment has of tasks,
-    /// jobs and requests is left out.
+    /// The setup of a run in which nobody but the callers of the API wants anything: what the experiment has of tasks, jobs
+    /// and requests is left out.
     #[must_use]
     pub fn setup_of(setup: Setup) -> Setup {
         let bag = Bag { tasks: [].into(), deadline: Span::ZERO };
@@ -120,8 +120,8 @@ impl Ec2Session {
         answer.unwrap_or_else(|| Err(ApiError::new("ServiceUnavailable", "The run is over.")))
     }
 
-    /// Makes what came from outside again, at this instant, as a log has it: calls, whose answers were sent, and
-    /// interruptions. Whatever else happened comes by itself.
+    /// Makes what came from outside again, at this instant, as a log has it: calls, whose answers were sent, and interruptions.
+    /// Whatever else happened comes by itself.
     pub fn repeat(&mut self, event: &Event) {
         match event {
             Event::Called { .. } => {
@@ -138,8 +138,8 @@ impl Ec2Session {
         }
     }
 
-    /// Has the provider act on an instance now, as an interruption that the experiment does not foresee; `false`: it is
-    /// not a spot instance that is up.
+    /// Has the provider act on an instance now, as an interruption that the experiment does not foresee; `false`: it is not
+    /// a spot instance that is up.
     pub fn interrupt(&mut self, instance: &str, why: &str) -> bool {
         let vm = self.policy.with_desk(|desk| desk.interruptible(instance));
         let Some(vm) = vm else { return false };

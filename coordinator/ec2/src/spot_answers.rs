@@ -210,8 +210,8 @@ impl ApiDesk {
             .with("NextToken", next.unwrap_or_default()))
     }
 
-    /// Scores of regions or zones for a number of spot instances: 10 where all can be had now, down to 1 where none
-    /// can. AWS doesn't say how it scores; this is ours.
+    /// Scores of regions or zones for a number of spot instances: 10 where all can be had now, down to 1 where none can.
+    /// AWS doesn't say how it scores; this is ours.
     pub(crate) fn placement_scores(&self, input: &WireValue) -> Result<WireValue, ApiError> {
         let played = [
             "InstanceTypes",

@@ -33,9 +33,9 @@ fn kind(name: &str, vcpus: u32, on_demand: u64, spot: u64) -> InstanceType {
     }
 }
 
-/// c5.large at spot prices of $0.03, $0.06 from the first hour on and $0.03 from the second; m5.large at $0.04, of
-/// which two can be had in the first three hours, none in the next one and five later; t3.micro, burstable. Boot 60 s,
-/// hibernation at least 120 s, Amazon's tariff.
+/// c5.large at spot prices of $0.03, $0.06 from the first hour on and $0.03 from the second; m5.large at $0.04, of which two
+/// can be had in the first three hours, none in the next one and five later; t3.micro, burstable. Boot 60 s, hibernation at
+/// least 120 s, Amazon's tariff.
 pub(crate) fn setup() -> Setup {
     let mut setup = Setup::of_jobs(1, UsageInformation::Exact, 7);
     let burstable = BurstableTerms::new(Ppm::new(100_000), Credits::from_vcpu_micros(720_000_000));

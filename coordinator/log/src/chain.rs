@@ -54,8 +54,7 @@ impl Chain {
     }
 
     /// The chain over the lines of a log up to the first that is none of a run: each is a JSON object with its line
-    /// break, and each after the header has the `seq` after that of the line before. A hole, or a sector of another
-    /// place, ends them.
+    /// break, and each after the header has the `seq` after that of the line before. A hole, or a sector of another place, ends them.
     ///
     /// # Errors
     ///

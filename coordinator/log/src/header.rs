@@ -4,8 +4,8 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
-/// The first line of a log that is yet to be written, a JSON object, as its text: the tasks of a large bag take a tenth
-/// of the memory so that they take as values.
+/// The first line of a log that is yet to be written, a JSON object, as its text: the tasks of a large bag take a tenth of
+/// the memory so that they take as values.
 #[derive(Clone, Debug, Serialize)]
 #[serde(transparent)]
 pub struct HeaderText(Box<RawValue>);

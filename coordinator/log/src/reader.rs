@@ -256,8 +256,8 @@ impl LogReader {
         sealed_lines(&self.path).is_some_and(|lines| lines < self.line)
     }
 
-    /// True unless the line just read lies after what an expected head covers and does not have the `seq` after that of
-    /// the line before: a power cut may leave a sector of another place there, with whole lines in it.
+    /// True unless the line just read lies after what an expected head covers and does not have the `seq` after that of the
+    /// line before: a power cut may leave a sector of another place there, with whole lines in it.
     fn follows_last(&mut self) -> bool {
         if self.expected.as_ref().is_none_or(|(head, _)| self.line < head.lines) {
             return true;

@@ -181,8 +181,8 @@ pub fn reseal(log: &Path) -> Result<Option<ForcedSeal>, LogError> {
     Ok(Some(ForcedSeal { lines, left_out }))
 }
 
-/// Seal of a growing log. A rename replaces it, so that a reader, or a run that continues after a kill, finds the old
-/// or the new one, whole.
+/// Seal of a growing log. A rename replaces it, so that a reader, or a run that continues after a kill, finds the old or
+/// the new one, whole.
 #[derive(Debug)]
 pub(crate) struct GrowingSeal {
     path: PathBuf,
@@ -204,8 +204,8 @@ impl GrowingSeal {
         }
     }
 
-    /// Seals the log up to this head durably: the draft is on the disk before it takes the name of the seal, and the
-    /// name is before this returns. A power cut leaves the former seal or this one.
+    /// Seals the log up to this head durably: the draft is on the disk before it takes the name of the seal, and the name
+    /// is before this returns. A power cut leaves the former seal or this one.
     pub(crate) fn keep_durably(&self, log: &mut dyn LogFile, head: Head) -> io::Result<()> {
         let draft = draft_of(&self.path);
         log.write_seal_draft(&draft, &self.text(head))?;

@@ -180,8 +180,8 @@ pub enum Decision {
         /// The mode from now on.
         mode: Mode,
     },
-    /// Has the provider interrupt a spot VM in one way, whatever it is interrupted for. Without it the provider
-    /// hibernates a VM or ends it as what interrupts it says.
+    /// Has the provider interrupt a spot VM in one way, whatever it is interrupted for. Without it the provider hibernates
+    /// a VM or ends it as what interrupts it says.
     // Of the policy that answers an API's calls.
     #[schemars(skip)]
     SetInterruption {

@@ -17,13 +17,12 @@ pub struct MetadataSettings {
     pub hop_limit: Option<u8>,
     /// On which clock the times of notices are.
     pub times: MetadataTimes,
-    /// Tags of all VMs, at most 50, which their metadata have as well (EC2's `tags/instance/NAME`): names of letters,
-    /// digits and `+-=.,_:@`. There are none where it is not given.
+    /// Tags of all VMs, at most 50, which their metadata have as well (EC2's `tags/instance/NAME`): names of letters, digits
+    /// and `+-=.,_:@`. There are none where it is not given.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(example = r#"{ Name = "worker", team = "weather" }"#)]
     pub tags: BTreeMap<String, String>,
-    /// The text that all VMs are given along, 16 KiB at most (EC2's `user-data`): it is there to be read, and nothing
-    /// runs it.
+    /// The text that all VMs are given along, 16 KiB at most (EC2's `user-data`): it is there to be read, and nothing runs it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(example = "key = value")]
     pub user_data: Option<String>,

@@ -30,9 +30,9 @@ pub struct SpotJob {
 }
 
 impl SpotJob {
-    /// A job with the parameters that stand in for those that the paper doesn't give: checkpoints and restarts of 5
-    /// min, a look of 1 min, a decision every 10 min by what is known then, and a launch at the first price that is not
-    /// above the bid.
+    /// A job with the parameters that stand in for those that the paper doesn't give: checkpoints and
+    /// restarts of 5 min, a look of 1 min, a decision every 10 min by what is known then, and a launch at the first price
+    /// that is not above the bid.
     #[must_use]
     pub fn with_work(work: Span) -> Self {
         let minutes = |n: u64| Span::from_secs(60 * n);

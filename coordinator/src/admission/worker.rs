@@ -35,8 +35,8 @@ pub(crate) fn check_capabilities(hello: &v1::Hello, needs: &[&str]) -> Result<()
     })
 }
 
-/// The missing part of the jail that a worker puts its tasks into, by its own hello, worded as the object of a
-/// sentence; `None`: the jail is whole.
+/// The missing part of the jail that a worker puts its tasks into, by its own hello, worded as the object of a sentence;
+/// `None`: the jail is whole.
 pub(crate) fn jail_lacks(hello: &v1::Hello) -> Option<&'static str> {
     let says = |name: &str| hello.capabilities.iter().any(|says| says == name);
     match (says(NO_JAIL), says(PARTIAL_JAIL)) {

@@ -54,8 +54,8 @@ impl<S: CloudSession> Ec2Site<S> {
         site
     }
 
-    /// Makes the records again that a run has kept. A line that is none is left out: it was torn when the run was
-    /// killed, and its call was not answered.
+    /// Makes the records again that a run has kept. A line that is none is left out: it was torn when the run was killed, and
+    /// its call was not answered.
     fn restore(&self, lines: &[String]) {
         let read = |line: &String| serde_json::from_str::<KeptRecord>(line).ok();
         for record in lines.iter().filter_map(read) {

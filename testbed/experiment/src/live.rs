@@ -65,8 +65,8 @@ pub struct Live {
     #[serde(skip_serializing_if = "is_usual")]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub spot_checks: Ppm,
-    /// Real time for which a certificate is good that a worker is given when it joins, and renews in its session with a
-    /// third of that left: from "1m" to "12h".
+    /// Real time for which a certificate is good that a worker is given when it joins, and renews in its session with a third of
+    /// that left: from "1m" to "12h".
     #[serde(skip_serializing_if = "CertificateTime::is_usual")]
     #[schemars(example = "1h")]
     pub certificates_valid: CertificateTime,

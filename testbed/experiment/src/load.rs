@@ -127,8 +127,7 @@ pub fn open(source: &ExperimentSource<'_>) -> Result<LoadedExperiment, InputErro
     of_document(root, source.plan)
 }
 
-/// Loads and checks the cloud of an experiment: what it has of tasks, jobs and requests is left alone, and need not be
-/// there.
+/// Loads and checks the cloud of an experiment: what it has of tasks, jobs and requests is left alone, and need not be there.
 ///
 /// # Errors
 ///

@@ -137,8 +137,8 @@ impl Experiment {
         Ok((scheduler.transpose()?, plan))
     }
 
-    /// Name of the experiment's scheduler: of its bag, else of its jobs, else the rule that places VMs on hosts; `ec2`
-    /// where callers of EC2's API decide.
+    /// Name of the experiment's scheduler: of its bag, else of its jobs, else the rule that places VMs on hosts; `ec2` where callers of
+    /// EC2's API decide.
     pub fn scheduler_name(&self) -> String {
         if self.ec2.is_some() {
             return "ec2".to_owned();

@@ -35,8 +35,7 @@ impl KeptLines {
         }
     }
 
-    /// Goes on with the records of a run that was killed. A last line without its end is cut off: its call was not
-    /// answered.
+    /// Goes on with the records of a run that was killed. A last line without its end is cut off: its call was not answered.
     ///
     /// # Errors
     ///

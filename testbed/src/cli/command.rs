@@ -69,16 +69,15 @@ pub(crate) enum Command {
     Measure(Box<MeasureArgs>),
     /// Answer as a VM's metadata endpoint, without a run, root or a VM
     ///
-    /// What a program on a VM asks at 169.254.169.254, in the dialects of EC2, Google and Azure, is answered on a port
-    /// of this host, and what the provider announces is announced at its time: by a scenario, or by the words of
-    /// amazon-ec2-metadata-mock. Without any of these a spot interruption, a recommendation and maintenance are
-    /// announced at once.
+    /// What a program on a VM asks at 169.254.169.254, in the dialects of EC2, Google and Azure, is answered on a port of this
+    /// host, and what the provider announces is announced at its time: by a scenario, or by the words of
+    /// amazon-ec2-metadata-mock. Without any of these a spot interruption, a recommendation and maintenance are announced at once.
     Metadata(Box<MetadataArgs>),
     /// Answer EC2's calls with an experiment's cloud, in virtual time
     ///
-    /// boto3, terraform and others that take another endpoint call it there: spot and on-demand instances come, cost
-    /// and are taken as the experiment says; its tasks are not run. The first line that is printed is
-    /// AWS_ENDPOINT_URL=…; Ctrl-C ends the run, and its results are those of any run. An access key is an account.
+    /// boto3, terraform and others that take another endpoint call it there: spot and on-demand instances come, cost and are
+    /// taken as the experiment says; its tasks are not run. The first line that is printed is AWS_ENDPOINT_URL=…; Ctrl-C ends
+    /// the run, and its results are those of any run. An access key is an account.
     Ec2(Box<Ec2Args>),
     /// Reproduce a paper's tables, beside the printed ones
     #[command(subcommand)]
@@ -137,8 +136,7 @@ pub(crate) enum Command {
     Explain {
         #[command(flatten)]
         of: RecordedArgs,
-        /// What to explain: task7, a task's name, vm3, or 7 in a run without parallel jobs; in one with them, 7 is a
-        /// job
+        /// What to explain: task7, a task's name, vm3, or 7 in a run without parallel jobs; in one with them, 7 is a job
         what: String,
     },
     /// Export a run for other programs: a trace, Parquet tables, a chart of a part of its time

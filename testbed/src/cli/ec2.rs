@@ -99,8 +99,8 @@ fn serve(setup: EndpointSetup, cloud: RecordedCloud) -> Result<RecordedCloud, Fa
     served?.ok_or_else(|| Failure::Broken("the last call broke the run".to_owned()))
 }
 
-/// The experiment and the clock of a command line. A file that follows `--clock manual` or `--clock paced` is the
-/// experiment, though it is read as the clock's second word.
+/// The experiment and the clock of a command line. A file that follows `--clock manual` or `--clock paced` is the experiment,
+/// though it is read as the clock's second word.
 fn experiment_and_clock(args: &Ec2Args) -> Result<(&str, ClockMode), Failure> {
     match (&args.experiment, &args.clock[..]) {
         (Some(name), words) => Ok((name, clock_mode(words)?)),

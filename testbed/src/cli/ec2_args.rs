@@ -18,8 +18,7 @@ pub(crate) struct Ec2Args {
     /// interruptions
     #[arg(value_parser = EXPERIMENT, hide_possible_values = true, required_unless_present = "clock")]
     pub(crate) experiment: Option<String>,
-    /// Where to listen; port 0 is any free one, without a port it is 7382. Elsewhere than on loopback signatures are
-    /// checked
+    /// Where to listen; port 0 is any free one, without a port it is 7382. Elsewhere than on loopback signatures are checked
     #[arg(
         long,
         value_name = "ADDRESS",
@@ -28,8 +27,7 @@ pub(crate) struct Ec2Args {
         help_heading = "The service"
     )]
     pub(crate) listen: SocketAddr,
-    /// How time passes: `paced X`, so many times as fast as the host's, or `manual`, which stands until POST
-    /// /_dormouse/advance
+    /// How time passes: `paced X`, so many times as fast as the host's, or `manual`, which stands until POST /_dormouse/advance
     #[arg(
         long,
         num_args = 1..=2,
@@ -38,8 +36,8 @@ pub(crate) struct Ec2Args {
         help_heading = "The service"
     )]
     pub(crate) clock: Vec<String>,
-    /// A file with the access keys that may call, each with its secret on a line: signatures are checked [default: on
-    /// loopback they are not]
+    /// A file with the access keys that may call, each with its secret on a line: signatures are checked [default: on loopback
+    /// they are not]
     #[arg(long, value_name = "FILE", help_heading = "The service")]
     pub(crate) secret_file: Option<PathBuf>,
     /// Random seed

@@ -14,8 +14,7 @@ pub(crate) struct MetadataArgs {
     /// The number of the VM, which a scenario may name
     #[arg(long, value_name = "N", default_value_t = 0, global = true, help_heading = "The VM")]
     pub(crate) vm: u32,
-    /// The type of the VM, such as c3.large [default: a spot type to which something happens in the scenario, else
-    /// m5.large]
+    /// The type of the VM, such as c3.large [default: a spot type to which something happens in the scenario, else m5.large]
     #[arg(long = "type", value_name = "TYPE", global = true, help_heading = "The VM")]
     pub(crate) kind: Option<String>,
     /// The zone of the VM [default: one of the scenario, else us-east-1a]

@@ -89,8 +89,8 @@ impl Drop for Progress {
     }
 }
 
-/// Template of the progress line on a terminal, for a run of `of` tasks, jobs or requests; 0: their number is unknown,
-/// and the line has no bar. The message at its end is cut off at the terminal's width.
+/// Template of the progress line on a terminal, for a run of `of` tasks, jobs or requests; 0: their number is unknown, and
+/// the line has no bar. The message at its end is cut off at the terminal's width.
 const fn template(of: u64) -> &'static str {
     match of {
         0 => "{pos} {prefix} {elapsed} {wide_msg}",

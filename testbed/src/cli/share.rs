@@ -135,8 +135,8 @@ memory = "64 MB"
         assert_eq!(pace.at_share(Ppm::ZERO), None);
     }
 
-    /// Eight vCPUs on workers of a core each: a program that was measured asks for a part of one, by `dormouse run
-    /// --live` and `dormouse coordinator` alike, and not for the whole core that the speed-up needs.
+    /// Eight vCPUs on workers of a core each: a program that was measured asks for a part of one, by `dormouse run --live`
+    /// and `dormouse coordinator` alike, and not for the whole core that the speed-up needs.
     #[test]
     fn a_coordinator_asks_its_workers_for_the_share_that_hosts_like_its_own_have() {
         let folder = tempfile::tempdir().expect("a temporary folder");

@@ -17,8 +17,8 @@ pub struct StoppedTasks {
 }
 
 impl StoppedTasks {
-    /// The tasks that were under way when the run in this folder was stopped; `None`: it has no tasks, or its log can't
-    /// be read.
+    /// The tasks that were under way when the run in this folder was stopped; `None`: it has no tasks, or its log can't be
+    /// read.
     #[must_use]
     pub fn read(folder: &Path) -> Option<Self> {
         let RunLog { header, steps, .. } = RunLog::read(folder).ok()?;

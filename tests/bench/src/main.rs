@@ -20,8 +20,7 @@ const FILE: &str = "tests/bench/benchmarks.toml";
 /// Measures the speeds and overheads of Dormouse, each beside a peer or a floor in the same run, and fails where
 /// a ratio is worse than its bound in tests/bench/benchmarks.toml allows, or where one is missing.
 ///
-/// Status 0: all is measured and as good as its bounds; 1: something is worse, missing or broken, a line each; 2: bad
-/// input.
+/// Status 0: all is measured and as good as its bounds; 1: something is worse, missing or broken, a line each; 2: bad input.
 #[derive(Debug, Parser)]
 #[command(name = "bench", max_term_width = 100)]
 struct Args {

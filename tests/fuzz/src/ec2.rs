@@ -25,8 +25,8 @@ pub(crate) fn query(bytes: &[u8]) {
     });
 }
 
-/// Three texts, a line each: a tag's key and value and a token, which an answer and an error carry. Whatever they are,
-/// XML's reader gets them back, but for what XML can't carry.
+/// Three texts, a line each: a tag's key and value and a token, which an answer and an error carry. Whatever they are, XML's
+/// reader gets them back, but for what XML can't carry.
 pub(crate) fn answer(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let mut lines = text.splitn(3, '\n').map(str::to_owned);

@@ -22,8 +22,7 @@ pub(crate) fn coordinator_message(bytes: &[u8]) {
     let _ = worker::coordinator_message(message);
 }
 
-/// A request of somebody who looks on or submits, or what goes with a transfer: the first byte says which message it
-/// is.
+/// A request of somebody who looks on or submits, or what goes with a transfer: the first byte says which message it is.
 pub(crate) fn client_request(bytes: &[u8]) {
     let Some((kind, bytes)) = bytes.split_first() else { return };
     match kind {

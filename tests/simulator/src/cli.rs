@@ -26,8 +26,7 @@ const SHOWN: usize = 5;
 
 /// Runs live runs under a simulated world, one for each seed, and looks for broken invariants.
 ///
-/// Exit status: 0 no invariant was broken; 1 one was, or 20,000 runs and more did not reach every state of the table; 2
-/// usage.
+/// Exit status: 0 no invariant was broken; 1 one was, or 20,000 runs and more did not reach every state of the table; 2 usage.
 #[derive(Debug, Parser)]
 #[command(name = "simulate")]
 pub struct Arguments {

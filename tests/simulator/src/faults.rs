@@ -28,8 +28,8 @@ pub enum CrashPoint {
     AtFile {
         /// The changes that are made before.
         more: u32,
-        /// The part of a write that is made, in parts per million; a change that is whole or not made at all is made at
-        /// a million.
+        /// The part of a write that is made, in parts per million; a change that is whole or not made at all is made at a
+        /// million.
         part: u32,
     },
 }
@@ -98,13 +98,12 @@ pub enum Fault {
         /// The seal is damaged, gone or a former one, although it was synced: the disk has lied.
         #[serde(default)]
         tears_seal: bool,
-        /// A part of the log that was synced and sealed is damaged or gone: the disk has lied. Nobody can go on with
-        /// the run then.
+        /// A part of the log that was synced and sealed is damaged or gone: the disk has lied. Nobody can go on with the
+        /// run then.
         #[serde(default)]
         tears_log: bool,
     },
-    /// The coordinator hears nothing, says nothing and stores nothing, as where its process stands still; its timers go
-    /// on.
+    /// The coordinator hears nothing, says nothing and stores nothing, as where its process stands still; its timers go on.
     CoordinatorPause {
         /// For how long.
         lasts: Millis,
@@ -176,8 +175,7 @@ pub enum Fault {
         /// For how long.
         lasts: Millis,
     },
-    /// A checkpoint in the coordinator's store rots: a bit of it is another, a sector is lost or is that of another
-    /// place.
+    /// A checkpoint in the coordinator's store rots: a bit of it is another, a sector is lost or is that of another place.
     Rot,
     /// The disk refuses to write or sync the log.
     LogError {

@@ -273,8 +273,8 @@ impl Oracle {
         self.store = Some(folder);
     }
 
-    /// The coordinator says that it has stored a checkpoint of this attempt at a task; when that set out, the log's
-    /// newest attempt was another, perhaps.
+    /// The coordinator says that it has stored a checkpoint of this attempt at a task; when that set out, the log's newest
+    /// attempt was another, perhaps.
     ///
     /// # Errors
     ///

@@ -16,8 +16,8 @@ pub enum Ending {
     Incomplete,
     /// It was cancelled, with the reason that its log has.
     Cancelled(String),
-    /// A worker that lies about the numbers of its reports has kept the end of an attempt to itself. It beats and owes
-    /// no answer, so that nothing tells it from a slow one, and its run waits on.
+    /// A worker that lies about the numbers of its reports has kept the end of an attempt to itself. It beats and owes no
+    /// answer, so that nothing tells it from a slow one, and its run waits on.
     Withheld,
     /// The disk has damaged what was sealed of its log, and nobody goes on with it.
     Refused,

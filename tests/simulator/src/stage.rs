@@ -309,8 +309,8 @@ impl Stage {
         self.inner().reached.clone()
     }
 
-    /// The coordinator of this generation says that it has stored a checkpoint of an attempt, which set out when this
-    /// was the newest attempt.
+    /// The coordinator of this generation says that it has stored a checkpoint of an attempt, which set out when this was
+    /// the newest attempt.
     pub(crate) fn has_stored(
         &self,
         generation: u64,

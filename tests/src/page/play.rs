@@ -31,8 +31,8 @@ pub struct Player {
     pub dormouse: PathBuf,
     /// Requirements that are met here. Blocks that have another are left out.
     pub has: Vec<Need>,
-    /// The folder in which pages are played and which stays, in place of a temporary one. The commands of a page are
-    /// typed in its folder `page`, those of hosts in folders of their names.
+    /// The folder in which pages are played and which stays, in place of a temporary one. The commands of a page are typed
+    /// in its folder `page`, those of hosts in folders of their names.
     pub folder: Option<PathBuf>,
 }
 

@@ -15,8 +15,8 @@ use super::{
 };
 use crate::{JOBS, jobs_experiment, workers_of};
 
-/// The longest that the run may take to begin, to take a job, and to end once it is closed: its jobs take seconds, and
-/// a host that is busy can keep its coordinator from answering for longer than one command waits.
+/// The longest that the run may take to begin, to take a job, and to end once it is closed: its jobs take seconds, and a
+/// host that is busy can keep its coordinator from answering for longer than one command waits.
 const PATIENCE: Duration = Duration::from_secs(300);
 /// The time between two tries of a command that was not answered.
 const AGAIN: Duration = Duration::from_millis(500);

@@ -51,8 +51,8 @@ fn workers_of_a_refused_run_end_with_the_reason() {
     }
 }
 
-/// The results of a run say nothing of a coordinator that is yet to start: that one says whether the run is over,
-/// whenever it comes.
+/// The results of a run say nothing of a coordinator that is yet to start: that one says whether the run is over, whenever
+/// it comes.
 #[test]
 fn workers_of_a_run_that_is_over_end_well_once_its_coordinator_says_so() {
     let folder = tempfile::tempdir().unwrap();

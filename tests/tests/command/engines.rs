@@ -34,8 +34,7 @@ fn content(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
         .collect()
 }
 
-/// The content of a result without what that of a paper says of the process that made it: its host, its time and its
-/// memory.
+/// The content of a result without what that of a paper says of the process that made it: its host, its time and its memory.
 fn without_origin(name: &Path, content: Vec<u8>) -> Vec<u8> {
     match name.to_str() {
         Some("results.json") => {

@@ -67,8 +67,8 @@ fn a_scheduler_of_another_crate_is_one_like_any_other() {
     assert_eq!(resumed.status.code(), Some(2), "it came to its end: {}", text(&resumed));
 }
 
-/// Cargo finds all that the crate needs, somewhere else and with the versions of this workspace; it needs dormouse
-/// alone, with the features that dormouse has by itself.
+/// Cargo finds all that the crate needs, somewhere else and with the versions of this workspace; it needs dormouse alone,
+/// with the features that dormouse has by itself.
 #[test]
 fn a_crate_outside_of_this_workspace_depends_on_dormouse_alone() {
     let folder = tempfile::tempdir().unwrap();

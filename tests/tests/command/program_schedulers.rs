@@ -171,8 +171,8 @@ fn a_run_that_was_killed_goes_on_to_the_same_end() {
     assert_eq!(again.status.code(), Some(2), "{}", text(&again));
 }
 
-/// The attack: edit the log of a run that was killed, and have `resume` seal it. Nothing of it is lost; and who wants
-/// it all the same has that found for ever.
+/// The attack: edit the log of a run that was killed, and have `resume` seal it. Nothing of it is lost; and who wants it all the
+/// same has that found for ever.
 fn an_edited_log_is_not_gone_on_with(folder: &Path, killed: &Path) {
     let edited = folder.join("edited");
     fs::create_dir(&edited).unwrap();

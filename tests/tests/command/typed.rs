@@ -187,8 +187,7 @@ fn typed(command: &str, at: &Path) -> Output {
     run.env("DORMOUSE_HINTS", "0").output().unwrap()
 }
 
-/// A line of the reader's words that is typed nowhere says nothing wrong only if somebody has looked: their number is
-/// bounded.
+/// A line of the reader's words that is typed nowhere says nothing wrong only if somebody has looked: their number is bounded.
 #[test]
 fn every_command_in_prose_and_tables_is_taken() {
     let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();

@@ -186,8 +186,8 @@ fn spellings(number: f64) -> Vec<String> {
     fixed.flat_map(|text| [text.trim_start_matches('0').to_owned(), text]).collect()
 }
 
-/// A number in prose goes stale when the command comes to another one: it is one of the results, or it is known where
-/// else it comes from.
+/// A number in prose goes stale when the command comes to another one: it is one of the results, or it is known where else it
+/// comes from.
 #[test]
 fn numbers_in_prose_are_results() {
     let pages = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("docs/papers");

@@ -10,8 +10,8 @@ use std::process::{Child, Command};
 use dormouse_tests::{dormouse, jobs_experiment, live_turn, shared_live_turn};
 use serde_json::Value;
 
-/// Tasks of two lengths with checkpoints, on VMs of which one hibernates at 160 s and is resumed at 220 s, when its
-/// tasks go on elsewhere already: 11 seconds of real time.
+/// Tasks of two lengths with checkpoints, on VMs of which one hibernates at 160 s and is resumed at 220 s, when its tasks go
+/// on elsewhere already: 11 seconds of real time.
 const TASKS: &str = r#"name = "promised"
 seed = 1
 [cloud]

@@ -287,8 +287,8 @@ fn who_takes_a_dead_coordinators_port_learns_nothing_and_its_workers_dial_on() {
 /// Time for which nothing passes, of the 2 s after which a worker counts as lost.
 const PARTITION: Duration = Duration::from_millis(1200);
 
-/// A connection over which bytes have passed for so long carries a session: its worker was welcomed and beats every 250
-/// ms. Who shakes hands, or waits for the welcome, is done or silent sooner.
+/// A connection over which bytes have passed for so long carries a session: its worker was welcomed and beats every 250 ms.
+/// Who shakes hands, or waits for the welcome, is done or silent sooner.
 const SESSION: Duration = Duration::from_millis(700);
 
 /// A link that is cut for less than a worker may be silent costs no worker, though what was lost on

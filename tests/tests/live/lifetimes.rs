@@ -20,8 +20,8 @@ const SEED: &str = "25";
 const TASKS: &str =
     r#"workload.task=[{name="work",count=6,memory="10 MB",runtime={"c3.large"="6m"}}]"#;
 
-/// What a checkpoint may be late for CRIU and its way to the store, emulated s: 0.3 real ones, and no VM of this seed
-/// is preempted so soon after one.
+/// What a checkpoint may be late for CRIU and its way to the store, emulated s: 0.3 real ones, and no VM of this seed is
+/// preempted so soon after one.
 const LATE: f64 = 8.9;
 
 /// A task's work, and what a checkpoint costs it, in s.

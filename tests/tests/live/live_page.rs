@@ -16,8 +16,7 @@ use serde_json::{Value, json};
 
 const LOOKS: &str = include_str!("live_page/looks.js");
 
-/// Six tasks of 600 s on spot VMs, 24 seconds of real time and what the page adds; nothing interrupts them but the
-/// page.
+/// Six tasks of 600 s on spot VMs, 24 seconds of real time and what the page adds; nothing interrupts them but the page.
 const EXPERIMENT: &str = r#"name = "looked-at"
 seed = 1
 [cloud]

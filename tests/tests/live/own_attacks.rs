@@ -80,8 +80,7 @@ good='{"exit":{"status":0},"verify":{"status":0}}'
 exit 3
 "#;
 
-/// Makes a wrong answer, and has the check find it right: by changing the check, what it compares with, and what it
-/// runs.
+/// Makes a wrong answer, and has the check find it right: by changing the check, what it compares with, and what it runs.
 const CHEAT: &str = r#"#!/bin/sh
 echo wrong > answer
 printf '#!/bin/sh\nexit 0\n' > check.sh
@@ -101,8 +100,7 @@ echo trap > trap
 exit 0
 "#;
 
-/// Takes longer than it is to the next checkpoint, and passes an answer that is as it should be, where nothing else of
-/// the program's is there, and nothing can be changed.
+/// Takes longer than it is to the next checkpoint, and passes an answer that is as it should be, where nothing else of the program's is there, and nothing can be changed.
 const CHECK: &str = r#"#!/bin/sh
 echo "a check looks at $1" >&2
 sleep 1

@@ -8,8 +8,8 @@ use std::path::Path;
 use dormouse_tests::{nothing_is_left_but, run_in, shared_live_turn, traces};
 use serde_json::Value;
 
-/// Three programs of some seconds: one that relies on nothing that CRIU loses, one that does, and one that leaves the
-/// time, another in each run.
+/// Three programs of some seconds: one that relies on nothing that CRIU loses, one that does, and one that leaves the time,
+/// another in each run.
 const TASKS: &str = r#"name = "own-carried"
 [workload]
 kind = "bag"

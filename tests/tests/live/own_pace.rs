@@ -65,8 +65,8 @@ fn ten_seconds_of_a_core_are_five_minutes_at_a_pace_of_thirty() {
     }
 }
 
-/// Live, at two shares: each second of a core that the program had counted for 30 s, within 2 %, as in virtual time.
-/// What it waited for its quota is not taken for a wait of its own, of which it does none.
+/// Live, at two shares: each second of a core that the program had counted for 30 s, within 2 %, as in virtual time. What it
+/// waited for its quota is not taken for a wait of its own, of which it does none.
 #[test]
 fn a_second_of_a_core_counts_for_as_much_at_every_share() {
     let Some(_turn) = live_turn() else { return };
@@ -98,8 +98,8 @@ fn a_second_of_a_core_counts_for_as_much_at_every_share() {
     }
 }
 
-/// Three tasks of a host with two vCPUs that begin with 3,000 files: what passes until they have them is said, and it
-/// is neither owed to them nor work of theirs. The third finds what came for the others.
+/// Three tasks of a host with two vCPUs that begin with 3,000 files: what passes until they have them is said, and it is
+/// neither owed to them nor work of theirs. The third finds what came for the others.
 #[test]
 fn the_time_until_inputs_have_come_is_no_work() {
     let Some(_turn) = live_turn() else { return };

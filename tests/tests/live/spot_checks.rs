@@ -173,8 +173,8 @@ fn kernels_are_computed_again_and_workers_that_did_not_compute_them_are_found() 
     assert!(said.contains("NOT FAITHFUL") && said.contains("computed again: point"), "{said}");
 }
 
-/// The attack, of parallel jobs: their results are known without the work, and were sent without it. The machine of the
-/// jobs is on one host, and the other does nothing but check.
+/// The attack, of parallel jobs: their results are known without the work, and were sent without it. The machine of the jobs is on
+/// one host, and the other does nothing but check.
 #[test]
 fn parallel_jobs_are_computed_again_in_part_and_workers_that_waited_are_found() {
     let Some(_turn) = shared_live_turn() else { return };
@@ -193,8 +193,8 @@ fn parallel_jobs_are_computed_again_in_part_and_workers_that_waited_are_found() 
     assert!(said.contains("NOT FAITHFUL") && said.contains("computed again: place"), "{said}");
 }
 
-/// A program of the user's own that says that it is deterministic is run once more in full; one that is not is told of,
-/// and so would be an output that no program made.
+/// A program of the user's own that says that it is deterministic is run once more in full; one that is not is told of, and so would
+/// be an output that no program made.
 #[test]
 fn a_deterministic_program_is_run_again_in_full_and_one_that_is_not_is_found() {
     let Some(_turn) = shared_live_turn() else { return };

@@ -13,8 +13,8 @@ use super::{
 
 /// The permission bits that are kept: nobody becomes another by running a task's file.
 pub(super) const PERMISSIONS: u32 = 0o777;
-/// The bits that are kept of a directory: who may remove a file of it and which group its files get makes nobody
-/// another, and CRIU continues in a directory only if it has them all.
+/// The bits that are kept of a directory: who may remove a file of it and which group its files get makes nobody another, and
+/// CRIU continues in a directory only if it has them all.
 pub(super) const DIRECTORY_PERMISSIONS: u32 = 0o3777;
 
 /// Saves a directory of a task that is stopped: what is in it, and the contents of its files in `objects`.

@@ -59,8 +59,7 @@ const ARCHITECTURE: Option<u32> = Some(0xC000_00B7);
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const ARCHITECTURE: Option<u32> = None;
 
-/// Places in `struct seccomp_data` of the number of the call, the architecture, and the lower halves of the first two
-/// arguments.
+/// Places in `struct seccomp_data` of the number of the call, the architecture, and the lower halves of the first two arguments.
 const NUMBER: u32 = 0;
 const ARCH: u32 = 4;
 const FIRST: u32 = 16;

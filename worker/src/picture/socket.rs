@@ -12,8 +12,7 @@ use std::{
 
 use dormouse_units::one_line;
 
-/// The options that are compared: their level, their number, and their name. Of each the value is a number, or a short
-/// text.
+/// The options that are compared: their level, their number, and their name. Of each the value is a number, or a short text.
 const OPTIONS: [(libc::c_int, libc::c_int, &str); 37] = [
     (libc::SOL_SOCKET, libc::SO_DOMAIN, "family"),
     (libc::SOL_SOCKET, libc::SO_TYPE, "type"),

@@ -363,8 +363,8 @@ mod tests {
         }
     }
 
-    /// The answer of a job whose ranks did these blocks of work, phase by phase: its ranks are processes, which a test
-    /// of several threads can't fork, and each trail is computed here as another host computes it.
+    /// The answer of a job whose ranks did these blocks of work, phase by phase: its ranks are processes, which a test of
+    /// several threads can't fork, and each trail is computed here as another host computes it.
     fn job_answer(program: &[String], blocks: Vec<u64>) -> TaskResult {
         let Ok(CommandRequest::Job(ProcessWork {
             program: TaskComputation::Parallel(plan), ..

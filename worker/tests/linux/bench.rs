@@ -241,8 +241,8 @@ fn criu(sizes: &[(&str, u32)]) {
     drop(directory);
 }
 
-/// Restores of a small process in the whole jail, where its images are looked at before and its processes after CRIU
-/// has restored them; to be held against those of `small`, which are in none.
+/// Restores of a small process in the whole jail, where its images are looked at before and its processes after CRIU has restored
+/// them; to be held against those of `small`, which are in none.
 fn jailed() {
     let directory = tempfile::tempdir().unwrap();
     let mut worker = Worker::start_jailed(directory.path(), JailDemand::Full);

@@ -62,9 +62,9 @@ pub(crate) fn criu_program() -> PathBuf {
     find_criu(None).unwrap_or_else(|| "criu".into())
 }
 
-/// Runs the tests that are named, one after the other; all of them, where none is, so many at a time. With
-/// `--second-try` each that fails is run once more, alone, and is a failure only where it fails again: for a machine
-/// that is emulated, whose processors stand still whenever the host has other things to do.
+/// Runs the tests that are named, one after the other; all of them, where none is, so many at a time. With `--second-try`
+/// each that fails is run once more, alone, and is a failure only where it fails again: for a machine that is emulated, whose
+/// processors stand still whenever the host has other things to do.
 pub(crate) fn main(tests: &[Test], at_a_time: usize, args: &[&str]) -> ExitCode {
     if let ["--exact", name] = args {
         let test = tests.iter().find(|t| t.0 == *name).unwrap();

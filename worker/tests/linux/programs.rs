@@ -285,8 +285,8 @@ pub(crate) fn programs_of_each_habit_are_right() {
     }
 }
 
-/// What CRIU does not carry of programs that do such a thing (`lost.py`): a part of each sentence that is told of a
-/// move, of which there is none where the worker sets again what CRIU lost.
+/// What CRIU does not carry of programs that do such a thing (`lost.py`): a part of each sentence that is told of a move, of which
+/// there is none where the worker sets again what CRIU lost.
 const LOST: [(&str, &[&str]); 3] = [
     ("stop_told", &["waitpid(2) has told its parent, and will tell it once more; have the parent"]),
     // Python keeps a descriptor of its own of what it maps.

@@ -16,8 +16,8 @@ pub(crate) fn not_found(code: &str, what: &str, id: &str) -> ApiError {
 }
 
 impl ApiDesk {
-    /// Gives a region its default network when an account first calls it. The ids depend on the seed, the account and
-    /// the region alone, so that it makes no difference which call is the first.
+    /// Gives a region its default network when an account first calls it. The ids depend on the seed, the account and the region
+    /// alone, so that it makes no difference which call is the first.
     pub(crate) fn begin_region(&mut self, scope: &CallScope) {
         if self.networks.contains_key(scope) || self.market.zones(&scope.region).is_empty() {
             return;

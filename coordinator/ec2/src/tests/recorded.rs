@@ -87,8 +87,8 @@ impl RecordedIds {
     }
 }
 
-/// Refusals that the recorded server did not have: the default VPC has a way out here, and a one-time spot instance
-/// can't be stopped.
+/// Refusals that the recorded server did not have: the default VPC has a way out here, and a one-time spot instance can't be
+/// stopped.
 const REFUSED: [(&str, &str); 3] = [
     ("AttachInternetGateway", "Resource.AlreadyAssociated"),
     ("CreateRoute", "RouteAlreadyExists"),

@@ -56,8 +56,7 @@ fn check_value(
     }
 }
 
-/// A value as enumerations have it, of one in mixed case: EC2 takes `lowestPrice` for `lowest-price`, and terraform
-/// sends it so.
+/// A value as enumerations have it, of one in mixed case: EC2 takes `lowestPrice` for `lowest-price`, and terraform sends it so.
 fn hyphenated(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 4);
     for (place, char) in text.chars().enumerate() {

@@ -84,9 +84,8 @@ impl BagScheduler {
     }
 }
 
-/// The regular on-demand type of which a VM can be launched last to do all work of a hibernated VM by the deadline, or
-/// before the first of its tasks is due that others follow, the cheaper of equals; `None`: no VM can be had that could
-/// run it.
+/// The regular on-demand type of which a VM can be launched last to do all work of a hibernated VM by the
+/// deadline, or before the first of its tasks is due that others follow, the cheaper of equals; `None`: no VM can be had that could run it.
 fn find_replacement(view: &ClusterView, machine: &ScheduledVm) -> Option<ReplacementType> {
     let offers = view.problem.regular_types(Market::OnDemand);
     let found = offers.filter(|(kind, _)| view.launchable_vms(*kind, Market::OnDemand) > 0);

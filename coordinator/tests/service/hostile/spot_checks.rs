@@ -23,8 +23,8 @@ const FORGED: u64 = 7;
 /// CPU time that each task took, as its worker says.
 const CPU_US: u64 = 1_000_000;
 
-/// What a worker says of a task that it was started for, where so many microseconds of CPU time were ordered of each
-/// task of the run; `None`: that it failed.
+/// What a worker says of a task that it was started for, where so many microseconds of CPU time were ordered of each task of the
+/// run; `None`: that it failed.
 type Answering = Box<dyn Fn(&v1::StartTask, u64) -> Option<v1::TaskFinished> + Send>;
 
 /// A run, and what is to be seen of it.
@@ -128,16 +128,15 @@ fn args(start: &v1::StartTask) -> &[String] {
     &start.program.as_ref().unwrap().args
 }
 
-/// The right answer of a kernel that did so many repetitions, whose trail is this at its first point and one more at
-/// each.
+/// The right answer of a kernel that did so many repetitions, whose trail is this at its first point and one more at each.
 fn whole(start: &v1::StartTask, repetitions: u64, first: u64) -> TaskResult {
     let answer = dormouse_tasks::answer::reckoned(args(start), repetitions).unwrap();
     let points = (0..repetitions).map(|point| first + point).collect();
     TaskResult { trail: Some(WorkTrail { every: 1, points }), ..answer }
 }
 
-/// What a host computes of one segment, whose trail is so at the first point of the task; a repetition takes a third of
-/// what was ordered, as three of them are reported.
+/// What a host computes of one segment, whose trail is so at the first point of the task; a repetition takes a third of what was
+/// ordered, as three of them are reported.
 fn segment(start: &v1::StartTask, ordered_us: u64, first: u64) -> TaskResult {
     let given = args(start);
     let at = given.iter().position(|word| word == "--segment").unwrap();
@@ -241,8 +240,8 @@ async fn two_hosts_that_tell_one_lie_are_not_found_and_the_verdict_says_that_the
     assert!(said.contains(words) && !is_accused(&judged), "{said}");
 }
 
-/// With a third host the liars do not choose who looks: one of twelve tasks at least is looked at by it, but with a
-/// chance of one in 4,096.
+/// With a third host the liars do not choose who looks: one of twelve tasks at least is looked at by it, but with a chance of one
+/// in 4,096.
 #[tokio::test(flavor = "multi_thread")]
 async fn two_hosts_that_tell_one_lie_are_found_by_a_third() {
     let scene = Scene { spot_checks: Ppm::new(900_000), ..Scene::of_kernel(12) };

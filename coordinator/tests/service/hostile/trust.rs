@@ -141,8 +141,8 @@ async fn ended(worker: &mut FakeWorker) {
     while !matches!(worker.hear().await, Said::Ended(_)) {}
 }
 
-/// Who has found a token that was lost has no more of it once it is renewed, nor of the certificates that he had made
-/// with it before; and one worker's can be refused alone.
+/// Who has found a token that was lost has no more of it once it is renewed, nor of the certificates that he had made with
+/// it before; and one worker's can be refused alone.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_that_is_renewed_or_refused_closes_all_that_was_opened_with_it() {
     const MINUTE: Duration = Duration::from_secs(60);

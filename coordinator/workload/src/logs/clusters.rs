@@ -291,8 +291,7 @@ fn parse_number(text: &str) -> Option<f64> {
     (0.0..1e12).contains(&number).then_some(number)
 }
 
-/// Alibaba's tasks of 2018 with their order: `R3_1_2` is the third task of its job and follows the first and the
-/// second.
+/// Alibaba's tasks of 2018 with their order: `R3_1_2` is the third task of its job and follows the first and the second.
 #[derive(Default)]
 struct TaskOrder {
     tasks: Vec<OrderedTask>,

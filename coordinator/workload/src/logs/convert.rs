@@ -48,9 +48,8 @@ impl<W: Write> CsvWriter<W> {
     }
 }
 
-/// Writes jobs as a workload of Batsim. A job is a delay as long as it ran, which fails (`ret` 1) if the log says that
-/// the job did. Submissions count from the first; users, groups, queues, memory and the order of jobs have no place
-/// there.
+/// Writes jobs as a workload of Batsim. A job is a delay as long as it ran, which fails (`ret` 1) if the log says that the job
+/// did. Submissions count from the first; users, groups, queues, memory and the order of jobs have no place there.
 #[derive(Debug)]
 pub struct BatsimWriter<W: Write> {
     lines: Lines<W>,

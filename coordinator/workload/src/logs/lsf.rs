@@ -52,8 +52,8 @@ fn split_cells(line: &str) -> Vec<LsfCell> {
 
 /// Seconds of the run limit (`bsub -W`) in the fields from `mailUser` on; 0: the record is of a version that does not
 /// have it, or there is none. Before it stand two lists with their lengths, so that it is looked for only where the
-/// fields around them have their kinds. LSF's reference names options3 before it; records of jobs with a known `-W`
-/// have the limit first.
+/// fields around them have their kinds. LSF's reference names options3 before it; records of jobs with a known `-W` have
+/// the limit first.
 fn run_limit(fields: &[LsfCell]) -> i64 {
     const SUBMIT_PAIRS: usize = 30;
     let behind_list = |at: usize, each: usize| {

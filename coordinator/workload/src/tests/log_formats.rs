@@ -408,8 +408,7 @@ fn accounting_files_tell_of_more_than_ends() {
     assert_eq!(listed(array).iter().map(|job| job.status).collect::<Vec<_>>(), [5, 0]);
 }
 
-/// A profile says how its jobs end (cases/batsim-ret), and Batsim ends a sequence of profiles with the first that
-/// fails.
+/// A profile says how its jobs end (cases/batsim-ret), and Batsim ends a sequence of profiles with the first that fails.
 #[test]
 fn jobs_of_batsim_fail_as_their_profiles_say() {
     let log = br#"{"nb_res": 4, "jobs": [

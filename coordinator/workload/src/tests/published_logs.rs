@@ -160,8 +160,8 @@ fn jobs_of_htcondor_that_did_not_end_or_run_are_counted() {
     assert!(said.contains("took none of the processors that are counted"), "{said}");
 }
 
-/// As the traces' description has a job: an attempt of 74 s on 8 GPUs, then one that took long; made of it are one that
-/// was killed, one without GPUs, one that never ran and one that has no end.
+/// As the traces' description has a job: an attempt of 74 s on 8 GPUs, then one that took long; made of it are one that was
+/// killed, one without GPUs, one that never ran and one that has no end.
 #[test]
 fn the_job_log_of_philly_is_read() {
     let gpus = |n: usize| (0..n).map(|n| format!("\"gpu{n}\"")).collect::<Vec<_>>().join(", ");
@@ -350,8 +350,8 @@ fn tasks_on_gpus_of_alibaba_are_read() {
     }
 }
 
-/// A record of LSF whose fields go on to the run limit, with lists of one entry each before it, in the order of a
-/// public record of a job with `bsub -W 1:00` (... 0 0 3600 16 460800 "select[...").
+/// A record of LSF whose fields go on to the run limit, with lists of one entry each before it, in the order of a public
+/// record of a job with `bsub -W 1:00` (... 0 0 3600 16 460800 "select[...").
 #[test]
 fn the_run_limit_of_lsf_is_found_behind_its_lists() {
     let begin = "\"JOB_FINISH\" \"10.1\" 1709287810 101 1000 33619971 4 1709287200 0 0 1709287210 \"ann\" \"normal\" \

@@ -73,8 +73,8 @@ pub(super) fn read(source: &str, text: &str, found: &mut Mistakes) -> Workflow {
     Workflow { tasks, left_out, ..Workflow::default() }
 }
 
-/// Statements of a graph's body, each with the number of lines before it. They end with a line or a semicolon, but
-/// within brackets and quotation marks.
+/// Statements of a graph's body, each with the number of lines before it. They end with a line or a semicolon, but within
+/// brackets and quotation marks.
 fn statements(body: &str) -> Vec<(usize, &str)> {
     let (mut all, mut begin, mut begun_at, mut line) = (Vec::new(), 0, 0, 0);
     let (mut is_text, mut is_escaped, mut depth) = (false, false, 0_u32);

@@ -58,18 +58,18 @@ pub(crate) struct CloudSection {
     /// price while its notice runs.
     #[schemars(range(min = 0.001, max = 100.0), example = 1.0)]
     pub(crate) default_bid: Option<Ppm>,
-    /// How long before an interruption it is recommended to replace the spot VMs that it will hit, where it is known
-    /// beforehand (`[[interruption]]`, but no price and no availability); such VMs hear nothing where it is not given.
+    /// How long before an interruption it is recommended to replace the spot VMs that it will hit, where it is known beforehand
+    /// (`[[interruption]]`, but no price and no availability); such VMs hear nothing where it is not given.
     #[schemars(example = "5m")]
     pub(crate) rebalance_lead: Option<Span>,
-    /// A table in place of `rebalance-lead`, with recommendations at times that are drawn, interruptions without one,
-    /// and recommendations that come to nothing.
+    /// A table in place of `rebalance-lead`, with recommendations at times that are drawn, interruptions without one, and
+    /// recommendations that come to nothing.
     pub(crate) rebalance: Option<RebalanceSection>,
-    /// Spot prices that change, by type: a file of rows such as `2009-12-01 01:43:17,0.425` or `6000,0.425` (seconds,
-    /// dollars an hour), or with a heading that names a time and a price; what the EC2 price-history call answers, as
-    /// JSON or text; or the rows themselves, such as `[["0s", 0.30], ["90m", 0.35]]`. The last price holds for ever.
-    /// Records with dates are of the same calendar time throughout: the run begins where the last of them does; those
-    /// of seconds begin with it. Types that are not here cost what they say.
+    /// Spot prices that change, by type: a file of rows such as `2009-12-01 01:43:17,0.425` or `6000,0.425` (seconds, dollars
+    /// an hour), or with a heading that names a time and a price; what the EC2 price-history call answers, as JSON or text; or
+    /// the rows themselves, such as `[["0s", 0.30], ["90m", 0.35]]`. The last price holds for ever. Records with dates are of
+    /// the same calendar time throughout: the run begins where the last of them does; those of seconds begin with it. Types that
+    /// are not here cost what they say.
     pub(crate) prices: BTreeMap<TypeName, PricesSection>,
     /// Spot prices that are drawn, by type, for types that have none in `prices`.
     pub(crate) generated_prices: BTreeMap<TypeName, GeneratedPrices>,
@@ -134,16 +134,16 @@ impl Default for CloudSection {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) struct RebalanceSection {
-    /// How long before an interruption that is known beforehand: a time, or the shortest and the longest, between which
-    /// it is drawn for each interruption; no interruption is preceded by a recommendation where it is not given.
+    /// How long before an interruption that is known beforehand: a time, or the shortest and the longest, between which it is
+    /// drawn for each interruption; no interruption is preceded by a recommendation where it is not given.
     #[schemars(example = serde_json::json!(["17m", "9h"]))]
     pub(crate) lead: Option<LeadSection>,
     /// The part of interruptions that none precedes all the same.
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 1.0), example = 0.4)]
     pub(crate) missed: Ppm,
-    /// The mean time between recommendations that come to nothing, for each spot VM by itself; there are none where it
-    /// is not given.
+    /// The mean time between recommendations that come to nothing, for each spot VM by itself; there are none where it is not
+    /// given.
     #[schemars(extend("least" = "1us"), example = "17h")]
     pub(crate) false_every: Option<Span>,
 }
@@ -267,8 +267,7 @@ pub(crate) struct PricesPart {
     #[schemars(with = "Option<dormouse_units::Span>")]
     pub(crate) start: Option<String>,
     /// Whether the run begins at a time of the record that its seed draws. Records with dates begin at the same date,
-    /// drawn from the time that all cover, and say so all or none; records without dates begin at the same part of
-    /// each.
+    /// drawn from the time that all cover, and say so all or none; records without dates begin at the same part of each.
     #[serde(default)]
     pub(crate) drawn_start: bool,
     /// Factor by which the prices of the file are multiplied.

@@ -28,8 +28,8 @@ pub(crate) struct FaultSection {
     /// How many bytes pass in a second of real time with `rate`, in either direction.
     #[schemars(example = "1 MiB")]
     pub(crate) per_second: Option<Bytes>,
-    /// Workers that have it, by name or by number in the order in which they joined, such as `host1`; a `*` stands for
-    /// any letters. Or give `rack`, `type`, `zone` or `all`.
+    /// Workers that have it, by name or by number in the order in which they joined, such as `host1`; a `*` stands for any letters. Or
+    /// give `rack`, `type`, `zone` or `all`.
     #[serde(default)]
     #[schemars(example = &["local-1"])]
     pub(crate) workers: Vec<String>,

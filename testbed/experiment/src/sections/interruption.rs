@@ -54,8 +54,8 @@ pub(crate) struct LifetimeSection {
     /// Mean of exponentially distributed lifetimes.
     #[schemars(extend("least" = "1us"), example = "6h")]
     pub(crate) mean: Option<Span>,
-    /// Lifetimes that were seen, one of which each VM has: a list, or a file of seconds, one a row, or of VMs as
-    /// `dormouse fit` reads them, of which those that were not preempted are left out.
+    /// Lifetimes that were seen, one of which each VM has: a list, or a file of seconds, one a row, or of VMs as `dormouse
+    /// fit` reads them, of which those that were not preempted are left out.
     pub(crate) recorded: Option<Recorded>,
     /// The bathtub of Google's preemptible VMs, F(t) = a (1 − e^(−t/tau1) + e^((t−b)/tau2)): many young ones
     /// end, few then, and all that are left soon after `b`.
@@ -67,8 +67,8 @@ pub(crate) struct LifetimeSection {
     pub(crate) gompertz_makeham: Option<GompertzMakeham>,
     /// From one age to another, each as likely.
     pub(crate) uniform: Option<Uniform>,
-    /// As often as the provider's spot advisor says of a type: the middle of its band of interruptions in a month, at
-    /// any age alike.
+    /// As often as the provider's spot advisor says of a type: the middle of its band of interruptions in a month, at any age
+    /// alike.
     #[schemars(example = "5-10%")]
     pub(crate) advisor_class: Option<AdvisorClass>,
 }
@@ -81,8 +81,8 @@ pub(crate) struct ReplaySection {
     /// VMs of this type only.
     #[serde(rename = "type")]
     pub(crate) kind: Option<TypeName>,
-    /// A row a VM: `lifetime_s` and `end_event` (`preempted`, or `stop`: it is never taken away), or whatever else
-    /// `dormouse fit` reads; or seconds, one a row.
+    /// A row a VM: `lifetime_s` and `end_event` (`preempted`, or `stop`: it is never taken away), or whatever else `dormouse
+    /// fit` reads; or seconds, one a row.
     #[schemars(example = "lifetimes.csv")]
     pub(crate) file: String,
     /// The column of lifetimes, by its heading or its number, where it isn't told by itself.

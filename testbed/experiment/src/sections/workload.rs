@@ -23,8 +23,7 @@ use crate::cloud::burstable_of;
 pub(crate) enum WorkloadSection {
     /// A bag of tasks with a deadline; a workflow where some follow others.
     Bag(BagSection),
-    /// Parallel jobs of a log: in the Standard Workload Format, of Batsim, of Slurm's sacct, an accounting file of PBS,
-    /// LSF or Grid Engine, a history of HTCondor, or a trace of Philly, Helios or Alibaba.
+    /// Parallel jobs of a log: in the Standard Workload Format, of Batsim, of Slurm's sacct, an accounting file of PBS, LSF or Grid Engine, a history of HTCondor, or a trace of Philly, Helios or Alibaba.
     Swf(SwfSection),
     /// Parallel jobs that a model makes.
     Model(ModelSection),
@@ -198,8 +197,8 @@ pub(crate) struct TaskSection {
     /// By what its answer is checked; without, a run that ended with status 0 is reported, not verified.
     #[serde(default)]
     pub(crate) verify: Option<VerifySection>,
-    /// Whether the task leaves the same outputs wherever and whenever it runs: then another host may run it again and
-    /// compare (`live.spot-checks`). One whose `verify` has the outputs of a reference run need not say so.
+    /// Whether the task leaves the same outputs wherever and whenever it runs: then another host may run it again and compare
+    /// (`live.spot-checks`). One whose `verify` has the outputs of a reference run need not say so.
     #[serde(default)]
     pub(crate) deterministic: bool,
     /// What saves the task's work when its VM is taken away; `criu` where it is not given.

@@ -441,8 +441,8 @@ mod tests {
         assert_eq!(found(&judged(Verdict::Holds, &runs(10.0, 0.0)), &trials), None);
     }
 
-    /// A factor that does nothing, but is nearer by chance as one of many, is no cause. Nor is any by few runs, or by
-    /// other runs than the figure's.
+    /// A factor that does nothing, but is nearer by chance as one of many, is no cause. Nor is any by few runs, or by other
+    /// runs than the figure's.
     #[test]
     fn what_chance_brings_nearer_is_no_cause() {
         let before = runs(15.0, 0.0);

@@ -10,8 +10,7 @@ use crate::cli::failure::Failure;
 
 #[derive(Debug, Args)]
 pub(crate) struct InspectArgs {
-    /// A file of jobs, a workflow, prices, lifetimes, availability, interruptions, instance types or requests for VMs,
-    /// packed or not
+    /// A file of jobs, a workflow, prices, lifetimes, availability, interruptions, instance types or requests for VMs, packed or not
     pub(super) file: PathBuf,
     /// Which column is what, such as price=SpotPrice or at=3, where the file's names are not known
     #[arg(long, value_name = "NAME=HEADING")]

@@ -219,8 +219,8 @@ mod tests {
         }
     }
 
-    /// As user nobody: leaves a connection from a port that is over (TIME_WAIT), so that the kernel's table has a row
-    /// of user 0 for that port, and asks from the same port for the page.
+    /// As user nobody: leaves a connection from a port that is over (TIME_WAIT), so that the kernel's table has a row of
+    /// user 0 for that port, and asks from the same port for the page.
     const ATTACK: &str = "
 import socket, sys
 page = ('127.0.0.1', int(sys.argv[1]))

@@ -57,9 +57,9 @@ impl Damage {
     }
 }
 
-/// What is left of the unsynced end of a log: sectors of it, from `at` in the file, are lost or belong elsewhere. The
-/// first is lost: else it would be a part of what was kept, or lines of another place would continue a line there,
-/// which nothing in the log tells from one that was written.
+/// What is left of the unsynced end of a log: sectors of it, from `at` in the file, are lost or belong elsewhere. The first
+/// is lost: else it would be a part of what was kept, or lines of another place would continue a line there, which nothing
+/// in the log tells from one that was written.
 pub(super) fn tear_tail(tail: &mut [u8], at: usize, log: &[u8], chance: &mut Draw) {
     let first = (SECTOR - at % SECTOR).min(tail.len());
     let (head, rest) = tail.split_at_mut(first);

@@ -70,8 +70,7 @@ async fn a_coordinator_dies_in_the_middle_of_a_checkpoint_and_between_its_steps(
     assert_eq!(left, BTreeSet::from(expected));
 }
 
-/// What power cuts leave of two checkpoints: one that was stored before another power cut, and was removed, and a new
-/// one.
+/// What power cuts leave of two checkpoints: one that was stored before another power cut, and was removed, and a new one.
 fn after_power_cuts(tears: bool) -> BTreeSet<[Option<Vec<u8>>; 2]> {
     let mut chance = Draw::new(1, "test", 1);
     let loss = |tears_checkpoints| PowerLoss {

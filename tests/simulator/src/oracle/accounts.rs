@@ -11,9 +11,9 @@ use dormouse_units::{Bytes, Span};
 use super::Broken;
 use crate::invariant::Invariant;
 
-/// Checks all steps of a run of these tenants that has ended, whose reports may be as late as this; `jobs` schedules
-/// its parallel jobs. What is wrong with a step that is a liar's word, by `is_lie`, is the liar's fault: all that comes
-/// of it has to keep the rules.
+/// Checks all steps of a run of these tenants that has ended, whose reports may be as late as this; `jobs` schedules its
+/// parallel jobs. What is wrong with a step that is a liar's word, by `is_lie`, is the liar's fault: all that comes of it
+/// has to keep the rules.
 ///
 /// # Errors
 ///

@@ -39,8 +39,8 @@ fn named(name: &str) -> Option<(CheckpointSeq, Attempt)> {
     Some((CheckpointSeq::new(number.parse().ok()?), Attempt::new(attempt.parse().ok()?)))
 }
 
-/// What is wrong with the bytes that are stored as a checkpoint: its manifest says what it is, and how long each image
-/// is that follows.
+/// What is wrong with the bytes that are stored as a checkpoint: its manifest says what it is, and how long each image is
+/// that follows.
 fn why_not(
     mut bytes: &[u8],
     (task, number, attempt): (TaskId, CheckpointSeq, Attempt),

@@ -312,8 +312,8 @@ impl<'a> Player<'a> {
         self.stage.with_oracle(|oracle| oracle.checkpoint_torn(task, number, attempt));
     }
 
-    /// The run's user has the log sealed as it is, as the error advises, where the disk has damaged its seal. Whether
-    /// it was.
+    /// The run's user has the log sealed as it is, as the error advises, where the disk has damaged its seal. Whether it
+    /// was.
     fn reseal(&self) -> bool {
         if !self.host.disk.has_damaged_seal() {
             return false;

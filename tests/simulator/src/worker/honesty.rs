@@ -167,8 +167,8 @@ impl Liar {
     }
 }
 
-/// The end of a task of which nothing has been computed: a guessed answer, which is wrong once it is reckoned again, or
-/// one that nobody could check if its worker had the choice.
+/// The end of a task of which nothing has been computed: a guessed answer, which is wrong once it is reckoned again, or one
+/// that nobody could check if its worker had the choice.
 fn unworked(task: Option<TaskRef>, guess: u64) -> Report {
     let digest = format!("{guess:016x}");
     let answer = match guess % 4 {

@@ -26,8 +26,8 @@ fn no_seed_breaks_an_invariant() {
     assert!(tally.restored > 0 && tally.coordinators > 450, "{tally}");
 }
 
-/// Here a coordinator is killed before it has written that it welcomed a worker, which then is a host of another number
-/// in the same life: it seals as before.
+/// Here a coordinator is killed before it has written that it welcomed a worker, which then is a host of another number in the same
+/// life: it seals as before.
 #[test]
 fn a_worker_that_is_another_host_seals_as_before() {
     let outcome = Playground::new().play(&Plan::draw(17_721, &Rates::default()));

@@ -2,8 +2,8 @@
 
 use super::{messages::FileEntry, names::ImageNames};
 
-/// Kinds of open files that a task of a cell can have, by their numbers in CRIU's `fdinfo.proto`: regular files, pipes
-/// and FIFOs, sockets of the internet and of UNIX, eventfd, epoll, inotify, signalfd, terminals (whose paths are among
+/// Kinds of open files that a task of a cell can have, by their numbers in CRIU's `fdinfo.proto`: regular files,
+/// pipes and FIFOs, sockets of the internet and of UNIX, eventfd, epoll, inotify, signalfd, terminals (whose paths are among
 /// the regular files), timerfd, memfd, pidfd.
 const KINDS: [u32; 13] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 17, 18, 20];
 /// Kind of raw sockets, which only root can open.

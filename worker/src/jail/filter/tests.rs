@@ -13,8 +13,7 @@ const DONE_WITHOUT: [(&str, &str); 3] = [
     ("SYS_get_mempolicy", "free(1) asks where memory is, and takes it that there is one node"),
     ("SYS_set_mempolicy", "the same"),
 ];
-/// Calls that the kernel lets through every filter: its own probes return by them, and of whatever else calls them it
-/// makes an end.
+/// Calls that the kernel lets through every filter: its own probes return by them, and of whatever else calls them it makes an end.
 const PAST_FILTERS: [usize; 2] = [335, 336];
 const EPERM: u32 = libc::SECCOMP_RET_ERRNO | 1;
 const ENOSYS: u32 = libc::SECCOMP_RET_ERRNO | 38;

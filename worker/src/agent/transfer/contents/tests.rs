@@ -175,8 +175,7 @@ async fn inputs_come_once_to_a_host_however_many_tasks_begin_with_them_at_once()
     assert_eq!(kept.lock().2, 30);
 }
 
-/// Contents of no byte, and some that chunks end within. A coordinator that goes away is asked again for what has not
-/// come.
+/// Contents of no byte, and some that chunks end within. A coordinator that goes away is asked again for what has not come.
 #[tokio::test]
 async fn inputs_come_in_one_stream_or_each_by_itself_from_a_coordinator_that_knows_no_other() {
     for (is_old, breaks_off, asked) in
