@@ -153,7 +153,7 @@ impl ApiDesk {
         }
     }
 
-    /// Tells of an instance.
+    /// Adds an announcement about an instance.
     pub(crate) fn announce(&mut self, index: usize, change: AnnouncedChange) {
         let Some(it) = self.instances.get(index) else { return };
         self.announcements.push(Announcement {
@@ -166,7 +166,7 @@ impl ApiDesk {
         });
     }
 
-    /// All that was told from the `from`-th announcement on, the first first.
+    /// All announcements from the `from`-th on, oldest first.
     #[must_use]
     pub fn announced(&self, from: usize) -> &[Announcement] {
         self.announcements.get(from..).unwrap_or_default()

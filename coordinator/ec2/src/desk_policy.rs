@@ -21,7 +21,7 @@ impl DeskPolicy {
         Self { desk: Arc::new(Mutex::new(desk)) }
     }
 
-    /// Lets somebody look at the desk.
+    /// Calls `look` with the desk and returns its result.
     pub fn with_desk<T>(&self, look: impl FnOnce(&mut ApiDesk) -> T) -> T {
         look(&mut self.desk.lock().unwrap_or_else(PoisonError::into_inner))
     }

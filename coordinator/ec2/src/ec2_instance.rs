@@ -81,7 +81,7 @@ pub(crate) enum StoppedBy {
     },
 }
 
-/// What an instance was interrupted for.
+/// Reason why an instance was interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InterruptedBy {
     Price,

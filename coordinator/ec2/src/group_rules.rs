@@ -5,7 +5,7 @@ use dormouse_ec2_wire::{ApiError, WireValue};
 use crate::ec2_instance::tags_to_wire;
 use crate::ip_block::IpBlock;
 
-/// Whom a rule allows.
+/// Source or destination that a rule allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RulePeer {
     Ipv4(String),
@@ -124,7 +124,7 @@ impl GroupRule {
         }
     }
 
-    /// Whether both allow the same, whatever they are called.
+    /// Whether both rules allow the same, whatever their ids and descriptions.
     pub(crate) fn allows_like(&self, other: &Self) -> bool {
         (self.is_egress, &self.protocol, self.ports, &self.peer)
             == (other.is_egress, &other.protocol, other.ports, &other.peer)

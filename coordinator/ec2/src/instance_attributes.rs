@@ -177,7 +177,7 @@ impl ApiDesk {
         Ok(PendingAnswer::Ready(answer))
     }
 
-    /// The mode of an instance's credits: as its user says, or as the experiment's type is.
+    /// The mode of an instance's credits: the mode that its user chose, or that of the experiment's type.
     fn credits_of(&self, it: &Ec2Instance) -> Option<String> {
         let burstable = self.market.offer(&it.pool.kind)?.burstable?;
         let of_type = if burstable.surplus.is_some() { "unlimited" } else { "standard" };
@@ -275,7 +275,7 @@ impl ApiDesk {
         Ok(WireValue::structure().with("AccountAttributes", WireValue::list_of(written)))
     }
 
-    /// What each instance costs, by what each of its VMs costs.
+    /// The bill of each instance, from the cost of each of its VMs.
     pub(crate) fn bills(&self, owed: impl Fn(VmId) -> Money) -> Vec<InstanceBill> {
         let had = self.instances.iter().filter(|it| it.stage != InstanceStage::Refused);
         had.map(|it| InstanceBill {

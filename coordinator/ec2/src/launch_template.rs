@@ -30,12 +30,12 @@ impl LaunchTemplate {
         self.versions.contains_key(&version).then_some(version)
     }
 
-    /// The number of the last version that there is.
+    /// The number of the newest existing version.
     fn latest(&self) -> usize {
         self.versions.last_key_value().map_or(self.default, |(number, _)| *number)
     }
 
-    /// The launch that a version says, by its name.
+    /// The launch specification of a version, by its name.
     ///
     /// # Errors
     ///
@@ -84,7 +84,7 @@ fn creator(scope: &CallScope) -> String {
 }
 
 impl ApiDesk {
-    /// The launch that a template says, and its market options; an empty one where no template is named.
+    /// The launch specification of a template, and its market options; an empty one if no template is named.
     ///
     /// # Errors
     ///

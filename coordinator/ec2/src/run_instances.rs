@@ -223,7 +223,7 @@ impl ApiDesk {
         Ok(pools)
     }
 
-    /// The most that is paid for a spot instance of a pool: what its user says, or the price on demand.
+    /// The most that is paid for a spot instance of a pool: the price that its user gave, or the price on demand.
     pub(crate) fn bid_in(
         &self,
         pool: &CapacityPool,

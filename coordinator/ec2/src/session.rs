@@ -30,7 +30,7 @@ pub struct InstanceBill {
     pub zone: String,
     /// Whether the instance is a spot instance.
     pub is_spot: bool,
-    /// What is owed until now, by the run's tariff.
+    /// What the instance has cost until now, by the run's tariff.
     pub owed: Money,
 }
 
@@ -164,7 +164,7 @@ impl Ec2Session {
         self.now
     }
 
-    /// The next instant at which something happens by itself; `None`: nothing will.
+    /// The next instant at which something happens without a call; `None`: nothing will.
     pub fn next_event_at(&mut self) -> Option<Time> {
         let next = Time::sooner_of(self.run.next_wakeup(), self.world.next_at());
         next.map(|at| at.max(self.now))
@@ -184,7 +184,7 @@ impl Ec2Session {
         self.play_until(self.now);
     }
 
-    /// The steps since this was last asked, as the log has them.
+    /// The steps since the last call of this function, as the log has them.
     pub fn take_steps(&mut self) -> Vec<Step> {
         std::mem::take(&mut self.steps)
     }

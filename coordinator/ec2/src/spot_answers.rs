@@ -74,7 +74,7 @@ impl ApiDesk {
             .with_some("ValidUntil", request.valid_until.map(|at| self.instant(at)))
     }
 
-    /// The most that a request pays: what it says, or the price on demand.
+    /// The most that a request pays: the price that it gives, or the price on demand.
     fn price_of_request(&self, request: &SpotRequest) -> Option<String> {
         let of_type = || {
             let pools = self.market.pools(&request.scope.region).into_iter();

@@ -17,7 +17,7 @@ const MOST_DECISIONS: u64 = 10_000_000;
 #[derive(Clone, Copy, Debug, Default)]
 struct AnswerInstant {
     at: Time,
-    /// Number of refused decisions that programs were told of at this instant.
+    /// Number of refused decisions that programs learned of at this instant.
     refusals: u64,
     /// Number of decisions that programs made at this instant.
     decisions: u64,
@@ -73,7 +73,7 @@ impl ProgramAnswers {
         self.failed.as_deref()
     }
 
-    /// Makes these recorded steps come out again, in order, before programs are asked anything new.
+    /// Requires that these recorded steps are reproduced, in order, before programs are asked for new answers.
     pub(crate) fn follow_steps(&mut self, steps: Vec<Step>) {
         self.followed = steps.into();
     }

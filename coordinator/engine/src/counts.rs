@@ -10,7 +10,7 @@ pub struct RunCounts {
     pub hibernations: u32,
     /// VMs thawed by the provider.
     pub resumes: u32,
-    /// VMs taken back by the provider for good.
+    /// Number of VMs that the provider preempted.
     pub preemptions: u32,
     /// Checkpoints that were completed.
     pub checkpoints: u32,

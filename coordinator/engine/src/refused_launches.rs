@@ -28,7 +28,7 @@ impl RefusedLaunches {
         self.vms.is_empty()
     }
 
-    /// Records that a VM has ended; `is_anothers` tells whether a refused VM belongs to another tenant.
+    /// Records that a VM has ended; `is_anothers` says whether a refused VM belongs to a different tenant.
     pub(crate) fn vm_ended(&mut self, is_anothers: impl FnMut(&VmId) -> bool) {
         self.gave_back |= self.vms.iter().any(is_anothers);
     }

@@ -14,7 +14,7 @@ pub(crate) struct RunTenant {
     policy: Box<dyn Policy>,
     hearing: Delivery,
     is_outside: bool,
-    /// Notices for the end of an instant, if the tenant is told of whole instants.
+    /// Notices that the tenant gets at the end of the instant, if it gets all notices of an instant together.
     unheard: Vec<Notice>,
     /// Instant of the notices in `unheard`.
     instant: Option<Time>,
@@ -73,12 +73,12 @@ impl RunTenant {
         self.work
     }
 
-    /// Returns whether the tenant is told of whole instants.
+    /// Returns whether the tenant gets all notices of an instant together.
     pub(crate) const fn hears_instants(&self) -> bool {
         matches!(self.hearing, Delivery::EndOfInstant)
     }
 
-    /// Returns the instant whose notices the tenant hasn't been told yet.
+    /// Returns the instant whose notices the tenant hasn't got yet.
     pub(crate) const fn pending_instant(&self) -> Option<Time> {
         self.instant
     }
@@ -133,7 +133,7 @@ impl RunTenant {
         self.is_done
     }
 
-    /// Records that all its work is done.
+    /// Records that all work of the tenant is done.
     pub(crate) const fn end_work(&mut self) {
         self.is_done = true;
     }
@@ -254,7 +254,8 @@ fn make_outside(numbers: TenantNumbers, decision: &mut Decision) {
     }
 }
 
-/// Returns the tenant that a notice is for, and puts the notice in that tenant's numbers; `None`: all are told.
+/// Returns the tenant that a notice is for, and puts the notice in that tenant's numbers; `None`: the notice is for all
+/// tenants.
 pub(crate) fn notice_addressee(notice: &mut Notice, tenants: &Tenants) -> Option<TenantId> {
     match notice {
         _ if !tenants.are_several() => tenants.tenant_ids().next(),

@@ -20,7 +20,7 @@ pub(crate) enum RunTimer {
     Look { task: TaskId, attempt: Attempt, turn: u32 },
     /// A task of a workflow is submitted, all of its predecessors having finished.
     Due(TaskId),
-    /// A wake-up for which the scheduler asked.
+    /// A wake-up that the scheduler requested.
     Wake(u64),
 }
 
@@ -30,7 +30,7 @@ pub(crate) enum DueEvent {
     Interruption(Interruption),
     /// A price changes.
     Prices,
-    /// The number of spot VMs that can be had changes.
+    /// The number of available spot VMs changes.
     Availability,
 }
 

@@ -91,12 +91,12 @@ impl VmRecord {
         self.asked
     }
 
-    /// Sets whether the VM will be told to freeze once its checkpoints are kept.
+    /// Sets whether the VM will be commanded to freeze once its checkpoints are kept.
     pub(crate) const fn freeze_once_kept(&mut self, whether: bool) {
         self.freezes_once_kept = whether;
     }
 
-    /// Returns whether the VM will be told to freeze once its checkpoints are kept.
+    /// Returns whether the VM will be commanded to freeze once its checkpoints are kept.
     pub(crate) const fn freezes_once_kept(&self) -> bool {
         self.freezes_once_kept
     }
@@ -157,7 +157,7 @@ impl VmRecord {
         self.usage
     }
 
-    /// Ends the VM; returns the tasks that had a seat there.
+    /// Ends the VM; returns the tasks that had a seat on it.
     pub(crate) fn end_vm(&mut self) -> BTreeSet<TaskId> {
         self.held.clear();
         self.seating.clear()

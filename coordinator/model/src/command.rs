@@ -134,7 +134,7 @@ pub enum Command {
     Announce {
         /// The host of the VM.
         host: HostId,
-        /// The VM that is told.
+        /// The VM that gets the announcement.
         vm: VmId,
         /// The announcement to make.
         what: ProviderAnnouncement,
@@ -159,7 +159,7 @@ pub enum ProviderAnnouncement {
     Terminate(Time),
     /// The VM hibernates at this instant.
     Hibernate(Time),
-    /// The VM is likely to be taken away.
+    /// The VM is likely to be preempted.
     Rebalance,
 }
 

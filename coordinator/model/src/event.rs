@@ -74,7 +74,7 @@ pub enum Event {
     InstantOver,
     /// The experiment begins.
     Begin,
-    /// The time is reached that the run asked for (`next_wakeup` of the engine's run).
+    /// The time has come for which the run requested to be woken (`next_wakeup` of the engine's run).
     Tick,
     /// A host reports.
     Machine {
@@ -96,7 +96,7 @@ pub enum Event {
         /// The requester or the reason, as one line for the log.
         why: String,
     },
-    /// A fault of the experiment is due, and its hosts are told.
+    /// A fault of the experiment is due, and its hosts get the command.
     Fault {
         /// Index of the fault in the experiment.
         fault: FaultId,
@@ -125,7 +125,7 @@ pub enum Event {
     },
     /// A host reports its load since its worker was welcomed.
     HostLoad {
-        /// The host that says it.
+        /// The host that reports it.
         host: HostId,
         /// Index of the report among its host's reports.
         number: u64,

@@ -57,7 +57,7 @@ pub enum FaultKind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FaultVictims {
-    /// All that there are.
+    /// All hosts of the run.
     All,
     /// Hosts whose worker's name, or number such as `host1`, matches one of these; a `*` matches
     /// any letters.

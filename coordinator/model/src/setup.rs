@@ -64,7 +64,7 @@ impl Setup {
         Some(self.real_runtime(task, said))
     }
 
-    /// Real run time of a task of the bag that has the run time `said` in its bag.
+    /// Real run time of a task of the bag for which the bag gives the run time `said`.
     #[must_use]
     pub fn real_runtime(&self, task: TaskId, said: Span) -> Span {
         self.noise.map_or(said, |noise| noise.draw_runtime(self.seed, task, said))

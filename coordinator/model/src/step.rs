@@ -18,7 +18,7 @@ pub struct Step {
     /// The event that the engine handled.
     #[serde(flatten)]
     pub event: Event,
-    /// Notices of the event that the scheduler heard.
+    /// Notices of the event that the scheduler got.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<Notice>,
     /// Decisions that the scheduler made.
@@ -109,17 +109,17 @@ pub enum Effect {
         /// Price of a spot VM of the type from now on.
         price: Price,
     },
-    /// The number of spot VMs of a type that can be had changes.
+    /// The number of available spot VMs of a type changes.
     AvailabilityChanged {
         /// The instance type.
         kind: TypeName,
-        /// The most spot VMs of the type that there can be.
+        /// Greatest number of spot VMs of the type that can exist.
         vms: u32,
     },
     /// A spot VM is reclaimed because the limit of its type has fallen below the number of existing VMs: it is given
     /// notice and ends.
     Reclaimed {
-        /// The VM that is taken back.
+        /// The VM that is reclaimed.
         vm: VmId,
     },
     /// A VM's price exceeds its bid: the provider gives notice and ends it.

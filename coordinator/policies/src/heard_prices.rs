@@ -6,7 +6,7 @@ use dormouse_units::{Price, Time};
 
 use crate::problem::KindId;
 
-/// Spot prices by type, each with the time from which it holds, as far as they were heard.
+/// Spot prices by type, each with the time from which it holds, as far as the scheduler got notices of them.
 #[derive(Debug, Default)]
 pub(crate) struct HeardPrices(BTreeMap<KindId, Vec<(Time, Price)>>);
 
@@ -16,7 +16,7 @@ impl HeardPrices {
         self.0.entry(kind).or_default().push((now, price));
     }
 
-    /// The last price of a type; `None`: none was heard.
+    /// The last known price of a type; `None`: the scheduler got no notice of one.
     pub(crate) fn last_price(&self, kind: KindId) -> Option<Price> {
         self.0.get(&kind)?.last().map(|(_, price)| *price)
     }

@@ -9,8 +9,8 @@ pub enum Delivery {
     /// The policy gets one notice after the other: its decisions are carried out before it gets the next.
     #[default]
     Immediate,
-    /// All notices of an instant, once no more are to come. Such a policy hears only of
-    /// submissions, VMs that come and go, and tasks that end: of what it can decide on.
+    /// The policy gets all notices of an instant together, once no more are to come. Such a policy gets only those on
+    /// which it can decide something: submissions, VMs that come and go, and tasks that end.
     EndOfInstant,
 }
 

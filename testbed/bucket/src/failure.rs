@@ -92,7 +92,7 @@ fn unanswered(place: &str, cause: &str) -> ObjectError {
     })
 }
 
-/// What an error and all that caused it say.
+/// The messages of an error and of all its causes, joined.
 fn chain(error: &dyn Error) -> String {
     let mut said = error.to_string();
     let mut next = error.source();
@@ -117,7 +117,7 @@ fn cause(error: &dyn Error) -> String {
     shortened(&last)
 }
 
-/// A text without line breaks, no longer than is told of any.
+/// The text without line breaks, cut to the longest length that is shown.
 fn shortened(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(LONGEST).collect()
 }

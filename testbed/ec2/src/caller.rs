@@ -28,7 +28,7 @@ pub(crate) struct CallerScope {
 }
 
 impl CallerScope {
-    /// Reads the header; `None` if it is there and is not of version 4.
+    /// Reads the header; `None` if the header is present and is not of version 4.
     pub(crate) fn of_headers(headers: &HeaderMap) -> Option<Self> {
         let Some(header) = headers.get(AUTHORIZATION) else { return Some(Self::nobody(NO_KEY)) };
         let fields = header.to_str().ok()?.trim().strip_prefix(ALGORITHM)?;

@@ -21,7 +21,7 @@ pub enum ClockMode {
     Manual,
 }
 
-/// How far time is to continue.
+/// How far the clock is to be advanced.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct AdvanceRequest {
@@ -66,18 +66,18 @@ impl<S: CloudSession> ClockedCloud<S> {
         self.session
     }
 
-    /// What the run has kept of other services.
+    /// The records of other services that the run has kept.
     pub(crate) fn kept_records(&self) -> Vec<String> {
         self.session.kept_records()
     }
 
-    /// The date of now, in microseconds since 1970.
+    /// The present date, in microseconds since 1970.
     pub(crate) fn date(&mut self) -> i64 {
         let session = self.session();
         date_of(session, session.now())
     }
 
-    /// What `/_dormouse/now` answers.
+    /// The answer to `/_dormouse/now`.
     pub(crate) fn now_document(&mut self) -> Value {
         let clock = match self.mode {
             ClockMode::Paced(_) => "paced",

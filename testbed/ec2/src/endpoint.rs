@@ -25,7 +25,7 @@ use crate::reply::HttpReply;
 use crate::site::Ec2Site;
 use crate::{AccessSecrets, ClockMode, CloudSession};
 
-/// The connections that may be there at once.
+/// Greatest numbers of connections at once.
 const BOUNDS: ConnectionBounds = ConnectionBounds { in_all: 512, of_one_address: 512 };
 /// The longest that the head of a request may take, from the answer to the one before on.
 const HEAD_PATIENCE: Duration = Duration::from_secs(60);
@@ -35,7 +35,7 @@ const BODY_PATIENCE: Duration = Duration::from_secs(30);
 const HEAD_BYTES: usize = 64 << 10;
 /// The most bytes of a body.
 const BODY_BYTES: usize = 1 << 20;
-/// How long nothing is taken after the system could not give a connection: it has no room.
+/// Time for which no connection is accepted after the system had no room for one.
 const NO_ROOM: Duration = Duration::from_millis(50);
 
 /// Where an endpoint listens, and by which clock.
@@ -60,7 +60,7 @@ pub enum EndpointError {
         /// The system's error.
         source: io::Error,
     },
-    /// Whoever can reach the host could call.
+    /// Signatures are not checked, so that whoever can reach the host could make calls.
     #[error(
         "{0} can be reached by other hosts, so signatures have to be checked: give --secret-file, \
          or listen at 127.0.0.1"
@@ -111,8 +111,7 @@ impl<S: CloudSession + 'static> Ec2Endpoint<S> {
         format!("http://{at}")
     }
 
-    /// Answers until `end`, then gives the cloud back, after the last call; `None` only if it was
-    /// given back before.
+    /// Serves calls until `end`, then returns the cloud after the last call; `None` only if it was returned before.
     pub async fn serve_until(self, end: impl Future<Output = ()>) -> Option<S> {
         let Self { listener, site, .. } = self;
         tokio::select! {

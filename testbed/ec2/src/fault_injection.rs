@@ -36,7 +36,7 @@ struct FaultsOfRegion {
     tokens: BTreeMap<(&'static str, String), String>,
 }
 
-/// Who calls, and when.
+/// The caller of FIS, and the time of the call.
 #[derive(Clone, Debug)]
 pub(crate) struct FaultCall {
     pub(crate) account: String,

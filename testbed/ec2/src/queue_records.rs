@@ -13,7 +13,7 @@ use crate::kept_records::{KeptRecord, unwritten};
 
 /// The most queues of all accounts.
 const MAX_QUEUES: usize = 1_000;
-/// How long whoever received a message keeps it from others, in seconds, where the queue says nothing else.
+/// Default time, in seconds, for which a received message is hidden from other receivers.
 const VISIBILITY_S: i64 = 30;
 
 /// The queues of all accounts and regions.
@@ -48,7 +48,7 @@ struct QueuedMessage {
     receipts: u32,
 }
 
-/// Who calls, and when.
+/// The caller of SQS, and the time of the call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct QueueCall<'a> {
     pub(crate) account: &'a str,
@@ -173,7 +173,7 @@ impl QueueRecords {
         Ok(json!({ "QueueUrl": url }))
     }
 
-    /// Makes a queue, which has what is told from the `next`-th announcement on.
+    /// Makes a queue that gets the announcements from the `next`-th on.
     pub(crate) fn restore(
         &mut self,
         name: QueueName,

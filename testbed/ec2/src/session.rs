@@ -28,7 +28,7 @@ pub trait CloudSession: Send {
     /// Keeps a line of the services beside EC2 with the run, durably; `false`: it can't be written.
     fn keep_record(&mut self, line: &str) -> bool;
 
-    /// The lines that were kept before the run was gone on with, the first first.
+    /// The records that were kept before the run was resumed, oldest first.
     fn kept_records(&self) -> Vec<String>;
 
     /// The run's time.
@@ -37,7 +37,7 @@ pub trait CloudSession: Send {
     /// The date of the run's beginning, in microseconds since 1970 (UTC).
     fn begins_at(&self) -> i64;
 
-    /// When something happens next unless somebody calls; `None`: nothing will.
+    /// Time of the next event without a call; `None`: there will be none.
     fn next_event_at(&mut self) -> Option<Time>;
 
     /// Advances the time to an instant, with all events until then; an earlier instant changes nothing.

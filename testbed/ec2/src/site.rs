@@ -77,7 +77,7 @@ impl<S: CloudSession> Ec2Site<S> {
         }
     }
 
-    /// The cloud, once nobody else asks it anything.
+    /// Locks the cloud, which serves one request at a time.
     fn locked(&self) -> MutexGuard<'_, Option<ClockedCloud<S>>> {
         // Whoever panicked with it has broken this one call.
         self.cloud.lock().unwrap_or_else(PoisonError::into_inner)
@@ -160,7 +160,7 @@ impl<S: CloudSession> Ec2Site<S> {
         }
     }
 
-    /// Answers a call of FIS; `None`: it has no such path here.
+    /// Answers a call of FIS; `None`: FIS has no such path.
     fn answer_faults(&self, caller: &CallerScope, parts: &Parts, body: &[u8]) -> Option<HttpReply> {
         let (account, region) = (caller.account(), caller.region.clone());
         let answered = self.with_cloud(|cloud| {

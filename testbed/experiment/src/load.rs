@@ -39,7 +39,7 @@ pub struct ExperimentSource<'a> {
     pub overrides: Vec<Override>,
     /// File with a plan to run: ours or one of the artifact's.
     pub plan: Option<&'a Path>,
-    /// Whether the overrides have a workload of their own: the experiment's is then dropped.
+    /// Whether the overrides contain a workload: the experiment's own workload is then dropped.
     pub replaces_workload: bool,
     /// A user's own program given beside the experiment.
     pub own: OwnSaid,

@@ -28,7 +28,7 @@ impl ProgramStart<'_> {
 }
 
 impl Experiment {
-    /// The program that schedules its bag, if there is one.
+    /// The program that schedules the experiment's bag; `None` if the bag has another scheduler.
     pub(crate) fn program_of_bag(&self) -> Option<ProgramConfig> {
         let bag = self.scheduler.as_ref().filter(|bag| bag.name == BagSchedulerName::Program)?;
         bag.own.read().ok()

@@ -29,8 +29,8 @@ const SPEEDUP_A_TASK: f64 = 12.0;
 /// Most tasks of a cell, if they are more than its vCPUs: more would take long and tell little.
 const MOST_TASKS: u32 = 150;
 
-/// What the experiments of all cells have in common. By its overhead a checkpoint is one for the
-/// shortest task and for the longest.
+/// Parts of the experiment that all cells share. Its overhead of a checkpoint gives the shortest and the longest task
+/// one checkpoint each.
 const COMMON: &str = r#"
 [cloud]
 boot = "10s"
@@ -61,13 +61,13 @@ pub struct CellPlan {
     pub speedup: f64,
     /// vCPUs busy at once, as a part of those that the host holds at 1/24 of a core each.
     pub load: f64,
-    /// vCPUs busy at once.
+    /// Number of vCPUs that are busy at the same time.
     pub vcpus: u32,
-    /// Tasks for each of them.
+    /// Number of tasks for each vCPU.
     pub each: u32,
 }
 
-/// What all cells are measured with.
+/// The conditions under which all cells are measured.
 pub fn conditions() -> CalibrationConditions {
     let all = TASKS_S.map(f64::from);
     let (shortest, longest) =

@@ -12,10 +12,10 @@ const FILE: &str = "services.jsonl";
 /// Records that are on the disk before their calls are answered.
 #[derive(Debug)]
 pub(super) struct KeptLines {
-    /// The lines of a run that is gone on with, the first first.
+    /// The lines of a run that is resumed, oldest first.
     pub(super) before: Vec<String>,
     path: PathBuf,
-    /// `None` until there is a record.
+    /// The file of records; `None` until there is a record.
     file: Option<File>,
 }
 
@@ -35,7 +35,8 @@ impl KeptLines {
         }
     }
 
-    /// Goes on with the records of a run that was killed. A last line without its end is cut off: its call was not answered.
+    /// Continues the records of a run that was killed. A last line without its end is cut off: its call was not
+    /// answered.
     ///
     /// # Errors
     ///

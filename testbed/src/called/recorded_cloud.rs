@@ -23,7 +23,7 @@ pub(crate) struct RecordedCloud {
     beside: KeptLines,
 }
 
-/// What is written of a run while it is called.
+/// The log and the records that are written while a run is called.
 #[derive(Debug)]
 pub(crate) struct CallRecord {
     log: RunLogWriter,
@@ -74,7 +74,7 @@ impl RecordedCloud {
         Self { session, begins_us: config.begins_unix_us, record, beside }
     }
 
-    /// Has the log take in what has happened; whether it could.
+    /// Writes the new steps to the log; false if they could not be written.
     fn keep_steps(&mut self) -> bool {
         let steps = self.session.take_steps();
         self.record.keep(&steps)
@@ -107,7 +107,7 @@ impl CallRecord {
         self.failed.is_none()
     }
 
-    /// Ends the log; what came of the run.
+    /// Ends the log, and returns the results of the run.
     ///
     /// # Errors
     ///

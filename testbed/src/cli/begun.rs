@@ -12,7 +12,7 @@ use super::failure::Failure;
 
 /// Greatest number of differences of two runs that are printed.
 const SAID: usize = 3;
-/// A value is said whole up to this length.
+/// Greatest length of a value that is printed whole.
 const LONGEST: usize = 60;
 
 /// The fate of a run so far.
@@ -27,7 +27,7 @@ pub(super) enum Begun {
 }
 
 impl Begun {
-    /// What the folder holds of the run with this header.
+    /// Finds out what the folder holds of the run with this header.
     ///
     /// # Errors
     ///

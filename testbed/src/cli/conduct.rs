@@ -108,7 +108,7 @@ fn open_at(live: &Live, dir: &Path) -> Option<String> {
     })
 }
 
-/// What was conducted. A run that broke off after it had begun is kept, so that it can be resumed.
+/// The outcome of a conducted run. A run that broke off after it had begun is kept, so that it can be resumed.
 fn unless_broken<T>(
     conducted: Result<T, LiveError>,
     staging: &mut StagedFolder,
@@ -192,7 +192,7 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<(), Failure> {
     go_on_live((&header, dir), (*listen, page.page()), *say)
 }
 
-/// Goes on with the live run in a folder; without `listen`, on workers of its own.
+/// Resumes the live run in a folder; without `listen`, on workers that this process starts.
 pub(super) fn go_on_live(
     (header, dir): (&LogHeader, &Path),
     (listen, page): (Option<SocketAddr>, Option<Page>),

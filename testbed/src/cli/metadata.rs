@@ -25,7 +25,7 @@ use crate::said;
 /// Default instance type of a VM whose type and zone are not given.
 const KIND: &str = "m5.large";
 const ZONE: &str = "us-east-1a";
-/// The time from a notice to the end of the VM, where nothing else is said.
+/// Default time from a notice to the end of the VM.
 const NOTICE: Duration = Duration::from_secs(120);
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -120,7 +120,7 @@ fn first_targets(scenario: &SpotScenario) -> impl Iterator<Item = &InterruptionT
     acts.map(|act| &act.target)
 }
 
-/// A type that a target hits, where it does not name a VM.
+/// The instance type that a target names; `None` if the target names a VM.
 fn of_target(target: &InterruptionTarget) -> Option<TypeName> {
     match target {
         InterruptionTarget::Type(kind) => Some(kind.clone()),
@@ -219,7 +219,7 @@ impl ScenarioClock {
         }
     }
 
-    /// What is announced of what happens to the VM at an instant.
+    /// The announcement for what happens to the VM at an instant.
     fn act(self, (at, heard): (Time, Option<Interrupted>)) -> Act {
         let after = self.real(at);
         let interruption = |taking, at| {
@@ -236,7 +236,7 @@ impl ScenarioClock {
     }
 }
 
-/// What amazon-ec2-metadata-mock announces by these words, in the order of the times.
+/// The announcements that amazon-ec2-metadata-mock makes for these options, in the order of their times.
 fn mocked(args: &MetadataArgs, now: UnixTime) -> Vec<Act> {
     let MockTimes {
         mock_delay_sec,

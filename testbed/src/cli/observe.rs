@@ -66,7 +66,7 @@ fn unserved(dir: &str) -> String {
     )
 }
 
-/// The coordinator that is meant; `None`: nobody serves the run in that folder.
+/// Connects to the coordinator of a run; `None`: no coordinator serves the run in that folder.
 async fn dial(at: &RunningArgs, role: Role) -> Result<Option<RemoteCoordinator>, Failure> {
     let folder = Path::new(&at.run);
     let (address, file) = if folder.is_dir() {
@@ -87,7 +87,7 @@ async fn dial(at: &RunningArgs, role: Role) -> Result<Option<RemoteCoordinator>,
     Ok(Some(RemoteCoordinator::dial_coordinator(&address, token).await?))
 }
 
-/// Says how a run goes.
+/// Prints the state of a live run.
 pub(crate) fn status(at: &RunningArgs, as_json: bool) -> Result<(), Failure> {
     let is = ask(at, Role::Observer, async |remote| remote.get_status().await)?;
     // What is said of one from elsewhere has no header.
@@ -145,7 +145,7 @@ pub(crate) fn cancel(at: &RunningArgs, why: Option<&str>) -> Result<(), Failure>
     print("it is told to end; its coordinator writes the results")
 }
 
-/// Tells a run that takes parallel jobs that no more come.
+/// Tells a run that accepts parallel jobs that no more jobs will be submitted.
 pub(crate) fn close(at: &RunningArgs) -> Result<(), Failure> {
     ask(at, Role::Operator, RemoteCoordinator::close)?;
     print("it is closed: it ends once all its jobs have")

@@ -12,7 +12,7 @@ pub(super) fn check(name: &str, needs_criu: bool, say: Say) -> Result<(), Failur
     check_or(name, needs_criu, ("--virtual needs nothing", say))
 }
 
-/// Refuses a run that can't be live here, and adds to the message what the user can do `instead`.
+/// Refuses a run that can't be live on this host; the message says what the user can do `instead`.
 pub(super) fn check_or(
     name: &str,
     needs_criu: bool,

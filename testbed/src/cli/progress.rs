@@ -25,14 +25,14 @@ pub(crate) struct Progress {
 }
 
 impl Say {
-    /// How far a command has come: so many of these.
+    /// Starts to show the progress of a command that handles `count` things called `what`.
     pub(super) fn progress(self, count: usize, what: &str) -> Progress {
         Progress::new(self.quiet || self.json, count, what)
     }
 }
 
 impl Progress {
-    /// The progress of `count` things called `what`; nothing is ever said where `is_silent`.
+    /// The progress of `count` things called `what`; nothing is ever printed if `is_silent`.
     pub(crate) fn new(is_silent: bool, count: usize, what: &str) -> Self {
         let (began, is_terminal) = (Instant::now(), std::io::stderr().is_terminal());
         let bar = if is_silent { ProgressBar::hidden() } else { ProgressBar::new(count as u64) };
@@ -64,7 +64,7 @@ impl Progress {
         self.bar.set_message(message);
     }
 
-    /// Says a line of its own.
+    /// Prints a separate line above the progress.
     pub(crate) fn say(&self, line: &str) {
         self.bar.suspend(|| said::note(line));
     }

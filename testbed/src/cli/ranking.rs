@@ -28,7 +28,7 @@ const EXPERIMENT: &str = "batch-small";
 const SCHEDULERS: [Algorithm; 4] =
     [Algorithm::Easy, Algorithm::Keasy, Algorithm::Reasy, Algorithm::Measy];
 
-/// What is compared of a run.
+/// Figures of a run that are compared.
 struct Figures {
     response_s: f64,
     slowdown: f64,
@@ -157,10 +157,10 @@ struct Row {
     measured: Figures,
 }
 
-/// What the live runs were to the model of virtual time.
+/// Differences of the live runs from the model of virtual time.
 struct Measured {
     sharing: ProcessorSharing,
-    /// Emulated time of a migration; `None` if there was none.
+    /// Emulated time of a migration; `None` if there was no migration.
     migration: Option<Span>,
 }
 

@@ -104,7 +104,7 @@ pub(crate) fn replay(RecordedArgs { dir, json }: &RecordedArgs) -> Result<(), Fa
     )))
 }
 
-/// Says what became of a task, VM or job.
+/// Explains what happened to a task, VM or job.
 pub(crate) fn explain(of: &RecordedArgs, what: &str) -> Result<(), Failure> {
     let RecordedArgs { dir, json } = of;
     if !run_folders::is_a_run(dir) && run_folders::is_a_run(Path::new(what)) {

@@ -13,7 +13,7 @@ use crate::live::{Rehearsal, rehearse};
 /// The address to listen at for workers of this host.
 pub(super) const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-/// What is known of a live run before it begins.
+/// Facts about a live run that are computed before the run begins.
 pub(super) struct Rehearsed {
     /// What the run's schedulers need.
     pub(super) rehearsal: Rehearsal,

@@ -202,7 +202,7 @@ fn with_programs(
     resumable(header, staging, say, |folder, show| virtual_results(header, planned, folder, show))
 }
 
-/// Goes on with a run in virtual time that was broken off.
+/// Resumes a run in virtual time that was interrupted.
 pub(super) fn resume_virtually(header: &LogHeader, dir: &Path, say: Say) -> Result<(), Failure> {
     let planned = header.experiment.planned()?;
     resumable(header, StagedFolder::go_on(dir)?, say, |folder, show| {
@@ -282,7 +282,7 @@ fn live(
     conduct_live(header, rehearsed, Some(takes), (listen, asked.page), staging, args.say)
 }
 
-/// Writes the results and says what came out.
+/// Writes the results and prints the summary.
 pub(super) fn end(
     say: Say,
     results: &RunResults<'_>,
@@ -390,7 +390,8 @@ fn folder(asked: &RunRequest<'_>, header: &LogHeader) -> PathBuf {
     args.out.clone().unwrap_or_else(|| PathBuf::from("runs").join(name))
 }
 
-/// What was set, as the end of a folder's name: two runs that differ in it have folders of their own.
+/// The options that were set, as the end of a folder's name, so that runs with different options have different
+/// folders.
 fn settings_in_a_name(asked: &RunRequest<'_>) -> String {
     let args = asked.args;
     const LONGEST: usize = 80;

@@ -29,7 +29,7 @@ const ANY: [(&str, &str); 2] = [
 /// Tasks of a kind that are tried until one of them ends well.
 const MOST_TRIES: usize = 3;
 
-/// Opens an experiment whose tasks are to be measured: nobody knows yet how long they take.
+/// Opens an experiment whose tasks are to be measured, as their run times are not known yet.
 pub(super) fn open_to_measure(
     experiment: Option<&str>,
     mut overrides: Vec<Override>,
@@ -64,7 +64,7 @@ pub(super) fn of_programs(experiment: &Experiment) -> Vec<Vec<TaskId>> {
     firsts.map(|(id, _)| vec![*id]).collect()
 }
 
-/// What was measured of groups of tasks.
+/// Measurements of groups of tasks.
 #[derive(Debug)]
 pub(super) struct Sampled {
     /// A measure for each task that was tried.
@@ -155,7 +155,8 @@ impl<'a> Prepared<'a> {
         own.kinds.get(task.kind as usize).map(Vec::as_slice)
     }
 
-    /// Runs a task by itself: what of a core its vCPU was, what it took, and why it failed, if it did.
+    /// Runs a single task; returns the share of a core that its vCPU had, the measurements, and the reason if it
+    /// failed.
     fn one(
         &self,
         (task, alone): &Alone,
@@ -187,7 +188,7 @@ impl<'a> Prepared<'a> {
         Ok((share, measure, failure))
     }
 
-    /// What a move changes of a program that was measured in a run of these steps.
+    /// The changes that a move makes to a program, measured in a run with these steps.
     fn carried(
         &self,
         alone: &Experiment,

@@ -19,10 +19,10 @@ const ENDPOINTS: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORT
 /// The time that the last spans may take to be sent.
 const LAST: Duration = Duration::from_secs(5);
 
-/// What sends spans until the process ends.
+/// Sends spans until the process ends.
 struct Exporting {
     provider: SdkTracerProvider,
-    /// The runtime in which its connection lives.
+    /// The asynchronous runtime of the exporter's connection.
     _runtime: Runtime,
 }
 

@@ -17,7 +17,7 @@ pub struct HostTiers {
 #[derive(Clone, Debug)]
 struct HostProcessors {
     count: u32,
-    /// Processors with a place taken: for each tier, the VM and the index of its vCPU.
+    /// Processors with an occupied place: for each tier, the VM and the index of its vCPU.
     taken: BTreeMap<u32, [Option<(VmId, u32)>; 2]>,
 }
 
@@ -85,8 +85,7 @@ impl HostTiers {
         self.hosts.get(&id).map_or(0, |host| host.count_free(tier).0)
     }
 
-    /// Assigns a VM `vcpus` places of this tier on a host; false, without a change, if there are
-    /// not enough.
+    /// Assigns a VM `vcpus` places of this tier on a host; returns false, without a change, if too few are free.
     pub fn take_places(&mut self, id: HostId, vm: VmId, tier: Tier, vcpus: u32) -> bool {
         let Some(host) = self.hosts.get_mut(&id) else { return false };
         let Some(processors) = host.choose_processors(vcpus, tier) else { return false };

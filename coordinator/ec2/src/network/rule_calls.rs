@@ -181,7 +181,7 @@ impl ApiDesk {
         Ok(PendingAnswer::Ready(WireValue::structure().with("Return", true)))
     }
 
-    /// Whom a changed rule allows.
+    /// The source or destination that a changed rule allows.
     fn one_peer(&self, scope: &CallScope, new: &WireValue) -> Result<RulePeer, ApiError> {
         let said = |name: &str| new.text(name).filter(|text| !text.is_empty());
         let (v4, v6) = (said("CidrIpv4"), said("CidrIpv6"));
@@ -202,7 +202,7 @@ impl ApiDesk {
         }
     }
 
-    /// Replaces what is said of rules.
+    /// Replaces the descriptions of rules.
     pub(crate) fn update_rule_descriptions(
         &mut self,
         scope: &CallScope,
@@ -284,7 +284,7 @@ fn rule_not_found(id: &str) -> ApiError {
     not_found("InvalidSecurityGroupRuleId.NotFound", "security group rule ID", id)
 }
 
-/// The permission of a call that says one rule by parameters of its own.
+/// The permission of a call that gives a single rule by separate parameters.
 fn old_permission(input: &WireValue) -> WireValue {
     let range = input.text("CidrIp").map(|block| WireValue::structure().with("CidrIp", block));
     WireValue::structure()

@@ -139,7 +139,7 @@ impl ApiDesk {
         Ok(PendingAnswer::Ready(WireValue::structure().with("Subnet", written)))
     }
 
-    /// The zone that a call names by its name or its id; the first one where it names none.
+    /// The zone that a call names by its name or its id; the first zone if the call names none.
     fn zone_of_new_subnet(&self, scope: &CallScope, input: &WireValue) -> Result<String, ApiError> {
         let zones = self.market.zones(&scope.region);
         let (name, id) = (input.text("AvailabilityZone"), input.text("AvailabilityZoneId"));

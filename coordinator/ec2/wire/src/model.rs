@@ -68,7 +68,7 @@ pub enum ModelError {
     /// Not JSON of the layout.
     #[error("the service model is not as scripts/ec2-model writes it: {0}")]
     Layout(String),
-    /// A shape is named that is not there.
+    /// The model names a shape that it does not contain.
     #[error("the service model names the shape {0}, but does not have it: run scripts/ec2-model")]
     NoShape(String),
     /// A shape has a type that this crate does not know.

@@ -20,7 +20,7 @@ pub enum ValueMismatch {
     /// The model does not have the member.
     #[error("the answer has {0}, which the service model does not have")]
     NoMember(String),
-    /// The model has another kind of value there.
+    /// The model has a different kind of value for this member.
     #[error("the answer has {found} at {path}, where the service model has another kind of value")]
     WrongKind {
         /// Where in the answer.
@@ -57,7 +57,7 @@ pub fn write_response(
     Ok(out)
 }
 
-/// Writes an error, and says the HTTP status that goes with it.
+/// Writes an error; returns its HTTP status and the text.
 pub fn write_error(error: &ApiError, request_id: &str) -> (u16, String) {
     let mut out = String::from(DECLARATION);
     out.push_str("<Response><Errors><Error>");

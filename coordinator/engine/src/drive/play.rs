@@ -26,7 +26,7 @@ pub enum PlayError<E> {
     Stuck {
         /// Number of unfinished tasks.
         unfinished: usize,
-        /// What the unfinished tasks wait for, as far as that is known.
+        /// What the unfinished tasks wait for, if known.
         why: &'static str,
     },
     /// The run went on past the time limit.

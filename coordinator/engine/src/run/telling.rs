@@ -47,7 +47,7 @@ impl Run {
         self.spare.wanted = wanted;
     }
 
-    /// Tells a tenant all notices of an instant.
+    /// Passes all notices of an instant to a tenant.
     pub(super) fn tell_instant(
         &mut self,
         now: Time,

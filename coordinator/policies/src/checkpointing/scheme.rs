@@ -50,7 +50,7 @@ impl TaskView {
     }
 }
 
-/// The VM that a task is on, and what its provider asks for it.
+/// The VM that a task is on, and its prices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quote<'a> {
     /// Instance type of the VM.
@@ -78,7 +78,7 @@ pub enum When {
     /// At this time if the task runs then, else as soon as the task runs. The scheme is asked again once the checkpoint
     /// is kept or has failed.
     At(Time),
-    /// Not yet: the scheme is asked again at this time, by [`Moment::Look`].
+    /// Not yet: the scheme wants to be asked again at this time, with [`Moment::Look`].
     Look(Time),
     /// At these parts of the task's work, ascending. They are sent with the start of the attempt
     /// and hold for all of it: the scheme is asked again when the next attempt begins. As an answer

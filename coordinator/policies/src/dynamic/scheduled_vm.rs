@@ -54,7 +54,7 @@ pub(crate) struct ScheduledVm {
     pub(crate) ready_at: Time,
     /// When the VM's first allocation cycle began.
     pub(crate) cycle_from: Time,
-    /// The wake-up asked for at the end of a cycle.
+    /// The wake-up that was requested at the end of a cycle.
     pub(crate) cycle_wake: Option<Time>,
     pub(crate) queue: VecDeque<QueuedTask>,
     pub(crate) running: Vec<RunningTask>,

@@ -59,13 +59,13 @@ pub(crate) struct BagScheduler {
     pub(crate) on_notice: OnNotice,
     plan: Plan,
     max_failures: u32,
-    /// Tasks that have no VM, as none can be had at present.
+    /// Tasks that have no VM, as no VM is available for them at present.
     pub(crate) unplaced: Vec<AffectedTask>,
     pub(crate) retry_after: Span,
     pub(crate) max_retries: u32,
     pub(crate) retries: u32,
     pub(crate) retry_armed: bool,
-    /// When HADS last asked to be woken to migrate.
+    /// Time of the wake-up that HADS last requested to migrate tasks.
     pub(crate) migrate_at: Option<Time>,
     /// The reason for which a task was given up first.
     pub(crate) given_up: Option<GivenUp>,

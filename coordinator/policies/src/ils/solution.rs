@@ -98,13 +98,13 @@ impl TaskMap {
         self.cost = other.cost;
     }
 
-    /// True if the task at `position` can be moved to `vm`: it is not there, and can run there.
+    /// True if the task at `position` can be moved to `vm`: the task is not on it, and can run on it.
     pub(crate) fn can_place(&self, pool: &SearchPool, position: usize, vm: usize) -> bool {
         self.vm_of[position] as usize != vm && pool.task_length(vm, position) != NEVER
     }
 
-    /// Moves the task at `position` to `vm`. False, and nothing has changed, if it is there or
-    /// can't run there.
+    /// Moves the task at `position` to `vm`. Returns false, and changes nothing, if the task is on it already or can't
+    /// run on it.
     pub(crate) fn place_task(&mut self, pool: &SearchPool, position: usize, vm: usize) -> bool {
         if !self.can_place(pool, position, vm) {
             return false;

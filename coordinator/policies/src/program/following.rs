@@ -68,8 +68,7 @@ impl Policy for Following {
     }
 }
 
-/// Text that identifies a notice apart from its time and details, so that notices of the same thing
-/// compare equal.
+/// Text that identifies a notice, without its time and details, so that notices of the same thing compare equal.
 fn notice_key(notice: &Notice) -> String {
     match notice {
         Notice::TaskStarted { task, vm, .. } => format!("started {task} {vm}"),

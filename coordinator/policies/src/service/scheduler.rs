@@ -194,7 +194,7 @@ impl BatchServicePolicy {
         }
     }
 
-    /// Takes all VMs from a job: those that are still there are idle from now on.
+    /// Takes all VMs from a job: those that still exist are idle from now on.
     fn release_vms(&mut self, now: Time, place: usize, out: &mut Vec<Decision>) {
         for id in std::mem::take(&mut self.jobs[place].on).into_keys() {
             self.set_idle(now, id, out);
@@ -249,7 +249,7 @@ impl BatchServicePolicy {
         }
     }
 
-    /// Handles a notice that a VM will be taken away: it takes no more work.
+    /// Handles a notice that a VM will be preempted: the VM gets no more tasks.
     fn on_vm_leaving(&mut self, now: Time, vm: VmId, out: &mut Vec<Decision>) {
         let Some(state) = self.cluster.vms.get_mut(&vm) else { return };
         state.leaves = true;

@@ -27,12 +27,12 @@ pub(super) struct JobRecord {
     pub(super) submitted: i64,
     /// Begin and end of the job; `None`: it never ran.
     pub(super) ran: Option<(i64, i64)>,
-    /// Processors that the job asked for; 0: not recorded.
+    /// Number of processors that the job requested; 0: not recorded.
     pub(super) requested: i64,
     pub(super) allocated: i64,
-    /// Run time that the job asked for, in seconds; 0: none.
+    /// Run time that the job requested, in seconds; 0: none.
     pub(super) limit: i64,
-    /// Memory that the whole job asked for, in KiB; 0: not recorded.
+    /// Memory that the whole job requested, in KiB; 0: not recorded.
     pub(super) memory_kib: i64,
     pub(super) outcome: JobOutcome,
     pub(super) user: String,

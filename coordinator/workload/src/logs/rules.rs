@@ -45,7 +45,7 @@ pub enum NoEstimate {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum JobSize {
-    /// The number of processors that the job asked for (field 8).
+    /// The number of processors that the job requested (field 8).
     #[default]
     Requested,
     /// The number of processors that the job had (field 5).

@@ -49,7 +49,7 @@ pub(crate) struct OwnWritten {
     pub(crate) submitted: Span,
     /// Command with placeholders.
     pub(crate) kind: Vec<String>,
-    /// What the task runs.
+    /// The program that the task runs.
     pub(crate) program: OwnProgram,
     /// Place where the task is written.
     pub(crate) place: Place,

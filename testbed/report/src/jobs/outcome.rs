@@ -31,7 +31,7 @@ pub struct JobsOutcome<'a> {
     pub reported: u64,
     /// Number of jobs that did not end.
     pub failed: u64,
-    /// Reason for which somebody ended the run before its time.
+    /// Reason given by the user who ended the run early; `None` if nobody did.
     pub cancelled: Option<String>,
     /// Number of checkpoints that were kept.
     pub checkpoints: u32,

@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 
 use super::outcome::BagResults;
 
-/// All VMs that were taken in a run.
+/// All VMs that were preempted to make room in a run.
 pub(super) struct TakenVms<'a> {
     taken: Vec<TakenVm<'a>>,
     tolls: Vec<TenantToll>,
 }
 
-/// All VMs that were taken; `None` if none was and the run has no requests.
+/// All VMs that were preempted to make room; `None` if none was and the run has no requests.
 pub(super) fn all_taken<'a>(of: &BagResults<'a>) -> Option<TakenVms<'a>> {
     let experiment = &of.of.header.experiment;
     let tenants = experiment.tenants();

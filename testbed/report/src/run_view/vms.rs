@@ -238,7 +238,7 @@ impl VmLanes<'_> {
         }
     }
 
-    /// What became of an attempt, in words.
+    /// How an attempt went and ended, in words.
     fn attempt_story(&self, task: &TaskHistory, attempt: &AttemptHistory) -> String {
         let from = attempt.from.map_or(String::new(), |(_, done)| format!(" from {done}"));
         let mode = match attempt.first_mode() {

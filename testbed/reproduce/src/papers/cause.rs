@@ -222,7 +222,7 @@ fn in_runs(set: &str) -> String {
     if set.is_empty() { String::new() } else { format!(" in runs with {set}") }
 }
 
-/// The same claim, as it is judged under another reading.
+/// The same claim, as judged under another reading.
 fn same_claim(reading: &PaperReading, judged: &JudgedClaim) -> Option<JudgedClaim> {
     let is_same = |other: &&JudgedClaim| other.claim.says == judged.claim.says;
     reading.claims.iter().find(is_same).cloned()

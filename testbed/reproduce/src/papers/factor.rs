@@ -41,7 +41,7 @@ pub struct ReadingFactor {
     /// True if the factor is only applied to all cells at once, from the command line; a search never tries it.
     #[serde(default)]
     pub preset: bool,
-    /// Evidence for the factor; without a ground it is no reading of the paper.
+    /// Evidence for the factor; a factor without evidence is not a reading of the paper.
     pub ground: Option<FactorGround>,
     /// Number of changes to the text that the factor counts as.
     #[serde(default = "one")]

@@ -18,7 +18,7 @@ pub struct FinishedReproduction {
     pub paper: PaperEvaluation,
     /// Reproduced part, such as `burst-hads/table-4`.
     pub what: String,
-    /// Command that makes the same again.
+    /// Command that repeats the reproduction.
     pub command: String,
     /// First and last seed.
     pub seeds: (u64, u64),

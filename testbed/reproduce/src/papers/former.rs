@@ -32,8 +32,8 @@ const TOLERANCE: &str =
 const BOTH: &str = "means are compared, and with another tolerance";
 
 impl FormerJudging {
-    /// Judges a claim by the rule of before; `None` if nothing of that rule differs for it, or nobody can judge
-    /// it.
+    /// Judges a claim by the earlier rule; `None` if the rule makes no difference for the claim, or the claim can't be
+    /// judged.
     pub(super) fn new(
         claim: &PaperClaim,
         today: Verdict,

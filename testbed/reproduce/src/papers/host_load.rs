@@ -10,7 +10,7 @@ use super::claim::PaperClaim;
 use super::paper::PaperEvaluation;
 use super::results::CellResults;
 
-/// Figure of a measurement: mean number of processors that other programs used meanwhile.
+/// Name of the figure for the mean number of processors that other programs used during a measurement.
 pub(super) const OTHERS: &str = "others_processors";
 
 /// Greatest load of other programs at which times are judged; chosen as the load of an idle desktop.

@@ -52,7 +52,7 @@ pub enum RunError {
     /// No plan can be made with the seed.
     #[error("no plan meets the deadline; give workload.deadline more time")]
     Unschedulable(#[from] PlanError),
-    /// The run got stuck.
+    /// The run stopped making progress before its work was done.
     #[error("the run got stuck; run it alone to see where")]
     Stuck(PlayError<JobsError>),
     /// The run's parallel jobs can't be read or run.

@@ -47,7 +47,7 @@ pub(super) fn inspect(args: &InspectArgs, head: &Head) -> Result<Found, Failure>
     Ok(found)
 }
 
-/// Reads what the advisor says of one region.
+/// Reads the spot advisor's data of one region.
 pub(super) fn inspect_advisor(args: &InspectArgs, head: &Head) -> Result<Found, Failure> {
     if !args.column.is_empty() {
         return Err(args.refused("it has no columns", "leave --column out"));

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::args::InspectArgs;
 use super::head::Head;
 
-/// What a file is, what was understood of it, and how it is used.
+/// The kind of a file, what was read from it, and how to use it.
 #[derive(Debug, Serialize)]
 pub(super) struct Found {
     file: String,
@@ -27,10 +27,10 @@ pub(super) struct Found {
     pub(super) unused: Vec<String>,
     #[serde(serialize_with = "as_map")]
     facts: Vec<(String, String)>,
-    /// What was left out and changed, by reason.
+    /// Counts of entries that were left out or changed, by reason.
     #[serde(skip_serializing_if = "Value::is_null")]
     pub(super) left_out: Value,
-    /// What is odd about the file, in words.
+    /// Oddities of the file, in words.
     pub(super) oddities: Vec<String>,
     /// The part of an experiment file that uses this one.
     pub(super) experiment: String,

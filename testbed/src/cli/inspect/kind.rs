@@ -15,7 +15,7 @@ use super::head::Head;
 use super::{acts, availability, catalogue, jobs, lifetimes, prices, requests, workflows};
 use crate::cli::failure::Failure;
 
-/// What a file is of.
+/// A kind of file that `inspect` knows.
 pub(super) struct Kind {
     /// The kind in a word or two, for a list of them.
     name: &'static str,
@@ -25,7 +25,7 @@ pub(super) struct Kind {
     keys: &'static [&'static [&'static str]],
     /// Columns that the reader of this kind looks for.
     columns: &'static [&'static str],
-    /// Reads the file whole, and says what is in it.
+    /// Reads the whole file, and returns what it contains.
     inspect: fn(&InspectArgs, &Head) -> Result<Found, Failure>,
 }
 
@@ -159,7 +159,7 @@ impl Kind {
         KINDS.map(|kind| kind.name).join(", ")
     }
 
-    /// Reads the file whole, and says what is in it.
+    /// Reads the whole file, and returns what it contains.
     pub(super) fn inspect(&self, args: &InspectArgs, head: &Head) -> Result<Found, Failure> {
         (self.inspect)(args, head)
     }

@@ -13,7 +13,7 @@ use crate::cli::failure::Failure;
 
 /// Most price series that are named individually.
 const SHOWN: usize = 16;
-/// Most oddities of series that are said.
+/// Most oddities of series that are listed.
 const MOST_ODD: usize = 8;
 
 /// Reads a record whole.

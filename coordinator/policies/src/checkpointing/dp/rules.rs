@@ -2,7 +2,7 @@
 
 use dormouse_model::DpMode;
 
-/// Reading of the probability that a VM of some age is taken away before a checkpoint is complete.
+/// How the probability that a VM of some age is preempted before a checkpoint is complete is read from the paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureProbability {
     /// Conditional on the age that the VM has reached: (F(t') − F(t)) / (1 − F(t)).
@@ -14,8 +14,7 @@ pub enum FailureProbability {
 /// Work that a failure is expected to undo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureLoss {
-    /// All work since the last checkpoint until the VM is taken away, by the distribution of
-    /// lifetimes.
+    /// All work since the last checkpoint until the VM is preempted is lost, by the distribution of lifetimes.
     Exact,
     /// Half of the time to the next checkpoint.
     Half,
