@@ -27,7 +27,7 @@ pub struct Gap {
 /// Messages that one side has sent and the other has not acknowledged yet.
 #[derive(Debug)]
 pub struct Outbox<T> {
-    /// All up to this number are acknowledged; the first that is kept has the next.
+    /// Number up to which all messages are acknowledged; the first kept message has the next number.
     acknowledged: u64,
     kept: VecDeque<T>,
     /// Number of the kept messages that were sent on the present connection.
@@ -84,7 +84,7 @@ impl<T> Outbox<T> {
         Ok(())
     }
 
-    /// There is a new connection: all messages that are not acknowledged are sent again.
+    /// Handles a new connection: all messages that are not acknowledged are sent again.
     pub const fn rewind(&mut self) {
         self.sent = 0;
     }
@@ -98,7 +98,7 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    /// All up to this number were taken.
+    /// State after all messages up to this number were received.
     #[must_use]
     pub const fn after(taken: u64) -> Self {
         Self { taken }

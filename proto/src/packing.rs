@@ -52,7 +52,7 @@ pub enum BadChunk {
     Damaged {
         /// Length that the chunk states, in bytes.
         said: u32,
-        /// What is wrong.
+        /// What is wrong with the chunk.
         why: String,
     },
 }
@@ -83,9 +83,10 @@ pub fn unpack(chunk: &mut impl Carrier) -> Result<Bytes, BadChunk> {
 /// would for the bytes that it saves. All in nanoseconds for each byte that is not packed, but for the ratio.
 #[derive(Clone, Copy, Debug)]
 struct Balance {
-    /// What the wire takes, as far as is known; no more than that where chunks never wait for it.
+    /// Nanoseconds that the wire takes for each unpacked byte, as far as known; an upper bound if chunks never wait for
+    /// the wire.
     wire: f64,
-    /// What packing takes.
+    /// Nanoseconds that packing takes for each byte.
     pack: f64,
     /// Packed bytes for each unpacked byte.
     ratio: f64,

@@ -165,7 +165,7 @@ fn page(measured: &TwoTierResults, command: &str) -> String {
     page.to_html()
 }
 
-/// What the figures are, for a reader of the page.
+/// Definitions of the figures, for the page.
 const DEFINITIONS: [&str; 5] = [
     "Loss: 1 − T(alone) / T(with a background neighbour) of the same foreground work. The paper's \
      .5 to 4 % is a range of averages, so ours is the least and the most of the means by usage.",

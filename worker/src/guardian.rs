@@ -88,7 +88,7 @@ fn keep_watch(worker: Pid, hierarchy: &CgroupHierarchy, name: InstanceName) -> i
     Ok(())
 }
 
-/// A guardian that kept the worker's output open would keep whoever reads it waiting.
+/// Closes all descriptors except `kept`: a guardian that kept the worker's output open would keep its readers waiting.
 fn close_everything_but(kept: Option<i32>) -> io::Result<()> {
     let null = fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
     for target in 0..3 {

@@ -190,8 +190,8 @@ pub(crate) fn copy_whole(from: &mut File, empty: File, length: u64) -> io::Resul
     Ok(empty)
 }
 
-/// Returns the length and digest of a file from its current offset, of which at most so many bytes are read. Its
-/// holes aren't read.
+/// Returns the length and digest of a file from its current offset, reading at most `most` bytes. Its holes aren't
+/// read.
 pub(crate) fn digest_file(from: &mut File, most: u64) -> io::Result<(u64, blake3::Hash)> {
     let (mut hasher, mut length) = (Hasher::new(), 0);
     read_pieces(from, most, |piece| {

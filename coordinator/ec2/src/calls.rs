@@ -182,7 +182,8 @@ impl ApiDesk {
         }
     }
 
-    /// Completes the call that was begun last; what it decides comes after the answer. Returns the answer's digest.
+    /// Completes the call that was begun last; its decisions are carried out after the answer. Returns the answer's
+    /// digest.
     pub(crate) fn finish_call(&mut self, now: Time, out: &mut Vec<Decision>) -> Option<String> {
         self.now = now;
         let (begun, key) = self.pending.take()?;

@@ -39,7 +39,7 @@ impl Default for DeskConfig {
 #[derive(Debug)]
 pub(crate) enum PendingAnswer {
     Ready(WireValue),
-    /// The instances of a RunInstances, of which this number have to be had.
+    /// The instances of a RunInstances call; at least this number must be launched.
     Reservation {
         instances: Vec<usize>,
         least: usize,
@@ -81,7 +81,7 @@ pub struct ApiDesk {
     pub(crate) market: PoolMarket,
     /// Least time from a hibernation until an instance can be resumed.
     pub(crate) hibernation: Span,
-    /// Whether the laws of the experiment resume what they hibernate.
+    /// Whether the experiment's interruption models resume the instances that they hibernate.
     pub(crate) laws_resume: bool,
     pub(crate) now: Time,
     pub(crate) next_vm: u32,

@@ -86,7 +86,7 @@ pub(crate) enum StoppedBy {
 pub(crate) enum InterruptedBy {
     Price,
     Capacity,
-    /// A law of the experiment, or whoever interrupts instances on purpose.
+    /// An interruption model of the experiment, or a user who interrupts instances on purpose.
     Law,
 }
 
@@ -109,7 +109,7 @@ pub(crate) struct Ec2Instance {
     pub(crate) stage: InstanceStage,
     /// The VM that the instance is now.
     pub(crate) vm: Option<VmId>,
-    /// All VMs that the instance has been, the present one among them.
+    /// All VMs that the instance has run on, including the present one.
     pub(crate) vms: Vec<VmId>,
     pub(crate) stopped_by: Option<StoppedBy>,
     /// The cause of the interruption that was announced last.

@@ -83,7 +83,7 @@ impl ProgramAnswers {
         self.known = Some(RecordedAnswers::from_step(recorded));
     }
 
-    /// Begins a step and returns the recorded step that must come out of it; `None`: no steps are being followed.
+    /// Begins a step and returns the recorded step that it must reproduce; `None`: no steps are being followed.
     pub(crate) fn begin_followed(&mut self, step: &Step) -> Option<Step> {
         let followed = self.followed.pop_front()?;
         if (followed.at, &followed.event) != (step.at, &step.event) {

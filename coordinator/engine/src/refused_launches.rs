@@ -10,7 +10,7 @@ pub(crate) struct RefusedLaunches {
     vms: BTreeSet<VmId>,
     /// True if a tenant's VM has ended while another tenant had a refused launch.
     gave_back: bool,
-    /// Types with limited capacity of which a spot VM has ended while a launch was refused.
+    /// Types with limited capacity that had a spot VM end while a launch was refused.
     freed_types: BTreeSet<TypeName>,
 }
 
@@ -45,7 +45,7 @@ impl RefusedLaunches {
         std::mem::take(&mut self.gave_back)
     }
 
-    /// Takes the types of which capacity was freed since the last call.
+    /// Removes and returns the types whose capacity was freed since the last call.
     pub(crate) fn take_freed_types(&mut self) -> BTreeSet<TypeName> {
         std::mem::take(&mut self.freed_types)
     }

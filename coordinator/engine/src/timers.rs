@@ -24,7 +24,7 @@ pub(crate) enum RunTimer {
     Wake(u64),
 }
 
-/// What is due in a run.
+/// A kind of event that is due in a run.
 pub(crate) enum DueEvent {
     Timer(RunTimer),
     Interruption(Interruption),

@@ -25,7 +25,7 @@ pub struct HostFault {
 pub enum FaultKind {
     /// The network between worker and coordinator is cut.
     Partition,
-    /// All messages between them are delayed, in both directions.
+    /// All messages between worker and coordinator are delayed, in both directions.
     Delay {
         /// Delay in real microseconds.
         real_us: u64,

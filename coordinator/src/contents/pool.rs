@@ -40,7 +40,7 @@ pub struct ContentPool {
     /// Tracks the outputs that are being written from the pool.
     layouts: TaskTracker,
     world: CoordinatorWorld,
-    /// Whether the life of the coordinator is over that has them: held by whoever changes something.
+    /// Whether the session of the coordinator that owns the contents is over; locked while contents are changed.
     is_over: RwLock<bool>,
 }
 
@@ -138,7 +138,7 @@ impl ContentPool {
         *self.is_over.write().unwrap_or_else(PoisonError::into_inner) = true;
     }
 
-    /// Has the coordinator live for as long as the guard does.
+    /// Keeps the coordinator's session from ending for as long as the guard exists.
     ///
     /// # Errors
     ///
@@ -277,7 +277,7 @@ impl ContentPool {
         })
     }
 
-    /// Keeps the contents of these checkpoints of a task, and releases those of all its others.
+    /// Keeps the contents of these checkpoints of a task, and releases those of all other checkpoints of the task.
     pub(crate) fn retain_only(&self, task: u32, stored: &BTreeSet<Which>) -> io::Result<()> {
         let folder = self.checkpoints_folder(task);
         let entries = match fs::read_dir(&folder) {

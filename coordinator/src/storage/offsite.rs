@@ -44,7 +44,7 @@ pub(crate) struct OffsiteStore {
     referring: tokio::sync::Mutex<()>,
 }
 
-/// What the object store has of a run.
+/// The objects of a run that the object store has.
 #[derive(Debug, Default)]
 struct OffsiteObjects {
     /// Checkpoints of each task, with the contents that each refers to.

@@ -25,7 +25,7 @@ use crate::system::world::BlockingThreads;
 const CHUNK: usize = 256 << 10;
 /// Number of chunks that are read ahead of a worker.
 const AHEAD: usize = 2;
-/// How long a host may wait for its turn: what it has under way gets on, or is given up.
+/// Time for which a host may wait for its turn: its other transfers either make progress or are given up.
 const WAIT: Duration = Duration::from_secs(300);
 /// Time for which a peer may stall a transfer.
 pub(crate) const STALL: Duration = Duration::from_secs(30);
@@ -114,7 +114,7 @@ impl StoreTransfers {
     }
 }
 
-/// What is sent in chunks.
+/// Something that is sent in chunks: a checkpoint or a content.
 pub(crate) trait ChunkSource: Send + 'static {
     /// Message of one chunk.
     type Chunk: Carrier + Send + 'static;

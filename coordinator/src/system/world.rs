@@ -203,7 +203,7 @@ impl CoordinatorWorld {
         LogWriter::create_on(path, &|path, options| self.disk.open(path, options))
     }
 
-    /// Opens the log at this path, of which `length` bytes are intact.
+    /// Opens the log at this path; its first `length` bytes are undamaged.
     pub(crate) fn reopen_log(
         &self,
         path: &Path,

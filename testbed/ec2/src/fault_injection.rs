@@ -130,7 +130,7 @@ impl FaultRecords {
     }
 }
 
-/// Has the run keep a record; it is not answered otherwise.
+/// Keeps a record in the run's log; if that fails, the call is not answered.
 fn keep(
     call: &FaultCall,
     (kind, token): &(&'static str, String),

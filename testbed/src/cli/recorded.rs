@@ -61,7 +61,7 @@ pub(crate) fn check(RecordedArgs { dir, json }: &RecordedArgs) -> Result<(), Fai
     }
 }
 
-/// Makes the decisions of a run again: status 1 if one comes out otherwise.
+/// Recomputes the decisions of a run; the command's status is 1 if one differs.
 pub(crate) fn replay(RecordedArgs { dir, json }: &RecordedArgs) -> Result<(), Failure> {
     let log = read_log(dir)?;
     let ReplayResult { steps, decisions, digest, difference } =
@@ -126,7 +126,7 @@ pub(crate) fn explain(of: &RecordedArgs, what: &str) -> Result<(), Failure> {
     show(*json, &told, || told.to_string())
 }
 
-/// Compares a live run with its twin: status 0 whatever comes out.
+/// Compares a live run with its twin; the command's status is 0 whatever the result.
 pub(crate) fn twin(args: &TwinArgs) -> Result<(), Failure> {
     run_folders::check(&args.dir)?;
     let twin = twin_of(&args.dir)?;

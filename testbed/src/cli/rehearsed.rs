@@ -15,7 +15,7 @@ pub(super) const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOC
 
 /// Facts about a live run that are computed before the run begins.
 pub(super) struct Rehearsed {
-    /// What the run's schedulers need.
+    /// Results of the rehearsal that the run's schedulers need.
     pub(super) rehearsal: Rehearsal,
     /// The experiment's parallel jobs, in order of submission.
     pub(super) submissions: Vec<Submission>,

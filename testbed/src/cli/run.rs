@@ -339,7 +339,7 @@ fn open_without_notes(asked: &RunRequest<'_>) -> Result<LoadedExperiment, Failur
     Ok(open(&source)?)
 }
 
-/// All that is set, and the program of the user's own.
+/// All overrides that the user gave, and the user's own program.
 fn said_of(asked: &RunRequest<'_>) -> Result<(Vec<Override>, OwnSaid), Failure> {
     let args = asked.args;
     experiment_keys::check(&args.set)?;

@@ -66,7 +66,7 @@ pub(super) fn check_part(folder: &Path) -> Result<(), Failure> {
     Err(Failure::BadInput(format!("{}: {why}; {remedy}", folder.display())))
 }
 
-/// Whether what is given in the place of a folder is the address of a coordinator.
+/// Whether an argument for a folder is the address of a coordinator instead.
 pub(super) fn is_an_address(folder: &Path) -> bool {
     !folder.exists() && folder.to_str().is_some_and(|given| host_port(given).is_ok())
 }

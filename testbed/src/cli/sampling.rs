@@ -49,7 +49,7 @@ pub(super) fn open_to_measure(
     })
 }
 
-/// The tasks of each kind, of which one is enough that ends well.
+/// The tasks of each kind; it is enough that one task of a kind ends successfully.
 pub(super) fn of_kinds(experiment: &Experiment) -> Vec<Vec<TaskId>> {
     let mut kinds = experiment.tasks_of_kinds();
     kinds.iter_mut().for_each(|tasks| tasks.truncate(MOST_TRIES));

@@ -72,7 +72,7 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<(), Failure> {
     ends.map_err(|error| Failure::Broken(format!("signals can't be received: {error}")))
 }
 
-/// Has the provider of a live run act on spot VMs now.
+/// Makes the provider of a live run act on spot VMs now.
 pub(crate) fn interrupt(args: &InterruptArgs) -> Result<(), Failure> {
     let InterruptArgs { at, action, vm, kind, zone, all: _, why } = args;
     let target = match (vm, kind, zone) {

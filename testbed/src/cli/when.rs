@@ -6,7 +6,7 @@ use dormouse_input::Moment;
 use dormouse_model::Calendar;
 use dormouse_units::{Span, Time};
 
-/// An instant of a run that nobody has looked at yet.
+/// An instant of a run, as the user gave it, before it is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum When {
     /// So long after the beginning of the run.

@@ -16,7 +16,7 @@ pub(super) struct Reached {
 }
 
 impl Reached {
-    /// What this host is called, and its address.
+    /// The name and the address of this host.
     pub(super) fn here() -> Self {
         let name = nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok());
         // Nothing is sent: the system says from which address it would be. The other one is in a
@@ -33,7 +33,7 @@ impl Reached {
 /// The token by which workers join, as it may be said.
 pub(super) struct Shown<'a> {
     file: &'a Path,
-    /// The token itself, where only somebody at a terminal reads it.
+    /// The token itself, only if the text goes to a terminal.
     token: Option<String>,
 }
 

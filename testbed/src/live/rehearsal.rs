@@ -11,7 +11,7 @@ use dormouse_workload::least_makespan;
 use dormouse_experiment::Experiment;
 use dormouse_report::virtual_run::virtual_run;
 
-/// What a rehearsal has shown.
+/// Results of a rehearsal.
 #[derive(Clone, Debug)]
 pub struct Rehearsal {
     /// The VMs alive and not hibernated when they have most vCPUs, and some room. (The bound that

@@ -14,16 +14,16 @@ pub enum MeasureError {
     NoEnd(String),
 }
 
-/// What a program took and left, and why it did not do well, if it did not.
+/// Measurements of a program, and why it failed, if it did.
 #[derive(Clone, Debug)]
 pub struct Sample {
-    /// What the task took and left.
+    /// Time, memory and outputs of the task.
     pub measured: MeasuredProgram,
     /// How the task ended and its last words, in one line; `None`: it returned 0, and its check as well.
     pub failure: Option<String>,
 }
 
-/// What the only task of a run took and left, at this speed-up.
+/// Measures the only task of a run at this speed-up, from the run's steps.
 ///
 /// # Errors
 ///

@@ -74,7 +74,7 @@ pub fn undisturbed(of: &Experiment, task: TaskId) -> Result<Experiment, String> 
     Ok(alone)
 }
 
-/// The cheapest type of full speed that is sold on demand and has so much memory.
+/// The cheapest type of full speed that is sold on demand and has this much memory.
 fn kind_for(of: &Experiment, memory: u64) -> Option<TypeName> {
     let fits = |kind: &InstanceType| {
         kind.burstable.is_none() && kind.limits.on_demand > 0 && kind.memory.get() >= memory

@@ -52,7 +52,7 @@ pub struct SnappedTask {
 
 /// The kind of program that is a job: its worker itself puts its processes on cores.
 const JOB: &str = "parallel";
-/// Number of tries to dump a task of which a process or thread ends at that moment.
+/// Number of attempts to dump a task some process or thread of which ends at that moment.
 const TRIES: u32 = 40;
 impl Checkpointer {
     /// Takes a checkpoint as [`Checkpointer::take_with`] does, without an action before the task is stopped.

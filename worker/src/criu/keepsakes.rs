@@ -142,7 +142,7 @@ impl ExpiredTimer {
         has_expired.then_some(Self { process, fd, ticks, period_ns })
     }
 
-    /// Has the timer of process `pid` run again, from now on, and be as often run out as it was.
+    /// Starts the timer of process `pid` again, from now on, with the same number of unread expirations.
     #[expect(unsafe_code, reason = "nix has no timers that are not its own, and not this ioctl")]
     fn arm_timer(self, pid: i32) -> io::Result<()> {
         /// TFD_IOC_SET_TICKS (linux/timerfd.h), of kernels with checkpoint and restore.

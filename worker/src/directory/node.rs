@@ -80,7 +80,7 @@ impl DirectoryNode {
 /// Reasons why a list of nodes doesn't describe a directory.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum InvalidNode {
-    /// A path that leads out, or is not in its place.
+    /// A path leads out of the directory, or is not in order.
     Path(String),
     /// A digest that is invalid, or used for contents of two lengths.
     Digest(String),

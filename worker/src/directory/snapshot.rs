@@ -11,7 +11,8 @@ use super::{
     walk,
 };
 
-/// The permission bits that are kept: nobody becomes another by running a task's file.
+/// The permission bits that are saved. Set-user-ID bits are not, so that running a task's file gives nobody another
+/// user.
 pub(super) const PERMISSIONS: u32 = 0o777;
 /// The bits that are kept of a directory: who may remove a file of it and which group its files get makes nobody another, and
 /// CRIU continues in a directory only if it has them all.

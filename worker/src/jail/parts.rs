@@ -56,7 +56,7 @@ impl JailPart {
 /// How much of a jail tasks must have for a worker to start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum JailDemand {
-    /// All parts, or the worker does not start.
+    /// All parts are demanded; else the worker does not start.
     #[default]
     Full,
     /// The parts that are available on this host; the worker logs which are missing.

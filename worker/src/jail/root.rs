@@ -261,7 +261,7 @@ fn server_lines(resolver: &str) -> String {
     resolver.lines().filter(says).map(|line| format!("{line}\n")).collect()
 }
 
-/// Copies settings of the host into a root, of which everybody may read them.
+/// Copies settings of the host that everybody may read into a root.
 fn copy_settings(place: &Path, settings: &[&str]) -> Step {
     let etc = place.join("etc");
     create_directory(&etc, 0o755)?;

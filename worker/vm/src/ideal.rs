@@ -62,7 +62,7 @@ struct JobRun {
     begun: u32,
     /// Millionths of phases that each process has to compute until the end of the current phase.
     share: Vec<u64>,
-    /// CPU time that each process has to compute until the end of the current phase, and what it has computed.
+    /// CPU time that each process has to compute until the end of the current phase, and CPU time that it has computed.
     due: Vec<u64>,
     done: Vec<u64>,
     /// Rest of the wait for the network at the end of the current phase.

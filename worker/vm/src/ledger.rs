@@ -31,7 +31,7 @@ pub struct KernelQuota {
     pub ppm: u32,
 }
 
-/// What a task must do next to keep to its promise.
+/// What a task must do next so that it keeps to its promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskPace {
     /// The task must stop until it is promised a certain CPU time.

@@ -32,7 +32,7 @@ pub struct Consolidation {
     pub foreground_mean_loss: f64,
     /// Mean fraction of their speed that foreground processes with a neighbour may lose, by the stated limits.
     pub foreground_stated_loss: f64,
-    /// Largest loss of a foreground process as a part of what it may lose.
+    /// Largest loss of speed of a foreground process, as a fraction of the stated limit.
     pub foreground_worst_of_stated: f64,
     /// Number of foreground processes that had a neighbour.
     pub foreground_processes: usize,

@@ -196,7 +196,7 @@ impl TwinTask {
     }
 }
 
-/// What became of a task or job in one of the two runs.
+/// How a task or job went in one of the two runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(into = "TaskFateInJson")]
 pub struct TaskFate {
@@ -316,7 +316,7 @@ pub struct TwinVm {
     pub sides: LiveAndTwin<Option<VmFate>>,
 }
 
-/// What became of a VM in one of the two runs.
+/// How a VM went in one of the two runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct VmFate {
     /// Instance type of the VM.

@@ -42,7 +42,7 @@ pub enum YieldedRoom {
     Nothing,
     /// The room that the VM leaves while it is hibernated.
     Hibernating,
-    /// All of the room: the VM is ended.
+    /// All of the room, because the VM is ended.
     All,
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::ApiError;
 
-/// What a service answers, read from the data file that `scripts/ec2-model` makes.
+/// Shapes of a service's requests and answers, read from the data file that `scripts/ec2-model` makes.
 #[derive(Clone, Debug)]
 pub struct ServiceModel {
     version: String,

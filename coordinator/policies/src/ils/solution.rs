@@ -154,8 +154,7 @@ impl TaskMap {
         }
     }
 
-    /// Works out the end of one more VM of which only a bound is known; false if all ends are
-    /// known.
+    /// Computes the exact end of one more VM whose end was only bounded; false if all ends are known.
     pub(crate) fn work_out(&mut self, pool: &SearchPool, packing: &mut VcpuPacking) -> bool {
         let Some(vm) = self.rough.pop() else { return false };
         let words = &self.sets[vm * self.words..][..self.words];

@@ -39,7 +39,7 @@ pub(super) const ATTRIBUTES: [&str; 24] = [
     "AcctGroup",
 ];
 
-/// Attributes of which a record has at least two, by which a file is recognised.
+/// Attributes by which a file is recognised: a record has at least two of them.
 const TELLING: [&str; 6] =
     ["ClusterId", "ProcId", "QDate", "JobStatus", "JobUniverse", "GlobalJobId"];
 

@@ -124,7 +124,7 @@ fn speedup_choice(choice: &SpeedupChoice) -> Value {
     })
 }
 
-/// Removes those of these keys that have no value.
+/// Removes these keys from the summary if they have no value.
 pub(super) fn leave_out(summary: &mut Value, keys: &[&str]) {
     if let Some(summary) = summary.as_object_mut() {
         summary.retain(|key, value| !value.is_null() || !keys.contains(&key.as_str()));

@@ -21,7 +21,7 @@ pub(super) struct Kind {
     name: &'static str,
     /// Whether a file that begins so is of this kind.
     is: fn(&Head, &Chosen) -> io::Result<bool>,
-    /// Keys of which a file in JSON has all of one row, even where it is broken.
+    /// Sets of keys by which JSON is recognised: a file has all keys of one set, even if it is damaged.
     keys: &'static [&'static [&'static str]],
     /// Columns that the reader of this kind looks for.
     columns: &'static [&'static str],
@@ -154,7 +154,7 @@ impl Kind {
         }
     }
 
-    /// All kinds, for a line.
+    /// Names of all kinds, as one line.
     pub(super) fn listed() -> String {
         KINDS.map(|kind| kind.name).join(", ")
     }

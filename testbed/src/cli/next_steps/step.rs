@@ -10,7 +10,7 @@ use crate::said;
 /// The variable that turns next steps off.
 const SWITCH: &str = "DORMOUSE_HINTS";
 
-/// A command, as a shell reads it, and what it is good for.
+/// A command, as a shell reads it, and its purpose.
 #[derive(Clone, Debug)]
 pub(in crate::cli) struct NextStep {
     pub(in crate::cli) line: String,

@@ -21,7 +21,7 @@ use crate::{FollowedRun, source};
 const ADDRESS_FILE: &str = "http";
 /// Time for which open pages get the last events of a run.
 const LAST: Duration = Duration::from_secs(1);
-/// Niceness of a thread that nobody waits for.
+/// Niceness of a thread whose result is not urgent.
 const LOW: i32 = 10;
 
 /// Configuration of a page: the run and the address.

@@ -23,7 +23,7 @@ pub struct Finding {
     pub name: String,
     /// The state in which the precondition was found.
     pub state: FindingState,
-    /// What the host has of the precondition, in words.
+    /// What was found about the precondition on this host, in words.
     pub found: String,
     /// The remedy, in words; `None` if nothing is wrong.
     #[serde(skip_serializing_if = "Option::is_none")]

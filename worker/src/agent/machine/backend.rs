@@ -32,7 +32,7 @@ pub trait MachineBackend: Debug + Send + Sync + 'static {
         gate: &Arc<VmGate>,
     ) -> BoxedFuture<Result<Arc<dyn VmMachine>, String>>;
 
-    /// Checks that the program of an order may have what it asks of this host.
+    /// Checks that the command's program may have what it requests of this host.
     ///
     /// # Errors
     ///

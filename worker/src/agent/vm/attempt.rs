@@ -46,7 +46,7 @@ pub(crate) struct UnreportedCheckpoint {
     pub(crate) stored: Result<u64, String>,
 }
 
-/// Kind of an attempt, with what it is compared with.
+/// Kind of an attempt, with the reference that its progress is compared with.
 #[derive(Debug)]
 pub(crate) enum AttemptNature {
     /// A task of one process, compared with the model of its VM.

@@ -156,7 +156,7 @@ impl ImageRules {
         Ok(filters.map(|it| it.filter.is_some_and(|filter| filter == *ours)).collect())
     }
 
-    /// All processes and their threads; the numbers of the files that are their roots and directories.
+    /// Checks all processes and their threads; returns the numbers of the files that are their roots and directories.
     fn check_tree(
         &self,
         images: &Path,
@@ -309,7 +309,8 @@ impl ImageRules {
         }
     }
 
-    /// All that the processes have open, of which `directories` must be directories: their roots and their own.
+    /// Checks all files that the processes have open; `directories` must be directories: the processes' roots and
+    /// working directories.
     fn check_files(&self, images: &Path, directories: &BTreeMap<u32, bool>) -> Found {
         let in_files = in_file("files.img");
         let opened = ImageEntries::<FileEntry>::open(&images.join("files.img"), ImageKind::Files);

@@ -137,7 +137,7 @@ pub enum AttemptOutcome {
     Silent,
 }
 
-/// What is kept of a stopped attempt's work.
+/// Which part of a stopped attempt's work is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeptWork {
     /// The work with which the attempt began.
