@@ -22,11 +22,11 @@ pub struct VmSupervisor;
 pub enum VmsMsg {
     /// Create a VM.
     Create(Box<CreateVm>, CommandStamp),
-    /// Hand a command to the VM of this number.
+    /// Pass a command to the VM with this number.
     Ask(u32, VmCommand, CommandStamp),
-    /// Everything on a VM whose owner failed, for this reason, was killed.
+    /// Everything on a VM was killed because the VM's actor failed, for this reason.
     Killed(u32, String),
-    /// Nothing is left of a VM.
+    /// A VM with this number has been removed completely.
     Cleared(u32),
     /// Destroy all VMs. Answered once nothing is left of them.
     DestroyAll(RpcReplyPort<()>),

@@ -58,7 +58,7 @@ pub enum CheckpointerError {
     UserTaken {
         /// The task that was to be restored.
         task: TaskName,
-        /// Why that user isn't available.
+        /// Why the user of the checkpoint isn't available on this host.
         source: crate::workspace::WorkspaceError,
     },
     /// The task has no undamaged checkpoint.

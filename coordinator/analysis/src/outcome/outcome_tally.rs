@@ -13,11 +13,11 @@ pub struct OutcomeTally {
     pub total: u64,
     /// Number of tasks or jobs that are done in virtual time, where answers are not checked.
     pub completed: u64,
-    /// Number done with an answer that the coordinator has checked.
+    /// Number of tasks or jobs that are done with an answer that the coordinator has checked.
     pub verified: u64,
     /// Number of tasks or jobs that only their workers report as done.
     pub reported: u64,
-    /// Number whose programs ended and failed.
+    /// Number of tasks or jobs whose programs ended and failed.
     pub program_failed: u64,
     /// Number of tasks or jobs that were not done when the run was over.
     pub given_up: u64,

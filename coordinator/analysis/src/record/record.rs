@@ -98,18 +98,18 @@ pub struct HostHistory {
     pub lost: Option<(Time, String)>,
 }
 
-/// An act of the provider on spot VMs.
+/// An action of the provider on spot VMs: a preemption, hibernation, resume or recommendation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProviderAct {
-    /// Time at which the act was requested.
+    /// Time at which the action was requested.
     pub asked: Time,
-    /// Time at which the engine carried the act out.
+    /// Time at which the engine carried the action out.
     pub at: Time,
-    /// Kind of the act.
+    /// Kind of the provider's action.
     pub action: InterruptionAction,
-    /// VMs that the act aimed at.
+    /// VMs that the action was for.
     pub target: InterruptionTarget,
-    /// VMs that the act hit.
+    /// VMs that the action affected.
     pub vms: Vec<VmId>,
     /// Reason given by the person who requested the action; `None` if the provider acted without a request.
     pub asked_by: Option<String>,

@@ -127,7 +127,7 @@ impl Default for HostUsage {
 }
 
 impl HostUsage {
-    /// Adds the levels' integrals up to `now`.
+    /// Integrates all levels, such as the used vCPUs, over the time up to `now`.
     pub fn pass(&mut self, now: Time) {
         let mut from = self.until.as_micros();
         let until = now.as_micros();

@@ -63,7 +63,7 @@ pub struct GompertzMakeham {
     pub tau2: Span,
 }
 
-/// At any time from one age to another alike.
+/// Lifetimes are uniform between two ages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Uniform {

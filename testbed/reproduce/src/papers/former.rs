@@ -67,7 +67,7 @@ impl FormerJudging {
     }
 }
 
-/// Tolerance of before, as a part of the figure.
+/// Tolerance of the earlier rule, as a fraction of the figure.
 const fn former_part(kind: QuantityKind) -> f64 {
     match kind {
         QuantityKind::Stated | QuantityKind::Computed => 0.05,
