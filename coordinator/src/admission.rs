@@ -94,7 +94,7 @@ pub enum AdmissionError {
     TooFast {
         /// The task's index and name.
         task: String,
-        /// CPU time that the task would get.
+        /// CPU time that the task would get, in microseconds.
         given_us: u64,
         /// Arithmetic of that CPU time.
         sums: String,

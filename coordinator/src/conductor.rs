@@ -302,7 +302,7 @@ impl ConductorState {
         }
     }
 
-    /// Adds the parameters of the live run, such as its speed-up and the share of a core, to the header of the log.
+    /// Completes the log's header with what only the live run knows.
     fn with_live(&self, header: HeaderText) -> HeaderText {
         let phase_us = self.loads.parallel.map(|programs| outage::to_micros(programs.phase));
         let live = json!({

@@ -9,7 +9,7 @@ use dormouse_log::LogError;
 use crate::admission::AdmissionError;
 use crate::system::objects::ObjectError;
 
-/// Beginning of the message by which workers are told that their hosts can't hold the run.
+/// Beginning of the message to workers that their hosts can't hold the run.
 pub const REFUSED: &str = "the run was refused: ";
 
 /// Reasons why a live run ended without a result.
@@ -49,7 +49,7 @@ pub enum CoordinatorError {
     Input {
         /// Path of the file on this host.
         path: PathBuf,
-        /// The flaw of the input file, in words.
+        /// What is wrong with the file.
         why: String,
     },
     /// The identity of the run can't be created or kept.
@@ -64,15 +64,15 @@ pub enum CoordinatorError {
     Secret {
         /// The token's file in the run's folder.
         path: PathBuf,
-        /// The flaw of the token file, in words.
+        /// What is wrong with the token file.
         why: String,
     },
     /// The identity made before the run began can't be used.
     #[error("{}: {why}", .path.display())]
     GivenIdentity {
-        /// The folder, or the file in it.
+        /// The identity's folder, or the file in that folder.
         path: PathBuf,
-        /// The flaw of the identity, and the remedy, in words.
+        /// What is wrong with the folder or file, and the remedy.
         why: String,
     },
     /// The event log can't be read or written.
@@ -81,7 +81,7 @@ pub enum CoordinatorError {
     /// The hosts can't hold the experiment.
     #[error(transparent)]
     Admission(#[from] AdmissionError),
-    /// The log to be resumed belongs to another run, or doesn't fit this run.
+    /// The log to be resumed belongs to a different run, or doesn't fit this one.
     #[error("{} can't be resumed: {why}", .path.display())]
     Resume {
         /// Path of the log.
@@ -89,7 +89,7 @@ pub enum CoordinatorError {
         /// The part that doesn't fit, in words for the user.
         why: String,
     },
-    /// A worker has taken more commands than the log of the resumed run has for it.
+    /// A worker has received more commands than the log of the resumed run has for it.
     #[error(
         "the log is older than its run: it has {said} commands to {worker}, which has received \
          {ack}; nothing was added to it: put back the newest events.jsonl and seal.json of the run; \
@@ -98,17 +98,17 @@ pub enum CoordinatorError {
     LogWentBack {
         /// Name of the worker in the log.
         worker: String,
-        /// Number of commands that the worker has taken.
+        /// Number of commands that the worker has received.
         ack: u64,
         /// Number of commands to the worker in the log.
         said: u64,
     },
-    /// The gRPC server ended though nobody had stopped it.
+    /// The gRPC server ended unexpectedly.
     #[error("the coordinator's server on {addr} ended: {why}")]
     Server {
-        /// The address and port of the server.
+        /// The address and port that the server served.
         addr: SocketAddr,
-        /// The cause of the server's end, in words for the user.
+        /// What made the server end, in words for the user.
         why: String,
     },
     /// The run was paused: its log is complete, and it can be resumed.
@@ -120,13 +120,13 @@ pub enum CoordinatorError {
     /// A scheduler that is a program failed. The log is complete, and the run can be resumed.
     #[error("{why}")]
     Scheduler {
-        /// The scheduler's failure, as a sentence.
+        /// What the scheduler's program did, as a sentence.
         why: String,
     },
     /// A part of the coordinator failed: a bug in it, or in the scheduler that it runs.
     #[error("the {part} failed, so the run was ended and its workers clean up: {why}")]
     Part {
-        /// Name of the part, as it is written after "the" in the error's text.
+        /// Name of the part, to be written after "the".
         part: &'static str,
         /// Message of the panic.
         why: String,

@@ -14,7 +14,7 @@ use crate::protocol::parallel::ParallelPrograms;
 use crate::storage::image_key::ImageSecret;
 use crate::system::world::CoordinatorWorld;
 
-/// The facts from a [`LiveRunPlan`](crate::LiveRunPlan) that the conductor needs.
+/// The parts of a [`LiveRunPlan`](crate::LiveRunPlan) that the conductor needs.
 #[derive(Clone, Debug)]
 pub(crate) struct ConductorPlan {
     /// Name of the run, which keeps the checkpoints and workers of different runs apart.

@@ -10,7 +10,7 @@ const LEAST: Duration = Duration::from_secs(60);
 const SLOWEST: u64 = 1 << 20;
 
 /// The deadline of a transfer: a minute, and what its bytes take at 1 MiB a second. A transfer that
-/// never stands still, but gets on more slowly, would keep what waits for it for hours.
+/// never is stopped, but gets on more slowly, would keep what waits for it for hours.
 #[derive(Clone, Copy, Debug)]
 pub struct Deadline {
     begun: Instant,

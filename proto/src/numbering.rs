@@ -18,19 +18,19 @@ pub struct FalseAck {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("number {came} came after number {taken}: those between are missing")]
 pub struct Gap {
-    /// The number of the last message that was received before.
+    /// Number of the last message that was received.
     pub taken: u64,
     /// The number of the first message of the new batch.
     pub came: u64,
 }
 
-/// Messages that one side has to send, kept until the other side acknowledges them.
+/// Messages that one side has sent and the other has not acknowledged yet.
 #[derive(Debug)]
 pub struct Outbox<T> {
-    /// Number of the last acknowledged message; the first message that is kept has the next number.
+    /// Number up to which all messages are acknowledged; the first kept message has the next number.
     acknowledged: u64,
     kept: VecDeque<T>,
-    /// Number of kept messages that were sent on the present connection.
+    /// Number of the kept messages that were sent on the present connection.
     sent: usize,
 }
 
@@ -59,15 +59,15 @@ impl<T> Outbox<T> {
         self.sent < self.kept.len()
     }
 
-    /// Takes the messages to be sent next on the present connection, at most `most` of them; returns the number of the
-    /// first one beside them.
+    /// Returns the messages to be sent next on the present connection, at most `most`, with the number of the first
+    /// one.
     pub fn next(&mut self, most: usize) -> (u64, impl ExactSizeIterator<Item = &T>) {
         let from = self.sent;
         self.sent = from.saturating_add(most).min(self.kept.len());
         (self.acknowledged + from as u64 + 1, self.kept.range(from..self.sent))
     }
 
-    /// Records that the other side has taken all messages up to `ack` for good, and drops these.
+    /// Handles an acknowledgement: the other side has received all messages up to `ack` for good.
     ///
     /// # Errors
     ///
@@ -84,7 +84,7 @@ impl<T> Outbox<T> {
         Ok(())
     }
 
-    /// Prepares for a new connection, on which all messages that are not acknowledged are sent again.
+    /// Handles a new connection: all messages that are not acknowledged are sent again.
     pub const fn rewind(&mut self) {
         self.sent = 0;
     }
@@ -98,7 +98,7 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    /// Makes the inbox of a side that has received all messages up to the number `taken`.
+    /// State after all messages up to this number were received.
     #[must_use]
     pub const fn after(taken: u64) -> Self {
         Self { taken }
@@ -110,8 +110,7 @@ impl Inbox {
         self.taken
     }
 
-    /// Returns those messages of a batch that were not received before; the first message of the batch has the number
-    /// `first`.
+    /// Returns those messages of a batch that were not received before; the first of the batch has the number `first`.
     ///
     /// # Errors
     ///

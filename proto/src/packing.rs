@@ -53,7 +53,7 @@ pub enum BadChunk {
     Damaged {
         /// Length that the chunk states, in bytes.
         said: u32,
-        /// The error of unpacking, in words.
+        /// What is wrong with the chunk.
         why: String,
     },
 }
@@ -85,9 +85,10 @@ pub fn unpack(chunk: &mut impl Carrier) -> Result<Bytes, BadChunk> {
 /// sending the saved bytes would. All are in nanoseconds for each unpacked byte, except for `ratio`.
 #[derive(Clone, Copy, Debug)]
 struct Balance {
-    /// Time that the wire takes for a byte, as far as it is known; a lower bound if chunks never wait for the wire.
+    /// Nanoseconds that the wire takes for each unpacked byte, as far as known; an upper bound if chunks never wait for
+    /// the wire.
     wire: f64,
-    /// Time that packing a byte takes.
+    /// Nanoseconds that packing takes for each byte.
     pack: f64,
     /// Packed bytes for each unpacked byte.
     ratio: f64,
@@ -111,7 +112,7 @@ impl Balance {
         is_worth
     }
 
-    /// Records that packing a chunk of `raw` bytes to `packed` bytes has taken this time.
+    /// Records that packing a chunk of `raw` bytes to `packed` bytes took this time.
     fn packed(&mut self, raw: usize, packed: usize, took: Duration) {
         self.pack = mean(self.pack, nanos(took) / raw.max(1) as f64);
         self.ratio = mean(self.ratio, packed as f64 / raw.max(1) as f64);
@@ -175,8 +176,7 @@ impl Packing {
         }
     }
 
-    /// Records that a chunk of `bytes`, as they are on the wire, was sent, having waited for the wire since the instant
-    /// `since`.
+    /// Records that a chunk of `bytes` (its size on the wire) was sent, having waited since the instant `since`.
     pub fn went(&mut self, bytes: usize, since: Instant) {
         let now = Instant::now();
         self.balance.went(bytes, now - self.gone, now - since);

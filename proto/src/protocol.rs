@@ -6,22 +6,22 @@ use crate::v1;
 
 /// Capability: tasks can be checkpointed and restored.
 pub const CRIU: &str = "criu";
-/// Capability: parallel jobs, too, go on after their checkpoints and can begin with them.
+/// Capability of a worker: parallel jobs, too, continue after their checkpoints and can be restored from them.
 pub const JOB_CHECKPOINTS: &str = "job-checkpoints";
-/// Capability: parallel jobs can have memory, which their processes fill.
+/// Capability of a worker: parallel jobs can have memory, which their processes fill.
 pub const JOB_MEMORY: &str = "job-memory";
-/// Capability: parallel jobs slow down when their VM is out of CPU credits.
+/// Capability of a worker: parallel jobs slow down when their VM is out of CPU credits.
 pub const JOB_CREDITS: &str = "job-credits";
 /// Capability: vCPUs have a background slot beside their foreground, so that parallel jobs can run.
 pub const TIERS: &str = "tiers";
-/// Capability: vCPUs can have a share of their full speed, as those of VMs in the background of
-/// others have.
+/// Capability of a worker: vCPUs can have a share of their full speed, as those of background VMs have.
 pub const SUPPLY: &str = "supply";
 /// Capability: the worker carries out the faults that an experiment asks for.
 pub const FAULTS: &str = "faults";
 /// Capability: VMs have a metadata endpoint, and are told what is announced to them.
 pub const METADATA: &str = "metadata";
-/// Capability: what tasks of every program compute is in trails of their answers, of which another host can compute a part again.
+/// Capability of a worker: the answers of all programs' tasks have trails, a segment of which another host can compute
+/// again.
 pub const TRAILS: &str = "trails";
 /// A word of a worker's hello: its tasks are in no jail, run as its user, and may do what that may.
 pub const NO_JAIL: &str = "no-jail";

@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 
 use dormouse_units::printable;
 
-/// Prints lines on standard error, made safe for a terminal.
+/// Prints a line for the user of the command.
 pub(crate) fn line(text: &str) {
     // Where nobody can be told there is nobody to tell that.
     let _ = writeln!(io::stderr().lock(), "{}", printable(text));

@@ -14,8 +14,8 @@ use dormouse_view::{
     FigureCard, HtmlPage, PageBlock, TableCell, TableColumn, Terminal, TypedTable,
 };
 
-/// Part of the processors' time from which on other processes disturb the measurement: as much as the largest loss that
-/// the paper found.
+/// Fraction of the processors' time from which on other programs disturb the measurement: as much as the largest loss
+/// that the paper found.
 const DISTURBED: f64 = 0.04;
 
 /// The file that the virtual model reads.
@@ -165,7 +165,7 @@ fn page(measured: &TwoTierResults, command: &str) -> String {
     page.to_html()
 }
 
-/// Explanations of the figures for readers of the page.
+/// Definitions of the figures, for the page.
 const DEFINITIONS: [&str; 5] = [
     "Loss: 1 − T(alone) / T(with a background neighbour) of the same foreground work. The paper's \
      .5 to 4 % is a range of averages, so ours is the least and the most of the means by usage.",

@@ -34,7 +34,7 @@ pub type BeforeRunning<'a> = dyn FnMut(RestoreMoment) -> Step + Send + 'a;
 /// Called just before a task is stopped for its checkpoint; an error says why it must not be.
 pub type Begin<'a> = dyn FnMut() -> Step + 'a;
 
-/// Called with a task's CPU time once it stands still for its checkpoint.
+/// Called with a task's CPU time once it is stopped for its checkpoint.
 pub type OnceStopped<'a> = dyn FnMut(u64) -> Step + 'a;
 
 /// Smallest rate at which CRIU copies, in bytes per second: a slow and shared disk does more.
@@ -56,7 +56,7 @@ pub struct Checkpointer {
     tasks: PathBuf,
     /// Lends users to tasks; `None`: tasks have no users of their own.
     users: Option<Arc<UserLeases>>,
-    /// Time by which CRIU is slowed down on purpose, as an experiment's fault asks for, in microseconds.
+    /// Microseconds by which each operation of CRIU is slowed down, as a fault of the experiment.
     slower_us: Arc<AtomicU64>,
 }
 
@@ -88,7 +88,7 @@ impl Checkpointer {
         Self { criu, version, store, tasks, users, slower_us }
     }
 
-    /// Makes CRIU take this much longer for each dump and restore, while the task stands still, until the returned
+    /// Makes CRIU take this much longer for each dump and restore, while the task is stopped, until the returned
     /// value is dropped.
     pub fn slow_down(&self, by: Duration) -> SlowedDown {
         // Ten minutes: all that waits for CRIU has given up long before.
@@ -97,7 +97,7 @@ impl Checkpointer {
         SlowedDown { slower_us: Arc::clone(&self.slower_us), by_us }
     }
 
-    /// Sleeps for the additional time that an experiment has set for CRIU.
+    /// Waits for as long as the experiment's fault slows CRIU down.
     fn take_longer(&self) {
         let slower_us = self.slower_us.load(Ordering::Relaxed);
         if slower_us > 0 {

@@ -8,7 +8,7 @@ use crate::{
     workspace::{self, Workspace},
 };
 
-/// The things that a clean-up found and removed.
+/// What cleaning up after dead workers found and removed.
 #[derive(Debug, Default)]
 pub struct CleanedUp {
     /// Control groups of dead workers, with the processes killed in them.

@@ -65,8 +65,8 @@ impl GroupGuardian {
         self.identity
     }
 
-    /// Returns whether the guardian still watches. If the guardian was killed, an abrupt end of the worker leaves its
-    /// tasks until the next worker's start.
+    /// Returns whether the guardian still runs. If it was killed, an abrupt end of the worker leaves its tasks running
+    /// until the next worker starts.
     #[must_use]
     pub fn is_alive(&self) -> bool {
         self.identity.is_alive()
@@ -88,8 +88,7 @@ fn keep_watch(worker: Pid, hierarchy: &CgroupHierarchy, name: InstanceName) -> i
     Ok(())
 }
 
-/// Opens `/dev/null` as the three standard streams, and closes every descriptor above them except `kept`. If the
-/// guardian kept the worker's output open, a reader of that output would wait for ever.
+/// Closes all descriptors except `kept`: a guardian that kept the worker's output open would keep its readers waiting.
 fn close_everything_but(kept: Option<i32>) -> io::Result<()> {
     let null = fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
     for target in 0..3 {

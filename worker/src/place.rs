@@ -22,7 +22,7 @@ pub enum ProcessPlace {
     Container,
 }
 
-/// Marks that tell where a process runs.
+/// Marks by which the worker recognises where a process runs.
 #[derive(Debug, Default)]
 struct PlaceMarks {
     dockerenv: bool,

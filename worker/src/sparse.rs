@@ -18,8 +18,8 @@ const ZEROS: [u8; BLOCK] = [0; BLOCK];
 /// Bytes that are read at once: enough for the wide SIMD code of BLAKE3, and few enough for the second-level cache.
 const CHUNK: usize = 256 << 10;
 
-/// File that is empty at first, and is written from its beginning to its end. Blocks of zeros become holes, so that a
-/// sparse file stays sparse wherever it is copied.
+/// File that is written from its beginning to its end. Blocks of zeros become holes, so that a sparse file stays sparse
+/// when it is copied.
 #[derive(Debug)]
 pub(crate) struct SparseFile {
     file: File,
@@ -78,8 +78,8 @@ enum FilePiece<'a> {
     Hole(u64),
 }
 
-/// Passes the pieces of a file from its current offset to its end, but at most so many bytes. Finds holes by
-/// `SEEK_DATA` and `SEEK_HOLE` (lseek(2)). A file system without these says that the whole file is data.
+/// Passes the pieces of a file from its current offset to its end, but at most this many bytes. Finds holes by
+/// `SEEK_DATA` and `SEEK_HOLE` (lseek(2)). A file system without these reports the whole file as data.
 fn read_pieces(
     from: &mut File,
     most: u64,
@@ -190,8 +190,8 @@ pub(crate) fn copy_whole(from: &mut File, empty: File, length: u64) -> io::Resul
     Ok(empty)
 }
 
-/// Returns the length and digest of a file from its current offset, of which at most so many bytes are read. Its
-/// holes aren't read.
+/// Returns the length and digest of a file from its current offset, reading at most `most` bytes. Its holes aren't
+/// read.
 pub(crate) fn digest_file(from: &mut File, most: u64) -> io::Result<(u64, blake3::Hash)> {
     let (mut hasher, mut length) = (Hasher::new(), 0);
     read_pieces(from, most, |piece| {

@@ -37,7 +37,7 @@ pub struct LiveFacts {
     pub checkpoints: Vec<CheckpointCost>,
     /// VMs that the provider took back, and when they were really gone.
     pub kills: Vec<VmKill>,
-    /// Number of VMs that their hosts created only after the VMs' boot time was over.
+    /// Number of VMs that their host created only after their boot time was over.
     pub made_late: u32,
     /// Load of each host beside the run, as last reported.
     pub loads: BTreeMap<HostId, LoadReport>,
@@ -56,11 +56,11 @@ pub struct LiveFacts {
     pub journal_late_us: u64,
     /// Measurements of parallel jobs; empty in a run without any.
     pub jobs: JobFacts,
-    /// Number of VMs lost with their host, or that their host could not make or keep.
+    /// Number of VMs that were lost with their host, or that their host could not create or keep.
     pub vms_lost: u32,
     /// The last refused launch with its reason.
     pub last_refusal: Option<String>,
-    /// Number of refused launches, without those of types that the provider has no more of.
+    /// Number of refused launches, without those of types of which the provider has no more VMs.
     pub refusals: u32,
     /// The last failed attempt with its reason.
     pub last_failure: Option<String>,
@@ -99,7 +99,7 @@ pub struct CheckpointCost {
 /// A VM that the provider took back, with emulated times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VmKill {
-    /// VM that was taken.
+    /// VM that was preempted.
     pub vm: VmId,
     /// Time at which the VM's notice ran out.
     pub due: Time,
@@ -114,7 +114,7 @@ pub struct CoordinatorOutage {
     pub at: Time,
     /// Emulated time since the last step before the outage.
     pub outage: Span,
-    /// Real time for which the coordinator was away, in microseconds, as far as its log tells.
+    /// Real time for which the coordinator was away, in microseconds, by its log.
     pub away_real_us: u64,
 }
 

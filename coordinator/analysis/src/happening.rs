@@ -8,7 +8,7 @@ use dormouse_units::{Ppm, Span};
 
 use crate::words;
 
-/// Most decisions, and most effects, of one step that a line lists; further ones are only counted.
+/// Number of decisions, and of effects, of one step that are described; further ones are only counted.
 const TOLD: usize = 4;
 
 /// A step in words.
@@ -300,7 +300,7 @@ fn report_words(host: String, report: &Report) -> Told {
     (kind, Some(text), about.into_iter().flatten().collect())
 }
 
-/// Words for an effect that neither a report nor a decision tells; `None` for the others.
+/// Words for an effect that follows neither from a report nor from a decision; `None` for other effects.
 fn effect_words(effect: &Effect) -> Option<(&'static str, String, Vec<String>)> {
     let provider =
         |text: String, vm: &dyn std::fmt::Display| Some(("provider", text, vec![vm.to_string()]));

@@ -9,13 +9,12 @@ pub struct RunFigure {
     pub heading: &'static str,
     /// Number of decimals.
     pub digits: usize,
-    /// Whether tables of many runs show it.
+    /// Whether tables of many runs show the figure.
     pub in_table: bool,
-    /// Value in a run in which nothing of the kind happened, such as 0 for preemptions: people see
-    /// the figure only if some run has another value. `None` if there is no such value, as for
-    /// makespans.
+    /// Value of the figure in a run without the events that it counts, such as 0 for preemptions: people see the figure
+    /// only if some run has a different value. `None` if there is no such value, as for makespans.
     pub uneventful: Option<f64>,
-    /// Whether the figure is 1 or 0 in each run, so that its mean is a share of runs.
+    /// Whether the figure is 1 or 0 in each run, so that its mean over runs is a share of runs.
     pub is_share: bool,
     /// Direction in which a run is better; `None` for a figure that only describes a run.
     pub better: Option<BetterSide>,

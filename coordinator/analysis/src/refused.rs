@@ -2,12 +2,12 @@
 
 use std::io;
 
-/// A table that can't be written.
+/// Error: a table can't be written.
 #[derive(Debug)]
 pub struct TableError {
-    /// Name of the file.
+    /// Name of the table's file.
     pub file: &'static str,
-    /// Error of the system.
+    /// The system's error.
     pub source: io::Error,
 }
 

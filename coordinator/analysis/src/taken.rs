@@ -7,23 +7,23 @@ use dormouse_units::{Money, Ppm, RequestId, Span, TaskId, Time, VmId};
 
 use crate::{AttemptEnd, AttemptHistory, RunRecord, TaskHistory, VmDisplacement, VmHistory};
 
-/// A VM that made room for another.
+/// A VM that was preempted to make room for another VM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TakenVm<'a> {
-    /// Time at which the owner was told that the VM would be taken.
+    /// Time at which the preempted VM's owner got the notice.
     pub at: Time,
-    /// The VM that was taken.
+    /// The VM that was preempted.
     pub vm: &'a VmHistory,
-    /// Tenant of the VM that was taken.
+    /// Tenant of the VM that was preempted.
     pub owner: VmTenant,
-    /// The VM that got the room of the VM that was taken.
+    /// The VM that got the preempted VM's room.
     pub by: &'a VmHistory,
     /// Tenant of the VM that got the room.
     pub taker: VmTenant,
-    /// How the VM that was taken ended.
+    /// How the VM that was preempted ended.
     pub ending: DisplacementEnd,
-    /// Tasks of a bag that were on the VM when its owner was told. Parallel jobs have on-demand machines, which are
-    /// never taken.
+    /// Tasks of a bag that were on the preempted VM at the notice. Parallel jobs have on-demand machines, which are
+    /// never preempted.
     pub tasks: Vec<DisplacedTask>,
 }
 
@@ -32,44 +32,44 @@ pub struct TakenVm<'a> {
 pub struct VmTenant {
     /// Work of the tenant.
     pub work: TenantWork,
-    /// Request that the VM was launched for, if a customer of the provider has it.
+    /// The customer's request that the VM was launched for; `None` if it is not a VM of a customer.
     pub request: Option<RequestId>,
 }
 
-/// How a VM that made room ended; the times are when it left its processors.
+/// How a VM that made room ended; the times are those at which it freed its processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DisplacementEnd {
-    /// The VM was still booting, and was ended at once.
+    /// The VM was still booting, and was ended at once, at this time.
     Booting(Time),
-    /// The VM was ended when its notice had run out.
+    /// The VM was ended at this time, when its notice had run out.
     NoticeOver(Time),
-    /// The VM ended earlier for another reason.
+    /// The VM ended before its notice ran out, at this time and for this other reason.
     Itself(Time, VmEnd),
-    /// The VM froze; the second time is when it ran again, if it did.
+    /// The VM hibernated at the first time and ran again from the second on; `None` if it never ran again.
     Hibernated(Time, Option<Time>),
     /// The run was over before the VM that made room had ended or resumed.
     Open,
 }
 
-/// A task that was on a VM that was taken.
+/// A task that was on a VM when the VM was preempted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DisplacedTask {
-    /// Task that was left behind.
+    /// Task that was on the preempted VM.
     pub task: TaskId,
-    /// Time from which the task did not run on the taken VM any more: it was stopped, or the VM froze or was gone.
+    /// Time from which the task did not run on the VM any more: it was stopped, or the VM froze or ended.
     pub left: Time,
-    /// Part of the task's work that was kept then.
+    /// Part of the task's work that a checkpoint held at the time `left`.
     pub kept: Ppm,
-    /// Time that the task had computed since its last checkpoint, and computes again.
+    /// Time that the task had computed since its last checkpoint and has to compute again.
     pub lost: Span,
-    /// Price of the task's vCPU for that time.
+    /// Price of the task's vCPU for the time `lost`.
     pub charged: Money,
-    /// VM on which the task ran again and the time of that; `None` if it never did.
+    /// VM on which the task ran again, and the time at which it did; `None` if it never ran again.
     pub went_on: Option<(VmId, Time)>,
 }
 
 impl DisplacedTask {
-    /// Time for which the task did not run.
+    /// Time for which the task did not run after it left the VM; `None` if it never ran again.
     #[must_use]
     pub fn stood(&self) -> Option<Span> {
         self.went_on.map(|(_, at)| at.since(self.left))
@@ -77,7 +77,7 @@ impl DisplacedTask {
 }
 
 impl DisplacementEnd {
-    /// The end in a word or two.
+    /// How the VM ended, in a word or two.
     #[must_use]
     pub const fn words(&self) -> &'static str {
         match self {
@@ -91,7 +91,7 @@ impl DisplacementEnd {
         }
     }
 
-    /// Time at which the VM left its processors; `None` if it never did.
+    /// Time at which the VM freed its processors; `None` if it never did.
     #[must_use]
     pub const fn at(&self) -> Option<Time> {
         match *self {
@@ -103,19 +103,19 @@ impl DisplacementEnd {
 }
 
 impl TakenVm<'_> {
-    /// Time that the owner's tasks on the taken VM had computed for nothing.
+    /// Time that the tasks of the preempted VM had computed in vain.
     #[must_use]
     pub fn lost(&self) -> Span {
         self.tasks.iter().map(|task| task.lost).sum()
     }
 
-    /// Price of the time that the owner's tasks had computed for nothing.
+    /// Price of the time that the tasks of the preempted VM had computed in vain.
     #[must_use]
     pub fn charged(&self) -> Money {
         self.tasks.iter().map(|task| task.charged).sum()
     }
 
-    /// Time for which the VM's tasks did not run, summed over those that ran again.
+    /// Time for which the tasks of the preempted VM did not run, summed over those that ran again.
     #[must_use]
     pub fn stood(&self) -> Span {
         self.tasks.iter().filter_map(DisplacedTask::stood).sum()
@@ -128,7 +128,7 @@ impl TakenVm<'_> {
     }
 }
 
-/// All VMs that were taken in a run of these tenants, in order of time.
+/// All VMs that were preempted to make room in a run of these tenants, in order of time.
 #[must_use]
 pub fn taken<'a>(record: &'a RunRecord, tenants: &Tenants) -> Vec<TakenVm<'a>> {
     let of_vm = |vm: &'a VmHistory| vm.displaced.iter().map(move |how| (vm, how));
@@ -172,7 +172,7 @@ fn displacement_end(vm: &VmHistory, how: &VmDisplacement) -> DisplacementEnd {
     }
 }
 
-/// The entry for a task that was on `vm` when the VM was told to make room (`told`), and had not
+/// The entry for a task that was on `vm` when the VM was commanded to make room (`told`), and had not
 /// finished by `until`.
 fn left_behind(
     record: &RunRecord,
@@ -210,7 +210,7 @@ fn left_behind(
     Some(DisplacedTask { task: id, left, kept, lost, charged, went_on })
 }
 
-/// Price of a vCPU of this VM for the time `lost`: its part of the VM's cost, under any tariff.
+/// Price of one vCPU of this VM for the time `lost`: its part of the VM's cost, under any tariff.
 fn price_of_time(vm: &VmHistory, lost: Span) -> Money {
     let ran: Span = vm.charges().iter().map(ChargedInterval::duration).sum();
     let all = u128::from(ran.as_micros()) * u128::from(vm.vcpus.max(1));
@@ -219,33 +219,32 @@ fn price_of_time(vm: &VmHistory, lost: Span) -> Money {
     Money::from_nanos(i64::try_from(part).unwrap_or(i64::MAX))
 }
 
-/// Costs and benefits of taken VMs for one tenant.
+/// Costs and benefits that preemptions bring to one tenant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TenantToll {
     /// Work of the tenant.
     pub work: TenantWork,
-    /// Number of the tenant's VMs that were taken.
+    /// Number of the tenant's VMs that were preempted to make room.
     pub vms_lost: usize,
-    /// Number of tasks that were on the taken VMs.
+    /// Number of tasks that were on the tenant's preempted VMs.
     pub tasks: usize,
-    /// Number of tasks of the taken VMs that continued from a checkpoint.
+    /// Number of the displaced tasks that continued from a checkpoint.
     pub from_checkpoints: usize,
-    /// Time that the tasks of the taken VMs had computed for nothing.
+    /// Time that the displaced tasks had computed in vain.
     pub work_lost: Span,
-    /// Price of the time in `work_lost`.
+    /// Price of the time that the displaced tasks had computed in vain.
     pub charged: Money,
-    /// Time for which the tasks of the taken VMs did not run, summed over the tasks.
+    /// Time for which the displaced tasks did not run, summed.
     pub stood: Span,
-    /// Number of VMs that were taken for the tenant.
+    /// Number of VMs that were preempted to make room for VMs of the tenant.
     pub vms_taken: usize,
-    /// Longest time until a VM of the tenant was ready, of the VMs for which others had to make room; `None`: there are
-    /// none.
+    /// Longest time from the launch of a VM of the tenant until it was ready, among the VMs for which others made room.
     pub waited: Option<Span>,
-    /// Cost of the tenant's VMs for which others had to make room.
+    /// Cost of the tenant's VMs for which others made room.
     pub paid: Money,
 }
 
-/// Costs and benefits of taken VMs for each of these tenants.
+/// Costs and benefits of preemptions for each of these tenants.
 #[must_use]
 pub fn tolls(taken: &[TakenVm<'_>], tenants: &Tenants) -> Vec<TenantToll> {
     tenants.all_work().iter().map(|work| toll_of(taken, *work)).collect()

@@ -84,7 +84,7 @@ pub struct CatalogueFile {
     pub left_out: LeftOut,
     /// Format of the file, in words.
     pub form: &'static str,
-    /// Columns that were found with their headings, as text; empty if there are none.
+    /// Columns that were found with their headings, as text; empty if none was.
     pub columns: String,
     /// Headings of unused columns.
     pub unused: Vec<String>,

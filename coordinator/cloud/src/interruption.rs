@@ -22,7 +22,7 @@ pub enum InterruptionAction {
     Resume,
     /// Warn, then kill.
     Preempt,
-    /// Recommend to replace it, as it is likely to be taken: nothing else happens to it.
+    /// Recommend to replace the VM, as it is likely to be interrupted; the VM itself is not changed.
     Rebalance,
 }
 

@@ -36,7 +36,7 @@ pub struct GrantedLaunch {
 /// Reasons for refusing a request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LaunchError {
-    /// The catalogue has no instance type of this name.
+    /// The instance type doesn't exist.
     #[error("there is no instance type '{kind}'; the catalogue has {known}")]
     UnknownType {
         /// The requested name.
@@ -47,17 +47,17 @@ pub enum LaunchError {
     /// The type is not sold in that market.
     #[error("{kind} is not offered in the {market} market")]
     NotOffered {
-        /// The instance type of the request.
+        /// The requested instance type.
         kind: TypeName,
-        /// The market of the request.
+        /// The requested market.
         market: Market,
     },
     /// The VM's price exceeds the bid.
     #[error("a {market} {kind} costs {price}, more than the bid of {bid}")]
     Outbid {
-        /// The instance type of the request.
+        /// The requested instance type.
         kind: TypeName,
-        /// The market of the request.
+        /// The requested market.
         market: Market,
         /// Price of the VM now.
         price: Price,
@@ -67,9 +67,9 @@ pub enum LaunchError {
     /// The user has as many VMs of the type as the provider allows.
     #[error("the limit of {limit} {market} {kind} at a time is reached")]
     Limit {
-        /// The instance type of the request.
+        /// The requested instance type.
         kind: TypeName,
-        /// The market of the request.
+        /// The requested market.
         market: Market,
         /// The most VMs of the type at a time in this market.
         limit: u32,
@@ -77,7 +77,7 @@ pub enum LaunchError {
     /// The provider has no more spot VMs of the type at present.
     #[error("no more than {most} spot {kind} can be had now")]
     Unavailable {
-        /// The instance type of the request.
+        /// The requested instance type.
         kind: TypeName,
         /// Number of spot VMs of the type that there can be at present.
         most: u32,
@@ -85,7 +85,7 @@ pub enum LaunchError {
     /// No host has room.
     #[error("no host has {room} free for a VM of type {kind}")]
     NoCapacity {
-        /// The instance type of the request.
+        /// The requested instance type.
         kind: TypeName,
         /// Room that a VM of the type needs.
         room: ResourceVector,

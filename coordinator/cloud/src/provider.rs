@@ -145,8 +145,8 @@ impl Provider {
         self.watched.iter().filter_map(price).collect()
     }
 
-    /// Returns the provider with limits on really filled memory: each VM of these types fills the given amount,
-    /// whatever its nominal size, and goes only on hosts with that much left.
+    /// Limits VMs by the memory that they really fill: each VM of these types fills this much, whatever its nominal
+    /// size, and is placed only on a host with that much left.
     #[must_use]
     pub fn with_filling(self, filled: BTreeMap<TypeName, Bytes>) -> Self {
         Self { filled, ..self }
@@ -172,7 +172,7 @@ impl Provider {
         }
     }
 
-    /// Removes a host; its VMs are terminated and returned.
+    /// Removes a host; its VMs are terminated, and their ids returned.
     pub fn host_lost(&mut self, now: Time, id: HostId) -> Vec<VmId> {
         let lost = self.fleet.remove_host(id);
         for &vm in &lost {
@@ -426,7 +426,7 @@ impl Provider {
         changed
     }
 
-    /// Records that a running VM is told to hibernate; false if it can't be.
+    /// Records that a running VM is commanded to hibernate; false if it can't be.
     pub fn hibernate_vm(&mut self, id: VmId) -> bool {
         let told = self.change_state(id, |state| {
             (state == ProviderVmState::Running).then_some(ProviderVmState::Hibernating)
@@ -460,9 +460,9 @@ impl Provider {
         true
     }
 
-    /// Records that a hibernated VM is told to resume. False if it can't be: it isn't hibernated,
-    /// or its host's vCPUs, memory or places are taken or reserved for VMs that made room for
-    /// others ("when there is enough available resource", Burst-HADS, I).
+    /// Records that a hibernated VM is commanded to resume. Returns false if the VM can't resume: it isn't hibernated,
+    /// or its host's vCPUs, memory or processors are occupied or reserved for VMs that made room for others ("when
+    /// there is enough available resource", Burst-HADS, I).
     pub fn resume_vm(&mut self, id: VmId) -> bool {
         let Some(vm) = self.find_vm(id) else { return false };
         let (host, room) = (vm.host, vm.size.left_while_hibernated());

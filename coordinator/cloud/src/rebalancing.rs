@@ -34,8 +34,8 @@ impl RebalanceRule {
         Self { lead: lead.map(|lead| (lead, lead)), ..Self::default() }
     }
 
-    /// The recommendation before an interruption that is known from `now` on; `None`: there is
-    /// none. It is drawn separately for each interruption, and comes at once if its time is past.
+    /// Draws the recommendation before an interruption that is known from `now` on; `None`: no recommendation comes.
+    /// Each interruption has a draw of its own; a recommendation whose time is past comes at once.
     pub(crate) fn draw_recommendation(
         &self,
         seed: u64,

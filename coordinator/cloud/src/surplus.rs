@@ -50,10 +50,10 @@ pub struct SurplusAccount {
     now: SurplusBalance,
     /// The account at the machine's last report, and the reported balance.
     then: (SurplusBalance, i128),
-    /// Estimated credits earned since the last report, less the credits spent, in fine units.
+    /// Estimated credits earned minus those spent since the report, in fine units.
     since: i128,
     until: Time,
-    /// Use of the VM's vCPUs, a sum of millionths; `None`: the VM stands still and earns nothing.
+    /// Use of the VM's vCPUs, a sum of millionths; `None`: the VM is stopped and earns nothing.
     used: Option<u64>,
 }
 
@@ -79,7 +79,7 @@ impl SurplusAccount {
         Some(Self { burstable, price, now: account, then, since: 0, until: now, used: None })
     }
 
-    /// Sets the use of the VM's vCPUs from now on, a sum of millionths; `None`: it stands still.
+    /// Sets the use of the VM's vCPUs from now on, a sum of millionths; `None`: it is stopped.
     pub fn set_use(&mut self, now: Time, used: Option<u64>) {
         self.pass_time(now);
         self.used = used;

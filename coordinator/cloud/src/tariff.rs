@@ -31,7 +31,7 @@ pub trait Tariff: std::fmt::Debug + Sync {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TariffName {
-    /// Every interval at its price.
+    /// Each interval is charged at the price that holds in it.
     #[default]
     Second,
     /// Every hour at the price at its beginning; a last partial one is free where the provider ends the VM

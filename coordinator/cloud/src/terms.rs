@@ -35,8 +35,8 @@ impl SpotPlaces {
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "Preemption")]
 pub enum PreemptionAction {
-    /// It is given its notice and ends once that has run out, also where the other ends before. One that
-    /// ends by itself meanwhile leaves its room at once.
+    /// The spot VM is given notice and ends when the notice has run out, even if the on-demand VM ends before. A spot
+    /// VM that ends earlier frees its room at once.
     #[default]
     Terminate,
     /// It hibernates at once. Its vCPUs and its memory are the other's as soon as it is frozen; its disk

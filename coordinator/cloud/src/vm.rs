@@ -13,14 +13,14 @@ pub enum ProviderVmState {
     Booting,
     /// Usable and charged.
     Running,
-    /// The VM was told to hibernate; it is charged until it has.
+    /// The VM was commanded to hibernate; it is charged until it has.
     Hibernating,
-    /// The VM is frozen, and its memory kept; it is not charged unless [`crate::BillingTerms`] says so.
+    /// The VM is frozen and its memory kept; it is not charged unless [`crate::BillingTerms`] says so.
     Hibernated {
         /// Instant at which the VM was frozen.
         since: Time,
     },
-    /// The VM was told to resume; it is charged from when it runs.
+    /// The VM was commanded to resume; it is charged from when it runs.
     Resuming,
     /// The VM is gone for good.
     Terminated {

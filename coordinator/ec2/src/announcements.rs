@@ -2,12 +2,12 @@
 
 use dormouse_units::Time;
 
-/// A change of an instance that EC2 announces.
+/// What an announcement says about an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnnouncedChange {
     /// The instance is in this state now.
     State(&'static str),
-    /// EC2 interrupts the instance after the notice: it will stop, hibernate or terminate, as this word says.
+    /// EC2 will interrupt the instance after the notice, by this action.
     Interruption(&'static str),
     /// EC2 recommends replacing the instance.
     Rebalance,
@@ -26,6 +26,6 @@ pub struct InstanceAnnouncement {
     pub zone: String,
     /// The instance's id.
     pub instance: String,
-    /// The change that is announced.
+    /// What is announced about the instance.
     pub change: AnnouncedChange,
 }

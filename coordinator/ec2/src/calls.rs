@@ -182,8 +182,8 @@ impl ApiDesk {
         }
     }
 
-    /// Completes the call that was begun last, and returns the digest of its answer; `None` if none was begun.
-    /// Decisions that follow the answer are appended to `out`.
+    /// Completes the call that was begun last; its decisions are carried out after the answer. Returns the answer's
+    /// digest.
     pub(crate) fn finish_call(&mut self, now: Time, out: &mut Vec<Decision>) -> Option<String> {
         self.now = now;
         let (begun, key) = self.pending.take()?;
@@ -268,7 +268,7 @@ impl ApiDesk {
         }
     }
 
-    /// Sets the present time of the desk; called before each call and notice.
+    /// Sets the desk's time, before it handles a call.
     pub(crate) const fn set_now(&mut self, now: Time) {
         self.now = now;
     }

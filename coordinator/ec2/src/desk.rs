@@ -17,7 +17,7 @@ use crate::network_records::RegionNetwork;
 use crate::pool_market::{CapacityPool, PoolMarket};
 use crate::spot_request::SpotRequest;
 
-/// An experiment's settings for the API: the callers' accounts, and the clock.
+/// Configuration of the API's accounts and of its clock, from the experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeskConfig {
     /// The wall clock at the beginning of the run, microseconds since 1970 (UTC).
@@ -40,7 +40,7 @@ impl Default for DeskConfig {
 #[derive(Debug)]
 pub(crate) enum PendingAnswer {
     Ready(WireValue),
-    /// The instances of a RunInstances call, of which at least this number must be launched.
+    /// The instances of a RunInstances call; at least this number must be launched.
     Reservation {
         instances: Vec<usize>,
         least: usize,
@@ -82,7 +82,7 @@ pub struct ApiDesk {
     pub(crate) market: PoolMarket,
     /// Least time from a hibernation until an instance can be resumed.
     pub(crate) hibernation: Span,
-    /// Whether the experiment's laws of interruptions also resume the instances that they hibernate.
+    /// Whether the experiment's interruption models resume the instances that they hibernate.
     pub(crate) laws_resume: bool,
     pub(crate) now: Time,
     pub(crate) next_vm: u32,
@@ -105,7 +105,7 @@ pub struct ApiDesk {
     pub(crate) networks: BTreeMap<CallScope, RegionNetwork>,
     pub(crate) templates: Vec<LaunchTemplate>,
     pub(crate) fleets: Vec<InstanceFleet>,
-    /// Announcements about instances, the earliest first.
+    /// Announcements about instances, oldest first.
     pub(crate) announcements: Vec<InstanceAnnouncement>,
     pub(crate) pending: Option<PendingCall>,
     pub(crate) answer: Option<Result<WireValue, ApiError>>,
@@ -154,7 +154,7 @@ impl ApiDesk {
         }
     }
 
-    /// Records the announcement of a change of an instance.
+    /// Adds an announcement about an instance.
     pub(crate) fn announce(&mut self, index: usize, change: AnnouncedChange) {
         let Some(it) = self.instances.get(index) else { return };
         self.announcements.push(InstanceAnnouncement {
@@ -167,7 +167,7 @@ impl ApiDesk {
         });
     }
 
-    /// The announcements from the one with index `from` on, in their order.
+    /// All announcements from the `from`-th on, oldest first.
     #[must_use]
     pub fn announced(&self, from: usize) -> &[InstanceAnnouncement] {
         self.announcements.get(from..).unwrap_or_default()

@@ -22,7 +22,7 @@ impl DeskPolicy {
         Self { desk: Arc::new(Mutex::new(desk)) }
     }
 
-    /// Calls `look` with the desk, and returns its result.
+    /// Calls `look` with the desk and returns its result.
     pub fn with_desk<T>(&self, look: impl FnOnce(&mut ApiDesk) -> T) -> T {
         look(&mut self.desk.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -9,7 +9,7 @@ use dormouse_units::{Price, Time};
 use crate::launch_spec::LaunchSpec;
 use crate::pool_market::CapacityPool;
 
-/// The caller of an action: its account and region.
+/// The account that makes a call, and the region that it is made in.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct CallScope {
     pub(crate) account: String,
@@ -68,13 +68,13 @@ pub(crate) struct FleetPool {
     pub(crate) pool: CapacityPool,
     pub(crate) bid: Option<Price>,
     pub(crate) weight: Units,
-    /// Priority of the pool, in thousandths: strategies that go by priorities take the pool with the lowest first.
+    /// The pool's priority in thousandths: strategies that use priorities try the pool with the lowest number first.
     pub(crate) priority: u64,
-    /// The launch template and the override from which the pool was made, as answers show them.
+    /// The launch template and the override that the pool was made from, in the form of EC2's answers.
     pub(crate) origin: WireValue,
 }
 
-/// A fleet: its target, and the instances that it has launched.
+/// A fleet: its target capacity and configuration, and the instances that it has launched.
 #[derive(Clone, Debug)]
 pub(crate) struct InstanceFleet {
     pub(crate) id: String,
@@ -84,7 +84,7 @@ pub(crate) struct InstanceFleet {
     pub(crate) state: &'static str,
     pub(crate) token: Option<String>,
     pub(crate) configs: WireValue,
-    /// The configuration of a spot fleet; `None`: it is an EC2 fleet.
+    /// The configuration of a spot fleet; `None` if this is an EC2 fleet.
     pub(crate) spot_config: Option<WireValue>,
     pub(crate) pools: Vec<FleetPool>,
     pub(crate) total: i64,
@@ -95,12 +95,12 @@ pub(crate) struct InstanceFleet {
     pub(crate) on_demand_strategy: String,
     pub(crate) ends_excess: bool,
     pub(crate) valid_until: Option<Time>,
-    /// Time at which the fleet was deleted or expired; `None`: it was not.
+    /// When the fleet was deleted or expired; `None` while it is active.
     pub(crate) ended: Option<Time>,
     pub(crate) ends_with_expiration: bool,
-    /// The instances that the fleet launched, each with its pool, by index.
+    /// The instances that the fleet has launched: index of the pool and index of the instance.
     pub(crate) instances: Vec<(usize, usize)>,
-    /// Reasons why the fleet could not launch all instances at its last try: the pool, the market and the error.
+    /// Errors of the fleet's last attempt to launch its capacity: index of the pool, market, and error.
     pub(crate) errors: Vec<(usize, Market, ApiError)>,
     pub(crate) tags: Vec<(String, String)>,
     pub(crate) instance_tags: Vec<(String, String)>,

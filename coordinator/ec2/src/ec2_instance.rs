@@ -14,12 +14,12 @@ use crate::pool_market::CapacityPool;
 pub(crate) enum InstanceStage {
     Pending,
     Running,
-    /// The instance hibernates.
+    /// The instance is being hibernated.
     Stopping,
     Stopped,
     /// The instance was terminated at this instant.
     Terminated(Time),
-    /// The launch of the instance was refused before any caller heard of the instance.
+    /// The launch was refused before any client learned of the instance.
     Refused,
 }
 
@@ -42,7 +42,7 @@ impl InstanceStage {
     }
 }
 
-/// Treatment of a spot instance that is interrupted.
+/// What EC2 does to a spot instance when it interrupts the instance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum InterruptionBehavior {
     #[default]
@@ -81,12 +81,12 @@ pub(crate) enum StoppedBy {
     },
 }
 
-/// Cause of an instance's interruption.
+/// Reason why an instance was interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InterruptedBy {
     Price,
     Capacity,
-    /// A law of interruptions in the experiment, or a person who interrupts instances on purpose.
+    /// An interruption model of the experiment, or a user who interrupts instances on purpose.
     Law,
 }
 
@@ -109,7 +109,7 @@ pub(crate) struct Ec2Instance {
     pub(crate) stage: InstanceStage,
     /// The VM that the instance is now; `None` while it is not up.
     pub(crate) vm: Option<VmId>,
-    /// All VMs that the instance has been, the present one among them.
+    /// All VMs that the instance has run on, including the present one.
     pub(crate) vms: Vec<VmId>,
     pub(crate) stopped_by: Option<StoppedBy>,
     /// The cause of the interruption that was announced last.
@@ -130,7 +130,7 @@ pub(crate) struct Ec2Instance {
 }
 
 impl Ec2Instance {
-    /// Whether EC2 still shows the instance to its users: a terminated one for an hour.
+    /// Whether users still see the instance: EC2 shows a terminated instance for an hour.
     pub(crate) fn is_visible(&self, now: Time) -> bool {
         match self.stage {
             InstanceStage::Refused => false,
@@ -171,7 +171,7 @@ impl Ec2Instance {
     }
 }
 
-/// Tags as EC2 writes them.
+/// Encodes tags as EC2 does.
 pub(crate) fn tags_to_wire(tags: &[(String, String)]) -> WireValue {
     let tag = |(key, value): &(String, String)| {
         WireValue::structure().with("Key", key.as_str()).with("Value", value.as_str())
@@ -179,7 +179,7 @@ pub(crate) fn tags_to_wire(tags: &[(String, String)]) -> WireValue {
     WireValue::list_of(tags.iter().map(tag))
 }
 
-/// Sets tags; a new tag replaces an old one with the same key.
+/// Sets tags; a new tag replaces an existing one with the same key.
 pub(crate) fn set_tags(tags: &mut Vec<(String, String)>, new: &[(String, String)]) {
     for (key, value) in new {
         match tags.iter_mut().find(|(own, _)| own == key) {

@@ -201,7 +201,7 @@ impl ApiDesk {
         up.filter_map(|(_, pool)| fleet.pools.get(*pool)).map(|pool| pool.weight).sum()
     }
 
-    /// Launches the capacity that a fleet lacks, as far as instances are available.
+    /// Launches the capacity that a fleet lacks, as far as pools have room.
     pub(crate) fn fill_fleet(&mut self, place: usize, out: &mut Vec<Decision>) {
         for market in [Market::OnDemand, Market::Spot] {
             let Some(fleet) = self.fleets.get_mut(place) else { return };

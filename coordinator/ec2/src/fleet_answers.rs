@@ -29,7 +29,7 @@ impl ApiDesk {
             .with("Errors", WireValue::List(Self::fleet_errors(fleet))))
     }
 
-    /// The instances that a fleet has launched and that still exist, by pool and market.
+    /// The existing instances that a fleet has launched, by pool and market.
     fn fleet_instances(&self, fleet: &InstanceFleet) -> Vec<WireValue> {
         let mut written = Vec::new();
         for (place, of) in fleet.pools.iter().enumerate() {

@@ -5,7 +5,7 @@ use dormouse_ec2_wire::{ApiError, WireValue};
 use crate::ec2_instance::tags_to_wire;
 use crate::ip_block::IpBlock;
 
-/// The party that a rule allows.
+/// Source or destination that a rule allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RulePeer {
     Ipv4(String),
@@ -124,7 +124,7 @@ impl GroupRule {
         }
     }
 
-    /// Whether two rules allow the same traffic, whatever their ids and descriptions.
+    /// Whether both rules allow the same, whatever their ids and descriptions.
     pub(crate) fn allows_like(&self, other: &Self) -> bool {
         (self.is_egress, &self.protocol, self.ports, &self.peer)
             == (other.is_egress, &other.protocol, other.ports, &other.peer)
@@ -193,7 +193,7 @@ impl GroupRule {
     }
 }
 
-/// Rules as permissions: rules of the same protocol and ports form one.
+/// Encodes rules as permissions: the rules with the same protocol and ports are one permission.
 pub(crate) fn permissions_to_wire<'a>(rules: impl Iterator<Item = &'a GroupRule>) -> WireValue {
     let mut groups: Vec<Vec<&GroupRule>> = Vec::new();
     for rule in rules {

@@ -8,7 +8,7 @@ use crate::ec2_instance::{Ec2Instance, InstanceStage, tags_to_wire};
 use crate::listing::{filter_by, refuse_others, take_page};
 use crate::names::account_number;
 
-/// The filters of DescribeInstances.
+/// Names of the filters that DescribeInstances accepts.
 const FILTERS: [&str; 52] = [
     "instance-id",
     "instance-state-name",
@@ -64,7 +64,7 @@ const FILTERS: [&str; 52] = [
     "block-device-mapping.status",
 ];
 
-/// The values of tags for a filter by tags.
+/// The values that an instance's tags have for the filter `name`; `None` if that is not a filter of tags.
 pub(crate) fn tag_values(tags: &[(String, String)], name: &str) -> Option<Vec<String>> {
     match name {
         "tag-key" => Some(tags.iter().map(|(key, _)| key.clone()).collect()),
@@ -180,7 +180,7 @@ impl ApiDesk {
             .with_some("NextToken", next))
     }
 
-    /// The instances that a call names, or all instances of the caller.
+    /// The instances that a call names by their ids; if it names none, all instances of the caller.
     pub(crate) fn found_instances<'a>(
         &'a self,
         scope: &'a CallScope,
@@ -200,7 +200,7 @@ impl ApiDesk {
         Ok(found.into_iter().filter_map(|index| self.instances.get(index)).collect())
     }
 
-    /// Instances of one reservation, in the form of EC2's answers.
+    /// Encodes instances of one reservation as EC2 does.
     pub(crate) fn reservation_to_wire(
         &self,
         first: &Ec2Instance,
@@ -361,7 +361,7 @@ impl ApiDesk {
 }
 
 impl ApiDesk {
-    /// Answers a request for an instance's UEFI data: modelled instances have none.
+    /// Answers GetInstanceUefiData: always an error, as emulated instances have no UEFI data.
     pub(crate) fn uefi_data(
         &self,
         scope: &CallScope,
@@ -391,7 +391,7 @@ pub(crate) fn metadata_options(said: Option<&WireValue>) -> WireValue {
         .with("InstanceMetadataTags", text("InstanceMetadataTags", "disabled"))
 }
 
-/// The private host name of an instance, made from its address.
+/// The private DNS name of an instance, made from its private address.
 pub(crate) fn private_name(it: &Ec2Instance) -> String {
     let Some(seat) = &it.seat else { return String::new() };
     let address = seat.private_ip.to_string().replace('.', "-");
@@ -402,7 +402,7 @@ pub(crate) fn private_name(it: &Ec2Instance) -> String {
 }
 
 impl Ec2Instance {
-    /// The ARN of the instance profile.
+    /// The ARN of the instance profile; `None` if the instance has none.
     fn profile_arn(&self) -> Option<String> {
         let profile = self.spec.profile.as_ref()?;
         let name = profile.text("Arn").or(profile.text("Name"))?;
@@ -414,7 +414,7 @@ impl Ec2Instance {
     }
 }
 
-/// The processor architecture of an instance type: names of Graviton types have a `g` after the generation.
+/// The processor architecture of an instance type. Graviton types have a `g` after the generation in their name.
 pub(crate) fn architecture(name: &str) -> &'static str {
     let family = name.split('.').next().unwrap_or_default();
     let after = family.trim_start_matches(|c: char| c.is_ascii_alphabetic());

@@ -177,7 +177,7 @@ impl ApiDesk {
         Ok(PendingAnswer::Ready(answer))
     }
 
-    /// The credit mode of an instance: the one that its user chose, or that of its type in the experiment.
+    /// The mode of an instance's credits: the mode that its user chose, or that of the experiment's type.
     fn credits_of(&self, it: &Ec2Instance) -> Option<String> {
         let burstable = self.market.offer(&it.pool.kind)?.burstable?;
         let of_type = if burstable.surplus.is_some() { "unlimited" } else { "standard" };
@@ -275,7 +275,7 @@ impl ApiDesk {
         Ok(WireValue::structure().with("AccountAttributes", WireValue::list_of(written)))
     }
 
-    /// The bill of each instance, as the sum over its VMs of the cost that `owed` gives.
+    /// The bill of each instance, from the cost of each of its VMs.
     pub(crate) fn bills(&self, owed: impl Fn(VmId) -> Money) -> Vec<InstanceBill> {
         let had = self.instances.iter().filter(|it| it.stage != InstanceStage::Refused);
         had.map(|it| InstanceBill {

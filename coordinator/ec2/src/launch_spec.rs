@@ -23,7 +23,7 @@ pub(crate) struct LaunchSpec {
     pub(crate) private_ip: Option<Ipv4Addr>,
     /// Whether the instance has a public address; `None`: its subnet decides.
     pub(crate) public_ip: Option<bool>,
-    /// User data as the call gave it, in base64.
+    /// User data as the client sent it: base64.
     pub(crate) user_data: Option<String>,
     /// Tags of the instance.
     pub(crate) tags: Vec<(String, String)>,

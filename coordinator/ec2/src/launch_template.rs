@@ -12,7 +12,7 @@ use crate::launch_spec::{self, LaunchSpec, tags_for};
 use crate::listing::{filter_by, refuse_others, take_page};
 use crate::names::account_number;
 
-/// Key of a template's market options, which are read only when instances are launched.
+/// Key of a template's market options, which are read when instances are launched.
 const MARKET: &str = "InstanceMarketOptions";
 
 fn number(version: usize) -> i64 {
@@ -30,12 +30,12 @@ impl LaunchTemplate {
         self.versions.contains_key(&version).then_some(version)
     }
 
-    /// The number of the template's last version.
+    /// The number of the newest existing version.
     fn latest(&self) -> usize {
         self.versions.last_key_value().map_or(self.default, |(number, _)| *number)
     }
 
-    /// The version of the template with this name.
+    /// The launch specification of a version, by its name.
     ///
     /// # Errors
     ///

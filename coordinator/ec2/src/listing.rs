@@ -2,8 +2,8 @@
 
 use dormouse_ec2_wire::{ApiError, WireValue};
 
-/// Keeps the resources that pass all filters of a call. `values_of` returns the values of a resource for a filter's
-/// name; `None`: there is no such filter.
+/// Keeps the resources that pass all filters of a call. `values_of` returns the values of a resource for the name of a
+/// filter; `None`: there is no filter with this name.
 ///
 /// # Errors
 ///

@@ -14,7 +14,7 @@ pub(crate) type ResourceTags = Vec<(String, String)>;
 pub(crate) struct VpcRecord {
     pub(crate) id: String,
     pub(crate) block: IpBlock,
-    /// Blocks that were added, each with the id of its association.
+    /// Address blocks that were added to the VPC, each with the id of its association.
     pub(crate) more_blocks: Vec<(String, IpBlock)>,
     pub(crate) is_default: bool,
     pub(crate) tenancy: String,
@@ -120,7 +120,7 @@ impl RegionNetwork {
         self.groups.iter().find(|group| group.vpc == vpc && group.name == "default")
     }
 
-    /// The tags of the record with this id; `None`: there is no such record.
+    /// The tags of a record, found by its id; `None`: no record has that id.
     pub(crate) fn tags_mut(&mut self, id: &str) -> Option<&mut ResourceTags> {
         let vpcs = self.vpcs.iter_mut().map(|it| (&it.id, &mut it.tags));
         let subnets = self.subnets.iter_mut().map(|it| (&it.id, &mut it.tags));

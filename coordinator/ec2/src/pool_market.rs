@@ -10,7 +10,7 @@ use dormouse_units::{Price, Time, TypeName};
 /// The zone of instance types whose names have none.
 const DEFAULT_ZONE: &str = "us-east-1a";
 
-/// A capacity pool, as EC2 calls it: the instances of one type in one zone.
+/// A capacity pool: instances of one type in one zone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CapacityPool {
     /// The type as the provider's catalogue has it, like `c5.large@us-east-1a`.
@@ -95,7 +95,7 @@ impl PoolMarket {
         self.prices.price_at(self.catalogue.get(kind)?, market, now)
     }
 
-    /// The greatest number of spot instances that there can be now; `None`: there is no limit.
+    /// Greatest number of spot instances that can exist now; `None`: no limit.
     pub(crate) fn available(&self, kind: &TypeName, now: Time) -> Option<u32> {
         self.availability.get(kind)?.count_at(now)
     }

@@ -179,8 +179,8 @@ impl ApiDesk {
         PendingAnswer::Reservation { instances, least }
     }
 
-    /// Pools in which an instance of this specification can be had, the first choice first: spot pools by their price,
-    /// others by their zone.
+    /// Pools in which an instance of this specification can be launched, the first choice first: spot pools by their
+    /// price, others by their zone.
     ///
     /// # Errors
     ///
@@ -223,8 +223,7 @@ impl ApiDesk {
         Ok(pools)
     }
 
-    /// The highest price that is paid for a spot instance of a pool: the one that its user gave, or the on-demand
-    /// price.
+    /// The most that is paid for a spot instance of a pool: the price that its user gave, or the price on demand.
     pub(crate) fn bid_in(
         &self,
         pool: &CapacityPool,
@@ -330,7 +329,7 @@ impl ApiDesk {
         self.refuse_instance(index, "capacity-not-available");
     }
 
-    /// Moves an instance that no caller has heard of to another pool, and to a subnet of the pool's zone.
+    /// Moves an instance that no client knows of yet to a different pool, and to a subnet of that pool's zone.
     fn move_to_pool(&mut self, index: usize, pool: CapacityPool) {
         self.leave_seat(index);
         let Some(instance) = self.instances.get(index) else { return };
@@ -341,7 +340,7 @@ impl ApiDesk {
         }
     }
 
-    /// Marks an instance as refused, for lack of capacity, before any caller has heard of it.
+    /// Handles the refusal of an instance that no client knows of yet.
     pub(crate) fn refuse_instance(&mut self, index: usize, code: &'static str) {
         self.leave_seat(index);
         let Some(instance) = self.instances.get_mut(index) else { return };

@@ -17,7 +17,7 @@ use crate::calls::is_change;
 use crate::desk::{ApiDesk, DeskConfig};
 use crate::desk_policy::DeskPolicy;
 
-/// The cost of one instance.
+/// The bill of one instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InstanceBill {
     /// Id of the instance.
@@ -30,7 +30,7 @@ pub struct InstanceBill {
     pub zone: String,
     /// Whether the instance is a spot instance.
     pub is_spot: bool,
-    /// The cost until now, by the run's tariff.
+    /// What the instance has cost until now, by the run's tariff.
     pub owed: Money,
 }
 
@@ -152,7 +152,7 @@ impl Ec2Session {
         true
     }
 
-    /// The announcements about instances, from the one with index `from` on.
+    /// Announcements about instances from the `from`-th on.
     #[must_use]
     pub fn announced(&self, from: usize) -> Vec<InstanceAnnouncement> {
         self.policy.with_desk(|desk| desk.announced(from).to_vec())
@@ -164,13 +164,13 @@ impl Ec2Session {
         self.now
     }
 
-    /// The next instant at which the run changes without a call; `None`: there is none.
+    /// The next instant at which something happens without a call; `None`: nothing will.
     pub fn next_event_at(&mut self) -> Option<Time> {
         let next = Time::sooner_of(self.run.next_wakeup(), self.world.next_at());
         next.map(|at| at.max(self.now))
     }
 
-    /// Advances the run's time to an instant, with all events until then. An earlier instant changes nothing.
+    /// Advances the time to an instant, with all events until then. An earlier instant changes nothing.
     pub fn advance_to(&mut self, at: Time) {
         self.play_until(at);
         if self.run.over_at().is_none() {
@@ -184,7 +184,7 @@ impl Ec2Session {
         self.play_until(self.now);
     }
 
-    /// Returns the steps made since the last call of this function, as the log has them.
+    /// The steps since the last call of this function, as the log has them.
     pub fn take_steps(&mut self) -> Vec<Step> {
         std::mem::take(&mut self.steps)
     }

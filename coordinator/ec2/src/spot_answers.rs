@@ -74,7 +74,7 @@ impl ApiDesk {
             .with_some("ValidUntil", request.valid_until.map(|at| self.instant(at)))
     }
 
-    /// The highest price that a request pays: the one that it gives, or the on-demand price.
+    /// The most that a request pays: the price that it gives, or the price on demand.
     fn price_of_request(&self, request: &SpotRequest) -> Option<String> {
         let of_type = || {
             let pools = self.market.pools(&request.scope.region).into_iter();
@@ -123,8 +123,8 @@ impl ApiDesk {
             .with_some("NextToken", next))
     }
 
-    /// Answers with the changes of spot prices, the newest first. With a StartTime the last change before it is
-    /// included, as it gives the price at that time.
+    /// Answers with the changes of spot prices, newest first. If the call has a StartTime, the last change before it is
+    /// included, as it determines the price at that time.
     pub(crate) fn describe_prices(
         &self,
         scope: &CallScope,

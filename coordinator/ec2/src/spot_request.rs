@@ -11,7 +11,7 @@ use crate::launch_spec::LaunchSpec;
 pub(crate) enum SpotState {
     Open,
     Active,
-    /// The instance of the request is stopped or hibernated.
+    /// The request's instance is stopped or hibernated.
     Disabled,
     Closed,
     Cancelled,

@@ -7,7 +7,7 @@ use crate::ec2_instance::set_tags;
 use crate::launch_spec::read_tags;
 use crate::listing::{filter_by, refuse_others, take_page};
 
-/// Most tags of a resource, without AWS's own tags.
+/// Greatest number of a resource's tags, not counting those of AWS.
 const MAX_TAGS: usize = 50;
 
 /// The kind of a resource, by its id.
@@ -78,7 +78,7 @@ impl ApiDesk {
         Ok(PendingAnswer::Ready(WireValue::structure()))
     }
 
-    /// The tags of a resource of the caller; `None`: resources of this kind have none.
+    /// The tags of a resource of the caller; `None`: resources of this kind don't exist.
     fn tags_mut(
         &mut self,
         scope: &CallScope,

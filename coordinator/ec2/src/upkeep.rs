@@ -11,7 +11,7 @@ use crate::run_instances::LaunchOrder;
 use crate::spot_request::SpotState;
 
 impl ApiDesk {
-    /// Handles a notice of the run: something happened to a VM, or a requested wake-up is due.
+    /// Handles a notice about the VMs, or an alarm that was set earlier.
     pub(crate) fn hear(&mut self, notice: &Notice, out: &mut Vec<Decision>) {
         match notice {
             Notice::VmReady { vm } | Notice::VmResumed { vm } => self.runs(*vm),
@@ -72,7 +72,7 @@ impl ApiDesk {
         }
     }
 
-    /// Handles the provider's announcement that it interrupts the instance of a VM.
+    /// Handles the announcement that EC2 will interrupt an instance.
     fn is_marked(&mut self, vm: VmId) {
         let by = self.by_vm.get(&vm).map(|index| self.interrupted_by(*index));
         let Some(instance) = self.instance_on(vm) else { return };
@@ -118,7 +118,7 @@ impl ApiDesk {
         self.stops(index);
     }
 
-    /// Handles that the provider has stopped or hibernated a spot instance.
+    /// Handles that EC2 has stopped or hibernated a spot instance.
     fn stops(&mut self, index: usize) {
         let by = self.interrupted_by(index);
         let not_before = self.now + self.hibernation;
@@ -201,7 +201,7 @@ impl ApiDesk {
             .is_some_and(|it| it.state == SpotState::Cancelled)
     }
 
-    /// Launches everything that is wanted and available now, and requests a wake-up for when that may change.
+    /// Requests all VMs that are wanted and available now, and an alarm for the time at which that may change.
     pub(crate) fn keep_up(&mut self, out: &mut Vec<Decision>) {
         self.start_again(out);
         for index in self.open_requests.clone() {
@@ -212,7 +212,7 @@ impl ApiDesk {
         self.arm(out);
     }
 
-    /// Launches the instance of an open request, if it is available.
+    /// Requests the VM of an open spot request if there is room for it; else notes the reason in the request's status.
     fn evaluate(&mut self, index: usize, out: &mut Vec<Decision>) {
         let Some(request) = self.requests.get(index).cloned() else { return };
         if request.valid_until.is_some_and(|until| until <= self.now) {
@@ -261,7 +261,7 @@ impl ApiDesk {
         }
     }
 
-    /// Starts and resumes the instances that the provider has stopped and hibernated, as far as capacity is available.
+    /// Restarts instances that EC2 has stopped and resumes those that it has hibernated, if there is room for them.
     fn start_again(&mut self, out: &mut Vec<Decision>) {
         for index in self.waiting.clone() {
             let Some(instance) = self.instances.get(index) else { continue };
@@ -305,13 +305,13 @@ impl ApiDesk {
         }
     }
 
-    /// Removes the instances that no user sees any more from the indices that are searched.
+    /// Removes instances that DescribeInstances no longer shows from the list of instances to be searched.
     fn forget_old(&mut self) {
         let (now, instances) = (self.now, &self.instances);
         self.shown.retain(|index| instances.get(*index).is_some_and(|it| it.is_visible(now)));
     }
 
-    /// Requests a wake-up for the next change of prices or capacity that may make a wanted instance available.
+    /// Sets an alarm for the next time at which a wanted instance that can't be had now may become available.
     fn arm(&mut self, out: &mut Vec<Decision>) {
         let mut next: Option<Time> = None;
         let mut by =

@@ -17,13 +17,14 @@ const MOST_DECISIONS: u64 = 10_000_000;
 #[derive(Clone, Copy, Debug, Default)]
 struct AnswerInstant {
     at: Time,
-    /// Number of refused decisions that programs were told of at this instant.
+    /// Number of refused decisions that programs learned of at this instant.
     refusals: u64,
     /// Number of decisions that programs made at this instant.
     decisions: u64,
 }
 
-/// Answers of the schedulers of a run that are programs of their own: asked anew, or taken from a recorded step.
+/// Answers of schedulers that are separate programs: either the programs are asked, or the answers come from a recorded
+/// step.
 ///
 /// Use: `take_recorded` or `begin_followed` when a step begins, `next_known` and `record_answer` for each answer,
 /// `take_given` when the step ends.
@@ -33,10 +34,10 @@ pub(crate) struct ProgramAnswers {
     given: Vec<u32>,
     /// Recorded answers of the step under way; `None`: programs are asked.
     known: Option<RecordedAnswers>,
-    /// Recorded steps that must come out the same again before programs are asked anything new, in order.
+    /// Recorded steps, in order, that must be reproduced before programs are asked for new answers.
     followed: VecDeque<Step>,
     instant: AnswerInstant,
-    /// Reason why the run can't go on; `None`: it can.
+    /// Reason why the run can't continue; `None`: it can.
     failed: Option<String>,
 }
 
@@ -66,13 +67,13 @@ impl ProgramAnswers {
         self.failed.is_some()
     }
 
-    /// Returns the reason why the run can't go on because of a program's answers or a step that came out differently;
-    /// `None`: it can.
+    /// Returns the reason why the run can't continue because of a program's answers or a step that came out
+    /// differently; `None`: it can.
     pub(crate) fn failure_reason(&self) -> Option<&str> {
         self.failed.as_deref()
     }
 
-    /// Makes the given recorded steps come out again, in order, before programs are asked anything new.
+    /// Requires that these recorded steps are reproduced, in order, before programs are asked for new answers.
     pub(crate) fn follow_steps(&mut self, steps: Vec<Step>) {
         self.followed = steps.into();
     }
@@ -82,7 +83,7 @@ impl ProgramAnswers {
         self.known = Some(RecordedAnswers::from_step(recorded));
     }
 
-    /// Begins a step and returns the recorded step that must come out of it; `None`: no steps are being followed.
+    /// Begins a step and returns the recorded step that it must reproduce; `None`: no steps are being followed.
     pub(crate) fn begin_followed(&mut self, step: &Step) -> Option<Step> {
         let followed = self.followed.pop_front()?;
         if (followed.at, &followed.event) != (step.at, &step.event) {

@@ -2,7 +2,7 @@
 
 use dormouse_units::Time;
 
-/// State of the checkpoints of a task's current attempt: what its scheme has answered, and what the machine was told.
+/// State of the checkpoints of a task's current attempt: the answers of its scheme, and the commands to its machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CheckpointState {
     /// Number of the scheme's latest answer; earlier answers no longer count.
@@ -13,7 +13,7 @@ pub(crate) struct CheckpointState {
     due: bool,
     /// Time at which the last checkpoint was kept or failed, or at which the attempt began if there was none.
     since: Time,
-    /// True if the machine was told to take a checkpoint and hasn't reported its outcome.
+    /// True if the machine was commanded to take a checkpoint and hasn't reported its outcome.
     told: bool,
 }
 
@@ -50,7 +50,7 @@ impl CheckpointState {
         self.all_known = true;
     }
 
-    /// Asks for a checkpoint as soon as the task runs.
+    /// Requests a checkpoint as soon as the task runs.
     pub(crate) const fn want_checkpoint(&mut self) {
         self.due = true;
     }
@@ -60,25 +60,25 @@ impl CheckpointState {
         self.due
     }
 
-    /// Marks the wanted checkpoint as told to the machine. False if the machine is already taking one, which counts
-    /// for this wish too.
+    /// Records that the machine is commanded to take the requested checkpoint. Returns false if the machine is already
+    /// taking one, which counts for this request too.
     pub(crate) const fn start_wanted(&mut self) -> bool {
         self.due = false;
         !std::mem::replace(&mut self.told, true)
     }
 
-    /// Returns whether the machine was told to take a checkpoint and hasn't reported its outcome.
+    /// Returns whether the machine was commanded to take a checkpoint and hasn't reported its outcome.
     pub(crate) const fn is_told(&self) -> bool {
         self.told
     }
 
-    /// Records that the checkpoint told to the machine was kept or failed.
+    /// Records that the checkpoint that the machine was commanded to take was kept or failed.
     pub(crate) const fn checkpoint_over(&mut self, now: Time) {
         (self.told, self.since) = (false, now);
     }
 
-    /// Asks again for the checkpoint that the machine was told to take, since the command or its report may be lost.
-    /// False if the machine was told nothing.
+    /// Requests again the checkpoint that the machine was commanded to take, since the command or its report may be
+    /// lost. Returns false if there was no command.
     pub(crate) const fn want_again(&mut self) -> bool {
         let was_told = std::mem::replace(&mut self.told, false);
         self.due |= was_told;

@@ -10,7 +10,7 @@ pub struct RunCounts {
     pub hibernations: u32,
     /// VMs thawed by the provider.
     pub resumes: u32,
-    /// VMs taken back by the provider for good.
+    /// Number of VMs that the provider preempted.
     pub preemptions: u32,
     /// Checkpoints that were completed.
     pub checkpoints: u32,
@@ -42,11 +42,11 @@ pub struct RunCounts {
     pub hosts_lost: u32,
     /// Number of decisions refused because they never could be carried out: bugs of the policy.
     pub rejected: u32,
-    /// Number of VMs that their scheduler gave back with work left on them, as the VM's price was above its bid (ACC).
+    /// VMs that their scheduler terminated with work left on them, as their price was above its bid (ACC).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub above_bid: u32,
-    /// Number of tasks on VMs that were given back because their price exceeded the bid, without a checkpoint first, as
-    /// the price passed the bid too late.
+    /// Number of tasks on VMs that were terminated above the bid, without a checkpoint because the price passed the bid
+    /// too late for one.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unkept: u32,
 }

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use dormouse_units::{TypeName, VmId};
 
-/// Launches that were refused, and room that has become free since, of which their tenants are to be told.
+/// Refused launches, and room that has become free since; their tenants are to be notified.
 #[derive(Debug, Default)]
 pub(crate) struct RefusedLaunches {
     vms: BTreeSet<VmId>,
     /// True if a tenant's VM has ended while another tenant had a refused launch.
     gave_back: bool,
-    /// Types with limited capacity of which a spot VM has ended while a launch was refused.
+    /// Types with limited capacity that had a spot VM end while a launch was refused.
     freed_types: BTreeSet<TypeName>,
 }
 
@@ -28,7 +28,7 @@ impl RefusedLaunches {
         self.vms.is_empty()
     }
 
-    /// Records that a VM has ended; `is_anothers` tells whether a refused VM belongs to another tenant.
+    /// Records that a VM has ended; `is_anothers` says whether a refused VM belongs to a different tenant.
     pub(crate) fn vm_ended(&mut self, is_anothers: impl FnMut(&VmId) -> bool) {
         self.gave_back |= self.vms.iter().any(is_anothers);
     }
@@ -45,7 +45,7 @@ impl RefusedLaunches {
         std::mem::take(&mut self.gave_back)
     }
 
-    /// Takes the types of which capacity was freed since the last call.
+    /// Removes and returns the types whose capacity was freed since the last call.
     pub(crate) fn take_freed_types(&mut self) -> BTreeSet<TypeName> {
         std::mem::take(&mut self.freed_types)
     }

@@ -53,7 +53,7 @@ impl OpenRequests {
         self.is_all
     }
 
-    /// Records that a request's VM is launched; false if there is no such request, or it had its launch.
+    /// Records that a request's VM is launched; false if the request is unknown, or its VM was launched before.
     pub(crate) fn launch_asked(&mut self, id: RequestId) -> bool {
         let is_pending = self.pending.remove(&id);
         self.alive += usize::from(is_pending);

@@ -83,7 +83,7 @@ pub struct Run {
     /// Digest of all decisions; `None` after [`Run::without_digest`].
     digest: Option<DecisionDigest>,
     next_seq: u64,
-    /// Notices of hosts that were lost while the coordinator was away, still to be told.
+    /// Notices of hosts that were lost while the coordinator was away; schedulers have not got them yet.
     unheard: VecDeque<Notice>,
     begun: bool,
     over: Option<Time>,
@@ -266,8 +266,8 @@ impl Run {
         )
     }
 
-    /// Returns the instant whose notices a policy hasn't been told yet; it is told at [`Event::InstantOver`], after
-    /// all else of the instant.
+    /// Returns the instant whose notices a policy hasn't got yet; it gets them at [`Event::InstantOver`], after all
+    /// else of the instant.
     #[must_use]
     pub fn pending_instant(&self) -> Option<Time> {
         if self.over.is_some() {

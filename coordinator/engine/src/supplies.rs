@@ -53,7 +53,7 @@ impl VmSupplies {
         self.vms.get(vm)?.shares.get(vcpu as usize).copied()
     }
 
-    /// Records the share that a vCPU was told.
+    /// Records the share of a vCPU that its VM was last told.
     pub(crate) fn set_share(&mut self, vm: VmId, vcpu: u32, share: Ppm) {
         let shares = self.vms.get_mut(vm).map(|supply| &mut supply.shares);
         if let Some(had) = shares.and_then(|shares| shares.get_mut(vcpu as usize)) {

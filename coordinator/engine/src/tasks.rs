@@ -20,7 +20,7 @@ pub enum TaskState {
     Sent(VmId),
     /// Started on a VM, which may be frozen.
     Running(VmId),
-    /// The task was told to stop on a VM that hasn't reported its end.
+    /// The task was commanded to stop, and its VM hasn't reported the end.
     Stopping(VmId),
     /// Finished, with a verified answer.
     Finished,
@@ -53,7 +53,7 @@ pub struct TaskRecord {
     pub(crate) asked: CheckpointState,
     /// Mode of the latest attempt: burst or baseline.
     pub(crate) mode: Mode,
-    /// Run time of the whole work at full speed on the VM of the latest attempt, as its bag says.
+    /// Run time of the whole work at full speed on the VM of the latest attempt, as the bag gives it.
     pub(crate) runtime: Span,
     /// Time at which the latest attempt was sent to its VM.
     pub sent: Time,

@@ -14,7 +14,7 @@ pub(crate) struct RunTenant {
     policy: Box<dyn Policy>,
     hearing: Delivery,
     is_outside: bool,
-    /// Notices that wait for the end of their instant, if the tenant's policy gets all notices of an instant together.
+    /// Notices that the tenant gets at the end of the instant, if it gets all notices of an instant together.
     unheard: Vec<Notice>,
     /// Instant of the notices in `unheard`.
     instant: Option<Time>,
@@ -73,12 +73,12 @@ impl RunTenant {
         self.work
     }
 
-    /// Returns whether the tenant is told of whole instants.
+    /// Returns whether the tenant gets all notices of an instant together.
     pub(crate) const fn hears_instants(&self) -> bool {
         matches!(self.hearing, Delivery::EndOfInstant)
     }
 
-    /// Returns the instant whose notices the tenant hasn't been told yet.
+    /// Returns the instant whose notices the tenant hasn't got yet.
     pub(crate) const fn pending_instant(&self) -> Option<Time> {
         self.instant
     }
@@ -133,7 +133,7 @@ impl RunTenant {
         self.is_done
     }
 
-    /// Records that all of the tenant's work is done.
+    /// Records that all work of the tenant is done.
     pub(crate) const fn end_work(&mut self) {
         self.is_done = true;
     }
@@ -182,23 +182,23 @@ impl RunTenant {
         unheard
     }
 
-    /// Returns whether the tenant's policy waits for a price to change.
+    /// Returns whether the tenant's policy waits for a change of a price.
     pub(crate) fn waits_for_price(&self) -> bool {
         self.policy.waits_for_price()
     }
 
-    /// Returns the tenant's policy, for a call of the provider's API.
+    /// Returns the tenant's policy, to hand it a call of the provider's API.
     pub(crate) fn policy(&mut self) -> &mut dyn Policy {
         self.policy.as_mut()
     }
 
-    /// Returns the work that the tenant's policy has given up.
+    /// Returns which part of its work the tenant's policy has given up.
     pub(crate) fn given_up(&self) -> Option<GivenUp> {
         self.policy.given_up()
     }
 
-    /// Passes these notices, in the tenant's own numbers, to its policy; appends the policy's decisions, in the run's
-    /// numbers, to `out`.
+    /// Passes these notices to the tenant's policy in the tenant's own numbers; appends the decisions to `out` in the
+    /// run's numbers.
     pub(crate) fn tell_policy(&mut self, now: Time, heard: &[Notice], out: &mut Vec<Decision>) {
         if self.numbers.are_same() {
             return self.policy.handle(now, heard, out);
@@ -211,7 +211,7 @@ impl RunTenant {
         }
     }
 
-    /// Repeats to a scheduler program the notices from before the coordinator was away, and its decisions of then;
+    /// Repeats to a scheduler program the notices that it got before the coordinator was away, with its decisions;
     /// `decided` is in the run's numbers.
     pub(crate) fn tell_again(&mut self, now: Time, heard: &[Notice], decided: &[Decision]) {
         let numbers = self.numbers;
@@ -254,7 +254,8 @@ fn make_outside(numbers: TenantNumbers, decision: &mut Decision) {
     }
 }
 
-/// Returns the tenant that a notice is for, and puts the notice in that tenant's numbers; `None`: all are told.
+/// Returns the tenant that a notice is for, and puts the notice in that tenant's numbers; `None`: the notice is for all
+/// tenants.
 pub(crate) fn notice_addressee(notice: &mut Notice, tenants: &Tenants) -> Option<TenantId> {
     match notice {
         _ if !tenants.are_several() => tenants.tenant_ids().next(),

@@ -22,21 +22,21 @@ pub(crate) enum RunTimer {
     Look { task: TaskId, attempt: Attempt, turn: u32 },
     /// A task of a workflow is submitted, all of its predecessors having finished.
     Due(TaskId),
-    /// A wake-up for which the scheduler asked.
+    /// A wake-up that the scheduler requested.
     Wake(u64),
 }
 
-/// Something that is due in a run at a time.
+/// A kind of event that is due in a run.
 pub(crate) enum DueEvent {
     Timer(RunTimer),
     Interruption(Interruption),
     /// A price changes.
     Prices,
-    /// The number of spot VMs that can be had changes.
+    /// The number of available spot VMs changes.
     Availability,
 }
 
-/// Timers by time; of equal times, those set first come first.
+/// Timers ordered by time; of timers with equal times, the one set first comes first.
 #[derive(Debug, Default)]
 pub(crate) struct TimerQueue {
     queue: BTreeMap<(Time, u64), RunTimer>,

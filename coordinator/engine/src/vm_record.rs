@@ -24,7 +24,7 @@ pub(crate) struct VmRecord {
     two_tier: bool,
     memory: Bytes,
     burstable: Option<BurstableTerms>,
-    /// Starts that arrived while the VM hibernates or is about to; they are sent at its resume.
+    /// Starts of tasks that arrived while the VM hibernates or is about to; they are sent when it resumes.
     held: ThinVec<TaskStart>,
     usage: VmUse,
 }
@@ -91,12 +91,12 @@ impl VmRecord {
         self.asked
     }
 
-    /// Sets whether the VM will be told to freeze once its checkpoints are kept.
+    /// Sets whether the VM will be commanded to freeze once its checkpoints are kept.
     pub(crate) const fn freeze_once_kept(&mut self, whether: bool) {
         self.freezes_once_kept = whether;
     }
 
-    /// Returns whether the VM will be told to freeze once its checkpoints are kept.
+    /// Returns whether the VM will be commanded to freeze once its checkpoints are kept.
     pub(crate) const fn freezes_once_kept(&self) -> bool {
         self.freezes_once_kept
     }
@@ -126,7 +126,7 @@ impl VmRecord {
         self.memory
     }
 
-    /// Returns how the VM earns credits; `None`: its type isn't burstable.
+    /// Returns how VMs of this VM's type earn credits; `None`: the type isn't burstable.
     pub(crate) const fn burstable(&self) -> Option<BurstableTerms> {
         self.burstable
     }
@@ -141,7 +141,7 @@ impl VmRecord {
         std::mem::take(&mut self.held)
     }
 
-    /// Drops the start of a task that waits for the resume; false if there is none.
+    /// Drops the start of a task that waits for the VM's resume; false if no start of the task waits.
     pub(crate) fn withdraw_start(&mut self, task: TaskId) -> bool {
         let place = self.held.iter().position(|start| start.task == task);
         place.map(|place| self.held.remove(place)).is_some()
@@ -157,7 +157,7 @@ impl VmRecord {
         self.usage
     }
 
-    /// Ends the VM; returns the tasks that had a seat there.
+    /// Ends the VM; returns the tasks that had a seat on it.
     pub(crate) fn end_vm(&mut self) -> BTreeSet<TaskId> {
         self.held.clear();
         self.seating.clear()

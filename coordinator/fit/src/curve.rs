@@ -5,13 +5,12 @@ use dormouse_units::Span;
 
 use crate::RecordedLife;
 
-/// One step of a distribution: an age at which VMs were taken.
+/// One step of a distribution: an age at which VMs were preempted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CurveStep {
     /// The age in hours.
     pub age: f64,
-    /// F at this age: the fraction of the VMs that were taken by then, including those taken at
-    /// this age.
+    /// F at this age: the fraction of the VMs that were preempted up to and including this age.
     pub taken: f64,
     /// Number of VMs taken at this age.
     pub count: f64,

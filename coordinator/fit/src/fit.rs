@@ -34,7 +34,7 @@ pub struct Fit {
 pub struct FittedNumber {
     /// The number's own value.
     pub value: f64,
-    /// 95 % interval over the resamples; `None` if there is none.
+    /// 95 % interval over the resamples; `None` if it was not computed.
     pub ci95: Option<(f64, f64)>,
     /// True if the number is at an end of its search range.
     pub is_at_end: bool,

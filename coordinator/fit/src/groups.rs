@@ -70,7 +70,7 @@ pub struct Estimated {
     pub of: Of,
     /// Number of VMs behind the curve.
     pub vms: usize,
-    /// The distribution of the VMs' lifetimes.
+    /// The distribution of the group's lifetimes.
     pub curve: Curve,
     /// The fits, in the order of [`Family::ALL`]; families with more numbers than the data supports
     /// are missing.

@@ -107,7 +107,7 @@ impl FitProblem<'_> {
         (there[k] - numbers[k], there)
     }
 
-    /// One damped step. A number at an end of its range is not moved out of it.
+    /// Makes one damped step. A parameter at an end of its range is not moved out of the range.
     fn damped_step(
         &self,
         numbers: &[f64],

@@ -63,7 +63,7 @@ impl FromStr for EndIs {
 }
 
 impl LifeQuery {
-    /// All chosen headings, that of the end included.
+    /// All headings that the user chose, including that of the end.
     fn all_chosen(&self) -> Chosen {
         let own = self.columns.iter().map(|(name, heading)| (name.to_owned(), heading.to_owned()));
         let end = self.end.iter().map(|end| ("end".to_owned(), end.column.clone()));

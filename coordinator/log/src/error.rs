@@ -13,7 +13,7 @@ pub enum LogError {
     Read {
         /// The path of the log.
         path: PathBuf,
-        /// The system's own error.
+        /// The error of the system.
         source: io::Error,
     },
     /// Lines can't be written or made durable.
@@ -24,7 +24,7 @@ pub enum LogError {
     Write {
         /// The path of the log.
         path: PathBuf,
-        /// The system's own error.
+        /// The error of the system.
         source: io::Error,
     },
     /// Another process is running and writing the log.

@@ -30,7 +30,7 @@ impl HeaderText {
     ///
     /// # Errors
     ///
-    /// It is no JSON object.
+    /// It is not a JSON object.
     pub fn with_key(&self, key: &str, value: &Value) -> serde_json::Result<Self> {
         let text = self.0.get();
         let body = text.strip_suffix('}').unwrap_or(text);

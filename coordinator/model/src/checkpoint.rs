@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CheckpointOn {
-    /// On those that the provider can take away.
+    /// Tasks on VMs that the provider can preempt.
     #[default]
     Spot,
     /// On all. In a live run on-demand VMs can be lost, too: with their worker.
@@ -70,8 +70,8 @@ pub enum CheckpointScheme {
         #[serde(default = "all_of_it")]
         knows: AdaptKnowledge,
     },
-    /// Just so early that a checkpoint is kept when the price passes the VM's bid, which nobody can
-    /// know.
+    /// Just so early that a checkpoint is kept when the price exceeds the VM's bid; a yardstick, as the future price is
+    /// not known.
     #[serde(rename = "opt")]
     Opt {
         /// How long before that instant the checkpoint is kept: a VM is taken away before a
@@ -175,7 +175,7 @@ impl CheckpointConfig {
         !self.savers.contains(&task) && !self.unsaved.contains(&task)
     }
 
-    /// Time that a task with this memory stands still for a checkpoint.
+    /// Time for which a task with this memory is stopped for a checkpoint.
     #[must_use]
     pub fn checkpoint_cost(&self, memory: Bytes) -> Span {
         let (each, memory) = (self.per_megabyte.as_micros(), memory.get());
@@ -247,10 +247,10 @@ pub enum DpMode {
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "Knows")]
 pub enum AdaptKnowledge {
-    /// From those that ended by the time at which it decides.
+    /// From the uptimes that ended before the decision.
     #[default]
     Past,
-    /// From all of the record, those to come as well, which nobody can know: a yardstick.
+    /// From the whole record, future uptimes too: a yardstick.
     WholeRecord,
 }
 

@@ -159,7 +159,7 @@ pub enum ProviderAnnouncement {
     Terminate(Time),
     /// The VM hibernates at this instant.
     Hibernate(Time),
-    /// The VM is likely to be taken away.
+    /// The VM is likely to be preempted.
     Rebalance,
 }
 
@@ -185,7 +185,7 @@ pub struct TaskStart {
     pub from_attempt: Attempt,
     /// Parts of the work at which the task is checkpointed, ascending.
     pub checkpoints: Vec<Ppm>,
-    /// Time that the task stands still for each checkpoint, planned or requested; zero for a
+    /// Time that the task is stopped for each checkpoint, planned or requested; zero for a
     /// parallel job that is never checkpointed.
     pub checkpoint_cost: Span,
     /// Initial mode of the task: burst or baseline.

@@ -5,7 +5,7 @@ use dormouse_units::{Cpus, Mode, Price, Seats, Span, TaskId, Time, TypeName, VmI
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Why a task is started where it is.
+/// Why a task is started on its VM.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -14,9 +14,9 @@ pub enum StartReason {
     /// The scheduler is a program of its own and gave no reason.
     #[default]
     Chosen,
-    /// The primary plan has the task on this VM.
+    /// The primary plan puts the task on this VM.
     Planned,
-    /// The task's VM was taken away (Burst-HADS, Algorithm 4).
+    /// The task's earlier VM was hibernated or preempted (Burst-HADS, Algorithm 4).
     Migrated,
     /// An idle VM took the task over (Burst-HADS, Algorithm 5).
     Stolen,

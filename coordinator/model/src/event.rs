@@ -30,7 +30,7 @@ pub enum Event {
         /// Reason of the loss, as one line for the log.
         why: String,
         /// True if the host was lost while the run had no coordinator: its VMs ended then, and
-        /// their owners hear of it when the run continues.
+        /// their owners learn of it when the run continues.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         unheard: bool,
     },
@@ -54,7 +54,7 @@ pub enum Event {
         #[serde(flatten)]
         asks: VmRequest,
     },
-    /// Somebody calls the provider's API. The policy that answers for the provider hears of the call in this step.
+    /// Somebody calls the provider's API. The policy that answers for the provider learns of the call in this step.
     Called {
         /// The caller's name for the call, if it gives one: the same call with it is carried out once.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -74,7 +74,7 @@ pub enum Event {
     InstantOver,
     /// The experiment begins.
     Begin,
-    /// The time is reached that the run asked for (`next_wakeup` of the engine's run).
+    /// The time has come for which the run requested to be woken (`next_wakeup` of the engine's run).
     Tick,
     /// A host reports.
     Machine {
@@ -96,7 +96,7 @@ pub enum Event {
         /// The requester or the reason, as one line for the log.
         why: String,
     },
-    /// A fault of the experiment is due, and its hosts are told.
+    /// A fault of the experiment is due, and its hosts get the command.
     Fault {
         /// Index of the fault in the experiment.
         fault: FaultId,
@@ -125,7 +125,7 @@ pub enum Event {
     },
     /// A host reports its load since its worker was welcomed.
     HostLoad {
-        /// The host that reports its load.
+        /// The host that reports it.
         host: HostId,
         /// Index of the report among its host's reports.
         number: u64,
@@ -167,7 +167,7 @@ pub enum Event {
     },
     /// Measurements of the coordinator itself over a live run.
     CoordinatorLoad {
-        /// Greatest delay of the alarm of the coordinator's clock, in real microseconds.
+        /// Greatest delay of the coordinator's clock alarm, in real microseconds.
         clock_late_us: u64,
         /// Longest time that the coordinator's journal took to make a step durable, in real microseconds.
         journal_late_us: u64,

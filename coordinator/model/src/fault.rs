@@ -25,12 +25,12 @@ pub struct HostFault {
 pub enum FaultKind {
     /// The network between worker and coordinator is cut.
     Partition,
-    /// All messages between the two sides are delayed, in both directions.
+    /// All messages between worker and coordinator are delayed, in both directions.
     Delay {
         /// Delay in real microseconds.
         real_us: u64,
     },
-    /// Segments between the two sides are lost and retransmitted as by TCP.
+    /// Network segments between worker and coordinator are lost and retransmitted as by TCP.
     Loss {
         /// Fraction of the segments that is lost.
         part: Ppm,
@@ -57,14 +57,14 @@ pub enum FaultKind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FaultVictims {
-    /// All hosts.
+    /// All hosts of the run.
     All,
     /// Hosts whose worker's name, or number such as `host1`, matches one of these patterns; a `*`
     /// matches any letters.
     Workers(Vec<String>),
     /// Hosts that have a VM of this type; without a zone, of any zone.
     Type(TypeName),
-    /// The hosts that have a VM of this zone.
+    /// Hosts that have a VM of this zone.
     Zone(ZoneName),
 }
 

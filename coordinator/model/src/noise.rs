@@ -15,7 +15,7 @@ pub enum Noise {
 }
 
 impl Noise {
-    /// Real run time of a task whose run time in the bag is `said`; at least a microsecond.
+    /// Real run time of a task for which the bag gives the run time `said`; at least a microsecond.
     #[must_use]
     pub fn draw_runtime(self, seed: u64, task: TaskId, said: Span) -> Span {
         let mut chance = RandomStream::new(seed, "noise", task.get().into());

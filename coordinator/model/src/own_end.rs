@@ -13,8 +13,7 @@ pub struct ProgramEnd {
     /// run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify_status: Option<i32>,
-    /// Kept files: standard output and error as `stdout` and `stderr`, and outputs as `outputs/`
-    /// and their path.
+    /// Kept files: standard output and error as `stdout` and `stderr`, and outputs as `outputs/` and their path.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<KeptFile>,
     /// Reasons why some outputs were not kept, a sentence each.
@@ -54,7 +53,7 @@ impl ProgramEnd {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProgramExit {
-    /// The program returned this status.
+    /// The program exited with this status.
     Status(i32),
     /// The program was killed by this signal.
     Signal(i32),

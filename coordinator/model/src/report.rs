@@ -25,14 +25,14 @@ pub enum Report {
     VmFrozen {
         /// The VM that was frozen.
         vm: VmId,
-        /// Time from the command until it took effect, real microseconds.
+        /// Time from the command until the VM was frozen, real microseconds.
         real_took_us: u64,
     },
     /// A frozen VM runs again.
     VmThawed {
         /// The VM that was resumed.
         vm: VmId,
-        /// Time from the command until it took effect, real microseconds.
+        /// Time from the command until the VM ran again, real microseconds.
         real_took_us: u64,
     },
     /// A VM is gone.
@@ -47,20 +47,20 @@ pub enum Report {
         /// Description of the failure, as one line for the log.
         why: String,
     },
-    /// A task runs.
+    /// A task has begun to run.
     TaskStarted {
         /// The VM of the attempt.
         vm: VmId,
         /// The task that has begun.
         task: TaskId,
-        /// The attempt at this task or job that has begun.
+        /// The attempt at the task that has begun.
         attempt: Attempt,
         /// Part of the work done before this start.
         done: Ppm,
         /// Time from the command to the task's first instruction, in real microseconds.
         real_took_us: u64,
-        /// Part of that time until a user program's inputs were in its directory, in real
-        /// microseconds; it doesn't count against the VM.
+        /// Part of `real_took_us` until a user program's inputs were in its directory, in real microseconds; it doesn't
+        /// count against the VM.
         #[serde(default, skip_serializing_if = "crate::event::is_zero")]
         real_inputs_us: u64,
     },
@@ -74,11 +74,10 @@ pub enum Report {
         attempt: Attempt,
         /// True if the task's answer is right, as far as the coordinator can tell.
         verified: bool,
-        /// True if only the worker says so, as the coordinator could not check the answer.
+        /// True if only the worker says that the task is done, as the coordinator could not check the answer.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         reported: bool,
-        /// True if a user's own program failed or gave a wrong answer: the task is over all the
-        /// same.
+        /// True if a user's own program failed or gave a wrong answer: the task is over nevertheless.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         program_failed: bool,
         /// The answer as JSON from the task's program; `None` in virtual time.
@@ -109,10 +108,10 @@ pub enum Report {
         vm: VmId,
         /// The task that was stopped.
         task: TaskId,
-        /// The attempt at this task or job that is over.
+        /// The attempt at the task that is over.
         attempt: Attempt,
-        /// The checkpoint that keeps the attempt's work, and the part of the work in it; `None`:
-        /// there is none.
+        /// The checkpoint that keeps the attempt's work, and the part of the work that it holds; `None`: nothing was
+        /// kept.
         kept: Option<(CheckpointSeq, Ppm)>,
         /// CPU time of this attempt, real microseconds.
         real_cpu_us: u64,
@@ -131,18 +130,19 @@ pub enum Report {
         done: Ppm,
         /// The size of the checkpoint.
         bytes: Bytes,
-        /// Time that the task stood still, in real microseconds.
+        /// Time for which the task was stopped for the checkpoint, in real microseconds.
         real_held_us: u64,
-        /// Part of `real_held_us` that CRIU took, real microseconds.
+        /// Part of `real_held_us` that CRIU's dump took, real microseconds.
         real_dump_us: u64,
-        /// Time for which the task had to stand still to match its promised duration, in real
-        /// microseconds; zero in virtual time.
+        /// Time for which the task had to be stopped to match its promised duration, in real microseconds; zero in
+        /// virtual time.
         #[serde(default)]
         real_owed_us: u64,
-        /// CPU time that CRIU used inside the task, real microseconds.
+        /// CPU time of CRIU's code inside the task's processes, real microseconds.
         #[serde(default)]
         real_criu_us: u64,
-        /// Emulated time at which a parallel job was held, by its worker's clock.
+        /// Emulated time at which a parallel job was stopped for the checkpoint, by its worker's clock; `None` for
+        /// other tasks.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         held_at: Option<Time>,
     },
@@ -152,7 +152,7 @@ pub enum Report {
         vm: VmId,
         /// The task that was to be checkpointed.
         task: TaskId,
-        /// The attempt at this task or job that runs on.
+        /// The attempt at the task, which continues.
         attempt: Attempt,
         /// Description of the failure, as one line for the log.
         why: String,
@@ -161,11 +161,11 @@ pub enum Report {
     TaskIdle {
         /// The VM of the attempt.
         vm: VmId,
-        /// The task of the program.
+        /// The task that the program belongs to.
         task: TaskId,
         /// The attempt that was restored.
         attempt: Attempt,
-        /// Time for which the program could have run since its restore, in real microseconds.
+        /// Time for which the program could have run by then, in real microseconds.
         real_for_us: u64,
     },
     /// A user's own program was restored and, before it ran, compared with its state when the
@@ -173,11 +173,11 @@ pub enum Report {
     TaskCompared {
         /// The VM of the attempt.
         vm: VmId,
-        /// The task of the program.
+        /// The task that the program belongs to.
         task: TaskId,
         /// The attempt that was restored.
         attempt: Attempt,
-        /// Differences in the kernel's view of its processes, a sentence each.
+        /// What has changed in the kernel's view of the program's processes, a sentence each.
         changes: Arc<[String]>,
     },
     /// Credit balance of a burstable VM, reported when its use changed.
@@ -191,22 +191,22 @@ pub enum Report {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         as_of: Option<Time>,
     },
-    /// CPU time that a VM was promised and got so far, in real microseconds.
+    /// CPU time that a VM was promised and has received so far, in real microseconds.
     Share {
         /// The VM that was promised the CPU time.
         vm: VmId,
-        /// CPU time that the VM should have had, real microseconds.
+        /// CPU time that the VM should have received, real microseconds.
         real_promised_us: u64,
-        /// CPU time that the VM has had, real microseconds.
+        /// CPU time that the VM has received, real microseconds.
         real_received_us: u64,
     },
-    /// A background job is now in the foreground of its own vCPUs.
+    /// A background job has been promoted: it now runs in the foreground of its own vCPUs.
     TaskPromoted {
         /// The VM that the job is on.
         vm: VmId,
         /// The job that was promoted.
         task: TaskId,
-        /// The attempt at this task or job that was promoted.
+        /// The attempt at the job that was promoted.
         attempt: Attempt,
         /// Time from the command to this report, real microseconds.
         real_took_us: u64,
@@ -217,19 +217,19 @@ pub enum Report {
         vm: VmId,
         /// The job that was moved.
         task: TaskId,
-        /// The attempt at this task or job that was moved.
+        /// The attempt at the job that was moved.
         attempt: Attempt,
-        /// Part of the job's work that was kept.
+        /// Part of the job's work that was kept in the move.
         done: Ppm,
         /// Reason why no work was kept; empty if it was.
         lost: String,
         /// Time from the command to this report, real microseconds.
         real_took_us: u64,
-        /// Part of `real_took_us` that the dump took.
+        /// Part of `real_took_us` that CRIU's dump took.
         real_dump_us: u64,
-        /// Part of `real_took_us` that the restore took.
+        /// Part of `real_took_us` that CRIU's restore took.
         real_restore_us: u64,
-        /// Size of the checkpoint.
+        /// Size of the checkpoint that carried the job.
         bytes: Bytes,
     },
     /// Account of an ended start of a parallel job; it comes just before the report of the job's
@@ -237,11 +237,11 @@ pub enum Report {
     JobAccount {
         /// The VM that the job was on.
         vm: VmId,
-        /// The job that the account is of.
+        /// The job whose account this is.
         task: TaskId,
-        /// The attempt at this task or job that is over.
+        /// The attempt at the job that is over.
         attempt: Attempt,
-        /// The account of this start.
+        /// Account of the CPU time that the job was promised and received since this start.
         #[serde(flatten)]
         account: Box<JobStartAccount>,
     },
@@ -253,10 +253,10 @@ pub enum Report {
         task: TaskId,
         /// The attempt that is over.
         attempt: Attempt,
-        /// The account of this attempt.
+        /// Account of the CPU time that the attempt was promised and received.
         #[serde(flatten)]
         ledger: Box<AttemptLedger>,
-        /// End of the user's own program, if the attempt ran one.
+        /// How the user's own program ended, if the attempt ran one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         own: Option<Arc<ProgramEnd>>,
     },
@@ -290,13 +290,13 @@ macro_rules! vm_of {
 }
 
 impl Report {
-    /// The VM of the report.
+    /// The VM that the report is about.
     #[must_use]
     pub const fn vm(&self) -> VmId {
         *vm_of!(self)
     }
 
-    /// The VM of the report, for renumbering.
+    /// The VM that the report is about, as a mutable reference for renumbering.
     pub const fn vm_mut(&mut self) -> &mut VmId {
         vm_of!(self)
     }

@@ -46,8 +46,8 @@ pub struct ParallelJobs {
     pub machine: TypeName,
     /// The part of the jobs' CPU usage that the scheduler sees.
     pub information: UsageInformation,
-    /// When and at what cost, which is positive, the jobs are checkpointed; `None`: never, so that an interrupted job
-    /// begins anew.
+    /// When the jobs are checkpointed, and the cost, which is positive; `None`: never, so that an
+    /// interrupted job starts from scratch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<CheckpointConfig>,
     /// Memory that a process of a job may use on a processor, whatever else runs; `None`: unknown,
@@ -64,7 +64,7 @@ impl Setup {
         Some(self.real_runtime(task, said))
     }
 
-    /// Run time that a task of the bag really has, with the run's noise, where the bag states `said`.
+    /// Real run time of a task of the bag for which the bag gives the run time `said`.
     #[must_use]
     pub fn real_runtime(&self, task: TaskId, said: Span) -> Span {
         self.noise.map_or(said, |noise| noise.draw_runtime(self.seed, task, said))

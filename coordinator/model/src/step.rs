@@ -18,7 +18,7 @@ pub struct Step {
     /// The event that the engine handled.
     #[serde(flatten)]
     pub event: Event,
-    /// Notices of the event that the scheduler heard.
+    /// Notices of the event that the scheduler got.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<Notice>,
     /// Decisions that the scheduler made.
@@ -73,7 +73,7 @@ pub enum Effect {
         market: Market,
         /// Price of the VM at its launch.
         price: Price,
-        /// Most to be paid for the VM.
+        /// Highest price that is paid for the VM; `None`: there is no limit.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         bid: Option<Price>,
         /// Number of the VM's vCPUs.
@@ -109,17 +109,17 @@ pub enum Effect {
         /// Price of a spot VM of the type from now on.
         price: Price,
     },
-    /// The number of spot VMs of a type that can be had changes.
+    /// The number of available spot VMs of a type changes.
     AvailabilityChanged {
         /// The instance type.
         kind: TypeName,
-        /// Greatest number of spot VMs of the type that there can be at a time.
+        /// Greatest number of spot VMs of the type that can exist.
         vms: u32,
     },
-    /// A spot VM is taken back because fewer of its type can be had than exist: it is given notice
-    /// and ends.
+    /// A spot VM is reclaimed because the limit of its type has fallen below the number of existing VMs: it is given
+    /// notice and ends.
     Reclaimed {
-        /// The VM that is taken back.
+        /// The VM that is reclaimed.
         vm: VmId,
     },
     /// A VM's price exceeds its bid: the provider gives notice and ends it.
@@ -137,7 +137,7 @@ pub enum Effect {
         #[serde(default = "default_preempt", skip_serializing_if = "is_preempt")]
         action: InterruptionAction,
     },
-    /// A VM that hibernated to make room has its room again and is told to resume.
+    /// A VM that hibernated to make room has its room again and is commanded to resume.
     GivenBack {
         /// The VM that is to resume.
         vm: VmId,
@@ -158,11 +158,11 @@ pub enum Effect {
     },
     /// A burstable VM in unlimited mode is charged for credits spent beyond those earned.
     SurplusCharged {
-        /// The VM, which ends or hibernates.
+        /// The burstable VM, which ends or hibernates.
         vm: VmId,
-        /// All credits that the VM spent beyond those earned, since its launch.
+        /// All credits that the VM spent beyond those that it earned, since its launch.
         credits: Credits,
-        /// Total charge for the surplus credits.
+        /// Total charge for the VM's surplus credits.
         cost: Money,
     },
     /// A VM is gone for good.
@@ -171,7 +171,7 @@ pub enum Effect {
         vm: VmId,
         /// Reason why the VM ended.
         why: VmEnd,
-        /// All that was charged for the VM.
+        /// Total that was charged for the VM.
         cost: Money,
     },
     /// A task was sent to a VM.
@@ -195,57 +195,59 @@ pub enum Effect {
     /// A VM is assigned processors of its host until it ends or hibernates. Logged if spot VMs are
     /// in the background.
     Placed {
-        /// The VM that has the processors.
+        /// The VM that the processors are assigned to.
         vm: VmId,
-        /// Foreground: the VM's vCPUs can use the processors whenever they want. Background: they
-        /// get what others leave.
+        /// Foreground: the VM's vCPUs can use the processors whenever they want. Background: the vCPUs get what the
+        /// foreground VMs of the processors leave.
         tier: Tier,
         /// The host's processor for each of the VM's vCPUs.
         processors: Vec<u32>,
     },
-    /// A vCPU of a background VM gets another share of its processor; at first it has the whole processor.
+    /// The share of a processor that a vCPU of a background VM can use changes. When the VM is launched, each vCPU can
+    /// use all of its processor.
     Supplied {
         /// The VM in the background.
         vm: VmId,
-        /// The number of the vCPU on it.
+        /// The number of the vCPU on the background VM.
         vcpu: u32,
-        /// Share of the processor that the VM in its foreground leaves.
+        /// Share of the processor that is left by the VM in the processor's foreground.
         share: Ppm,
     },
-    /// A task is told to checkpoint while it runs on, by its scheduler or checkpointing scheme.
+    /// The coordinator commands a task to take a checkpoint while the task continues to run; the task's scheduler or
+    /// checkpointing scheme decided that.
     CheckpointAsked {
         /// The task to checkpoint.
         task: TaskId,
-        /// The attempt at this task or job that runs.
+        /// The attempt at the task that runs.
         attempt: Attempt,
-        /// The VM on which the task runs.
+        /// The VM that the task is on.
         vm: VmId,
     },
-    /// A task could not start from its newest checkpoint: it starts from an older one, from the
-    /// same one on another host, or from scratch.
+    /// A task could not start from its newest checkpoint: it starts from an older one, from the same one on a different
+    /// host, or from scratch.
     RestoreFellBack {
         /// The task that starts.
         task: TaskId,
         /// The checkpoint that could not be restored, and the part of the work that it holds.
         from: (CheckpointSeq, Ppm),
-        /// The checkpoint that the task starts from instead, likewise; `None`: from scratch.
+        /// The checkpoint that the task starts from instead, and the part of the work that it holds; `None`: the task
+        /// starts from scratch.
         to: Option<(CheckpointSeq, Ppm)>,
-        /// The host that could not restore the checkpoint, if the task must not start from this
-        /// checkpoint on that host again.
+        /// The host that could not restore the checkpoint, if the task must not start from that checkpoint on that host
+        /// again.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         not_on: Option<HostId>,
         /// The host's error text, as one line.
         why: String,
     },
-    /// An outdated event was dropped: a report on an earlier attempt or on a VM that its host no
-    /// longer has, or a submission or request with a wrong number.
+    /// An outdated event was dropped: a report on an earlier attempt or on a VM that its host no longer has, or a
+    /// submission or request with a wrong number.
     Stale,
-    /// A decision was not carried out because the scheduler had not yet heard of something that
-    /// overtook it.
+    /// A decision was not carried out because an event that the scheduler did not know yet had made it pointless.
     Moot {
         /// Index of the decision in this step.
         index: usize,
-        /// The event that made the decision void.
+        /// The event that made the decision pointless.
         why: String,
     },
     /// A decision was not carried out because it was impossible, which is a bug of the policy.
@@ -290,13 +292,13 @@ impl Effect {
 pub enum VmEnd {
     /// The scheduler terminated the VM.
     Terminated,
-    /// The provider took the VM back.
+    /// The provider preempted the VM.
     Preempted,
     /// The VM's host was lost.
     HostLost,
     /// The host could not create or keep the VM.
     Failed,
-    /// All work of a tenant is done, while other tenants continue.
+    /// All work of the VM's tenant is done, while other tenants continue.
     WorkDone,
     /// The run is over.
     RunOver,

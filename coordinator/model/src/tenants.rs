@@ -10,7 +10,7 @@ use dormouse_units::{RequestId, TenantId, VmId};
 /// Part of a run's work that belongs to a tenant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TenantWork {
-    /// The tasks that exist from the beginning of the run.
+    /// The bag of tasks, which is known from the beginning.
     Bag,
     /// The parallel jobs that are submitted during the run.
     Jobs,

@@ -103,8 +103,8 @@ fn last_ending_task(
     all.into_iter().max().map(|(_, std::cmp::Reverse((_, task)), i)| (i, task))
 }
 
-/// Takes the first of the `free` burstable types that can run the task in baseline mode by the
-/// deadline D, and puts the task on a VM of it; `None` if there is no such type.
+/// Puts the task on a new VM of the first of the `free` burstable types that can run it in baseline mode by the
+/// deadline D, and removes that type from `free`; `None` if no type can.
 fn take_burstable(
     problem: &SchedulingProblem,
     free: &mut Vec<KindId>,
@@ -124,8 +124,7 @@ fn take_burstable(
     })
 }
 
-/// Puts the task on the cheapest regular on-demand VM, in the map or new, that is done with it by
-/// D. False if there is none.
+/// Puts the task on the cheapest regular on-demand VM, in the map or new, that finishes it by D; false if no VM does.
 fn to_on_demand(problem: &SchedulingProblem, map: &mut TaskAssignment, task: TaskId) -> bool {
     let on_demand = |kind: KindId| AssignedVm::new(kind, Market::OnDemand);
     let mut options: Vec<(Option<usize>, AssignedVm)> = Vec::new();

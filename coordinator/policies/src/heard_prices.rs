@@ -6,7 +6,7 @@ use dormouse_units::{Price, Time};
 
 use crate::problem::KindId;
 
-/// Spot prices by type, each with the time from which it holds, as far as they were heard.
+/// Spot prices by type, each with the time from which it holds, as far as the scheduler got notices of them.
 #[derive(Debug, Default)]
 pub(crate) struct HeardPrices(BTreeMap<KindId, Vec<(Time, Price)>>);
 
@@ -16,13 +16,12 @@ impl HeardPrices {
         self.0.entry(kind).or_default().push((now, price));
     }
 
-    /// The last price of a type; `None`: none was heard.
+    /// The last known price of a type; `None`: the scheduler got no notice of one.
     pub(crate) fn last_price(&self, kind: KindId) -> Option<Price> {
         self.0.get(&kind)?.last().map(|(_, price)| *price)
     }
 
-    /// The price of a type at a time that is not in the future; `None`: none had been heard by
-    /// then.
+    /// The price of a type at a time that is not in the future; `None`: the scheduler knew no price by then.
     pub(crate) fn price_at(&self, kind: KindId, at: Time) -> Option<Price> {
         let heard = self.0.get(&kind)?;
         let after = heard.partition_point(|(from, _)| *from <= at);

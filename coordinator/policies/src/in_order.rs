@@ -14,9 +14,9 @@ use crate::{BagSchedulerConfig, GivenUp, Policy};
 /// The side that terminates a spot VM whose price exceeds its bid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WhoEnds {
-    /// The provider, which is told the bid.
+    /// The provider ends the VM; it knows the bid.
     Provider,
-    /// The scheduler that launched the VM: it does not tell the provider the bid.
+    /// The scheduler that launched the VM ends it; the provider knows no bid.
     User,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct InOrder {
     too_dear: Vec<WantedVm>,
     prices: HeardPrices,
     who_ends: WhoEnds,
-    /// Types of the VMs that are added as tasks need them; `None`: only the VMs of `fleet` are launched.
+    /// Order of types by which VMs are added if the experiment lists none; `None`: only the listed VMs are launched.
     provision: Option<BuyingOrder>,
     failures: BTreeMap<TaskId, u32>,
     /// Tasks that are being stopped with a checkpoint, each with its VM, which will be given back.
@@ -161,7 +161,7 @@ impl InOrder {
         }
     }
 
-    /// True if any task is still to be started, now or once it is due.
+    /// True if tasks are left to start, now or once they are submitted.
     fn has_more(&self) -> bool {
         !self.waiting.is_empty() || self.to_come > 0
     }
@@ -293,7 +293,7 @@ impl InOrder {
         }
     }
 
-    /// Removes a task from this VM; false if the task wasn't there.
+    /// Removes a task from this VM; returns false if the task wasn't on it.
     fn remove_task(&mut self, vm: VmId, task: TaskId) -> bool {
         let Some(state) = self.vms.get_mut(&vm) else { return false };
         let Some(at) = state.running.iter().position(|&t| t == task) else { return false };
@@ -419,7 +419,7 @@ impl InOrder {
         })
     }
 
-    /// Price of a VM's type at a time; `None` if the scheduler has heard no price for then.
+    /// Price of a VM's type at a time, as far as the scheduler knows it.
     pub(crate) fn price_at(&self, vm: VmId, at: Time) -> Option<Price> {
         self.prices.price_at(self.vms.get(&vm)?.wanted.kind, at)
     }

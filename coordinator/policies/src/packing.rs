@@ -16,7 +16,7 @@ pub(crate) struct VcpuPacking {
     last_end: Time,
 }
 
-/// A vCPU: the time from which it is free, and the memory of the task that runs there until then.
+/// A vCPU: the time from which it is free, and the memory of the task that runs on it until then.
 #[derive(Clone, Copy, Debug)]
 struct VcpuLane {
     free: Time,
@@ -84,7 +84,7 @@ impl VcpuPacking {
         self.not_before = self.not_before.max(at);
     }
 
-    /// When the last task ends; the beginning if there is none.
+    /// Time at which the last task ends; the beginning if there are no tasks.
     pub(crate) fn last_end(&self) -> Time {
         self.last_end
     }

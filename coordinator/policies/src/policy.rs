@@ -6,11 +6,11 @@ use dormouse_units::Time;
 /// Delivery of an instant's notices to a policy: one at a time, or all at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Delivery {
-    /// Notices come one after the other: the decisions on one are carried out before the policy hears the next.
+    /// The policy gets one notice after the other: its decisions are carried out before it gets the next.
     #[default]
     Immediate,
-    /// All notices of an instant are delivered together, once no more are to come. A policy with this delivery hears
-    /// only of submissions, VMs that come and go, and tasks that end: of what it can decide on.
+    /// The policy gets all notices of an instant together, once no more are to come. Such a policy gets only those on
+    /// which it can decide something: submissions, VMs that come and go, and tasks that end.
     EndOfInstant,
 }
 
@@ -36,7 +36,7 @@ pub trait Policy: std::fmt::Debug + Send {
         false
     }
 
-    /// Returns the part of its work that the policy has given up; `None`: no part.
+    /// Part of the work that the policy has given up; `None`: nothing.
     fn given_up(&self) -> Option<GivenUp> {
         None
     }
@@ -53,21 +53,21 @@ pub trait Policy: std::fmt::Debug + Send {
         None
     }
 
-    /// Tells a policy that is outside this program what it heard and decided before the run was
-    /// interrupted, so that it can rebuild its state. The decisions hold.
+    /// Passes to a policy that is a separate program the notices that it got and the decisions that it made before the
+    /// run was interrupted, so that it can rebuild its state. The decisions hold.
     fn hear_again(&mut self, now: Time, heard: &[Notice], decided: &[Decision]) {
         let _ = (now, heard, decided);
     }
 
-    /// Handles a call of the provider's API. What it decides is carried out, and it hears what was refused, before it is
-    /// asked for its answer.
+    /// Handles a call of the provider's API. The policy's decisions are carried out, and it learns which were refused,
+    /// before it is asked for its answer.
     fn handle_call(&mut self, now: Time, call: &ApiCall, out: &mut Vec<Decision>) {
         let _ = (now, call, out);
     }
 
-    /// Answers the call of the provider's API that the policy handled last, once the policy has heard the results of
-    /// its decisions: returns a digest of the answer, in hexadecimal; `None`: the policy answers no calls. What the
-    /// policy decides now is carried out after the answer.
+    /// Answers the call that the policy handled last, after it has learned the outcome of its decisions: a digest of
+    /// the answer, in hexadecimal; `None`: the policy answers no calls. Decisions that it makes now are carried out
+    /// after the answer.
     fn answer_call(&mut self, now: Time, out: &mut Vec<Decision>) -> Option<String> {
         let _ = (now, out);
         None

@@ -14,7 +14,7 @@ pub(crate) type KindId = usize;
 /// A type, and the market in which it is bought.
 pub(crate) type Offer = (KindId, Market);
 
-/// Times that a scheduler adds to those of the tasks and the cloud.
+/// Times that a scheduler adds to the times of the tasks and of the cloud.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct TimeAllowances {
     /// Time that a restart from a checkpoint takes.

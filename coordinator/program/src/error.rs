@@ -13,7 +13,7 @@ pub enum ProgramError {
     Start {
         /// The command as the user wrote it.
         command: String,
-        /// The system's own error.
+        /// The error of the system.
         refused: std::io::Error,
         /// The remedy, which ends the sentence.
         remedy: &'static str,
@@ -24,7 +24,7 @@ pub enum ProgramError {
          it in, or give scheduler.command"
     )]
     NotLinked {
-        /// The name of the scheduler that was requested.
+        /// The name that was requested.
         name: String,
         /// Names of the linked schedulers, as text.
         known: String,

@@ -7,10 +7,9 @@ use std::process::ChildStderr;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-/// Greatest number of bytes of a program's standard error that are kept, so that a program can't
-/// fill the disk.
+/// Greatest number of bytes of the program's standard error that are kept, so that a program can't fill the disk.
 const MOST_KEPT: u64 = 16 << 20;
-/// Number of bytes at the end of a program's standard error that are searched for its last line.
+/// Number of bytes at the end of the program's standard error that are searched for the last line.
 const END: usize = 4096;
 /// Time to wait for the last output of a program that has ended.
 const PATIENCE: Duration = Duration::from_millis(500);

@@ -241,8 +241,8 @@ impl Policy for ProgramScheduler {
 struct LinkedScheduler {
     own: Box<dyn Policy>,
     name: String,
-    /// Delivery of notices that repeated runs use. It follows from the kind of work, whatever the
-    /// scheduler itself says.
+    /// How notices are delivered when the run is repeated; the kind of work determines it, whatever the scheduler
+    /// itself says.
     hearing: Delivery,
     failure: Option<String>,
 }

@@ -9,7 +9,7 @@ use dormouse_units::{Money, Price, Span, Time};
 /// One hour, the unit in which an instance is charged.
 pub const HOUR: Span = Span::from_secs(3_600);
 
-/// Price record at one bid. An instance can be had while the price does not exceed the bid.
+/// Price record at one bid. An instance is available while the price does not exceed the bid.
 #[derive(Clone, Debug)]
 pub struct SpotRecord<'a> {
     trace: Cow<'a, PriceTrace>,
@@ -61,8 +61,8 @@ impl<'a> SpotRecord<'a> {
         self.until
     }
 
-    /// The next time at or after `at` at which an instance can be had, and the time at which the
-    /// price then exceeds the bid.
+    /// The next time at or after `at` at which an instance is available, and the time at which the price then exceeds
+    /// the bid.
     pub(super) fn next_available(&self, at: Time) -> Option<(Time, Time)> {
         let n = self.available.partition_point(|(_, to)| *to <= at);
         self.available.get(n).map(|(from, to)| ((*from).max(at), *to))

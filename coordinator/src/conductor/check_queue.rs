@@ -44,7 +44,7 @@ pub(super) struct SeenAnswer {
 /// Spot checks of one host.
 #[derive(Debug, Default)]
 struct HostChecks {
-    /// Check that the host computes until the check's VM is gone, and whether it has been answered.
+    /// Check under way until its VM has been removed, and whether the check has been answered.
     now: Option<(OpenCheck, bool)>,
     queued: VecDeque<OpenCheck>,
 }

@@ -145,7 +145,7 @@ impl ConductorState {
         measured::check_dump(bytes.get(), *real_dump_us, *real_held_us, is_by_criu)
     }
 
-    /// Removes the end of a user's own program from the account of a task that is no such program.
+    /// Removes the end of a user's own program from the report on a task that doesn't run one.
     pub(super) fn strip_end_of_another(&self, ledger: &mut Report) {
         if let Report::Ledger { task, own, .. } = ledger
             && self.own_program(*task).is_none()

@@ -44,8 +44,8 @@ async fn is_connected(session: Option<ActorRef<SessionMsg>>) -> bool {
     matches!(asked, Ok(CallResult::Success(true)))
 }
 
-/// Answers a worker that joins a run that is over. Until that end is durable it is told to try again, since a resumed
-/// coordinator might know nothing of the end.
+/// Answers a worker that joins a run that is over. Until the run's end is durable, the worker is told to try again,
+/// since a resumed coordinator might not know of the end.
 async fn run_is_over(journal: ActorRef<JournalMsg>) -> NoSession {
     match journal.call(JournalMsg::Flush, Some(ANSWER)).await {
         Ok(CallResult::Success(())) => {
@@ -167,7 +167,7 @@ impl ConductorState {
         None
     }
 
-    /// Adds a life of a worker, which may be lost already.
+    /// Adds a session of a worker, which may be lost already.
     fn insert(&mut self, host: HostId, entry: RosterLife) {
         if let Some(session) = entry.session.clone() {
             self.lives.begin_session((&entry.worker, entry.incarnation), host, session);
@@ -361,7 +361,7 @@ impl ConductorState {
         }
     }
 
-    /// Gives up workers that leave commands unanswered, so that their tasks can go elsewhere, and workers that flood
+    /// Removes workers that leave commands unanswered, so that their tasks can run elsewhere, and workers that flood
     /// the log.
     pub(super) fn look_for_answers(&mut self) {
         if self.run.over_at().is_some() {

@@ -83,7 +83,7 @@ mod tests {
     use crate::conductor::outstanding::{Outstanding, Window, attempt_of};
     use crate::protocol::wire::ReportTime;
 
-    /// What was decided, and what was heard of it.
+    /// What was decided, and what was reported of it.
     #[derive(Default)]
     struct Heard {
         all: Outstanding,

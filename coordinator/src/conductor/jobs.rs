@@ -11,7 +11,7 @@ use dormouse_units::{Span, Time};
 
 use super::ConductorState;
 
-/// Returns whether the clock must stand still until the machine for parallel jobs is ready, whose boot takes no
+/// Returns whether the clock must be stopped until the machine for parallel jobs is ready, whose boot takes no
 /// emulated time.
 pub(super) fn waits_for_machine(run: &Run) -> bool {
     let setup = run.setup();

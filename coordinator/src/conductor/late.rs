@@ -7,7 +7,8 @@ use crate::admission::LateWorker;
 use crate::conductor::roster::HostStanding;
 
 impl ConductorState {
-    /// Adds a worker that has measured to a run under way, if it fits.
+    /// Admits a late worker, which has measured the tasks' programs, to a run under way, if its host fits the run; else
+    /// refuses it.
     pub(super) fn join_late(&mut self, host: HostId) {
         let Some(entry) = self.roster.get(host) else { return };
         let HostStanding::Ready { repetition_us } = &entry.standing else { return };

@@ -193,7 +193,7 @@ impl Outstanding {
     }
 
     /// The instant that a report is of, which has come with what it says of that itself, and by what was told. A balance
-    /// of credits that is heard of later than it is of says so from then on.
+    /// of credits that is learned of later than it is of says so from then on.
     pub(crate) fn date(
         &self,
         host: HostId,

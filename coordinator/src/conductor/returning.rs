@@ -72,8 +72,8 @@ impl ReturningWorkers {
         );
     }
 
-    /// Returns whether the run can continue: nobody is awaited any more and some worker is there, or the run is to
-    /// end.
+    /// Returns whether the run can continue: no worker is awaited any more and some worker is connected, or the run is
+    /// to end.
     fn can_go_on(&self) -> bool {
         let is_somebody_new = || self.aside.iter().any(is_new);
         self.awaited.is_empty() && (!self.back.is_empty() || is_somebody_new() || self.is_to_end())
@@ -119,8 +119,8 @@ impl ConductorState {
         None
     }
 
-    /// Ends the run, as a worker has taken more commands than the log has: the log is an older copy, or the worker
-    /// lies.
+    /// Ends the run because a worker has received more commands than the log has: the log is an older copy, or the
+    /// worker lies.
     pub(super) fn log_went_back(&self, host: HostId, ack: u64, said: u64) {
         let name = self.roster.get(host).map(|entry| host_name(&entry.worker, entry.incarnation));
         let worker = name.unwrap_or_else(|| host.to_string());
@@ -174,7 +174,7 @@ impl ConductorState {
         aside
     }
 
-    /// Feeds the losses of workers that don't come back, or that joined meanwhile and are lost again.
+    /// Feeds the losses of workers that don't come back, or that came back and are lost again.
     fn feed_lost(&mut self, at: Time) {
         let lost = self.returning.as_mut().map(|returning| std::mem::take(&mut returning.lost));
         for (host, why) in lost.unwrap_or_default() {

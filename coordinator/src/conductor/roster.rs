@@ -22,31 +22,31 @@ pub(crate) enum HostStanding {
     },
     /// The host is part of the run.
     Joined,
-    /// The host is unfit for the run by its measurements, and so is its worker in any other life.
+    /// The host is unfit for the run by its measurements, and so is its worker in any other session.
     Unfit {
         /// Reason, in words for the user.
         why: String,
     },
-    /// The host is lost for good; its worker may return as another host.
+    /// The host is lost for good; its worker may return as a new host.
     Lost {
         /// How the host was lost, in words for the user.
         why: String,
     },
 }
 
-/// One life (incarnation) of one worker; each life is one host of the run.
+/// One session of one worker; each session is one host of the run.
 #[derive(Debug)]
 pub(crate) struct RosterLife {
     pub(crate) worker: String,
     pub(crate) incarnation: u64,
     pub(crate) room: WorkerOffer,
     pub(crate) standing: HostStanding,
-    /// The worker's session; `None` for a host that was lost before this coordinator started.
+    /// The actor of the session; `None` for a host that was lost before this coordinator started.
     pub(crate) session: Option<ActorRef<SessionMsg>>,
     pub(crate) numbers: ReportNumbers,
-    /// Count of the worker's reports that changed nothing.
+    /// Count of the host's reports that changed nothing.
     pub(crate) stale: StaleReports,
-    /// Instant of the worker's welcome; `None`: an earlier coordinator welcomed it.
+    /// Time at which the worker was welcomed; `None`: an earlier coordinator welcomed it.
     pub(crate) welcomed: Option<Instant>,
     /// CPU time of one repetition of each program, in real microseconds; empty: unknown.
     pub(crate) repetition_us: Vec<u64>,
@@ -92,7 +92,7 @@ impl RosterLife {
     }
 }
 
-/// All lives of all workers of a run.
+/// All sessions of all workers of a run.
 #[derive(Debug, Default)]
 pub(crate) struct WorkerRoster {
     entries: BTreeMap<HostId, RosterLife>,
@@ -116,7 +116,7 @@ impl WorkerRoster {
         self.entries.get_mut(&host)
     }
 
-    /// Returns the host of this life of a worker, with its record.
+    /// Returns the host of this session of a worker, with its record.
     pub(crate) fn find_life(
         &self,
         worker: &str,
@@ -133,7 +133,7 @@ impl WorkerRoster {
         })
     }
 
-    /// Returns the other lives of this worker that aren't known to be over.
+    /// Returns the other sessions of this worker that aren't known to be over.
     pub(crate) fn former_lives(&self, worker: &str, incarnation: u64) -> Vec<HostId> {
         let former =
             |e: &RosterLife| e.worker == worker && e.incarnation != incarnation && !e.is_lost();
@@ -162,12 +162,12 @@ impl WorkerRoster {
     }
 }
 
-/// Returns the name of a worker's life in the log.
+/// Returns the name of a worker's session in the log.
 pub(crate) fn host_name(worker: &str, incarnation: u64) -> String {
     format!("{worker}@{incarnation:016x}")
 }
 
-/// Parses the name of a worker's life in the log.
+/// Parses the name of a worker's session in the log.
 pub(crate) fn parse_host_name(name: &str) -> Option<(&str, u64)> {
     let (worker, incarnation) = name.rsplit_once('@')?;
     Some((worker, u64::from_str_radix(incarnation, 16).ok()?))

@@ -40,7 +40,7 @@ const MOST_TIMES: u32 = 20;
 const BIRTH: Duration = Duration::from_millis(20);
 
 impl ConductorState {
-    /// Returns whether spot checks are under way; begins them if the run is to have any.
+    /// Returns whether spot checks are under way; begins them if the run needs some.
     pub(super) fn spot_checks_go_on(&mut self, myself: &ActorRef<ConductorMsg>) -> bool {
         if self.checks.is_waiting() && self.run.cancel_reason().is_none() && !self.plan.noop {
             let longest = self.begin_checks();
@@ -214,7 +214,7 @@ impl ConductorState {
         self.checks.longest_host()
     }
 
-    /// Returns the hosts that may check reports of a host: those on other machines, if there are any.
+    /// Returns the hosts that may check a host's reports: those on other machines, if there are any.
     fn others_than(&self, of: HostId, there: &[HostId]) -> Vec<HostId> {
         let machine = |host| self.facts.loads.get(&host).map(|load| &load.machine);
         let others = there.iter().copied().filter(|host| *host != of);

@@ -25,7 +25,7 @@ struct OpenInput {
     file: File,
     digest: Hash,
     hasher: Hasher,
-    /// Number of the content's bytes that are still to be read.
+    /// Number of the current content's bytes that are still to be read.
     left: u64,
 }
 

@@ -25,7 +25,7 @@ use crate::log::journal::OnceDurable;
 /// File whose presence says that the folder is complete.
 const EXIT: &str = "exit";
 const NOT_KEPT: &str = "not-kept";
-/// Files that a task may leave beside its outputs: what it wrote to its standard output and error.
+/// Names of the files with the program's standard output and error, which a task may leave beside its outputs.
 const SAID: [&str; 2] = ["stdout", "stderr"];
 
 /// Writes the outputs of an attempt into the run's folder, once the step of its end is durable.
@@ -57,7 +57,7 @@ impl LayOut {
         self.contents.run_folder().join(name)
     }
 
-    /// Writes the outputs, unless they are there: both after the step and when a run is resumed.
+    /// Writes the outputs, unless they exist: called after the step, and again when a run is resumed.
     ///
     /// # Errors
     ///
@@ -93,7 +93,7 @@ impl LayOut {
         fs::write(part.join(EXIT), format!("{}\n", exit_of(&self.of.end)))
     }
 
-    /// Copies one file to its place, or says why it can't be there.
+    /// Copies one file to its place; if the file can't be there, returns the reason.
     fn copy_file(&self, file: &KeptFile, part: &Path) -> io::Result<Result<(), String>> {
         if !is_left(&file.path) {
             return Ok(Err("it is not one of the task's declared outputs".to_owned()));
@@ -121,7 +121,7 @@ impl LayOut {
         Ok(Ok(()))
     }
 
-    /// Moves the complete outputs to their place, and last the file that says so.
+    /// Moves the complete outputs to their place, and last the file that marks them as complete.
     fn put_in_place(&self, part: &Path, folder: &Path) -> io::Result<()> {
         if !self.of.finished {
             if let Some(parent) = folder.parent() {

@@ -40,8 +40,7 @@ pub struct ContentPool {
     /// Tracks the outputs that are being written from the pool.
     layouts: TaskTracker,
     world: CoordinatorWorld,
-    /// Whether the life of the coordinator that has these contents is over; locked by callers while they change
-    /// something.
+    /// Whether the session of the coordinator that owns the contents is over; locked while contents are changed.
     is_over: RwLock<bool>,
 }
 
@@ -133,13 +132,13 @@ impl ContentPool {
         &self.world
     }
 
-    /// The coordinator's life is over, and with it its lock of the log: what is still under way changes nothing any more of
-    /// what another coordinator may have by now. Waits for a change that is being made.
+    /// The coordinator's life is over, and with it its lock of the log: what is still under way changes nothing any
+    /// more of what another coordinator may have by now. Waits for a change that is being made.
     pub(crate) fn end_life(&self) {
         *self.is_over.write().unwrap_or_else(PoisonError::into_inner) = true;
     }
 
-    /// Keeps the coordinator's present life from ending for as long as the returned guard exists.
+    /// Keeps the coordinator's session from ending for as long as the guard exists.
     ///
     /// # Errors
     ///
@@ -164,7 +163,8 @@ impl ContentPool {
         self.root.join(folder).join(name)
     }
 
-    /// Returns whether a content is here and intact. A damaged one is removed; an intact one is kept for a while.
+    /// Returns whether a content is stored and undamaged. A damaged content is removed; an undamaged one is kept for a
+    /// while.
     pub(crate) fn holds_content(&self, digest: &Hash) -> io::Result<bool> {
         let path = self.content_path(digest);
         {
@@ -277,7 +277,7 @@ impl ContentPool {
         })
     }
 
-    /// Keeps the contents of these checkpoints of a task, and releases those of all its others.
+    /// Keeps the contents of these checkpoints of a task, and releases those of all other checkpoints of the task.
     pub(crate) fn retain_only(&self, task: u32, stored: &BTreeSet<Which>) -> io::Result<()> {
         let folder = self.checkpoints_folder(task);
         let entries = match fs::read_dir(&folder) {
@@ -315,7 +315,7 @@ impl ContentPool {
         Ok(false)
     }
 
-    /// Removes contents that nothing refers to and that nobody has asked for within `lease`.
+    /// Removes contents to which nothing refers and which no call has asked for within `lease`.
     fn sweep_unused(&self, lease: Duration) -> io::Result<()> {
         for path in self.all_paths()? {
             // Nobody is told meanwhile that it is here.

@@ -26,7 +26,7 @@ pub(crate) struct AuditEntry<'a> {
     /// The token that was shown, or with which the caller's certificate was obtained.
     pub(crate) token: Option<TokenId>,
     pub(crate) worker: Option<&'a str>,
-    /// Reason for which the request was refused; `None`: it wasn't.
+    /// Why the call was refused; `None`: it was accepted.
     pub(crate) refused: Option<&'a str>,
     /// Number of refusals so far.
     pub(crate) refusals: u64,

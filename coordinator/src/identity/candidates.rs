@@ -36,7 +36,7 @@ const REFUSALS: u64 = 4;
 pub struct ConnectionBounds {
     /// Most connections of all addresses in total.
     pub in_all: usize,
-    /// Most connections of one address, or of one 64-bit IPv6 network.
+    /// Most connections from one address, or from one 64-bit IPv6 network.
     pub of_one_address: usize,
 }
 
@@ -82,12 +82,12 @@ pub struct GuardedSocket {
     leave: Option<Pin<Box<dyn Future<Output = &'static str> + Send>>>,
 }
 
-/// Properties of a call's connection: the caller's address and place.
+/// What a connection reveals about its caller.
 #[derive(Clone, Debug)]
 pub(crate) struct ConnectionCaller {
     pub(crate) address: Option<SocketAddr>,
     pub(crate) candidate: UnauthenticatedConnection,
-    /// Life of the worker whose certificate the connection has shown.
+    /// Session of the worker whose certificate the connection has shown.
     pub(crate) life: Option<Arc<WorkerLife>>,
     /// Token with which that worker joined.
     pub(crate) token: Option<TokenId>,
@@ -201,7 +201,8 @@ impl UnauthenticatedConnections {
 }
 
 impl UnauthenticatedConnection {
-    /// Accepts the connection, as one of its calls was let in. False if the bounds are reached; it is closed then.
+    /// Accepts the connection, as one of its calls was accepted. Returns false if the bounds are reached; the
+    /// connection is closed then.
     #[must_use]
     pub fn admit_connection(&self) -> bool {
         let place = &*self.0;
@@ -254,7 +255,7 @@ impl GuardedSocket {
         self.caller.candidate.clone()
     }
 
-    /// Returns what calls tell about the connection.
+    /// Returns what the connection's calls reveal about its caller.
     pub(crate) fn caller(&self) -> ConnectionCaller {
         self.caller.clone()
     }

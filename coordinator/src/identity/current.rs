@@ -8,7 +8,7 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 use tokio_stream::Stream;
 use tonic::Status;
 
-/// Interval at which the coordinator checks whether a token was revoked.
+/// Interval at which the coordinator looks whether a token was revoked.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// A stream that ends with an error once `check` refuses its peer.

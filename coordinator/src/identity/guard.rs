@@ -34,7 +34,7 @@ pub(crate) struct TokenGuard {
     renewed: Arc<Mutex<Renewals>>,
 }
 
-/// End of the newest certificate of each worker's life, in seconds since 1970.
+/// End of the newest certificate of each worker's session, in seconds since 1970.
 type Renewals = BTreeMap<(String, u64), u64>;
 
 /// An accepted token of a call, which can be checked again later.
@@ -85,7 +85,8 @@ impl TokenGuard {
         self.wall.unix_us() / 1_000_000
     }
 
-    /// Returns the end of a certificate issued to this life now, in seconds since 1970, and records it as the newest.
+    /// Returns the end of a certificate issued to this session now, in seconds since 1970, and records it as the
+    /// newest.
     pub(crate) fn end_of_new(&self, life: &WorkerLife) -> u64 {
         let now = self.now_s();
         let until = now.saturating_add(self.valid.as_secs());
@@ -227,8 +228,8 @@ impl TokenGuard {
         }
     }
 
-    /// Returns the worker whose certificate a call's connection has shown. The connection is accepted once the run
-    /// has taken the worker.
+    /// Returns the worker whose certificate a call's connection has shown. The connection is accepted once the run has
+    /// accepted the worker.
     ///
     /// # Errors
     ///

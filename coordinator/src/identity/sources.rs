@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 const WINDOW: Duration = Duration::from_secs(60);
 /// Number of refusals within that time after which a source must wait.
 const FREE: u32 = 16;
-/// Delay of further handshakes from an address that had too many refused. At most [`super::candidates::MAX_CANDIDATES`]
-/// are under way.
+/// Delay of further handshakes of a source with too many failed ones. At most [`super::candidates::MAX_CANDIDATES`] are
+/// under way.
 const WAIT: Duration = Duration::from_secs(1);
 /// Number of sources that are remembered.
 const SOURCES: usize = 1024;

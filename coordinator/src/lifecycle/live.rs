@@ -50,8 +50,8 @@ pub struct LiveRunPlan {
     pub submissions: Vec<Submission>,
     /// VM requests of the provider's customers in order of time, if the setup has any.
     pub requests: Vec<(Time, VmRequest)>,
-    /// True if jobs may be submitted from outside while the run goes. It then ends only once it is closed to them,
-    /// and has no time limit.
+    /// True if jobs may be submitted during the run. The run then ends only once submission is closed, and has no time
+    /// limit.
     pub open: bool,
     /// Time that a parallel job's processes compute between two barriers, in real time.
     pub phase: Duration,
@@ -85,7 +85,7 @@ pub struct LiveRunPlan {
     pub certificates_valid: Duration,
     /// True if tasks are checkpointed; no worker without CRIU is accepted then.
     pub needs_criu: bool,
-    /// True if a task stands still at a checkpoint for as long as modelled.
+    /// True if a task is stopped at a checkpoint for as long as modelled.
     pub hold_checkpoints: bool,
     /// True if no processes are started, to measure dispatch.
     pub noop: bool,
@@ -128,7 +128,7 @@ pub struct RunObserver {
 /// A run that listens, before its workers connect.
 #[derive(Debug)]
 pub struct BoundRun {
-    /// State in the run's log, which no other coordinator can open from now on.
+    /// State of the run in its log, which no other coordinator can open from now on.
     beginning: StartingRun,
     observer: RunObserver,
     particulars: RunParticulars,

@@ -62,7 +62,7 @@ const CONNECTION_WINDOW: u32 = 8 * STREAM_WINDOW;
 /// Time that the last writes, and the last goodbyes, may each take.
 const ENDING: Duration = Duration::from_secs(10);
 
-/// The facts about a run that the server needs.
+/// Properties of a run that the server needs.
 #[derive(Debug)]
 pub(crate) struct RunParticulars {
     pub(crate) experiment: String,
@@ -281,7 +281,7 @@ impl RunActors {
         self.close(outcome?).await
     }
 
-    /// Waits for the end of the run or the user's stop, tells all workers, and ends the actors.
+    /// Waits for the end of the run or until the user stops it, tells all workers, and ends the actors.
     pub(crate) async fn await_outcome(
         &mut self,
         desk: &WorkerDesk,

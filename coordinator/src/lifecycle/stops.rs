@@ -18,7 +18,7 @@ pub(crate) struct RunStops {
 }
 
 impl RunStops {
-    /// Tells the conductor once the user stops the run.
+    /// Informs the conductor when the user stops the run.
     pub(crate) async fn tell_conductor(self, conductor: ActorRef<ConductorMsg>) {
         tokio::select! {
             biased;

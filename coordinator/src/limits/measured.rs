@@ -17,7 +17,7 @@ const MOST_PROMISED: u64 = 1 << 40;
 /// Bytes of memory per microsecond that no host can read and write: 100 GB/s.
 const MOST_BYTES_PER_US: u64 = 100_000;
 
-/// Checks that CRIU can have taken a checkpoint of this size in the reported time, while its task stood still for the
+/// Checks that CRIU can have taken a checkpoint of this size in the reported time, while its task was stopped for the
 /// reported time.
 ///
 /// # Errors

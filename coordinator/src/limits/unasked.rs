@@ -62,7 +62,7 @@ impl MessageAllowance {
 pub(crate) struct StaleReports(u32);
 
 impl StaleReports {
-    /// Counts one more report.
+    /// Counts one more report that changed nothing.
     pub(crate) const fn count_stale(&mut self) {
         self.0 = self.0.saturating_add(1);
     }

@@ -131,7 +131,7 @@ pub(crate) struct JournalState {
     durable_to: Chain,
     /// When the disk became full; `None`: it isn't.
     full_since: Option<Instant>,
-    /// True while the journal waits to check for room on the disk again.
+    /// True while the journal waits to check again whether the disk has room.
     waits_for_room: bool,
     /// When the seal is written next; once due, it is written before anything else.
     seal: SealState,
@@ -187,7 +187,7 @@ impl JournalState {
         header.is_none() && steps.is_empty() && then.is_empty()
     }
 
-    /// Answers the callers that wait until all steps are durable.
+    /// Answers the callers that wait until everything is durable.
     fn answer_durable(&mut self) {
         for flush in self.flushes.drain(..) {
             let _ = flush.send(());

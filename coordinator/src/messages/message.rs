@@ -97,7 +97,7 @@ pub(crate) struct WorkerConnection {
 pub(crate) enum NoSession {
     /// The answer with which a session ends.
     Goodbye(v1::Goodbye),
-    /// Refused for good, however often it connects.
+    /// The worker is refused for good, however often it connects.
     Refused(String),
     /// Refused for now.
     NotYet(String),

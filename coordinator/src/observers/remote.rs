@@ -16,17 +16,17 @@ use tonic::{Request, Status, Streaming};
 const ADDRESS_FILE: &str = "address";
 /// Time limit for connecting to a coordinator.
 const CONNECT: Duration = Duration::from_secs(5);
-/// Time limit for the coordinator's answers.
+/// Time limit for a coordinator's answers.
 const ANSWER: Duration = Duration::from_secs(10);
 /// Interval of keep-alive messages on a quiet connection.
 const ALIVE_EVERY: Duration = Duration::from_secs(5);
 /// Longest accepted line of a log, in bytes.
 const LARGEST_LINE: usize = 256 << 20;
 
-/// Reasons why a coordinator can't be asked.
+/// Error: a coordinator can't be asked, or doesn't answer.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoteError {
-    /// No connection to the coordinator can be made.
+    /// The coordinator can't be reached.
     #[error("there is no coordinator at {address}")]
     Unreachable {
         /// The coordinator's expected address.
@@ -34,7 +34,7 @@ pub enum RemoteError {
         /// The connection's error.
         source: tonic::transport::Error,
     },
-    /// Another program answers at the coordinator's address.
+    /// A different program answers at the coordinator's address.
     #[error(
         "what answers at {address} is not the coordinator of the token's run, and nothing was sent \
          to it; the token may be another run's"
@@ -58,7 +58,7 @@ pub enum RemoteError {
         /// The time limit for the answer.
         within: Duration,
     },
-    /// The coordinator refused the request, or broke off its answer; with its reason.
+    /// The coordinator refused the request, or broke the connection off.
     #[error("the coordinator says: {0}")]
     Refused(String),
     /// The run's folder can't be read.

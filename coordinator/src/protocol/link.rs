@@ -51,8 +51,7 @@ pub(crate) struct SessionLink {
     durable: u64,
     /// Numbers of reports in the log of a resumed session that weren't received again.
     in_log: BTreeSet<u64>,
-    /// True if the session was restored from the log and no report has come since, so that the number of the worker's
-    /// next report isn't known yet.
+    /// True if the session is resumed from the log, and the worker hasn't said which messages it sends again.
     restored: bool,
 }
 
@@ -113,7 +112,7 @@ impl SessionLink {
         Ok(numbered.filter(|(number, _)| !self.in_log.remove(number)).collect())
     }
 
-    /// Returns whether the session was restored from the log and no report has come since.
+    /// Returns whether the session was restored from the log, and its worker has only connected since.
     pub(crate) const fn is_fresh_from_log(&self) -> bool {
         self.restored
     }

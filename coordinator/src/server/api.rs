@@ -105,7 +105,7 @@ pub(crate) fn takes_packed<T>(request: &Request<T>) -> bool {
 }
 
 impl ClientApi {
-    /// Issues a certificate for this life of a worker and this key; `token` is the one with which the worker joined.
+    /// Issues a certificate for this session of a worker and this key; `token` is the one with which the worker joined.
     fn certify_life(
         &self,
         life: &WorkerLife,

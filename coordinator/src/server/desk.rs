@@ -74,7 +74,7 @@ pub(crate) trait WorkerInbound<T>: Stream<Item = Result<T, Status>> + Send + Unp
 impl<T, S: Stream<Item = Result<T, Status>> + Send + Unpin> WorkerInbound<T> for S {}
 
 impl WorkerDesk {
-    /// Makes a new life of a worker that joins. It belongs to the same lineage as the life whose certificate was
+    /// Makes a new session for a worker that joins. It belongs to the same lineage as the session whose certificate was
     /// shown, if that has the worker's name.
     ///
     /// # Errors
@@ -88,8 +88,8 @@ impl WorkerDesk {
         self.join_if(worker, shown, |_| Ok(()))
     }
 
-    /// Makes a new life as [`Self::join_worker`] does, unless `let_in` refuses it, which is told whether the worker
-    /// has shown a former life.
+    /// Makes a new session as [`Self::join_worker`] does, unless `let_in` refuses the worker; the argument of `let_in`
+    /// says whether the worker has shown an earlier session's certificate.
     pub(crate) fn join_if(
         &self,
         worker: &str,
@@ -205,7 +205,7 @@ impl WorkerDesk {
         Ok(outbound)
     }
 
-    /// Stores a checkpoint that the worker of this life sends.
+    /// Stores a checkpoint that the worker of this session sends.
     ///
     /// # Errors
     ///
@@ -240,7 +240,7 @@ impl WorkerDesk {
         self.store_checkpoint(host, whose, of, (most, chunks, first)).instrument(span).await
     }
 
-    /// Sends a checkpoint to the worker of this life.
+    /// Sends a checkpoint to the worker of this session.
     ///
     /// # Errors
     ///
@@ -354,7 +354,7 @@ impl WorkerDesk {
         Ok(v1::CheckpointReceipt { bytes })
     }
 
-    /// Returns the host of this life of a worker.
+    /// Returns the host of this session of a worker.
     ///
     /// # Errors
     ///
@@ -460,7 +460,7 @@ fn check_name(worker: &str) -> Result<(), Status> {
     Ok(())
 }
 
-/// Reads one connection until it ends. It waits while too many messages aren't durable.
+/// Reads one connection until it ends; pauses while too many of its messages aren't durable.
 async fn read(
     connection: u64,
     (mut inbound, window): (impl WorkerInbound<v1::FromWorker>, Arc<Semaphore>),

@@ -8,8 +8,8 @@ use dormouse_units::HostId;
 use crate::plan::ConductorPlan;
 use crate::time::clock::DilatedClock;
 
-/// The facts about a run that workers get when they connect. Each session has a copy, so that a reconnecting worker is
-/// welcomed without the conductor.
+/// What the coordinator tells workers about a run when they connect. Each session has a copy, so that a worker that
+/// reconnects is welcomed without the conductor.
 #[derive(Clone, Debug)]
 pub(crate) struct WorkerGreeting {
     welcome: v1::Welcome,

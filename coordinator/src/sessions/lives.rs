@@ -9,7 +9,7 @@ use ractor::ActorRef;
 
 use crate::messages::message::SessionMsg;
 
-/// Host and session of each life, by the worker's name and incarnation.
+/// Host and actor of each session, by the worker's name and incarnation.
 type Sessions = BTreeMap<(String, u64), (HostId, ActorRef<SessionMsg>)>;
 
 /// Sessions of all workers that aren't lost, by name and incarnation.
@@ -59,7 +59,7 @@ impl SessionRegistry {
         all.iter().find(|(_, (it, _))| *it == host).map(|(life, _)| life.clone())
     }
 
-    /// Returns the host of a life; `None`: it is lost or unknown.
+    /// Returns the host of a session; `None`: the host is lost or unknown.
     pub(crate) fn host_of_life(&self, worker: &str, incarnation: u64) -> Option<HostId> {
         self.all().get(&(worker.to_owned(), incarnation)).map(|(host, _)| *host)
     }

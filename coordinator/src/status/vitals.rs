@@ -32,15 +32,15 @@ pub struct SessionVitals {
     pub host: HostId,
     /// The worker's name.
     pub worker: String,
-    /// Age of the worker's current connection, real time; `None`: it isn't connected.
+    /// Age of the session's current connection, real time; `None`: the worker isn't connected.
     pub connected: Option<Duration>,
-    /// Real time since the worker's last message.
+    /// Time since the worker's last message, real time.
     pub silent: Duration,
 }
 
 #[derive(Debug)]
 struct SharedVitals {
-    /// Instant from which the times of the connection are counted.
+    /// Instant from which the session's times are counted.
     origin: Instant,
     serves: AtomicBool,
     clock: OnceLock<DilatedClock>,

@@ -28,9 +28,9 @@ struct AssignedAttempt {
     /// Numbers of the checkpoint with which the attempt begins and of older ones that it may use if that is damaged;
     /// empty: it begins from scratch.
     from: BTreeSet<u32>,
-    /// Largest size of the attempt's checkpoints.
+    /// Largest size of the task's checkpoints.
     most: Bytes,
-    /// Bytes of contents sent since its last checkpoint.
+    /// Bytes of contents that were sent since the task's last checkpoint.
     sent: u64,
 }
 

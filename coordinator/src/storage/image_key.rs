@@ -66,7 +66,7 @@ impl fmt::Debug for ImageSecret {
     }
 }
 
-/// Reads the secret; `None`: there is no complete one.
+/// Reads the secret; `None`: the file doesn't exist or is incomplete.
 fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let opened = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW).open(path);
     let file = match opened {

@@ -105,7 +105,7 @@ pub(crate) struct OffsiteUpload {
 }
 
 impl OffsiteUpload {
-    /// Sends the next bytes of the checkpoint.
+    /// Sends the next bytes of the object.
     pub(crate) async fn write(&mut self, data: Bytes) -> Result<(), OffsiteError> {
         Ok(self.upload.write(data).await?)
     }
@@ -285,7 +285,7 @@ impl OffsiteStore {
         Ok(())
     }
 
-    /// Stores the tasks' input files both here and there, until the run is over.
+    /// Stores the tasks' input files both on this host and in the object store, until the run is over.
     pub(crate) async fn keep_inputs(
         &self,
         contents: &Arc<ContentPool>,

@@ -8,9 +8,9 @@ use crate::contents::Which;
 /// Length of a stored checkpoint, as far as the coordinator knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StoredLength {
-    /// Exactly this many bytes: no contents were sent separately.
+    /// Exactly this many bytes; no contents are stored separately.
     Exactly(u64),
-    /// At least this many bytes: contents may have been sent separately.
+    /// At least this many bytes, and possibly contents that were sent separately.
     AtLeast(u64),
 }
 
@@ -37,8 +37,7 @@ impl StoredLength {
     }
 }
 
-/// Lengths of all received checkpoints of unfinished tasks. A checkpoint's length stays here even if the checkpoint was
-/// removed since.
+/// Lengths of all received checkpoints of unfinished tasks; a length stays when its checkpoint is removed.
 #[derive(Debug, Default)]
 pub(crate) struct CheckpointReceipts {
     table: Mutex<BTreeMap<u32, BTreeMap<Which, StoredLength>>>,
@@ -50,12 +49,12 @@ impl CheckpointReceipts {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records a checkpoint before its worker gets the receipt.
+    /// Records the length of a checkpoint before its worker gets the receipt.
     pub(crate) fn note_receipt(&self, task: u32, which: Which, length: StoredLength) {
         self.table().entry(task).or_default().insert(which, length);
     }
 
-    /// Records a checkpoint of unknown length, unless its length is recorded already.
+    /// Records that a checkpoint was received whose length is unknown; a length that is already recorded stays.
     pub(crate) fn note_unmeasured(&self, task: u32, which: Which) {
         let mut table = self.table();
         table.entry(task).or_default().entry(which).or_insert(StoredLength::AtLeast(0));
@@ -66,7 +65,7 @@ impl CheckpointReceipts {
         self.table().remove(&task);
     }
 
-    /// Compares a checkpoint that a worker reports as stored, with its reported length, to what was received.
+    /// Compares the length of a checkpoint that a worker reports as stored with the received length.
     ///
     /// # Errors
     ///

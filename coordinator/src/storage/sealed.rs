@@ -98,7 +98,7 @@ impl SealedManifest {
 pub(crate) struct ArrivingCheckpoint {
     of: v1::CheckpointRef,
     host: HostId,
-    /// Key of the worker's life, and key with which the checkpoint is stored.
+    /// Key of the worker's session, and key with which the checkpoint is stored.
     keys: [ImageKey; 2],
     held_back: Option<Vec<u8>>,
     /// Number of bytes that have arrived, and of all bytes.
@@ -161,7 +161,7 @@ impl ArrivingCheckpoint {
     }
 }
 
-/// Reads a stored checkpoint as it is sent to this life of a worker, sealed with the worker's key.
+/// Reads a stored checkpoint as it is sent to this session of a worker, sealed with the worker's key.
 ///
 /// # Errors
 ///
@@ -219,8 +219,8 @@ mod tests {
         )
     }
 
-    /// What is stored of a checkpoint with this manifest that host 1 sends, sealed by this life, and so many bytes after it, a few
-    /// at a time.
+    /// What is stored of a checkpoint with this manifest that host 1 sends, sealed by this session, and so many bytes
+    /// after it, a few at a time.
     fn sent(manifest: &str, life: (&str, u64), bytes: usize) -> Result<Vec<u8>, String> {
         let key = ImageKey::of_life(life, &SECRET);
         let mut stream = CheckpointHead::sealed(manifest.as_bytes().to_vec(), &key).to_bytes();

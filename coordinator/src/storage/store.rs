@@ -437,7 +437,7 @@ mod tests {
         assert_eq!(names(), ["1.3"]);
     }
 
-    /// A coordinator that is killed before they are in its log goes on with what that has.
+    /// A coordinator that is killed before they are in its log continues with what that has.
     #[test]
     fn what_the_log_does_not_have_yet_takes_no_place_of_what_it_has() {
         let dir = tempfile::tempdir().expect("a temporary folder");

@@ -25,7 +25,7 @@ use crate::system::world::BlockingThreads;
 const CHUNK: usize = 256 << 10;
 /// Number of chunks that are read ahead of a worker.
 const AHEAD: usize = 2;
-/// Longest time for which a host waits for its turn: meanwhile its other transfers advance, or are given up.
+/// Time for which a host may wait for its turn: its other transfers either make progress or are given up.
 const WAIT: Duration = Duration::from_secs(300);
 /// Time for which a peer may stall a transfer.
 pub(crate) const STALL: Duration = Duration::from_secs(30);
@@ -114,12 +114,12 @@ impl StoreTransfers {
     }
 }
 
-/// A source of a file's bytes, which are sent in chunks.
+/// Something that is sent in chunks: a checkpoint or a content.
 pub(crate) trait ChunkSource: Send + 'static {
     /// Message of one chunk.
     type Chunk: Carrier + Send + 'static;
 
-    /// Returns the name of the file for the sender's log.
+    /// Returns the name of what is transferred, for the sender's log.
     fn name(&self) -> String;
 
     /// Makes the message with the next bytes.

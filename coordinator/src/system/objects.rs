@@ -22,14 +22,14 @@ pub trait ObjectStorage: fmt::Debug + Send + Sync {
     /// Opens an object.
     fn begin_download(&self, key: String) -> Pending<'_, Box<dyn ObjectDownload>>;
 
-    /// Removes an object; it is no error if there is none.
+    /// Removes an object; it is not an error if the object doesn't exist.
     fn remove(&self, key: String) -> Pending<'_, ()>;
 }
 
 /// An object that is being stored. It exists once [`ObjectUpload::finish_upload`] has succeeded; dropped before, it
 /// leaves nothing.
 pub trait ObjectUpload: fmt::Debug + Send {
-    /// Sends the next bytes of the object; they may still be under way on return.
+    /// Sends the object's next bytes, perhaps later.
     fn write(&mut self, data: Bytes) -> Pending<'_, ()>;
 
     /// Sends the rest of the object; then the object is complete and durable.
@@ -45,7 +45,7 @@ pub trait ObjectDownload: Send {
 /// Errors of an object store, each with the place and the remedy in one line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ObjectError {
-    /// The store has no object of this name.
+    /// The store has no object with this key.
     #[error("{0}")]
     Absent(String),
     /// The store can't be reached, or doesn't answer in time.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct SessionLimits {
-    /// Most commands in one message, so that none comes near the limit on a message's size.
+    /// Most commands in one message, so that no message comes near the limit of its size.
     pub batch: usize,
     /// Messages of a worker that may wait for the journal before the worker must wait itself.
     pub window: usize,

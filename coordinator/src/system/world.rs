@@ -57,7 +57,7 @@ pub trait LogDisk: fmt::Debug + Send + Sync {
     /// [`io::ErrorKind::StorageFull`] if the free disk space is reserved for the log; or the system doesn't tell it.
     fn has_room(&self, path: &Path) -> io::Result<()>;
 
-    /// Creates a file of the store where there is none, which its owner alone may read.
+    /// Creates a file of the store that does not exist yet; only its owner may read it.
     ///
     /// # Errors
     ///
@@ -132,7 +132,7 @@ impl LogDisk for SystemDisk {
     }
 }
 
-/// Treats the error that a file to be removed does not exist as success.
+/// Turns the error of removing a file that doesn't exist into success.
 fn unless_absent(removed: io::Result<()>) -> io::Result<()> {
     match removed {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -149,9 +149,9 @@ pub enum WallClock {
     Shown(Arc<AtomicU64>),
     /// A clock that runs with the runtime's time.
     Running {
-        /// Instant since which the clock runs.
+        /// Instant at which the clock began to run.
         since: Instant,
-        /// Time that the clock showed at that instant, in microseconds since 1970; changing this value sets the clock.
+        /// Time that the clock showed at `since`, in microseconds since 1970; changing it sets the clock.
         from: Arc<AtomicU64>,
     },
 }
@@ -163,10 +163,9 @@ pub enum BlockingThreads {
     System,
     /// The work is done in the calling thread.
     InPlace {
-        /// Microseconds from the request for a piece of work until its caller hears that it is done.
+        /// Microseconds from the request for a piece of work until the caller learns that it is done.
         takes: Arc<AtomicU64>,
-        /// Draws how many other ready tasks run, at the same instant, before the work is done, and before its end is
-        /// heard of.
+        /// Source of the random order in which pieces of work that are ready at the same instant are done.
         turns: RandomSource,
     },
 }
@@ -204,7 +203,7 @@ impl CoordinatorWorld {
         LogWriter::create_on(path, &|path, options| self.disk.open(path, options))
     }
 
-    /// Opens the log at this path, of which `length` bytes are intact.
+    /// Opens the log at this path; its first `length` bytes are undamaged.
     pub(crate) fn reopen_log(
         &self,
         path: &Path,
@@ -286,7 +285,7 @@ impl BlockingThreads {
         }
     }
 
-    /// Begins blocking work without waiting for its end.
+    /// Begins blocking work in the background.
     pub(crate) fn begin_work(&self, work: impl FnOnce() + Send + 'static) {
         match self {
             Self::System => drop(tokio::task::spawn_blocking(work)),

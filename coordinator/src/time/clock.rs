@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use dormouse_units::{Speedup, Time};
 use tokio::time::Instant;
 
-/// Clock of the emulated time, which stands still until the experiment begins. Clones share it.
+/// Clock of the emulated time, which is stopped until the experiment begins. Clones share it.
 #[derive(Clone, Debug)]
 pub(crate) struct DilatedClock {
     speedup: Speedup,
@@ -47,8 +47,7 @@ impl DilatedClock {
         }
     }
 
-    /// Returns the instant at which the clock will show `at`; `None` while it stands still, or if that is too far in
-    /// the future.
+    /// Returns the instant at which it will show `at`; `None` while it is stopped, or if that is beyond all clocks.
     pub(crate) fn instant_of(&self, at: Time) -> Option<Instant> {
         let (origin, start) = self.origin.get()?;
         origin.checked_add(self.speedup.to_real(at.since(*start)))

@@ -48,7 +48,7 @@ impl DelayCounts {
         self.worst_us.load(Ordering::Relaxed)
     }
 
-    /// Returns the histogram of now.
+    /// Returns the histogram as it is now.
     pub(crate) fn histogram(&self) -> DelayHistogram {
         let bounds = BOUNDS_US.map(|us| Some(Duration::from_micros(us)));
         let counts = self.buckets.iter().map(|count| count.load(Ordering::Acquire));

@@ -29,7 +29,7 @@ pub(crate) struct MachineTime {
 
 impl MachineTime {
     /// Returns the time since an `earlier` moment: by the clock since boot unless the machine was rebooted. A wall
-    /// clock that was set back counts as having stood still.
+    /// clock that was set back counts as having been stopped.
     fn time_since(&self, earlier: &Self) -> Duration {
         let us = match (&self.since_boot, &earlier.since_boot) {
             (Some(now), Some(then)) if now.boot == then.boot => now.us.saturating_sub(then.us),
@@ -51,7 +51,7 @@ pub(crate) struct ResumedClock {
 }
 
 impl ResumedClock {
-    /// Makes the state for a log without a wall clock: the run's clock stood still.
+    /// Makes the state for a log without a wall clock: the run's clock was stopped.
     pub(crate) const fn unknown_outage(last: Time) -> Self {
         Self { at: last, outage: Span::ZERO, away: Duration::ZERO }
     }

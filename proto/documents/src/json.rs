@@ -9,11 +9,11 @@ use serde_json::value::RawValue;
 
 use crate::{InputError, Node, Place, Value};
 
-/// Parses JSON; `source` is the name of the text in messages.
+/// Parses JSON; messages call the text `source`.
 ///
 /// # Errors
 ///
-/// The text is no JSON; the place is where it stops being JSON.
+/// The text is not JSON; the place is where it stops being JSON.
 pub fn from_json(source: &str, text: &str) -> Result<Node, InputError> {
     let wrong = |error: serde_json::Error| not_json(source, text, &error);
     // The numbers and the depth of all of it are looked at here.
@@ -25,7 +25,7 @@ pub fn from_json(source: &str, text: &str) -> Result<Node, InputError> {
     Ok(Node { place, value })
 }
 
-/// The error for a text that is no JSON, made from serde's error.
+/// The error for a text that is not JSON, made from serde's error.
 pub fn not_json(source: &str, text: &str, error: &serde_json::Error) -> InputError {
     let what = format!("not valid JSON: {error}");
     InputError::new(&place_of(source, text, error), what, "correct the file, or download it again")

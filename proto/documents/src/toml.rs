@@ -7,7 +7,7 @@ use toml::de::{DeTable, DeValue};
 use crate::error::Mistakes;
 use crate::{InputError, Node, Place, Value};
 
-/// Parses TOML; `source` names it in messages.
+/// Parses TOML; messages call the text `source`.
 ///
 /// # Errors
 ///

@@ -31,7 +31,7 @@ impl Estimate {
     /// interval of a paired bootstrap: rows are drawn with replacement, and the ends are widened
     /// for few samples (Hesterberg, The American Statistician 69, 2015). For fewer than [`FEWEST`]
     /// samples the interval is Student's of the jackknife's pseudo-values. `None` if there are no
-    /// samples; without an interval if the statistic is no number.
+    /// samples; without an interval if the statistic is not a number.
     #[must_use]
     pub fn of_means(samples: &[Vec<f64>], statistic: impl Fn(&[f64]) -> f64) -> Option<Self> {
         let n = samples.len();

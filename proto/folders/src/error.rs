@@ -6,16 +6,16 @@ use std::{io, path::PathBuf};
 #[derive(Debug, thiserror::Error)]
 #[error("can't {action} {}", path.display())]
 pub struct FolderError {
-    /// The operation that failed, as a phrase that follows "cannot".
+    /// The action that failed, worded to follow "cannot".
     pub(crate) action: &'static str,
     /// The file or directory.
     pub(crate) path: PathBuf,
-    /// The kernel's error.
+    /// The error of the kernel.
     pub(crate) source: io::Error,
 }
 
 impl From<FolderError> for io::Error {
-    /// Takes the kernel's error alone, for callers that describe the failed operation in their own words.
+    /// Extracts the kernel's error, for callers that describe the failed action in their own words.
     fn from(error: FolderError) -> Self {
         error.source
     }

@@ -20,7 +20,7 @@ pub struct HeldFolder {
 }
 
 impl HeldFolder {
-    /// Makes a held folder in `place`, with a name that begins with `prefix`.
+    /// Makes a locked folder in `place`, whose name begins with `prefix`.
     ///
     /// # Errors
     /// Nothing can be made or locked there.

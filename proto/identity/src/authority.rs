@@ -149,7 +149,7 @@ impl Authority {
         Ok((chain, PrivatePkcs8KeyDer::from(key.serialize_der())))
     }
 
-    /// Certificate (DER) for a worker's life with this public key, which joined with this token,
+    /// Certificate (DER) for a worker's session with this public key, which joined with this token,
     /// valid until this time (seconds since 1970). To use it a peer needs the private key.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ pub enum IdentityError {
     /// The system can't provide random bytes.
     #[error("the system gives no random bytes")]
     Chance {
-        /// The system's own error.
+        /// The error of the system.
         source: io::Error,
     },
     /// A certificate can't be made.
@@ -32,7 +32,7 @@ pub enum IdentityError {
     File {
         /// The path that was read or written.
         path: PathBuf,
-        /// The system's own error.
+        /// The error of the system.
         source: io::Error,
     },
     /// A file has invalid content.

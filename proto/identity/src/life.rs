@@ -7,8 +7,8 @@ use crate::token::{to_hex, unhex_bytes};
 /// Prefix of the URI that names a life, among the certificate's alternative names.
 const SCHEME: &str = "dormouse:worker/";
 
-/// One life of one worker of one run. The coordinator draws the incarnation, so that nobody can
-/// choose another worker's.
+/// One session of one worker of one run. The coordinator draws the incarnation, so that no worker can choose that of a
+/// different one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkerLife {
     /// The run that the worker has joined.
@@ -21,8 +21,8 @@ pub struct WorkerLife {
 }
 
 impl WorkerLife {
-    /// Lineage of an incarnation: lives of one lineage belong to one worker, which has shown the
-    /// certificate of its earlier life.
+    /// Lineage of an incarnation: sessions of one lineage belong to one worker, which has shown the certificate of its
+    /// earlier session.
     #[must_use]
     pub const fn lineage(incarnation: u64) -> u64 {
         incarnation >> 32

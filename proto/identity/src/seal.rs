@@ -25,7 +25,7 @@ const LONGEST_MANIFEST: u32 = 16 << 20;
 const START: usize = 12;
 const SEAL: usize = 32;
 
-/// Key with which a worker's life or the coordinator seals checkpoints.
+/// Key with which a worker's session or the coordinator seals checkpoints.
 #[derive(Clone)]
 pub struct ImageKey([u8; 32]);
 
@@ -37,7 +37,7 @@ impl ImageKey {
         Some(Self(blake3::derive_key(CONTEXT, &said)))
     }
 
-    /// The key derived from a run's secret for this worker's life, as bytes to send.
+    /// The key derived from a run's secret for this worker's session, as bytes to send.
     #[must_use]
     pub fn told_to((worker, incarnation): (&str, u64), secret: &[u8]) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new_derive_key(OF_LIFE);
@@ -47,7 +47,7 @@ impl ImageKey {
         *hasher.finalize().as_bytes()
     }
 
-    /// The key of this worker's life in the run with this secret.
+    /// The key of this worker's session in the run with this secret.
     #[must_use]
     pub fn of_life(life: (&str, u64), secret: &[u8]) -> Self {
         Self(blake3::derive_key(CONTEXT, &Self::told_to(life, secret)))
@@ -87,7 +87,7 @@ impl fmt::Debug for ImageKey {
 pub struct CheckpointHead {
     /// The manifest's bytes.
     pub manifest: Vec<u8>,
-    /// The seal that came with the content.
+    /// The manifest's seal.
     pub seal: [u8; 32],
 }
 

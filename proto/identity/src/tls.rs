@@ -190,8 +190,8 @@ pub fn client_config_of(
     Ok(Arc::new(config))
 }
 
-/// Server configuration: it presents a certificate of the authority and accepts workers'
-/// certificates. Clients without one may present a token instead.
+/// Server configuration: the server presents a certificate of the authority and accepts workers' certificates. Clients
+/// without a certificate may present a token instead.
 ///
 /// # Errors
 ///

@@ -77,7 +77,7 @@ impl Token {
         Ok(Self { role, authority, expires: now_s().saturating_add(valid.as_secs()), secret })
     }
 
-    /// A token that gives no access, for a client that connects to nobody.
+    /// A token that gives no access, for a client that connects to no coordinator.
     #[must_use]
     pub const fn of_nobody() -> Self {
         Self {

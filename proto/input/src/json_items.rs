@@ -64,7 +64,7 @@ pub struct JsonItems {
     item: Vec<u8>,
     /// Bytes of a document up to its list; if there is no list, the document is the item.
     document: Vec<u8>,
-    /// Line on which that document begins.
+    /// Line on which the document in `document` begins.
     document_line: u64,
 }
 
@@ -97,7 +97,7 @@ impl JsonItems {
     ///
     /// # Errors
     ///
-    /// The file can't be read or unpacked, ends too early, is no JSON around its items, or has no
+    /// The file can't be read or unpacked, ends too early, is not JSON around its items, or has no
     /// list of them.
     pub fn next_item(&mut self) -> Result<Option<JsonItem<'_>>, FileFlaw> {
         loop {
@@ -146,7 +146,7 @@ impl JsonItems {
         }
     }
 
-    /// Begins the next document; false if there is none.
+    /// Begins the next document; returns false if the input has no more documents.
     fn begin_document(&mut self) -> Result<bool, FileFlaw> {
         let Some(letter) = self.peek_letter()? else { return Ok(false) };
         match (letter, self.at) {

@@ -64,7 +64,7 @@ impl Moment {
 
 /// The first ten-digit number of seconds, in 2001: bare numbers from here on count from 1970.
 const LEAST_DATED: i64 = 1_000_000_000;
-/// [`LEAST_DATED`] in milliseconds. As seconds it would be in the year 33658.
+/// [`LEAST_DATED`] in milliseconds. Read as seconds, the same number would be in the year 33658.
 const LEAST_MILLISECONDS: i64 = 1_000 * LEAST_DATED;
 
 /// Parses a bare number of seconds. A fraction is cut off; it is allowed only for numbers that must

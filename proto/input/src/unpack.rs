@@ -24,13 +24,13 @@ const ZSTD_WINDOW: u64 = 1 << 27;
 pub enum Packing {
     /// The file is not compressed.
     Plain,
-    /// The file is packed with gzip, in one or more members.
+    /// Packed with gzip, in one or more members.
     Gzip,
     /// A zip archive, which has to contain exactly one file.
     Zip,
-    /// The file is packed with xz, in one or more streams.
+    /// Packed with xz, in one or more streams.
     Xz,
-    /// The file is packed with zstd, in one or more frames.
+    /// Packed with zstd, in one or more frames.
     Zstd,
 }
 
@@ -126,8 +126,7 @@ impl Source {
         fill_buffer(&mut self.input)
     }
 
-    /// Whether what comes next is JSON: its first byte that is no white space opens an object or a
-    /// list.
+    /// Whether the rest of the input is JSON: its first byte that is not white space opens an object or a list.
     ///
     /// # Errors
     ///

@@ -29,7 +29,8 @@ impl fmt::Debug for Bucket {
 }
 
 impl Bucket {
-    /// The bucket of these settings, with the credentials of this process' environment. Nothing is asked of it yet.
+    /// Opens the bucket of these settings, with the credentials of this process' environment. No request is sent to it
+    /// yet.
     ///
     /// # Errors
     ///

@@ -5,10 +5,10 @@ use std::io;
 
 use dormouse_coordinator::ObjectError;
 
-/// Most characters of a server's answer that an error shows.
+/// Most characters of a server's message that are shown.
 const LONGEST: usize = 200;
 
-/// Explains an error of the client for an existing bucket.
+/// Converts an error of the client of an existing bucket into one in words for the user.
 pub(crate) fn explain(place: &str, error: &object_store::Error) -> ObjectError {
     let said = chain(error);
     let code = between(&said, "<Code>", "</Code>");
@@ -92,7 +92,7 @@ fn unanswered(place: &str, cause: &str) -> ObjectError {
     })
 }
 
-/// Text of an error and of all its causes.
+/// The messages of an error and of all its causes, joined.
 fn chain(error: &dyn Error) -> String {
     let mut said = error.to_string();
     let mut next = error.source();
@@ -117,7 +117,7 @@ fn cause(error: &dyn Error) -> String {
     shortened(&last)
 }
 
-/// A text without line breaks, cut to the length that an error shows.
+/// The text without line breaks, cut to the longest length that is shown.
 fn shortened(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(LONGEST).collect()
 }

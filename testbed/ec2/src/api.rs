@@ -168,7 +168,7 @@ fn pairs_of(parts: &Parts, body: &[u8]) -> Result<QueryPairs, ApiError> {
     read_query(text)
 }
 
-/// Answers a call of STS, such as the question whose access key the caller has.
+/// Answers calls of STS, which say whose access key the caller uses.
 fn answer_sts(
     caller: &CallerScope,
     action: &str,

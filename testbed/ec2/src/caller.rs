@@ -11,7 +11,7 @@ const DEFAULT_REGION: &str = "us-east-1";
 /// The access key of a request without one; refused if signatures are checked.
 const NO_KEY: &str = "000000000000";
 
-/// The caller's scope in a request's `Authorization` header (signature version 4).
+/// Content of a request's `Authorization` header (signature version 4).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CallerScope {
     /// The access key, which is the account.
@@ -28,7 +28,7 @@ pub(crate) struct CallerScope {
 }
 
 impl CallerScope {
-    /// Reads the caller from the `Authorization` header; `None` if there is a header that is not of version 4.
+    /// Reads the header; `None` if the header is present and is not of version 4.
     pub(crate) fn of_headers(headers: &HeaderMap) -> Option<Self> {
         let Some(header) = headers.get(AUTHORIZATION) else { return Some(Self::nobody(NO_KEY)) };
         let fields = header.to_str().ok()?.trim().strip_prefix(ALGORITHM)?;

@@ -21,7 +21,7 @@ pub enum ClockMode {
     Manual,
 }
 
-/// A request to advance the clock: by a time, or until an event.
+/// How far the clock is to be advanced.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct AdvanceRequest {
@@ -66,12 +66,12 @@ impl<S: CloudSession> ClockedCloud<S> {
         self.session
     }
 
-    /// Lines that the run has recorded for services other than EC2.
+    /// The records of other services that the run has kept.
     pub(crate) fn kept_records(&self) -> Vec<String> {
         self.session.kept_records()
     }
 
-    /// The present date of the run, in microseconds since 1970.
+    /// The present date, in microseconds since 1970.
     pub(crate) fn date(&mut self) -> i64 {
         let session = self.session();
         date_of(session, session.now())
@@ -96,7 +96,7 @@ impl<S: CloudSession> ClockedCloud<S> {
         })
     }
 
-    /// Advances the clock as a JSON request says.
+    /// Advances the clock as a request in JSON says.
     ///
     /// # Errors
     ///

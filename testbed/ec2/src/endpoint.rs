@@ -25,7 +25,7 @@ use crate::reply::HttpReply;
 use crate::site::Ec2Site;
 use crate::{AccessSecrets, ClockMode, CloudSession};
 
-/// Limits on the number of open connections.
+/// Greatest numbers of connections at once.
 const BOUNDS: ConnectionBounds = ConnectionBounds { in_all: 512, of_one_address: 512 };
 /// The longest time until the head of a request has arrived, counted from the answer before.
 const HEAD_PATIENCE: Duration = Duration::from_secs(60);
@@ -35,7 +35,7 @@ const BODY_PATIENCE: Duration = Duration::from_secs(30);
 const HEAD_BYTES: usize = 64 << 10;
 /// The most bytes of a body.
 const BODY_BYTES: usize = 1 << 20;
-/// Time for which no connection is accepted after the system could not open one, for lack of resources.
+/// Time for which no connection is accepted after the system had no room for one.
 const NO_ROOM: Duration = Duration::from_millis(50);
 
 /// Settings of an endpoint: where it listens, and by which clock.
@@ -49,18 +49,18 @@ pub struct EndpointSetup {
     pub secrets: Option<AccessSecrets>,
 }
 
-/// Reasons why the endpoint can't be opened.
+/// Error: the endpoint can't be served.
 #[derive(Debug, thiserror::Error)]
 pub enum EndpointError {
     /// The endpoint can't listen on the address.
     #[error("can't listen at {listen}: {source}; give another --listen, such as 127.0.0.1:0")]
     Listen {
-        /// The requested address.
+        /// The address that is requested.
         listen: SocketAddr,
         /// The system's error.
         source: io::Error,
     },
-    /// No secrets are given for an address that other hosts can reach, so that anybody there could call.
+    /// Signatures are not checked, so that whoever can reach the host could make calls.
     #[error(
         "{0} can be reached by other hosts, so signatures have to be checked: give --secret-file, \
          or listen at 127.0.0.1"
@@ -111,8 +111,7 @@ impl<S: CloudSession + 'static> Ec2Endpoint<S> {
         format!("http://{at}")
     }
 
-    /// Answers calls until `end` completes, then returns the cloud after the last call; `None` only if it was returned
-    /// before.
+    /// Serves calls until `end`, then returns the cloud after the last call; `None` only if it was returned before.
     pub async fn serve_until(self, end: impl Future<Output = ()>) -> Option<S> {
         let Self { listener, site, .. } = self;
         tokio::select! {

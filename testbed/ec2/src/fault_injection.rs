@@ -36,7 +36,7 @@ struct FaultsOfRegion {
     tokens: BTreeMap<(&'static str, String), String>,
 }
 
-/// The caller of a call, and its time.
+/// The caller of FIS, and the time of the call.
 #[derive(Clone, Debug)]
 pub(crate) struct FaultCall {
     pub(crate) account: String,
@@ -74,7 +74,7 @@ fn refuse_others(of: &Map<String, Value>, known: &[&str]) -> Result<(), ApiError
 }
 
 impl FaultRecords {
-    /// Answers a call; `None`: FIS has no such path.
+    /// Answers a call; `None`: the API has no such path.
     ///
     /// # Errors
     ///
@@ -115,7 +115,7 @@ impl FaultRecords {
 }
 
 impl FaultRecords {
-    /// Restores a record from the log of a run.
+    /// Restores a record that a run has kept in its log.
     pub(crate) fn restore(&mut self, scope: FaultScope, kind: &str, token: String, value: Value) {
         self.made += 1;
         let of = self.records.entry(scope).or_default();
@@ -130,7 +130,7 @@ impl FaultRecords {
     }
 }
 
-/// Writes a record to the run's log; fails if that is impossible, as the call may then not be answered.
+/// Keeps a record in the run's log; if that fails, the call is not answered.
 fn keep(
     call: &FaultCall,
     (kind, token): &(&'static str, String),

@@ -49,7 +49,7 @@ pub(crate) fn parameter_of_image(
     }))
 }
 
-/// SSM's answer for several names: the parameters that exist, and the names of which none does.
+/// SSM's answer for several names: the existing parameters, and the names of missing ones.
 ///
 /// # Errors
 ///

@@ -32,7 +32,7 @@ pub(crate) enum KeptRecord {
 }
 
 impl KeptRecord {
-    /// Writes the record to the run's log; returns whether that succeeded.
+    /// Keeps the record in the run's log; false if it could not be written.
     pub(crate) fn keep(&self, session: &mut dyn CloudSession) -> bool {
         serde_json::to_string(self).is_ok_and(|line| session.keep_record(&line))
     }

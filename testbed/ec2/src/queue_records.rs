@@ -13,7 +13,7 @@ use crate::kept_records::{KeptRecord, unwritten};
 
 /// Most queues of all accounts together.
 const MAX_QUEUES: usize = 1_000;
-/// Default time for which a received message is hidden from other receivers, in seconds.
+/// Default time, in seconds, for which a received message is hidden from other receivers.
 const VISIBILITY_S: i64 = 30;
 
 /// The queues of all accounts and regions.
@@ -36,7 +36,7 @@ struct EventQueue {
     next: usize,
     /// Messages that can be received, the oldest first.
     waiting: VecDeque<QueuedMessage>,
-    /// Received messages by their handles, each with the time at which it can be received again.
+    /// Messages that a client has received and not deleted, by their handles, and when they can be received again.
     received: BTreeMap<String, (i64, QueuedMessage)>,
 }
 
@@ -48,7 +48,7 @@ struct QueuedMessage {
     receipts: u32,
 }
 
-/// The caller of a call, and its time.
+/// The caller of SQS, and the time of the call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct QueueCall<'a> {
     pub(crate) account: &'a str,
@@ -173,7 +173,7 @@ impl QueueRecords {
         Ok(json!({ "QueueUrl": url }))
     }
 
-    /// Makes a queue that gets the announcements from the one with index `next` on.
+    /// Makes a queue that gets the announcements from the `next`-th on.
     pub(crate) fn restore(
         &mut self,
         name: QueueName,
@@ -231,8 +231,7 @@ impl QueueRecords {
 }
 
 impl EventQueue {
-    /// Adds the announcements since the last call to the queues, and returns messages to their queue that were received
-    /// and not deleted in time.
+    /// Adds the announcements since the last call to the queues, and the messages that no client has deleted in time.
     fn look(&mut self, call: &QueueCall<'_>, session: &dyn CloudSession) {
         let begins = session.begins_at();
         for told in session.announced(self.next) {

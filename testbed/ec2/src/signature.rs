@@ -36,7 +36,7 @@ pub enum SecretsError {
         /// Number of the line, from 1.
         line: usize,
     },
-    /// The file of keys is empty, so that nobody could call.
+    /// The file has no key, so that no client could make calls.
     #[error("{path} has no access key: write a line with a key and its secret")]
     Empty {
         /// Path of the file of keys.

@@ -28,8 +28,8 @@ pub(crate) struct Ec2Site<S> {
     faults: Mutex<FaultRecords>,
     pub(crate) queues: Mutex<QueueRecords>,
     pub(crate) model: ServiceModel,
-    /// The secrets for checking signatures; `None`: they are not checked, and requests must name this host by a
-    /// loopback name.
+    /// Secret keys of the clients. `None`: signatures are not checked, and requests must name this host by a loopback
+    /// name.
     secrets: Option<AccessSecrets>,
     requests: AtomicU64,
 }
@@ -77,7 +77,7 @@ impl<S: CloudSession> Ec2Site<S> {
         }
     }
 
-    /// Locks the cloud, waiting for other calls to end.
+    /// Locks the cloud, which serves one request at a time.
     fn locked(&self) -> MutexGuard<'_, Option<ClockedCloud<S>>> {
         // Whoever panicked with it has broken this one call.
         self.cloud.lock().unwrap_or_else(PoisonError::into_inner)
@@ -103,13 +103,13 @@ impl<S: CloudSession> Ec2Site<S> {
         self.locked().take().map(ClockedCloud::into_session)
     }
 
-    /// The id of the next request. Ids are numbered, so that a repeated run has the same ids.
+    /// Id of the next request. Ids are numbers in order, so that a repeated run has the same ones.
     pub(crate) fn next_request_id(&self) -> String {
         let number = self.requests.fetch_add(1, Ordering::Relaxed);
         format!("00000000-0000-4000-8000-{number:012x}")
     }
 
-    /// Answers a complete request. This may take long, as the answer may advance the run's time.
+    /// Answers a whole request. This may take long: time continues in it.
     pub(crate) fn answer(&self, parts: &Parts, body: &[u8], request_id: &str) -> HttpReply {
         let caller = match self.admit(parts, body) {
             Ok(caller) => caller,
@@ -160,7 +160,7 @@ impl<S: CloudSession> Ec2Site<S> {
         }
     }
 
-    /// Answers a call of FIS; `None`: FIS has no such path here.
+    /// Answers a call of FIS; `None`: FIS has no such path.
     fn answer_faults(&self, caller: &CallerScope, parts: &Parts, body: &[u8]) -> Option<HttpReply> {
         let (account, region) = (caller.account(), caller.region.clone());
         let answered = self.with_cloud(|cloud| {

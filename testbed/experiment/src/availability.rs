@@ -74,7 +74,7 @@ pub(super) fn check(
 /// Beginning of the prices of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PricesBegin {
-    /// Prices have no dates, or there are none.
+    /// The prices have no dates, or there are no prices.
     Undated,
     /// The seed draws the date.
     Drawn,

@@ -26,7 +26,7 @@ pub struct BatchSetup {
 }
 
 impl BatchSetup {
-    /// Whether a live run of these jobs needs CRIU, since their scheduler migrates jobs or they are checkpointed.
+    /// Whether the scheduler migrates jobs or jobs take checkpoints: a live run then needs CRIU.
     pub fn needs_criu(&self) -> bool {
         self.checkpoint.is_some() || self.scheduler.name.promotion() == Some(OnPromotion::Migrate)
     }

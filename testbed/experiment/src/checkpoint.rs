@@ -162,8 +162,8 @@ fn check_plannable(
     None
 }
 
-/// Resolves the checkpoints of parallel jobs; `None` for none. Nobody takes their machine away, so
-/// there is no `on`, and the cost of their memory is not given.
+/// Resolves the checkpoints of parallel jobs; `None`: they take none. Their machine is never preempted, so there is no
+/// key `on`, and the cost of their memory is not given.
 pub(crate) fn check_of_jobs(
     section: CheckpointSection,
     node: &Node,

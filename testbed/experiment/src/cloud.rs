@@ -35,8 +35,8 @@ pub(crate) struct ResolvedCloud {
 }
 
 impl ResolvedCloud {
-    /// Date at which the cloud's prices begin, in seconds since 1970; `None` if they have no dates,
-    /// or the date is drawn.
+    /// Date at which the cloud's prices begin, in seconds since 1970; `None` if the prices have no dates, or the date
+    /// is drawn.
     pub(crate) fn begins(&self) -> Option<i64> {
         let drawn = &self.drawn_prices.recorded;
         let fixed = self.price_files.iter().filter(|file| !drawn.contains_key(&file.kind));

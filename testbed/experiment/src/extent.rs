@@ -16,7 +16,7 @@ const EVENTS_OF_A_TASK: u64 = 6;
 const BYTES_OF_AN_EVENT: u64 = 300;
 /// Size of an interruption that hits nothing: its time, and no more.
 const BYTES_OF_AN_INTERRUPTION: u64 = 150;
-/// Greatest number of events of a run: its log would have tens of gigabytes.
+/// Greatest number of events of a run: a log of more would have tens of gigabytes.
 const MOST_EVENTS: u64 = 100_000_000;
 /// Schemes that look at a VM's hours do so once per hour.
 const HOUR: Span = Span::from_secs(3_600);

@@ -9,8 +9,7 @@ use dormouse_units::Span;
 use super::interruption;
 use super::sections::{CheckpointSection, LifetimeSection};
 
-/// The laws that `section`, which stands at `node`, names, else those of the experiment's
-/// interruptions.
+/// The laws of lifetimes that `section` (at `node`) names, or else those of the experiment's interruptions.
 pub(super) fn laws(
     section: &CheckpointSection,
     node: &Node,

@@ -39,7 +39,7 @@ pub struct ExperimentSource<'a> {
     pub overrides: Vec<Override>,
     /// File with a plan to run: ours or one of the artifact's.
     pub plan: Option<&'a Path>,
-    /// Whether the overrides have a workload of their own: the experiment's is then dropped.
+    /// Whether the overrides contain a workload: the experiment's own workload is then dropped.
     pub replaces_workload: bool,
     /// A user's own program given beside the experiment.
     pub own: OwnSaid,
@@ -190,7 +190,7 @@ pub fn load(source: &ExperimentSource<'_>) -> Result<LoadedExperiment, InputErro
     Err(InputError::new(&Place::whole(source.experiment.unwrap_or("experiment")), what, remedy))
 }
 
-/// Checks each key by itself, then resolves each section that is right so far.
+/// Checks each key separately, then resolves each section that is right so far.
 fn of_document(mut root: Node, plan: Option<&Path>) -> Result<LoadedExperiment, InputError> {
     let mut found = Mistakes::default();
     tenants::complete(&mut root);

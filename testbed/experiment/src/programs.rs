@@ -28,7 +28,7 @@ impl ProgramStart<'_> {
 }
 
 impl Experiment {
-    /// The program that schedules the experiment's bag, if there is one.
+    /// The program that schedules the experiment's bag; `None` if the bag has another scheduler.
     pub(crate) fn program_of_bag(&self) -> Option<ProgramConfig> {
         let bag = self.scheduler.as_ref().filter(|bag| bag.name == BagSchedulerName::Program)?;
         bag.own.read().ok()
@@ -49,7 +49,7 @@ impl Experiment {
         self.program(Share::All).is_some()
     }
 
-    /// Files of the experiment's scheduler programs: the words of their commands that are existing files.
+    /// Files of the experiment's programs: the words of their commands that are existing files.
     pub fn program_files(&self) -> Vec<PathBuf> {
         let programs = [Share::Bag, Share::Jobs].into_iter().filter_map(|work| self.program(work));
         let words = programs.flat_map(|program| program.command);

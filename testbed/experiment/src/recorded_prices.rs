@@ -254,7 +254,7 @@ pub struct DrawnPrices {
 }
 
 impl DrawnPrices {
-    /// Whether no prices are recorded.
+    /// Whether there are no prices.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.generated.is_empty() && self.recorded.is_empty()

@@ -42,7 +42,7 @@ pub struct Experiment {
     /// Requests of the provider's customers for VMs; `None` if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests: Option<Box<RequestSource>>,
-    /// The accounts at EC2's API, whose callers alone want VMs; `None`: nobody calls it.
+    /// The accounts at EC2's API, if only callers of the API request VMs; `None`: the API is not served.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ec2: Option<DeskConfig>,
     /// Spot prices that each run draws, by type; the drawn prices are part of the setup.
@@ -192,7 +192,7 @@ impl Experiment {
         }
     }
 
-    /// Schedulers of the experiment's work: that of the bag, as given, and that of its jobs if it has any.
+    /// The schedulers of the experiment's work: that of the bag, as given, and that of the parallel jobs, if any.
     pub fn policies(&self, bag: Option<Box<dyn Policy>>) -> Policies {
         if let Some(config) = self.ec2 {
             let desk = DeskPolicy::new(ApiDesk::new(&self.setup, config));

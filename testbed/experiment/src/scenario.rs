@@ -46,7 +46,7 @@ pub fn read_scenario(name: &str) -> Result<SpotScenario, InputError> {
     found.or(scenario)
 }
 
-/// Adds a name if there is none: a part of an experiment needs none.
+/// Adds a name if the document has none: a part of an experiment needs no name.
 fn with_a_name(mut root: Node) -> Node {
     let place = root.place.clone();
     if let Value::Table(keys) = &mut root.value {

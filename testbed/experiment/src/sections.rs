@@ -61,7 +61,7 @@ pub(crate) struct File {
     /// What goes wrong in a live run, of the network and the hosts.
     #[serde(default)]
     fault: Vec<FaultSection>,
-    /// What is to be run.
+    /// The work that is to be run.
     workload: Option<WorkloadSection>,
     /// Who decides what runs where and when.
     scheduler: Option<SchedulerSection>,

@@ -11,13 +11,13 @@ use dormouse_units::Span;
 /// Sections of each kind of work of an experiment.
 #[derive(Debug, Default)]
 pub(crate) struct WorkSections {
-    /// Sections of the bag, together with the sections of the whole experiment; `None`: it has no bag.
+    /// Sections of the bag, together with the experiment's own sections.
     pub(crate) bag: Option<Node>,
-    /// Sections of the parallel jobs; if they have a tenant of their own, only these.
+    /// Sections of the parallel jobs; without the experiment's own sections if the jobs have a tenant of their own.
     pub(crate) jobs: Option<Node>,
-    /// Sections of the requests, together with the sections of the whole experiment; `None`: it has no requests.
+    /// Sections of the requests, together with the experiment's own sections.
     pub(crate) requests: Option<Node>,
-    /// Deadline of a bag that is left out, by which interruptions are counted.
+    /// Deadline of a bag that is left out; numbers of interruptions are per deadline.
     pub(crate) deadline: Option<Span>,
 }
 
@@ -30,7 +30,7 @@ enum TenantKind {
 }
 
 impl TenantKind {
-    /// Words for the kind in a sentence.
+    /// The kind of work as a noun in a sentence.
     const fn words(self) -> &'static str {
         match self {
             Self::Bag => "a bag of tasks",
@@ -54,10 +54,11 @@ impl TenantKind {
     }
 }
 
-/// Keys that belong to a tenant if there are tenants.
+/// Keys that belong to a tenant if the experiment has tenants.
 const OWN: [&str; 4] = ["workload", "scheduler", "checkpoint", "sharing"];
 
-/// Adds defaults: a workload is a bag, and its scheduler the first of the list.
+/// Adds defaults to an experiment: the kind of a workload is a bag, and a bag's scheduler is the first of the built-in
+/// ones.
 pub(crate) fn complete(root: &mut Node) {
     let Value::Table(table) = &mut root.value else { return };
     if let Some(Node { value: Value::List(tenants), .. }) = table.get_mut("tenant") {
@@ -80,14 +81,13 @@ fn set_default_name(section: &mut Node, key: &str, word: &str) {
     table.entry(key.to_owned()).or_insert_with(word);
 }
 
-/// Whether the key at a path belongs to the work of an experiment, and not to its cloud.
+/// Whether the key at a path describes the work of an experiment, and not its cloud.
 pub(crate) fn is_of_work(path: &str) -> bool {
     let section = path.split(['.', '[']).next().unwrap_or_default();
     section == "tenant" || OWN.contains(&section)
 }
 
-/// Removes everything except the parts of the experiment that all tenants share: its cloud, its interruptions, and the
-/// seed.
+/// Removes all sections that describe work; the cloud, its interruptions and the seed are left.
 pub(crate) fn drop_work(root: &mut Node) {
     let Value::Table(table) = &mut root.value else { return };
     table.retain(|key, _| key != "tenant" && !OWN.contains(&key.as_str()));
@@ -144,7 +144,7 @@ pub(crate) fn work(root: &Node, found: &mut Mistakes) -> Option<WorkSections> {
     Some(WorkSections { bag, jobs: jobs.cloned(), requests, deadline: None })
 }
 
-/// The work of an experiment without tenants.
+/// Sections of the work of an experiment that has no tenants.
 fn work_without_tenants(root: &Node, found: &mut Mistakes) -> Option<WorkSections> {
     if root.get("workload").is_none() {
         missing(root, "workload", "{ kind = \"bag\", name = \"j60\" }", found);
@@ -174,7 +174,7 @@ fn not_with(node: &Node, keys: &[&str], why: &str, found: &mut Mistakes) {
     }
 }
 
-/// Kind of work of the tenant at `node`, from its `workload.kind`; `None` if there is no such kind.
+/// Kind of a tenant's work, from `workload.kind`; `None` if there is no kind of that name.
 fn kind_of_work(node: &Node) -> Option<TenantKind> {
     match node.get("workload")?.text("kind")? {
         "bag" => Some(TenantKind::Bag),

@@ -41,7 +41,7 @@ pub(crate) fn types(section: &BagSection, node: &Node, found: &mut Mistakes) -> 
 pub(crate) struct WrittenBag {
     /// The tasks and their deadline.
     pub(crate) bag: Bag,
-    /// Users' own programs of the bag's tasks.
+    /// Users' own programs in the workload's tasks.
     pub(crate) own: CollectedPrograms,
     /// Files on this host with the contents of these programs' inputs.
     pub(crate) sources: Sources,
@@ -342,7 +342,7 @@ impl<'a> MeasureReader<'a> {
         Self { place, file, read: None, said: BTreeSet::new() }
     }
 
-    /// Emulated seconds for one second of a core, as measured.
+    /// Emulated seconds for one second of a core, as measured; `None` if nothing was measured.
     fn pace(&self) -> Option<Speedup> {
         self.read.as_ref()?.as_ref()?.pace
     }

@@ -37,8 +37,8 @@ pub fn virtual_results<'a>(
     results_of(header, planned, folder, (log, Vec::new()), DecisionSource::New, &mut show)
 }
 
-/// Makes a finished run again, with the decisions that its scheduler programs made then: no program
-/// is started. The log is written anew into `folder`.
+/// Repeats a finished run with the recorded decisions of its scheduler programs; no program is started. The log is
+/// written anew into `folder`.
 ///
 /// # Errors
 ///
@@ -58,7 +58,7 @@ pub fn remade_results<'a>(
     results_of(header, planned, folder, (begun, known), DecisionSource::Kept, &mut |_| {})
 }
 
-/// Results of a run of EC2's callers from its steps: who called what is in its log alone.
+/// Results of a run whose VMs callers of the EC2 API request, from its steps: only its log says who called what.
 fn called_results<'a>(
     header: &'a LogHeader,
     folder: &Path,
@@ -73,17 +73,17 @@ fn called_results<'a>(
     Ok(RunResults { record: Some(record), log, ..RunResults::new(header) })
 }
 
-/// Source of the decisions of scheduler programs.
+/// Where the decisions of scheduler programs come from when a run is played.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum DecisionSource {
-    /// The program, which is started.
+    /// From the scheduler program, which is started.
     New,
-    /// The recorded steps.
+    /// From the steps in the log of an earlier run; the program is not started.
     Kept,
 }
 
-/// Resumes the run whose log is in `folder` after it was broken off: the steps of the log are
-/// computed again, and the scheduler programs are told of them.
+/// Resumes the run whose log is in `folder` after it was interrupted: recomputes the steps of the log, and tells the
+/// scheduler programs about them.
 ///
 /// # Errors
 ///
@@ -152,7 +152,7 @@ fn results_of<'a>(
     Ok(RunResults { record, plan, jobs, requests, log, hashes, ..RunResults::new(header) })
 }
 
-/// Number of jobs that ended in a step of a run without a bag, or of requests if it has no jobs.
+/// Number of jobs that ended in a step of a run without a bag; number of requests that ended if the run has no jobs.
 fn ended_in(step: &Step, has_jobs: bool) -> usize {
     let is_end = |notice: &&Notice| match notice {
         Notice::TaskFinished { .. } => has_jobs,
@@ -163,8 +163,8 @@ fn ended_in(step: &Step, has_jobs: bool) -> usize {
     step.notices.iter().filter(is_end).count() + step.effects.iter().filter(is_vm).count()
 }
 
-/// Known lower bound of the number of jobs and requests in a run's log. A run ends with its jobs,
-/// or with its requests if it has no other work.
+/// Lower bound of the number of jobs and requests in a run's log. A run ends with its jobs, or with its requests if it
+/// has no other work.
 fn least_logged(
     experiment: &Experiment,
     jobs: Option<&Jobs>,
@@ -175,9 +175,9 @@ fn least_logged(
     requests + jobs.map_or(0, Jobs::at_least)
 }
 
-/// Runs `run` to its end, shows its steps to `see` and records them: on another thread if tables
-/// are written, so that nothing waits for a disk. The decisions of a scheduler program are in the
-/// log before the program is asked again.
+/// Runs `run` to its end, passes its steps to `see` and records them: on a separate thread if tables are written, so
+/// that nothing waits for a disk. The decisions of a scheduler program are in the log before the program is asked
+/// again.
 fn record_all<'a>(
     experiment: &Experiment,
     run: &mut Run,
@@ -218,8 +218,8 @@ fn record_all<'a>(
     })
 }
 
-/// The error of a run's end that has to be told. A run that ends with work left has results, and
-/// its log has the reason.
+/// The error with which a run ended. Work that is left is not an error: such a run has results, and its log has the
+/// reason.
 fn end_of_run(played: Result<(), PlayError<JobsError>>) -> Result<(), JobsError> {
     match played {
         // The jobs can't be read, or the run can't be recorded: there is nothing to show.
@@ -230,8 +230,8 @@ fn end_of_run(played: Result<(), PlayError<JobsError>>) -> Result<(), JobsError>
     }
 }
 
-/// Removes the VMs of the provider's customers from a record: there may be millions, and
-/// `requests.csv` has them.
+/// Removes the VMs of the provider's customers from a record: there may be millions of them, and they are in
+/// `requests.csv`.
 pub fn own(mut record: RunRecord, experiment: &Experiment) -> RunRecord {
     let of = experiment.tenants();
     if experiment.requests.is_some() {

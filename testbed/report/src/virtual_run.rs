@@ -95,8 +95,7 @@ pub(crate) fn play_requests<E: Into<JobsError>>(
     play_handing_over(run, world, outside, followers, limit(experiment), see)
 }
 
-/// Time limit of a run: a hundred deadlines and a day; none with parallel jobs, whose length nobody
-/// knows.
+/// Time limit of a run: a hundred deadlines and a day; no limit with parallel jobs, whose length is not known.
 pub(crate) fn limit(experiment: &Experiment) -> Time {
     match experiment.jobs {
         None if experiment.scheduler.is_some() => {

@@ -26,7 +26,7 @@ pub struct ShownFigures {
 }
 
 impl ShownFigure {
-    /// Length in seconds of the figure's own unit; `None` if it is no time.
+    /// Length in seconds of the figure's own unit; `None` if it is not a time.
     fn own_seconds(metric: &RunFigure) -> Option<f64> {
         // Work in vCPU hours is no time: two vCPUs do an hour of it in half an hour.
         match metric.heading.rsplit_once(", ")?.1 {

@@ -29,8 +29,8 @@ const SPEEDUP_A_TASK: f64 = 12.0;
 /// Most tasks of a cell whose tasks are more than its vCPUs: further tasks would take long and tell little.
 const MOST_TASKS: u32 = 150;
 
-/// The part that the experiments of all cells share. The allowed overhead is such that the shortest and the longest
-/// task have one checkpoint each.
+/// Parts of the experiment that all cells share. Its overhead of a checkpoint gives the shortest and the longest task
+/// one checkpoint each.
 const COMMON: &str = r#"
 [cloud]
 boot = "10s"
@@ -61,9 +61,9 @@ pub struct CellPlan {
     pub speedup: f64,
     /// vCPUs busy at once, as a part of those that the host holds at 1/24 of a core each.
     pub load: f64,
-    /// vCPUs busy at once.
+    /// Number of vCPUs that are busy at the same time.
     pub vcpus: u32,
-    /// Number of tasks for each busy vCPU.
+    /// Number of tasks for each vCPU.
     pub each: u32,
 }
 
@@ -81,8 +81,8 @@ pub fn conditions() -> CalibrationConditions {
 }
 
 impl CellPlan {
-    /// Plans a cell on a host with this many cores, which takes about ten real seconds; a `quick` one has at most two
-    /// tasks for each vCPU.
+    /// Plans a cell on a host with this many cores. The cell takes about ten real seconds; a `quick` one has at most
+    /// two tasks for each vCPU.
     ///
     /// # Errors
     ///

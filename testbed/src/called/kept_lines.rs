@@ -12,10 +12,10 @@ const FILE: &str = "services.jsonl";
 /// Records of the services beside EC2, each on the disk before its call is answered.
 #[derive(Debug)]
 pub(super) struct KeptLines {
-    /// The lines of a continued run, in their order.
+    /// The lines of a run that is resumed, oldest first.
     pub(super) before: Vec<String>,
     path: PathBuf,
-    /// The open file; `None` until there is a record.
+    /// The file of records; `None` until there is a record.
     file: Option<File>,
 }
 
@@ -35,7 +35,7 @@ impl KeptLines {
         }
     }
 
-    /// Continues the records of a run that was killed. A last line without its end is cut off, as its call was not
+    /// Continues the records of a run that was killed. A last line without its end is cut off: its call was not
     /// answered.
     ///
     /// # Errors

@@ -23,7 +23,7 @@ pub(crate) struct RecordedCloud {
     beside: KeptLines,
 }
 
-/// Files written about a run while its API is called.
+/// The log and the records that are written while a run is called.
 #[derive(Debug)]
 pub(crate) struct CallRecord {
     log: RunLogWriter,
@@ -45,8 +45,8 @@ impl RecordedCloud {
         Ok(cloud)
     }
 
-    /// Makes the run of a log again in order to continue it: repeats the logged calls at their instants. `None`: a step
-    /// comes out differently than the log says.
+    /// Repeats the run of a log in order to resume it: makes its calls at their instants. `None`: the calls have
+    /// results different from those in the log.
     ///
     /// # Errors
     ///
@@ -74,7 +74,7 @@ impl RecordedCloud {
         Self { session, begins_us: config.begins_unix_us, record, beside }
     }
 
-    /// Writes the steps since the last call into the log; returns whether that succeeded.
+    /// Writes the new steps to the log; false if they could not be written.
     fn keep_steps(&mut self) -> bool {
         let steps = self.session.take_steps();
         self.record.keep(&steps)
@@ -89,8 +89,8 @@ impl RecordedCloud {
 }
 
 impl CallRecord {
-    /// Writes steps into the log. The steps of a call are durable before the call is answered; all others can be
-    /// derived again from them.
+    /// Writes steps to the log. The steps of a call are durable before the call is answered; all other steps can be
+    /// derived from them again.
     fn keep(&mut self, steps: &[Step]) -> bool {
         if self.failed.is_none() && !steps.is_empty() {
             let written = steps.iter().try_for_each(|step| {

@@ -14,23 +14,24 @@ use dormouse_worker::agent::AgentError;
 
 use super::failure::Failure;
 
-/// Time for which a coordinator's note from before the worker began to wait is no answer, as the next coordinator may
-/// remove the note.
+/// Time for which a coordinator's note that is older than the worker's wait does not count: a coordinator that starts
+/// may still remove the note.
 const STARTS_WITHIN: Duration = Duration::from_secs(20);
 
-/// Path of the file beside a run's folder that has the folder's name with this ending.
+/// Path of the file beside a run's folder that has the folder's name and this ending.
 fn beside(run: &Path, ending: &str) -> PathBuf {
     let mut name = OsString::from(run.as_os_str());
     name.push(ending);
     name.into()
 }
 
-/// Path of the file beside a run's folder with the reason for which its coordinator refused the run.
+/// Path of the file beside a run's folder in which a coordinator notes why it refused the run.
 fn refusal_file(run: &Path) -> PathBuf {
     beside(run, ".refused")
 }
 
-/// Path of the file beside a run's folder that says which run is over there: it has the hash of that run's summary.
+/// Path of the file beside a run's folder in which a coordinator notes that the run is over; the file has the hash of
+/// that run's summary.
 fn over_file(run: &Path) -> PathBuf {
     beside(run, ".over")
 }
@@ -39,7 +40,7 @@ fn hash_of_summary(run: &Path) -> Option<String> {
     Seal::hash(&run.join("summary.json")).ok()
 }
 
-/// Removes the notes that former coordinators left beside a run's folder.
+/// Removes the notes that earlier coordinators left beside a run's folder.
 pub(super) fn remove_notes(run: &Path) {
     for file in [refusal_file(run), over_file(run)] {
         // What is not there needs no removal.
@@ -47,7 +48,7 @@ pub(super) fn remove_notes(run: &Path) {
     }
 }
 
-/// Notes beside a run's folder that the run in it is over; does nothing if it is not over.
+/// Writes a file beside a run's folder that says that the run is over; writes nothing if the run has no summary.
 pub(super) fn note_over(run: &Path) {
     if let Some(hash) = hash_of_summary(run) {
         // What can't be written there nobody waits for in vain: workers give up after their `--wait`.
@@ -55,13 +56,13 @@ pub(super) fn note_over(run: &Path) {
     }
 }
 
-/// Notes beside a run's folder why its coordinator refuses the run.
+/// Writes a file beside a run's folder that says why the coordinator refuses the run.
 pub(super) fn note_refusal(run: &Path, why: &str) {
     // What can't be written there nobody waits for: the refusal itself is said anyway.
     let _ = fs::write(refusal_file(run), format!("{why}\n"));
 }
 
-/// Notes the refusal of a coordinator whose command line can't be read.
+/// Writes the refusal file of a coordinator whose command line can't be parsed.
 pub(super) fn note_refused_words(words: &[OsString], why: &str) {
     let is = |word: &str| words.iter().any(|typed| typed == word);
     let out = words.windows(2).find(|pair| pair[0] == "--out").map(|pair| &pair[1]);
@@ -70,12 +71,12 @@ pub(super) fn note_refused_words(words: &[OsString], why: &str) {
     }
 }
 
-/// The end of a wait for a run's token.
+/// Reason why a worker stops waiting for a run's token.
 #[derive(Debug)]
 pub(super) enum WaitEnd {
-    /// The run is over; with the coordinator's words on that.
+    /// The run is over, as this text says.
     Over(String),
-    /// Waiting for a token failed, for this reason.
+    /// The worker can't get a token, for this reason.
     Failed(Failure),
 }
 
@@ -95,14 +96,14 @@ pub(super) struct AwaitedRun {
 }
 
 impl AwaitedRun {
-    /// Begins to wait for the run whose folder will have the token file `secret`.
+    /// Begins to wait for the run whose folder is to contain the token file `secret`.
     pub(super) fn new(secret: &Path, patience: Duration) -> Self {
         let folder = secret.parent().unwrap_or(Path::new("")).to_owned();
         let (since, begun) = (SystemTime::now(), Instant::now());
         Self { folder, since, begun, patience: patience.min(STARTS_WITHIN) }
     }
 
-    /// Looks for notes of the run's coordinator; succeeds if the wait should go on.
+    /// Checks whether the worker should continue to wait.
     ///
     /// # Errors
     ///
@@ -120,8 +121,7 @@ impl AwaitedRun {
         Ok(())
     }
 
-    /// Reads a coordinator's note in this file; `None` if there is none, or if it is too old to be an answer to this
-    /// worker.
+    /// Reads a coordinator's note from this file, if the note is recent enough to count for this worker.
     fn note(&self, file: &Path) -> Option<String> {
         let written = fs::metadata(file).and_then(|about| about.modified()).ok()?;
         let is_answer = written >= self.since || self.begun.elapsed() >= self.patience;

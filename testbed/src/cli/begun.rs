@@ -12,7 +12,7 @@ use super::failure::Failure;
 
 /// Greatest number of differences of two runs that are printed.
 const SAID: usize = 3;
-/// Longest value that is printed in full, in characters.
+/// Greatest length of a value that is printed whole.
 const LONGEST: usize = 60;
 
 /// The fate of a run so far.
@@ -20,14 +20,14 @@ const LONGEST: usize = 60;
 pub(super) enum Begun {
     /// The run has not begun.
     Not,
-    /// The run did not finish, and continues under this header.
+    /// The run did not come to its end, and continues under this header.
     GoesOn(Box<LogHeader>),
     /// The run finished; with a sentence on that.
     Over(String),
 }
 
 impl Begun {
-    /// Finds out how much of the run with this header the folder holds.
+    /// Finds out what the folder holds of the run with this header.
     ///
     /// # Errors
     ///

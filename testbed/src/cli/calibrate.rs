@@ -16,7 +16,7 @@ use crate::calibrate::{Bench, CalibrateError, CellPlan, Measured, conditions};
 use crate::said;
 use dormouse_report::calibration::table;
 
-/// Reason for a calibration that the user ended.
+/// Message for a calibration that the user ended.
 const TOLD: &str = "the user ended it";
 
 /// Measures this host, and saves the figures of each cell as soon as they are measured.
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &CalibrateArgs) -> Result<(), Failure> {
     )))
 }
 
-/// The cells to be measured: the highest load first, because its results hold for lower loads.
+/// The cells to measure: the highest load first, because its result also limits lower loads.
 fn plans(args: &CalibrateArgs, millicores: u32) -> Result<Vec<CellPlan>, Failure> {
     let (speedups, loads): (&[f64], &[f64]) = match args.quick {
         false => (&[10.0, 20.0, 30.0, 50.0, 100.0, 200.0], &[0.25, 0.5, 1.0]),

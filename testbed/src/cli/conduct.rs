@@ -26,8 +26,8 @@ use dormouse_report::output::{
 };
 use dormouse_report::run_view::RunResults;
 
-/// Conducts a run to its end, and writes its results. Without `listen` the run has workers of its own on this host.
-/// `takes` is the text on its expected time; without it the run is resumed.
+/// Conducts a live run to its end and writes its results. Without `listen`, the run gets workers of its own; without
+/// `takes`, which is its expected duration, a run is resumed.
 pub(super) fn conduct_live(
     header: &LogHeader,
     Rehearsed { rehearsal, submissions, requests, sources }: Rehearsed,
@@ -108,8 +108,7 @@ fn open_at(live: &Live, dir: &Path) -> Option<String> {
     })
 }
 
-/// Returns the result of a conducted run. The folder of a run that broke off after its beginning is kept, so that the
-/// run can be resumed.
+/// The outcome of a conducted run. A run that broke off after it had begun is kept, so that it can be resumed.
 fn unless_broken<T>(
     conducted: Result<T, LiveError>,
     staging: &mut StagedFolder,
@@ -150,8 +149,7 @@ fn unless_broken<T>(
     })
 }
 
-/// Describes what is kept and what is lost of a stopped run; `are_elsewhere` says whether its workers are on other
-/// hosts.
+/// Describes what is kept and what is lost of a stopped run, whose workers run on other hosts or ran on this one.
 fn standing(folder: &Path, are_elsewhere: bool) -> String {
     if are_elsewhere {
         let live = read_header(folder).map(|header| header.experiment.live);
@@ -166,8 +164,8 @@ fn standing(folder: &Path, are_elsewhere: bool) -> String {
     }
 }
 
-/// Resumes a live run whose coordinator was killed. Its log is replayed, and workers that still exist are taken back;
-/// tasks of the other workers restart from their last checkpoints, and parallel jobs from the beginning.
+/// Resumes a live run whose coordinator was killed: replays its log, accepts workers that still run, restarts the tasks
+/// of the others from their last checkpoints, and parallel jobs from the beginning.
 pub(crate) fn resume(args: &ResumeArgs) -> Result<(), Failure> {
     let ResumeArgs { dir, listen, reseal, page, say } = args;
     run_folders::check(dir)?;
@@ -194,7 +192,7 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<(), Failure> {
     go_on_live((&header, dir), (*listen, page.page()), *say)
 }
 
-/// Resumes the live run in a folder; without `listen`, on workers of its own.
+/// Resumes the live run in a folder; without `listen`, on workers that this process starts.
 pub(super) fn go_on_live(
     (header, dir): (&LogHeader, &Path),
     (listen, page): (Option<SocketAddr>, Option<Page>),
@@ -205,7 +203,7 @@ pub(super) fn go_on_live(
     conduct_live(header, rehearsed, None, (listen, page), StagedFolder::go_on(dir)?, say)
 }
 
-/// A sentence on a log that was sealed though it had changed, and on the unreadable end that is cut off.
+/// Says which part of a log was sealed without a check, and what was cut off because it has no readable step.
 fn sealed_as_it_is(forced: &ForcedSeal) -> String {
     let lines = format!(
         "sealed the {} lines of the log that can be read as they are",

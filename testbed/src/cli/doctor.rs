@@ -11,8 +11,8 @@ use super::failure::Failure;
 use super::print::show;
 use super::terminal;
 
-/// Runs `dormouse doctor`; status 0 if live runs are possible. With `here` this process becomes a worker, so that it
-/// may have only one thread.
+/// Checks whether live runs are possible on this host; the command's status is 0 if they are. Must be called while the
+/// process has a single thread: with `here` this process becomes a worker.
 pub(crate) fn run(as_json: bool, quick: bool, here: bool) -> Result<(), Failure> {
     let depth = if quick { ExaminationDepth::Look } else { ExaminationDepth::Prove };
     let diagnosis = if here { examine_here(depth) } else { examine(depth) };

@@ -18,7 +18,7 @@ use dormouse_report::twin::TwinError;
 use dormouse_reproduce::engine::EngineError;
 use dormouse_reproduce::sweep::SweepError;
 
-/// A message for a person, by the exit status that goes with it.
+/// A failure of a command: a message for the user, and who can fix it.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The input has to change: status 2.
@@ -32,7 +32,7 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// Prints the failure on standard error, a line for each problem, and returns the exit status.
+    /// Prints the failure: a line for each mistake, and on a terminal the lines of the file concerned.
     pub(crate) fn report(&self) -> ExitCode {
         let (Self::BadInput(text)
         | Self::Broken(text)

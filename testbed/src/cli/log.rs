@@ -17,17 +17,17 @@ use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer, Registry};
 
-/// Name of the file in a run's folder with all messages of its coordinator.
+/// Name of the file in a run's folder that has everything that the run's coordinator logged.
 const FILE: &str = "coordinator.log";
 
-/// Most bytes of a line on standard error; the file has the whole line.
+/// Most bytes of a log line on standard error; the file has the whole line.
 const LONGEST: usize = 2_000;
 
-/// A layer that writes messages to one destination.
+/// A tracing layer that writes log lines to one destination.
 type Said = Box<dyn Layer<Registry> + Send + Sync>;
 
-/// Sets up logging: warnings go to standard error, with `news` also reports such as who joins, and all of these to a
-/// file of `folder`. Messages that `RUST_LOG` asks for go to standard error unchanged.
+/// Sets logging up: warnings go to standard error, with `news` also informative events such as a worker that joins, and
+/// all of them to a file in `folder`. `RUST_LOG` can select more for standard error.
 pub(crate) fn begin(news: bool, folder: Option<&Path>) {
     let mut all = vec![shown(news)];
     let file = folder
@@ -44,8 +44,8 @@ pub(crate) fn begin(news: bool, folder: Option<&Path>) {
     };
 }
 
-/// Sets up logging with news, and then runs `work`. The process must have one thread until then; spans are exported by
-/// further threads, from then on.
+/// Sets logging up, with news, and then runs `work`. The process may have only one thread when this is called; from
+/// then on other threads export the spans.
 pub(crate) fn before_threads<T>(work: impl FnOnce() -> T) -> T {
     let early = tracing_subscriber::registry().with(vec![shown(true)]);
     let done = tracing::subscriber::with_default(early, work);
@@ -53,8 +53,8 @@ pub(crate) fn before_threads<T>(work: impl FnOnce() -> T) -> T {
     done
 }
 
-/// Makes the layer of messages for standard error. Lines of a service have times and places there, unless a person
-/// reads them at a terminal; lines that `RUST_LOG` asks for have them always.
+/// The layer for standard error. Lines have times and source locations unless somebody reads them at a terminal; lines
+/// that `RUST_LOG` selects always have them.
 fn shown(news: bool) -> Said {
     let (asked, is_terminal) = (std::env::var_os("RUST_LOG"), std::io::stderr().is_terminal());
     let layer = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
@@ -64,7 +64,7 @@ fn shown(news: bool) -> Said {
     layer.with_ansi(false).event_format(CommandLine).with_filter(filter(news)).boxed()
 }
 
-/// Makes the layer of messages for a file, which has the news and details that a person at the command does not need.
+/// The layer for the log file: warnings, news, and details that the user of a command does not need to see.
 fn kept(file: File) -> Said {
     let layer = tracing_subscriber::fmt::layer().with_writer(Arc::new(file)).with_ansi(false);
     layer.with_filter(with_infos(filter(true), &[dormouse_coordinator::DETAILS])).boxed()
@@ -76,7 +76,7 @@ fn filter(news: bool) -> EnvFilter {
     if news { with_infos(filter, &all) } else { filter }
 }
 
-/// Makes the filter also let informational messages of these targets pass.
+/// The filter, which also lets events of these targets pass from level `info` on.
 fn with_infos(mut filter: EnvFilter, targets: &[&str]) -> EnvFilter {
     for target in targets {
         // The name of a target and a level are a directive.
@@ -87,7 +87,7 @@ fn with_infos(mut filter: EnvFilter, targets: &[&str]) -> EnvFilter {
     filter
 }
 
-/// Format of a command's messages: a line with the command's name, without time, level or place.
+/// Format of a log line that a command prints: without a time, level or source location.
 struct CommandLine;
 
 impl<S, N> FormatEvent<S, N> for CommandLine
@@ -107,7 +107,7 @@ where
     }
 }
 
-/// The words of an event: its message, its reason, and its other fields.
+/// Collects the texts of an event's fields: what happened, why, and the other values.
 #[derive(Debug, Default)]
 struct Words {
     message: String,
@@ -159,7 +159,7 @@ mod tests {
 
     use super::*;
 
-    /// What is written, to be looked at.
+    /// A shared buffer in which tests look at what was written.
     #[derive(Clone, Default)]
     struct Page(Arc<Mutex<Vec<u8>>>);
 

@@ -15,7 +15,7 @@ const PER_TASK: u64 = 4 << 10;
 /// Least need, in bytes, that is worth a message.
 const MUCH: u64 = 256 << 20;
 
-/// Prints how much memory a run needs if that is much, or more than is available.
+/// Tells the user how much memory a run needs, if that is much or more than is available.
 pub(super) fn note_need(experiment: &Experiment, say: Say) {
     if say.quiet {
         return;
@@ -26,7 +26,7 @@ pub(super) fn note_need(experiment: &Experiment, say: Say) {
     }
 }
 
-/// The need of this many tasks in words, beside the available memory; `None` if it is small and available.
+/// Describes the memory need of this many tasks beside the available memory; `None` if the need is small and available.
 fn describe_need(tasks: u64, available: Option<u64>) -> Option<String> {
     let need = BASE.saturating_add(tasks.saturating_mul(PER_TASK));
     let words = format!("a run of {tasks} tasks needs about {} of memory here", Bytes::new(need));

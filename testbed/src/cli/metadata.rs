@@ -22,7 +22,7 @@ use super::print::print;
 use crate::endpoint::{Act, Interrupted, VmTimeline, play};
 use crate::said;
 
-/// Default instance type of the VM.
+/// Default instance type of a VM whose type and zone are not given.
 const KIND: &str = "m5.large";
 const ZONE: &str = "us-east-1a";
 /// Default time from a notice to the end of the VM.
@@ -120,7 +120,7 @@ fn first_targets(scenario: &SpotScenario) -> impl Iterator<Item = &InterruptionT
     acts.map(|act| &act.target)
 }
 
-/// An instance type that a target hits; `None` if the target names a VM.
+/// The instance type that a target names; `None` if the target names a VM.
 fn of_target(target: &InterruptionTarget) -> Option<TypeName> {
     match target {
         InterruptionTarget::Type(kind) => Some(kind.clone()),
@@ -129,7 +129,7 @@ fn of_target(target: &InterruptionTarget) -> Option<TypeName> {
     }
 }
 
-/// Metadata settings of the scenario, with those that the command line adds.
+/// The metadata settings of the scenario, with the additions of the command line.
 fn settings(
     args: &MetadataArgs,
     scenario: Option<&SpotScenario>,
@@ -219,7 +219,7 @@ impl ScenarioClock {
         }
     }
 
-    /// The announcement of an event that happens to the VM at an instant.
+    /// The announcement for what happens to the VM at an instant.
     fn act(self, (at, heard): (Time, Option<Interrupted>)) -> Act {
         let after = self.real(at);
         let interruption = |taking, at| {
@@ -236,7 +236,7 @@ impl ScenarioClock {
     }
 }
 
-/// The announcements that amazon-ec2-metadata-mock makes with these options, in order of time.
+/// The announcements that amazon-ec2-metadata-mock makes for these options, in the order of their times.
 fn mocked(args: &MetadataArgs, now: UnixTime) -> Vec<Act> {
     let MockTimes {
         mock_delay_sec,
@@ -297,7 +297,7 @@ fn maintenance(events: &EventsArgs, now: UnixTime) -> VmAnnouncement {
     })
 }
 
-/// The time from now to an announcement: until the date, if one is given, else this number of seconds.
+/// The time from now to an announcement: until a date, if one is given, or else this many seconds.
 fn delay(seconds: Option<u64>, at: Option<Moment>, now: UnixTime) -> Duration {
     match at {
         Some(at) => Duration::from_micros(date(at).as_micros().saturating_sub(now.as_micros())),

@@ -29,7 +29,7 @@ fn wait<T>(until: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure
         .block_on(until)
 }
 
-/// Calls the coordinator of a run with the token of this role; fails if no coordinator runs.
+/// Connects to the coordinator of a run, which must be running, with the token of this role, and asks it.
 pub(super) fn ask<T, E: Into<Failure>>(
     at: &RunningArgs,
     role: Role,
@@ -41,7 +41,7 @@ pub(super) fn ask<T, E: Into<Failure>>(
     })
 }
 
-/// Message that no coordinator serves the run in a folder, with the reason and other commands to use.
+/// Explains why no coordinator serves the run in a folder, and which commands can be used instead.
 fn unserved(dir: &str) -> String {
     let folder = Path::new(dir);
     if !run_folders::is_a_run(folder) {
@@ -66,7 +66,7 @@ fn unserved(dir: &str) -> String {
     )
 }
 
-/// Connects to the coordinator of a run; `None`: no coordinator serves the run in this folder.
+/// Connects to the coordinator of a run; `None`: no coordinator serves the run in that folder.
 async fn dial(at: &RunningArgs, role: Role) -> Result<Option<RemoteCoordinator>, Failure> {
     let folder = Path::new(&at.run);
     let (address, file) = if folder.is_dir() {
@@ -87,7 +87,7 @@ async fn dial(at: &RunningArgs, role: Role) -> Result<Option<RemoteCoordinator>,
     Ok(Some(RemoteCoordinator::dial_coordinator(&address, token).await?))
 }
 
-/// Prints the status of a live run.
+/// Prints the state of a live run.
 pub(crate) fn status(at: &RunningArgs, as_json: bool) -> Result<(), Failure> {
     let is = ask(at, Role::Observer, async |remote| remote.get_status().await)?;
     // What is said of one from elsewhere has no header.
@@ -145,7 +145,7 @@ pub(crate) fn cancel(at: &RunningArgs, why: Option<&str>) -> Result<(), Failure>
     print("it is told to end; its coordinator writes the results")
 }
 
-/// Closes a run to further parallel jobs.
+/// Tells a run that accepts parallel jobs that no more jobs will be submitted.
 pub(crate) fn close(at: &RunningArgs) -> Result<(), Failure> {
     ask(at, Role::Operator, RemoteCoordinator::close)?;
     print("it is closed: it ends once all its jobs have")
@@ -179,7 +179,7 @@ pub(crate) fn submit(args: &SubmitArgs) -> Result<(), Failure> {
     print(&format!("job {number} {before}, at {:.1} s", at_us as f64 / 1e6))
 }
 
-/// A random key for a submission, which nobody else has used.
+/// Makes a key that no other submission has.
 fn new_key() -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     format!("{:x}-{:x}", since.as_nanos(), std::process::id())
@@ -204,7 +204,7 @@ pub(crate) fn events(args: &EventsArgs) -> Result<(), Failure> {
     })
 }
 
-/// Prints the lines of a run that no coordinator serves any more.
+/// Prints the events of a run without a coordinator from its log file.
 fn from_file(dir: &Path, from: u64) -> Result<(), Failure> {
     run_folders::check(dir)?;
     let path = dir.join(dormouse_log::FILE);

@@ -7,12 +7,12 @@ use super::args::Say;
 use super::failure::Failure;
 use crate::said;
 
-/// Fails, with the findings of `doctor`, if this host can't run live; prints since when a proof has shown that it can.
+/// Refuses a run that can't be live on this host, in `doctor`'s words; else says when it was proved that it can.
 pub(super) fn check(name: &str, needs_criu: bool, say: Say) -> Result<(), Failure> {
     check_or(name, needs_criu, ("--virtual needs nothing", say))
 }
 
-/// Fails if this host can't run live; the message also says what the user can do `instead`.
+/// Refuses a run that can't be live on this host; the message says what the user can do `instead`.
 pub(super) fn check_or(
     name: &str,
     needs_criu: bool,

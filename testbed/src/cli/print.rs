@@ -37,7 +37,7 @@ pub(crate) fn print_to_reader(text: &str) -> Result<bool, Failure> {
     }
 }
 
-/// Writes a text to a file that the user named.
+/// Writes a file that was requested.
 pub(crate) fn save(path: &Path, text: &str) -> Result<(), Failure> {
     fs::write(path, text).map_err(refused(path))
 }

@@ -10,13 +10,13 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::args::Say;
 use crate::said;
 
-/// Interval between two lines of progress without a terminal.
+/// Time between two lines of progress if standard error is not a terminal.
 const QUIET_FOR: Duration = Duration::from_secs(10);
 
 /// Display of a command's progress.
 #[derive(Debug)]
 pub(crate) struct Progress {
-    /// The bar; hidden without a terminal, or if nothing may be printed.
+    /// Progress bar; hidden if standard error is not a terminal, or if progress is not to be shown.
     bar: ProgressBar,
     /// Instant at which a line was last written; `None`: no lines are written.
     said: Option<Instant>,
@@ -25,14 +25,14 @@ pub(crate) struct Progress {
 }
 
 impl Say {
-    /// Makes the display of a command's progress over `count` things called `what`.
+    /// Starts to show the progress of a command that handles `count` things called `what`.
     pub(super) fn progress(self, count: usize, what: &str) -> Progress {
         Progress::new(self.quiet || self.json, count, what)
     }
 }
 
 impl Progress {
-    /// Makes the display of progress over `count` things called `what`; nothing is ever printed if `is_silent`.
+    /// The progress of `count` things called `what`; nothing is ever printed if `is_silent`.
     pub(crate) fn new(is_silent: bool, count: usize, what: &str) -> Self {
         let (began, is_terminal) = (Instant::now(), std::io::stderr().is_terminal());
         let bar = if is_silent { ProgressBar::hidden() } else { ProgressBar::new(count as u64) };
@@ -44,8 +44,8 @@ impl Progress {
         Self { bar, said, began, what: what.to_owned() }
     }
 
-    /// Shows that `done` of `of` parts are done (`of` is 0 if unknown), with `how` beside it. `left_s` is the remaining
-    /// real time in seconds, if it is known better than from the parts done.
+    /// Shows that `done` of `of` items are done (`of` is 0 if unknown), with the text `how`, and the remaining real
+    /// seconds `left_s` if these are known better than from the items.
     pub(crate) fn show(&mut self, done: u64, of: u64, how: &str, left_s: Option<f64>) {
         self.bar.set_length(of);
         self.bar.set_position(done);
@@ -64,7 +64,7 @@ impl Progress {
         self.bar.set_message(message);
     }
 
-    /// Prints a line above the progress.
+    /// Prints a separate line above the progress.
     pub(crate) fn say(&self, line: &str) {
         self.bar.suspend(|| said::note(line));
     }
@@ -74,7 +74,7 @@ impl Progress {
         self.what == what
     }
 
-    /// Remaining seconds if the rest is as fast as the parts done; `None` if unknown.
+    /// Remaining real seconds if the other items take as long as those that are done.
     fn by_what_is_done(&self, done: u64, of: u64) -> Option<f64> {
         #[expect(clippy::cast_precision_loss, reason = "an estimate")]
         let (done_f, left) = (done as f64, of.saturating_sub(done) as f64);
@@ -98,7 +98,7 @@ const fn template(of: u64) -> &'static str {
     }
 }
 
-/// A noun for the things that are counted while an experiment runs.
+/// Noun for the items that are counted while an experiment runs.
 pub(super) const fn counted(experiment: &Experiment) -> &'static str {
     match (&experiment.scheduler, &experiment.jobs) {
         (Some(_), _) => "tasks",

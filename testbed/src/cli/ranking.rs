@@ -28,7 +28,7 @@ const EXPERIMENT: &str = "batch-small";
 const SCHEDULERS: [Algorithm; 4] =
     [Algorithm::Easy, Algorithm::Keasy, Algorithm::Reasy, Algorithm::Measy];
 
-/// The figures of a run that are compared.
+/// Figures of a run that are compared.
 struct Figures {
     response_s: f64,
     slowdown: f64,
@@ -88,7 +88,7 @@ fn experiment(scheduler: Algorithm, seed: Option<u64>) -> Result<Experiment, Fai
     Ok(open(&source)?.experiment)
 }
 
-/// The header of one run, with the command that makes this run alone.
+/// Header of one of the compared runs, with the command that repeats this run alone.
 fn header(experiment: &Experiment, mode: RunMode) -> LogHeader {
     let (scheduler, seed) =
         (experiment.scheduler_name().to_string(), experiment.setup.seed.to_string());
@@ -148,7 +148,8 @@ fn live(experiment: &Experiment, folder: &Path, quiet: bool) -> Result<Figures, 
     written(&RunResults { jobs, log, wall_s, ..RunResults::new(&header) }, staging)
 }
 
-/// Results of one scheduler: in virtual time with the paper's model, live, and in virtual time with the measured model.
+/// One scheduler's results: in virtual time by the paper's model, live, and in virtual time with what was measured
+/// live.
 struct Row {
     scheduler: Algorithm,
     modelled: Figures,
@@ -156,10 +157,10 @@ struct Row {
     measured: Figures,
 }
 
-/// Differences of the live runs from the model in virtual time.
+/// Differences of the live runs from the model of virtual time.
 struct Measured {
     sharing: ProcessorSharing,
-    /// Emulated time of a migration; `None` if there was none.
+    /// Emulated time of a migration; `None` if there was no migration.
     migration: Option<Span>,
 }
 
@@ -252,7 +253,7 @@ fn text(rows: &[Row], measured: &Measured) -> String {
 /// A function that reads one figure of a run.
 type Figure = fn(&Figures) -> TableCell;
 
-/// The figures in `table.csv`; the last two exist for live runs only.
+/// The figures in `table.csv`; the last two are only for live runs.
 const FIGURES: [(&str, Figure); 8] = [
     ("mean_response_s", |of| of.response_s.into()),
     ("mean_bounded_slowdown", |of| of.slowdown.into()),

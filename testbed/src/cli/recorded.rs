@@ -61,7 +61,7 @@ pub(crate) fn check(RecordedArgs { dir, json }: &RecordedArgs) -> Result<(), Fai
     }
 }
 
-/// Repeats the decisions of a run: status 1 if one comes out differently.
+/// Recomputes the decisions of a run; the command's status is 1 if one differs.
 pub(crate) fn replay(RecordedArgs { dir, json }: &RecordedArgs) -> Result<(), Failure> {
     let log = read_log(dir)?;
     let ReplayResult { steps, decisions, digest, difference } =
@@ -104,7 +104,7 @@ pub(crate) fn replay(RecordedArgs { dir, json }: &RecordedArgs) -> Result<(), Fa
     )))
 }
 
-/// Prints the explanation of a task, VM or job.
+/// Explains what happened to a task, VM or job.
 pub(crate) fn explain(of: &RecordedArgs, what: &str) -> Result<(), Failure> {
     let RecordedArgs { dir, json } = of;
     if !run_folders::is_a_run(dir) && run_folders::is_a_run(Path::new(what)) {
@@ -126,7 +126,7 @@ pub(crate) fn explain(of: &RecordedArgs, what: &str) -> Result<(), Failure> {
     show(*json, &told, || told.to_string())
 }
 
-/// Compares a live run with its twin: status 0 whatever the difference.
+/// Compares a live run with its twin; the command's status is 0 whatever the result.
 pub(crate) fn twin(args: &TwinArgs) -> Result<(), Failure> {
     run_folders::check(&args.dir)?;
     let twin = twin_of(&args.dir)?;

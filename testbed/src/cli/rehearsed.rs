@@ -13,9 +13,9 @@ use crate::live::{Rehearsal, rehearse};
 /// The address on which to listen for workers of this host.
 pub(super) const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-/// Facts on a live run that are known before it begins.
+/// Facts about a live run that are computed before the run begins.
 pub(super) struct Rehearsed {
-    /// Result of rehearsing the run with its schedulers in virtual time.
+    /// Results of the rehearsal that the run's schedulers need.
     pub(super) rehearsal: Rehearsal,
     /// The experiment's parallel jobs, in order of submission.
     pub(super) submissions: Vec<Submission>,

@@ -89,8 +89,9 @@ fn measured_first(
     Ok(own)
 }
 
-/// Runs `dormouse coordinator`: a live run whose workers are elsewhere. As a service restarts the same command again
-/// and again, it notes beside the run's folder why it refuses the run, or that the run is over, for workers that wait.
+/// Runs `dormouse coordinator`: a live run whose workers run on other hosts. A coordinator that the same command starts
+/// again and again writes a file beside the run's folder that says that it refuses the run, or that the run is over,
+/// for workers that wait for it.
 pub(crate) fn coordinator(args: &CoordinatorArgs) -> Result<(), Failure> {
     let run = args.what.out.as_deref();
     run.iter().for_each(|run| remove_notes(run));
@@ -128,7 +129,7 @@ fn coordinated(args: &CoordinatorArgs) -> Result<(), Failure> {
     live(&asked, (&header, sources), Some(args.listen))
 }
 
-/// A request for a run, made by any command.
+/// A run as it is requested, by whichever command.
 #[derive(Clone, Copy)]
 struct RunRequest<'a> {
     args: &'a WhatArgs,
@@ -201,7 +202,7 @@ fn with_programs(
     resumable(header, staging, say, |folder, show| virtual_results(header, planned, folder, show))
 }
 
-/// Continues a run in virtual time that was broken off.
+/// Resumes a run in virtual time that was interrupted.
 pub(super) fn resume_virtually(header: &LogHeader, dir: &Path, say: Say) -> Result<(), Failure> {
     let planned = header.experiment.planned()?;
     resumable(header, StagedFolder::go_on(dir)?, say, |folder, show| {
@@ -235,7 +236,7 @@ fn resumable<'a>(
     }
 }
 
-/// Makes a live run on workers of this host, at a speed-up that the host can hold.
+/// Conducts a live run on workers of this host, at a speed-up that the host can hold.
 fn here(
     asked: &RunRequest<'_>,
     mut loaded: LoadedExperiment,
@@ -281,7 +282,7 @@ fn live(
     conduct_live(header, rehearsed, Some(takes), (listen, asked.page), staging, args.say)
 }
 
-/// Writes the results of a run, and prints them.
+/// Writes the results and prints the summary.
 pub(super) fn end(
     say: Say,
     results: &RunResults<'_>,
@@ -321,7 +322,7 @@ fn opened(asked: &RunRequest<'_>) -> Result<LoadedExperiment, Failure> {
     Ok(loaded)
 }
 
-/// Loads the requested experiment with all requested settings.
+/// The experiment that was requested, with everything set that was requested.
 fn open_without_notes(asked: &RunRequest<'_>) -> Result<LoadedExperiment, Failure> {
     let args = asked.args;
     let (mut overrides, own) = said_of(asked)?;
@@ -338,7 +339,7 @@ fn open_without_notes(asked: &RunRequest<'_>) -> Result<LoadedExperiment, Failur
     Ok(open(&source)?)
 }
 
-/// All requested settings, and the program of the user's own.
+/// All overrides that the user gave, and the user's own program.
 fn said_of(asked: &RunRequest<'_>) -> Result<(Vec<Override>, OwnSaid), Failure> {
     let args = asked.args;
     experiment_keys::check(&args.set)?;
@@ -358,7 +359,7 @@ fn said_of(asked: &RunRequest<'_>) -> Result<(Vec<Override>, OwnSaid), Failure> 
     Ok((overrides, own.unwrap_or_default()))
 }
 
-/// The command that makes the same run again, without the place of its results.
+/// The command that repeats this run, in any folder.
 fn command(asked: &RunRequest<'_>) -> String {
     let args = asked.args;
     let words = ["dormouse"].into_iter().chain(asked.verb.split(' '));
@@ -389,8 +390,8 @@ fn folder(asked: &RunRequest<'_>, header: &LogHeader) -> PathBuf {
     args.out.clone().unwrap_or_else(|| PathBuf::from("runs").join(name))
 }
 
-/// The settings of a run as the end of its folder's name, so that two runs with other settings have folders of their
-/// own.
+/// The options that were set, as the end of a folder's name, so that runs with different options have different
+/// folders.
 fn settings_in_a_name(asked: &RunRequest<'_>) -> String {
     let args = asked.args;
     const LONGEST: usize = 80;

@@ -10,7 +10,7 @@ use dormouse_experiment::BuiltinExperiment;
 use super::args::host_port;
 use super::failure::Failure;
 
-/// Default folder for the folders of runs.
+/// The folder below which runs are left where no other is requested.
 const RUNS: &str = "runs";
 /// Most runs that a message names.
 const NAMED: usize = 3;
@@ -42,7 +42,7 @@ fn found_in(here: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// Fails if a path is no folder of a run; the message names the runs that may be meant.
+/// Refuses a path that is not a folder of a run, with the runs that may be meant.
 pub(super) fn check(folder: &Path) -> Result<(), Failure> {
     if is_a_run(folder) {
         return Ok(());
@@ -71,7 +71,7 @@ pub(super) fn is_an_address(folder: &Path) -> bool {
     !folder.exists() && folder.to_str().is_some_and(|given| host_port(given).is_ok())
 }
 
-/// The reason why a path is no folder of a run: the missing file, and the system's error.
+/// Why a path is not a folder of a run: in the system's words, after the file that is missing.
 fn why_not(folder: &Path) -> String {
     if is_an_address(folder) {
         return format!(
@@ -86,7 +86,7 @@ fn why_not(folder: &Path) -> String {
     }
 }
 
-/// A remedy for a path that is no folder of a run: the run that may be meant, or the runs that exist.
+/// Remedy for a path that is not the folder of a run: names the run that may be meant, or the runs that exist.
 pub(super) fn meant(folder: &Path) -> String {
     meant_of(folder, &found())
 }

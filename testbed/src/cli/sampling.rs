@@ -29,7 +29,7 @@ const ANY: [(&str, &str); 2] = [
 /// Most tasks of a kind that are tried until one of them ends well.
 const MOST_TRIES: usize = 3;
 
-/// Opens an experiment whose tasks are to be measured, since their run times are not known yet.
+/// Opens an experiment whose tasks are to be measured, as their run times are not known yet.
 pub(super) fn open_to_measure(
     experiment: Option<&str>,
     mut overrides: Vec<Override>,
@@ -49,7 +49,7 @@ pub(super) fn open_to_measure(
     })
 }
 
-/// The tasks of each kind; of each kind one has to end well.
+/// The tasks of each kind; it is enough that one task of a kind ends successfully.
 pub(super) fn of_kinds(experiment: &Experiment) -> Vec<Vec<TaskId>> {
     let mut kinds = experiment.tasks_of_kinds();
     kinds.iter_mut().for_each(|tasks| tasks.truncate(MOST_TRIES));
@@ -76,7 +76,7 @@ pub(super) struct Sampled {
 /// A task, and the experiment in which it runs alone.
 type Alone = (TaskId, Experiment);
 
-/// Tasks that are to be measured, in groups of which one task has to end well.
+/// Tasks that are to be measured, in groups; one task of each group must end successfully.
 #[derive(Debug)]
 pub(super) struct Prepared<'a> {
     experiment: &'a Experiment,
@@ -106,8 +106,8 @@ impl<'a> Prepared<'a> {
         self.groups.iter().flatten().any(|(_, alone)| alone.needs_criu())
     }
 
-    /// Runs tasks of each group until one ends well. If `moves` is true, a task that ended well and that CRIU can save
-    /// is run once more, and moved to another VM in the middle.
+    /// Runs the tasks of each group until one ends successfully. With `moves`, such a task is run once more if CRIU can
+    /// save it, and is moved to a second VM in the middle.
     pub(super) fn measured(&self, say: Say, moves: bool) -> Result<Sampled, Failure> {
         log::begin(false, None);
         let mut measures = MeasureFile {
@@ -155,8 +155,8 @@ impl<'a> Prepared<'a> {
         own.kinds.get(task.kind as usize).map(Vec::as_slice)
     }
 
-    /// Runs a task alone; returns the share of a core of its vCPU, its measurements, and the reason of its failure, if
-    /// it failed.
+    /// Runs a single task; returns the share of a core that its vCPU had, the measurements, and the reason if it
+    /// failed.
     fn one(
         &self,
         (task, alone): &Alone,
@@ -188,7 +188,7 @@ impl<'a> Prepared<'a> {
         Ok((share, measure, failure))
     }
 
-    /// The changes that a move makes to a program, measured in a run of these steps.
+    /// The changes that a move makes to a program, measured in a run with these steps.
     fn carried(
         &self,
         alone: &Experiment,

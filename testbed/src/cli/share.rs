@@ -10,15 +10,15 @@ use super::args::Say;
 use super::failure::Failure;
 use crate::{live, said};
 
-/// Sets the share and speed-up of an experiment that runs on workers on this host: the share that the user gave, or
-/// else the largest that this host holds and the wanted speed-up needs; then the speed-up of that share.
+/// The experiment at the share of a core that the user gave, or else at the largest share that this host holds and the
+/// requested speed-up needs; and at the speed-up of that share.
 pub(super) fn paced_here(loaded: LoadedExperiment, say: Say) -> Result<LoadedExperiment, Failure> {
     let each = available_millicores() / loaded.experiment.live.workers.max(1);
     paced_on(loaded, (each, ""), say)
 }
 
-/// Sets the share and speed-up as [`paced_here`] does, for workers that come from elsewhere: their capacity is not
-/// known yet, so each is taken to be on a host of its own that is like this one.
+/// Does as [`paced_here`] for workers on other hosts: their size is unknown, so each is assumed to be on a host of its
+/// own that is like this one.
 pub(super) fn paced_elsewhere(
     loaded: LoadedExperiment,
     say: Say,
@@ -27,8 +27,8 @@ pub(super) fn paced_elsewhere(
     paced_on(loaded, (available_millicores(), hosts), say)
 }
 
-/// Sets the share and speed-up for workers that hold `millicores` thousandths of a core each: the share that the user
-/// gave, or else the largest that they hold and the speed-up needs.
+/// The experiment at the share of a core that the user gave, or else at the largest share that workers with this many
+/// thousandths of a core each hold and that the speed-up needs.
 fn paced_on(
     loaded: LoadedExperiment,
     (millicores, hosts): (u32, &str),
@@ -44,7 +44,8 @@ fn paced_on(
     Ok(at(loaded, (pace, share), hosts, say))
 }
 
-/// Sets this share and its speed-up in the experiment; prints a note if the speed-up differs from the wanted one.
+/// The experiment at this share of a core and the speed-up that belongs to it; tells the user if that differs from the
+/// requested speed-up.
 fn at(
     mut loaded: LoadedExperiment,
     (pace, share): (Speedup, Ppm),
@@ -65,8 +66,8 @@ fn at(
     loaded
 }
 
-/// The largest share at which workers with `millicores` thousandths of a core each hold all VMs that the experiment
-/// wants at once; `None`: no share is small enough, which admission reports.
+/// The largest share of a core at which workers with this many thousandths of a core each hold what the experiment runs
+/// at once; `None`: they hold it at no share (admission explains that better).
 fn fits(loaded: &LoadedExperiment, millicores: u32) -> Result<Option<Ppm>, Failure> {
     let experiment = &loaded.experiment;
     let demand = live::rehearse(experiment, loaded.scheduler()?, &[]).demand;

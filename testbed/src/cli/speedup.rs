@@ -53,8 +53,8 @@ fn found(named: Option<&Path>) -> Result<StoredCalibration, Failure> {
     }
 }
 
-/// The demand of an experiment on the workers that it starts on this host; `None`: they can't hold it at any speed-up,
-/// which admission reports.
+/// Demands of an experiment on the workers that it starts on this host; `None`: they can't hold it at any speed-up
+/// (admission explains that better).
 fn demand(loaded: &LoadedExperiment) -> Option<ExperimentDemand> {
     let Experiment { setup, live, .. } = &loaded.experiment;
     // That it can be scheduled was seen before.

@@ -4,8 +4,7 @@ use std::io::IsTerminal as _;
 
 use dormouse_view::Terminal;
 
-/// Abilities of standard output: the terminal's width, and colours on a terminal unless `NO_COLOR` is set or the
-/// terminal is dumb.
+/// Abilities of standard output: the terminal's width, and colours unless `NO_COLOR` is set or the terminal is dumb.
 pub(super) fn stdout() -> Terminal {
     if !std::io::stdout().is_terminal() {
         return Terminal::PLAIN;

@@ -19,10 +19,10 @@ const ENDPOINTS: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORT
 /// Time limit for sending the last spans.
 const LAST: Duration = Duration::from_secs(5);
 
-/// Exporter that sends spans until the process ends.
+/// Sends spans until the process ends.
 struct Exporting {
     provider: SdkTracerProvider,
-    /// The runtime in which the exporter's connection lives.
+    /// The asynchronous runtime of the exporter's connection.
     _runtime: Runtime,
 }
 

@@ -6,7 +6,7 @@ use dormouse_input::Moment;
 use dormouse_model::Calendar;
 use dormouse_units::{Span, Time};
 
-/// An instant of a run as the user typed it: relative to the run's beginning, or a date.
+/// An instant of a run, as the user gave it, before it is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum When {
     /// The instant this long after the beginning of the run.

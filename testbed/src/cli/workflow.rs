@@ -11,7 +11,7 @@ use serde_json::json;
 use super::failure::Failure;
 use super::print::print;
 
-/// Number of bytes at the beginning of a file that are read to find out its format.
+/// Number of bytes of a file that are read to detect its format.
 const BEGINNING: u64 = 1 << 20;
 
 /// Most tasks of the longest chain that are listed by name.

@@ -13,13 +13,13 @@ use crate::said;
 pub(crate) struct Act {
     /// Real time from the beginning of the scenario to the announcement.
     pub(crate) after: Duration,
-    /// The announcement; `None`: the VM hears nothing, and only time passes.
+    /// The announcement; `None`: nothing is announced to the VM, and only time passes.
     pub(crate) what: Option<VmAnnouncement>,
     /// The announcement in words.
     pub(crate) words: String,
 }
 
-/// Makes all these announcements at an endpoint; they are in order of their times, which are counted from `begun`.
+/// Makes an endpoint announce all these acts, which are in the order of their times, counted from `begun`.
 pub(crate) async fn play(endpoint: &Endpoint, begun: Instant, acts: impl Iterator<Item = Act>) {
     for Act { after, what, words } in acts {
         // What is further off than any clock goes is never announced.

@@ -4,7 +4,7 @@ use dormouse_cloud::{ComingInterruptions, Interruption, InterruptionAction, Inte
 use dormouse_experiment::SpotScenario;
 use dormouse_units::{Span, Time, TypeName, VmId};
 
-/// Events of one VM in a scenario, from the instant on at which it can be used.
+/// What happens to one VM in a scenario, from the instant at which the VM is ready.
 #[derive(Debug)]
 pub(crate) struct VmTimeline {
     interruptions: ComingInterruptions,
@@ -22,7 +22,7 @@ enum VmState {
     Noticed,
 }
 
-/// An interruption that the VM is told of.
+/// What is announced to the VM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Interrupted {
     /// The VM ends at this time.
@@ -79,8 +79,8 @@ impl VmTimeline {
     }
 }
 
-/// Iterates over the instants at which the provider acts, each with the announcement to the VM, if there is one. The
-/// iterator ends once nothing more can happen to the VM.
+/// The instants at which the provider acts, and what is announced to the VM then, if anything. The sequence ends when
+/// nothing more happens to the VM.
 impl Iterator for VmTimeline {
     type Item = (Time, Option<Interrupted>);
 

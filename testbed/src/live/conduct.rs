@@ -28,40 +28,40 @@ use dormouse_report::output::{LogHeader, OutputError, RunLog, live_header};
 use dormouse_report::run_view::RunResults;
 use dormouse_report::verdict::live_results;
 
-/// Everything that is needed to conduct a live run.
+/// Everything that conducting a live run needs.
 #[derive(Debug)]
 pub struct Conduct<'a> {
-    /// The header of the run's log, which is its first line.
+    /// Header of the run's log: its first line.
     pub header: &'a LogHeader,
     /// The scheduler of the run's bag, if it has one.
     pub scheduler: Option<Box<dyn Policy>>,
-    /// Result of rehearsing the run, which the run's schedulers need.
+    /// Results of the rehearsal that the run's schedulers need.
     pub rehearsal: Rehearsal,
     /// The run's parallel jobs, in order of submission.
     pub submissions: Vec<Submission>,
-    /// The VM requests of customers, in order of time.
+    /// The VMs that customers request, in order of time.
     pub requests: Vec<(Time, VmRequest)>,
     /// The address on which the coordinator listens.
     pub listen: SocketAddr,
-    /// Number of workers to start on this host; other workers connect from elsewhere.
+    /// Number of workers to start on this host; other workers connect from other hosts.
     pub local_workers: u32,
     /// The folder for the log and the checkpoints.
     pub out: PathBuf,
-    /// Whether to resume the run whose log is in `out`.
+    /// True if the run whose log is in `out` is to be resumed.
     pub resume: bool,
-    /// The page on which the run is served; `None`: no page is.
+    /// The live page of the run, if it is served.
     pub page: Option<Page>,
-    /// Files with the contents of the tasks' inputs, by digest; empty for a resumed run, whose folder has them.
+    /// Source of the contents of the tasks' input files, by digest; empty for a resumed run, whose folder has them.
     pub sources: Sources,
 }
 
-/// Reasons why a live run did not begin or did not end.
+/// Reason why a live run could not begin or did not end regularly.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
-    /// The coordinator refused the run, or failed.
+    /// The coordinator refused the run or failed.
     #[error("{}", dormouse_experiment::chain(.0))]
     Coordinator(#[from] CoordinatorError),
-    /// The run was ended before its workers had joined, and has no results.
+    /// The run was stopped before its workers had joined, and has no results.
     #[error(
         "the run was stopped before it began, and nothing is kept; run the same command to begin it"
     )]
@@ -72,7 +72,7 @@ pub enum LiveError {
     /// No worker is left to run any task.
     #[error("no worker is left: {0}")]
     NoWorkers(String),
-    /// The runtime could not be made.
+    /// The asynchronous runtime could not be created.
     #[error("can't start the coordinator: {0}")]
     Runtime(std::io::Error),
     /// The log of the run can't be read back.
@@ -90,7 +90,7 @@ pub enum LiveError {
 }
 
 impl LiveError {
-    /// Whether the user has to change the input, rather than repair the system.
+    /// Whether the user must change the input, rather than repair the system.
     pub fn is_bad_input(&self) -> bool {
         use CoordinatorError::{Admission, GivenIdentity, Invalid, Listen, Secret};
         match self {
@@ -115,11 +115,11 @@ impl LiveError {
     }
 }
 
-/// Conducts a run to its end; `show` is called with the run's progress several times a second.
+/// Conducts a run to its end; calls `show` with the run's status several times a second.
 ///
 /// # Errors
 ///
-/// The hosts can't hold the run, or it failed. A cancelled run is no error: its record says so.
+/// The hosts can't hold it, or it broke. A run that was cancelled is not an error: its record says so.
 pub fn conduct<'a>(
     conduct: Conduct<'a>,
     show: impl FnMut(&RunProgress),
@@ -145,7 +145,7 @@ fn of_jobs(error: JobsError) -> LiveError {
     LiveError::Jobs(Box::new(error))
 }
 
-/// Time limit of a run: ten times the time that the jobs take one after the other, counted from the last submission.
+/// Time limit of a run of jobs: ten times what the jobs take one after the other; a run beyond that has gone wrong.
 fn limit(submissions: &[Submission]) -> Time {
     let work = submissions.iter().fold(Span::ZERO, |sum, job| sum + job.runtime);
     let last = submissions.iter().map(|job| job.submitted).max().unwrap_or(Time::ZERO);
@@ -154,7 +154,7 @@ fn limit(submissions: &[Submission]) -> Time {
     last + think + work.times(10) + Span::from_secs(3_600)
 }
 
-/// The plan of the run that the coordinator gets.
+/// Makes the plan of a live run for the coordinator.
 fn live_run(conduct: Conduct<'_>) -> Result<LiveRunPlan, LiveError> {
     let Conduct {
         header,

@@ -16,7 +16,7 @@ pub(super) struct Reached {
 }
 
 impl Reached {
-    /// Finds the name of this host, and its address.
+    /// The name and the address of this host.
     pub(super) fn here() -> Self {
         let name = nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok());
         // Nothing is sent: the system says from which address it would be. The other one is in a
@@ -33,7 +33,7 @@ impl Reached {
 /// The token by which workers join, as it may be printed.
 pub(super) struct Shown<'a> {
     file: &'a Path,
-    /// The token itself; `None` unless standard error is a terminal.
+    /// The token itself, only if the text goes to a terminal.
     token: Option<String>,
 }
 
@@ -46,8 +46,8 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// Text that says that a coordinator listens at this address for this many workers, which join with this token, and how
-/// to start a worker.
+/// Says that a coordinator listens at this address for this many workers, which join with this token; and the command
+/// that starts a worker.
 pub(super) fn invitation(
     address: SocketAddr,
     workers: u32,

@@ -9,10 +9,10 @@ use dormouse_report::output::RunLog;
 /// The tasks that were under way when a run was stopped, whose VMs are gone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoppedTasks {
-    /// Number of tasks with a checkpoint that the log says is stored and that was not given up since. Only a resume
-    /// shows whether it can be restored: if not, an older one is tried, and then the task begins again.
+    /// Number of tasks with a stored checkpoint, by the log, that was not given up since. Only the resumed run shows
+    /// whether it can be restored: if not, an older checkpoint is tried, and then the task starts from scratch.
     pub kept: usize,
-    /// Number of tasks without a checkpoint, which begin again.
+    /// Number of tasks without a stored checkpoint, which start from scratch.
     pub lost: usize,
 }
 

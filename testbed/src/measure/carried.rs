@@ -17,19 +17,18 @@ use serde_json::json;
 
 use super::read::Sample;
 
-/// Real time after which programs are assumed to have set themselves up.
+/// Time after its start by which a program has set itself up.
 const SETTLED: Duration = Duration::from_secs(2);
-/// Real time of the notice that the VM of a program without memory gets; the next VM is launched only after it.
+/// Length of the notice before the VM is preempted, real time, for a program without memory; the next VM is there only
+/// after the notice.
 const NOTICE: Duration = Duration::from_secs(8);
-/// Bytes that a checkpoint is assumed to save per second of the remaining notice: even a slow and shared disk saves
-/// more.
+/// Bytes of memory for which the notice is a second longer: a slow, shared disk saves more than that in a second.
 const SAVED_PER_SECOND: u64 = 32 << 20;
-/// Shortest run time of a program that is moved: a shorter one would be done before CRIU dumps it.
+/// Shortest run time of a program that is measured in this way: a shorter one would end before CRIU could save it.
 const SHORTEST: Duration = Duration::from_millis(800);
 
-/// The experiment in which a task runs alone once more, and loses its VM in the middle. `alone` is the experiment in
-/// which it ran undisturbed, and `steps` are the steps of that run. `None`: the task was too short, or it is not known
-/// when it ran.
+/// The experiment in which the task of `alone` runs alone once more, and its VM is preempted in the middle of the task.
+/// `steps` are those of the undisturbed run of `alone`. `None`: the task is too short, or no step says when it began.
 ///
 /// # Errors
 ///
@@ -81,7 +80,8 @@ pub fn carried_off(
     Ok(Some(off))
 }
 
-/// Compares a run of [`carried_off`] with an undisturbed one; `None`: the program was not restored, as it ended before.
+/// Compares a run of [`carried_off`] with the undisturbed run of the program; `None` if the program ended before CRIU
+/// could move it to the second VM.
 #[must_use]
 pub fn compare(
     undisturbed: &MeasuredProgram,

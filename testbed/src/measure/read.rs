@@ -14,16 +14,16 @@ pub enum MeasureError {
     NoEnd(String),
 }
 
-/// Measurements of a program, and the reason why it failed, if it did.
+/// Measurements of a program, and why it failed, if it did.
 #[derive(Clone, Debug)]
 pub struct Sample {
-    /// Measurements of the task: its resources and outputs.
+    /// Time, memory and outputs of the task.
     pub measured: MeasuredProgram,
     /// How the task ended and its last words, in one line; `None`: it returned 0, and its check as well.
     pub failure: Option<String>,
 }
 
-/// Reads the measurements of the only task of a run at this speed-up.
+/// Measures the only task of a run at this speed-up, from the run's steps.
 ///
 /// # Errors
 ///

@@ -13,7 +13,7 @@ use serde_json::json;
 
 /// Real time after which the first checkpoint is tried: programs have set themselves up by then.
 const TRIED_AFTER: std::time::Duration = std::time::Duration::from_secs(2);
-/// The task's deadline: the longest time that a run may take.
+/// Deadline of a measured task: as long as a run may be.
 const DEADLINE: Span = Span::from_secs(7 * 86_400);
 
 /// The experiment in which a task of another experiment runs alone, on one on-demand VM of full speed that is ready at
@@ -74,7 +74,7 @@ pub fn undisturbed(of: &Experiment, task: TaskId) -> Result<Experiment, String> 
     Ok(alone)
 }
 
-/// The cheapest on-demand type of full speed that has this much memory; `None`: there is none.
+/// The cheapest type of full speed that is sold on demand and has this much memory.
 fn kind_for(of: &Experiment, memory: u64) -> Option<TypeName> {
     let fits = |kind: &InstanceType| {
         kind.burstable.is_none() && kind.limits.on_demand > 0 && kind.memory.get() >= memory

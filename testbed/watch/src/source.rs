@@ -50,7 +50,7 @@ pub(crate) enum WatchError {
     Remote(#[from] RemoteError),
 }
 
-/// Token of a role in a run's folder; `None` if there is none, as for a run that is over.
+/// Token of a role in a run's folder; `None` if the folder has none, as after the run's end.
 pub(crate) fn token_in(folder: &Path, role: Role) -> Option<Token> {
     std::fs::read_to_string(folder.join(role.file())).ok()?.parse().ok()
 }
@@ -77,8 +77,8 @@ pub(crate) async fn look(followed: &Arc<FollowedRun>) -> Result<(), WatchError> 
     }
 }
 
-/// Reads the first line of the log once it is there. If it is another run than before, everything
-/// is read anew.
+/// Reads the first line of the log once the log exists. If the line is of a different run than before, everything is
+/// read anew.
 fn first_line(followed: &FollowedRun) -> Result<(), WatchError> {
     let path = followed.folder().join(dormouse_log::FILE);
     let file = match File::open(&path) {

@@ -3,7 +3,8 @@
 /// Clock ticks summed over all processors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ClockTicks {
-    /// Ticks neither idle nor waiting for disks, including those that a hypervisor took away.
+    /// Clock ticks in which the processors were neither idle nor waiting for disks, including ticks that a hypervisor
+    /// took away.
     pub(crate) busy: u64,
     /// All ticks since the host's start.
     pub(crate) all: u64,

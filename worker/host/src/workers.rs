@@ -119,7 +119,7 @@ impl LocalWorkers {
         Ok(all)
     }
 
-    /// Restarts workers that have ended, unless they keep dying young.
+    /// Restarts workers that have ended, unless they keep ending soon after their start.
     pub fn revive(&mut self) {
         for worker in &mut self.workers {
             let Ok(Some(status)) = worker.child.try_wait() else { continue };

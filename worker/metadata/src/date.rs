@@ -22,7 +22,7 @@ struct CivilTime {
 }
 
 impl UnixTime {
-    /// The instant so many microseconds after the beginning of 1970.
+    /// The instant this many microseconds after the beginning of 1970.
     #[must_use]
     pub const fn from_micros(micros: u64) -> Self {
         Self(micros)

@@ -26,12 +26,12 @@ pub struct AgentConfig {
     pub task_program: PathBuf,
     /// Host cores that the worker may use, in thousandths.
     pub millicores: u32,
-    /// Path of CRIU; without it there are no checkpoints. See [`find_criu`].
+    /// Path of CRIU; `None`: the worker takes no checkpoints of memory. See [`find_criu`].
     pub criu: Option<PathBuf>,
     /// Time for which the worker tries to reach the coordinator at its start.
     pub patience: Duration,
-    /// Process that started the worker. The worker ends with this process until its first welcome, since nobody else
-    /// knows of the worker before.
+    /// Process id of the process that started the worker. Until the first welcome the worker ends with that process,
+    /// since no other process knows of the worker yet.
     pub parent: Option<i32>,
     /// Jail of the worker's tasks.
     pub jail: jail::JailRequest,

@@ -7,7 +7,7 @@ use crate::{cgroup, cleanup, criu, jail, process, store, workspace};
 /// Result of an agent's function.
 pub type Result<T, E = AgentError> = std::result::Result<T, E>;
 
-/// Reasons why an agent can't start or continue.
+/// Error: an agent can't start or continue.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AgentError {
@@ -16,7 +16,7 @@ pub enum AgentError {
     Address {
         /// The given address.
         address: String,
-        /// The flaw of the address.
+        /// What is wrong with the address.
         source: tonic::transport::Error,
     },
     /// The file with the run's token can't be used.
@@ -25,9 +25,9 @@ pub enum AgentError {
         path.display()
     )]
     Secret {
-        /// Path of the file.
+        /// Path of the token file.
         path: PathBuf,
-        /// The flaw of the token file, in words.
+        /// What is wrong with the token file.
         why: String,
     },
     /// TLS can't be set up.
@@ -50,15 +50,15 @@ pub enum AgentError {
     /// The worker's directory can't be used.
     #[error("the worker's directory can't be set up")]
     Workspace(#[source] workspace::WorkspaceError),
-    /// A part of the tasks' jail isn't available here, and a full jail is demanded.
+    /// A part of the tasks' jail isn't available on this host, and the user demands a full jail.
     #[error(
         "the jail of tasks can't be set up here; {remedy}; or start with --jail partial, which \
          leaves out the missing parts"
     )]
     Jail {
-        /// Change of the host that would make the missing part available.
+        /// What would make the part available on this host.
         remedy: String,
-        /// The missing part, and why.
+        /// The missing part, and why it is missing.
         source: jail::JailError,
     },
     /// CRIU doesn't work in the tasks' jail.
@@ -75,7 +75,7 @@ pub enum AgentError {
         "the folder `contents` in the worker's own folder can't be used; check that it is writable"
     )]
     Contents(#[source] std::io::Error),
-    /// The worker's directory was removed while it ran.
+    /// The worker's directory was removed while the worker ran.
     #[error(
         "the folder `tasks` in the worker's own folder is gone ({} for its tasks): no task can be \
          started or saved without it; everything is cleaned up, start the worker again",
@@ -91,12 +91,12 @@ pub enum AgentError {
     /// A thread, a runtime or a signal handler can't be started.
     #[error("can't start {what}")]
     Runtime {
-        /// The thing that was to be started, in words.
+        /// Name of the thread, runtime or handler.
         what: &'static str,
         /// The system's error.
         source: io::Error,
     },
-    /// The coordinator can't be reached, or was silent for too long.
+    /// The coordinator can't be reached, or has sent nothing for too long.
     #[error(
         "nothing was heard from the coordinator at {address} for {} ms: {why}; everything is \
          cleaned up, start the worker again once the coordinator runs",
@@ -105,7 +105,7 @@ pub enum AgentError {
     Lost {
         /// Address of the coordinator.
         address: String,
-        /// Real time since the coordinator's last message.
+        /// Time since the coordinator's last message.
         after: Duration,
         /// Result of the last attempt to reach the coordinator.
         why: String,
@@ -113,10 +113,10 @@ pub enum AgentError {
     /// The coordinator and this worker don't understand each other.
     #[error("the coordinator sent {what}; use the same version of dormouse on both sides")]
     Protocol {
-        /// The part of a message that is invalid here.
+        /// The part of a message that makes no sense at this point.
         what: String,
     },
-    /// A program whose speed is to be measured doesn't run here.
+    /// A program that is to be measured doesn't run on this host.
     #[error("the program `{program}` can't be measured: {why}")]
     Measure {
         /// Arguments of the program, joined by spaces.
@@ -124,24 +124,24 @@ pub enum AgentError {
         /// The failure of the program, with its causes.
         why: String,
     },
-    /// The owner of a VM has panicked: a bug.
+    /// The asynchronous task that manages a VM has panicked: a bug.
     #[error("a bug in the worker: {what}; everything is cleaned up")]
     Bug {
         /// Message of the panic.
         what: String,
     },
-    /// Control groups that should have been removed are left.
+    /// Control groups are left that should have been removed.
     #[error("not everything could be cleaned up; starting a worker with {} again cleans up the rest", root.display())]
     Left {
         /// The worker's directory.
         root: PathBuf,
-        /// The error that kept it from being removed.
+        /// Why the control groups could not be removed.
         source: cgroup::CgroupError,
     },
 }
 
 impl AgentError {
-    /// Returns whether the worker's configuration must be changed, rather than the system be repaired.
+    /// Returns whether the user must change the worker's configuration, rather than repair the system.
     #[must_use]
     pub const fn is_bad_input(&self) -> bool {
         matches!(self, Self::Address { .. } | Self::Secret { .. } | Self::Refused { .. })

@@ -21,7 +21,7 @@ pub struct VmGate {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct GateState {
-    /// Instant at which the VM was frozen or told to freeze; `None`: it runs.
+    /// Time at which the VM was frozen or told to freeze; `None`: the VM runs.
     shut: Option<Instant>,
     was_shut: Duration,
     births: u32,

@@ -34,9 +34,10 @@ pub(crate) mod limit {
 
     /// Time limit for starting a program, up to its first own instruction.
     pub(crate) const BIRTH: Duration = Duration::from_secs(10);
-    /// Time limit for the dump of a task without memory: see [`Checkpointer`](crate::checkpointer::Checkpointer).
+    /// Time limit for CRIU's dump of a task without memory; for the time that memory adds see
+    /// [`Checkpointer`](crate::checkpointer::Checkpointer).
     pub(crate) const DUMP: Duration = Duration::from_secs(30);
-    /// Time limit for the restore of a task without memory.
+    /// Time limit for CRIU's restore of a task without memory.
     pub(crate) const RESTORE: Duration = Duration::from_secs(30);
     pub(crate) const FREEZE: Duration = Duration::from_secs(10);
     pub(crate) const KILL: Duration = Duration::from_secs(10);
@@ -44,7 +45,7 @@ pub(crate) mod limit {
     pub(crate) const MEASURE: Duration = Duration::from_secs(600);
 }
 
-/// State that all VMs of one life of a worker share.
+/// State that all VMs of one session of a worker share.
 #[derive(Debug)]
 pub(crate) struct LifeHost {
     pub(crate) prepared: Arc<PreparedWorker>,
@@ -55,14 +56,14 @@ pub(crate) struct LifeHost {
     /// Cores that the worker offers, in thousandths.
     pub(crate) millicores: u32,
     pub(crate) speedup: Speedup,
-    /// True if a task stands still at a checkpoint for as long as modelled.
+    /// True if a task is stopped for a checkpoint for as long as modelled.
     pub(crate) hold_checkpoints: bool,
     pub(crate) places: Arc<AttemptPlaces>,
     pub(crate) deletions: DeletionQueue,
     pub(crate) cores: Arc<HostCores>,
-    /// Permits for dumps and restores, one for each core, as CRIU computes all the time.
+    /// Permits for dumps and restores: one for each core, as CRIU uses a core fully.
     pub(crate) criu: Arc<Semaphore>,
-    /// Transfers of checkpoints to and from the coordinator.
+    /// Transfers of checkpoints between this worker and the coordinator.
     pub(crate) transfers: WorkerTransfers,
     /// Time between two ticks of the kernel's clock, within which an exhausted quota is noticed.
     pub(crate) tick: Duration,
@@ -75,7 +76,7 @@ pub(crate) fn clock_tick() -> Duration {
     clock_getres(ClockId::CLOCK_MONOTONIC_COARSE).map_or(SLOWEST, Duration::from)
 }
 
-/// Returns the number of cores that this worker may use, a part of one counted as one.
+/// Returns the number of cores that this worker may use; a part of a core counts as one.
 fn usable_cores() -> usize {
     usize::try_from(available_millicores().div_ceil(1000)).unwrap_or(1).max(1)
 }
@@ -123,12 +124,12 @@ impl LifeHost {
         &self.store
     }
 
-    /// Returns whether checkpoints of an order's task can be restored here; those of memory need CRIU.
+    /// Returns whether this host can restore checkpoints of the command's task; checkpoints of memory need CRIU.
     pub(crate) fn keeps_checkpoints(&self, order: &StartTask) -> bool {
         self.checkpointer.is_some() || !own::is_saved_by_criu(order)
     }
 
-    /// Returns the contents of tasks' input files.
+    /// Returns the cache of the contents of tasks' input files.
     pub(crate) fn contents(&self) -> &ContentCache {
         &self.prepared.contents
     }
@@ -141,8 +142,8 @@ impl LifeHost {
         TaskName::new(self.run.clone(), task.get().to_string())
     }
 
-    /// Removes the files of an attempt that has ended: its directory and, unless they are kept for the next attempt,
-    /// its checkpoints.
+    /// Removes the files of an attempt that has ended: its directory and, unless the next attempt needs them, its
+    /// checkpoints.
     pub(crate) fn release_attempt(&self, name: &TaskName, key: (TaskId, Attempt), keeps: bool) {
         let (places, prepared) = (Arc::clone(&self.places), Arc::clone(&self.prepared));
         let name = name.clone();
@@ -159,13 +160,13 @@ impl LifeHost {
         });
     }
 
-    /// Sends a report to the coordinator by the session.
+    /// Sends a report to the coordinator through the session.
     pub(crate) fn send_report(&self, report: Report) {
         // The session ends before the VMs only when nobody wants reports any more.
         let _ = self.reports.send(bounds::shorten_report(report));
     }
 
-    /// Makes the context that the owners of its VMs share.
+    /// Makes the context that the asynchronous tasks of all VMs of this session share.
     pub(crate) fn owner_context(self: &Arc<Self>) -> LifeContext {
         LifeContext {
             run: self.run.clone(),

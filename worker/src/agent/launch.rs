@@ -55,19 +55,19 @@ pub struct TaskBirth {
     pub process: Arc<dyn TaskProcess>,
     /// Page on which the task reports its progress; `None` for programs that don't.
     pub page: Option<Arc<dyn ProgressPage>>,
-    /// Part of the task's work that counts as done: the part that its checkpoint was due to hold.
+    /// Part of the task's work that counts as done: what the checkpoint was due to hold.
     pub done_ppm: u32,
-    /// Part of the task's work that was done before its first own instruction.
+    /// Part of the task's work that was done before the attempt's first own instruction.
     pub came_with: Ppm,
-    /// CPU time charged to the task's slot before the launch, in nanoseconds.
+    /// CPU time charged to the attempt's slot before the attempt began, in nanoseconds.
     pub base_ns: u64,
-    /// CPU time charged to the task's slot before the task's first own instruction, in nanoseconds.
+    /// CPU time charged to the attempt's slot before the attempt's first own instruction, in nanoseconds.
     pub born_ns: u64,
-    /// Instant at which the task's first own instruction was seen.
+    /// Time at which the worker saw the attempt's first own instruction.
     pub at: Instant,
     /// Instant at which the inputs of a user's own program were in its directory; `None` if it did not wait for inputs.
     pub inputs_at: Option<Instant>,
-    /// How the task ended; `None` unless it ended so soon that it need not be watched.
+    /// How the process ended, if that was so soon that it need not be watched.
     pub ended: Option<ProcessEnd>,
     /// Sentences on the facts about a restored program that the kernel reports differently; `None`: it wasn't compared.
     pub changes: Option<Vec<String>>,
@@ -88,7 +88,8 @@ pub(crate) async fn launch_task(
     launch_program(&TaskSteps { host, place, name, order }, &pass, plan).await
 }
 
-/// Plans how a task of one process is started or restored; `keeps` says whether the worker can take checkpoints of it.
+/// Returns how a task of one process is to be launched, by a worker that can (`keeps`) or can't restore checkpoints of
+/// the task.
 #[must_use]
 pub fn plan_launch(order: &StartTask, keeps: bool) -> LaunchPlan {
     let restores = order.from.is_some() && keeps && !is_silent(order);
@@ -178,7 +179,7 @@ fn no_image<T>() -> Born<T> {
     Born::NoImage { why: "there is no checkpoint of it".to_owned() }
 }
 
-/// Runs `work`, which starts a process, in a thread, for as long as it takes.
+/// Runs the work that launches a process in a blocking thread.
 pub(crate) fn in_a_thread<T: Send + 'static>(
     inside: GatedWork,
     work: impl FnOnce() -> Result<T, String> + Send + 'static,
@@ -190,7 +191,7 @@ pub(crate) fn in_a_thread<T: Send + 'static>(
     }))
 }
 
-/// Fetches the newest intact checkpoint, unless this worker has it.
+/// Fetches the newest intact checkpoint, unless it is on this host.
 pub(crate) async fn claim_checkpoint(
     host: &Arc<LifeHost>,
     name: &TaskName,
@@ -225,7 +226,7 @@ fn is_sound(host: &LifeHost, name: &TaskName, (newest, by): (u64, u32)) -> Resul
     Ok(verified.is_ok())
 }
 
-/// Fetches a checkpoint of a task that one of these attempts has taken.
+/// Fetches the newest undamaged checkpoint that the coordinator has. It is not an error if the coordinator has none.
 pub(crate) async fn fetch_checkpoint(
     host: &LifeHost,
     pass: &LaunchPass,
@@ -417,7 +418,7 @@ pub(crate) fn is_silent(order: &StartTask) -> bool {
     program_arguments(order).first().is_some_and(|kind| kind == "noop")
 }
 
-/// Observations on a starting task.
+/// What the worker has seen of a starting task.
 pub(crate) struct SeenBirth {
     pub(crate) page: ProgressReader,
     /// CPU time charged to the task's slot before the task's first own instruction, in nanoseconds.

@@ -19,10 +19,10 @@ use super::{
     vm::CommandStamp,
 };
 
-/// Interval at which the host's load is reported.
+/// Interval at which the worker reports the host's load.
 const COUNT_EVERY: Duration = Duration::from_secs(2);
 
-/// How a life of a worker ended.
+/// How a session of a worker ended.
 #[derive(Debug)]
 pub enum LifeEnd {
     /// The run is over.
@@ -30,14 +30,14 @@ pub enum LifeEnd {
         /// Reason given by the coordinator.
         why: String,
     },
-    /// The worker gives up all its VMs and tasks as lost, and joins again as a new life.
+    /// The worker must discard its VMs and tasks as lost, and join again with a new session.
     Rejoin {
         /// Reason for joining again, in words.
         why: String,
     },
     /// The coordinator was unreachable for too long.
     Lost {
-        /// Real time since the coordinator's last message.
+        /// Time since the coordinator's last message.
         after: Duration,
         /// Why the last attempt to reach the coordinator failed.
         why: String,
@@ -47,11 +47,11 @@ pub enum LifeEnd {
         /// Reason given by the coordinator.
         why: String,
     },
-    /// A signal or another process on this host ended the worker.
+    /// A signal or a different process on this host ended the session.
     Terminated,
 }
 
-/// Waits for the first welcome; the error says how the life ended before one came.
+/// Waits for the first welcome of a session; returns as an error how the session ended instead.
 pub async fn wait_welcome(
     heard: &mut mpsc::UnboundedReceiver<SessionEvent>,
 ) -> std::result::Result<Welcome, LifeEnd> {
@@ -62,7 +62,7 @@ pub async fn wait_welcome(
     }
 }
 
-/// Runs the worker from a welcome until the session, `terminated` or an error ends its life. No VM is left then.
+/// Runs the worker from a welcome until the session, `terminated` or an error ends it. All its VMs are removed then.
 ///
 /// # Errors
 ///
@@ -185,7 +185,7 @@ impl<M: LifeMachines> AgentLife<M> {
     }
 }
 
-/// Returns the speed-up of a run; `None`: its clock stands still.
+/// Returns the speed-up of a run; `None`: the run's clock does not advance.
 #[must_use]
 pub fn speedup_of(welcome: &Welcome) -> Option<Speedup> {
     Speedup::from_emulated_us_per_second(welcome.emulated_us_per_second)

@@ -33,7 +33,7 @@ pub(crate) struct DialledCoordinator {
     pub(crate) parent: Option<i32>,
 }
 
-/// Runs one life of the worker, until the session, a signal or an error ends it. No VM is left then.
+/// Runs the worker until the session, a signal or an error ends it. All its VMs are removed then.
 pub(crate) async fn live_until_end(
     prepared: &Arc<PreparedWorker>,
     dialled: &DialledCoordinator,

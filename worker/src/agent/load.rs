@@ -28,7 +28,7 @@ struct CpuCounts {
     ours: u64,
 }
 
-/// Number of cores, and their idle time in total, in microseconds.
+/// Number of cores, and their total idle time, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct IdleCores {
     cores: u64,
@@ -42,7 +42,7 @@ impl LoadMeter {
         Self { host: Arc::clone(host), since: Instant::now(), before }
     }
 
-    /// Returns the load since then; `None` if the kernel doesn't tell it.
+    /// Returns the host's load since the worker was welcomed; `None` if the kernel doesn't report it.
     pub(crate) fn report_load(&self) -> Option<HostLoad> {
         let now = read_counts(&self.host)?;
         let elapsed_us = super::report::whole_micros(self.since.elapsed());

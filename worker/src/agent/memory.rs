@@ -16,8 +16,8 @@ pub(crate) fn available_bytes(hierarchy: &CgroupHierarchy) -> cgroup::Result<u64
     Ok(available.min(own_memory_limit(hierarchy)?.unwrap_or(u64::MAX)))
 }
 
-/// Memory that this process may still use, in bytes: as its control group allows it, where there are groups; `None` where
-/// the kernel does not say.
+/// Memory that this process may still use, in bytes, as limited by its control group, if any; `None` if the kernel does
+/// not report it.
 #[must_use]
 pub fn available_memory() -> Option<u64> {
     let available = available_in(&fs::read_to_string("/proc/meminfo").ok()?)?;

@@ -11,7 +11,7 @@ use crate::process::pidfd;
 ///
 /// # Errors
 ///
-/// The kernel doesn't tell.
+/// The kernel doesn't report it.
 pub(crate) async fn wait_parent_end(parent: Option<i32>) -> io::Result<()> {
     let Some(parent) = parent else { return pending().await };
     let watched = open(parent)?;

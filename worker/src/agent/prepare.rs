@@ -45,7 +45,8 @@ pub struct PreparedWorker {
     pub(crate) mounts: Vec<PathBuf>,
     /// Path of the tasks' program, the same on every worker.
     pub(crate) program: PathBuf,
-    /// Held so that the guardian can be told from other children; it ends by itself after this process.
+    /// Handle of the guardian process, so that its exit can be told from that of other children; the guardian ends
+    /// after this process.
     _guardian: GroupGuardian,
 }
 
@@ -168,7 +169,7 @@ pub fn raise_priority() {
     }
 }
 
-/// Returns the CRIU at `path`, if it works here.
+/// Returns the CRIU program at `path`, if it works on this host.
 fn usable_criu(path: &std::path::Path) -> Option<(CriuProgram, CriuRelease)> {
     let criu = CriuProgram::new(path);
     let probe = criu.probe_host(PROBE);

@@ -29,9 +29,9 @@ use super::{
     session::{self, DialTarget, GrpcTransport, WorkerCredentials},
 };
 
-/// Time that everything may take to be removed at the end.
+/// Time limit for removing everything at the end.
 const CLEAN_UP: Duration = Duration::from_secs(10);
-/// Pause before the worker joins again, the first and the longest one.
+/// Pause before the worker joins again: the first, and below the longest one.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// Number of threads for blocking work: starts, CRIU, transfers, freezes.
@@ -45,12 +45,12 @@ pub enum AgentEnd {
         /// Reason given by the coordinator.
         why: String,
     },
-    /// SIGTERM or SIGINT ended the worker.
+    /// The agent got SIGTERM or SIGINT.
     Terminated,
 }
 
-/// Works for the coordinator until the run is over or a signal arrives. No process, control group or task directory
-/// is left then.
+/// Works for the coordinator until the run is over or a signal arrives. When this returns, no process, control group or
+/// task directory is left.
 ///
 /// Blocks; starts its own threads.
 ///
@@ -83,7 +83,7 @@ pub fn run(config: &AgentConfig, prepared: PreparedWorker) -> Result<AgentEnd> {
     }
 }
 
-/// Growing pauses between the lives of a worker.
+/// Growing pauses between the sessions of a worker.
 #[derive(Clone, Copy, Debug)]
 pub struct RejoinPauses {
     next: Duration,
@@ -96,7 +96,8 @@ impl Default for RejoinPauses {
 }
 
 impl RejoinPauses {
-    /// Returns the pause after a life of this length.
+    /// Returns the pause after a session that lasted `lived`: the shortest pause after a long session, else twice the
+    /// previous one.
     pub fn next_pause(&mut self, lived: Duration) -> Duration {
         let pause = if lived > LONGEST_PAUSE { FIRST_PAUSE } else { self.next };
         self.next = (2 * pause).min(LONGEST_PAUSE);
@@ -104,7 +105,7 @@ impl RejoinPauses {
     }
 }
 
-/// Joins runs and lives one life of the worker after the other, until the worker's end.
+/// Runs one session after the other until the run is over or a signal arrives.
 fn live_repeatedly(
     config: &AgentConfig,
     endpoint: &Endpoint,

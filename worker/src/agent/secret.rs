@@ -15,11 +15,11 @@ const MAX_TOKEN_BYTES: u64 = 1024;
 /// Path that stands for the standard input.
 const STDIN: &str = "-";
 
-/// Interval at which the worker looks whether the token's file is there.
+/// Interval at which the worker looks whether the token file exists.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Reads the token in a file, and waits for the file if a coordinator and its workers are started at once. `look` is
-/// called whenever it isn't there, and may end the wait.
+/// Reads the token in a file. Waits for the file if it doesn't exist yet, as when a coordinator and its workers are
+/// started at once; calls `look` repeatedly during the wait, and `look` may end it.
 ///
 /// # Errors
 ///

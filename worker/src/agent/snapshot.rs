@@ -21,7 +21,7 @@ use crate::{
     workspace::TaskName,
 };
 
-/// A checkpoint in the local store, of a task that stands still or was killed.
+/// A checkpoint in the local store, of a task that is stopped or was killed.
 #[derive(Debug)]
 pub(crate) struct TaskSnapshot {
     pub(crate) checkpoint: StoredCheckpoint,
@@ -29,22 +29,22 @@ pub(crate) struct TaskSnapshot {
     pub(crate) ppm: u32,
     /// When the task was stopped.
     pub(crate) stopped_at: Instant,
-    /// Time from then until CRIU released the task.
+    /// Time from `stopped_at` until CRIU released the task.
     pub(crate) dump: Duration,
     /// CPU time of CRIU's code in the task, in nanoseconds.
     pub(crate) foreign_ns: u64,
 }
 
-/// Why there is no checkpoint. The task runs on, unless it may be damaged.
+/// Error: no checkpoint was taken. The task continues, unless it may be damaged.
 #[derive(Debug)]
 pub struct SnapshotError {
     /// Reason, in words.
     pub why: String,
     /// True if the task may be damaged and must not run on.
     pub damaging: bool,
-    /// True if the task ended before CRIU got to it: nothing is missing.
+    /// True if the task ended before CRIU could dump it: nothing is missing.
     pub ended: bool,
-    /// True if the VM froze or was destroyed before CRIU got to the task, which is unchanged.
+    /// True if the VM froze or was destroyed before CRIU could dump the task, which is unchanged.
     pub overtaken: bool,
 }
 
@@ -146,7 +146,7 @@ pub(crate) fn take_checkpoint(
     }
 }
 
-/// Lets the clock of a just restored task, which stands still, continue where it stopped.
+/// Lets a restored task, which is stopped, continue with its clock where that stopped.
 pub(crate) fn go_on_with_clock(
     host: &LifeHost,
     name: &TaskName,

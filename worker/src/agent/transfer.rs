@@ -48,37 +48,36 @@ pub(crate) use contents::Open;
 
 /// Number of chunks buffered between the store and the connection.
 const IN_FLIGHT: usize = 8;
-/// Most transfers at once in each direction: a small part of the thread pool that starts, dumps and restores need
-/// too, and no more than the coordinator accepts of one host.
+/// Most transfers at once in each direction: a small part of the thread pool, which starts, dumps and restores need
+/// too, and no more than the coordinator accepts from one host.
 const AT_ONCE: usize = 8;
-/// Time for which a transfer may stand still. The coordinator gives it up after 30 s, and its reason is the better
-/// one.
+/// Time for which a transfer may make no progress. The coordinator gives up after 30 s and gives a better reason.
 const STILL: Duration = Duration::from_secs(60);
-/// Time for which a transfer may wait for its turn: those under way make progress or are given up.
+/// Time for which a transfer may wait for its turn: other transfers either make progress or fail.
 const TURN: Duration = Duration::from_secs(300);
 
-/// Errors of a transfer that makes no progress.
+/// Error: a transfer makes no progress.
 #[derive(Debug, thiserror::Error)]
 pub enum StuckTransfer {
-    /// The transfer has not moved a byte for a while.
+    /// The transfer has moved no data for some time.
     #[error(
         "no data moved for {} ms between this worker's disk and the coordinator; check that both \
          work and have room", after.as_millis()
     )]
     Still {
-        /// The time for which nothing moved.
+        /// Time for which no data moved.
         after: Duration,
     },
-    /// The transfer moves, but too slowly; with a description.
+    /// The transfer moves data, but too slowly.
     #[error("{0}")]
     Slow(String),
-    /// The transfer never got its turn, as others were before it.
+    /// The transfer has waited too long for other transfers.
     #[error(
         "it waited {} ms for {AT_ONCE} other transfers; check that the coordinator and this \
          worker's disk keep up", after.as_millis()
     )]
     NoTurn {
-        /// The time for which the transfer waited.
+        /// Time for which the transfer waited.
         after: Duration,
     },
 }
@@ -86,16 +85,16 @@ pub enum StuckTransfer {
 /// Why a checkpoint wasn't fetched.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
-    /// The coordinator doesn't have the checkpoint, or only a part of it.
+    /// The coordinator doesn't have the checkpoint, or not completely.
     #[error("the coordinator has no undamaged copy: {0}")]
     Absent(String),
     /// The call to the coordinator failed.
     #[error("the coordinator can't be asked for it: {0}")]
     Transport(String),
-    /// The coordinator is away, or went away meanwhile.
+    /// The coordinator could not be reached, or the connection broke during the transfer.
     #[error("the coordinator can't be reached: {0}")]
     Unanswered(String),
-    /// The coordinator is of an older version, without this call.
+    /// The coordinator's version doesn't know the call.
     #[error("the coordinator does not know the call")]
     Unknown,
     /// The transfer made no progress.
@@ -106,13 +105,13 @@ pub enum FetchError {
     Revoked(#[from] RevokedLaunch),
 }
 
-/// Why a checkpoint wasn't sent.
+/// Error: a checkpoint wasn't sent.
 #[derive(Debug)]
 pub struct NotSent {
     why: String,
-    /// True if the coordinator was away, or went away before it had answered.
+    /// True if the coordinator could not be reached, or the connection broke before it answered.
     unanswered: bool,
-    /// True if the coordinator lacks a content that the checkpoint refers to.
+    /// True if the coordinator lacks a content to which the checkpoint refers.
     lacks: bool,
 }
 
@@ -130,7 +129,7 @@ impl From<Status> for NotSent {
     }
 }
 
-/// Stream of chunks to be sent, which publishes the number of bytes moved.
+/// Stream of chunks to be sent; it publishes the number of bytes moved.
 #[derive(Debug)]
 struct OutgoingChunks<M> {
     chunks: mpsc::Receiver<M>,
@@ -167,7 +166,7 @@ impl<W: Write> Write for CountedWriter<'_, W> {
 /// Future of the number of stored bytes.
 type Stored = Pin<Box<dyn Future<Output = Result<u64, Status>> + Send>>;
 
-/// A call that sends chunks.
+/// Function that makes the gRPC call by which a stream of chunks is sent.
 type Put<M> = Box<dyn FnOnce(OutgoingChunks<M>) -> Stored + Send>;
 
 /// State that all transfers of a worker share.
@@ -177,10 +176,10 @@ pub(crate) struct WorkerTransfers {
     contents: ContentStoreClient<Channel>,
     uploads: Arc<Semaphore>,
     fetches: Arc<Semaphore>,
-    /// Locked while inputs are fetched, so that tasks with the same inputs share one fetch.
+    /// Locked while inputs are fetched, so that tasks with the same inputs fetch them once.
     bringing: Mutex<()>,
     still: Duration,
-    /// Time limit of a transfer, beside the time that its bytes may take; `None`: the default limit.
+    /// Time limit of a transfer without the time that its bytes take; `None`: only the deadline counts.
     within: Option<Duration>,
     /// True if the coordinator accepts compressed chunks.
     packs: bool,
@@ -191,8 +190,8 @@ impl WorkerTransfers {
         self.within.map_or_else(Deadline::begin, Deadline::within)
     }
 
-    /// Makes the state of transfers over a connection of their own; `packs` says whether the coordinator accepts
-    /// compressed chunks.
+    /// Makes the state of transfers over a separate connection; `packs` says whether the coordinator accepts compressed
+    /// chunks.
     pub(crate) fn new(coordinator: Channel, packs: bool) -> Self {
         let turns = || Arc::new(Semaphore::new(AT_ONCE));
         Self {
@@ -207,9 +206,9 @@ impl WorkerTransfers {
         }
     }
 
-    /// Sends a checkpoint, after the contents that the coordinator lacks, and tries again while the coordinator is
-    /// away and the VM exists; returns the number of bytes moved once the coordinator has stored it. `sent` counts
-    /// the bytes read from the disk meanwhile.
+    /// Sends a checkpoint, after the contents that the coordinator lacks; tries again while the coordinator can't be
+    /// reached and the VM exists. Returns the number of bytes moved once the coordinator has stored the checkpoint.
+    /// `sent` counts the bytes read from the disk meanwhile.
     pub(crate) async fn put_checkpoint(
         &self,
         pass: &LaunchPass,
@@ -254,8 +253,7 @@ impl WorkerTransfers {
         Ok(before + self.upload_chunks((reference, refers), export, put).await?)
     }
 
-    /// Sends the bytes that `write` produces by the call `put`; returns the number of bytes that the coordinator
-    /// stored.
+    /// Sends the bytes that `write` writes through the call `put`; returns the number of stored bytes.
     async fn upload_chunks<M: ChunkMessage>(
         &self,
         of: M::Of,
@@ -288,8 +286,8 @@ impl WorkerTransfers {
         }
     }
 
-    /// Fetches a checkpoint into the local store, and tries again while the coordinator is away. What arrived of one
-    /// that is given up is removed.
+    /// Fetches a checkpoint into the local store; tries again while the coordinator can't be reached. If it gives up,
+    /// the bytes that arrived are removed.
     pub(crate) async fn fetch_checkpoint(
         &self,
         store: &LocalCheckpoints,
@@ -305,7 +303,7 @@ impl WorkerTransfers {
         .await
     }
 
-    /// Fetches a checkpoint, and then those of its contents that this worker lacks.
+    /// Fetches a checkpoint, and then those of its contents that aren't on this host.
     async fn get_whole(
         &self,
         store: &LocalCheckpoints,
@@ -342,7 +340,7 @@ impl WorkerTransfers {
         self.take_stream(pass, turn, stream, import).await
     }
 
-    /// Reads a stream by `read` in a thread.
+    /// Passes a stream of chunks to `read`, which runs in a blocking thread.
     async fn take_stream<
         M: ChunkMessage,
         T: Send + 'static,
@@ -404,7 +402,7 @@ impl WorkerTransfers {
     }
 }
 
-/// Takes a turn for a transfer in one direction, for as long as a thread works on it.
+/// Waits for a transfer's turn in one direction. The turn lasts as long as a thread works on the transfer.
 async fn take_turn(turns: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, StuckTransfer> {
     match timeout(TURN, Arc::clone(turns).acquire_owned()).await {
         Ok(Ok(turn)) => Ok(turn),
@@ -412,7 +410,7 @@ async fn take_turn(turns: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Stuck
     }
 }
 
-/// Waits for a transfer that publishes its progress, unless it makes none for too long.
+/// Waits for a transfer that publishes its progress; fails if the transfer makes no progress for too long.
 async fn unless_stuck<T>(
     (still, deadline): (Duration, Deadline),
     mut moved: watch::Receiver<u64>,
@@ -440,7 +438,7 @@ async fn unless_stuck<T>(
     }
 }
 
-/// Makes the request of a transfer that may have compressed chunks.
+/// Makes the request of a transfer whose answer may have compressed chunks.
 fn takes_packed<T>(of: T) -> Request<T> {
     let mut request = Request::new(of);
     let (name, value) = TAKES_PACKED;
@@ -460,8 +458,9 @@ impl From<Status> for FetchError {
     }
 }
 
-/// Repeats `send` while the coordinator is away and the VM exists, and once more if the coordinator lacked a content;
-/// returns the number of bytes that it has stored.
+/// Calls `send` for a checkpoint until it succeeds: again and again while the coordinator can't be reached and the VM
+/// exists, and once more if the coordinator lacked a content. Returns the number of bytes that the coordinator has
+/// stored.
 ///
 /// # Errors
 ///
@@ -484,7 +483,7 @@ pub async fn send_until_answered<F: Future<Output = Result<u64, NotSent>>>(
     }
 }
 
-/// Repeats `fetch` while the coordinator is away.
+/// Calls `fetch` for a checkpoint again and again while the coordinator can't be reached.
 ///
 /// # Errors
 ///
@@ -502,7 +501,7 @@ pub async fn fetch_until_answered<F: Future<Output = Result<(), FetchError>>>(
     }
 }
 
-/// Compares the number of bytes sent with the number that the coordinator says it has stored.
+/// Compares the number of bytes sent with the number that the coordinator reports as stored.
 ///
 /// # Errors
 ///

@@ -52,7 +52,7 @@ fn check_welcome(welcome: &Welcome) -> Result<(), String> {
     welcome.programs.iter().try_for_each(bounds::check_program)
 }
 
-/// Checks a command on a worker whose VMs take `held` of its offer; returns what they take afterwards.
+/// Checks a command on a worker whose VMs occupy `held` of its offer; returns what they occupy afterwards.
 fn check_command(held: OfferOccupancy, command: &Command) -> Result<OfferOccupancy, String> {
     let asked = CommandStamp::from_command(command);
     let Some(told) = &command.command else { return Ok(held) };

@@ -15,7 +15,7 @@ use crate::{cgroup, process::ProcessEnd, workspace::TaskName};
 /// Bytes of a failed program's output in a report.
 const LAST_WORDS: u64 = 400;
 
-/// Largest fraction of the CPU time of its work that a program may lack.
+/// Largest fraction of its work's CPU time that a program may have used less than expected.
 const MAY_LACK: f64 = 0.5;
 
 /// CPU time of a task, in nanoseconds.
@@ -23,7 +23,7 @@ const MAY_LACK: f64 = 0.5;
 pub struct CpuTime {
     /// CPU time charged by the kernel.
     pub charged: u64,
-    /// CPU time of the program's work.
+    /// CPU time that the task's work needs, in nanoseconds.
     pub due: u64,
 }
 

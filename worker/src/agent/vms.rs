@@ -22,11 +22,11 @@ pub struct VmSupervisor;
 pub enum VmsMsg {
     /// Create a VM.
     Create(Box<CreateVm>, CommandStamp),
-    /// Hand a command to the VM of this number.
+    /// Pass a command to the VM with this number.
     Ask(u32, VmCommand, CommandStamp),
-    /// Everything on a VM whose owner failed, for this reason, was killed.
+    /// Everything on a VM was killed because the VM's actor failed, for this reason.
     Killed(u32, String),
-    /// Nothing is left of a VM.
+    /// A VM with this number has been removed completely.
     Cleared(u32),
     /// Destroy all VMs. Answered once nothing is left of them.
     DestroyAll(RpcReplyPort<()>),
@@ -40,7 +40,7 @@ pub struct VmsState {
     waiting: Option<RpcReplyPort<()>>,
 }
 
-/// One VM: its owner, its resources, its part of the worker's offer, and its owner's state.
+/// One VM: its actor with the actor's state, its resources, and its part of the worker's offer.
 #[derive(Debug)]
 struct SupervisedVm {
     owner: ActorRef<vm::OwnerMessage>,
@@ -199,7 +199,7 @@ impl VmsState {
 }
 
 impl SupervisedVm {
-    /// Hands a command to the owner; returns it if there is no owner to take it.
+    /// Passes a command to the VM's actor; returns the command if there is no actor to receive it.
     fn ask_owner(&mut self, ask: VmCommand, asked: CommandStamp) -> Option<VmCommand> {
         match (&mut self.standing, ask) {
             (OwnerStanding::Up, ask) => {

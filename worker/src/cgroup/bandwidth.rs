@@ -6,7 +6,7 @@ use super::{CpuQuota, TierSlot};
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct VcpuBandwidth {
     pub(crate) quota: Option<CpuQuota>,
-    /// Largest part of the vCPU's bandwidth for each slot; `None`: all of it.
+    /// Quota to which each slot is limited; `None`: only the vCPU's quota counts.
     pub(crate) caps: [Option<CpuQuota>; 2],
     /// Number of callers that exempt slot `a`, and slot `b`, from quotas.
     lifted: [u32; 2],
@@ -59,7 +59,7 @@ impl VcpuBandwidth {
         *lifted = lifted.saturating_sub(1);
     }
 
-    /// Records that the group of `slot` was created anew, without a quota.
+    /// Records that the group of `slot` was removed and created again, without a quota.
     pub(crate) fn made_anew(&mut self, slot: TierSlot) {
         let [a, b] = &mut self.slots_told;
         *(if slot == TierSlot::A { a } else { b }) = ToldQuota::default();

@@ -54,9 +54,9 @@ impl CpuQuota {
 pub struct CpuThrottling {
     /// Periods in which the group wanted to run.
     pub periods: u64,
-    /// Periods in which the group used up its quota.
+    /// Number of periods in which the group used up its quota.
     pub throttled_periods: u64,
-    /// Time for which the kernel kept the group from running, summed over host cores, in nanoseconds.
+    /// Time for which the quota kept the group from running, summed over host cores, in nanoseconds.
     pub throttled_ns: u64,
 }
 

@@ -14,7 +14,7 @@ pub enum CgroupError {
     Read {
         /// The path of the file.
         path: PathBuf,
-        /// The kernel's error.
+        /// The error of the kernel.
         source: io::Error,
     },
     /// A group's file did not take a value.
@@ -24,7 +24,7 @@ pub enum CgroupError {
         path: PathBuf,
         /// The value refused.
         value: String,
-        /// The kernel's error.
+        /// The error of the kernel.
         source: io::Error,
     },
     /// A controller refused a setting made through cgroups-rs.
@@ -46,7 +46,7 @@ pub enum CgroupError {
         path: PathBuf,
         /// The ID of the thread.
         thread: i32,
-        /// The kernel's error.
+        /// The error of the kernel.
         source: io::Error,
     },
     /// A group could not be created.
@@ -54,7 +54,7 @@ pub enum CgroupError {
     Create {
         /// The path of the group.
         path: PathBuf,
-        /// The kernel's error.
+        /// The error of the kernel.
         source: io::Error,
     },
     /// The owner of a tree of groups could not be settled.
@@ -62,7 +62,7 @@ pub enum CgroupError {
     Claim {
         /// The tree's first group.
         path: PathBuf,
-        /// The kernel's error.
+        /// The error of the kernel.
         source: io::Error,
     },
     /// A group could not be removed in time.
@@ -72,7 +72,7 @@ pub enum CgroupError {
         path: PathBuf,
         /// The time for which the removal was tried.
         after: Duration,
-        /// The kernel's error at the last try.
+        /// The last error of the kernel.
         source: io::Error,
     },
     /// A group's file has unexpected content.
@@ -82,7 +82,7 @@ pub enum CgroupError {
         path: PathBuf,
         /// The text that is in the file.
         content: String,
-        /// Description of the content that was expected.
+        /// Content that was expected instead.
         expected: String,
     },
     /// The host lacks a feature or a mount.
@@ -90,7 +90,7 @@ pub enum CgroupError {
     Missing {
         /// The feature or mount that is missing, as a clause.
         what: String,
-        /// Remedy for the missing feature.
+        /// What the user can do about the error.
         remedy: &'static str,
     },
     /// A group did not reach a state before the deadline.
@@ -113,9 +113,9 @@ pub enum CgroupError {
     NoSuchVcpu {
         /// The VM's group.
         path: PathBuf,
-        /// The number asked for.
+        /// The requested number.
         vcpu: u32,
-        /// The number of vCPUs of the VM.
+        /// Number of vCPUs of the VM.
         vcpus: u32,
     },
 }

@@ -7,12 +7,12 @@ use std::{
 
 use super::{CgroupError, Result, file};
 
-/// The times of the request to freeze or thaw a group, and of its effect.
+/// Time at which a freeze or thaw was requested, and time at which it took effect.
 #[derive(Debug, Clone, Copy)]
 pub struct FreezeTimes {
-    /// Instant of the request.
+    /// Time at which the freeze or thaw was requested.
     pub asked_at: Instant,
-    /// Instant at which the group was seen in the requested state.
+    /// Time at which the freeze or thaw was seen to have taken effect.
     pub took_effect_at: Instant,
 }
 
@@ -24,7 +24,7 @@ impl FreezeTimes {
     }
 }
 
-/// Returns whether every task of the group stands still now. (A request alone, which version 2's `cgroup.freeze` and
+/// Returns whether every task of the group is stopped now. (A request alone, which version 2's `cgroup.freeze` and
 /// version 1's `FREEZING` show, doesn't count.)
 pub(crate) fn is_frozen(path: &Path, v2: bool) -> Result<bool> {
     Ok(read_state(path, v2)?.0)
@@ -67,7 +67,7 @@ pub(crate) fn set_frozen(
     Ok(FreezeTimes { asked_at, took_effect_at: Instant::now() })
 }
 
-/// Requests the frozen or thawed state of a group, and does not wait for it.
+/// Requests the state and does not wait until the group has it.
 pub(crate) fn request_state(path: &Path, v2: bool, frozen: bool) -> Result<()> {
     match (v2, frozen) {
         (true, true) => file::write(&path.join("cgroup.freeze"), "1"),

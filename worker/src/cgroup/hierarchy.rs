@@ -18,7 +18,7 @@ pub enum CgroupController {
     Memory,
     /// The controller that freezes groups; built in in version 2.
     Freezer,
-    /// The controller that bounds the number of processes; absent on some hosts.
+    /// The controller of the number of processes; absent on some hosts.
     Pids,
 }
 
@@ -135,7 +135,7 @@ impl CgroupHierarchy {
         matches!(self, Self::V2(_))
     }
 
-    /// Returns the mount point of `controller`; `None` only if there is no `pids`.
+    /// Returns the mount point of `controller`; `None` only if the host has no `pids` controller.
     #[must_use]
     pub fn mount_point(&self, controller: CgroupController) -> Option<&Path> {
         match self {

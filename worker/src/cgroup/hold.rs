@@ -13,8 +13,8 @@ use std::time::Duration;
 use super::{CgroupController, Result, TierSlot, VmGroups, file, freezer};
 
 impl VmGroups {
-    /// Asks all processes in `slot` of vCPU `vcpu` to stand still, without waiting: a process that is throttled by a
-    /// quota stands still when it would run next.
+    /// Requests all processes in `slot` of vCPU `vcpu` to stop, without waiting: a process that its quota throttles
+    /// stops when it would run next.
     ///
     /// # Errors
     ///
@@ -24,8 +24,8 @@ impl VmGroups {
         freezer::request_state(&group, self.hierarchy.is_v2(), true)
     }
 
-    /// Stops all processes in `slot` of vCPU `vcpu`, and waits until they stand still. The quota is lifted meanwhile:
-    /// a process that is asked to stand still first does nothing of its own until then.
+    /// Stops all processes in `slot` of vCPU `vcpu`, and waits until they are stopped. The quota is lifted during the
+    /// wait; the processes do nothing of their own in that time, as they are requested to stop first.
     ///
     /// # Errors
     ///
@@ -44,7 +44,7 @@ impl VmGroups {
         held.map(drop)
     }
 
-    /// Asks all processes in `slot` of vCPU `vcpu` to stand still, except these, which are moved to the VM's freezer
+    /// Requests all processes in `slot` of vCPU `vcpu` to stop, except these, which are moved to the VM's freezer
     /// group. False if that is impossible: in version 2, groups above those of slots hold no processes.
     ///
     /// # Errors

@@ -29,18 +29,19 @@ impl VmGroups {
     ///
     /// # Errors
     ///
-    /// The kernel doesn't tell.
+    /// The kernel doesn't report it.
     pub fn kills_for_memory(&self) -> Result<u64> {
         let file = if self.hierarchy.is_v2() { "memory.events" } else { "memory.oom_control" };
         file::read_key(&self.group_path(CgroupController::Memory).join(file), "oom_kill")
     }
 
-    /// Returns whether such a kill happened beyond the first `before`, that wasn't returned yet: of several killed
-    /// processes of a job only one is returned, and tasks that begin after them aren't told of the others.
+    /// Returns whether the kernel killed a process of the group for lack of memory, beyond the first `before` and those
+    /// that this function already returned. If several processes of a job are killed, only one is returned, and tasks
+    /// that begin later don't learn of the others.
     ///
     /// # Errors
     ///
-    /// The kernel doesn't tell.
+    /// The kernel doesn't report it.
     pub fn has_lost_one_for_memory(&self, before: u64) -> Result<bool> {
         let kills = self.kills_for_memory()?;
         let one_more = |said: u64| {

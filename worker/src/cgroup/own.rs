@@ -28,8 +28,8 @@ impl fmt::Display for LowWeight {
     }
 }
 
-/// Returns the smallest memory limit, in bytes, of this process's group and all visible ones above it; `None`: there
-/// is none.
+/// Returns the smallest memory limit, in bytes, of this process's group and all visible groups above; `None`: there is
+/// no limit.
 ///
 /// # Errors
 ///
@@ -38,7 +38,7 @@ pub fn own_memory_limit(hierarchy: &CgroupHierarchy) -> Result<Option<u64>> {
     memory_limit(hierarchy, &own_groups()?)
 }
 
-/// Returns the smallest CPU quota of these groups, in thousandths of a core; `None`: there is none.
+/// Returns the smallest CPU quota of these groups, in thousandths of a core; `None`: there is no quota.
 ///
 /// # Errors
 ///

@@ -51,7 +51,7 @@ impl VmGroups {
 
     /// Changes the wanted bandwidth of a vCPU, and writes it to the kernel.
     ///
-    /// If the kernel refuses, the wanted bandwidth is changed all the same, and the next change writes it.
+    /// If the kernel refuses, the wanted bandwidth is changed nevertheless, and the next change writes it.
     pub(super) fn change_bandwidth(
         &self,
         vcpu: u32,

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::process;
 
-/// Counts of the things that a sweep of control groups removed.
+/// What a sweep removed: control groups of dead workers, and the processes in them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SweptGroups {
     /// The trees removed.

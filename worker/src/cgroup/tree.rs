@@ -63,13 +63,13 @@ impl GroupTree {
         Ok(Self { hierarchy, name, period_us, jail: None, _claim: claim })
     }
 
-    /// Returns the jail in which its VMs have cells, if there is one.
+    /// Returns the jail in which the worker's VMs have cells, if there is one.
     #[must_use]
     pub const fn jail(&self) -> Option<&Arc<TaskJail>> {
         self.jail.as_ref()
     }
 
-    /// Sets the jail in which its VMs have cells.
+    /// Sets the jail in which the worker's VMs have cells.
     #[must_use]
     pub fn with_jail(self, jail: Option<Arc<TaskJail>>) -> Self {
         Self { jail, ..self }

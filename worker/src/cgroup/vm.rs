@@ -32,7 +32,7 @@ pub struct VmGroups {
     pub(super) memory_limit: Option<u64>,
     /// Number of kills for lack of memory that were returned.
     pub(super) oom_kills_said: AtomicU64,
-    /// Namespaces of the VM's tasks; `None` if the tasks are not jailed.
+    /// Namespaces of the VM's tasks, if the tasks are jailed.
     cell: Option<Arc<JailCell>>,
     /// The bandwidth of each vCPU; locked while it is written to the kernel.
     pub(super) bandwidths: Mutex<Vec<VcpuBandwidth>>,
@@ -178,7 +178,7 @@ impl VmGroups {
         entry::open(&self.hierarchy, &self.member_groups(vcpu, slot)?, self.cell.clone())
     }
 
-    /// Stops every task of the VM and waits until all really stand still.
+    /// Stops every task of the VM and waits until all are really stopped.
     ///
     /// A throttled task reaches the freezer only when it is given time to run (measured: 155 ms
     /// at a 2 % quota, 0.4 ms without one), so the quotas are lifted, but only once the freezer
@@ -215,7 +215,7 @@ impl VmGroups {
         freezer::set_frozen(&group, self.hierarchy.is_v2(), false, deadline)
     }
 
-    /// Returns whether every task of the VM stands still.
+    /// Returns whether every task of the VM is stopped.
     ///
     /// # Errors
     ///

@@ -6,10 +6,10 @@ use crate::{
     workspace::TaskName,
 };
 
-/// The result of a checkpoint or a restore.
+/// Result of taking or restoring a checkpoint.
 pub type Result<T, E = CheckpointerError> = std::result::Result<T, E>;
 
-/// A checkpoint or a restore that failed.
+/// Error: a checkpoint could not be taken or restored.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CheckpointerError {
@@ -29,7 +29,7 @@ pub enum CheckpointerError {
         /// The store's error.
         source: store::StoreError,
     },
-    /// An operation on the task's control groups failed.
+    /// The CPU quota of the task's vCPU could not be lifted.
     #[error("the checkpoint of {task} failed: the quota of its vCPU can't be lifted")]
     Cgroup {
         /// The task that was to be checkpointed.
@@ -37,42 +37,42 @@ pub enum CheckpointerError {
         /// The control group's error.
         source: Box<cgroup::CgroupError>,
     },
-    /// An operation on the task's processes failed.
+    /// The size of the task's memory could not be determined.
     #[error("the checkpoint of {task} failed: the size of its memory is not known")]
     Process {
         /// The task whose memory was to be counted.
         task: TaskName,
-        /// The kernel's error on the task's processes.
+        /// The error of reading the task's processes.
         source: process::ProcessError,
     },
-    /// The owner of the task's directory is no user that a task may have.
+    /// The owner of the task's directory can't be the user of a task.
     #[error("the checkpoint of {task} failed: the user of the task is not known")]
     User {
         /// The task whose user was looked for.
         task: TaskName,
-        /// The error of reading the directory's owner.
+        /// Why the owner of the task's directory could not be determined.
         source: std::io::Error,
     },
-    /// The task cannot have the user that its checkpoint has.
+    /// The task can't be run as the user of its checkpoint.
     #[error("{task} can't be restored as the user of its checkpoint")]
     UserTaken {
         /// The task that was to be restored.
         task: TaskName,
-        /// Reason why the task can't have that user.
+        /// Why the user of the checkpoint isn't available on this host.
         source: crate::workspace::WorkspaceError,
     },
-    /// The task has no checkpoint that can be restored.
+    /// The task has no undamaged checkpoint.
     #[error("{task} has no undamaged checkpoint ({} damaged)", damaged.len())]
     NoCheckpoint {
         /// The task that was to be restored.
         task: TaskName,
-        /// The task's damaged checkpoints, newest first.
+        /// The damaged checkpoints, newest first.
         damaged: Vec<DamagedCheckpoint>,
     },
 }
 
 impl CheckpointerError {
-    /// Whether the task may be damaged and must not go on.
+    /// Whether the failed operation may have damaged the task, which must not continue then.
     #[must_use]
     pub fn may_have_damaged(&self) -> bool {
         matches!(self, Self::Criu { source, .. } if source.may_have_damaged())

@@ -9,7 +9,7 @@ use std::{
 
 use crate::store;
 
-/// Runs `work`, which lets CRIU write `images`, and digests their pages meanwhile.
+/// Runs `work`, in which CRIU writes `images`, and reads the pages of the images at the same time.
 pub(super) fn follow_images<T>(
     images: &Path,
     work: impl FnOnce() -> T,

@@ -37,7 +37,7 @@ pub struct RestoredTask {
     /// Sentences on the facts about the task's processes that the kernel reports differently than at the checkpoint;
     /// `None`: they weren't compared.
     pub changes: Option<Vec<String>>,
-    /// Time that the restore took in all.
+    /// Duration of the whole restore.
     pub took: Duration,
 }
 

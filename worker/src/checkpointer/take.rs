@@ -28,16 +28,16 @@ type BoxError = Box<dyn std::error::Error + Send + Sync>;
 /// Stops the tasks, and calls its argument, which lifts their quotas, when the dump begins.
 type Halt<'a> = dyn FnMut(DumpMoment, &mut dyn FnMut() -> cgroup::Result<()>) -> Step + 'a;
 
-/// A checkpoint of a task, as its taker reports it.
+/// A checkpoint that was taken.
 #[derive(Debug)]
 pub struct DumpedTask {
     /// The checkpoint, complete.
     pub checkpoint: StoredCheckpoint,
-    /// Time that the checkpoint took in all.
+    /// Duration of taking the checkpoint.
     pub took: Duration,
 }
 
-/// A checkpoint of a task of one process, which stood still for it.
+/// A checkpoint of a task of one process, which was stopped for it.
 #[derive(Debug)]
 pub struct SnappedTask {
     /// The checkpoint, complete.
@@ -46,13 +46,13 @@ pub struct SnappedTask {
     pub stopped_at: Instant,
     /// CPU time that CRIU's code in the task used, which the task's clock counts too.
     pub foreign_ns: u64,
-    /// Time that the checkpoint took in all.
+    /// Duration of taking the checkpoint.
     pub took: Duration,
 }
 
 /// Kind of program that is a parallel job, whose processes the worker itself assigns to cores.
 const JOB: &str = "parallel";
-/// Number of tries to dump a task if one of its processes or threads ends at that moment.
+/// Number of attempts to dump a task some process or thread of which ends at that moment.
 const TRIES: u32 = 40;
 impl Checkpointer {
     /// Takes a checkpoint as [`Checkpointer::take_with`] does, without an action before the task is stopped.
@@ -77,17 +77,16 @@ impl Checkpointer {
     /// Takes a checkpoint of the task `name`, which is the process `pid` in `slot` of vCPU `vcpu`
     /// of `vm`.
     ///
-    /// A task of one process stands still from just before CRIU comes to it, and its slot's quota is lifted from
-    /// then on: it does nothing of its own without. It stands still in its images, too, and where
-    /// it isn't killed also when this returns ([`crate::process::resume`]). A program of the user's own notices
-    /// nothing: no signal is sent to any of it, and CRIU finds it as it runs, with what its quota keeps it from until
-    /// CRIU has stopped it. It runs in its images, and where it isn't killed its slot is held when this returns
-    /// ([`VmGroups::let_go`]). `begin` is called just before it is stopped: if it fails, nothing has been done to
-    /// it. `stopped` is called once it stands still, and `progress` is asked when its memory is in the images. The VM must
-    /// not be frozen from `begin` on.
+    /// A task of one process is stopped from just before CRIU comes to it, and its slot's quota is lifted from then on:
+    /// it does nothing of its own without. It is stopped in its images, too, and where it isn't killed also when this
+    /// returns ([`crate::process::resume`]). A program of the user's own notices nothing: no signal is sent to any of
+    /// it, and CRIU finds it as it runs, with what its quota keeps it from until CRIU has stopped it. It runs in its
+    /// images, and where it isn't killed its slot is held when this returns ([`VmGroups::let_go`]). `begin` is called
+    /// just before it is stopped: if it fails, nothing has been done to it. `stopped` is called once it is stopped, and
+    /// `progress` is asked when its memory is in the images. The VM must not be frozen from `begin` on.
     ///
     /// # Errors
-    /// Nothing of the checkpoint is left then; the task may stand still, a program's slot is not held, and it must
+    /// Nothing of the checkpoint is left then; the task may be stopped, a program's slot is not held, and it must
     /// not go on where it may be damaged ([`Error::may_have_damaged`]).
     #[expect(clippy::too_many_arguments, reason = "each says one thing about the checkpoint")]
     pub fn take_with(
@@ -150,7 +149,7 @@ impl Checkpointer {
     /// Takes a checkpoint of the task `name`, which is the process `pid` and its children, in
     /// `seats`, slots of vCPUs of `vm`.
     ///
-    /// `progress` is asked while the task stands still. The slots' quotas are lifted meanwhile.
+    /// `progress` is asked while the task is stopped. The slots' quotas are lifted meanwhile.
     /// The VM must not be frozen.
     ///
     /// # Errors

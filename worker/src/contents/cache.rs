@@ -155,7 +155,7 @@ impl HeldContents {
         missing.map(|digest| Hash::from_bytes(*digest)).collect()
     }
 
-    /// Begins to receive one of the contents, which replaces what exists of it.
+    /// Begins to receive one of the contents, which replaces a file that already exists for it.
     ///
     /// # Errors
     ///

@@ -29,7 +29,7 @@ pub enum ContentError {
     Another {
         /// BLAKE3 of the content that was wanted, in hexadecimal.
         digest: Hash,
-        /// The difference, in words.
+        /// What is wrong with the content.
         what: String,
     },
 }
@@ -38,7 +38,7 @@ pub enum ContentError {
 /// kept.
 #[derive(Debug)]
 pub struct ContentDownload {
-    /// File that is written until the content is complete; `None` afterwards.
+    /// File that the content is written to; `None` once the content is complete.
     file: Option<SparseFile>,
     part: PathBuf,
     place: PathBuf,

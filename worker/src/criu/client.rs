@@ -36,9 +36,10 @@ use crate::{
     process::{ChildProcess, HelpedTask, ProcessGroups, mount_processes},
 };
 
-/// CRIU's notification that it has stopped all processes of a task, and has not read anything yet.
+/// Name of the notification by which CRIU says that it has stopped all of a task's processes, before it reads anything
+/// of them.
 const SEIZED: &str = "query-ext-files";
-/// CRIU's notification that all processes are restored and stand still.
+/// CRIU's notification that everything is restored and is stopped.
 const PRE_RESUME: &str = "pre-resume";
 /// Time limit for the processes of a failed restore to die.
 const CLEAN_UP: Duration = Duration::from_secs(5);
@@ -48,7 +49,7 @@ const CLEAN_UP: Duration = Duration::from_secs(5);
 pub enum DumpMoment {
     /// Just before CRIU stops the tasks: the moment to lift their quota.
     Begins,
-    /// All tasks stand still from now on, without any of CRIU's code in them yet.
+    /// All tasks are stopped from now on, without any of CRIU's code in them yet.
     Seized,
     /// The images are complete, and the tasks still stand still: the moment to record what belongs to the checkpoint.
     Dumped,
@@ -59,7 +60,7 @@ pub enum DumpMoment {
 pub enum RestoreMoment {
     /// The processes exist, and still execute CRIU's code.
     Made,
-    /// Everything is restored and stands still just before its first instruction. CRIU lets it run whatever is
+    /// All processes are restored and stopped just before their first instruction. CRIU lets them run whatever is
     /// answered.
     Runs,
 }
@@ -67,9 +68,9 @@ pub enum RestoreMoment {
 /// What becomes of a task after its dump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AfterDump {
-    /// The task continues as it was before the dump: it runs, or stands still.
+    /// The task continues as it was when CRIU came: running or stopped.
     Continue,
-    /// The task is killed; its parent must still reap it.
+    /// CRIU kills the task; the task's parent must still reap it.
     Kill,
 }
 
@@ -77,7 +78,7 @@ pub enum AfterDump {
 #[derive(Debug, Clone)]
 pub struct CriuProgram {
     program: PathBuf,
-    /// CPU time of the program's processes outside any VM's groups, in nanoseconds.
+    /// CPU time of CRIU's processes outside any VM's groups, in nanoseconds.
     spent: Arc<AtomicU64>,
 }
 
@@ -138,7 +139,7 @@ impl CriuProgram {
         }
     }
 
-    /// Checks that CRIU finds what it needs in this kernel (`criu check`).
+    /// Checks that this kernel has what CRIU needs (`criu check`).
     ///
     /// # Errors
     ///
@@ -300,7 +301,7 @@ impl CriuProgram {
     /// charged to the VM. (Moving a process takes a lock against all forks and exits
     /// of the machine: 7 to 15 ms.) CRIU's own CPU time counts as the VM's, too. The slot's
     /// quota is lifted meanwhile and back before the task's first instruction.
-    /// Frozen meanwhile, it goes on with the thaw, and the deadline is put off. `occupant` is the task, whose
+    /// Frozen meanwhile, it continues with the thaw, and the deadline is put off. `occupant` is the task, whose
     /// view of files is made anew.
     ///
     /// `at` is called at each [`RestoreMoment`]: if it fails when the task is made, that is killed

@@ -20,7 +20,7 @@ pub enum CriuError {
     Start {
         /// The path of the program.
         program: PathBuf,
-        /// The kernel's error.
+        /// The error of the kernel.
         source: io::Error,
     },
     /// The task's view of files can't be entered.
@@ -29,7 +29,7 @@ pub enum CriuError {
     /// No thread could be started that waits for CRIU.
     #[error("a thread that waits for CRIU can't be started")]
     Thread(#[source] io::Error),
-    /// CRIU refused a request.
+    /// CRIU refused the request.
     #[error("criu {call} failed: {reason}{log}")]
     Refused {
         /// The request that CRIU refused.
@@ -46,7 +46,7 @@ pub enum CriuError {
     Late {
         /// The request that took too long.
         call: &'static str,
-        /// The time after which the wait was given up.
+        /// Time for which the caller waited.
         after: Duration,
         /// The end of CRIU's log.
         log: LogTail,
@@ -64,17 +64,17 @@ pub enum CriuError {
     Silent {
         /// The request that got no answer.
         call: &'static str,
-        /// CRIU's exit status or signal, as a phrase that follows "it".
+        /// CRIU's exit status or signal, worded to follow "it".
         ended: String,
         /// The end of CRIU's log.
         log: LogTail,
     },
-    /// CRIU's answer violates its protocol.
+    /// CRIU sent something that violates its protocol.
     #[error("criu {call} gave an answer that can't be read: {what}")]
     Protocol {
         /// The request to which this was the answer.
         call: &'static str,
-        /// The flaw of the answer, in words.
+        /// What is wrong with the answer.
         what: String,
     },
     /// The connection to CRIU failed.
@@ -82,7 +82,7 @@ pub enum CriuError {
     Socket {
         /// The request that was under way.
         call: &'static str,
-        /// The kernel's error.
+        /// The error of the kernel.
         source: io::Error,
     },
     /// A directory for images could not be opened.
@@ -90,10 +90,10 @@ pub enum CriuError {
     Directory {
         /// The path of the directory.
         path: PathBuf,
-        /// The kernel's error.
+        /// The error of the kernel.
         source: io::Error,
     },
-    /// The caller's action while the tasks stand still failed, and with it the call.
+    /// The caller's action while the tasks are stopped failed, and with it the call.
     #[error("criu {call} was cancelled")]
     GivenUp {
         /// The request that was given up.
@@ -104,17 +104,17 @@ pub enum CriuError {
     /// The images hold, or the restored processes would have, more than a task of the cell may have.
     #[error("the images given to criu {call} are not of a task of this worker: {what}")]
     Foreign {
-        /// The restore request that would have created those processes.
+        /// The request that would have restored the images.
         call: &'static str,
-        /// The forbidden content, in words.
+        /// What the image holds, in words.
         what: String,
     },
-    /// The facts with which restored processes are compared can't be read.
+    /// The state with which restored processes are compared could not be read.
     #[error("criu {call}: the cell of the task, or this process, can't be looked at")]
     Inspect {
         /// The request that was not made.
         call: &'static str,
-        /// The kernel's error.
+        /// The error of the kernel.
         source: io::Error,
     },
     /// An operation on the control groups failed.
@@ -125,7 +125,7 @@ pub enum CriuError {
         /// The control group's error.
         source: Box<cgroup::CgroupError>,
     },
-    /// The restored process could not be taken over.
+    /// The worker could not take control of the restored process.
     #[error("criu {call}: the process can't be taken over")]
     Process {
         /// The request that made the process.
@@ -144,7 +144,7 @@ impl CriuError {
         *errno == Some(libc::ESRCH) || reason.contains("In-flight connection")
     }
 
-    /// Returns whether CRIU may have left something of its own in the task, as in a dump that it doesn't end itself:
+    /// Returns whether CRIU may have left something of its own in the task, as in a dump that CRIU doesn't end itself:
     /// the task must be killed and restored from an older checkpoint.
     #[must_use]
     pub fn may_have_damaged(&self) -> bool {
@@ -152,7 +152,7 @@ impl CriuError {
     }
 }
 
-/// Beginning of the text of an error in CRIU's log.
+/// Beginning of an error line in CRIU's log.
 const ERROR: &str = "Error (";
 
 /// The last lines of a CRIU log, and its path; empty if there is no log.
@@ -160,14 +160,14 @@ const ERROR: &str = "Error (";
 pub struct LogTail {
     /// The path of the log.
     pub path: Option<PathBuf>,
-    /// The last lines of the log; only those that report errors, if there are any.
+    /// The log's last lines, or, if there are any, only those that report errors.
     pub lines: Vec<String>,
 }
 
 /// Name of a limit in a message that CRIU always logs: it may not raise this limit, and doesn't need to.
 const NOISE: &str = "RLIMIT_NOFILE";
 
-/// The error in a message of CRIU, without the text that every message has.
+/// The part of a CRIU message that says what is wrong, without its usual prefix.
 pub(crate) fn criu_message(message: &str) -> Option<&str> {
     Some(message.trim()).filter(|message| !message.is_empty() && !message.contains(NOISE))
 }
@@ -175,7 +175,7 @@ pub(crate) fn criu_message(message: &str) -> Option<&str> {
 impl LogTail {
     const LINES: usize = 5;
 
-    /// The first error that the log reports: the others follow from it.
+    /// The first error in the log: later errors mostly follow from it.
     #[must_use]
     pub(crate) fn first_error(&self) -> Option<&str> {
         self.lines.iter().find(|line| line.contains(ERROR)).map(|line| line.trim())

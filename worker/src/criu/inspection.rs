@@ -239,7 +239,7 @@ fn file_id(path: &str) -> std::io::Result<FileId> {
     fs::metadata(path).map(|found| (found.dev(), found.ino()))
 }
 
-/// Returns a namespace of a process; `None` if the kernel has none of this kind, or there is no such process.
+/// Returns a namespace of a process; `None` if the kernel has no namespaces of this kind, or the process doesn't exist.
 fn namespace_of(pid: i32, name: &str) -> Option<FileId> {
     file_id(&format!("/proc/{pid}/ns/{name}")).ok()
 }

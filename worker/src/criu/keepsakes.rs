@@ -54,9 +54,9 @@ pub struct BoundThread {
 pub struct ExpiredTimer {
     /// The number of a process that has the timer open.
     pub process: u32,
-    /// The descriptor of the timer in that process.
+    /// The number of the timer's descriptor in that process.
     pub fd: i32,
-    /// Number of times that the timer had expired since it was last read.
+    /// Number of times that the timer had expired since it was read.
     pub ticks: u64,
     /// The period of the timer, in nanoseconds.
     pub period_ns: u64,
@@ -64,7 +64,7 @@ pub struct ExpiredTimer {
 
 impl TaskKeepsakes {
     /// Records what CRIU loses of the task whose first process is `first` and which is among these processes, while
-    /// it stands still. What can't be read of a process that has just ended is left out.
+    /// it is stopped. What can't be read of a process that has just ended is left out.
     #[must_use]
     pub fn of_task(first: i32, processes: &BTreeSet<i32>) -> Self {
         let common = sched_getaffinity(Pid::from_raw(first)).ok();
@@ -142,7 +142,7 @@ impl ExpiredTimer {
         has_expired.then_some(Self { process, fd, ticks, period_ns })
     }
 
-    /// Starts the timer of process `pid` again from now on, and sets the number of times that it has expired.
+    /// Starts the timer of process `pid` again, from now on, with the same number of unread expirations.
     #[expect(unsafe_code, reason = "nix has no timers that are not its own, and not this ioctl")]
     fn arm_timer(self, pid: i32) -> io::Result<()> {
         /// TFD_IOC_SET_TICKS (linux/timerfd.h), of kernels with checkpoint and restore.

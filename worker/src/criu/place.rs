@@ -18,7 +18,7 @@ pub fn find_criu(named: Option<&Path>) -> Option<PathBuf> {
     SearchPlaces::of_process(named).first(Path::is_file)
 }
 
-/// The surroundings on which the search for CRIU depends.
+/// Places in which CRIU is searched.
 #[derive(Clone, Debug, Default)]
 struct SearchPlaces {
     /// The path given by an option; `None`: none was.

@@ -4,7 +4,7 @@ use std::{fs::File, os::fd::AsRawFd as _, time::Duration};
 
 use super::rpc::{CriuCgMode, CriuFeatures, CriuNetworkLockMethod, CriuOpts, CriuReq, CriuReqType};
 
-/// Level of CRIU's log, at which it reports errors and warnings; a higher one would slow it down.
+/// Log level with which CRIU logs errors and warnings; a higher one would slow CRIU down.
 pub(super) const LOG_LEVEL: i32 = 2;
 /// Largest file without a name that is dumped, in bytes; CRIU's own limit is one million.
 const LARGEST_GHOST: u32 = 1 << 30;
@@ -14,7 +14,7 @@ pub(super) fn make_request(kind: CriuReqType) -> CriuReq {
     CriuReq { r#type: kind.into(), ..CriuReq::default() }
 }
 
-/// The features of CRIU that are probed.
+/// The features that are requested.
 pub(super) fn asked_features() -> CriuFeatures {
     CriuFeatures { mem_track: Some(true), lazy_pages: Some(true), pidfd_store: Some(true) }
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use nix::fcntl::{Flock, FlockArg};
 
-/// Beginning of the names of scratch directories for checks of CRIU.
+/// Beginning of the names of directories for CRIU's checks.
 const PREFIX: &str = "dormouse-criu-check-";
 
 /// A directory for the log of a check, removed when dropped. Its lock is held meanwhile: whoever creates the next one

@@ -29,7 +29,7 @@ use crate::process::{
 
 /// Largest message: CRIU's answers are small, and its own limit for a request is far below this too.
 const MESSAGE_LIMIT: usize = 64 * 1024;
-/// Time in which CRIU may exit after its last answer.
+/// Time that CRIU may take to exit after its last answer.
 const EXIT_GRACE: Duration = Duration::from_secs(2);
 
 /// Result of the caller's action between two of CRIU's steps; an error makes CRIU give up.
@@ -46,8 +46,8 @@ pub(crate) struct CriuSession {
 }
 
 impl CriuSession {
-    /// Starts CRIU, in the groups of `entry` if there is one, in the cell of `inmate`. `log` is where it will have been told to
-    /// write its log.
+    /// Starts CRIU in the groups of `entry`, if given, and in the cell of `inmate`. `log` is the path of the log that
+    /// CRIU will be told to write.
     pub(crate) fn start_criu(
         program: &Path,
         call: &'static str,
@@ -82,7 +82,7 @@ impl CriuSession {
         Ok(Self { call, criu: Some(criu), socket: ours, started, deadline, log })
     }
 
-    /// CRIU's process group, of which it is the leader.
+    /// Process group of CRIU, whose leader CRIU is.
     pub(crate) fn process_group(&self) -> Option<Pid> {
         self.criu.as_ref().map(|criu| Pid::from_raw(criu.pid()))
     }
@@ -145,7 +145,7 @@ impl CriuSession {
         self.criu.as_ref().and_then(|criu| cpu_ns(criu.pid()).ok()).unwrap_or(0)
     }
 
-    /// Lets CRIU exit and reaps it; kills it if it does not.
+    /// Waits until CRIU exits and reaps it; kills CRIU if it does not exit.
     pub(crate) fn finish_call(mut self) {
         let _ = self.await_exit(EXIT_GRACE);
     }
@@ -165,7 +165,7 @@ impl CriuSession {
         CriuError::Silent { call: self.call, ended, log: self.log_tail() }
     }
 
-    /// Waits for CRIU's exit; `None` where it had to be killed.
+    /// Waits for CRIU's exit; `None` if CRIU had to be killed.
     fn await_exit(&mut self, grace: Duration) -> Option<ProcessEnd> {
         if let Ok(Some(ended)) = self.criu.as_ref()?.wait_end(grace) {
             self.criu = None;
@@ -175,7 +175,7 @@ impl CriuSession {
         None
     }
 
-    /// Kills CRIU's process group (it leads one) and reaps CRIU.
+    /// Kills CRIU's process group and reaps CRIU.
     fn kill_group(&mut self) {
         if let Some(criu) = self.criu.take() {
             // Not reaped yet, so the number is still its own.

@@ -7,7 +7,7 @@ use std::{fs, io};
 pub(crate) struct ThreadStatus {
     /// State of the thread in one letter: `R` and `t` live, `Z` and `X` are dead.
     pub(crate) state: String,
-    /// Real, effective, saved and file system user id, in this order.
+    /// Real, effective, saved and file system user of the process, and then the four corresponding groups.
     pub(crate) users: Vec<u32>,
     pub(crate) groups: Vec<u32>,
     pub(crate) more_groups: Vec<u32>,
@@ -19,7 +19,7 @@ pub(crate) struct ThreadStatus {
     pub(crate) bounding: u64,
     pub(crate) ambient: u64,
     pub(crate) no_new_privs: bool,
-    /// Mode of the thread's filter of system calls: 0 for none, 2 if it has filters.
+    /// Mode of the process's filter of system calls; 2 if the process has filters.
     pub(crate) seccomp: u32,
 }
 

@@ -17,11 +17,11 @@ pub enum DirectoryError {
     /// The system refuses an operation on a file.
     #[error("can't {action} {} in the task's directory", one_line(&path.to_string_lossy(), SHOWN))]
     File {
-        /// The operation that failed, as a phrase that follows "cannot".
+        /// The action that failed, worded to follow "cannot".
         action: &'static str,
-        /// The path; relative to the task's directory if the file is inside it.
+        /// The path; relative to the directory if it is inside.
         path: PathBuf,
-        /// The kernel's error.
+        /// The error of the kernel.
         source: io::Error,
     },
     /// The directory has something that no checkpoint can hold, or that no task may have.
@@ -29,21 +29,21 @@ pub enum DirectoryError {
     Refused {
         /// The path of the file, relative to the task's directory.
         path: String,
-        /// The reason for the refusal, and the remedy.
+        /// What is wrong with the file at this path, and what to do.
         why: String,
     },
     /// The directory holds more than is allowed.
     #[error("the task's directory has {what}")]
     Beyond {
-        /// The kind of thing of which there is too much, and the limit.
+        /// What there is too much of, and the limit.
         what: String,
     },
-    /// A file content does not match its digest.
+    /// A content doesn't match its digest.
     #[error("the content {digest} is damaged: {what}")]
     Damaged {
         /// BLAKE3 of the content, in hexadecimal.
         digest: String,
-        /// The difference, in words.
+        /// What is wrong with the content.
         what: String,
     },
 }

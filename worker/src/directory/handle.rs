@@ -22,7 +22,7 @@ const DIRECTORY: OFlag =
     OFlag::O_DIRECTORY.union(OFlag::O_NOFOLLOW).union(OFlag::O_CLOEXEC).union(OFlag::O_RDONLY);
 const PRIVATE: Mode = Mode::S_IRWXU;
 
-/// An open directory, which stays the same whatever is renamed meanwhile.
+/// An open directory, which stays the same directory even if paths are renamed.
 #[derive(Debug)]
 pub(crate) struct DirectoryHandle(OwnedFd);
 
@@ -58,7 +58,7 @@ impl DirectoryHandle {
         Ok(reached)
     }
 
-    /// Returns the names in the directory, sorted; one more than `most` if there are more.
+    /// Returns the names in the directory, sorted; at most `most` + 1 of them.
     pub(crate) fn list_names(&self, most: usize) -> io::Result<Vec<OsString>> {
         let fresh = openat(&self.0, ".", DIRECTORY, Mode::empty())?;
         let mut names = Vec::new();
@@ -91,14 +91,14 @@ impl DirectoryHandle {
         }
     }
 
-    /// Creates a file where there is nothing.
+    /// Creates a file that doesn't exist yet.
     pub(crate) fn create_file(&self, name: &OsStr) -> io::Result<File> {
         let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW;
         let mode = Mode::S_IRUSR | Mode::S_IWUSR;
         Ok(openat(&self.0, name, flags | OFlag::O_CLOEXEC, mode)?.into())
     }
 
-    /// Creates a directory where there is nothing.
+    /// Creates a directory that doesn't exist yet.
     pub(crate) fn create_directory(&self, name: &OsStr) -> io::Result<Self> {
         mkdirat(&self.0, name, PRIVATE)?;
         self.enter_directory(name)
@@ -109,7 +109,7 @@ impl DirectoryHandle {
         Ok(readlinkat(&self.0, name)?)
     }
 
-    /// Returns the user and group that own the directory.
+    /// Returns the directory's owner.
     pub(crate) fn read_owner(&self) -> io::Result<FileOwner> {
         let stat = fstat(&self.0)?;
         Ok(FileOwner { user: Uid::from_raw(stat.st_uid), group: Gid::from_raw(stat.st_gid) })

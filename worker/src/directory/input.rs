@@ -14,7 +14,7 @@ pub struct TaskInput {
     pub digest: Hash,
     /// Length of the content, in bytes.
     pub bytes: u64,
-    /// Whether the file may be executed.
+    /// Whether the file is executable.
     pub executable: bool,
 }
 

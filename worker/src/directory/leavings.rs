@@ -52,7 +52,7 @@ pub(crate) struct LeftFiles {
 
 /// Paths that match a pattern, each with the reason why it can't be kept, if there is one.
 type Matches = BTreeMap<String, Option<String>>;
-/// Paths that couldn't be read, such as a directory that lies too deep, each with the reason.
+/// Paths that couldn't be read, such as a directory that is nested too deep, each with the reason.
 type Unseen = Vec<(String, String)>;
 
 impl LeftFiles {
@@ -197,7 +197,7 @@ fn open(folder: &Path, place: &Path) -> io::Result<File> {
     parent.read(place.file_name().unwrap_or(OsStr::new("")))
 }
 
-/// Returns why an object that is no regular file can't be kept; `None` for a regular file.
+/// Returns why something that is not a regular file is not kept; `None` for a regular file.
 fn kind(found: &FoundNode<'_>) -> Option<&'static str> {
     match found.kind() {
         libc::S_IFREG => None,

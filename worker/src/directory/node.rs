@@ -80,7 +80,7 @@ impl DirectoryNode {
 /// Reasons why a list of nodes doesn't describe a directory.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum InvalidNode {
-    /// A path leads out of the directory, or is not in its place in the list.
+    /// A path leads out of the directory, or is not in order.
     Path(String),
     /// A digest is invalid, or used for contents of two lengths.
     Digest(String),

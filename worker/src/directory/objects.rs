@@ -10,7 +10,7 @@ use blake3::Hash;
 
 use crate::sparse::{SparseFile, copy_whole, create_private, digest_file};
 
-/// Length in bytes below which contents are written without checking first whether they exist.
+/// Length in bytes below which a content is written without a check whether it exists already.
 const SMALL: u64 = 64 << 10;
 
 /// A directory of contents, each in a file named by its digest. A content that an earlier such directory has isn't
@@ -59,13 +59,13 @@ impl ContentObjects {
         Ok((length, found))
     }
 
-    /// Shares the file of an earlier checkpoint with this content; false if there is none.
+    /// Links the file of an earlier checkpoint that has this content; false if no earlier checkpoint has it.
     fn share_earlier(&self, found: &Hash) -> bool {
         let (name, to) = (found.to_hex(), self.content_path(found));
         self.earlier.iter().any(|earlier| fs::hard_link(earlier.join(name.as_str()), &to).is_ok())
     }
 
-    /// Shares the intact file of an earlier checkpoint with this content; false if there is none.
+    /// Links the undamaged file of an earlier checkpoint that has this content; false if there is none.
     pub(crate) fn share_sound(&self, found: &Hash, length: u64) -> bool {
         let shared = self.content_path(found).exists() || self.share_earlier(found);
         if shared && !is_sound(&self.content_path(found), (found, length)) {

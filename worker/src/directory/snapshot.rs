@@ -11,13 +11,14 @@ use super::{
     walk,
 };
 
-/// The permission bits that are kept: nobody becomes another by running a task's file.
+/// The permission bits that are saved. Set-user-ID bits are not, so that running a task's file gives nobody another
+/// user.
 pub(super) const PERMISSIONS: u32 = 0o777;
 /// The bits that are kept of a directory: who may remove a file of it and which group its files get makes nobody another, and
-/// CRIU goes on in a directory only if it has them all.
+/// CRIU continues in a directory only if it has them all.
 pub(super) const DIRECTORY_PERMISSIONS: u32 = 0o3777;
 
-/// Saves a directory of a task that stands still: what is in it, and the contents of its files in `objects`.
+/// Saves a directory of a task that is stopped: what is in it, and the contents of its files in `objects`.
 ///
 /// Sockets are left out: whoever had one bound binds it again, by CRIU or by itself.
 ///

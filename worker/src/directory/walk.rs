@@ -12,9 +12,9 @@ use dormouse_tasks::limits::{DIRECTORY_ENTRIES, PATH_BYTES};
 
 use super::{DirectoryError, Result, handle::DirectoryHandle};
 
-/// Greatest depth of a file below the directory.
+/// Greatest depth of nested directories.
 const DEEPEST: usize = 64;
-/// The longest that all of their paths together may be, in bytes.
+/// Greatest total length of all paths, in bytes.
 const PATHS: usize = 4 << 20;
 
 /// An object in a directory, before it is opened.

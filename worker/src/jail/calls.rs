@@ -13,12 +13,12 @@ pub(super) struct SystemCall {
     pub(super) number: libc::c_long,
 }
 
-/// Numbers of calls, with those that some C libraries do not name.
+/// Numbers of system calls, including those that some C libraries do not name.
 #[expect(non_upper_case_globals, reason = "named as libc names them")]
 mod numbers {
     pub(super) use libc::*;
 
-    /// Number of the call `fchmodat2`, the same on all processors.
+    /// Number of `fchmodat2`, which is the same on all processors.
     pub(super) const SYS_fchmodat2: c_long = 452;
     #[cfg(target_arch = "aarch64")]
     pub(super) const SYS_renameat: c_long = 38;

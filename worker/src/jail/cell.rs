@@ -20,19 +20,19 @@ use super::{
     lo, root,
 };
 
-/// The parts of a jail that all tasks of a worker share.
+/// The jail of a worker's tasks: what all tasks' jails have in common.
 #[derive(Debug)]
 pub struct TaskJail {
     users: Option<UserRange>,
     mounts: Option<OwnedFd>,
-    /// The path of CRIU in the tasks' mount namespace.
+    /// Path of CRIU inside the tasks' mount namespace.
     criu: Option<PathBuf>,
-    /// The path of the tasks' directories outside of the jail.
+    /// The folder of the tasks' directories, as the worker sees it.
     tasks: PathBuf,
     has_ipc: bool,
     has_name: bool,
     has_network: bool,
-    /// True if CRIU can only read and set the limits of tasks as their user.
+    /// True if CRIU can read and set the limits of a task only when CRIU has the task's user.
     lends_user: bool,
     filter: Option<FilterProgram>,
     lacking: Vec<JailError>,
@@ -41,18 +41,18 @@ pub struct TaskJail {
 /// Requirements on a jail.
 #[derive(Clone, Debug, Default)]
 pub struct JailRequest {
-    /// The parts of a jail that are demanded.
+    /// Which parts of the jail the user demands.
     pub demand: JailDemand,
-    /// The users of tasks.
+    /// The range of user ids for tasks.
     pub users: UserRange,
     /// True if tasks may use the worker's network.
     pub shares_network: bool,
-    /// Folders of the worker's host that the tasks may read.
+    /// Folders of the worker's host that tasks may read.
     pub mounts: Vec<PathBuf>,
 }
 
 impl TaskJail {
-    /// Builds a jail of the parts that are available here; `None` if no jail is demanded.
+    /// Builds a jail from the parts that are available on this host; `None` if no jail is demanded.
     ///
     /// Must be called before there are VMs; it starts threads, which have all ended when it returns.
     ///
@@ -100,19 +100,19 @@ impl TaskJail {
         })))
     }
 
-    /// Returns the parts that aren't available here, and why.
+    /// Returns the parts that aren't available on this host, and why.
     #[must_use]
     pub fn lacking_parts(&self) -> &[JailError] {
         &self.lacking
     }
 
-    /// Returns the range of the tasks' users; `None` if tasks have no users of their own.
+    /// Returns the range of user ids for tasks, if tasks have users of their own.
     #[must_use]
     pub fn user_range(&self) -> Option<UserRange> {
         self.users
     }
 
-    /// A cell for the tasks of a VM that is called `host`.
+    /// Makes a cell for the tasks of a VM with the name `host`.
     ///
     /// # Errors
     /// A namespace that can't be made.
@@ -127,12 +127,12 @@ impl TaskJail {
     }
 }
 
-/// Namespaces of the tasks of a VM. They outlive every task, so that a restored one gets the same; they end when the
-/// last reference is dropped.
+/// Namespaces of the tasks of a VM. The namespaces outlive every task, so that a restored task gets the same ones; they
+/// end when the last reference is dropped.
 #[derive(Debug)]
 pub struct JailCell {
     jail: Arc<TaskJail>,
-    /// The name of the VM.
+    /// The name of the VM, as its tasks see it.
     host: String,
     ipc: Option<OwnedFd>,
     name: Option<OwnedFd>,
@@ -146,18 +146,18 @@ impl JailCell {
         self.jail.criu.as_deref()
     }
 
-    /// Returns whether CRIU can only read and set the limits of tasks as their user.
+    /// Returns whether CRIU can read and set the limits of a task only when CRIU has the task's user.
     pub(crate) fn lends_user(&self) -> bool {
         self.jail.lends_user
     }
 
-    /// Returns whether tasks have a root of their own.
+    /// Returns whether tasks have a root directory of their own.
     #[must_use]
     pub fn has_root(&self) -> bool {
         self.jail.mounts.is_some()
     }
 
-    /// Returns the mount namespace of tasks, if they have one.
+    /// Returns the mount namespace of tasks, if tasks have one of their own.
     pub(super) fn mount_namespace(&self) -> Option<&OwnedFd> {
         self.jail.mounts.as_ref()
     }
@@ -167,12 +167,12 @@ impl JailCell {
         self.jail.filter.as_ref()
     }
 
-    /// Returns whether tasks have a network of their own.
+    /// Returns whether tasks have a network namespace of their own.
     pub(crate) fn has_network(&self) -> bool {
         self.network.is_some()
     }
 
-    /// Runs work in the tasks' network, in a thread of its own.
+    /// Runs `work` in the tasks' network namespace, in a separate thread.
     ///
     /// # Errors
     ///
@@ -195,7 +195,7 @@ impl JailCell {
         })
     }
 
-    /// Returns the user that owns this directory, if tasks have users of their own.
+    /// Returns the user id that owns this directory; `None` if tasks have no users of their own.
     ///
     /// # Errors
     ///
@@ -211,7 +211,7 @@ impl JailCell {
         Ok(Some(owner))
     }
 
-    /// Makes the view of files for a task that begins, or that CRIU restores.
+    /// Makes the view of the file system for a task that begins, or that CRIU restores.
     ///
     /// # Errors
     /// The task's own folders can't be made.
@@ -222,7 +222,7 @@ impl JailCell {
         NewView::prepare_view(occupant, &self.jail.tasks, &self.host, begins).map(MountView::New)
     }
 
-    /// Returns the view of files that a running task has.
+    /// Opens the view of the file system that the task with this process id has.
     ///
     /// # Errors
     /// The task is gone.
@@ -230,8 +230,8 @@ impl JailCell {
         if self.has_root() { MountView::of_process(pid) } else { Ok(MountView::Common) }
     }
 
-    /// Moves this process into the cell's namespaces. If `view` is new, [`MountView::make_view`] has to be called
-    /// afterwards.
+    /// Moves this process into the namespaces of the cell; if the view is new, [`MountView::make_view`] does the
+    /// mounts.
     ///
     /// # Safety
     /// In a new process only.
@@ -248,8 +248,7 @@ impl JailCell {
         })
     }
 
-    /// Makes the tasks' root the root of this process, if tasks have their own. The process must have entered the
-    /// namespaces.
+    /// Makes the tasks' root directory that of this process, if tasks have one. The process must be in the namespaces.
     ///
     /// # Safety
     /// In a new process only.
@@ -282,7 +281,7 @@ impl JailCell {
         })
     }
 
-    /// Makes this process a user's, for good, and takes the way to new privileges from it.
+    /// Changes this process to a user for good, and removes every way to gain new privileges.
     ///
     /// # Safety
     /// In a new process only: the bare calls change this process alone, which the C library's don't. The memory that
@@ -327,8 +326,8 @@ impl JailCell {
         }
     }
 
-    /// Makes this process one whose real user is a task's and which is root all the same: who has not
-    /// CAP_SYS_RESOURCE may read and set the limits only of processes of its own real user (prlimit(2)).
+    /// Gives this process a task's user as real user while it stays root otherwise: without CAP_SYS_RESOURCE a process
+    /// may read and set the limits only of processes of its own real user (prlimit(2)).
     ///
     /// # Safety
     /// In a new process only.
@@ -342,8 +341,8 @@ impl JailCell {
     }
 }
 
-/// Converts a path that was read in `/proc` outside of a task's namespace, where it begins with the tasks' root, to
-/// the task's own path. `None` if the file is neither the worker's nor another task's there.
+/// Converts a path that was read in `/proc` outside of a task's namespace, and that may begin with the tasks' root, to
+/// the path inside. `None` if the file is in a folder that each task has for itself.
 #[must_use]
 pub fn path_inside(path: &Path) -> Option<PathBuf> {
     // In the worker's own namespace there is nothing of that name.
@@ -352,7 +351,7 @@ pub fn path_inside(path: &Path) -> Option<PathBuf> {
     (!is_own).then(|| Path::new("/").join(rest))
 }
 
-/// Folders that each task has for itself, or that a task's root has and the worker's has not.
+/// Folders that are separate for each task, or that exist in the tasks' root but not for the worker.
 const OWN_FOLDERS: [&str; 7] = ["dev", "etc", "proc", "run/made", "sys", "tmp", "var"];
 
 /// Bits of capabilities (linux/capability.h).
@@ -408,14 +407,14 @@ fn network_namespace() -> Result<OwnedFd> {
     run_apart(make, JailPart::Network)
 }
 
-/// Makes a new namespace, in which this thread is afterwards.
+/// Creates a new namespace; this thread is in it afterwards.
 fn new_namespace(flag: CloneFlags, name: &str, part: JailPart) -> Result<OwnedFd> {
     unshare(flag).map_err(|e| JailError::at_step(part, "making the namespace")(e.into()))?;
     let opened = File::open(format!("/proc/thread-self/ns/{name}"));
     opened.map(OwnedFd::from).map_err(JailError::at_step(part, "opening the namespace"))
 }
 
-/// Runs `make`, which changes the namespaces of its thread, in a separate thread.
+/// Runs `make`, which changes its thread's namespaces, in a separate thread.
 fn run_apart<T: Send>(make: impl FnOnce() -> Result<T> + Send, part: JailPart) -> Result<T> {
     thread::scope(|scope| {
         let made = thread::Builder::new().name("jail".to_owned()).spawn_scoped(scope, make);

@@ -13,9 +13,9 @@ pub type Result<T, E = JailError> = std::result::Result<T, E>;
 pub struct JailError {
     /// The part of the jail.
     pub part: JailPart,
-    /// The step that failed.
+    /// The step of building the jail that failed.
     pub step: String,
-    /// The kernel's error.
+    /// The error of the kernel.
     pub source: io::Error,
 }
 

@@ -33,7 +33,7 @@ const INSPECTED: [(libc::c_long, CallAnswer); 4] = [
     (libc::SYS_ioctl, CallAnswer::NoPushes),
 ];
 
-/// The namespaces that a clone may make, none of which a task may.
+/// Flags of clone(2) that make namespaces; a task may use none of them.
 const NAMESPACES: [i32; 7] = [
     libc::CLONE_NEWNS,
     libc::CLONE_NEWCGROUP,
@@ -44,8 +44,8 @@ const NAMESPACES: [i32; 7] = [
     libc::CLONE_NEWNET,
 ];
 
-/// Address families of sockets that a task may open: those of its own machine and of the internet, of which its
-/// namespace has only a loopback.
+/// The families of sockets that a task may open: local and internet ones; its network namespace has only a loopback
+/// device.
 const FAMILIES: [i32; 3] = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6];
 
 /// Requests that put characters into the input of a terminal, as if somebody had typed them (ioctl_tty(2)).

@@ -12,9 +12,9 @@ pub const PIDS_PER_VCPU: u64 = 64;
 /// Limits of a program that differ from program to program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProgramBounds {
-    /// Largest size of the program's files, in bytes.
+    /// Largest size of a file that the task writes, in bytes.
     pub file_bytes: u64,
-    /// Most processes and threads of the program at once; `None`: as many as its VM may have.
+    /// Processes and threads that the task may have at once; `None`: as many as the VM may have.
     pub processes: Option<u64>,
 }
 

@@ -56,16 +56,16 @@ impl JailPart {
 /// The parts of a jail that tasks must have for a worker to start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum JailDemand {
-    /// All parts are demanded, or the worker does not start.
+    /// All parts are demanded; else the worker does not start.
     #[default]
     Full,
-    /// The parts that are available here; the worker logs which are missing.
+    /// The parts that are available on this host; the worker logs which are missing.
     Partial,
-    /// No jail: tasks run as the worker's user, as they did before there was a jail.
+    /// No jail: tasks run as the worker's user.
     None,
 }
 
-/// A text that names no kind of jail.
+/// Error: a text doesn't name a demand.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}: no such jail; give full, partial or none")]
 pub struct DemandError(String);

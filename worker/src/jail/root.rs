@@ -65,7 +65,7 @@ const DEVICE_LINKS: [(&str, &str); 5] = [
     ("stderr", "/proc/self/fd/2"),
     ("ptmx", "pts/ptmx"),
 ];
-/// Parts of `/sys` that programs get as files of their own: the number of processors, and the sizes of pages.
+/// Parts of `/sys` that the jail imitates by files of its own: the number of processors, and the sizes of pages.
 const OF_SYS: [&str; 6] = [
     "devices/system/cpu/online",
     "devices/system/cpu/possible",
@@ -87,7 +87,7 @@ pub struct JailLayout {
     pub tasks: PathBuf,
     /// Programs of tasks, at the path where tasks find them.
     pub programs: PathBuf,
-    /// Path of CRIU; `None` if there is none.
+    /// Path of CRIU; `None` without CRIU.
     pub criu: Option<PathBuf>,
 }
 
@@ -241,7 +241,7 @@ fn small_system(cell: &Path, shares_network: bool) -> Step {
     Ok(())
 }
 
-/// Returns the settings for looking up names, and the servers to ask: none, if tasks have a network of their own.
+/// Returns the configuration of name lookups and the list of name servers; the list is empty in a separate network.
 fn name_service(shares_network: bool) -> (String, String) {
     let hosts = if shares_network { "files dns" } else { "files" };
     let databases = ["passwd", "group", "shadow", "networks", "protocols", "services", "rpc"];
@@ -261,7 +261,7 @@ fn server_lines(resolver: &str) -> String {
     resolver.lines().filter(says).map(|line| format!("{line}\n")).collect()
 }
 
-/// Copies settings of the host into a root, of which everybody may read them.
+/// Copies settings of the host that everybody may read into a root.
 fn copy_settings(place: &Path, settings: &[&str]) -> Step {
     let etc = place.join("etc");
     create_directory(&etc, 0o755)?;

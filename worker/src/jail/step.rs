@@ -22,10 +22,10 @@ pub(super) enum JailStep {
         kind: Option<CString>,
         flags: MsFlags,
         data: Option<CString>,
-        /// True if a missing source or target is no failure.
+        /// True if the step may fail because its source or target is missing.
         may_lack: bool,
     },
-    /// Unmount the file system at this path.
+    /// Unmount what is mounted at this path.
     Unmount(CString),
     Directory {
         path: CString,
@@ -100,7 +100,7 @@ unsafe fn write(path: &CStr, content: &[u8]) -> bool {
     }
 }
 
-/// Steps that are taken one after the other.
+/// Steps that are carried out one after the other.
 #[derive(Debug, Default)]
 pub(super) struct JailSteps(pub(super) Vec<JailStep>);
 

@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-/// One of this many users is for checks; those for checks are at the end of the range.
+/// One in this many users, at the end of the range, is reserved for checks.
 const OF_CHECKS: u32 = 10;
 
 /// A range of user IDs, of which each task has one that no other task on its host has. The group of the same number
@@ -23,7 +23,7 @@ impl Default for UserRange {
     }
 }
 
-/// A text that is no range of users.
+/// The text is not a range of users.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error(
     "{0}: not a range of users for tasks; give the first and the last ID, from 1 on, such as 60600-61099"

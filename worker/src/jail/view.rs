@@ -42,7 +42,7 @@ const HIDDEN_FILES: [&str; 13] = [
     "sched_debug",
     "timer_list",
 ];
-/// Folders of `/proc` about the host that tasks need not know; they appear empty.
+/// Folders of `/proc` that are hidden from tasks.
 const HIDDEN_FOLDERS: [&str; 6] = ["acpi", "asound", "driver", "dynamic_debug", "pressure", "scsi"];
 
 /// The task that a view of files is made for.

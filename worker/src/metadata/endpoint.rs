@@ -29,7 +29,7 @@ const CONNECTIONS: usize = 64;
 /// Pause after the kernel had no descriptor for another connection.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Metadata endpoint of one VM: its service, and the address at which it is found. It is closed when dropped.
+/// Metadata endpoint of one VM: its service, and the address that it listens on. Dropping it closes the endpoint.
 #[derive(Debug)]
 pub struct Endpoint {
     state: Arc<State>,
@@ -132,8 +132,8 @@ impl Endpoint {
         self.state.hung_up.send_replace(());
     }
 
-    /// Returns the announced notice as programs read it in EC2's dialect, with the time until which they may save
-    /// their work, if there is one; `None`: there is no notice.
+    /// Returns the announced notice as programs read it in EC2's dialect, with the time until which they may save their
+    /// work, if any; `None`: no notice was announced.
     pub(crate) fn announced_notice(&self, save_by: Option<UnixTime>) -> Option<String> {
         let interruption = self.state.locked_service().announced_interruption()?;
         Some(match save_by {
@@ -205,7 +205,7 @@ impl State {
         }
     }
 
-    /// Answers a request, once there is an answer.
+    /// Answers a request to the endpoint.
     pub(super) async fn answer_request(&self, mut request: HttpRequest) -> HttpResponse {
         let mut changes = self.changed.subscribe();
         let mut until = None;

@@ -11,15 +11,15 @@ pub struct PictureChange {
     pub process: u32,
     /// The name of the process.
     pub name: String,
-    /// The object that the fact is about, such as a descriptor.
+    /// Name of the fact, such as that of a descriptor.
     pub about: String,
-    /// The fact when the checkpoint began; `None`: the object did not exist.
+    /// The fact when the checkpoint began; `None`: the fact did not exist.
     pub before: Option<String>,
-    /// The fact after the restore; `None`: the object does not exist.
+    /// The fact after the restore; `None`: the fact no longer exists.
     pub after: Option<String>,
 }
 
-/// Name of the object in the change that says that a process is gone after a restore.
+/// Name of the fact for a process that no longer exists after a restore.
 const GONE: &str = "the process itself";
 
 impl PictureChange {
@@ -37,7 +37,7 @@ impl PictureChange {
         }
     }
 
-    /// Makes the change that says that a process is gone after a restore.
+    /// Makes the change for a process that no longer exists after a restore.
     pub(super) fn process_gone(process: u32, name: &str) -> Self {
         Self::new((process, name), GONE, (Some(name), None))
     }

@@ -45,7 +45,7 @@ fn known_threads(processes: &BTreeSet<i32>) -> BTreeMap<u32, i32> {
     threads.filter_map(|thread| Some((process::own_number(thread)?, thread))).collect()
 }
 
-/// Corrects one fact; `None`: it can't be corrected.
+/// Corrects one changed fact; `None`: the fact can't be corrected.
 fn mend_one(change: &PictureChange, known: &BTreeMap<u32, i32>) -> Option<io::Result<()>> {
     let before = change.before.as_deref()?;
     let (of, what) = change.about.rsplit_once(": ").unwrap_or(("", &change.about));

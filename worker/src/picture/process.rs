@@ -22,7 +22,7 @@ use crate::jail::path_inside;
 pub struct ProcessPicture {
     /// The name of the process, as `ps` has it.
     pub name: String,
-    /// Facts by the name of the thing that each is about, such as `descriptor 5` or `thread 12: nice`.
+    /// Facts by name, such as `descriptor 5` or `thread 12: nice`.
     pub facts: BTreeMap<String, String>,
 }
 
@@ -30,7 +30,7 @@ pub struct ProcessPicture {
 pub(super) const UNKNOWN: &str = "not known";
 /// The longest text of a fact, in bytes.
 const FACT_BYTES: usize = 300;
-/// Fields of `/proc/PID/status`, and their names in pictures.
+/// Fields of `/proc/PID/status`, and their names in facts.
 const STATUS: [(&str, &str); 11] = [
     ("Umask", "umask"),
     ("Uid", "users"),
@@ -50,7 +50,7 @@ pub(super) const DUMP_FILTER: &str = "filter of core dumps";
 pub(super) const TIMER_SLACK: &str = "timer slack, ns";
 /// Name of the fact about the priority of a thread's reads and writes.
 pub(super) const IO_PRIORITY: &str = "input/output priority";
-/// Files of `/proc/PID` that hold one setting.
+/// Files of `/proc/PID` that contain one setting each.
 const SETTINGS: [(&str, &str); 4] = [
     ("oom_score_adj", "score for running out of memory"),
     ("coredump_filter", DUMP_FILTER),
@@ -273,7 +273,7 @@ fn read_limits(text: &str) -> Vec<(String, String)> {
     text.lines().filter_map(of_line).collect()
 }
 
-/// Returns the timers of timer_create(2) by their numbers: how each notifies, and its clock.
+/// The timers of timer_create(2) by number: how they notify, and by which clock.
 fn posix_timers(text: &str) -> Vec<(String, String)> {
     let mut timers: Vec<(String, String)> = Vec::new();
     for line in text.lines() {
@@ -329,13 +329,13 @@ fn join_words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Returns a short digest that tells contents apart.
+/// Returns a short digest by which contents can be compared.
 pub(super) fn short_digest(bytes: &[u8]) -> String {
     let hash = blake3::hash(bytes).to_hex();
     format!("{} bytes, BLAKE3 {}", bytes.len(), hash.get(..16).unwrap_or_default())
 }
 
-/// Returns the threads of a process, by their numbers in the worker's PID namespace.
+/// The threads of a process, by their ids in this PID namespace.
 pub(super) fn thread_numbers(pid: i32) -> BTreeSet<i32> {
     let entries = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()

@@ -22,20 +22,20 @@ const MOST_FACTS: usize = 6_000;
 /// Most differences that are listed after a restore; the number of further ones is a sentence too.
 const MOST_CHANGES: usize = CHANGES - 1;
 
-/// The kernel's report on the processes of a task while it stands still.
+/// What the kernel reports about the processes of a stopped task.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TaskPicture {
     /// The processes, by their numbers in the task's PID namespace.
     pub processes: BTreeMap<u32, ProcessPicture>,
-    /// True if parts were left out for lack of room, so that a missing fact means nothing.
+    /// True if something was left out because there was too much of it; then a missing fact means nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_cut: bool,
 }
 
 impl TaskPicture {
     /// Takes the picture of the task whose first process is `first` and which is among these processes, while it
-    /// stands still. `stopped` are processes that a signal had stopped before. What can't be read of a process that
+    /// is stopped. `stopped` are processes that a signal had stopped before. What can't be read of a process that
     /// has just ended is left out.
     #[must_use]
     pub fn take_picture(first: i32, processes: &BTreeSet<i32>, stopped: &BTreeSet<i32>) -> Self {
@@ -110,8 +110,8 @@ impl TaskPicture {
     }
 }
 
-/// Returns those of these processes that a signal has stopped: the kernel doesn't tell any more once a debugger such
-/// as CRIU has seized them.
+/// Returns those of these processes that a signal has stopped. The kernel doesn't report that any more once a debugger
+/// such as CRIU has seized a process.
 #[must_use]
 pub fn stopped_processes(processes: &BTreeSet<i32>) -> BTreeSet<i32> {
     let is_stopped = |pid: &&i32| {

@@ -14,9 +14,9 @@ pub enum ProcessError {
     Spawn {
         /// The path of the program.
         program: PathBuf,
-        /// The step that failed in the new process.
+        /// What the new process was doing when it failed.
         step: String,
-        /// The kernel's error.
+        /// The error of the kernel.
         source: io::Error,
     },
     /// A new process did not start its program in time.
@@ -43,25 +43,25 @@ pub enum ProcessError {
     Open {
         /// The path of the file.
         path: PathBuf,
-        /// The kernel's error.
+        /// The error of the kernel.
         source: io::Error,
     },
-    /// An operation on a process failed.
+    /// A request to a process failed.
     #[error("can't {action} process {pid}")]
     Process {
         /// The operation that failed.
         action: &'static str,
         /// The PID of the process.
         pid: i32,
-        /// The kernel's error.
+        /// The error of the kernel.
         source: io::Error,
     },
-    /// A file of `/proc` is missing or unreadable.
+    /// A file in `/proc` is missing, unreadable or malformed.
     #[error("can't read {}", path.display())]
     Proc {
         /// The path of the file.
         path: PathBuf,
-        /// The kernel's error.
+        /// The error of the kernel.
         source: io::Error,
     },
     /// The guardian could not be started.
@@ -69,7 +69,7 @@ pub enum ProcessError {
     Guardian {
         /// The step of the guardian's start that failed.
         step: &'static str,
-        /// The kernel's error.
+        /// The error of the kernel.
         source: io::Error,
     },
     /// The guardian must be started before any thread.
@@ -77,7 +77,7 @@ pub enum ProcessError {
         "the worker's guardian must be started before its threads; there are {threads} already"
     )]
     TooLate {
-        /// The number of threads that there are.
+        /// Number of threads of the process.
         threads: usize,
     },
 }

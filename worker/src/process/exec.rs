@@ -53,8 +53,8 @@ impl ExecImage {
         Ok(Self { path, argv: argv_pointers, envp: envp_pointers, _strings: (argv, envp) })
     }
 
-    /// Executes the program, with no signal blocked; no signal handler may be left. Returns only if that fails. A name
-    /// without a slash is looked up on `PATH`.
+    /// Executes the program with no signal blocked; the caller must have removed all signal handlers. Returns only if
+    /// that fails. A name without a slash is looked up on `PATH`.
     ///
     /// # Safety
     /// In a new process only.
@@ -83,7 +83,7 @@ pub(super) fn group_files(entry: &ProcessGroups) -> Vec<RawFd> {
     }
 }
 
-/// Enters control groups by writing to their opened files.
+/// Moves this process into groups, given by their open files.
 ///
 /// # Safety
 /// In a new process only.

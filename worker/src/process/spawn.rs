@@ -108,7 +108,7 @@ impl ProgramCommand {
         }
     }
 
-    /// Prepares everything that allocates or may fail, before the new process exists.
+    /// Does everything that allocates or may fail before the new process exists.
     fn prepare_birth(&self, entry: &ProcessGroups) -> Result<SpawnBirth> {
         let image = ExecImage::new(
             self.path.as_os_str(),

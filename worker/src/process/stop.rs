@@ -25,7 +25,7 @@ use super::{ProcessError, Result};
 /// Time between two checks whether a process is stopped.
 const LOOK: Duration = Duration::from_micros(100);
 
-/// Sends a child the signal to stop. It is no error if the child has ended, or is stopped already.
+/// Sends a child the signal to stop. It is not an error if the child has ended, or is stopped already.
 ///
 /// # Errors
 ///
@@ -38,7 +38,7 @@ pub fn ask_to_stop(pid: i32) -> Result<()> {
     send_signal(pid, Signal::SIGSTOP, "stop")
 }
 
-/// Resumes a stopped child. It is no error if the child has ended.
+/// Resumes a stopped child. It is not an error if the child has ended.
 ///
 /// # Errors
 ///

@@ -116,7 +116,7 @@ impl ChildProcess {
         while waitid(id(), WaitPidFlag::WEXITED) == Err(nix::Error::EINTR) {}
     }
 
-    /// Kills the process, and with it all processes of its PID namespace. It is no error if the process has ended.
+    /// Kills the process, and with it all processes of its PID namespace. It is not an error if the process has ended.
     ///
     /// In a frozen group of version 1 the signal waits until the group is thawed. Use
     /// [`Vm::kill_all`](crate::cgroup::Vm::kill_all) there.

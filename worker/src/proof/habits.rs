@@ -8,10 +8,10 @@ use super::{
 };
 use crate::checkpointer::Checkpointer;
 
-/// Time by which a clock may seem to lag when it is read.
+/// Time by which a clock may be behind when the test reads it.
 const ROUGHLY: Duration = Duration::from_millis(20);
 
-/// Proves that a program with each of these habits can be dumped and continues after a restore.
+/// Proves that programs with each of these habits can be dumped and continue.
 pub(super) fn prove_habits(
     proof: &mut WorkerProof,
     room: ProofRoom<'_>,

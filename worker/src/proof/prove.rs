@@ -23,8 +23,8 @@ const TASK: [&str; 6] = ["vector", "--memory", "4MiB", "--cpu-time", "500ms", "-
 /// Real time within which the task has to end, beside other processes.
 const TASK_TAKES: Duration = Duration::from_secs(10);
 
-/// Makes this process a worker of this configuration, whose coordinator is not asked, and proves with
-/// real tasks that it can do what runs ask for. Where it has no CRIU, checkpoints are left out.
+/// Makes this process a worker with this configuration but without a coordinator, and proves with real tasks that it
+/// can do what runs need. Without CRIU, checkpoints are left out.
 ///
 /// To be called before any thread is started, in a process that does nothing else.
 #[must_use]

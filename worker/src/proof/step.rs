@@ -13,7 +13,7 @@ pub enum ProofStepKind {
     Jail,
     /// The VM is frozen with its task.
     Freeze,
-    /// The VM and its task continue.
+    /// The VM thaws, and its task continues.
     Thaw,
     /// CRIU dumps the task.
     Dump,
@@ -21,15 +21,15 @@ pub enum ProofStepKind {
     Restore,
     /// The restored task ends with the right answer.
     Answer,
-    /// A task with threads is dumped and goes on.
+    /// A task with threads is dumped and continues.
     Threads,
-    /// A task with a TCP connection is dumped and goes on.
+    /// A task with a TCP connection is dumped and continues.
     Tcp,
-    /// A task that looks at the clock is dumped and goes on.
+    /// A task that looks at the clock is dumped and continues.
     Clock,
-    /// A task with open files of its /tmp, /dev/shm and /proc, and a terminal, is dumped and goes on.
+    /// A task with open files of its /tmp, /dev/shm and /proc, and a terminal, is dumped and continues.
     Files,
-    /// All is taken away.
+    /// Everything that the proof has created is removed.
     CleanUp,
 }
 
@@ -70,26 +70,26 @@ impl ProofStepKind {
     }
 }
 
-/// The outcome of a step.
+/// A step of the proof with its outcome.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProofStep {
     /// The step that was gone.
     pub what: ProofStepKind,
     /// The time that the step took.
     pub took: Duration,
-    /// The observation in words; the error says why the step failed.
+    /// What the step showed, in words; or why it failed.
     pub came: Result<String, String>,
 }
 
 /// The steps that were carried out, in their order. Steps that need an earlier step that failed are left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WorkerProof {
-    /// The outcome of each.
+    /// The steps with their outcomes, in order.
     pub steps: Vec<ProofStep>,
 }
 
 impl WorkerProof {
-    /// Goes a step; `None` where it fails.
+    /// Carries out a step and records its outcome; `None` if the step fails.
     pub(super) fn take_step<T>(
         &mut self,
         what: ProofStepKind,

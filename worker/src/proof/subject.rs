@@ -37,8 +37,8 @@ pub(super) struct ProofSubject<'a> {
     name: TaskName,
     task: ChildProcess,
     page: ProgressReader,
-    /// Sentences on the facts about the task that the kernel reports differently since its restore; `None`: it was not
-    /// restored.
+    /// What has changed in the kernel's view of the task since it was restored, a sentence each; `None`: the task was
+    /// not restored.
     changes: Option<Vec<String>>,
 }
 
@@ -73,13 +73,13 @@ impl<'a> ProofSubject<'a> {
         self.room.prepared.workspace.task_directory(&self.name)
     }
 
-    /// Reads the task's progress page.
+    /// Reads the page on which the task reports its progress.
     pub(super) fn read_page(&self) -> Result<Page, String> {
         self.page.read().map_err(|e| explain_error(&e))
     }
 
-    /// Checks what confines the task, by the kernel's reports, and returns a description; the error says what its jail
-    /// lacks.
+    /// Describes what confines the task, by what the kernel reports; an error if the task is confined less than its
+    /// jail should.
     pub(super) fn check_confinement(&self) -> Result<String, String> {
         let Some(cell) = self.room.vm.cell() else {
             return Ok("there is none: --jail none".to_owned());
@@ -116,7 +116,7 @@ impl<'a> ProofSubject<'a> {
         }
     }
 
-    /// Waits until the task's heartbeat has gone past `before`, or the task has ended; returns its progress page.
+    /// Waits until the task has made progress after its `before`-th heartbeat, or has ended.
     pub(super) fn await_beat(&self, before: u64) -> Result<Page, String> {
         let begun = Instant::now();
         loop {
@@ -142,7 +142,7 @@ impl<'a> ProofSubject<'a> {
         words.lines().last().unwrap_or("it said nothing").to_owned()
     }
 
-    /// Dumps the task, which ends it; returns its progress page at that time.
+    /// Dumps the task, which ends it; returns the task's progress at that time.
     pub(super) fn dump_task(&self, checkpointer: &Checkpointer) -> Result<Page, String> {
         let progress = self.task_directory().join(PROGRESS);
         let mut last = Page::default();
@@ -178,7 +178,7 @@ impl<'a> ProofSubject<'a> {
         }
     }
 
-    /// Restores the task, and waits until it goes on.
+    /// Restores the task, and waits until it makes progress.
     pub(super) fn restore_task(
         self,
         checkpointer: &Checkpointer,
@@ -201,7 +201,7 @@ impl<'a> ProofSubject<'a> {
         Ok((subject, page))
     }
 
-    /// Describes in words what the kernel reports differently about the task since its restore.
+    /// Describes what the restore has changed in the kernel's view of the task.
     pub(super) fn describe_changes(&self) -> String {
         match self.changes.as_deref() {
             None => "nobody looked whether it has changed".to_owned(),
@@ -210,7 +210,7 @@ impl<'a> ProofSubject<'a> {
         }
     }
 
-    /// Waits for the task's end, which has to be a success; returns the path of its result.
+    /// Waits for the task's successful end, and returns the path of its result.
     pub(super) fn wait_end(self, within: Duration) -> Result<PathBuf, String> {
         match self.task.wait_end(within).map_err(|e| explain_error(&e))? {
             Some(ProcessEnd::Exited(0)) => Ok(self.task_directory().join(RESULT)),

@@ -20,7 +20,7 @@ use crate::directory::{self, ContentObjects};
 pub struct StoredCheckpoint {
     directory: PathBuf,
     manifest: Box<CheckpointManifest>,
-    /// The sealed text of the manifest, and its seal.
+    /// Bytes of the manifest that were sealed, and the seal.
     sealed: (Vec<u8>, Hash),
     /// Records of those files of pages that needn't be read again.
     sound: SoundFiles,

@@ -71,8 +71,8 @@ impl LocalCheckpoints {
         &self.key
     }
 
-    /// Makes the store behave like a full disk until the returned value is dropped: there is no room for new
-    /// checkpoints, and older ones stay.
+    /// Makes the store behave like a full disk until the returned value is dropped: new checkpoints have no room, and
+    /// older ones stay.
     pub fn fill_disk(&self) -> HeldFull {
         self.full.hold_full()
     }
@@ -166,7 +166,7 @@ impl LocalCheckpoints {
     ///
     /// # Errors
     ///
-    /// The directory of the task can't be listed. Damage is no error.
+    /// The directory of the task can't be listed. Damage is not an error.
     pub fn latest_valid(&self, task: &TaskName) -> Result<LatestCheckpoint> {
         self.latest_accepted(task, |checkpoint| checkpoint.verify_files())
     }

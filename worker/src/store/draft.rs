@@ -26,7 +26,7 @@ pub(crate) const SEAL: &str = "manifest.seal";
 pub(crate) const IMAGES: &str = "images";
 pub(crate) const FILES: &str = "files";
 
-/// Checkpoint that isn't complete yet. Removed if it is dropped without [`CheckpointDraft::commit_checkpoint`].
+/// Checkpoint that isn't complete yet. It is removed if it is dropped without [`CheckpointDraft::commit_checkpoint`].
 #[derive(Debug)]
 pub struct CheckpointDraft {
     directory: PathBuf,
@@ -37,8 +37,7 @@ pub struct CheckpointDraft {
     sound: SoundFiles,
     /// Directories of earlier checkpoints of the task, the newest first.
     earlier: Vec<PathBuf>,
-    /// File system without free space that is mounted over the checkpoint's images while the store is made full on
-    /// purpose.
+    /// Full file system that is mounted over the checkpoint's images, if the store has to behave as if it were full.
     no_room: Option<NoRoom>,
     /// Facts about the task that CRIU doesn't save.
     keepsakes: Option<TaskKeepsakes>,
@@ -105,8 +104,7 @@ impl CheckpointDraft {
         Ok(directory::snapshot_directory(task_directory, &self.content_objects())?)
     }
 
-    /// Saves the contents of the task's directory as [`CheckpointDraft::save_files`] does, together with the facts that
-    /// CRIU doesn't save, and the kernel's description of the task.
+    /// Adds the facts that CRIU doesn't save, and the kernel's description of the task, to the checkpoint's manifest.
     #[must_use]
     pub(crate) fn with_keepsakes(
         mut self,

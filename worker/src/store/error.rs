@@ -14,17 +14,17 @@ pub enum StoreError {
     /// An operation on a file or directory of the store failed.
     #[error("can't {action} {}", path.display())]
     File {
-        /// The operation that failed, as a phrase that follows "cannot".
+        /// The action that failed, worded to follow "cannot".
         action: &'static str,
         /// The file or directory.
         path: PathBuf,
-        /// The kernel's error.
+        /// The error of the kernel.
         source: io::Error,
     },
     /// An operation on the directory of the task failed.
     #[error(transparent)]
     Directory(#[from] directory::DirectoryError),
-    /// A received content is not the requested one, or is incomplete.
+    /// A content that came is not the one that was requested, or did not come whole.
     #[error(transparent)]
     Content(#[from] ContentError),
     /// A content that a checkpoint refers to was not received.
@@ -38,7 +38,7 @@ pub enum StoreError {
     Manifest {
         /// The path of the manifest.
         path: PathBuf,
-        /// The error of parsing the manifest.
+        /// What is wrong with the manifest.
         source: serde_json::Error,
     },
     /// A manifest of another version of the format.
@@ -51,15 +51,15 @@ pub enum StoreError {
         /// The format version that this worker reads.
         expected: u32,
     },
-    /// A file does not match its checksum.
+    /// A file doesn't match its checksum.
     #[error("the checkpoint is damaged: {} {what}", path.display())]
     Damaged {
         /// The path of the file.
         path: PathBuf,
-        /// The difference, in words.
+        /// What is wrong with the file.
         what: String,
     },
-    /// The seal of a manifest was not made with the run's key.
+    /// The manifest was not made by a process that has the key of the run.
     #[error("the checkpoint is of another run: the seal of {} does not match", path.display())]
     Seal {
         /// The path of the manifest.
@@ -68,7 +68,7 @@ pub enum StoreError {
     /// A checkpoint is not the requested one.
     #[error("the received checkpoint is not the requested one: it is {what}")]
     Another {
-        /// The checkpoint that was found and the one that was requested, in words.
+        /// What the checkpoint is, and what was requested.
         what: String,
     },
     /// A path in a manifest leads out of the checkpoint.
@@ -91,18 +91,18 @@ pub enum StoreError {
         /// The file's size now; `none` if the file is gone.
         found: String,
     },
-    /// A received stream is not a checkpoint.
+    /// The received stream is not a checkpoint.
     #[error("what is received is not a checkpoint: {what}")]
     Stream {
-        /// The flaw of the stream, in words.
+        /// What is wrong with the stream.
         what: String,
     },
     /// Reading or writing a stream of a checkpoint failed.
     #[error("the transfer of a checkpoint broke off while {action}")]
     Transfer {
-        /// The operation that was under way.
+        /// The action that failed, worded to follow "while".
         action: &'static str,
-        /// The error of the stream.
+        /// The stream's error.
         source: io::Error,
     },
 }

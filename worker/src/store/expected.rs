@@ -8,7 +8,7 @@ use crate::workspace::TaskName;
 /// Properties that a checkpoint from another worker must have, whatever its manifest says.
 #[derive(Clone, Debug)]
 pub struct ExpectedCheckpoint {
-    /// The task whose checkpoint is expected, and its run.
+    /// Name of the task and its run.
     pub task: TaskName,
     /// Number of the checkpoint.
     pub sequence: u64,

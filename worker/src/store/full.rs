@@ -44,8 +44,7 @@ impl Drop for HeldFull {
 }
 
 impl NoRoom {
-    /// Mounts a file system without free space over `directory`. Every write there fails, as the kernel finds no space
-    /// left.
+    /// Mounts a full file system over `directory`: every write there fails, as the kernel finds no space left.
     ///
     /// # Errors
     ///
@@ -72,7 +71,7 @@ impl Drop for NoRoom {
     }
 }
 
-/// Makes the error of a write for which there is no space.
+/// Makes the error of a write for which no space is left.
 pub(super) fn no_space() -> io::Error {
     io::Error::from_raw_os_error(libc::ENOSPC)
 }

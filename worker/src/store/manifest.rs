@@ -42,7 +42,7 @@ pub struct CheckpointFile {
     pub name: String,
     /// Size of the file in bytes.
     pub size: u64,
-    /// BLAKE3 digest of the file's contents, in hexadecimal.
+    /// BLAKE3 digest of the file's content, in hexadecimal.
     pub blake3: String,
 }
 
@@ -91,7 +91,7 @@ pub struct CheckpointManifest {
 }
 
 impl CheckpointManifest {
-    /// Version of the format that is written and read here.
+    /// Version of the format that this program writes and reads.
     pub const FORMAT: u32 = 3;
 
     /// Reads a manifest from `origin`, and checks everything that can be checked without the files.

@@ -45,7 +45,7 @@ impl SoundFiles {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records the digest of a file, all of which was digested.
+    /// Records the digest of a whole file.
     pub(crate) fn note_digest(&self, path: &Path, size: u64, blake3: &str) {
         if let Some(stamp) = FileStamp::read(path).filter(|stamp| stamp.size == size) {
             self.known_files().insert(path.to_owned(), (stamp, blake3.to_owned()));

@@ -83,8 +83,8 @@ impl StoredCheckpoint {
     }
 }
 
-/// Checkpoint from another worker whose larger contents are still to be received. If it is dropped before
-/// [`CheckpointArrival::complete_arrival`], nothing of it is left.
+/// Checkpoint from a different worker whose larger contents are still to be received. If it is dropped before
+/// [`CheckpointArrival::complete_arrival`], all its files are removed.
 #[derive(Debug)]
 pub struct CheckpointArrival {
     draft: CheckpointDraft,

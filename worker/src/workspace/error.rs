@@ -16,31 +16,31 @@ pub enum WorkspaceError {
     /// A directory can't be mounted or unmounted.
     #[error("can't {action} {}; {}", path.display(), crate::place::ProcessPlace::detect_place().to_mount())]
     Mount {
-        /// The operation that failed, as a phrase that follows "cannot".
+        /// The action that failed, worded to follow "cannot".
         action: &'static str,
         /// The directory that is mounted or unmounted.
         path: PathBuf,
-        /// The kernel's error.
+        /// The error of the kernel.
         source: io::Error,
     },
-    /// A directory that the worker writes to is mounted read-only, and can't be remounted.
+    /// The directory that the worker writes to is mounted read-only, and can't be mounted otherwise.
     #[error("{} is mounted read-only and can't be made writable here: {remedy}", path.display())]
     ReadOnly {
         /// The mount that is read-only.
         path: PathBuf,
-        /// Remedy: an option to be added where the worker was started.
+        /// What the user has to add to the command.
         remedy: String,
-        /// The kernel's error.
+        /// The error of the kernel.
         source: io::Error,
     },
     /// A file or directory could not be made or read.
     #[error("can't {action} {}", path.display())]
     File {
-        /// The operation that failed, as a phrase that follows "cannot".
+        /// The action that failed, worded to follow "cannot".
         action: &'static str,
         /// The file or directory.
         path: PathBuf,
-        /// The kernel's error.
+        /// The error of the kernel.
         source: io::Error,
     },
     /// A task has no user of its own.
@@ -48,7 +48,7 @@ pub enum WorkspaceError {
     NoUser {
         /// The task, or the check of one.
         task: TaskName,
-        /// The reason why no user is free.
+        /// Why there is no free user.
         source: LeaseError,
     },
     /// A directory could not be locked.
@@ -60,7 +60,7 @@ pub enum WorkspaceError {
         /// The path of the directory.
         path: PathBuf,
     },
-    /// Other users could change the worker's directory.
+    /// Another user may change the worker's directory.
     #[error(
         "{} can't be a worker's directory: {what}; give --root a directory that is this user's own, \
          or does not exist yet",
@@ -69,7 +69,7 @@ pub enum WorkspaceError {
     NotOwn {
         /// The path of the directory.
         path: PathBuf,
-        /// The reason why others could change it, in words.
+        /// Why the directory is not the worker's own.
         what: String,
     },
     /// A mount namespace was to be entered after threads had been started.
@@ -77,7 +77,7 @@ pub enum WorkspaceError {
         "the worker's mount namespace must be entered before its threads; there are {threads} already"
     )]
     TooLate {
-        /// The number of threads that there are.
+        /// Number of threads of the process.
         threads: usize,
     },
     /// A name can't be used as a directory's name.
@@ -94,7 +94,7 @@ pub enum WorkspaceError {
 }
 
 impl From<WorkspaceError> for io::Error {
-    /// Takes the kernel's error alone, for callers that describe the failed operation in their own words.
+    /// Extracts the kernel's error, for callers that describe the failed action in their own words.
     fn from(error: WorkspaceError) -> Self {
         match error {
             WorkspaceError::Mount { source, .. }

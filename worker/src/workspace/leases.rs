@@ -129,7 +129,7 @@ pub enum LeaseError {
     Taken {
         /// User in the checkpoint.
         user: u32,
-        /// All users for tasks.
+        /// The range of users for tasks.
         users: UserRange,
     },
     /// The system refuses.

@@ -87,7 +87,7 @@ impl Workspace {
         Ok(Self { users, leases: None, ..self })
     }
 
-    /// Returns the leases of users to tasks; `None`: tasks have no users of their own.
+    /// Returns the leases of users to tasks, if tasks have users of their own.
     #[must_use]
     pub const fn user_leases(&self) -> Option<&Arc<UserLeases>> {
         self.users.as_ref()
@@ -155,8 +155,8 @@ impl Workspace {
         self.root.join("contents")
     }
 
-    /// Mounts memory of so many bytes over the existing directory of a task, which can't hold more then. Its earlier
-    /// files are hidden. Programs in it can be run.
+    /// Mounts a memory file system of `bytes` bytes over the existing directory of a task, which limits its size. The
+    /// directory's earlier files are hidden. Programs in it can be executed.
     ///
     /// # Errors
     ///
@@ -225,7 +225,7 @@ impl Workspace {
         Ok(())
     }
 
-    /// Removes the directories of all tasks of a run that is over here.
+    /// Removes the directories of all tasks of a run that has ended on this worker.
     ///
     /// # Errors
     ///

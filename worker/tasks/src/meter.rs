@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use crate::progress::{Progress, ProgressWriter, State};
 
-/// Multiple of the usual time of a piece of work up to which a step of the clock is believed, plus [`BELIEVED_EXTRA`].
+/// Multiple of the usual time of the same work up to which a step of the clock is trusted.
 const BELIEVED_FACTOR: f64 = 50.0;
-/// Time for which a step of the clock is believed in addition: it covers page faults and the first units of a new
-/// phase.
+/// Time beyond that multiple up to which a step of the clock is trusted; it covers page faults and the first units of a
+/// new phase.
 const BELIEVED_EXTRA: Duration = Duration::from_millis(20);
 
 /// The amount of work after which a task ends.

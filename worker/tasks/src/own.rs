@@ -17,7 +17,7 @@ pub struct OwnProgram {
     /// The program and its arguments. A name without a slash is looked for on the worker's `PATH`; one with a
     /// slash is relative to the directory.
     pub argv: Vec<String>,
-    /// Environment variables of the program, beside those that every task has.
+    /// Environment variables of the program, in addition to those that every task has.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
     /// Files that the program's directory holds when the program begins.
@@ -35,9 +35,9 @@ pub struct OwnProgram {
     pub quota: Bytes,
     /// The most processes and threads that the program may have at once.
     pub processes: u32,
-    /// What saves the program's work when its VM is taken away.
+    /// How the program's work is saved when its VM is preempted.
     pub saves: Saves,
-    /// Way in which the program's answer is checked; `None`: the answer is believed, and reported as not verified.
+    /// How the program's answer is checked; `None`: it is reported without a check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<Verify>,
     /// True if the program leaves the same outputs wherever and whenever it runs, so that another host can run it again
@@ -56,16 +56,16 @@ pub struct FileRef {
     pub digest: String,
     /// Length of the content in bytes.
     pub bytes: u64,
-    /// True if the file may be executed.
+    /// True if the file is executable.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub executable: bool,
 }
 
-/// What saves the work of a program of the user's own.
+/// How the work of a user's own program is saved.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, tag = "by")]
 pub enum Saves {
-    /// CRIU saves the work, by checkpoints of the program's memory: the program need not know of them.
+    /// By checkpoints of its memory, taken by CRIU; the program need not know of them.
     #[default]
     Criu,
     /// The program saves its work into its directory once it hears that its VM will be taken away, and is started again

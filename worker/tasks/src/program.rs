@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::class::ProblemClass;
 use crate::run::NasKernel;
 
-/// The programs that the tasks of a bag really run.
+/// Which program the tasks of a bag really run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", try_from = "WrittenProgram")]
 pub enum BagProgram {

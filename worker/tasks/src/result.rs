@@ -101,7 +101,7 @@ pub enum ResultError {
         path: PathBuf,
         /// The operation that failed: "written" or "read".
         what: &'static str,
-        /// The system's own error.
+        /// The error of the system.
         source: io::Error,
     },
     /// The file is not a valid result.

@@ -31,7 +31,7 @@ pub fn phases_of(runtime: Duration, phase: Duration) -> u32 {
 /// Work of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobProgram {
-    /// Run time on processors of its own.
+    /// Run time of the job on processors of its own.
     pub runtime: Duration,
     /// Number of phases, each of which ends at a barrier; at least 1.
     pub phases: u32,
@@ -49,9 +49,9 @@ struct JobRun {
     foreground: bool,
     /// True if the job doesn't run because it is being moved.
     stands: bool,
-    /// Time until which the job stands still for a checkpoint, keeping its processors.
+    /// Time until which the job is stopped for a checkpoint, keeping its processors.
     held: Option<u64>,
-    /// Parts of the work, in ppm, at which the job stands still by itself, the last one first; and for how long each
+    /// Parts of the work, in ppm, at which the job stops for a checkpoint, the last one first; and for how long each
     /// time.
     points: Vec<u32>,
     hold: u64,
@@ -62,7 +62,7 @@ struct JobRun {
     begun: u32,
     /// Millionths of phases that each process has to compute until the end of the current phase.
     share: Vec<u64>,
-    /// CPU time that each process has to compute until the end of the current phase, and what it has computed.
+    /// CPU time that each process has to compute until the end of the current phase, and CPU time that it has computed.
     due: Vec<u64>,
     done: Vec<u64>,
     /// Rest of the wait for the network at the end of the current phase.
@@ -132,7 +132,7 @@ impl JobRun {
         u32::try_from(part).unwrap_or(PPM).min(PPM)
     }
 
-    /// Returns the CPU time that the processes have to compute until the job stands still by itself next.
+    /// Returns the CPU time that the processes have to compute until the job's next planned stop.
     fn to_next_point(&self) -> Option<u64> {
         let due = self.total_work() * u128::from(*self.points.last()?);
         let left = due.div_ceil(u128::from(PPM)).saturating_sub(self.done_of_all());
@@ -251,9 +251,9 @@ pub enum MachineChange<K> {
     },
     /// The job is promoted to the foreground of its processors.
     Promote(K),
-    /// The job stands still and frees its processors.
+    /// The job is stopped and frees its processors.
     Stand(K),
-    /// The job continues in the foreground of other processors after it stood still.
+    /// The job continues in the foreground of other processors after it was stopped.
     GoOn {
         /// Key of the job.
         key: K,
@@ -264,11 +264,11 @@ pub enum MachineChange<K> {
     },
     /// Exactly this part of the job's work is done, in ppm.
     HasDone(K, u32),
-    /// The job stands still for this time for a checkpoint, and keeps its processors.
+    /// The job is stopped for this time for a checkpoint, and keeps its processors.
     Hold(K, Duration),
-    /// The job will stand still by itself for this time at these parts of its work, in ppm, ascending.
+    /// The job will stop for this time at these parts of its work, in ppm, ascending.
     HoldAt(K, Vec<u32>, Duration),
-    /// The job will no longer stand still by itself.
+    /// The job's planned stops are cancelled.
     Release(K),
     /// The job is killed.
     Kill(K),
@@ -320,7 +320,7 @@ impl<K: Ord + Copy> IdealMachine<K> {
         self.credits.as_ref().map_or(PPM.into(), CreditAccounting::processor_speed)
     }
 
-    /// Applies a change to a job now. If there is no such job, only a start has an effect.
+    /// Applies a change to a job now. If the job doesn't exist, only a start has an effect.
     pub fn apply_change(&mut self, change: MachineChange<K>) {
         match change {
             MachineChange::Made => {
@@ -363,8 +363,8 @@ impl<K: Ord + Copy> IdealMachine<K> {
         }
     }
 
-    /// Forgets jobs that have left (`is_gone`) and are finished here or would stand still for ever. A job that only
-    /// stands still for a checkpoint stays until it is finished, as it occupies its processors.
+    /// Forgets jobs that have left (`is_gone`) and are finished here or would be stopped for ever. A job that is only
+    /// stopped for a checkpoint stays until it is finished, as it occupies its processors.
     pub fn forget_gone(&mut self, is_gone: impl Fn(K) -> bool) {
         let is_over = |start: &JobRun| start.ended.is_some() || start.stands;
         self.jobs.retain(|key, start| !is_over(start) || !is_gone(*key));
@@ -388,7 +388,7 @@ impl<K: Ord + Copy> IdealMachine<K> {
         kept.filter_map(|(key, start)| Some((*key, start.kept.take()?))).collect()
     }
 
-    /// Returns the machine time until which a job stands still for its checkpoint; `None`: it doesn't.
+    /// Returns the machine time until which a job is stopped for its checkpoint; `None`: it isn't.
     #[must_use]
     pub fn held_until(&self, key: K) -> Option<Duration> {
         self.jobs.get(&key)?.held.map(Duration::from_nanos)
@@ -419,9 +419,9 @@ impl<K: Ord + Copy> IdealMachine<K> {
         }
     }
 
-    /// Passes time until a job is finished, if nothing else changes meanwhile.
+    /// Advances the time until a job is finished, if nothing else changes until then.
     ///
-    /// It never is if a foreground job keeps its processor busy for good, or it stands still: `limit`, counted from
+    /// It never is if a foreground job keeps its processor busy for good, or it is stopped: `limit`, counted from
     /// the machine's creation, ends the wait.
     pub fn advance_to_end(&mut self, key: K, limit: Duration) {
         let limit = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);

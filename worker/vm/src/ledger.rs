@@ -13,7 +13,7 @@ use dormouse_units::Ppm;
 
 /// Number of CPU slices by which a task is kept ahead of its promise.
 const AHEAD: i64 = 2;
-/// Number of further slices ahead at which a task is made to stand still.
+/// Number of further slices ahead at which a task is stopped.
 const TOO_FAR: i64 = 2;
 /// Time within which a task that is behind catches up, if the largest quota allows it.
 const CATCH_UP: Duration = Duration::from_millis(500);
@@ -31,12 +31,12 @@ pub struct KernelQuota {
     pub ppm: u32,
 }
 
-/// The next step by which a task keeps to its promise.
+/// What a task must do next so that it keeps to its promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskPace {
-    /// Stand still until a greater CPU time is promised.
+    /// The task must stop until it is promised a certain CPU time.
     Stand {
-        /// Promised CPU time at which it continues, in nanoseconds.
+        /// Promised CPU time at which the task continues, in nanoseconds.
         until: u64,
     },
     /// Run with a quota multiplied by a factor.
@@ -68,7 +68,7 @@ impl TaskLedger {
     }
 
     /// Records that the task begins with this part of its work done; returns that part in nanoseconds. If that is
-    /// more than it is promised, it stands still until the promise catches up, and doesn't count as ahead.
+    /// more than it is promised, it is stopped until the promise catches up, and doesn't count as ahead.
     pub fn come_with(&mut self, done: Ppm) -> u64 {
         self.came_with = self.part_of_work(done);
         self.came_with
@@ -105,8 +105,8 @@ impl TaskLedger {
         self.behind = self.behind.max(promised.saturating_sub(worked));
     }
 
-    /// Decides what a task does that should stand still for a checkpoint now: it stands still unless it is behind,
-    /// and then for the time by which it is too far ahead.
+    /// Decides what a task does that should stop for a checkpoint now: it stops unless it is behind its promise, and
+    /// then for the time by which it is too far ahead.
     pub fn hold_task(&mut self, promised: u64, worked: u64, quota: KernelQuota) -> TaskPace {
         if worked < promised {
             return self.set_pace(promised, worked, quota);

@@ -55,7 +55,7 @@ pub struct VmModel {
     machine: MachineState,
     /// Law of two tasks that share a vCPU, with the seed of its draws.
     sharing: Option<(ProcessorSharing, u64)>,
-    /// True if tasks leave their seats by themselves once their work is done.
+    /// True if tasks leave their seats as soon as their work is done.
     leaving: bool,
     processors: ModelProcessors,
     /// The tasks, each in a slot of its own.
@@ -72,7 +72,7 @@ pub struct VmModel {
     changed: bool,
     /// Number of plans made so far, so that each plan has its own number.
     turns: u64,
-    /// vCPU use, in ppm of one vCPU; kept for burstable VMs only.
+    /// vCPU use of all tasks, in ppm of one vCPU; computed for burstable VMs only.
     used: u64,
     /// Time at which credits change the VM's speed.
     credits_turn: Option<Time>,
@@ -136,7 +136,7 @@ impl VmModel {
         self.slots.len() == self.free_slots.len()
     }
 
-    /// Returns a task's progress at the time that has passed.
+    /// Returns a task's progress at the time to which the model was advanced.
     #[must_use]
     pub fn task_progress(&self, task: TaskId, attempt: Attempt) -> Option<ModelProgress> {
         let progress = self.find_task(task, attempt)?.progress_at(self.model_time());
@@ -261,8 +261,8 @@ impl VmModel {
         Some(done)
     }
 
-    /// Makes a task stand still for `span` from now on, for a checkpoint. A task that already does stands still for
-    /// that much longer; one that has finished finishes again afterwards.
+    /// Stops a task for `span` from now on, for a checkpoint. A task that is stopped already is stopped for that much
+    /// longer; a task that has finished finishes again afterwards.
     pub fn hold_task(&mut self, now: Time, task: TaskId, attempt: Attempt, span: Span) {
         self.pass_until(now);
         self.untell_end(task, attempt);
@@ -275,7 +275,7 @@ impl VmModel {
         self.change_task(now, task, attempt, |running| running.stand_still(FOREVER, false));
     }
 
-    /// Lets a task run again that stands still.
+    /// Lets a task run again that is stopped.
     pub fn release_task(&mut self, now: Time, task: TaskId, attempt: Attempt) {
         self.change_task(now, task, attempt, SeatedTask::go_on);
     }
@@ -320,8 +320,8 @@ impl VmModel {
         self.reseat_task(now, task, attempt, on, Span::ZERO)
     }
 
-    /// Moves a task to the foreground of these vCPUs, where it makes no progress for as long as the move takes; false
-    /// if it isn't there or they aren't free. There are as many as it has processes.
+    /// Moves a task to the foreground of these vCPUs, one for each of its processes; the task makes no progress for as
+    /// long as the move takes. Returns false if the task isn't on the VM or the vCPUs aren't free.
     pub fn move_to(
         &mut self,
         now: Time,
@@ -390,8 +390,8 @@ impl VmModel {
         self.go_to(now);
     }
 
-    /// Passes time up to `now`, and appends what has happened by then in order of time; at one instant a change by
-    /// the credits comes first, then tasks in order.
+    /// Advances the time to `now`, and appends the events until then in order of time; at one instant, changes of speed
+    /// by credits come first, then tasks in order.
     pub fn step_until(&mut self, now: Time, told: &mut Vec<WorkEvent>) {
         self.settle_touched();
         told.append(&mut self.untold);
@@ -404,7 +404,7 @@ impl VmModel {
 }
 
 impl VmModel {
-    /// Lets due events happen, from one instant to the next.
+    /// Handles due events, from one instant to the next.
     fn let_happen(&mut self, told: &mut Vec<WorkEvent>, is_due: impl Fn(Time) -> bool) {
         loop {
             if self.may_be_due() {

@@ -2,6 +2,6 @@
 
 use dormouse_units::Ppm;
 
-/// Part of an interruption's notice in which programs save their work; in the rest what they saved is sent to the
+/// Fraction of an interruption's notice in which programs save their work; in the rest the saved work is sent to the
 /// coordinator.
 pub const PART_TO_SAVE: Ppm = Ppm::new(750_000);

@@ -9,7 +9,7 @@ use crate::SeatError;
 pub(crate) struct ProcessSeat {
     /// Slot of the task in the model.
     pub(crate) slot: u32,
-    /// Part of its share of the vCPU that a process uses.
+    /// Fraction of its share of the vCPU that the process uses.
     pub(crate) usage: Ppm,
     /// True if the task has finished, so that its neighbour has the vCPU alone.
     pub(crate) is_idle: bool,

@@ -1,5 +1,5 @@
 //! The bound on the checkpoints that a worker goes back by, where those that it is given are damaged.
 
-/// Number of older checkpoints that a worker tries if the one that it was told to restore is damaged. A run keeps the
-/// numbers of so many checkpoints beyond those that are stored.
+/// Number of older checkpoints that a worker tries if the checkpoint that it was to restore is damaged. A run remembers
+/// the numbers of this many checkpoints beyond the stored ones.
 pub const OLDER_CHECKPOINTS: u32 = 2;

@@ -54,13 +54,13 @@ pub(crate) struct SeatedTask {
 pub(crate) enum TaskOccurrence {
     /// The task's work is done.
     Finished,
-    /// A checkpoint of this part of the work is due, for which the task will be told to stand still.
+    /// A checkpoint is due; the caller will stop the task for it.
     Due(Ppm),
-    /// The task stands still for a checkpoint from now on.
+    /// The task is stopped for a checkpoint from now on.
     Held,
     /// The task runs again after a checkpoint of this part of its work.
     Checkpointed(Ppm),
-    /// The task runs again after a standstill that was not for a checkpoint.
+    /// The task runs again.
     WentOn,
 }
 

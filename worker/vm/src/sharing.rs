@@ -20,17 +20,17 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ProcessorSharing {
-    /// Bounds of the uniformly distributed loss of a foreground job with a neighbour.
+    /// Bounds of the uniformly distributed loss of speed of a foreground job that has a neighbour in the background.
     pub loss: (f64, f64),
-    /// Bounds of the uniformly distributed part of idle cycles that a background job of one process uses.
+    /// Bounds of the uniformly distributed fraction of idle cycles that a background job of one process uses.
     pub single: (f64, f64),
-    /// Mean and deviation of the normally distributed part of idle cycles that a background job of several processes
-    /// uses. The paper's figures are lost in its text; these are recalled.
+    /// Mean and standard deviation of the normally distributed fraction of idle cycles that a background job of several
+    /// processes uses. The paper's text has lost these figures; the values are from memory.
     pub several_normal: (f64, f64),
-    /// Range of that normal distribution; draws outside are repeated.
+    /// Range to which the distribution `several_normal` is limited; draws outside are repeated.
     pub several_within: (f64, f64),
-    /// True if a utilisation is drawn for each process instead of one for the job: the job then advances with the
-    /// smallest of them, which falls with its size.
+    /// True if a utilisation is drawn for each process of a job instead of one for the job: the job then advances with
+    /// the smallest utilisation of its processes, which falls with the number of processes.
     pub each_process: bool,
 }
 
@@ -47,7 +47,7 @@ impl Default for ProcessorSharing {
 }
 
 impl ProcessorSharing {
-    /// No loss, and a background that gets every idle cycle, for constructed cases.
+    /// Sharing without loss, in which a background job uses every idle cycle; for constructed cases.
     pub const PERFECT: Self = Self {
         loss: (0.0, 0.0),
         single: (1.0, 1.0),
@@ -56,7 +56,7 @@ impl ProcessorSharing {
         each_process: false,
     };
 
-    /// Draws the loss of a foreground job while it has a neighbour.
+    /// Draws the loss of speed that a foreground job has while it has a neighbour.
     pub(crate) fn draw_loss(&self, stream: &mut RandomStream) -> Ppm {
         to_ppm(draw_between(stream, self.loss))
     }
@@ -115,8 +115,9 @@ pub(crate) fn background_share(utilisation: Ppm, left: Ppm, supply: Ppm) -> u64 
     if supply == Ppm::ONE { share } else { supply.scale_number(share) }
 }
 
-/// Returns min(c, x · (1 − f) / u), the speed of a task whose slowest process below a foreground gets and wants this
-/// much (in 10^-12 and ppm of a vCPU); `wants` is zero if there is no such process.
+/// Returns min(c, x · (1 − f) / u), the speed of a task in the foreground of some processors and the background of
+/// others: its slowest background process gets `gets` and wants `wants` (in 10^-12 and ppm of a vCPU); `wants` is zero
+/// if the task has no background process.
 pub(crate) fn background_rate(most: Ppm, gets: u64, wants: u64) -> Ppm {
     let Some(rate) = gets.checked_div(wants) else { return most };
     u32::try_from(rate).map_or(most, |ppm| Ppm::new(ppm).min(most))

@@ -5,7 +5,7 @@ use dormouse_units::{Attempt, Bytes, Cpus, Credits, Mode, Ppm, Span, TaskId, Tie
 /// Work of a task on a modelled VM.
 #[derive(Clone, Debug)]
 pub struct ModelTask {
-    /// The task.
+    /// The task to run.
     pub task: TaskId,
     /// The attempt at the task.
     pub attempt: Attempt,
@@ -13,12 +13,12 @@ pub struct ModelTask {
     pub memory: Bytes,
     /// Run time of the whole work on this VM at full speed.
     pub runtime: Span,
-    /// Part of the work that is done before it starts.
+    /// Part of the task's work that is done before the task starts.
     pub done: Ppm,
-    /// Mode: burst or baseline.
+    /// CPU mode of the task: burst or baseline.
     pub mode: Mode,
-    /// vCPU of each process of the task. For a task of one process it may be left out: with none, or if its slot isn't
-    /// free, the task gets the first free slot.
+    /// vCPU of each of the task's processes. For a task of one process it may be empty: then, or if the slot of its
+    /// vCPU isn't free, the task gets the first free slot.
     pub on: Cpus,
     /// Tier of the task's slots.
     pub tier: Tier,
@@ -26,34 +26,34 @@ pub struct ModelTask {
     pub usage: Usage,
     /// Parts of the work at which checkpoints are taken, ascending.
     pub checkpoints: Vec<Ppm>,
-    /// Time for which the task stands still for each checkpoint.
+    /// Time for which the task is stopped for each checkpoint.
     pub checkpoint_cost: Span,
-    /// Whether the task stands still as soon as a checkpoint is due, or when it is told to.
+    /// Whether the task is stopped as soon as a checkpoint is due, or when the caller says so.
     pub hold: CheckpointHold,
 }
 
-/// When a task stands still for a checkpoint.
+/// When a task is stopped for a checkpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CheckpointHold {
-    /// The task stands still as soon as the checkpoint is due, for the checkpoint's cost.
+    /// As soon as the checkpoint is due, for the checkpoint's cost.
     #[default]
     WhenDue,
-    /// When [`VmModel::hold_task`](crate::VmModel::hold_task) is called, for the span given there.
+    /// When [`VmModel::hold_task`](crate::VmModel::hold_task) is called, for the time given in that call.
     WhenTold,
 }
 
-/// Event that happens on a modelled VM by itself.
+/// Event that happens on a modelled VM while its time advances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorkEvent {
-    /// A task has finished its work. It keeps its seats, and uses nothing, until it is stopped, unless tasks leave by
-    /// themselves ([`VmModel::leaving_when_done`](crate::VmModel::leaving_when_done)).
+    /// A task has finished its work. The task keeps its seats, and uses nothing, until it is stopped, unless tasks
+    /// leave by themselves ([`VmModel::leaving_when_done`](crate::VmModel::leaving_when_done)).
     Finished {
         /// The finished task.
         task: TaskId,
         /// The attempt that finished.
         attempt: Attempt,
     },
-    /// A checkpoint is due of a task that stands still when it is told to.
+    /// A checkpoint is due for a task that is stopped only when the caller says so.
     Due {
         /// The task to be checkpointed.
         task: TaskId,
@@ -66,19 +66,19 @@ pub enum WorkEvent {
     Checkpointed {
         /// The checkpointed task.
         task: TaskId,
-        /// The attempt that took the checkpoint.
+        /// The attempt whose checkpoint it is.
         attempt: Attempt,
-        /// Part of the work that it holds.
+        /// Part of the work that the checkpoint holds.
         done: Ppm,
         /// Memory of the task.
         memory: Bytes,
     },
-    /// Credits changed the VM's speed; this is the balance.
+    /// The VM's speed changed because of its credits; their balance is given.
     CreditsTurned(Credits),
 }
 
 impl WorkEvent {
-    /// Returns the attempt that the event is about; `None`: it is about the VM.
+    /// Returns the attempt that the event concerns; `None`: the event concerns the VM.
     pub(crate) const fn about_attempt(&self) -> Option<(TaskId, Attempt)> {
         match *self {
             Self::Finished { task, attempt }
@@ -94,25 +94,25 @@ impl WorkEvent {
 pub struct ModelProgress {
     /// Work done, as time on this VM at full speed.
     pub done: Span,
-    /// All work of the task, in the same unit.
+    /// All work of the task, as time on this VM at full speed.
     pub runtime: Span,
-    /// Rest of a standstill for a checkpoint or a move.
+    /// Time for which the task is still stopped for a checkpoint or a move; `None` if it isn't.
     pub hold: Option<Span>,
-    /// Time at which all work of the task was done; `None` until [`VmModel::step_until`](crate::VmModel::step_until)
-    /// has returned its end.
+    /// Time at which all the task's work was done; `None` until [`VmModel::step_until`](crate::VmModel::step_until) has
+    /// returned [`WorkEvent::Finished`] for the task.
     pub finished: Option<Time>,
 }
 
 /// Reasons why a task can't be seated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SeatError {
-    /// Every slot of the tier is taken.
+    /// Every slot of the tier is occupied.
     #[error("all {0} vCPUs are taken")]
     NoCpu(u32),
-    /// A vCPU that the task names is taken, named twice or doesn't exist.
+    /// A vCPU that the task names is occupied, is named twice, or doesn't exist.
     #[error("vCPU {0} is taken, named twice or does not exist")]
     Taken(u32),
-    /// The memory that the task needs isn't free.
+    /// The VM has less free memory than the task needs.
     #[error("it needs {need}, {free} is free")]
     NoMemory {
         /// Memory that the task needs.

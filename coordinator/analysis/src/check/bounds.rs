@@ -11,7 +11,7 @@ const MOST_REAL_US: u64 = 365 * 86_400 * 1_000_000;
 #[derive(Clone, Debug)]
 pub(super) struct TimeBounds {
     latest: Time,
-    /// Time at which the coordinator last came back, and how long it had been away.
+    /// Time at which the coordinator last came back, and how long it had been away before.
     away: (Time, Span),
 }
 
@@ -31,7 +31,7 @@ impl TimeBounds {
         if now <= back + lateness { outage } else { Span::ZERO }
     }
 
-    /// Describes what is impossible about the times of a step; `None` if nothing is.
+    /// Describes what is impossible about the times of a step; `None`: nothing is.
     pub(super) fn broken_by(&mut self, step: &Step) -> Option<String> {
         if let Event::Resumed { outage, away_real_us } = step.event {
             if away_real_us > MOST_REAL_US {

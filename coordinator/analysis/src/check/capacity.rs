@@ -12,9 +12,9 @@ use super::RuleViolation;
 /// Stage of a spot VM, as far as it decides whether the VM counts against the capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SpotStage {
-    /// The VM boots or runs, or has been told to resume.
+    /// The VM boots or runs, or has been commanded to resume.
     Up,
-    /// The VM has been told to hibernate: it still counts, and can't be reclaimed.
+    /// The VM has been commanded to hibernate: it still counts, and can't be reclaimed.
     Freezing,
     /// The VM is hibernated and does not count.
     Frozen,

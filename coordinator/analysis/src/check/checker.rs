@@ -206,7 +206,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Whether a stop takes effect without the worker's answer: one without a checkpoint, or of a
-    /// frozen task. A VM that boots or resumes in this very step runs when the scheduler hears of
+    /// frozen task. A VM that boots or resumes in this very step runs when the scheduler learns of
     /// it; a stop on a VM that freezes in this very step is reported to the scheduler at once.
     fn stops_at_once(&self, (task, vm): (TaskId, VmId), step: &Step, decision: &Decision) -> bool {
         let runs = |effect: &Effect| matches!(effect, Effect::VmResumed { vm: v, .. } | Effect::VmReady { vm: v } if *v == vm);

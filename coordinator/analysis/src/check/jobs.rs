@@ -24,7 +24,7 @@ struct JobInSystem {
     /// Number of the job's last start; zero before the first.
     attempt: Attempt,
     seats: Option<(Tier, Cpus)>,
-    /// Whether the job was ever moved: it was stopped meanwhile, for a time that is not followed.
+    /// Whether the job was ever moved: then it was stopped for a time that this check does not know.
     was_moved: bool,
 }
 
@@ -38,7 +38,7 @@ pub struct JobsChecker {
     /// Jobs in the background and foreground seat of each processor, indexed by tier.
     processors: Vec<[Option<TaskId>; 2]>,
     inside: BTreeMap<TaskId, JobInSystem>,
-    /// Jobs that have ended at this instant, whose end the scheduler has yet to hear.
+    /// Jobs that have ended at this instant, whose end the scheduler does not know yet.
     over: BTreeSet<TaskId>,
     /// Credits of the jobs' machine.
     credits: MachineCredits,
@@ -47,7 +47,7 @@ pub struct JobsChecker {
     found: Vec<RuleViolation>,
     now: Time,
     seq: u64,
-    /// The run was ended by somebody before its time.
+    /// True if the run was ended early by its user.
     is_cut: bool,
 }
 

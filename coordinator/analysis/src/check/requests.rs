@@ -28,7 +28,7 @@ struct HostedVm {
     ran: Span,
     /// Latest time at which the provider ends the VM, once it has given notice.
     due: Option<Time>,
-    /// Whether the VM counts as one that can be told to leave.
+    /// Whether the VM counts as one that can be preempted to make room.
     is_preemptible: bool,
     /// Whether the VM certainly has its room: it is ready and not hibernated.
     holds: bool,
@@ -44,11 +44,11 @@ pub struct RequestsChecker<'a> {
     tenants: Tenants,
     prices: Arc<dyn Prices>,
     rule: PlacementRule,
-    /// How late a live run may hear of an event, in emulated time.
+    /// How late a live run may learn of an event, in emulated time.
     lateness: Span,
     rooms: HostRooms,
     vms: BTreeMap<VmId, HostedVm>,
-    /// Open requests with their arrival times, by the VM that each request gets.
+    /// Requests that are not over, with their arrival times, by the VM that each request gets.
     open: BTreeMap<VmId, (Time, VmRequest)>,
     next: RequestId,
     now: Time,
@@ -57,7 +57,7 @@ pub struct RequestsChecker<'a> {
 }
 
 impl<'a> RequestsChecker<'a> {
-    /// A checker for a run of this whole setup and these tenants, which may hear of events up to
+    /// A checker for a run of this whole setup and these tenants, which may learn of events up to
     /// `lateness` of emulated time late (zero in virtual time).
     #[must_use]
     pub fn new(setup: &'a Setup, tenants: Tenants, lateness: Span) -> Self {
@@ -249,13 +249,14 @@ impl<'a> RequestsChecker<'a> {
         self.vms.insert(vm, there);
     }
 
-    /// Room that other VMs certainly get when a spot VM is told to leave: a VM that hibernates keeps its disk.
+    /// Room that others certainly get when a spot VM is commanded to leave: a VM that hibernates keeps
+    /// its disk.
     fn leaves_to_others(&self, [vcpus, memory, disk]: Room) -> Room {
         let hibernates = self.setup.terms.preemption == PreemptionAction::Hibernate;
         [vcpus, memory, if hibernates { 0 } else { disk }]
     }
 
-    /// Counts the VM's room as certainly taken, and requires that it fits on the host.
+    /// Counts the VM's room as certainly occupied, and requires that the VM fits on the host.
     fn hold_room(&mut self, vm: VmId) {
         let Some(there) = self.vms.get_mut(&vm).filter(|there| !there.holds) else { return };
         there.holds = true;
@@ -273,7 +274,7 @@ impl<'a> RequestsChecker<'a> {
         }
     }
 
-    /// Stops counting the VM as one that can be told to leave.
+    /// Stops counting the VM as one that can be preempted to make room.
     fn make_unpreemptible(&mut self, vm: VmId) {
         if let Some(there) = self.vms.get_mut(&vm)
             && std::mem::take(&mut there.is_preemptible)
@@ -430,8 +431,8 @@ impl<'a> RequestsChecker<'a> {
 }
 
 impl RequestsChecker<'_> {
-    /// Whether a VM may be refused whatever room there is: it costs more than the default bid, or the capacity for its
-    /// type may be exhausted, which this check does not follow.
+    /// Whether the provider may refuse a VM although there is room: the VM costs more than the default bid, or there
+    /// may be no more VMs of its type (this check does not follow that limit).
     fn may_be_unsold(&self, asks: &VmRequest) -> bool {
         let Setup { terms, catalogue, .. } = self.setup;
         let Some(offer) = catalogue.get(&asks.kind) else { return false };

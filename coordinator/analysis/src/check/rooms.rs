@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use dormouse_cloud::ResourceVector;
 use dormouse_units::HostId;
 
-/// vCPUs, bytes of memory and bytes of disk; negative where more is taken than there is.
+/// vCPUs, bytes of memory and bytes of disk; negative if more is occupied than exists.
 pub(super) type Room = [i128; 3];
 
 /// Greatest number of hosts with enough vCPUs that are searched for room after a refusal.
@@ -22,7 +22,7 @@ struct RoomOnHost {
     /// Room that is certainly free: VMs that wait for room, that are to leave and that are
     /// hibernated all count as taking theirs.
     free: Room,
-    /// Total room of the spot VMs that can be told to leave.
+    /// Total room of the spot VMs that can be preempted to make room.
     preemptible: Room,
     /// Room left beside the VMs that certainly have theirs; never negative in a right run.
     held: Room,
@@ -67,8 +67,8 @@ impl HostRooms {
         self.hosts.contains_key(&host)
     }
 
-    /// Adds `by` to one count of a host, or subtracts it if not `more`; false if the host then
-    /// holds more than it has.
+    /// Adds `by` to one count of a host, or subtracts it if `more` is false; returns false if VMs then occupy more than
+    /// the host has.
     pub(super) fn change(
         &mut self,
         host: HostId,

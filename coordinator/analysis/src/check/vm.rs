@@ -13,7 +13,7 @@ use super::balance::{BalanceBounds, UseBounds};
 pub(super) enum VmStage {
     Booting,
     Running,
-    /// The VM was told to hibernate and is not frozen yet; its scheduler does not know.
+    /// The VM was commanded to hibernate and is not frozen yet; its scheduler does not know of it.
     Freezing,
     Frozen,
     Ended,
@@ -31,7 +31,7 @@ impl fmt::Display for VmStage {
     }
 }
 
-/// All that the log tells of a VM.
+/// What the log says about a VM.
 #[derive(Clone, Debug)]
 pub(super) struct CheckedVm {
     pub(super) kind: InstanceType,
@@ -46,9 +46,9 @@ pub(super) struct CheckedVm {
     pub(super) notice: Option<(Time, bool)>,
     /// The VM is hibernating or hibernated, and another VM has its room or may have it.
     pub(super) is_displaced: bool,
-    /// The VM has been told to resume.
+    /// True if the VM has been commanded to resume.
     pub(super) resumes: bool,
-    /// Tier of the VM, and processors of its host that it has, once the log tells.
+    /// Tier and processors of its host that the VM has; `None` until the log says.
     pub(super) places: Option<(Tier, Vec<u32>)>,
     pub(super) life: VmStage,
     pub(super) launched: Time,

@@ -75,9 +75,8 @@ impl DueCheckpoints {
     }
 }
 
-/// Number of checkpoints that were due well before the end of an attempt. Where checkpoints are
-/// planned only these count: one that is asked for beside them may be answered by one that is
-/// already being taken.
+/// Number of checkpoints that were due well before the end of an attempt. If checkpoints are planned, only the planned
+/// ones count: an additional request may be met by a checkpoint that is being taken already.
 fn due_checkpoints(
     setup: &Setup,
     record: &RunRecord,

@@ -13,8 +13,8 @@ use dormouse_units::{Ppm, Span, Speedup, TaskId, VmId};
 
 use crate::{AttemptEnd, AttemptHistory, RunRecord};
 
-/// Part of an attempt's run time by which it may end early: twice the error that a task of a faithful run may have by
-/// default (`live.worst-error`).
+/// Fraction of its run time by which an attempt may end early: twice the default limit of a task's error in a faithful
+/// run (`live.worst-error`).
 const MAY_LACK: f64 = 0.1;
 /// Real time by which an attempt may end early in addition to `MAY_LACK`: the report of the
 /// attempt's start may have come late, so that the attempt seems to have started later than it did.
@@ -27,7 +27,7 @@ pub struct EarlyEnd {
     pub task: TaskId,
     /// VM of the attempt.
     pub vm: VmId,
-    /// Emulated time that the attempt had.
+    /// Emulated time for which the attempt could run.
     pub had: Span,
     /// Least emulated time that the attempt's work takes.
     pub needs: Span,

@@ -217,7 +217,7 @@ impl<'a> BagExplainer<'a> {
         there.filter(|step| step.decisions.iter().any(is_it)).collect()
     }
 
-    /// Sentence on who asked for a checkpoint of a task while it ran.
+    /// Sentence that says who requested a checkpoint of a task while the task ran.
     fn checkpoint_reason(&self, at: Time, decided: bool, task: TaskId, vm: VmId) -> String {
         let is_it = |d: &Decision| matches!(d, Decision::Checkpoint { task: t, .. } if *t == task);
         let why = match self.step_deciding(at, is_it).filter(|_| decided) {
@@ -401,8 +401,7 @@ impl<'a> BagExplainer<'a> {
         Some(vm.ready?.since(vm.launched).saturating_sub(self.setup.catalogue.boot))
     }
 
-    /// Adds which VM got the room of `vm`, what happened to `vm` then, and how long the other VM
-    /// waited.
+    /// Adds which VM got the room of `vm`, how `vm` ended or resumed, and how long the other VM waited.
     fn tell_displacement(&self, told: &mut Explanation, vm: &VmHistory, it: &VmDisplacement) {
         let by = self.record.vms.get(&it.by);
         let whose = by.map_or_else(

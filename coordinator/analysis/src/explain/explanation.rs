@@ -12,7 +12,7 @@ use crate::VmHistory;
 /// line break; in JSON its times are seconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Explanation {
-    /// Heading of the explanation, such as `vm3 (spot c3.large at $0.032/h, on host0)`.
+    /// Heading that names the explained thing, such as `vm3 (spot c3.large at $0.032/h, on host0)`.
     pub of: String,
     /// Events in order of time.
     pub happened: Vec<ExplainedEvent>,
@@ -26,7 +26,7 @@ pub struct Explanation {
 /// One event of an explanation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ExplainedEvent {
-    /// Emulated time of the event; `None` if the line belongs to the event before.
+    /// Emulated time of the event; `None` if it belongs to the previous event.
     #[serde(rename = "at_s", serialize_with = "crate::in_seconds::maybe_time")]
     pub at: Option<Time>,
     /// Date and time (UTC) of the event; `None` if no date is known.
@@ -88,7 +88,7 @@ pub(super) fn charged_from(vm: &VmHistory, at: Time) -> &'static str {
     if vm.meter().first_started() == Some(at) { "; charged from here" } else { "" }
 }
 
-/// Seconds with one decimal and their unit.
+/// Formats a time in seconds with one decimal and the unit.
 pub(super) fn seconds(span: Span) -> String {
     format!("{:.1} s", span.as_secs_f64())
 }

@@ -12,8 +12,7 @@ use super::Explanation;
 use crate::carried_out;
 use crate::jobs::SeenByJobs;
 
-/// Sentences by time and rank: at one instant first what happened, then what was decided, then what
-/// the scheduler noted.
+/// Sentences by time and rank: at one instant first events, then decisions, then the scheduler's notes.
 type Story = BTreeMap<(Time, u8), Vec<String>>;
 
 /// Collects the story of one parallel job: when it could have run, what it waited for, and why it
@@ -88,7 +87,7 @@ impl JobStory {
     }
 }
 
-/// The facts about the watched job in the steps so far.
+/// What the steps of the run say about the watched job.
 #[derive(Debug, Default)]
 struct WatchedJob {
     number: u64,

@@ -14,7 +14,7 @@ pub struct SpotCheck {
     pub task: TaskId,
     /// Host that had reported the answer.
     pub of: HostId,
-    /// Host that was told to compute the answer again.
+    /// Host that was commanded to compute the answer again.
     pub by: HostId,
     /// Whether the whole task was computed again.
     pub whole: bool,
@@ -26,7 +26,7 @@ pub struct SpotCheck {
 /// order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HostEvidence {
-    /// Hosts whose tasks are not fully jailed, with what is lacking, as they report.
+    /// Hosts whose tasks are not fully jailed, with the missing parts, as the hosts report them.
     pub unjailed: BTreeMap<HostId, String>,
     /// Spot checks in order.
     pub checks: Vec<SpotCheck>,
@@ -36,7 +36,7 @@ pub struct HostEvidence {
     pub attempts_us: u64,
     /// Number of tasks that finished with a verified answer.
     pub answers: u64,
-    /// Name of each host, and whether it is still there.
+    /// Name of each host, and whether the host is still connected.
     names: BTreeMap<HostId, (String, bool)>,
     /// Machine name that each host reports.
     machines: BTreeMap<HostId, String>,

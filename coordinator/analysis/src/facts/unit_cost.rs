@@ -28,7 +28,7 @@ struct ProgramKey {
     memory_bytes: Option<u64>,
 }
 
-/// The parts of a task's answer that tell how much work it did.
+/// The parts of a task's answer that say how much work the task did.
 #[derive(Deserialize)]
 struct AmountOfWork {
     #[serde(flatten)]

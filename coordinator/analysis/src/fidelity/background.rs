@@ -14,9 +14,9 @@ use crate::{AttemptHistory, RunRecord, VmHistory};
 pub struct BackgroundSupply {
     /// Number of background VMs.
     pub vms: usize,
-    /// Time for which the VMs ran, summed over their vCPUs, without hibernations.
+    /// Time for which the background VMs existed, summed over their vCPUs, without hibernations.
     pub there: Span,
-    /// Part of `there` in which the VMs had their processors.
+    /// Part of `there` in which the vCPUs could use their processors.
     pub supplied: Span,
 }
 
@@ -33,7 +33,7 @@ impl BackgroundSupply {
         (all.vms > 0).then_some(all)
     }
 
-    /// Part of the running time in which the VMs had their processors, from 0 to 1.
+    /// Fraction of their processors that the background VMs could use, from 0 to 1.
     #[must_use]
     pub fn share(&self) -> f64 {
         self.supplied.fraction_of(self.there).as_f64()
@@ -50,7 +50,7 @@ impl BackgroundSupply {
         })
     }
 
-    /// One sentence that states the number of background VMs and their share of the processors.
+    /// A sentence with the figures of the background VMs.
     #[must_use]
     pub fn sentence(&self) -> String {
         format!(

@@ -10,8 +10,8 @@ use super::figures::{mean, percent, ratio, seconds};
 use super::{FidelityVerdict, PromiseErrors};
 use crate::{JobFacts, LiveFacts};
 
-/// A process that asked for less CPU time than this, in real microseconds, tells nothing about
-/// speeds: a measurement may be off by a tick of the kernel's clock, 40 ms on a tenth of a core.
+/// Real microseconds of requested CPU time below which a process says nothing about speeds: a measurement may be off by
+/// a tick of the kernel's clock, 40 ms on a tenth of a core.
 const LEAST_WANTED_US: u64 = 1_000_000;
 
 /// Part of its speed that a foreground process may lose to its neighbour at any time, besides the
@@ -30,9 +30,9 @@ pub struct Consolidation {
     pub foreground_worst_loss: f64,
     /// Mean part of their promised speed that foreground processes with a neighbour lost.
     pub foreground_mean_loss: f64,
-    /// Mean part of their speed that foreground processes with a neighbour may lose by the stated limit.
+    /// Mean fraction of their speed that foreground processes with a neighbour may lose, by the stated limits.
     pub foreground_stated_loss: f64,
-    /// Largest loss of a foreground process as a part of the loss that it may have.
+    /// Largest loss of speed of a foreground process, as a fraction of the stated limit.
     pub foreground_worst_of_stated: f64,
     /// Number of foreground processes that had a neighbour.
     pub foreground_processes: usize,
@@ -63,7 +63,7 @@ pub struct Consolidation {
     pub(super) mean_share_error: f64,
 }
 
-/// CPU time that a process, or a processor, asked for, was promised and got, in real microseconds.
+/// CPU time that a process, or a processor, requested, was promised and received, in real microseconds.
 #[derive(Clone, Copy, Default)]
 struct UseSum {
     wanted_us: u64,

@@ -61,8 +61,8 @@ pub fn troubles(cancelled: Option<&str>, counts: &RunCounts, facts: &LiveFacts) 
     notes
 }
 
-/// Sentences on hosts with impossible measurements, and on hosts that never reported their other
-/// load: an unknown load does not count as none.
+/// Sentences on hosts with impossible measurements, and on hosts that never reported the load of other programs: an
+/// unknown load does not count as zero.
 fn notes_on_hosts(facts: &LiveFacts) -> Vec<String> {
     let disbelieved = facts.disbelieved.iter();
     let mut notes: Vec<_> =
@@ -79,8 +79,7 @@ fn notes_on_hosts(facts: &LiveFacts) -> Vec<String> {
     notes
 }
 
-/// A sentence on outages of the coordinator: nobody decided anything meanwhile, and the
-/// measurements before are unknown.
+/// A sentence on outages of the coordinator: nothing was decided during them, and measurements before them are unknown.
 fn note_on_outages(facts: &LiveFacts) -> Option<String> {
     let n = facts.outages.len();
     let away_us: u64 = total_us(facts.outages.iter().map(|it| it.away_real_us));
@@ -129,7 +128,7 @@ fn late_interruptions(facts: &LiveFacts, notes: &mut Vec<String>) {
     }
 }
 
-/// Notes VMs that stayed beyond their notice, on processors that had been given to others.
+/// Notes VMs that ran beyond their notice, on processors that other VMs already had.
 fn late_kills(allowed: &AllowedErrors, facts: &LiveFacts, notes: &mut Vec<String>) {
     let late = |kill: &VmKill| kill.gone.map(|gone| allowed.speedup.to_real(gone.since(kill.due)));
     let worst = facts.kills.iter().filter_map(late).max().unwrap_or_default();

@@ -9,21 +9,21 @@ use super::figures::{mean, note_first, seconds, total_us};
 use super::promises::{JobLife, JobPromise};
 use crate::{LiveFacts, cut_short};
 
-/// A process that had this much more CPU time than it was due, in seconds, makes a run unfaithful,
-/// even if it was stopped for that later. A quota is paid out in slices and the kernel sees at a tick
-/// of its clock that one is used up: some 40 ms have been seen.
+/// CPU time in seconds by which a process may be ahead of the time that it was due. A process that was further ahead
+/// makes a run unfaithful, even if the worker stopped the process for that later. The kernel pays out a quota in slices
+/// and notices only at a tick of its clock that a slice is used up: leads of some 40 ms have been measured.
 const WORST_AHEAD_S: f64 = 0.1;
 
-/// Errors of the jobs with one kind of life.
+/// Errors of the jobs to which the same happened, such as all jobs that ran in the background.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LifeErrors {
-    /// The kind of life, as a phrase after "jobs".
+    /// What happened to these jobs, as a phrase after "jobs" (see `JobLife`).
     pub life: &'static str,
     /// Number of jobs with this kind of life.
     pub jobs: usize,
-    /// Mean of the jobs' errors; an error is the extra time as a part of the promised time.
+    /// Mean error of these jobs; an error is the extra time as a part of the promised time.
     pub mean_error: f64,
-    /// The error that is furthest from zero.
+    /// The error that is furthest from zero, among these jobs.
     pub worst_error: f64,
 }
 
@@ -34,25 +34,25 @@ pub struct PromiseErrors {
     pub jobs: usize,
     /// Mean error over all jobs; an error is the extra time as a part of the promised time.
     pub mean_error: f64,
-    /// The error that is furthest from zero.
+    /// The error that is furthest from zero, among all jobs.
     pub worst_error: f64,
-    /// Number in the trace of the job with the worst error.
+    /// Number, in the trace, of the job with the worst error; `None` without jobs.
     pub worst_job: Option<u64>,
     /// Largest error of a single job in a faithful run (`live.worst-error`).
     pub allowed_worst_error: f64,
     /// Largest mean error in a faithful run (`live.mean-error`).
     pub allowed_mean_error: f64,
-    /// Number of jobs within 1, 3 and 5 % of their promise.
+    /// Number of jobs whose error is within 1, 3 and 5 % of the promised time.
     pub within: [usize; 3],
-    /// Numbers in the trace of the jobs with a larger error than allowed.
+    /// Numbers, in the trace, of the jobs with a larger error than allowed.
     pub past: Vec<u64>,
-    /// Errors by the jobs' kind of life.
+    /// Errors grouped by what happened to the jobs: undisturbed, shared, in the background, killed or moved.
     pub lives: Vec<LifeErrors>,
-    /// Emulated seconds that moves took; both the promised and the taken times contain them.
+    /// Emulated seconds that migrations of jobs took; both the promised and the taken times contain them.
     pub moving_s: f64,
-    /// Most real seconds by which a process was ahead of its processor.
+    /// Most real seconds of CPU time by which a process was ahead of what its processor owed it.
     pub ahead_s: f64,
-    /// The most real seconds by which a process was behind its processor.
+    /// Most real seconds of CPU time by which a process was behind what its processor owed it.
     pub behind_s: f64,
     /// CPU time due in all, by the ledgers, in real seconds of a core.
     pub due_s: f64,
@@ -62,8 +62,8 @@ pub struct PromiseErrors {
     pub beside_s: f64,
     /// The time for which quotas were lifted in all, by the ledgers, in real seconds.
     pub lifted_s: f64,
-    /// Number of the job with the process that was furthest ahead, and by how many seconds of CPU
-    /// time.
+    /// Number of the job with the process that was furthest ahead of its due, and that lead in seconds of CPU time;
+    /// `None` if no lead was too large.
     #[serde(skip)]
     beyond: Option<(u64, f64)>,
     /// One sentence for each checkpoint for which a job was stopped too briefly.
@@ -72,8 +72,8 @@ pub struct PromiseErrors {
 }
 
 impl PromiseErrors {
-    /// Computes the errors. `hold` is the emulated time for which the experiment stops a job
-    /// for a checkpoint; if the worker reports a longer time, that one counts.
+    /// Computes the errors of a run's jobs. `hold` is the emulated time for which the experiment stops a job for a
+    /// checkpoint; if the worker reports a longer time, the reported time counts.
     #[must_use]
     pub fn from_promises(
         promises: &[JobPromise],
@@ -124,7 +124,7 @@ impl PromiseErrors {
         }
     }
 
-    /// The reasons why the run is not faithful, one sentence each; empty if it is.
+    /// The reasons why the run is not faithful, one sentence each; empty if the run is faithful.
     pub(crate) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if let Some(worst) = self.worst_job.filter(|_| !self.past.is_empty()) {

@@ -33,8 +33,8 @@ impl RunPace {
         self.speedup.to_real(at.since(Time::ZERO))
     }
 
-    /// The work of a job in real time, as the coordinator tells it to the worker: the run time is
-    /// rounded up to nanoseconds and then down to microseconds.
+    /// The work of a job in real time, as the coordinator sends it to the worker: the run time is rounded up to
+    /// nanoseconds and then down to microseconds.
     #[must_use]
     pub fn program(self, runtime: Span, processes: usize, usage: &Usage) -> JobProgram {
         let real = self.speedup.to_real(runtime);

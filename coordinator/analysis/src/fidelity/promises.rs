@@ -22,15 +22,15 @@ use crate::{JobFacts, carried_out};
 /// The worst thing that happened to a job, for the report; later variants are worse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum JobLife {
-    /// The job was in the foreground, with nothing in the background of its processors.
+    /// The job ran in the foreground, with no job in the background of its processors.
     Alone,
-    /// The job was in the foreground, with others in the background of some of its processors.
+    /// The job ran in the foreground, with other jobs in the background of some of its processors.
     Shared,
-    /// The job was in the background, for some or all of its time.
+    /// The job ran in the background for some or all of its time.
     Background,
-    /// The job was killed in the background, or lost with its machine, and started again.
+    /// The job was killed in the background, or lost with its machine, and was started again.
     Killed,
-    /// The job was moved from the background to other processors.
+    /// The job was moved from the background to other processors (a migration).
     Moved,
 }
 
@@ -43,11 +43,11 @@ pub struct JobPromise {
     pub number: u64,
     /// The worst thing that happened to the job.
     pub life: JobLife,
-    /// Promised emulated time, with the time that the job's moves took.
+    /// Promised emulated time, including the time that the job's migrations took.
     pub promised: Span,
-    /// Emulated time from the job's first start to its end, with the time that its moves took.
+    /// Emulated time from the job's first start to its end, including the time that its migrations took.
     pub took: Span,
-    /// Part of that time in which the job was being moved.
+    /// Part of `took` in which the job was being migrated.
     pub moving: Span,
 }
 
@@ -105,9 +105,9 @@ struct StartedJob {
     life: JobLife,
     moving_us: u64,
     place: Option<(Tier, Cpus)>,
-    /// Real time at which the job was told to move, until the move is reported.
+    /// Real time at which the job was commanded to migrate, until its host has reported the migration.
     leaves: Option<Duration>,
-    /// Part of the job's work that its last start began with.
+    /// Part of the job's work that was already done when the job was last started.
     began_with: Ppm,
     /// Index of the hold for the job's last checkpoint in the list of changes.
     last_hold: Option<usize>,
@@ -116,7 +116,7 @@ struct StartedJob {
 struct PromiseBuilder<'a> {
     submissions: SubmittedJobs<'a>,
     pace: RunPace,
-    /// How much later than reported each job ended, real microseconds.
+    /// By how many real microseconds each job ended later than reported.
     late_us: &'a BTreeMap<TaskId, i64>,
     known: BTreeMap<TaskId, StartedJob>,
     changes: Vec<(Duration, MachineChange<TaskId>)>,
@@ -163,7 +163,7 @@ impl<'a> PromiseBuilder<'a> {
         self.note_neighbours();
     }
 
-    /// Removes the jobs that `which` selects from their processors, without their end.
+    /// Removes the jobs that `which` selects from their processors; they have not ended.
     fn remove_jobs(&mut self, at: Duration, which: impl Fn(TaskId) -> bool) {
         let there =
             self.known.iter_mut().filter(|(job, known)| known.place.is_some() && which(**job));
@@ -191,7 +191,7 @@ impl<'a> PromiseBuilder<'a> {
         }
     }
 
-    /// Gives a job that starts from a checkpoint the work that the checkpoint holds.
+    /// Sets the work done of a job that starts from a checkpoint to the work that the checkpoint holds.
     fn goes_on_from(&mut self, step: &Step, at: Duration, job: TaskId) {
         let from = step.effects.iter().find_map(|effect| match effect {
             Effect::TaskSent { task, from: Some((_, done)), .. } if *task == job => Some(*done),
@@ -204,8 +204,8 @@ impl<'a> PromiseBuilder<'a> {
         }
     }
 
-    /// Corrects the work of a job that began with another checkpoint than it was sent with, because
-    /// that one was damaged.
+    /// Corrects the work done of a job that began with a different checkpoint than its command named, because that one
+    /// was damaged.
     fn correct_work(&mut self, at: Time, job: TaskId, done: Ppm) {
         let at = self.pace.real(at);
         if self.known.get(&job).is_some_and(|known| known.began_with != done) {
@@ -213,8 +213,8 @@ impl<'a> PromiseBuilder<'a> {
         }
     }
 
-    /// Adds the time for which the job was stopped for a checkpoint: from the time that its worker
-    /// reports, which can't be later than the report itself, else just before the report.
+    /// Adds the time for which the job was stopped for a checkpoint. It begins at the time that the job's worker
+    /// reports, but not later than the report; if the worker reports none, just before the report.
     fn add_checkpoint(&mut self, at: Time, job: TaskId, owed_us: u64, held_at: Option<Time>) {
         let owed = Duration::from_micros(owed_us);
         let pace = self.pace;
@@ -273,7 +273,7 @@ impl<'a> PromiseBuilder<'a> {
         }
     }
 
-    /// Adds a reported move. A job that ends before it can be dumped has none.
+    /// Adds a reported migration. A job that ends before it can be dumped has no migration.
     fn add_move(&mut self, job: TaskId, anew: bool, took_us: u64) {
         let Some(known) = self.known.get_mut(&job) else { return };
         let (Some(at), Some((_, on))) = (known.leaves.take(), &known.place) else { return };
@@ -305,7 +305,7 @@ impl<'a> PromiseBuilder<'a> {
         }
     }
 
-    /// The time at which a job really ended; the log has its end, `end`, when it was due.
+    /// The time at which a job really ended; `end`, which the log has, is the time at which the job was due to end.
     fn real_end(&self, job: TaskId, end: Time) -> Time {
         let late_us = self.late_us.get(&job).copied().unwrap_or_default();
         let span = self.pace.speedup.to_emulated(Duration::from_micros(late_us.unsigned_abs()));

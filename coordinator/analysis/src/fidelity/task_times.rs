@@ -14,12 +14,11 @@ use crate::{AttemptEnd, AttemptHistory, RunRecord, VmHistory, cut_short};
 /// Part by which a worker's promise may differ from the experiment's, and a worker's measured time
 /// from the log's.
 const PROMISE_TOLERANCE: f64 = 0.01;
-/// Real time by which a task may differ from its promise besides the allowed error: the time between two looks at a
-/// clock.
+/// Additional real time by which promised and taken times may differ: the time between two readings of a clock.
 const PROMISE_SLACK: Duration = Duration::from_millis(20);
 
-/// Number of slices of its quota by which a task may also be ahead of its promise, or behind it where it is
-/// interrupted: a task is kept two slices ahead.
+/// Number of slices of its quota by which a task may also be ahead of its promise, or behind if it is interrupted:
+/// workers keep a task two slices ahead.
 const SLICES: f64 = 4.0;
 
 /// Number of tasks that a note names.
@@ -41,7 +40,7 @@ pub struct TaskTime {
 }
 
 impl TaskTime {
-    /// The part of the promised time by which the task took longer; negative if it took less.
+    /// Fraction of the promised time by which the attempt took longer; negative if it took less.
     #[must_use]
     pub fn error(&self) -> f64 {
         self.took.as_secs_f64() / self.promised.as_secs_f64().max(1e-6) - 1.0

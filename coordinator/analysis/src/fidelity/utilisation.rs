@@ -22,7 +22,7 @@ const LEAST_BELOW_S: f64 = 100.0;
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct BackgroundStay {
     seconds: f64,
-    /// Smallest (1 − u_fg) / u_bg over the job's processes; infinite if no foreground is above the job.
+    /// Smallest (1 − u_fg) / u_bg over the job's processes; infinite if no foreground process is on their processors.
     room: f64,
 }
 

@@ -8,7 +8,7 @@ use super::TwinDistance;
 use super::task_times::{TaskTimes, vm_slices_us};
 use crate::{RunRecord, VmHistory};
 
-/// Share error from which on a run is unfaithful.
+/// Share error of a VM from which on a run is unfaithful.
 const WORST_SHARE_ERROR: f64 = 0.05;
 
 /// A VM that was promised less CPU time than this, in real microseconds, tells nothing: the kernel
@@ -20,8 +20,8 @@ const LEAST_PROMISED_US: u64 = 100_000;
 /// they are promised.
 const TOO_MUCH_ELSE: f64 = 0.25;
 
-/// Real seconds by which a VM may end later than decided: the conductor is a little behind the
-/// clock, and its command takes time to arrive. Nobody uses what tasks get until then.
+/// Real seconds by which a VM may end later than decided: the conductor is a little behind the clock, and its command
+/// takes time to arrive. What tasks compute in that time is not used.
 const ENDS_LATE_S: f64 = 0.1;
 
 /// Largest errors of a run that counts as faithful, and the speed of its clock.
@@ -39,11 +39,11 @@ pub struct AllowedErrors {
 /// run from behaving like its model.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FidelityVerdict {
-    /// Whether nothing is noted and every VM got its share.
+    /// True if there is no finding and every VM got its share of CPU time.
     pub faithful: bool,
     /// Largest |received − promised| / promised over the VMs with a large enough promise.
     pub worst_share_error: f64,
-    /// Mean of |received − promised| / promised over the VMs with a promise.
+    /// Mean of |received − promised| / promised CPU time over these VMs.
     pub mean_share_error: f64,
     /// The findings that make the run unfaithful, with their causes.
     pub notes: Vec<String>,

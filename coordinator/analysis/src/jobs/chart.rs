@@ -16,7 +16,7 @@ pub const MOST_DRAWN: usize = 2_000;
 pub struct JobsOfWindow {
     /// Jobs that have ended; at the end of the record also those that have not.
     jobs: BTreeMap<TaskId, JobHistory>,
-    /// The window of time that the user asked for.
+    /// The requested window.
     wanted: (Time, Time),
     /// Submission time of the first job.
     first: Option<Time>,
@@ -101,8 +101,8 @@ impl JobsOfWindow {
         self.jobs.values()
     }
 
-    /// The part of the wanted window in which all jobs are drawn: from the first submission or the wanted beginning, to
-    /// the submission of the first job beyond the limit, else to the last end.
+    /// The window in which the chart shows all jobs: from the first submission, or the requested time, to the
+    /// submission of the first job too many, or else to the last end.
     #[must_use]
     pub fn window(&self) -> (Time, Time) {
         let (from, until) = self.wanted;

@@ -31,7 +31,7 @@ pub struct LongWait {
 /// Figures of the parallel jobs of a run. Call [`Self::add`] for each job that ended.
 #[derive(Clone, Debug, Default)]
 pub struct JobFigures {
-    /// Response times in seconds.
+    /// Response times of the jobs, in seconds.
     pub response: Moments,
     /// Bounded slowdowns of the jobs.
     pub slowdown: Moments,

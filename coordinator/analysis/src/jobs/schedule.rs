@@ -17,7 +17,7 @@ pub struct ScheduleWriter<W: Write> {
     calendar: Calendar,
     /// The job to be written next.
     next: TaskId,
-    /// Ended jobs that come after the first job that has not ended, by id.
+    /// Ended jobs that wait until all earlier submitted jobs have ended.
     early: Window<ScheduledJob>,
 }
 

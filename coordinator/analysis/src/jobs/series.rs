@@ -4,7 +4,7 @@ use dormouse_units::Time;
 
 use crate::JobHistory;
 
-/// Greatest number of bins; a bin's width doubles when there would be more.
+/// Greatest number of bins of a series; if a series would need more, the width of its bins doubles.
 const MAX_BINS: usize = 512;
 
 /// A quantity that is followed over time.

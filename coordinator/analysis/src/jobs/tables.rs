@@ -34,7 +34,7 @@ pub struct RecordedJobs {
 }
 
 /// Whether a step matters to [`JobsTables`], whoever shares the run. Most steps don't: they report
-/// the ends of jobs, which the scheduler hears of at the end of the instant.
+/// the ends of jobs, which the scheduler learns of at the end of the instant.
 #[must_use]
 pub fn is_of_jobs(step: &Step) -> bool {
     match &step.event {
@@ -108,7 +108,7 @@ impl<W: Write> JobsTables<W> {
         self.promises = promises.collect();
     }
 
-    /// Writes the jobs that ended in a step which the record has taken in.
+    /// Writes the jobs that ended in a step which the record has handled.
     ///
     /// # Errors
     ///

@@ -5,19 +5,19 @@ use serde_json::{Value, json};
 use super::WorkOutcome;
 use crate::RunMode;
 
-/// Number of tasks or jobs in total and by outcome. The rest was given up if the run is over, and
-/// is open otherwise.
+/// Number of tasks or jobs in all and by outcome. In a run that is over, the rest was given up; in
+/// one that continues it is open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OutcomeTally {
     /// Number of tasks or jobs in all.
     pub total: u64,
-    /// Number of tasks or jobs that are done in virtual time, where no program computes an answer.
+    /// Number of tasks or jobs that are done in virtual time, where answers are not checked.
     pub completed: u64,
-    /// Number of tasks or jobs done with an answer that the coordinator has checked.
+    /// Number of tasks or jobs that are done with an answer that the coordinator has checked.
     pub verified: u64,
-    /// Number of tasks or jobs done by their workers' word alone.
+    /// Number of tasks or jobs that only their workers report as done.
     pub reported: u64,
-    /// Number of tasks or jobs whose programs ended with a failure.
+    /// Number of tasks or jobs whose programs ended and failed.
     pub program_failed: u64,
     /// Number of tasks or jobs that were not done when the run was over.
     pub given_up: u64,
@@ -54,8 +54,7 @@ impl OutcomeTally {
         self.program_failed + self.given_up
     }
 
-    /// The number of given-up tasks or jobs in brackets, such as ` (1 given up)`; empty if there is
-    /// none.
+    /// The number of failed tasks that were given up, in brackets, such as ` (1 given up)`; empty if none was.
     #[must_use]
     pub fn given_up_in_brackets(&self) -> String {
         match self.given_up {

@@ -13,7 +13,7 @@ pub enum WorkOutcome {
     Completed,
     /// The work is done, and the coordinator has checked its answer.
     Verified,
-    /// The work is done by its worker's word alone: nobody has checked its answer.
+    /// The worker reports that the work is done, and the answer has not been checked.
     Reported,
     /// The program ended and failed, and is not tried again.
     Failed(ProgramFailure),

@@ -42,7 +42,7 @@ impl RunRecord {
 
     /// Ends the attempts that the step's stops end at once: those of earlier attempts if
     /// `are_of_before`, else those of attempts of this step. An attempt stopped with a checkpoint
-    /// ends when that is reported, unless the scheduler hears of the stop at once because the VM
+    /// ends when that is reported, unless the scheduler learns of the stop at once because the VM
     /// was frozen.
     pub(super) fn stop(
         &mut self,

@@ -17,7 +17,7 @@ pub enum RecordChange {
     Began(TaskId, Attempt),
     /// The attempt is over, done or not.
     Left(TaskId, Attempt, VmId),
-    /// The scheduler heard of a parallel job.
+    /// The scheduler learned of a parallel job.
     JobHeard(TaskId),
     /// A customer of the provider requested a VM, which gets this id if it is granted.
     Requested(VmId),
@@ -28,7 +28,7 @@ pub enum RecordChange {
 /// Everything that ended in a step.
 #[derive(Clone, Debug, Default)]
 pub struct ClosedHistories {
-    /// Parallel jobs that ended, in the order in which their scheduler heard of it.
+    /// Parallel jobs that ended, in the order in which their scheduler learned of it.
     pub jobs: Vec<JobHistory>,
     /// Requests that are over.
     pub requests: Vec<RequestHistory>,

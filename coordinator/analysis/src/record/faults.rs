@@ -8,7 +8,7 @@ use dormouse_units::{FaultId, HostId, Span, Speedup, Time, VmId};
 
 use super::{AttemptEnd, AttemptHistory, RunRecord};
 
-/// One injected fault, from the time at which its hosts were told of it.
+/// One injected fault, from the time at which its hosts got the command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FaultHistory {
     /// Number of the fault in the experiment.
@@ -17,9 +17,9 @@ pub struct FaultHistory {
     pub kind: FaultKind,
     /// Emulated time for which the fault lasts.
     pub lasts: Span,
-    /// Emulated time at which the hosts were told of the fault.
+    /// Emulated time at which the hosts got the command.
     pub asked: Time,
-    /// The hosts that were told, with their answers; empty if the fault's target matches no host.
+    /// The hosts that got the command, with their answers; empty if the fault's target matches no host.
     pub hosts: BTreeMap<HostId, FaultOnHost>,
 }
 
@@ -49,13 +49,13 @@ pub struct FaultCost {
     pub hosts_lost: u32,
     /// Number of VMs that were lost with these hosts, or failed.
     pub vms_lost: u32,
-    /// Number of attempts that ended without their work being done.
+    /// Number of attempts that ended during the fault without finishing their work.
     pub attempts_lost: u32,
     /// Time that the lost attempts had computed since their last checkpoints.
     pub work_lost: Span,
     /// Number of failed checkpoints.
     pub checkpoints_failed: u32,
-    /// Time by which attempts that ran meanwhile exceeded their VMs' promises, summed.
+    /// Time by which attempts that ran during the fault exceeded their VMs' promises, summed.
     pub late: Span,
 }
 

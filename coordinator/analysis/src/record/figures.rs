@@ -30,7 +30,7 @@ impl RunRecord {
         self.finished
     }
 
-    /// Outcome of a task or job; `None` if it is open and the run goes on.
+    /// Outcome of a task or job; `None` if the task is not over and the run continues.
     #[must_use]
     pub fn outcome(&self, task: &TaskHistory) -> Option<WorkOutcome> {
         if task.finished.is_none() {

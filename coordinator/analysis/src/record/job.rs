@@ -25,7 +25,7 @@ pub enum SpellEnd {
 /// An uninterrupted time (spell) of a job on the same processors, in one tier.
 #[derive(Clone, Debug)]
 pub struct JobSpell {
-    /// Tier of the job during the spell.
+    /// Tier of the job in this spell.
     pub tier: Tier,
     /// Processors of the job.
     pub on: Cpus,
@@ -35,26 +35,25 @@ pub struct JobSpell {
     pub until: Option<(Time, SpellEnd)>,
 }
 
-/// History of a parallel job from its submission to its end, by what its scheduler heard and
-/// decided.
+/// History of a parallel job from its submission to its end, by its scheduler's notices and decisions.
 #[derive(Clone, Debug)]
 pub struct JobHistory {
     /// Id of the job; ids follow the order of submission.
     pub id: TaskId,
     /// The job as its user submitted it.
     pub job: Arc<Submission>,
-    /// Time at which the job's scheduler heard of it.
+    /// Time at which the job's scheduler learned of it.
     pub heard: Option<Time>,
     /// The job's spells on processors, in order.
     pub spells: Vec<JobSpell>,
     /// Attempts at the job.
     pub task: TaskHistory,
-    /// Time at which the job's scheduler heard of its end.
+    /// Time at which the job's scheduler learned of its end.
     pub ended: Option<Time>,
 }
 
 impl JobHistory {
-    /// History of a job that was just submitted, before its scheduler hears of it.
+    /// History of a job that was just submitted, before its scheduler learns of it.
     #[must_use]
     pub fn new(id: TaskId, job: Arc<Submission>) -> Self {
         let (spells, task) = (Vec::new(), TaskHistory::default());

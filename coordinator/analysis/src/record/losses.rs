@@ -8,19 +8,19 @@ use dormouse_units::{Span, Time, VmId};
 use super::{AttemptHistory, ProviderAct, RunRecord, TaskHistory, VmHibernation};
 
 impl RunRecord {
-    /// Time that an attempt computed for nothing.
+    /// Time that an attempt computed in vain.
     #[must_use]
     pub fn lost(&self, attempt: &AttemptHistory) -> Span {
         self.vms.get(&attempt.vm).map_or(Span::ZERO, |vm| attempt.lost(vm))
     }
 
-    /// Time that all attempts together computed for nothing.
+    /// Time that all attempts together computed in vain.
     #[must_use]
     pub fn work_lost(&self) -> Span {
         self.attempts().map(|attempt| self.lost(attempt)).sum()
     }
 
-    /// Time that attempts which ended on `vm` between two times computed for nothing.
+    /// Time that attempts which ended on `vm` between two times computed in vain.
     #[must_use]
     pub fn lost_on(&self, vm: VmId, from: Time, until: Time) -> Span {
         let ended = |a: &&AttemptHistory| {
@@ -46,7 +46,7 @@ impl RunRecord {
         })
     }
 
-    /// Time at which an act had taken effect on the last of the VMs that it hit.
+    /// Time at which an act of the provider had taken effect on the last of the affected VMs.
     #[must_use]
     pub fn took_effect(&self, of: &ProviderAct) -> Option<Time> {
         let effect = |vm: &VmId| {

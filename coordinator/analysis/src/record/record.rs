@@ -24,7 +24,7 @@ use crate::ServiceTally;
 pub struct RunRecord {
     /// Hosts by id.
     pub hosts: BTreeMap<HostId, HostHistory>,
-    /// VMs by id: every VM of the run, or only the present ones in a record made by [`RunRecord::forgetting`].
+    /// VMs by id: all VMs of the run, or, in a forgetting record, the existing ones.
     pub vms: BTreeMap<VmId, VmHistory>,
     /// VMs that were left out of `vms` and for which others had to leave ([`RunRecord::leave_out`]).
     pub takers: BTreeMap<VmId, VmHistory>,
@@ -36,7 +36,7 @@ pub struct RunRecord {
     pub requests: BTreeMap<VmId, RequestHistory>,
     /// Acts of the provider on spot VMs, also those that hit no VM; empty in a record that forgets.
     pub interruptions: Vec<ProviderAct>,
-    /// Faults of the experiment that were sent to hosts.
+    /// Faults of the experiment that hosts were commanded to inject.
     pub faults: Vec<FaultHistory>,
     /// Number of times that each kind of event happened.
     pub counts: RunCounts,
@@ -48,7 +48,7 @@ pub struct RunRecord {
     pub stale: u32,
     /// Time of the run's end, and whether all tasks were finished then.
     pub over: Option<(Time, bool)>,
-    /// Reason for which somebody ended the run before its time.
+    /// Reason given by the user who ended the run early; `None` if nobody did.
     pub cancelled: Option<String>,
     /// Number of steps that the record has seen.
     pub steps: u64,
@@ -62,7 +62,7 @@ pub struct RunRecord {
     pub service: ServiceTally,
     /// Most parallel jobs that were in the system at once.
     pub most_jobs: usize,
-    /// Number of parallel jobs that the jobs' scheduler knows to be in the system.
+    /// Number of parallel jobs that are in the system as far as their scheduler knows.
     pub jobs_heard: usize,
     pub(super) tenants: Tenants,
     /// Whether ended VMs and acts of the provider are dropped.
@@ -75,7 +75,7 @@ pub struct RunRecord {
     /// Burstable types in unlimited mode.
     pub(super) unlimited: BTreeMap<TypeName, BurstableTerms>,
     pub(super) billing: BillingTerms,
-    /// Tasks whose programs save their work at a notice.
+    /// Tasks whose programs save their work when they get a notice of interruption.
     pub(super) savers: BTreeSet<TaskId>,
     /// Digest of all decisions; `None` after [`RunRecord::undigested`].
     pub(super) digest: Option<DecisionDigest>,
@@ -98,20 +98,20 @@ pub struct HostHistory {
     pub lost: Option<(Time, String)>,
 }
 
-/// An act of the provider on spot VMs.
+/// An action of the provider on spot VMs: a preemption, hibernation, resume or recommendation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProviderAct {
-    /// Time at which the act was requested.
+    /// Time at which the action was requested.
     pub asked: Time,
-    /// Time at which the engine carried the act out.
+    /// Time at which the engine carried the action out.
     pub at: Time,
-    /// Kind of the act.
+    /// Kind of the provider's action.
     pub action: InterruptionAction,
-    /// VMs that the act aimed at.
+    /// VMs that the action was for.
     pub target: InterruptionTarget,
-    /// VMs that the act hit.
+    /// VMs that the action affected.
     pub vms: Vec<VmId>,
-    /// Reason given by the person who requested the act; `None` if the provider acted by itself.
+    /// Reason given by the person who requested the action; `None` if the provider acted without a request.
     pub asked_by: Option<String>,
 }
 
@@ -380,7 +380,7 @@ pub fn carried_out(step: &Step) -> Vec<&Decision> {
 pub struct RequestHistory {
     /// Number of the request.
     pub request: RequestId,
-    /// Type, market and duration asked for.
+    /// Type, market and requested duration.
     pub asks: VmRequest,
     /// Time of the request's arrival.
     pub arrived: Time,

@@ -15,9 +15,9 @@ use super::VmHistory;
 pub struct TaskHistory {
     /// Attempts in order.
     pub attempts: Vec<AttemptHistory>,
-    /// Time at which the task finished, verified or reported.
+    /// Time at which the task finished, whether its answer was verified or only reported; `None` if it did not finish.
     pub finished: Option<Time>,
-    /// Whether the task finished by its worker's word alone, unchecked.
+    /// Whether the coordinator knows only from the worker that the task finished, and has not checked the answer.
     pub reported: bool,
     /// Whether the task is over because its program failed or its answer is wrong.
     pub program_failed: bool,
@@ -30,15 +30,15 @@ pub struct AttemptHistory {
     pub attempt: Attempt,
     /// VM of the attempt.
     pub vm: VmId,
-    /// vCPU on which charts draw the attempt: the one the log names, else the first free one.
+    /// vCPU on which charts draw the attempt: the one that the log names, else the first free one.
     pub lane: usize,
     /// The scheduler's reason for this VM.
     pub reason: StartReason,
-    /// Checkpoint that the attempt was sent with, and the part of the work that it holds.
+    /// Checkpoint that the attempt was to start from, and the part of the work that it holds; `None`: from scratch.
     pub sent_with: Option<(CheckpointSeq, Ppm)>,
-    /// Checkpoint that the attempt really began with.
+    /// Checkpoint that the attempt really started from, and the part of the work that it holds; `None`: from scratch.
     pub from: Option<(CheckpointSeq, Ppm)>,
-    /// Part of the attempt's work that it began with, as its worker reported.
+    /// Part of the task's work that was done when the attempt began, as its worker reported.
     pub said_to_have: Option<Ppm>,
     /// Checkpoints that could not be restored, by this attempt or before the next one.
     pub fell_back: ThinVec<RestoreFallback>,
@@ -49,31 +49,32 @@ pub struct AttemptHistory {
     pub started: Option<Time>,
     /// CPU modes on a burstable VM, each with its beginning.
     pub modes: ThinVec<(Time, Mode)>,
-    /// Times at which a checkpoint was requested while the attempt ran, each with whether the scheduler requested it
-    /// (else the checkpointing scheme did).
+    /// Times at which the task was commanded to take a checkpoint while it ran; each with true if its scheduler decided
+    /// that, false if its checkpointing scheme did.
     pub asked: ThinVec<(Time, bool)>,
     /// Complete checkpoints of the attempt.
     pub checkpoints: ThinVec<CheckpointMark>,
     /// Number of reported checkpoints, taken or failed.
     pub checkpoint_reports: u32,
-    /// Reason why the attempt's work was not saved before its VM was gone, as its worker reported.
+    /// Reason why the attempt's work was not saved before its VM ended, as its worker reported.
     pub unsaved: Option<String>,
-    /// Time and way of the attempt's end.
+    /// Time at which the attempt ended, and how; `None` while it runs.
     pub ended: Option<(Time, AttemptEnd)>,
     /// CPU time used, real microseconds; zero in virtual time.
     pub real_cpu_us: u64,
     /// Time from the command to the attempt's first instruction, real microseconds; zero in virtual time.
     pub real_start_us: u64,
-    /// Part of that time until the inputs of a user's own program had arrived, real microseconds.
+    /// Part of `real_start_us` until the inputs of a user's own program had arrived, real microseconds.
     pub real_inputs_us: u64,
-    /// Account of what the attempt was promised and got, in a live run, once it is over.
+    /// Account of the CPU time that the attempt was promised and received; only in a live run, after the attempt's end.
     pub ledger: Option<AttemptLedger>,
-    /// Time of the notice at which the attempt's program saved its work: what it computed later is not saved.
+    /// Time of the interruption notice at which the attempt's program saved its work; what it computed later is not
+    /// saved.
     pub noticed: Option<Time>,
-    /// End of the user's own program that it ran, if any.
+    /// How the user's own program ended, if the attempt ran one.
     pub own: Option<Arc<ProgramEnd>>,
-    /// Time at which the attempt's worker reported that the restored program had neither computed nor written
-    /// anything, and for how long by then, in real microseconds.
+    /// Time at which the attempt's worker reported that the restored program had neither computed nor written anything,
+    /// and for how many real microseconds this had lasted by then.
     pub idle: Option<(Time, u64)>,
     /// Time at which the attempt's worker reported the effects of a restore on its program, and one sentence for each
     /// change in the kernel's view.
@@ -91,29 +92,29 @@ pub struct CheckpointMark {
     pub done: Ppm,
     /// Size of the checkpoint.
     pub bytes: Bytes,
-    /// Time for which the task was stopped for it, real microseconds; zero in virtual time.
+    /// Real microseconds for which the task was stopped for the checkpoint; zero in virtual time.
     pub real_held_us: u64,
-    /// Time for which the task should have been stopped, real microseconds; zero in virtual time.
+    /// Real microseconds for which the task should have been stopped for the checkpoint; zero in virtual time.
     pub real_owed_us: u64,
 }
 
 /// A checkpoint that could not be restored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RestoreFallback {
-    /// Time at which that was known.
+    /// Time at which the coordinator learned that the checkpoint could not be restored.
     pub at: Time,
     /// Number of the checkpoint, and the part of the work that it holds.
     pub from: (CheckpointSeq, Ppm),
     /// Checkpoint that is tried instead; `None` if the task starts from scratch.
     pub to: Option<(CheckpointSeq, Ppm)>,
-    /// Host on which the restore is not tried again.
+    /// Host on which restoring the checkpoint is not tried again; `None`: no host is excluded.
     pub not_on: Option<HostId>,
 }
 
 /// How an attempt ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AttemptEnd {
-    /// The work is done and verified.
+    /// The attempt finished the task's work, and the answer was verified.
     Finished,
     /// The attempt failed, for this reason.
     Failed(String),
@@ -121,7 +122,7 @@ pub enum AttemptEnd {
     Stopped(Ppm),
     /// The attempt was stopped without a checkpoint.
     Dropped,
-    /// The VM of the attempt was gone.
+    /// The VM of the attempt ended, for this reason.
     VmGone(VmEnd),
 }
 
@@ -143,7 +144,7 @@ impl AttemptHistory {
         Some((*at, format!("is another since its restore: {}", changes.join("; "))))
     }
 
-    /// Part of the work that is kept at its end, by this attempt or earlier ones.
+    /// Part of the task's work that was kept when the attempt ended, by this attempt or earlier ones.
     #[must_use]
     pub fn kept(&self) -> Ppm {
         match (&self.ended, self.checkpoints.last(), self.from) {
@@ -155,8 +156,8 @@ impl AttemptHistory {
         }
     }
 
-    /// Time that the attempt computed on `vm` for nothing: what no checkpoint keeps, without hibernations.
-    /// Zero for a finished attempt.
+    /// Time for which the attempt computed on `vm` in vain: from the last checkpoint to the end, without the VM's
+    /// hibernations. Zero for a finished attempt.
     #[must_use]
     pub fn lost(&self, vm: &VmHistory) -> Span {
         let (Some(since), Some((at, end))) = (self.kept_at(), &self.ended) else {
@@ -171,8 +172,8 @@ impl AttemptHistory {
         }
     }
 
-    /// Time after which the attempt's work is lost: its end, if it was stopped with all its work; the notice,
-    /// if its program saved its work then; else its last checkpoint or its start.
+    /// Time after which the attempt's work is lost: its end, if it was stopped with all its work in a checkpoint; the
+    /// time of the notice, if its program saved its work then; else its last checkpoint or its start.
     #[must_use]
     pub fn kept_at(&self) -> Option<Time> {
         let started = self.started?;
@@ -199,7 +200,7 @@ impl AttemptHistory {
 }
 
 impl TaskHistory {
-    /// The attempt under way, or the last one.
+    /// The attempt that still runs, or else the last one.
     #[must_use]
     pub fn last(&self) -> Option<&AttemptHistory> {
         self.attempts.last()

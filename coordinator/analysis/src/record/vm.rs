@@ -36,11 +36,11 @@ pub struct VmHistory {
     pub displaced: ThinVec<VmDisplacement>,
     /// VMs whose room this VM waited for after its launch.
     pub waited_for: ThinVec<VmId>,
-    /// Reason for which the VM is about to leave, if the provider has given one.
+    /// Why the VM will end soon, if the provider has a reason of its own.
     pub leaving: Option<LeaveReason>,
     /// Whether the VM has notice of its end.
     pub has_notice: bool,
-    /// A hibernation or resume that the VM was told and has not carried out.
+    /// A hibernation or resume that the VM was commanded and has not carried out.
     pub told: Option<InterruptionAction>,
     /// Credit balances as reported, each with its time.
     pub credits: ThinVec<(Time, Credits)>,
@@ -64,7 +64,7 @@ pub struct VmHistory {
 pub enum LeaveReason {
     /// The VM costs more than its bid.
     Outbid,
-    /// Fewer VMs of the VM's type are available than are running.
+    /// The limit of the VM's type has fallen below the number of existing VMs.
     Reclaimed,
     /// The room of the VM goes to this one.
     For(VmId),
@@ -77,20 +77,20 @@ pub struct VmHibernation {
     pub asked: Time,
     /// Time at which the hibernation took effect.
     pub frozen: Time,
-    /// Times at which a resume was requested, and at which it took effect; `None`: the VM did not resume.
+    /// Times at which a resume was requested and took effect.
     pub resumed: Option<(Time, Time)>,
 }
 
 /// A VM makes room for another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VmDisplacement {
-    /// Time at which the VM was told to make room.
+    /// Time at which the VM was commanded to make room.
     pub at: Time,
-    /// The other VM, which waited for the room of the displaced VM.
+    /// VM for which the room was made.
     pub by: VmId,
     /// What happened to the displaced VM: notice of its end, or hibernation.
     pub action: InterruptionAction,
-    /// Time at which the VM got its room back after a hibernation and was told to resume.
+    /// Time at which the VM got its room back after a hibernation and was commanded to resume.
     pub given_back: Option<Time>,
 }
 
@@ -162,21 +162,22 @@ impl VmHistory {
         until.since(from).saturating_sub(frozen)
     }
 
-    /// Time of the VM's end, or `now` if it is still there.
+    /// Time of the VM's end, or `now` if the VM still exists.
     #[must_use]
     pub fn end_or(&self, now: Time) -> Time {
         self.ended.map_or(now, |(at, ..)| at)
     }
 
-    /// Share of its processor that vCPU `vcpu` has at time `at`; at a change of the share, the new one.
+    /// Share of its processor that a vCPU can use at the time `at`; if the share changes at that time, the share before
+    /// the change.
     #[must_use]
     pub fn supply_at(&self, at: Time, vcpu: u32) -> Ppm {
         let of = self.supplies.iter().rev().find(|(from, cpu, _)| *cpu == vcpu && *from <= at);
         of.map_or(Ppm::ONE, |(_, _, share)| *share)
     }
 
-    /// Time for which the VM's vCPUs existed while it ran until `now`, summed over them, and the part of it for which
-    /// they had their processors.
+    /// Time for which the VM's vCPUs existed while the VM ran until `now`, summed over the vCPUs, and the part of it in
+    /// which they could use their processors.
     #[must_use]
     pub fn supplied(&self, now: Time) -> (Span, Span) {
         let Some(ready) = self.ready else { return (Span::ZERO, Span::ZERO) };

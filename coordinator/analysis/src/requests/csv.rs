@@ -30,8 +30,8 @@ impl<W: Write> RequestsCsv<W> {
         Ok(Self(lines))
     }
 
-    /// Writes a request that is over. Fields without a value are empty: host and `ready_s` if it
-    /// got no VM, `waited_s` if it waited for nobody, `displaced_by` if nobody needed its room.
+    /// Writes a request that is over. Fields without a value are empty: the host and `ready_s` if the request got no
+    /// VM, `waited_s` if no VM had to make room, `displaced_by` if its VM did not have to.
     ///
     /// # Errors
     ///
@@ -94,8 +94,8 @@ fn write_text(line: &mut Vec<u8>, text: &str) {
 
 const REQUESTS: &str = "requests.csv";
 
-/// Writes `requests.csv` of a run, and adds up its requests. Call [`Self::see`] after the record
-/// has taken in a step, then [`Self::finish`].
+/// Writes `requests.csv` of a run, and sums its requests up. Call [`Self::see`] for each step after the record has
+/// handled it, then [`Self::finish`].
 #[derive(Debug)]
 pub struct RequestsTables<W: Write> {
     ledger: RequestLedger,
@@ -118,7 +118,7 @@ impl<W: Write> RequestsTables<W> {
         Ok(Self { ledger: RequestLedger::new(setup, tenants), csv })
     }
 
-    /// Writes the requests that ended in a step which the record has taken in.
+    /// Writes the requests that ended in a step which the record has handled.
     ///
     /// # Errors
     ///

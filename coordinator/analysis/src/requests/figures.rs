@@ -16,7 +16,7 @@ pub struct RequestTally {
     pub granted: u64,
     /// Number of requests refused for lack of room.
     pub refused: u64,
-    /// Number of requests whose VM ran for the whole duration asked for.
+    /// Number of requests whose VM ran for the requested duration.
     pub completed: u64,
     /// Number of requests whose VM the provider ended: displaced, interrupted, outbid, or lost with its host.
     pub terminated: u64,
@@ -51,7 +51,7 @@ pub struct LostRevenue {
     pub failed: Money,
     /// Revenue missed for the whole durations of refused preemptible requests.
     pub failed_preemptible: Money,
-    /// Revenue missed because the provider ended VMs early: the price of the rest of each duration asked for.
+    /// Revenue lost for the rest of the requested duration, of VMs that the provider ended.
     pub cut_short: Money,
 }
 
@@ -81,7 +81,7 @@ pub struct RequestFigures {
     pub usage: HostUsage,
     /// Time at which the last request ended.
     pub last_end: Time,
-    /// Reason for which somebody ended the run before its time.
+    /// Reason given by the user who ended the run early; `None` if nobody did.
     pub cancelled: Option<String>,
 }
 

@@ -16,7 +16,7 @@ use crate::{RecordChange, RequestHistory, RunRecord, VmHistory};
 pub enum RequestEnd {
     /// The request was refused for lack of room.
     Refused,
-    /// The VM ran for as long as was asked for.
+    /// The VM ran for the requested duration.
     Completed,
     /// The provider ended the VM, for this reason ([`RequestFigures::terminations`]).
     Terminated(&'static str),
@@ -55,7 +55,7 @@ pub struct EndedRequest {
     pub duration: Span,
     /// Number of vCPUs of the request's VM.
     pub vcpus: u32,
-    /// Last hourly price of the request's VM, or the price that such a VM would have had.
+    /// Last hourly price of the request's VM, or the price that the VM would have had.
     pub price: Price,
     /// VM and host that the request got; `None` if it was refused.
     pub vm: Option<(VmId, HostId)>,
@@ -69,7 +69,7 @@ pub struct EndedRequest {
     pub ran: Span,
     /// Time for which the request waited for VMs that had to end first; zero if it never got their room.
     pub waited: Span,
-    /// VM to make room for which the request's VM was last told to leave, whether it left or not; `None`: it never was.
+    /// VM for which the request's own VM was last commanded to make room, whatever the outcome.
     pub displaced_by: Option<VmId>,
     /// Charge for the request's VM.
     pub cost: Money,
@@ -78,14 +78,14 @@ pub struct EndedRequest {
 }
 
 impl EndedRequest {
-    /// Rest of the duration asked for that the request's VM did not run.
+    /// Rest of the requested duration that the request's VM did not run.
     #[must_use]
     pub const fn rest(&self) -> Span {
         self.duration.saturating_sub(self.ran)
     }
 }
 
-/// Adds up the requests of a run. Call [`Self::see`] after the record has taken in a step.
+/// Adds up the requests of a run. Call [`Self::see`] after the record has handled a step.
 #[derive(Debug)]
 pub struct RequestLedger {
     tenants: Tenants,
@@ -120,7 +120,7 @@ impl RequestLedger {
         self.figures
     }
 
-    /// Adds a step that the record has taken in; `ended` gets every request that ends with it.
+    /// Adds a step that the record has handled; `ended` gets every request that ends with it.
     ///
     /// # Errors
     ///
@@ -236,7 +236,7 @@ impl RequestLedger {
         }
     }
 
-    /// Time for which a request waited for other VMs' room; zero if the request never got the room.
+    /// Time for which a request waited for other VMs' room; zero if the request never got it.
     fn wait_for_room(&self, request: &RequestHistory, vm: &VmHistory) -> Span {
         match (vm.waited_for.is_empty(), vm.ready) {
             (false, Some(ready)) => {

@@ -7,8 +7,8 @@ use dormouse_units::Span;
 /// Greatest number of different times that are kept.
 const MAX_DISTINCT_TIMES: usize = 4_096;
 
-/// Counts of times. With few different times it is exact; with too many, times are rounded up to a
-/// multiple of the smallest power of two of microseconds that suffices.
+/// Counts of times, for quantiles. With few distinct times the counts are exact; with too many, times are rounded up to
+/// a multiple of the smallest sufficient power of two of microseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimeQuantiles {
     unit_us: u64,

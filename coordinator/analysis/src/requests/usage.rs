@@ -48,7 +48,7 @@ const FLOWS: usize = 6;
 pub struct UsageBin {
     /// Integral of each level, in units × microseconds.
     levels: [u128; LEVELS],
-    /// Count of each flow.
+    /// Sum or number of each [`UsageFlow`], in its order.
     flows: [i64; FLOWS],
 }
 
@@ -108,7 +108,7 @@ pub struct HostUsage {
     /// Integrals and counts until now, and until the last request came.
     whole: UsageBin,
     until_arrival: Option<(Time, UsageBin)>,
-    /// There is a host without bounds: parts of its capacity mean nothing.
+    /// True if a host without bounds exists: then fractions of the capacity mean nothing.
     is_boundless: bool,
 }
 
@@ -127,7 +127,7 @@ impl Default for HostUsage {
 }
 
 impl HostUsage {
-    /// Adds the levels' integrals up to `now`.
+    /// Integrates all levels, such as the used vCPUs, over the time up to `now`.
     pub fn pass(&mut self, now: Time) {
         let mut from = self.until.as_micros();
         let until = now.as_micros();
@@ -196,7 +196,7 @@ impl HostUsage {
         self.count(UsageFlow::Requests, 1);
     }
 
-    /// Notes that there is a host without bounds.
+    /// Records that a host without bounds exists.
     pub const fn boundless(&mut self) {
         self.is_boundless = true;
     }
@@ -207,8 +207,8 @@ impl HostUsage {
         !self.is_boundless
     }
 
-    /// Integrals and counts from the beginning, when no request had a VM, until the arrival of the last request, with
-    /// the time of that arrival; `None` if no request came.
+    /// Integrals and counts from the beginning, when no VM existed, until the last request arrived, with the time of
+    /// that arrival.
     #[must_use]
     pub const fn until_last_arrival(&self) -> Option<(Time, UsageBin)> {
         self.until_arrival

@@ -24,10 +24,10 @@ pub struct DecisionMoment {
 /// without their times.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TwinDivergence {
-    /// Number of decisions before the first difference; they are the same in both runs.
+    /// Number of decisions before the first different one, which are equal in both runs.
     #[serde(rename = "decisions_before")]
     pub same: usize,
-    /// The first different decision of each run; `None` if the run had nothing more to decide.
+    /// The next decision of each run; `None` if the run has no further decision.
     #[serde(flatten)]
     pub decided: LiveAndTwin<Option<DivergentDecision>>,
     /// The first decision that the other run never makes, neither earlier nor later; `None` if the

@@ -72,7 +72,7 @@ pub struct TwoTier {
     /// ended.
     vm: Option<(HostId, VmId)>,
     machine: MachineWithMoves,
-    /// Attempt of every job that runs on the machine.
+    /// Current attempt of every job that runs.
     running: BTreeMap<TaskId, Attempt>,
     /// The next ends if nothing else happens before; the outer `None` if they have to be computed
     /// again.
@@ -109,7 +109,7 @@ impl TwoTier {
         self.next = None;
     }
 
-    /// Whether this attempt of the job runs on the machine.
+    /// Whether this attempt of the job runs.
     fn is_running(&self, task: TaskId, attempt: Attempt) -> bool {
         self.running.get(&task) == Some(&attempt)
     }

@@ -73,9 +73,8 @@ impl TwinInputs {
     }
 }
 
-/// Feeds the events of a log to a new run of its experiment and checks that this program makes the
-/// same decisions: any difference of the twin is then the machines' doing. Returns the run after
-/// the last step.
+/// Feeds the events of a log to a new run of its experiment and checks that this program makes the same decisions: then
+/// any difference between the run and its twin comes from the machines. Returns the run after the last step.
 ///
 /// # Errors
 ///

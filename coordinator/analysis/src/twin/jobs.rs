@@ -12,13 +12,13 @@ use super::{
 use crate::words::why;
 use crate::{JobHistory, JobSpell, RunRecord, SpellEnd, carried_out};
 
-/// Whether the scheduler heard of any job in these steps.
+/// Whether the scheduler learned of any job in these steps.
 #[must_use]
 pub fn has_begun(steps: &[Step]) -> bool {
     decision_instants(steps).any(|step| step.notices.iter().any(is_of_a_job))
 }
 
-/// The steps in which the scheduler heard and decided something.
+/// The steps in which the scheduler got notices or decided something.
 fn decision_instants(steps: &[Step]) -> impl Iterator<Item = &Step> {
     steps.iter().filter(|step| step.event == Event::InstantOver)
 }
@@ -33,7 +33,7 @@ const fn is_of_a_job(notice: &Notice) -> bool {
 
 type Jobs = BTreeMap<TaskId, JobHistory>;
 
-/// Histories of all jobs that the scheduler heard of in these steps.
+/// Histories of all jobs that the scheduler learned of in these steps.
 fn job_histories(steps: &[Step]) -> Jobs {
     let (mut record, mut jobs) =
         (RunRecord::default().forgetting().without_attempts(), Jobs::new());
@@ -145,7 +145,7 @@ fn compare_job(live: Option<JobHistory>, twin: &JobHistory) -> TwinTask {
     TwinTask::new(twin.job.number, format!("{} processes", twin.job.processes), sides, standing)
 }
 
-/// The counts of `summary.json`.
+/// The counts of `summary.json` in the live run and in the twin.
 fn compare_counts(live: &Jobs, twin: &Jobs) -> Vec<EventCount> {
     let count = |name: &str, what: fn(&JobHistory) -> u64| {
         let sum = |of: &Jobs| of.values().map(what).sum();

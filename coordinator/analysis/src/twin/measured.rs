@@ -8,7 +8,7 @@ use dormouse_units::{Span, TaskId};
 
 use crate::fidelity::RunPace;
 
-/// Measurements of a live run that its twin uses.
+/// Durations of migrations that were measured in a live run; the run's virtual twin uses them.
 #[derive(Clone, Debug)]
 pub struct MeasuredMoves {
     /// Speed of the run's clock, and length of its jobs' phases.
@@ -23,7 +23,7 @@ pub struct MeasuredMoves {
 pub type Moves = BTreeMap<TaskId, VecDeque<Span>>;
 
 impl MeasuredMoves {
-    /// Reads the durations of moves from the steps of a run of this pace.
+    /// Reads the durations of migrations from the steps of a live run that had this pace.
     #[must_use]
     pub fn from_steps(steps: &[Step], pace: RunPace) -> Self {
         let (mut moves, mut all_us) = (Moves::new(), Vec::new());

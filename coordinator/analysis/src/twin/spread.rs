@@ -34,7 +34,7 @@ impl From<DurationSpread> for SpreadInJson {
     }
 }
 
-/// A task is counted if it takes longer or shorter than in the twin by more than this part.
+/// A task counts as deviating if it takes longer or shorter than in the twin by more than this fraction.
 const PAST: f64 = 0.05;
 
 /// Borders of the bins of the distribution.
@@ -74,7 +74,7 @@ impl DurationSpread {
         self.sorted.first().copied().unwrap_or_default()
     }
 
-    /// Largest of the tasks' differences.
+    /// The largest of the differences.
     #[must_use]
     pub fn longest(&self) -> f64 {
         self.sorted.last().copied().unwrap_or_default()

@@ -166,15 +166,15 @@ fn counts<S: Serializer>(of: &[EventCount], to: S) -> Result<S::Ok, S::Error> {
     to.collect_map(of.iter().map(|count| (&count.name, count.sides)))
 }
 
-/// A task or job in both runs.
+/// A task or job with its times in the live run and in the twin.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TwinTask {
     /// Index of the task, or number of the job in the trace.
     #[serde(rename = "task")]
     pub number: u64,
-    /// Name of the task in text for people.
+    /// Name of the task for people.
     pub name: String,
-    /// Fate of the task in the run and in its twin.
+    /// The task's fate in each of both runs.
     #[serde(flatten)]
     pub sides: LiveAndTwin<TaskFate>,
     /// Extra time in the run as a part of the twin's time; `None` if it was not finished in both.
@@ -196,11 +196,11 @@ impl TwinTask {
     }
 }
 
-/// Fate of a task or job in one of the two runs.
+/// How a task or job went in one of the two runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(into = "TaskFateInJson")]
 pub struct TaskFate {
-    /// Last place of the task, such as `vm3 c3.large` or `foreground`; empty if it never started.
+    /// Last place of the task, such as `vm3 c3.large` or `foreground`; empty if the task never started.
     pub place: String,
     /// Number of times that the task was started.
     pub attempts: usize,
@@ -241,12 +241,12 @@ impl From<TaskFate> for TaskFateInJson {
     }
 }
 
-/// Whether a task's times in both runs can be compared.
+/// Whether a task's times in the live run and in the twin can be compared.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(into = "TaskStandingInJson")]
 pub enum TaskStanding {
-    /// Undisturbed in both: one attempt on the same type of VM, without restore, migration or loss;
-    /// for a job, in the foreground from start to end.
+    /// Undisturbed in both runs: one attempt on the same type of VM, without restore, migration or loss; for a job, in
+    /// the foreground from start to end.
     Undisturbed,
     /// A job that was in the background from start to end in both.
     Background,
@@ -305,7 +305,7 @@ impl From<TaskStanding> for TaskStandingInJson {
     }
 }
 
-/// A VM in both runs; ids agree where the scheduler launched VMs in the same order.
+/// A VM of the live run and of its twin; the ids agree if the scheduler launched VMs in the same order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TwinVm {
     /// Id of the VM.
@@ -316,7 +316,7 @@ pub struct TwinVm {
     pub sides: LiveAndTwin<Option<VmFate>>,
 }
 
-/// Fate of a VM in one of the two runs.
+/// How a VM went in one of the two runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct VmFate {
     /// Instance type of the VM.
@@ -324,7 +324,7 @@ pub struct VmFate {
     pub kind: TypeName,
     /// Market on which the VM was bought.
     pub market: Market,
-    /// Time at which the launch of the VM was requested.
+    /// Time at which the VM was requested.
     #[serde(rename = "launched_s", serialize_with = "in_seconds::time")]
     pub launched: Time,
     /// Time at which the VM was gone.

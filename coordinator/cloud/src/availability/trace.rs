@@ -26,20 +26,20 @@ impl SpotAvailability {
         Self(steps)
     }
 
-    /// True if the trace has no numbers: then the number of VMs is not bounded.
+    /// True if the trace has no numbers, so that VMs are not limited.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Largest number of VMs that can be had at a time; `None`: there is no bound.
+    /// Greatest number of VMs at a time; `None`: no limit.
     #[must_use]
     pub fn count_at(&self, at: Time) -> Option<u32> {
         let after = self.0.partition_point(|(from, _)| *from <= at);
         self.0.get(after.saturating_sub(1)).map(|(_, vms)| *vms)
     }
 
-    /// Time of the next change of the number after `after`; `None`: there is none.
+    /// Time of the next change after `after`; `None`: the number stays.
     #[must_use]
     pub fn next_change(&self, after: Time) -> Option<Time> {
         let next = self.0.partition_point(|(from, _)| *from <= after);

@@ -4,7 +4,7 @@ use dormouse_units::{Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What the end of a spot VM costs.
+/// How the cost of ending a spot VM is computed, when VMs have to make room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CostName {
@@ -13,7 +13,7 @@ pub enum CostName {
     Period,
     /// All the time since it is charged for: what its user may have to do again.
     Age,
-    /// The same for every VM: the fewest end.
+    /// The same cost for every VM, so that the fewest VMs end.
     Number,
 }
 

@@ -10,9 +10,9 @@ use crate::{Market, ResourceVector};
 #[derive(Clone, Debug, Default)]
 pub struct HostFleet {
     hosts: ById<HostId, OccupiedHost>,
-    /// VMs that waited for room and got it, in that order.
+    /// VMs that have got the room they waited for, in that order.
     placed: Vec<VmId>,
-    /// Hosts where parked VMs may get their room back.
+    /// Hosts on which hibernated VMs may get their room back.
     regained: BTreeSet<HostId>,
     /// Hosts that changed, in order; the oldest entries are dropped.
     changes: Vec<HostId>,
@@ -42,7 +42,7 @@ pub enum YieldedRoom {
     Nothing,
     /// The room that the VM leaves while it is hibernated.
     Hibernating,
-    /// All of the room: the VM is ended.
+    /// All of the room, because the VM is ended.
     All,
 }
 
@@ -67,13 +67,13 @@ impl HeldRoom {
 }
 
 impl OccupiedHost {
-    /// VMs that can still be told to make room, ordered by id.
+    /// Spot VMs that can still be preempted to make room, ordered by id.
     pub(super) fn preemptible_vms(&self) -> impl Iterator<Item = (VmId, &HeldRoom)> {
         let can_be = |held: &HeldRoom| held.yields != YieldedRoom::Nothing;
         self.vms.iter().filter(move |(_, held)| can_be(held)).map(|(&vm, held)| (vm, held))
     }
 
-    /// Number of VMs that can still be told to make room.
+    /// Number of spot VMs that can still be preempted to make room.
     pub(super) fn preemptible_count(&self) -> usize {
         self.preemptible_vms().count()
     }
@@ -124,7 +124,7 @@ impl HostFleet {
         self.hosts.iter().map(|(id, host)| (*id, host))
     }
 
-    /// One host with its VMs.
+    /// Returns a host with its VMs.
     pub(super) fn host_by_id(&self, id: HostId) -> Option<&OccupiedHost> {
         self.hosts.get(&id)
     }
@@ -152,15 +152,14 @@ impl HostFleet {
         self.hosts.get(&id).map_or(ResourceVector::NONE, OccupiedHost::spare_room)
     }
 
-    /// Spot VMs on a host that can still be told to make room, each with the room that it would
-    /// make.
+    /// Spot VMs on a host that can still be preempted to make room, each with the room that it would free.
     pub fn preemptible_vms(&self, id: HostId) -> impl Iterator<Item = (VmId, ResourceVector)> + '_ {
         let host = self.hosts.get(&id).into_iter();
         host.flat_map(OccupiedHost::preemptible_vms).map(|(vm, held)| (vm, held.yielded_room()))
     }
 
-    /// Places a VM on a host. True if all its room is free now; else it gets the missing room as
-    /// VMs there leave.
+    /// Places a VM on a host. Returns true if all its room is free now; else the VM gets the missing room as other VMs
+    /// leave the host.
     pub fn place_vm(&mut self, id: HostId, vm: VmId, room: ResourceVector, market: Market) -> bool {
         let Some(host) = self.hosts.get_mut(&id) else { return false };
         let now = host.free.common_part(&room);
@@ -206,7 +205,7 @@ impl HostFleet {
         }
     }
 
-    /// Unparks a VM, which takes no room back by itself.
+    /// Ends the parking of a hibernated VM; the VM does not get its room back by this alone.
     pub fn unpark_vm(&mut self, id: HostId, vm: VmId) {
         let Some(host) = self.hosts.get_mut(&id) else { return };
         let before = host.parked.len();
@@ -228,7 +227,7 @@ impl HostFleet {
         std::mem::take(&mut self.regained)
     }
 
-    /// Marks a host so that the VMs parked there are tried again.
+    /// Marks a host so that the hibernated VMs parked on it are tried again.
     pub fn look_again(&mut self, id: HostId) {
         if self.hosts.get(&id).is_some_and(|host| !host.parked.is_empty()) {
             self.regained.insert(id);
@@ -267,7 +266,7 @@ impl HostFleet {
         }
     }
 
-    /// Room that a VM holds on its host; none if it is not there.
+    /// Room that a VM holds on its host; none if the VM is not on a host.
     #[must_use]
     pub fn held_room(&self, id: HostId, vm: VmId) -> ResourceVector {
         self.hosts
@@ -287,7 +286,7 @@ impl HostFleet {
         std::mem::take(&mut self.placed)
     }
 
-    /// Adds free room, which VMs waiting for it get first.
+    /// Adds free room to a host; VMs that wait for it get it first.
     fn give_room(&mut self, id: HostId, mut room: ResourceVector) {
         let Some(host) = self.hosts.get_mut(&id) else { return };
         for (vm, lacks) in &mut host.waiting {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct ResourceVector {
     /// vCPUs of reference speed; a host can run all of them at full speed together.
     pub vcpus: u32,
-    /// Memory of the host, or taken by the VM.
+    /// Memory that the host has, or that the VM occupies.
     pub memory: Bytes,
     /// Disk; `u64::MAX`, which is not written out, means more than all VMs need.
     #[serde(default = "endless_disk", skip_serializing_if = "is_endless")]
@@ -64,7 +64,7 @@ impl ResourceVector {
         Self { disk: Bytes::ZERO, filled: Bytes::ZERO, ..*self }
     }
 
-    /// True if there is enough room for `want` in every dimension.
+    /// True if this room is at least `want` in every dimension.
     #[must_use]
     pub fn holds(&self, want: &Self) -> bool {
         self.vcpus >= want.vcpus

@@ -23,11 +23,11 @@ pub struct PlainScheduler {
 /// The VMs of a host that count as taking room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum RoomView {
-    /// All VMs of the host.
+    /// All VMs of the host count.
     Full,
-    /// All VMs of the host, and parked VMs as if they had their room back.
+    /// All VMs of the host count, and hibernated VMs (which have given up their room) count as if they had it back.
     Reserved,
-    /// All VMs of the host except the preemptible ones.
+    /// All VMs of the host count, except the preemptible ones.
     Partial,
 }
 
@@ -45,7 +45,7 @@ impl RoomView {
 /// One pass over the hosts: the view of them, and the weighers.
 pub(super) type Pass<'a> = (RoomView, &'a [ScaledWeigher]);
 
-/// Passes over the hosts for a request; the second is made if the first finds no host.
+/// Passes over the hosts for a request; the second one, if any, is made if the first finds no host.
 pub(super) fn list_passes(rule: &PlacementRule, market: Market) -> (Pass<'_>, Option<Pass<'_>>) {
     let weighers = rule.weighers.as_slice();
     match (rule.scheduler, market) {
@@ -59,7 +59,7 @@ pub(super) fn list_passes(rule: &PlacementRule, market: Market) -> (Pass<'_>, Op
     }
 }
 
-/// The chosen host, with the spot VMs that must leave it to make room.
+/// Chooses the spot VMs that must leave the chosen host to make room for the request; returns them with the host.
 pub(super) fn select_victims(
     rule: &PlacementRule,
     now: Time,
@@ -114,7 +114,7 @@ impl PlainScheduler {
         }
     }
 
-    /// The host of greatest weight among the candidates, by the rule for ties.
+    /// The host of greatest weight among the candidates; the placement rule decides between hosts of equal weight.
     fn best_host<'a>(
         &self,
         now: Time,

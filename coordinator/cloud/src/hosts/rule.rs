@@ -44,20 +44,20 @@ pub enum PlacerName {
 pub struct PlacementRule {
     /// For whom spot VMs have to end.
     pub scheduler: SchedulerName,
-    /// What a host must have enough of. What is left out is not counted: hosts may be filled with more
-    /// than they have of it. `vcpus` can't be.
+    /// Resources of which a host must have enough. Resources that are left out are not counted: hosts may be filled
+    /// beyond them. `vcpus` can't be left out.
     #[schemars(length(min = 1))]
     pub filters: Vec<HostFilter>,
     /// By what hosts are better than others; none: all that are left are alike.
     pub weighers: Vec<ScaledWeigher>,
     /// Those of the second pass of `retry`, where they are others.
     pub retry_weighers: Vec<ScaledWeigher>,
-    /// What the end of a spot VM costs. Those end that cost least together; of as many at the same cost
-    /// the fewest.
+    /// How the cost of ending spot VMs is computed. Those VMs end that cost least together; at the same cost the
+    /// fewest.
     pub cost: CostName,
-    /// Which spot VMs end of as many that cost the same.
+    /// Which spot VMs end if several sets of as many cost the same.
     pub victims: VictimTies,
-    /// Which host it is of those that are best.
+    /// Which host is chosen if several are best.
     pub ties: TieBreak,
     /// Origin of the views of hosts: how long a choice takes depends on it, and not what is chosen.
     #[serde(skip_serializing_if = "ViewSource::are_kept")]
@@ -120,7 +120,7 @@ impl SchedulerName {
     }
 }
 
-/// What a host must have enough of.
+/// A resource of which a host must have enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "Filter")]
@@ -162,11 +162,11 @@ impl ViewSource {
     }
 }
 
-/// Which spot VMs end of as many that cost the same.
+/// Which spot VMs end if several sets of as many cost the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum VictimTies {
-    /// Those launched first.
+    /// The VMs that were launched first.
     Oldest,
     /// The largest, and of these those launched last, which have done least.
     Largest,

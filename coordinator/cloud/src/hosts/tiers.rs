@@ -17,7 +17,7 @@ pub struct HostTiers {
 #[derive(Clone, Debug)]
 struct HostProcessors {
     count: u32,
-    /// Processors with a place taken: for each tier, the VM and the index of its vCPU.
+    /// Processors with an occupied place: for each tier, the VM and the index of its vCPU.
     taken: BTreeMap<u32, [Option<(VmId, u32)>; 2]>,
 }
 
@@ -44,8 +44,8 @@ impl HostProcessors {
         (less(taken), less(self.taken.len()))
     }
 
-    /// Chooses processors for a VM of `vcpus` vCPUs: entirely free ones first, then by number.
-    /// `None` if there are not enough.
+    /// Chooses processors for a VM of `vcpus` vCPUs: entirely free ones first, then by number. `None` if too few are
+    /// available.
     fn choose_processors(&self, vcpus: u32, tier: Tier) -> Option<Vec<u32>> {
         let unused = (0..self.count).filter(|processor| !self.taken.contains_key(processor));
         let shared = self.taken.keys().copied().filter(|one| self.is_free(*one, tier));
@@ -85,8 +85,7 @@ impl HostTiers {
         self.hosts.get(&id).map_or(0, |host| host.count_free(tier).0)
     }
 
-    /// Assigns a VM `vcpus` places of this tier on a host; false, without a change, if there are
-    /// not enough.
+    /// Assigns a VM `vcpus` places of this tier on a host; returns false, without a change, if too few are free.
     pub fn take_places(&mut self, id: HostId, vm: VmId, tier: Tier, vcpus: u32) -> bool {
         let Some(host) = self.hosts.get_mut(&id) else { return false };
         let Some(processors) = host.choose_processors(vcpus, tier) else { return false };
@@ -127,8 +126,7 @@ impl HostTiers {
         self.all_places().filter(|(_, placed)| placed.tier == Tier::Background)
     }
 
-    /// The VM in the foreground of a processor with the index of its vCPU there; `None`: there is
-    /// no VM.
+    /// The VM in the foreground of a processor, with the index of its vCPU there; `None`: the foreground is free.
     #[must_use]
     pub fn foreground_vm(&self, id: HostId, processor: u32) -> Option<(VmId, u32)> {
         self.hosts.get(&id)?.taken.get(&processor)?[Tier::Foreground as usize]

@@ -15,7 +15,7 @@ pub(super) struct VictimSearch {
     all: Vec<VictimCandidate>,
     /// Groups of VMs of equal room. It is enough to consider the first VMs of each group.
     groups: Vec<EqualRoomGroup>,
-    /// Number of VMs taken from each group.
+    /// Number of VMs chosen from each group.
     taken: Vec<usize>,
     best: Option<Total>,
     best_taken: Vec<usize>,
@@ -127,7 +127,7 @@ impl VictimSearch {
         self.descend_from(0, *lacks, (0, 0), goal);
     }
 
-    /// Tries all sets from group `n` on, beside the VMs already taken.
+    /// Tries all sets from group `n` on, beside the VMs that are already chosen.
     fn descend_from(
         &mut self,
         n: usize,

@@ -36,7 +36,7 @@ pub fn weibull_cdf([scale, shape]: [f64; 2], t: f64) -> f64 {
     -expm1(-pow(t / scale, shape))
 }
 
-/// Weibull's hazard per hour: the rate at which remaining VMs of age `t` are taken.
+/// Weibull's hazard per hour: the rate at which remaining VMs of age `t` are preempted.
 #[must_use]
 pub fn weibull_hazard([scale, shape]: [f64; 2], t: f64) -> f64 {
     shape / scale * pow(t / scale, shape - 1.0)
@@ -55,8 +55,7 @@ pub fn gompertz_makeham_exposure([rate, b, tau]: [f64; 3], t: f64) -> f64 {
     rate * t + exp((t - b) / tau) - exp(-b / tau)
 }
 
-/// The hazard of Gompertz and Makeham per hour: the rate at which remaining VMs of age `t` are
-/// taken.
+/// The hazard of Gompertz and Makeham per hour: the rate at which remaining VMs of age `t` are preempted.
 #[must_use]
 pub fn gompertz_makeham_hazard([rate, b, tau]: [f64; 3], t: f64) -> f64 {
     rate + exp((t - b) / tau) / tau

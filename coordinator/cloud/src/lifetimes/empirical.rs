@@ -9,7 +9,7 @@ use super::{Lifetime, hours};
 /// Lifetimes that were recorded: a draw gives each with the same probability.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Empirical {
-    /// The recorded lifetimes, in any order; empty: VMs are never taken.
+    /// The recorded lifetimes, in any order; if there are none, VMs are never preempted.
     pub recorded: Vec<Span>,
 }
 

@@ -4,29 +4,27 @@ use dormouse_units::{RandomStream, Span};
 
 /// Law of spot VMs' lifetimes. Within a law, ages are hours as floats; elsewhere they are spans.
 pub trait Lifetime: std::fmt::Debug {
-    /// F(t): the fraction of VMs taken by this age. It never falls, and may never reach 1.
+    /// F(t): the fraction of VMs that are preempted by this age. F never falls, and may never reach 1.
     fn cdf(&self, hours: f64) -> f64;
 
-    /// The least age in hours by which the fraction `p`, from 0 to 1, is taken; infinite if it
-    /// never is.
+    /// The least age in hours by which the fraction `p`, from 0 to 1, of VMs is preempted; infinite if it never is.
     fn quantile(&self, p: f64) -> f64;
 
     /// f(t) = dF/dt, per hour; `None` if the law has steps instead of a density.
     fn density(&self, hours: f64) -> Option<f64>;
 
-    /// ∫₀ᵗ x dF(x): hours lived by the VMs taken by this age, per VM (the bathtub paper's Eq. 3
-    /// with L = t). For an infinite age it is the mean lifetime.
+    /// ∫₀ᵗ x dF(x): mean number of hours that a VM lived which is preempted by this age; other VMs count as zero (the
+    /// bathtub paper's Eq. 3 with L = t). For an infinite age it is the mean lifetime.
     fn hours_lived(&self, hours: f64) -> f64;
 
-    /// Rate per hour at which remaining VMs of this age are taken; `None` if none remain or the law
-    /// has no density.
+    /// Rate per hour at which remaining VMs of this age are preempted; `None` if none remain or the law has no density.
     fn hazard(&self, hours: f64) -> Option<f64> {
         let left = 1.0 - self.cdf(hours);
         if left > 0.0 { Some(self.density(hours)? / left) } else { None }
     }
 
-    /// Draws a VM's lifetime, from when it is usable, by the inverse of F; `None`: the VM is never
-    /// taken.
+    /// Draws a VM's lifetime, counted from when the VM is usable, by the inverse of F; `None`: the VM is never
+    /// preempted.
     fn draw_lifetime(&self, chance: &mut RandomStream) -> Option<Span> {
         span_of_hours(self.quantile(chance.draw_unit())).map(|life| life.max(Span::from_micros(1)))
     }

@@ -63,7 +63,7 @@ pub struct GompertzMakeham {
     pub tau2: Span,
 }
 
-/// A law by which VMs end at any age from one to another with equal probability.
+/// Lifetimes are uniform between two ages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Uniform {

@@ -14,12 +14,11 @@ use super::record::{NewestFirst, PriceRecord};
 use super::spot_trace;
 use crate::SpotAvailability;
 
-/// Greatest number of prices of one series: one a minute for more than a year. They become part of
-/// the run's log.
+/// Greatest number of prices in one series: one a minute for more than a year. All prices become part of the run's log.
 const MOST_OF_SERIES: usize = 600_000;
 /// Greatest number of prices in all selected series.
 const MAX_PRICES: usize = 10_000_000;
-/// Key of the price list in the response of the provider's call.
+/// Key of the list of prices in the JSON response of AWS's DescribeSpotPriceHistory.
 const LIST: &str = "SpotPriceHistory";
 const TIME_REMEDY: &str =
     "write a time like 2020-01-02T03:04:05.000Z or 2009-12-01 01:43:17, or seconds";
@@ -64,7 +63,7 @@ impl fmt::Display for SeriesName {
     }
 }
 
-/// The price series of a file.
+/// The selected price series of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PriceHistories {
     /// The selected series by name.
@@ -163,7 +162,7 @@ fn read_json(source: Source, query: &PriceQuery) -> Result<PriceHistories, FileF
     all.finish_series(NewestFirst::Usually, form)
 }
 
-/// Reads the prices of an availability trace, which is for one type.
+/// Reads the spot prices of an availability trace, which covers a single instance type.
 fn read_trace(source: Source, query: &PriceQuery) -> Result<PriceHistories, FileFlaw> {
     let packing = source.packing();
     if query.wanted_names().iter().any(|wanted| wanted.is_some()) {
@@ -248,7 +247,7 @@ fn read_rows(source: Source, query: &PriceQuery) -> Result<PriceHistories, FileF
     all.finish_series(newest_first, form)
 }
 
-/// The flaw of a row without a time or a price.
+/// Makes the error for a row that lacks a time or a price.
 fn no_price(row: &Row<'_>, cells: &RowCells, has_time: bool) -> FlawedRow {
     if cells.are_two() {
         let begins = shorten_text(row.flaw("", "").row.trim());
@@ -286,7 +285,7 @@ struct SeriesCollection<'q> {
     names: BTreeMap<SeriesName, usize>,
     /// Series with their prices; `None`: the series is not selected.
     slots: Vec<(SeriesName, Option<PriceRecord>)>,
-    /// Index of the series of the last entry, which is mostly that of the next one too.
+    /// Index of the series that the last entry belongs to; the next entry mostly belongs to the same one.
     last: Option<usize>,
     kept: usize,
     is_dated: Option<bool>,
@@ -366,7 +365,7 @@ impl<'q> SeriesCollection<'q> {
         Ok(())
     }
 
-    /// Finishes all series.
+    /// Sorts the prices of the selected series, and returns all series that have prices.
     fn finish_series(
         self,
         newest_first: NewestFirst,
@@ -388,7 +387,7 @@ impl<'q> SeriesCollection<'q> {
     }
 }
 
-/// Some of these names, for a one-line message.
+/// Lists the first few of these names, for a one-line message.
 #[must_use]
 pub fn list_names(names: impl ExactSizeIterator<Item = String>) -> String {
     const SHOWN: usize = 8;

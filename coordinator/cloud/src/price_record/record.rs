@@ -23,7 +23,7 @@ pub struct PriceRecord {
 pub(super) struct ZoneStatistics {
     /// Number of dates with a time zone.
     pub(super) with: usize,
-    /// Number of dates without one.
+    /// Number of dates without a price.
     pub(super) without: usize,
     /// Offsets of the record's time zones from UTC, in seconds east.
     pub(super) east: BTreeSet<i64>,
@@ -37,7 +37,7 @@ pub(super) enum NewestFirst {
     Usually,
     /// Reversed if more rows are earlier than the row before them than later.
     WhereMostAre,
-    /// Never reversed: of several rows at one time the last one counts.
+    /// Never: if several rows have the same time, the last one counts.
     Never,
 }
 

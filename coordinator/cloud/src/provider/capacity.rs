@@ -14,7 +14,7 @@ pub struct AvailabilityChange {
     pub vms: u32,
     /// Previous limit of spot VMs of the type.
     pub before: u32,
-    /// VMs taken back because there are more than the limit: those launched last.
+    /// VMs that are reclaimed because there are more than the limit: those launched last.
     pub reclaimed: Vec<VmId>,
 }
 
@@ -31,7 +31,7 @@ impl Provider {
         self.available.contains_key(kind)
     }
 
-    /// Types of which no spot VM can be had, now or later.
+    /// Types whose spot VMs are not available, now or later.
     pub fn exhausted_types(&self) -> impl Iterator<Item = &TypeName> {
         let comes =
             |kind: &TypeName| self.availability_changes.iter().any(|(_, other)| other == kind);

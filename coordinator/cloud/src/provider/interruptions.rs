@@ -49,8 +49,8 @@ impl Provider {
             .is_some_and(|vm| vm.hibernates == Some(true) && vm.state == ProviderVmState::Running)
     }
 
-    /// Removes from `hit` the VMs whose users have chosen another action than `action`, and returns each with the
-    /// chosen action. VMs that are hibernated already, or about to end, are removed as well.
+    /// Removes, from the VMs that this action affects, those whose users have chosen the other action, and returns
+    /// them. Also removes VMs that are hibernated already, or about to end.
     pub fn take_otherwise(
         &self,
         action: InterruptionAction,

@@ -54,7 +54,7 @@ impl ApiDesk {
         self.networks.insert(scope.clone(), network);
     }
 
-    /// The network of an account in a region; an empty one before the account's first call there.
+    /// The network of an account in a region; an empty one if the account has made no call.
     pub(crate) fn network(&self, scope: &CallScope) -> &RegionNetwork {
         self.networks.get(scope).unwrap_or(&NO_NETWORK)
     }

@@ -71,7 +71,7 @@ impl ApiDesk {
         Ok(PendingAnswer::Ready(answer.with("SecurityGroupRules", written)))
     }
 
-    /// The parties that a permission allows, each with its description.
+    /// The sources or destinations that a permission allows, each with its description.
     fn peers_of(
         &self,
         scope: &CallScope,
@@ -126,7 +126,7 @@ impl ApiDesk {
         Ok(())
     }
 
-    /// Removes rules from a group: those that allow the same traffic as the given ones, and those with these ids.
+    /// Removes rules from a group: those that allow the same as the given ones, and those with the given ids.
     fn revoke(
         &mut self,
         scope: &CallScope,
@@ -155,7 +155,7 @@ impl ApiDesk {
         Ok(gone)
     }
 
-    /// Changes the rules with the given ids.
+    /// Changes rules, which the call names by their ids.
     pub(crate) fn modify_rules(
         &mut self,
         scope: &CallScope,
@@ -181,7 +181,7 @@ impl ApiDesk {
         Ok(PendingAnswer::Ready(WireValue::structure().with("Return", true)))
     }
 
-    /// The party that a changed rule allows.
+    /// The source or destination that a changed rule allows.
     fn one_peer(&self, scope: &CallScope, new: &WireValue) -> Result<RulePeer, ApiError> {
         let said = |name: &str| new.text(name).filter(|text| !text.is_empty());
         let (v4, v6) = (said("CidrIpv4"), said("CidrIpv6"));
@@ -284,7 +284,7 @@ fn rule_not_found(id: &str) -> ApiError {
     not_found("InvalidSecurityGroupRuleId.NotFound", "security group rule ID", id)
 }
 
-/// The permission of a call that gives one rule by parameters of the call itself.
+/// The permission of a call that gives a single rule by separate parameters.
 fn old_permission(input: &WireValue) -> WireValue {
     let range = input.text("CidrIp").map(|block| WireValue::structure().with("CidrIp", block));
     WireValue::structure()

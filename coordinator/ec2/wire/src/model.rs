@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::ApiError;
 
-/// Description of a service's actions and answers, read from the data file that `scripts/ec2-model` makes.
+/// Shapes of a service's requests and answers, read from the data file that `scripts/ec2-model` makes.
 #[derive(Clone, Debug)]
 pub struct ServiceModel {
     version: String,
@@ -68,7 +68,7 @@ pub enum ModelError {
     /// The file isn't JSON, or has another layout.
     #[error("the service model is not as scripts/ec2-model writes it: {0}")]
     Layout(String),
-    /// The file refers to a shape that it does not define.
+    /// The model names a shape that it does not contain.
     #[error("the service model names the shape {0}, but does not have it: run scripts/ec2-model")]
     NoShape(String),
     /// A shape has a type that this crate does not know.
@@ -76,7 +76,7 @@ pub enum ModelError {
     UnknownType {
         /// The name of the shape.
         shape: String,
-        /// The type that the file gives for the shape.
+        /// The shape's type.
         of: String,
     },
 }

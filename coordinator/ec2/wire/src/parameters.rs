@@ -83,9 +83,9 @@ pub(crate) fn is_common(name: &str) -> bool {
 /// Parameters by the parts of their names: `Filter.1.Name` is `Filter`, `1`, `Name`.
 #[derive(Debug, Default)]
 pub(crate) struct ParameterTree {
-    /// Value of the parameter whose name ends here.
+    /// Value of the parameter whose name ends at this part.
     pub(crate) value: Option<String>,
-    /// Trees of the remaining parts of the names, by the first part.
+    /// Parameters below this one, by the first part of the rest of their names.
     pub(crate) parts: BTreeMap<String, Self>,
 }
 

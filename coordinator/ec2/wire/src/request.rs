@@ -19,7 +19,7 @@ pub fn read_request(model: &ServiceModel, body: &str) -> Result<ApiRequest, ApiE
     request_of(model, &read_query(body)?)
 }
 
-/// Makes a request from parameters that were decoded already.
+/// Reads a request whose parameters were decoded already.
 pub fn request_of(model: &ServiceModel, pairs: &QueryPairs) -> Result<ApiRequest, ApiError> {
     let value = |wanted: &str| {
         let mut values = pairs.iter().filter(|(name, _)| name == wanted).map(|(_, v)| v.as_str());

@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 pub enum WireValue {
     /// Members by name.
     Structure(BTreeMap<String, Self>),
-    /// Values in their order.
+    /// A list of values, in order.
     List(Vec<Self>),
-    /// A string, and every enumeration.
+    /// A string, or a value of an enumeration.
     Text(String),
     /// An integer or a long.
     Integer(i64),
@@ -129,7 +129,7 @@ impl WireValue {
         }
     }
 
-    /// The values of this list; empty if there is no such member.
+    /// The values of the list that is the member `name`; empty if there is no member of that name.
     pub fn list(&self, name: &str) -> &[Self] {
         match self.member(name) {
             Some(Self::List(values)) => values,
@@ -137,7 +137,7 @@ impl WireValue {
         }
     }
 
-    /// The texts of this list; empty if there is no such member.
+    /// The texts in the list that is the member `name`; empty if there is no member of that name.
     pub fn texts(&self, name: &str) -> Vec<&str> {
         self.list(name).iter().filter_map(Self::as_text).collect()
     }
@@ -150,7 +150,7 @@ impl WireValue {
         }
     }
 
-    /// Name of the value's kind in error messages, with its article.
+    /// The kind of the value, as errors name it.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Structure(_) => "a structure",

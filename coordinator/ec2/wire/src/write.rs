@@ -11,7 +11,7 @@ use crate::{ApiError, ServiceModel, WireValue, write_instant};
 
 const DECLARATION: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
 
-/// Reasons why a value can't be the answer of its action: a bug of the code that made it.
+/// Error: an answer doesn't have the shape that the model gives it: a bug of the code that made it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ValueMismatch {
     /// The model does not have the action.
@@ -20,12 +20,12 @@ pub enum ValueMismatch {
     /// The model does not have the member.
     #[error("the answer has {0}, which the service model does not have")]
     NoMember(String),
-    /// The model has another kind of value at this place.
+    /// The model has a different kind of value for this member.
     #[error("the answer has {found} at {path}, where the service model has another kind of value")]
     WrongKind {
         /// Path of the value in the answer.
         path: String,
-        /// Kind of the value in the answer.
+        /// Kind of the value that was found.
         found: &'static str,
     },
 }
@@ -57,7 +57,7 @@ pub fn write_response(
     Ok(out)
 }
 
-/// Writes an error, and returns its HTTP status beside the text.
+/// Writes an error; returns its HTTP status and the text.
 pub fn write_error(error: &ApiError, request_id: &str) -> (u16, String) {
     let mut out = String::from(DECLARATION);
     out.push_str("<Response><Errors><Error>");

@@ -76,7 +76,7 @@ impl WaitingFollowers {
         self.due.pop_first().map(|(_, job)| job)
     }
 
-    /// Removes the due job that equals this submission, which a log already contains; false if no due job equals it.
+    /// Removes the held job that a log has as this submission; false if no held job is.
     pub fn take_again(&mut self, job: &Submission) -> bool {
         let known = self.due.iter().find(|(_, due)| *due == job).map(|(key, _)| *key);
         known.is_some_and(|key| self.due.remove(&key).is_some())

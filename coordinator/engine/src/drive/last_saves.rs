@@ -34,8 +34,8 @@ struct LastSave {
     put_off: Option<SaveRequest>,
 }
 
-/// Saves that programs make after notices of their VMs' interruptions, in virtual time. Requests to a program that is
-/// still saving are put off until it has saved.
+/// Saves that programs make after interruption notices of their VMs, in virtual time. Requests to a program that is
+/// saving are delayed until it has saved.
 #[derive(Debug, Default)]
 pub(super) struct LastSaves {
     all: BTreeMap<(VmId, TaskId), LastSave>,
@@ -75,7 +75,7 @@ impl LastSaves {
         pending.map(|it| it.until).min()
     }
 
-    /// Takes one of the put-off requests that are due by now.
+    /// Removes and returns one of the delayed requests that are due by now.
     pub(super) fn take_due(&mut self, now: Time) -> Option<(AttemptPlace, SaveRequest)> {
         let mut due = self.all.values_mut().filter(|it| it.until <= now);
         due.find_map(|it| Some((it.place, it.put_off.take()?)))

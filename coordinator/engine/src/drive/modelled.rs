@@ -21,7 +21,7 @@ use super::world::{MachineWorld, Reports};
 pub struct TwoTierLaw {
     /// Law of two jobs that share a vCPU.
     pub sharing: ProcessorSharing,
-    /// Time for which a migrated job stands still.
+    /// Time for which a migrated job is stopped.
     pub migration_cost: Span,
     /// Seed of the model's random draws.
     pub seed: u64,
@@ -172,7 +172,7 @@ impl MachineWorld for ModelledMachines {
 }
 
 impl ModelledMachines {
-    /// Returns the next time at which a VM's model does something by itself.
+    /// Returns the next time at which something happens in a VM's model without a command.
     fn next_of_models(&mut self) -> Option<Time> {
         while let Some(vm) = self.touched.pop() {
             if let Some(at) = self.model_of(vm).and_then(VmModel::next_at) {

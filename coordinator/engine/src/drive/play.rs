@@ -26,7 +26,7 @@ pub enum PlayError<E> {
     Stuck {
         /// Number of unfinished tasks.
         unfinished: usize,
-        /// Reason why the unfinished tasks wait, as far as it is known.
+        /// What the unfinished tasks wait for, if known.
         why: &'static str,
     },
     /// The run continued past the time limit.

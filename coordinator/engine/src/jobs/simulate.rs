@@ -28,7 +28,7 @@ pub struct JobSimulation {
     pub config: Config,
     /// Law by which two VMs share a processor.
     pub sharing: ProcessorSharing,
-    /// Time for which a migrated job stands still.
+    /// Time for which a migrated job is stopped.
     pub migration_cost: Span,
     /// Precision with which the scheduler knows the jobs' CPU usage.
     pub information: UsageInformation,
@@ -121,7 +121,7 @@ pub enum SimulationError<E> {
     Unsorted {
         /// Number of the job in the trace.
         number: u64,
-        /// Submission time of the job.
+        /// Time at which the job is submitted.
         at: Time,
         /// Submission time of the job that precedes it in the trace.
         before: Time,

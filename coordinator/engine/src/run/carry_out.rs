@@ -25,8 +25,8 @@ use DecisionRefusal::{Invalid, Superseded};
 /// Reasons for not carrying out a decision.
 #[derive(Debug)]
 pub(crate) enum DecisionRefusal {
-    /// The state had changed before the scheduler could be told: it made no mistake, and its next notices tell of the
-    /// change.
+    /// The state had changed before the scheduler could learn of it: the decision was no mistake, and the scheduler's
+    /// next notices explain it.
     Superseded(String),
     /// The decision could never be carried out: a bug of the policy.
     Invalid(String),
@@ -398,7 +398,7 @@ impl Run {
         Ok(())
     }
 
-    /// Returns a task that was sent to a VM and hasn't ended there.
+    /// Returns a task that was sent to a VM and has not ended on it.
     pub(super) fn on_vm(
         &mut self,
         task: TaskId,

@@ -32,7 +32,7 @@ impl Run {
         self.ask_scheme(now, task, vm, Moment::Begins)
     }
 
-    /// Returns the time for which a task with this memory stands still for a checkpoint; zero for parallel jobs and
+    /// Returns the time for which a task with this memory is stopped for a checkpoint; zero for parallel jobs and
     /// in runs without checkpoints.
     pub(super) fn checkpoint_cost(&self, is_job: bool, memory: Bytes) -> Span {
         match is_job {
@@ -170,12 +170,12 @@ impl Run {
         record.vm().filter(|_| is_last)
     }
 
-    /// Tells the machine to take the due checkpoint of a running task.
+    /// Commands the machine to take the due checkpoint of a running task.
     pub(super) fn take_if_due(&mut self, task: TaskId) {
         self.take_if_due_saved(task, None);
     }
 
-    /// Tells the machine to take the due checkpoint of a running task, whose program may save its work until
+    /// Commands the machine to take the due checkpoint of a running task, whose program may save its work until
     /// `saved_by`.
     fn take_if_due_saved(&mut self, task: TaskId, saved_by: Option<Time>) {
         let Some(record) = self.tasks.get(task).filter(|record| record.asked.is_wanted()) else {
@@ -195,7 +195,7 @@ impl Run {
         self.commands.push(Command::CheckpointNow { host, vm, task, attempt, saved_by });
     }
 
-    /// Tells the machine to take the checkpoints that became due while a VM didn't run.
+    /// Commands the machine to take the checkpoints that became due while a VM didn't run.
     pub(super) fn take_what_is_due_on(&mut self, vm: VmId) {
         let Some(record) = self.vms.get(vm) else { return };
         let tasks: Vec<_> = record.seating().seated_tasks().collect();
@@ -204,7 +204,7 @@ impl Run {
         }
     }
 
-    /// Hibernates a VM: checkpoints each task of a bag that runs there, if that is wanted, and then freezes it.
+    /// Hibernates a VM: takes a checkpoint of each task of a bag on it, if configured, and then freezes the VM.
     pub(super) fn freeze_vm(&mut self, vm: VmId) {
         let (Some(host), Some(record)) = (self.host_of(vm), self.vms.get_mut(vm)) else { return };
         if !self.setup.checkpoint.at_hibernation {
@@ -252,7 +252,7 @@ impl Run {
         taken.filter(runs).collect()
     }
 
-    /// Freezes a VM that is to hibernate, unless a checkpoint that it was told to take is still under way.
+    /// Freezes a VM that is to hibernate, unless a checkpoint of one of its tasks is still under way.
     pub(super) fn freeze_once_kept(&mut self, vm: VmId) {
         if !self.setup.checkpoint.at_hibernation {
             return;

@@ -10,7 +10,7 @@ use super::Run;
 use crate::timers::{DueEvent, RunTimer};
 
 impl Run {
-    /// Applies one event to the run's state; what schedulers must be told goes to `notices`.
+    /// Applies one event to the run's state; appends the notices for schedulers to `notices`.
     pub(super) fn apply_event(&mut self, now: Time, event: &Event, notices: &mut VecDeque<Notice>) {
         match event {
             Event::HostJoined { host, offer, .. } => {

@@ -106,7 +106,7 @@ impl Run {
         notices.push_back(Notice::VmHibernating { vm });
     }
 
-    /// Resumes VMs that hibernated to make room and have their room back.
+    /// Resumes VMs that hibernated to make room and now have their room back.
     pub(super) fn give_back(&mut self, now: Time) {
         for vm in self.provider.give_back(now) {
             let Some(host) = self.host_of(vm) else { continue };

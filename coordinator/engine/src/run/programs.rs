@@ -15,13 +15,13 @@ impl Run {
         self.handle_event(recorded.at, recorded.event.clone())
     }
 
-    /// Makes the run follow these recorded steps before it asks programs anything new: programs get the recorded
-    /// notices and decisions. A step that comes out differently is a failure.
+    /// Makes the run reproduce these recorded steps before programs are asked for new answers; programs get the
+    /// recorded notices and decisions. A step that is not reproduced is a failure.
     pub fn follow_steps(&mut self, steps: Vec<Step>) {
         self.answers.follow_steps(steps);
     }
 
-    /// Returns why the run can't go on: a program that it needs has failed, or a followed step came out differently.
+    /// Returns why the run can't continue: a program that it needs has failed, or a recorded step was not reproduced.
     /// The last step must not be kept then, and the run can't be used any more.
     #[must_use]
     pub fn failure_reason(&self) -> Option<&str> {

@@ -10,8 +10,8 @@ use super::carry_out::DecisionRefusal;
 use crate::tenants::notice_addressee;
 
 impl Run {
-    /// Tells tenants the notices of a step, one after the other, with those that follow from their decisions. Tenants
-    /// that are told of whole instants are told at the instant's end.
+    /// Passes the notices of a step to tenants, one after the other, with the notices that follow from their decisions.
+    /// Tenants that want all notices of an instant together get them at the end of the instant.
     pub(super) fn tell_tenants(
         &mut self,
         now: Time,
@@ -47,7 +47,7 @@ impl Run {
         self.spare.wanted = wanted;
     }
 
-    /// Tells a tenant all notices of an instant.
+    /// Passes all notices of an instant to a tenant.
     pub(super) fn tell_instant(
         &mut self,
         now: Time,

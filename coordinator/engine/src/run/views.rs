@@ -10,7 +10,7 @@ use crate::vm_record::VmUse;
 use crate::{DecisionDigest, RunCounts};
 
 impl Run {
-    /// Returns the time at which the run was over; `None`: it goes on.
+    /// Returns the time at which the run was over; `None`: it continues.
     #[must_use]
     pub const fn over_at(&self) -> Option<Time> {
         self.over

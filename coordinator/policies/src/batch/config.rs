@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Algorithm;
 
-/// The machine, and how the scheduler uses it.
+/// The machine on which the scheduler runs jobs, and how the scheduler uses it.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     /// Algorithm that schedules the jobs.
@@ -28,16 +28,16 @@ pub struct Config {
     pub migration_cost: Span,
 }
 
-/// When waiting jobs are put into the background. The text has both: its Algorithm 1 does it in
-/// every pass, its section 2.2.1 "when job departs the background tier".
+/// When waiting jobs are put into the background. The paper's text has both variants: its Algorithm 1 does so in every
+/// pass, its section 2.2.1 "when job departs the background tier".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "Fill")]
 pub enum BackgroundFill {
-    /// In every pass.
+    /// In every scheduling pass.
     #[default]
     EveryPass,
-    /// In a pass before which a job left the background, or while nobody is there.
+    /// In a pass before which a job left the background, or while the background is empty.
     AfterDeparture,
 }
 
@@ -46,13 +46,13 @@ pub enum BackgroundFill {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExpectedEnd {
-    /// The whole estimate from now, as if the job began.
+    /// Now plus the whole estimate, as if the job began now.
     #[default]
     WholeEstimate,
-    /// The same, and what a migration takes before.
+    /// Now plus the whole estimate and, before that, the time of a migration.
     AfterMove,
-    /// The estimate from when the job began in the background, as if it had been as fast there; not before
-    /// now.
+    /// The time at which the job began in the background plus the estimate, as if the job had been as fast there; at
+    /// least now.
     SinceStart,
 }
 

@@ -28,8 +28,8 @@ pub(crate) struct TwoTierProcessors {
     idle_count: u32,
     /// One bit per processor: set if a process is in its background.
     shared: Vec<u64>,
-    /// One bit per processor: set if a process is in its foreground that uses so little of it that a background
-    /// is of use.
+    /// One bit per processor: set if the process in its foreground uses so little of the processor that a background
+    /// process is worthwhile.
     lends: Vec<u64>,
     /// CPU usage of a foreground below which a background is of use.
     usable_below: Ppm,

@@ -14,7 +14,7 @@ pub(crate) struct QueuedJob {
     pub(crate) estimate: Span,
 }
 
-/// Waiting jobs by estimate, then order of submission: the order of SJF.
+/// Waiting jobs ordered by estimate, then by submission: the order of SJF.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ShortestFirst(BTreeSet<(Span, TaskId, u32)>);
 

@@ -4,10 +4,11 @@ use dormouse_units::Time;
 
 use super::queue::ExpectedEnding;
 
-/// The reservation: when the head will have its processors, and how many it will not need then.
+/// The reservation for the queue's head: when the head will have its processors, and how many processors it will not
+/// need then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HeadReservation {
-    /// Latest start of the head, as far as estimates tell (shadow time).
+    /// Latest start of the queue's head by the estimates (shadow time).
     pub(crate) shadow: Time,
     /// Idle processors that may be used past the shadow time.
     pub(crate) extra: u32,

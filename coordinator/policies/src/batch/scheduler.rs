@@ -14,9 +14,9 @@ use crate::{Delivery, GivenUp, Policy};
 
 mod pass;
 
-/// Time between a failed launch of the machine and the next one.
+/// Time from a failed launch of the machine to the next request for it.
 const RETRY: Span = Span::from_secs(60);
-/// Most starts of a job: a job that always fails would otherwise never let the run end.
+/// Greatest number of starts of a job: a job that always fails would otherwise never let the run end.
 pub const MOST_STARTS: u32 = 5;
 
 /// Whether a job waits or runs, and on which processors.
@@ -39,15 +39,15 @@ struct KnownJob {
 /// The VM with all the processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LeasedMachine {
-    /// The VM was not requested yet.
+    /// The scheduler has not requested the VM.
     None,
-    /// The VM was requested but is not ready yet.
+    /// The scheduler has requested the VM, which is not ready yet.
     Awaited(VmId),
     /// The VM can run jobs.
     Ready(VmId),
 }
 
-/// FCFS, EASY, KEASY, REASY or MEASY, as its [`Config`] says: a pure state machine.
+/// A scheduler by FCFS, EASY, KEASY, REASY or MEASY, as its [`Config`] says: a pure state machine.
 #[derive(Clone, Debug)]
 pub struct BatchScheduler {
     config: Config,
@@ -63,23 +63,22 @@ pub struct BatchScheduler {
     shortest: ShortestFirst,
     endings: ExpectedEndings,
     processors: TwoTierProcessors,
-    /// Number of jobs in the background, and true if one left the background since it was last
-    /// filled.
+    /// Number of jobs in the background, and true if a job has left the background since jobs were last put there.
     background: (usize, bool),
     scanned: Option<ScanResult>,
     watch: Option<WatchedJob>,
-    /// True once a job that failed too often was given up.
+    /// True once the scheduler has given up a job that failed too often.
     has_given_up: bool,
 }
 
-/// Findings of the last pass. Until a job ends or the shadow time comes, no job that the pass has
-/// turned down would fare better: nothing becomes idle, the shadow time stays, and an estimate only
-/// reaches further. So a pass after submissions alone looks at the new jobs alone.
+/// Findings of the last scheduling pass. Until a job ends or the shadow time comes, no job that the pass has turned
+/// down would fare better: no processor becomes idle, the shadow time stays the same, and an estimate only reaches
+/// further. So a pass after submissions looks at the new jobs alone.
 #[derive(Clone, Copy, Debug)]
 struct ScanResult {
     /// Number of candidates of the queue that the pass looked at.
     upto: usize,
-    /// The head's reservation as the pass left it.
+    /// The reservation of the queue's head as the pass left it.
     left: HeadReservation,
     pinned: Option<TaskId>,
 }
@@ -114,8 +113,7 @@ impl BatchScheduler {
         out.push(Decision::Launch { vm, kind, market, bid: None });
     }
 
-    /// Queues a job. A job that doesn't fit the machine is never run: whoever submits it has
-    /// checked that.
+    /// Queues a job. A job that doesn't fit the machine never runs; the submitter has checked that it fits.
     fn add_submission(&mut self, job: &Job, failures: u32) {
         let candidate = QueuedJob { id: job.id, processes: job.processes, estimate: job.estimate };
         let fits = (1..=self.config.processors).contains(&job.processes);
@@ -143,7 +141,7 @@ impl BatchScheduler {
         }
     }
 
-    /// Frees the processors of a job that no longer runs there; `None` if it had none.
+    /// Frees the processors of a job that no longer runs on them; `None` if the job had none.
     fn free_processors_of(&mut self, id: TaskId) -> Option<(Job, u32)> {
         if matches!(self.jobs.get(id)?.state, JobPlacement::Waiting) {
             return None;
@@ -168,7 +166,7 @@ impl BatchScheduler {
         Some((known.job, known.failures))
     }
 
-    /// Queues a failed job again at its old place, or gives it up after [`MOST_STARTS`] starts.
+    /// Queues a failed job again at its old place, or gives the job up after [`MOST_STARTS`] starts.
     fn on_job_failed(&mut self, id: TaskId) {
         let Some((job, failures)) = self.free_processors_of(id) else { return };
         if failures + 1 < MOST_STARTS {
@@ -178,7 +176,7 @@ impl BatchScheduler {
         }
     }
 
-    /// The machine is gone: all jobs wait again.
+    /// Handles the loss of the machine: all jobs wait again.
     fn machine_lost(&mut self, out: &mut Vec<Decision>) {
         let running = |(id, known): (TaskId, &KnownJob)| {
             (!matches!(known.state, JobPlacement::Waiting)).then_some(id)
@@ -192,7 +190,7 @@ impl BatchScheduler {
         self.launch(out);
     }
 
-    /// Asks for the machine again after [`RETRY`], as its launch failed.
+    /// Sets an alarm to request the machine again after [`RETRY`], as its launch failed.
     fn wait_for_machine(&mut self, now: Time, out: &mut Vec<Decision>) {
         self.machine = LeasedMachine::None;
         out.push(Decision::Wake { at: now + RETRY, token: 0 });

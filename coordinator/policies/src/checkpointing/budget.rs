@@ -8,9 +8,9 @@ use super::{CheckpointPlan, CheckpointPoints, Checkpointing, Quote, TaskView, Wh
 /// The last of the checkpoints that a budget pays for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LastCheckpoint {
-    /// Taken as long before the task ends as the first comes after its beginning.
+    /// The last checkpoint is taken as long before the task ends as the first comes after its beginning.
     Kept,
-    /// Due when the task ends, and not taken.
+    /// The last checkpoint is due when the task ends, and not taken.
     AtTheEnd,
 }
 

@@ -18,7 +18,7 @@ pub enum CheckpointPoints {
 pub struct CheckpointPlan {
     /// Parts of the task's work at which the checkpoints are due.
     pub due: CheckpointPoints,
-    /// Time that the task stands still for each checkpoint.
+    /// Time that the task is stopped for each checkpoint.
     pub cost: Span,
 }
 

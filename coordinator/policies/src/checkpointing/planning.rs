@@ -26,7 +26,7 @@ pub struct Begun<'a> {
     pub kind: &'a TypeName,
     /// Market in which the VM was bought.
     pub market: Market,
-    /// Time for which the VM had been usable by then.
+    /// Time for which the VM had been usable when the attempt began.
     pub age: Span,
     /// Part of the work that was kept.
     pub kept: Ppm,
@@ -44,7 +44,7 @@ pub trait CheckpointPlanning {
     #[must_use]
     fn plan(&self, memory: Bytes, runtime: Span) -> CheckpointPlan;
 
-    /// A planner that makes the same plans for many tasks.
+    /// Makes a planner that computes the plans of `plan` for many tasks.
     #[must_use]
     fn planner(&self) -> CheckpointPlanner<'_>;
 

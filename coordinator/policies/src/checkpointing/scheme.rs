@@ -38,7 +38,7 @@ pub struct TaskView {
     /// When the attempt's last checkpoint was kept or failed; if there was none, when the attempt
     /// began.
     pub since: Time,
-    /// Time that the task stands still for a checkpoint.
+    /// Time that the task is stopped for a checkpoint.
     pub cost: Span,
 }
 
@@ -50,14 +50,14 @@ impl TaskView {
     }
 }
 
-/// The VM that a task is on, and what its provider asks for it.
+/// The VM that a task is on, and its prices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quote<'a> {
     /// Instance type of the VM.
     pub kind: &'a TypeName,
     /// Market in which the VM was bought.
     pub market: Market,
-    /// Time at which the VM was requested.
+    /// When the VM was requested.
     pub launched: Time,
     /// When the VM could first be used: its lifetime, if it has one, counts from then.
     pub usable: Option<Time>,
@@ -75,10 +75,10 @@ pub struct Quote<'a> {
 /// When a task is to be checkpointed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum When {
-    /// Take a checkpoint at this time if the task runs then, else as soon as it does. The scheme is
-    /// asked again once the checkpoint was kept or has failed.
+    /// At this time if the task runs then, else as soon as the task runs. The scheme is asked again once the checkpoint
+    /// is kept or has failed.
     At(Time),
-    /// Undecided: the scheme is asked again at this time, by [`Moment::Look`].
+    /// Not yet: the scheme wants to be asked again at this time, with [`Moment::Look`].
     Look(Time),
     /// At these parts of the task's work, ascending. The parts are sent with the start of the attempt and hold for all
     /// of it: the scheme is asked again when the next attempt begins. As an answer at any other moment this counts as

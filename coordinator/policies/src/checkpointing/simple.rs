@@ -8,7 +8,7 @@ use dormouse_units::{Ppm, Time};
 
 use super::{Checkpointing, Quote, TaskView, When};
 
-/// Tasks begin anew wherever they are interrupted.
+/// Takes no checkpoints: tasks start from scratch after each interruption.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NoCheckpoints;
 

@@ -132,7 +132,7 @@ impl ClusterView {
         }
     }
 
-    /// Time that the rest of a task takes on a type in this mode; `None` if it can't run there.
+    /// Time that the rest of a task takes on a type in this mode; `None` if the task can't run on the type.
     pub(crate) fn remaining_time(&self, task: TaskId, on: Offer, mode: Mode) -> Option<Span> {
         let speed = vcpu_speed(mode, &self.problem.kinds[on.0]);
         self.problem.remaining_time(task, on, self.task_progress(task).done, speed)

@@ -101,7 +101,7 @@ impl BagScheduler {
         }
     }
 
-    /// Asks to be woken if tasks are left without a place: there may be room by then.
+    /// Requests a wake-up if tasks are left without a VM: there may be room by then.
     fn retry_later(&mut self, context: &mut DecisionContext<'_>) {
         if self.unplaced.is_empty() || self.retry_armed {
             return;

@@ -19,7 +19,7 @@ use super::token::WakeupPurpose;
 pub(super) const GRAIN: Span = Span::from_secs(1);
 
 impl BagScheduler {
-    /// Migrates the tasks that can't wait, or asks to be woken at the last moment to migrate.
+    /// Migrates the tasks that can't wait, or requests a wake-up at the last moment to migrate.
     ///
     /// Two kinds of tasks wait: those of hibernated VMs, and those of spot VMs that run but,
     /// resumed late, will end too late to be saved from another hibernation.
@@ -134,8 +134,8 @@ fn is_waiting(view: &ClusterView, now: Time, machine: &ScheduledVm) -> bool {
     (is_hibernated(machine) && machine.has_work()) || !late_tasks(view, now, machine).is_empty()
 }
 
-/// The latest time to begin migrating for which everything ends by D even if other spot VMs
-/// hibernate at any moment before or after; `now` if there is none.
+/// The latest time to begin migrating for which everything ends by D even if other spot VMs hibernate at any moment
+/// before or after; `now` if no time does.
 pub(crate) fn latest_migration(
     view: &ClusterView,
     ahead: &TakeoverForecast<'_>,

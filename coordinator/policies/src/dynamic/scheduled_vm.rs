@@ -54,7 +54,7 @@ pub(crate) struct ScheduledVm {
     pub(crate) ready_at: Time,
     /// When the VM's first allocation cycle began.
     pub(crate) cycle_from: Time,
-    /// Time of the wake-up requested for the end of a cycle; `None`: none is.
+    /// The wake-up that was requested at the end of a cycle.
     pub(crate) cycle_wake: Option<Time>,
     pub(crate) queue: VecDeque<QueuedTask>,
     pub(crate) running: Vec<RunningTask>,

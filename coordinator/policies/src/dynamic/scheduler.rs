@@ -59,13 +59,13 @@ pub(crate) struct BagScheduler {
     pub(crate) on_notice: OnNotice,
     plan: Plan,
     max_failures: u32,
-    /// Tasks that have no VM, as none can be had at present.
+    /// Tasks that have no VM, as no VM is available for them at present.
     pub(crate) unplaced: Vec<AffectedTask>,
     pub(crate) retry_after: Span,
     pub(crate) max_retries: u32,
     pub(crate) retries: u32,
     pub(crate) retry_armed: bool,
-    /// When HADS last asked to be woken to migrate.
+    /// Time of the wake-up that HADS last requested to migrate tasks.
     pub(crate) migrate_at: Option<Time>,
     /// The reason for which a task was given up first.
     pub(crate) given_up: Option<GivenUp>,
@@ -153,9 +153,8 @@ impl BagScheduler {
         self.reconsider_migrations(context);
     }
 
-    /// Handles the notice of a hibernation. The VM's tasks are dealt with once it is frozen; until
-    /// then no others go there. From now on the tasks are not expected to progress: they may stand
-    /// still for a checkpoint first.
+    /// Handles the notice of a hibernation. The VM's tasks are handled once the VM is frozen; until then no other tasks
+    /// are put on it. From now on the tasks are not expected to progress: they may be stopped for a checkpoint first.
     fn vm_hibernating(&mut self, now: Time, vm: VmId) {
         let machine = self.view.machines.get_mut(&vm);
         if let Some(machine) = machine.filter(|m| !matches!(m.phase, VmPhase::Hibernated { .. })) {

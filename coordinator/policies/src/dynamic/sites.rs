@@ -12,32 +12,33 @@ use crate::problem::KindId;
 use crate::{BurstOn, SpareTime};
 use dormouse_units::Mode;
 
-/// Classes of places for a task, in the order in which Algorithm 4 tries them.
+/// Classes of VMs on which a task could be placed, in the order in which Algorithm 4 tries them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum SiteClass {
-    /// First try: a burstable VM that [`BurstOn`] allows.
+    /// Attempt 1 of Algorithm 4: a burstable VM that [`BurstOn`] allows.
     Burstable,
-    /// Second try: an idle VM that is not burstable.
+    /// Attempt 2 of Algorithm 4: an idle VM that is not burstable.
     Idle,
-    /// Third try: a busy VM that is not burstable.
+    /// Attempt 3 of Algorithm 4: a busy VM that is not burstable.
     Busy,
-    /// Fourth try: a new regular on-demand VM, to be launched for the task.
+    /// Attempt 4 of Algorithm 4: a regular on-demand VM that is not launched yet.
     New,
-    /// Never tried: a busy burstable VM, or a spot or burstable VM that is not launched yet.
+    /// None of the four attempts of Algorithm 4: a busy burstable VM, or a spot or burstable VM that is not launched
+    /// yet.
     Other,
 }
 
-/// Selection of the attempts of Algorithm 4 that are made.
+/// Selects which attempts of Algorithm 4 are made to place a task.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlacementAttempts {
-    /// True if burstable VMs are tried, with their credits.
+    /// True if burstable VMs are tried (attempt 1), with their credits.
     pub(crate) burst: bool,
     /// True if spot VMs are tried, too.
     pub(crate) spot: bool,
-    /// Instead of the four attempts: the regular on-demand VM on which the task ends first.
+    /// True if, instead of the four attempts, the task goes to the regular on-demand VM on which it ends first.
     pub(crate) soonest: bool,
-    /// For a task that comes due during the run: the market in which a VM is launched for it, after
-    /// attempts 2 and 3 and before attempt 4. Without spot VMs it is on demand alone.
+    /// For a task that comes due during the run: the market in which a VM is launched for the task, between attempts 3
+    /// and 4. If no spot VMs are allowed, only the on-demand market.
     pub(crate) arrival: Option<Market>,
 }
 
@@ -49,14 +50,14 @@ pub(crate) const WAYS: [PlacementAttempts; 3] = [
 ];
 
 impl PlacementAttempts {
-    /// The attempts for a task that comes due during the run, to which VMs of this market are launched.
+    /// The attempts for a task that comes due during the run, with VMs launched in this market.
     pub(crate) fn of_arrival(market: Market) -> Self {
         let spot = market == Market::Spot;
         Self { burst: false, spot, soonest: false, arrival: Some(market) }
     }
 }
 
-/// An existing VM or one to be launched, with the future use of its vCPUs.
+/// A VM that exists or could be launched, and the future use of its vCPUs.
 #[derive(Clone, Debug)]
 pub(crate) struct PlacementSite {
     pub(crate) vm: Option<VmId>,
@@ -64,16 +65,16 @@ pub(crate) struct PlacementSite {
     pub(crate) market: Market,
     pub(crate) class: SiteClass,
     pub(crate) packing: VcpuPacking,
-    /// Longest that a task running or queued on the VM may take on any type; 0 without tasks.
+    /// Longest time that a task running or queued on the VM may take on any type; 0 without tasks.
     pub(crate) longest: Span,
     pub(crate) credits: Credits,
     /// Number of vCPUs that no task runs on or waits for.
     pub(crate) free: usize,
-    /// Number of further identical VMs that could be launched: each is as good a place.
+    /// Number of further identical VMs that could be launched: each is as good a site as this one.
     pub(crate) more: usize,
 }
 
-/// The place where a task should go, and how it runs there.
+/// The site that was chosen for a task, and how the task runs on it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ChosenSite {
     pub(crate) site: usize,
@@ -83,8 +84,8 @@ pub(crate) struct ChosenSite {
 }
 
 impl ClusterView {
-    /// Every VM that takes work and every VM that could be launched; VMs that are just alike are
-    /// one site.
+    /// Returns a site for every VM that accepts tasks and every VM that could be launched; identical VMs share one
+    /// site.
     pub(crate) fn all_sites(&self, now: Time) -> Vec<PlacementSite> {
         let there = self.machines.iter().filter(|(_, m)| m.takes_work());
         let mut sites: Vec<PlacementSite> =
@@ -134,8 +135,8 @@ impl ClusterView {
         }
     }
 
-    /// Class of a burstable VM with `free` free vCPUs for the remaining tasks of a migration, once
-    /// one of them was placed there.
+    /// Class of a burstable VM with `free` free vCPUs for the remaining tasks of a migration, once one of the tasks was
+    /// placed on the VM.
     fn burstable_with(&self, free: usize) -> SiteClass {
         match self.burst_on {
             BurstOn::FreeVcpu | BurstOn::IdleVcpus if free > 0 => SiteClass::Burstable,
@@ -169,16 +170,15 @@ impl ClusterView {
         }
     }
 
-    /// `check_migration`: the slot and length of a task at a site, if it can run there in time.
+    /// The slot and length of a task at a site, if the task can run there in time (`check_migration` of the paper).
     fn in_time(&self, site: &PlacementSite, task: TaskId, mode: Mode) -> Option<(TaskSlot, Span)> {
         let (slot, length) = self.at_all(site, task, mode)?;
         self.is_safe(site, task, slot).then_some((slot, length))
     }
 
-    /// True if a task in this slot ends by D, or early enough for its successors, and, on a spot
-    /// VM, leaves time to redo the work that another hibernation would hit: more than a boot and
-    /// the longest task. (The text asks for the longest task only; a migration that has to launch a
-    /// VM would then be late.)
+    /// True if a task in this slot ends by the deadline D, or early enough for its successors, and, on a spot VM,
+    /// leaves time to redo the work that another hibernation would affect: more than a boot and the longest task. (The
+    /// paper asks for the longest task only; a migration that has to launch a VM would then be late.)
     pub(crate) fn is_safe(&self, site: &PlacementSite, task: TaskId, slot: TaskSlot) -> bool {
         let longest = site.longest.max(self.problem.longest_time(task));
         match site.market {
@@ -195,7 +195,7 @@ impl ClusterView {
         }
     }
 
-    /// The slot and length of a task at a site, even if the task ends too late on it.
+    /// The slot and length of a task at a site, even if the task ends too late there.
     pub(crate) fn at_all(
         &self,
         site: &PlacementSite,
@@ -268,8 +268,8 @@ impl ClusterView {
         })
     }
 
-    /// Records that a task goes to its chosen site, so that later choices see it there. Of
-    /// identical VMs the first gets it.
+    /// Records that a task goes to its chosen site, so that later choices see the task there. Of identical VMs the
+    /// first one gets the task.
     pub(crate) fn settle_in(
         &self,
         sites: &mut Vec<PlacementSite>,
@@ -295,9 +295,8 @@ impl ClusterView {
         };
     }
 
-    /// Algorithm 4's order of the affected tasks: first those that ran and have a checkpoint, as it
-    /// says, then the longest first [choice]. With `soonest`: those with most work left first, as
-    /// shorter ones fit in later.
+    /// Sorts the affected tasks as Algorithm 4 does: first those that ran and have a checkpoint, then the longest first
+    /// [choice]. With `soonest`: the tasks with most work left first, as shorter ones fit in later.
     pub(crate) fn sort_affected(&self, tasks: &mut [(TaskId, bool)], way: PlacementAttempts) {
         tasks.sort_by_key(|&(task, ran)| {
             let done = self.task_progress(task).done;

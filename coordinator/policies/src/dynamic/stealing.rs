@@ -21,9 +21,9 @@ pub(crate) enum StealingRule {
     Never,
     /// Spot VMs take tasks off on-demand VMs, whatever the makespan (HADS saves money).
     OffOnDemand,
-    /// Any VM takes tasks off any non-burstable VM, off on-demand ones first, if they end sooner.
+    /// Any VM steals tasks from any non-burstable VM, from on-demand ones first, if they then end sooner.
     IfSooner,
-    /// Any VM takes tasks off any non-burstable VM, off on-demand ones first, if they end by D.
+    /// Any VM steals tasks from any non-burstable VM, from on-demand ones first, if they then end by D.
     IfInTime,
 }
 

@@ -17,7 +17,7 @@ use super::takeover_vms::{CountedVcpus, TakeoverVms};
 use super::trial_fleet::{PlacementOrder, TrialFleet, TrialPlacement, UNABLE, is_gone};
 use crate::problem::KindId;
 
-/// The tasks of spot VMs that a check covers.
+/// Selects tasks of spot VMs that a check covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TaskSelection {
     /// The tasks of all spot VMs.
@@ -39,21 +39,21 @@ impl TaskSelection {
     }
 }
 
-/// A task of a spot VM.
+/// A task of a spot VM, as the forecast sees it.
 #[derive(Clone, Copy, Debug)]
 struct SpotTask {
     task: TaskId,
     /// Index of the task's row in [`TakeoverForecast::lengths`].
     row: usize,
-    /// Expected start without further events; for a task that waits on a hibernated VM: never.
+    /// Expected start if nothing unexpected happens; for a task that waits on a hibernated VM: never.
     start: Time,
-    /// Expected end without further events; on a hibernated VM: never.
+    /// Expected end if nothing unexpected happens; on a hibernated VM: never.
     end: Time,
     waits: bool,
     /// True if a checkpoint keeps part of the task's work.
     kept: bool,
-    /// Time that the task takes on the slowest of the types that could take it over; [`UNABLE`] if
-    /// it can't run on one of them.
+    /// Time that the task takes on the slowest of the types that could take it over; [`UNABLE`] if the task can't run
+    /// on one of them.
     slowest: Span,
     /// Time that the task takes on the fastest of the types that could take it over.
     fastest: Span,
@@ -82,13 +82,13 @@ impl SpotTask {
     }
 }
 
-/// The fields of a [`SpotTask`] that bounds read, apart so that scanning all tasks is fast.
+/// The fields of a [`SpotTask`] that the bounds need, stored separately so that scanning all tasks is fast.
 #[derive(Clone, Copy, Debug)]
 struct SpotTaskEnd {
     end: Time,
     slowest: Span,
     waits: bool,
-    /// Index in [`TakeoverForecast::tasks`].
+    /// Index of the task in [`TakeoverForecast::tasks`].
     place: u32,
 }
 
@@ -98,7 +98,7 @@ impl SpotTaskEnd {
     }
 }
 
-/// The tasks of spot VMs and the on-demand VMs that could take them over, as known at one moment.
+/// The tasks of spot VMs and the on-demand VMs that could take these tasks over, as known at one moment.
 pub(crate) struct TakeoverForecast<'a> {
     view: &'a ClusterView,
     /// The tasks, the longest first.
@@ -107,19 +107,18 @@ pub(crate) struct TakeoverForecast<'a> {
     by_left: Vec<SpotTaskEnd>,
     /// The types of the VMs that could take tasks over.
     kinds: Vec<KindId>,
-    /// Time that each task takes on each of these types, in rows by task; [`UNABLE`] where it can't
-    /// run.
+    /// Time that each task takes on each type of `kinds`, in rows by task; [`UNABLE`] where the task can't run.
     lengths: Vec<Span>,
-    /// The deadline D, or the earliest limit of any of the tasks if that is sooner.
+    /// The deadline D, or the earliest limit of any of the tasks if that limit is sooner.
     horizon: Time,
-    /// Existing on-demand VMs, and all that could be launched.
+    /// On-demand VMs that exist and all that could be launched.
     rescuers: TakeoverVms,
     /// The moments at which a hibernation would undo most work: just before a task ends.
     pub(crate) moments: Vec<Time>,
-    /// For each end of a task, the work of the tasks that end then or later: first of waiting
-    /// tasks, then of the others.
+    /// For each end of a task, the work of all tasks that end at that time or later: first that of waiting tasks, then
+    /// that of the others.
     work_from: Vec<(Time, [WorkBounds; 2])>,
-    /// Number of tasks scanned over all questions, by which tests measure the cost.
+    /// Number of tasks scanned in all checks; tests measure the cost of the checks by it.
     #[cfg(test)]
     pub(crate) steps: std::cell::Cell<usize>,
 }
@@ -183,14 +182,13 @@ impl<'a> TakeoverForecast<'a> {
         }
     }
 
-    /// True if every task could still end in time even if all spot VMs hibernated, at whatever
-    /// moment.
+    /// True if every task could still end in time even if all spot VMs hibernated, at any moment.
     pub(crate) fn are_all_survivable(&self, now: Time) -> bool {
         self.all_at_once(now)
             && self.first_failure(&self.moments, &self.rescuers, TaskSelection::All).is_none()
     }
 
-    /// True if all tasks of spot VMs, hibernated or running until then, can be migrated at `at`.
+    /// True if all tasks of spot VMs can be migrated at `at`, whether their VMs are hibernated or run until then.
     pub(crate) fn all_at_once(&self, at: Time) -> bool {
         self.can_take_over(at, &self.rescuers, TaskSelection::All)
     }
@@ -200,8 +198,7 @@ impl<'a> TakeoverForecast<'a> {
         self.first_failure(&self.moments, &self.rescuers, TaskSelection::All)
     }
 
-    /// True if the other spot VMs may hibernate as well, once the waiting tasks were migrated at
-    /// `at`, and all tasks still end in time.
+    /// True if, after the waiting tasks are migrated at `at`, the other spot VMs may hibernate as well.
     pub(crate) fn others_after(&self, at: Time) -> bool {
         let placed = self.place_tasks::<_, Vec<TrialPlacement>>(
             at,
@@ -256,13 +253,13 @@ impl<'a> TakeoverForecast<'a> {
         self.is_certain(at, at, sites, whose) || self.fits_by_trial(at, sites, whose)
     }
 
-    /// True if Algorithm 4 places every task left at `at` in time.
+    /// True if Algorithm 4 places all tasks that are left at `at` so that they end in time.
     fn fits_by_trial(&self, at: Time, sites: &TakeoverVms, whose: TaskSelection) -> bool {
         self.place_tasks::<(), ()>(at, sites, whose, |_| ()).is_some()
     }
 
-    /// Places the tasks left at `at` by Algorithm 4 or, if one then ends after D, each where it
-    /// ends first, and collects `kept` of each placement. `None` if a task still ends after D.
+    /// Places the tasks left at `at` by Algorithm 4 or, if a task then ends after D, each task where it ends first;
+    /// collects `kept` of each placement. `None` if a task still ends after D.
     fn place_tasks<K, All: FromIterator<K>>(
         &self,
         at: Time,
@@ -297,8 +294,8 @@ impl<'a> TakeoverForecast<'a> {
         attempts().or_else(soonest)
     }
 
-    /// True if the tasks left at `from` can be taken over at `at` or earlier for certain; false if
-    /// this bound doesn't tell.
+    /// True if the tasks left at `from` can certainly be taken over at `at` or earlier; false if this bound doesn't
+    /// tell.
     ///
     /// The bound assumes that every task takes its longest time on any type and goes to the vCPU
     /// that is free first. No vCPU is then free sooner than if each task went where it ends first;
@@ -360,14 +357,14 @@ impl<'a> TakeoverForecast<'a> {
         }
     }
 
-    /// Adds the number of tasks to the count of scanned tasks.
+    /// Adds the number of all tasks to the count of scanned tasks.
     fn count(&self) {
         #[cfg(test)]
         self.steps.set(self.steps.get() + self.tasks.len());
     }
 }
 
-/// True if every task could still end in time even if all spot VMs hibernated, at whatever moment.
+/// True if every task could still end in time even if all spot VMs hibernated, at any moment.
 pub(crate) fn is_survivable(view: &ClusterView, now: Time) -> bool {
     TakeoverForecast::new(view, now).are_all_survivable(now)
 }
@@ -474,7 +471,7 @@ fn takeover_sites(view: &ClusterView, now: Time) -> Vec<PlacementSite> {
     sites
 }
 
-/// The same checks without their bounds, for tests that compare the answers.
+/// Recomputes the checks of a takeover by placing every task, without the bounds; tests compare both answers.
 #[cfg(test)]
 impl TakeoverForecast<'_> {
     fn compare_with_trials(

@@ -14,9 +14,9 @@ use crate::problem::KindId;
 /// The rule by which tasks are placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PlacementOrder {
-    /// As in the attempts of Algorithm 4: first on busy VMs, then on new ones, so that tasks end by D.
+    /// As in Algorithm 4: on VMs that are busy, then on new ones, by D.
     Attempts,
-    /// Each task goes where it ends first.
+    /// Each task goes to the VM on which it ends first.
     Soonest,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct TrialPlacement {
     pub(crate) length: Span,
 }
 
-/// The length of a task where it can't run.
+/// Length that stands for "can't run on this type".
 pub(crate) const UNABLE: Span = Span::from_micros(u64::MAX);
 
 /// Sort key of places, least first: rank of the VM among those tried in turn, end of the task, true
@@ -100,8 +100,8 @@ impl BusyVms {
     }
 }
 
-/// True if a VM has no work left at `at`: by then it may have been given back and would have to
-/// boot again.
+/// True if a VM has no work left at `at`: by then the scheduler may have terminated it, and a new one would have to
+/// boot.
 pub(crate) fn is_gone(site: &PlacementSite, at: Time) -> bool {
     site.class == SiteClass::New || site.packing.last_end() <= at
 }

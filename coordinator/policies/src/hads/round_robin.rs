@@ -55,7 +55,7 @@ impl RoundRobin {
         order.iter().map(|e| e.kind).collect()
     }
 
-    /// Counts a VM of this type as taken.
+    /// Counts a VM of this type as chosen.
     pub(crate) fn take_type(&mut self, kind: KindId) {
         let total: i128 = self.entries.iter().filter(|e| e.left > 0).map(|e| e.weight).sum();
         for entry in self.entries.iter_mut().filter(|e| e.left > 0) {

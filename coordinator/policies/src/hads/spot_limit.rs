@@ -27,7 +27,7 @@ pub(crate) fn spot_limit(problem: &SchedulingProblem, rule: SpotLimitRule) -> Sp
     problem.deadline.saturating_sub(problem.takeover_boot).saturating_sub(takeover)
 }
 
-/// The regular on-demand types, which take tasks over; all offered types where there are none.
+/// The regular on-demand types, which can take tasks over; all offered types if there are no such types.
 fn takeover_types(problem: &SchedulingProblem) -> Vec<Rescuer<'_>> {
     let with = |market| problem.regular_types(market).map(move |(id, kind)| (id, kind, market));
     let regular: Vec<_> = with(Market::OnDemand).collect();

@@ -40,7 +40,7 @@ fn row_of_offer((kind, market): Offer) -> usize {
     MARKETS.len() * kind + usize::from(market == Market::OnDemand)
 }
 
-/// The length of a task where it can't run.
+/// Length that stands for "can't run on this type".
 pub(crate) const NEVER: Span = Span::from_micros(u64::MAX);
 
 impl SearchPool {

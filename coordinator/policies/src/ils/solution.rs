@@ -98,13 +98,13 @@ impl TaskMap {
         self.cost = other.cost;
     }
 
-    /// True if the task at `position` can be moved to `vm`: it is on another VM, and can run on this one.
+    /// True if the task at `position` can be moved to `vm`: the task is not on it, and can run on it.
     pub(crate) fn can_place(&self, pool: &SearchPool, position: usize, vm: usize) -> bool {
         self.vm_of[position] as usize != vm && pool.task_length(vm, position) != NEVER
     }
 
-    /// Moves the task at `position` to `vm`. False, and nothing has changed, if the task is on `vm` already or can't
-    /// run there.
+    /// Moves the task at `position` to `vm`. Returns false, and changes nothing, if the task is on it already or can't
+    /// run on it.
     pub(crate) fn place_task(&mut self, pool: &SearchPool, position: usize, vm: usize) -> bool {
         if !self.can_place(pool, position, vm) {
             return false;
@@ -154,8 +154,7 @@ impl TaskMap {
         }
     }
 
-    /// Works out the end of one more VM of which only a bound is known; false if all ends are
-    /// known.
+    /// Computes the exact end of one more VM whose end was only bounded; false if all ends are known.
     pub(crate) fn work_out(&mut self, pool: &SearchPool, packing: &mut VcpuPacking) -> bool {
         let Some(vm) = self.rough.pop() else { return false };
         let words = &self.sets[vm * self.words..][..self.words];

@@ -15,8 +15,8 @@ use crate::provision::BuyingOrder;
 struct RescueTimes {
     /// Time that the task takes on the slowest on-demand type.
     on_demand: Span,
-    /// The last moment at which the task may start on a spot VM: if the VM is taken at the task's very
-    /// end, an on-demand VM launched then can still run the whole task in time.
+    /// The last moment at which the task may start on a spot VM: if that VM is preempted at the task's very end, an
+    /// on-demand VM launched then can still run the whole task in time.
     last_spot_start: Time,
     /// Time before the deadline that the task and those that follow it need on on-demand VMs.
     need: Span,

@@ -15,57 +15,57 @@ use crate::{BagSchedulerConfig, GivenUp, Policy};
 /// Token of the wake-up after which refused launches are tried again.
 const RETRY: u64 = 0;
 
-/// Token of the wake-up at a last moment.
+/// Token of the wake-up at the last moment at which on-demand VMs can still make the deadline.
 const LAST_MOMENT: u64 = 1;
 
 /// Runs a bag on spot VMs as long as on-demand VMs could still do the rest by the deadline.
 ///
 /// Spot VMs are launched for tasks that wait, the cheapest type first, each up to its limit. A task whose
-/// VM hibernates goes on when that VM resumes, or starts again on another spot VM with a free vCPU,
+/// VM hibernates continues when that VM resumes, or starts again on another spot VM with a free vCPU,
 /// whichever is first. An on-demand VM is launched at two last moments: for a task that waits when it could
 /// not be done in time any more if one more spot VM were taken from it; and for all that waits once
 /// on-demand VMs alone are only just sure to do all that is left. From then on they are used like spot VMs.
 ///
-/// Where no on-demand VM can be had, urgent tasks run on spot VMs all the same.
+/// Where no on-demand VM can be had, urgent tasks run on spot VMs nevertheless.
 #[derive(Debug)]
 pub(crate) struct LazyScheduler {
     problem: SchedulingProblem,
     order: BuyingOrder,
     moments: LastMoments,
     waiting: WaitingTasks,
-    /// Number of tasks that have not come due yet.
+    /// Number of tasks that are not submitted yet.
     to_come: usize,
     vms: BTreeMap<VmId, LazyVm>,
-    /// Waiting tasks that are still on the VM that hibernated under them.
+    /// Waiting tasks that are still on a VM that hibernated while it ran them, each with that VM.
     frozen: BTreeMap<TaskId, VmId>,
-    /// Tasks that are stopped with a checkpoint, on a VM that is taken away.
+    /// Tasks that are being stopped with a checkpoint because their VM will be preempted, each with that VM.
     leaving: BTreeMap<TaskId, VmId>,
     /// True once the last moment for all tasks has passed.
     is_late: bool,
-    /// The pending wake-up at a last moment.
+    /// Time of the pending wake-up at a last moment; `None` if there is none.
     wakes_at: Option<Time>,
     next_vm: VmId,
     failures: BTreeMap<TaskId, u32>,
     max_failures: u32,
     /// Types whose last launch was refused.
     refused: BTreeSet<Offer>,
-    /// True if the wake-up is pending after which refused launches are tried again.
+    /// True if a wake-up is pending after which the refused types are tried again.
     is_retry_pending: bool,
     retry_after: Span,
     retries: u32,
     max_retries: u32,
 }
 
-/// Whether a VM takes tasks.
+/// Whether a VM accepts tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Readiness {
     Booting,
     Ready,
-    /// The VM hibernates, or is about to be taken away.
+    /// The VM hibernates, or will be preempted soon.
     Away,
 }
 
-/// A launched VM with the tasks on it.
+/// A launched VM and the tasks on it.
 #[derive(Debug)]
 struct LazyVm {
     kind: KindId,
@@ -105,7 +105,7 @@ impl LazyScheduler {
         }
     }
 
-    /// Starts the tasks that may start, launches missing VMs, gives idle VMs back, and requests a wake-up for the next
+    /// Starts the tasks that may start, launches missing VMs, terminates idle ones, and requests a wake-up at the next
     /// last moment.
     fn settle(&mut self, now: Time, out: &mut Vec<Decision>) {
         self.is_late |= self.moments.last_moment_for_all().is_some_and(|last| last <= now);
@@ -119,7 +119,7 @@ impl LazyScheduler {
         self.ask_for_wake(now, out);
     }
 
-    /// Starts the tasks that on-demand VMs are for on those that have a free vCPU.
+    /// Starts the tasks that need on-demand VMs on on-demand VMs with a free vCPU.
     fn start_on_demand(&mut self, now: Time, out: &mut Vec<Decision>) {
         for vm in self.ready_vms(Market::OnDemand) {
             loop {
@@ -134,8 +134,8 @@ impl LazyScheduler {
         }
     }
 
-    /// Starts tasks on spot VMs with a free vCPU: the first `unserved` urgent ones, and those that may
-    /// still start there.
+    /// Starts tasks on spot VMs with a free vCPU: the first `unserved` urgent tasks, and the tasks that may still start
+    /// on spot VMs.
     fn start_on_spot(&mut self, now: Time, unserved: usize, out: &mut Vec<Decision>) {
         let mut left = unserved;
         for vm in self.ready_vms(Market::Spot) {
@@ -156,7 +156,7 @@ impl LazyScheduler {
         }
     }
 
-    /// The VMs of a market that take tasks and have a free vCPU.
+    /// The VMs of a market that accept tasks and have a free vCPU.
     fn ready_vms(&self, market: Market) -> Vec<VmId> {
         if self.waiting.is_empty() {
             return Vec::new();
@@ -177,7 +177,7 @@ impl LazyScheduler {
         })
     }
 
-    /// Starts a waiting task, which leaves the VM that is frozen under it.
+    /// Starts a waiting task on `vm`. If the task is still on a hibernated VM, it is stopped there first.
     fn start_task(&mut self, vm: VmId, task: TaskId, out: &mut Vec<Decision>) {
         let Some(reason) = self.waiting.remove_task(&self.moments, task) else { return };
         if let Some(on) = self.frozen.remove(&task) {
@@ -192,7 +192,7 @@ impl LazyScheduler {
         out.push(Decision::Start { task, on, mode: Mode::Burst, reason });
     }
 
-    /// Removes a task from a VM. False if it was not there.
+    /// Removes a task from a VM; returns false if the task was not on it.
     fn remove_from_vm(&mut self, vm: VmId, task: TaskId) -> bool {
         let Some(state) = self.vms.get_mut(&vm) else { return false };
         let Some(at) = state.tasks.iter().position(|&other| other == task) else { return false };
@@ -201,7 +201,7 @@ impl LazyScheduler {
         true
     }
 
-    /// Number of vCPUs of a market's VMs that boot.
+    /// Number of vCPUs of a market's VMs that are booting.
     fn booting_vcpus(&self, market: Market) -> usize {
         let booting = self
             .vms
@@ -210,8 +210,8 @@ impl LazyScheduler {
         booting.map(|vm| self.problem.kinds[vm.kind].vcpus).sum()
     }
 
-    /// Launches on-demand VMs for tasks that only these can finish in time, and returns how many of these tasks have a
-    /// vCPU on a booting VM.
+    /// Launches on-demand VMs for the tasks that need them; returns for how many of these tasks the booting VMs have
+    /// vCPUs.
     fn buy_on_demand(&mut self, now: Time, out: &mut Vec<Decision>) -> usize {
         let urgent = self.waiting.urgent(now).count();
         let mut wanted = urgent;
@@ -224,7 +224,7 @@ impl LazyScheduler {
         self.booting_vcpus(Market::OnDemand)
     }
 
-    /// Launches spot VMs for the tasks that wait and that no booting on-demand VM is for.
+    /// Launches spot VMs for the waiting tasks that no booting on-demand VM will run.
     fn buy_spot(&mut self, now: Time, served: usize, out: &mut Vec<Decision>) {
         let for_on_demand = match self.is_late {
             true => self.waiting.len(),
@@ -235,8 +235,8 @@ impl LazyScheduler {
         self.buy(Market::Spot, missing, out);
     }
 
-    /// Launches VMs with at least `vcpus` vCPUs, as far as they can be had: the cheapest type first, each
-    /// up to its limit.
+    /// Launches VMs with at least `vcpus` vCPUs in total, if enough are available: the cheapest type first, each up to
+    /// its limit.
     fn buy(&mut self, market: Market, vcpus: usize, out: &mut Vec<Decision>) {
         let (sold, kinds) = self.order.types_to_buy(market);
         if sold != market || vcpus == 0 {
@@ -265,7 +265,7 @@ impl LazyScheduler {
         }
     }
 
-    /// Gives back the VMs without tasks that no waiting task may start on.
+    /// Terminates the VMs without tasks on which no waiting task may start.
     fn end_idle(&mut self, now: Time, out: &mut Vec<Decision>) {
         if self.to_come > 0 {
             return;
@@ -284,7 +284,7 @@ impl LazyScheduler {
         }
     }
 
-    /// Asks to be woken when the next waiting task becomes urgent, or at the last moment for all.
+    /// Requests a wake-up for when the next waiting task becomes urgent, or for the last moment for all tasks.
     fn ask_for_wake(&mut self, now: Time, out: &mut Vec<Decision>) {
         let for_all = self.moments.last_moment_for_all().filter(|_| !self.is_late);
         let is_sold = self.order.types_to_buy(Market::OnDemand).0 == Market::OnDemand;
@@ -296,12 +296,12 @@ impl LazyScheduler {
         }
     }
 
-    /// Makes a task wait.
+    /// Adds a task to the waiting tasks.
     fn add_waiting(&mut self, task: TaskId, reason: StartReason) {
         self.waiting.add_task(&self.moments, task, reason);
     }
 
-    /// Handles a VM that is frozen: its tasks wait for its resume, or for another VM.
+    /// Handles that a VM has hibernated: its tasks wait for its resume, or for a different VM.
     fn on_hibernated(&mut self, vm: VmId) {
         let Some(state) = self.vms.get_mut(&vm) else { return };
         state.readiness = Readiness::Away;
@@ -311,7 +311,7 @@ impl LazyScheduler {
         }
     }
 
-    /// Handles a VM that runs again. Its tasks go on; urgent ones still wait for an on-demand VM.
+    /// Handles that a VM has resumed: its tasks continue; urgent ones still wait for an on-demand VM.
     fn on_resumed(&mut self, now: Time, vm: VmId) {
         let Some(state) = self.vms.get_mut(&vm) else { return };
         state.readiness = Readiness::Ready;
@@ -323,7 +323,7 @@ impl LazyScheduler {
         }
     }
 
-    /// Handles a VM that will be taken away: its tasks leave with a checkpoint.
+    /// Handles that a VM will be preempted: its tasks are stopped with a checkpoint.
     fn on_preempting(&mut self, vm: VmId, out: &mut Vec<Decision>) {
         let Some(state) = self.vms.get_mut(&vm) else { return };
         state.readiness = Readiness::Away;
@@ -347,7 +347,7 @@ impl LazyScheduler {
         }
     }
 
-    /// Handles the end of a task that was stopped with a checkpoint. False if it was not.
+    /// Handles the end of a task that was stopped with a checkpoint; returns false if the task was not being stopped.
     fn on_left(&mut self, task: TaskId, vm: VmId) -> bool {
         let has_left = self.leaving.get(&task) == Some(&vm);
         if has_left {
@@ -383,7 +383,7 @@ impl LazyScheduler {
         }
     }
 
-    /// Handles a refused launch: the type is left alone until a wake-up, or until it can be had again.
+    /// Handles a refused launch: the type is not tried again until a wake-up, or until it is available again.
     fn on_refused(&mut self, now: Time, vm: VmId, out: &mut Vec<Decision>) {
         let Some(LazyVm { kind, market, .. }) = self.vms.remove(&vm) else { return };
         self.refused.insert((kind, market));

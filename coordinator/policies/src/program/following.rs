@@ -8,7 +8,7 @@ use dormouse_units::{Span, Time};
 use crate::{Delivery, Policy};
 
 /// Gives the recorded answers of a program again, each to the notices that it was given to: the twin
-/// of a live run hears of the same things at slightly other times, maybe in another order.
+/// of a live run learns of the same things at slightly other times, maybe in another order.
 ///
 /// An answer to several notices is given as soon as the first of them is heard. What was never
 /// asked has no answer.
@@ -18,7 +18,7 @@ pub struct Following {
     answers: BTreeMap<String, VecDeque<RecordedAnswer>>,
 }
 
-/// Decisions, and when they were made.
+/// Decisions, and the time at which they were made.
 #[derive(Debug)]
 struct RecordedAnswer {
     at: Time,
@@ -68,8 +68,7 @@ impl Policy for Following {
     }
 }
 
-/// Text that identifies a notice apart from its time and details, so that notices of the same thing
-/// compare equal.
+/// Text that identifies a notice, without its time and details, so that notices of the same thing compare equal.
 fn notice_key(notice: &Notice) -> String {
     match notice {
         Notice::TaskStarted { task, vm, .. } => format!("started {task} {vm}"),

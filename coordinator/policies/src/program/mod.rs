@@ -10,9 +10,9 @@ pub use answered::UnstartedProgram;
 pub use config::{ProgramConfig, ProgramProcessors};
 pub use following::Following;
 
-/// Name of a scheduler program in experiment files.
+/// Name, in experiment files, of a scheduler that is a separate program.
 pub(crate) const NAME: &str = "program";
 
-/// One-line description of a scheduler program.
+/// One-line description of a scheduler that is a separate program.
 pub(crate) const ABOUT: &str =
     "a program of your own that reads notices and writes decisions, as JSON lines: command";

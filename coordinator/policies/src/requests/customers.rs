@@ -50,7 +50,7 @@ impl Customers {
         }
     }
 
-    /// Records that the VM of a request stands still from now on, and terminates it if its time is
+    /// Records that the VM of a request is stopped from now on, and terminates it if its time is
     /// up.
     fn on_vm_stands(&mut self, now: Time, vm: VmId, out: &mut Vec<Decision>) {
         let Some(open) = self.open.get_mut(&vm) else { return };
@@ -62,8 +62,7 @@ impl Customers {
         }
     }
 
-    /// Handles a wake-up for the end of a VM's wanted duration. The wake-up is too early if the VM was hibernated in
-    /// between.
+    /// Handles a wake-up for a VM. It is too early if the VM was stopped in between.
     fn on_wakeup(&mut self, now: Time, vm: VmId, out: &mut Vec<Decision>) {
         let Some(OpenRequest { left, since: Some(since) }) = self.open.get(&vm) else { return };
         if *since + *left <= now {

@@ -41,7 +41,7 @@ impl SubmittedBags {
         Self { all, of_job, came: 0 }
     }
 
-    /// Time at which the next bag is submitted; `None`: there is no further bag.
+    /// Time at which the next bag is submitted; `None`: no more bags are submitted.
     pub(super) fn next_at(&self) -> Option<Time> {
         self.all.get(self.came).map(|bag| bag.submitted)
     }

@@ -19,7 +19,7 @@ pub(super) struct ClusterVm {
     pub(super) idle: Time,
     /// True if the VM has run a job.
     pub(super) used: bool,
-    /// True if the VM is about to be taken away.
+    /// True if the VM will be preempted soon.
     pub(super) leaves: bool,
 }
 
@@ -40,7 +40,7 @@ impl ClusterVm {
 pub(super) struct ServiceCluster {
     pub(super) vms: BTreeMap<VmId, ClusterVm>,
     next: VmId,
-    /// Most VMs that there may be at a time.
+    /// Greatest number of VMs at a time.
     most: usize,
     policy: ReusePolicy,
     /// Lifetime law of the VMs; `None`: the provider never takes them away.

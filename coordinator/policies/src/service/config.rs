@@ -36,8 +36,8 @@ pub struct ServiceConfig {
     /// How often a job may lose a VM before it is given up.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub max_preemptions: u32,
-    /// How long VMs are taken to live, as an [[interruption]] of model "lifetime" says it; where it is not
-    /// given, as they do.
+    /// Law of lifetimes that the scheduler assumes for VMs, written like an [[interruption]] of model "lifetime"; if
+    /// not given, the law by which they really live.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lifetimes: Option<Map<String, Value>>,
 }

@@ -61,7 +61,7 @@ impl ServiceJob {
         self.left.iter().map(kept).min().unwrap_or(Ppm::ONE)
     }
 
-    /// True if the job was interrupted, so that its end doesn't tell how long it takes.
+    /// True if the job was interrupted, so that its end doesn't show how long it takes.
     pub(super) const fn was_broken(&self) -> bool {
         self.preemptions + self.failures > 0
     }

@@ -28,7 +28,7 @@ impl MeanLength {
         mean.or(self.first)
     }
 
-    /// Expected rest of a job of which the part `kept` is done; `None`: unknown.
+    /// Expected rest of a job whose part `kept` is done; `None`: unknown.
     pub(super) fn remaining_length(&self, kept: Ppm) -> Option<Span> {
         let whole = self.whole_length()?;
         Some(whole.saturating_sub(whole.part(kept)))

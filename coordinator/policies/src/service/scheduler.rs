@@ -249,7 +249,7 @@ impl BatchServicePolicy {
         }
     }
 
-    /// Handles a notice that a VM will be taken away: the VM gets no more work.
+    /// Handles a notice that a VM will be preempted: the VM gets no more tasks.
     fn on_vm_leaving(&mut self, now: Time, vm: VmId, out: &mut Vec<Decision>) {
         let Some(state) = self.cluster.vms.get_mut(&vm) else { return };
         state.leaves = true;

@@ -14,26 +14,26 @@ pub(super) struct OpenOrder {
     pub(super) number: u64,
     /// Real time for which the command has been without an answer.
     pub(super) waited: Duration,
-    /// Instant of the decision, for a command that takes effect when it arrives: the effect is dated with this instant.
+    /// Instant at which the command was decided, if it takes effect on arrival: the effect has that instant.
     pub(super) at_once: Option<Time>,
     /// vCPUs to which a task is moved; `None` for all other commands.
     pub(super) to: Option<Cpus>,
 }
 
-/// An attempt on a VM, or on its way there.
+/// An attempt on a VM, or whose start is on its way to the VM.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OnVm {
     pub(super) memory: Bytes,
-    /// Time of the decision to start the attempt, on the run's clock.
+    /// Instant at which the attempt's start was decided.
     pub(super) decided: Time,
-    /// Time of the attempt's last report on the run's clock; later reports don't have an earlier one.
+    /// Instant of the attempt's last report; later reports don't have an earlier one.
     pub(super) heard: Time,
 }
 
-/// Commands to one VM that aren't answered, and its attempts.
+/// Unanswered commands to one VM, and the VM's attempts.
 #[derive(Debug, Default)]
 pub(super) struct OutstandingVm {
-    /// True if parallel jobs share the VM's processors in two tiers, so that no job waits for another to be killed.
+    /// True if parallel jobs share the VM's processors in two tiers, so that no job waits until another one is killed.
     pub(super) is_two_tier: bool,
     pub(super) is_frozen: bool,
     pub(super) orders: BTreeMap<WorkerOrder, OpenOrder>,

@@ -138,7 +138,7 @@ impl<'a> ProfileTimes<'a> {
         })
     }
 
-    /// The result of the profile of this name, or an error text that says why it has none.
+    /// The result of the profile with this name, or an error text that says why the profile has none.
     fn run(&mut self, name: &str) -> Result<ProfileRun, String> {
         let Some((name, profile)) = self.all.get_key_value(name) else {
             return Err("not one of the profiles".to_owned());

@@ -60,11 +60,11 @@ const ALIBABA_2020: [WantedColumn; 10] = [
     optional("gpu_type", &["gpu_type"]),
 ];
 
-/// Words of Alibaba's tables for the ways in which a task ends, or for one that has not ended.
+/// The words by which Alibaba's tables say how a task ended, or that it still runs.
 const STATUSES: [&str; 7] =
     ["Terminated", "Failed", "Running", "Waiting", "Ready", "Interrupted", "Cancelled"];
 
-/// The columns that are read of a table of this format.
+/// The columns that are read from a table of this format.
 pub(super) fn columns(format: JobsFormat) -> &'static [WantedColumn] {
     match format {
         JobsFormat::Helios => &HELIOS,
@@ -299,7 +299,7 @@ struct TaskOrder {
     ended: BTreeMap<(String, u32), (i64, i64)>,
 }
 
-/// Contents of a row about a task, with the places in its job of the tasks before it.
+/// What a row says about a task, with the numbers, in its job, of the tasks that must end before it.
 struct OrderedTask {
     line: u64,
     task: Result<AccountingLine, LineProblem>,

@@ -39,7 +39,7 @@ pub(super) const ATTRIBUTES: [&str; 24] = [
     "AcctGroup",
 ];
 
-/// Attributes of which a record has at least two, by which a file is recognised.
+/// Attributes by which a file is recognised: a record has at least two of them.
 const TELLING: [&str; 6] =
     ["ClusterId", "ProcId", "QDate", "JobStatus", "JobUniverse", "GlobalJobId"];
 
@@ -125,7 +125,7 @@ pub(super) fn read_json(source: Source) -> Result<JobListing, UnusableLog> {
     Ok(listing.finish())
 }
 
-/// True if a line is none of a record: blank, or printed by HTCondor's commands around records.
+/// True if a line does not belong to a record: it is blank, or was printed by HTCondor's commands around records.
 fn is_comment(line: &str) -> bool {
     line.trim().is_empty() || line.starts_with('#') || line.starts_with("-- ")
 }

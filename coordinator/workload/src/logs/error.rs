@@ -14,7 +14,7 @@ pub enum SwfError {
     Io {
         /// The file of the log.
         path: PathBuf,
-        /// The system's own error.
+        /// The error of the system.
         source: io::Error,
     },
     /// A job of the log is malformed.

@@ -185,7 +185,7 @@ const NAMED: std::ops::RangeInclusive<usize> = 12..=16;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Separator {
-    /// Blanks or tabs, as many as one likes.
+    /// Any number of blanks or tabs.
     #[default]
     Blanks,
     /// One tab between two fields.

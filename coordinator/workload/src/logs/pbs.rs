@@ -70,7 +70,7 @@ impl OpenJobs {
         }
     }
 
-    /// Number of open jobs that had begun, and of those that had not.
+    /// Number of open jobs that had begun, and of open jobs that had not.
     pub(super) fn count_open(&self) -> (u64, u64) {
         let begun = self.begun.values().filter(|begun| **begun).count() as u64;
         (begun, self.begun.len() as u64 - begun)

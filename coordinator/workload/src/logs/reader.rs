@@ -17,7 +17,7 @@ use super::sacct;
 use super::skipped::{LogForm, Skipped};
 use super::{accounting, batsim, clusters, condor, philly};
 
-/// Longest JSON file that is read, in bytes: it is in memory whole.
+/// Longest JSON file that is read, in bytes: the whole file is held in memory.
 const LONGEST_JSON: u64 = 1 << 29;
 
 /// Reads the jobs of a log one by one. The format is detected from the first bytes. Jobs of other

@@ -17,7 +17,7 @@ pub enum OnMalformed {
     Skip,
 }
 
-/// What becomes of a job that ran longer than its user said.
+/// How a job is handled that ran longer than its user estimated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RanOver {
@@ -30,7 +30,7 @@ pub enum RanOver {
     Raise,
 }
 
-/// What stands for an estimate that is not in the log.
+/// What is used in place of an estimate that is not in the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum NoEstimate {
@@ -41,18 +41,18 @@ pub enum NoEstimate {
     Malformed,
 }
 
-/// Which size a job has that asked for other processors than it had.
+/// Which size a job has that requested another number of processors than it had.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum JobSize {
-    /// The number of processors that the job asked for (field 8).
+    /// The number of processors that the job requested (field 8).
     #[default]
     Requested,
     /// The number of processors that the job had (field 5).
     Allocated,
 }
 
-/// What becomes of a job with a number that another had.
+/// How a job is handled whose number an earlier job has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Repeated {
@@ -88,7 +88,7 @@ pub enum PartialExecutions {
     Kept,
 }
 
-/// What becomes of a job that follows others (fields 17 and 18).
+/// How a job that follows others (fields 17 and 18) is handled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FollowUps {
@@ -100,7 +100,7 @@ pub enum FollowUps {
     Ignored,
 }
 
-/// What becomes of a line with more than 18 fields.
+/// How a line with more than 18 fields is handled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExtraFields {
@@ -115,29 +115,29 @@ fn is_default<T: Default + PartialEq>(rule: &T) -> bool {
     *rule == T::default()
 }
 
-/// Rules for the oddities of a log.
+/// How the oddities of a log are handled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct LogRules {
-    /// A job that can't be used.
+    /// How a job that can't be used is handled.
     pub on_malformed: OnMalformed,
-    /// A job that ran longer than its user said.
+    /// How a job is handled that ran longer than its user estimated.
     pub ran_over: RanOver,
-    /// A job of which no user said anything.
+    /// How a job without a user's estimate is handled.
     pub no_estimate: NoEstimate,
-    /// A job that asked for other processors than it had.
+    /// Which size a job has that requested another number of processors than it had.
     pub size: JobSize,
-    /// A job with a number that another had.
+    /// How a job is handled whose number an earlier job has.
     pub repeated: Repeated,
-    /// Parts of a second in the times of a job.
+    /// How fractions of a second in the times of a job are handled.
     pub fractions: Fractions,
-    /// Lines of partial executions.
+    /// How lines of partial executions are handled.
     #[serde(skip_serializing_if = "is_default")]
     pub partial_executions: PartialExecutions,
-    /// A job that follows others.
+    /// How a job that follows others is handled.
     #[serde(skip_serializing_if = "is_default")]
     pub follow_ups: FollowUps,
-    /// A line with more than 18 fields.
+    /// How a line with more than 18 fields is handled.
     #[serde(skip_serializing_if = "is_default")]
     pub extra_fields: ExtraFields,
 }

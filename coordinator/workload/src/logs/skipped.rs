@@ -98,7 +98,7 @@ pub struct LogForm {
     pub names: u64,
     /// Number of jobs submitted before the one above them, in a format whose jobs are sorted.
     pub sorted: u64,
-    /// True if jobs were numbered in file order, as their ids are no numbers.
+    /// True if jobs were numbered in file order, as their ids are not numbers.
     pub numbered: bool,
 }
 

@@ -282,7 +282,7 @@ struct PrecedingJobField {
     names: Option<i64>,
     /// True if all lines name the same job.
     is_one: bool,
-    /// True if one of the lines is of the named job itself.
+    /// True if one of these lines is that of the preceding job itself.
     is_own: bool,
 }
 

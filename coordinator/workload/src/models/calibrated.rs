@@ -29,7 +29,7 @@ pub struct ModelTargets {
     pub long_over_short: f64,
     /// Number of stages of the Erlang distributions of run times.
     pub stages: u32,
-    /// Longest run: longer ones are cut, as by a queue's limit. No estimate is longer.
+    /// Longest run time: longer ones are cut, as by a queue's limit. No estimate is longer.
     pub longest: Span,
     /// Bursty arrivals: probability that a gap is long, and how many times as long it is then;
     /// `None`: Poisson arrivals.

@@ -9,13 +9,13 @@ use dormouse_units::{RandomStream, Span};
 
 use crate::sampling::shuffle;
 
-/// Reason why no estimates can be made.
+/// Error: no estimates can be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EstimatesError {
-    /// The model has no estimates for so short a limit.
+    /// The model makes no estimates below a limit this short.
     #[error("the longest estimate must be at least 1h, not {0}")]
     ShortLimit(Span),
-    /// No estimate covers this job.
+    /// The job runs longer than the longest estimate.
     #[error("job {number} runs for {runtime}, longer than the longest estimate {longest}")]
     LongJob {
         /// The job's number in the log.
@@ -27,9 +27,9 @@ pub enum EstimatesError {
     },
 }
 
-/// Gives every job an estimate of at most `longest`, and none below its run time. Returns the
-/// number of jobs for which the model had no estimate left that covers the run time: they get their
-/// run time rounded up to five minutes.
+/// Gives every job an estimate of at most `longest`, and none below its run time. Returns the number of jobs for which
+/// the model had no estimate left that covers the run time; the estimate of such a job is its run time rounded up to
+/// five minutes.
 ///
 /// # Errors
 ///
@@ -97,7 +97,8 @@ fn number_of_bins(jobs: usize) -> usize {
     bins
 }
 
-/// The twenty most popular estimates (the head) in seconds, longest first; fewer below a limit of 100 minutes.
+/// The twenty estimates of the head (the most popular estimates) in seconds, longest first; fewer below a limit of 100
+/// minutes.
 fn head_times(longest: u64) -> Vec<u64> {
     let mut times: BTreeSet<u64> = JOINT_S.into_iter().filter(|&t| t < longest).collect();
     times.insert(longest);
@@ -111,9 +112,9 @@ fn head_times(longest: u64) -> Vec<u64> {
     times.into_iter().rev().take(HEAD).collect()
 }
 
-/// Popularity rank of each of the twenty most popular estimates, by rank of time. The longest is the most popular. Each
-/// later one adds its ranks in the four logs to a pool and takes the rank that no later estimate has, else the more
-/// popular of two ranks drawn from the pool.
+/// Draws the popularity rank of each estimate of the head, longest estimate first. The longest is the most popular. For
+/// each later one, its ranks in the four logs are added to a pool; it gets the rank of the pool that no later estimate
+/// has, else the more popular of two ranks drawn from the pool.
 fn popularity_ranks(stream: &mut RandomStream) -> [usize; HEAD] {
     let mut ranks = [1; HEAD];
     let mut unused: BTreeSet<u8> = (2..=20).collect();
@@ -143,7 +144,8 @@ fn head_percent(rank: usize) -> f64 {
     if rank == 1 { HEAD_PERCENT - (2..=HEAD).map(at).sum::<f64>() } else { at(rank) }
 }
 
-/// The less popular estimates (the tail) in seconds: dense among the short ones, in whole minutes where these are free.
+/// The estimates of the tail (all that are not in the head) in seconds. Most are short; they are whole minutes, or, if
+/// that minute is used already, up to 30 seconds off.
 fn tail_times(bins: usize, longest: u64, head: &[u64]) -> Vec<u64> {
     let count = bins - HEAD;
     let a = 1.0 + TAIL_TIME.0 * libm::pow(to_f64(bins), TAIL_TIME.1);
@@ -167,8 +169,8 @@ fn tail_times(bins: usize, longest: u64, head: &[u64]) -> Vec<u64> {
     times
 }
 
-/// Number of jobs for each of these shares, `jobs` in all: proportional to the share; then, from the most popular on,
-/// one job more or less until the sum is right.
+/// Turns shares into numbers of jobs with the sum `jobs`: proportional, and then one more or less from the most popular
+/// estimate on.
 fn to_counts(share: &BTreeMap<u64, f64>, jobs: usize) -> BTreeMap<u64, usize> {
     let sum: f64 = share.values().sum();
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most `jobs`")]
@@ -195,8 +197,8 @@ fn to_counts(share: &BTreeMap<u64, f64>, jobs: usize) -> BTreeMap<u64, usize> {
     counts
 }
 
-/// Assigns estimates to jobs, longest job first, each drawn uniformly from the remaining ones that
-/// cover the job. Returns the number of jobs that none covers.
+/// Assigns estimates to jobs, longest job first; each estimate is drawn uniformly from the remaining ones that cover
+/// the job. Returns the number of jobs that no estimate covers.
 fn assign_estimates(
     jobs: &mut [Submission],
     estimates: &mut [Span],
@@ -259,11 +261,11 @@ pub(super) const LADDER_S: [u64; 10] =
 pub(super) const HEAD: usize = 20;
 /// Per cent of all jobs that have one of the twenty most popular estimates.
 pub(super) const HEAD_PERCENT: f64 = 89.0;
-/// Coefficients a, b and c of the per cent of jobs that have the popular estimate of a rank: a · e^(b · rank) + c.
+/// Percent of all jobs that have the head's estimate of a rank: a · e^(b · rank) + c.
 pub(super) const HEAD_SIZE: (f64, f64, f64) = (14.0491, -0.177_531, 0.462_513);
-/// Coefficients a and b of the share of jobs that have the less popular estimate of a rank: a · rank^b.
+/// Share of all jobs that have the tail's estimate of a rank: a · rank^b.
 pub(super) const TAIL_SIZE: (f64, f64) = (795.6, -2.267);
-/// Coefficients a and b of the curve along which the less popular estimates lie: it bends by 1 + a · bins^b.
+/// Curvature of the tail's estimates as a function of the number of distinct estimates: 1 + a · bins^b.
 pub(super) const TAIL_TIME: (f64, f64) = (12.1039, -0.6026);
 
 /// For each rank by time (longest first), the rank by popularity in four logs.
@@ -290,7 +292,7 @@ pub(super) const POPULARITY: [[u8; 4]; HEAD] = [
     [20, 19, 11, 12],
 ];
 
-/// Offsets in seconds that are tried in turn for a less popular estimate whose time is taken.
+/// Offsets in seconds that are tried in turn for an estimate of the tail until its time is not used yet.
 pub(super) const OFFSETS_S: [i64; 7] = [0, 30, -30, 20, -20, 10, -10];
 
 #[cfg(test)]

@@ -72,7 +72,7 @@ struct DagReading<'a> {
     /// Descriptions that stand in the file, by name.
     descriptions: BTreeMap<String, Settings>,
     left_out: BTreeMap<&'static str, usize>,
-    /// Dependency lines, with their place: parents and children, which may be defined later.
+    /// Dependency lines, with their place in the file: parents and children, which may be defined later.
     orders: Vec<(Place, Vec<String>, Vec<String>)>,
     vars: Vec<(Place, String, Settings)>,
 }

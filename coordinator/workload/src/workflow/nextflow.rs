@@ -24,7 +24,7 @@ struct TraceRow<'a> {
 }
 
 impl TraceRow<'_> {
-    /// Text of a cell; `None`: there is no such column, or nothing in it (`-`).
+    /// Text of a cell; `None`: the column doesn't exist, or the cell is empty (`-`).
     fn cell(&self, name: &str) -> Option<&str> {
         let cell = self.cells.get(*self.columns.get(name)?)?.trim();
         (!cell.is_empty() && cell != "-").then_some(cell)

@@ -11,7 +11,7 @@ use super::{dagman, nextflow, pegasus, snakemake, wfcommons};
 /// Shortest run time of a task, used where a file has 0 for a time too short to be measured.
 const SHORTEST: Span = Span::from_micros(1_000);
 
-/// Tasks of which some follow others. The id of a task is its index.
+/// Tasks, some of which must run after others. The id of a task is its index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Workflow {
     /// The tasks in the order of the file.

@@ -40,7 +40,7 @@ pub(super) struct NamedFiles {
 }
 
 impl NamedFiles {
-    /// Folder outside of which the files may not be.
+    /// Folder in which all files must be.
     pub(super) fn within(&self) -> Option<PathBuf> {
         within(&self.place, &self.base)
     }

@@ -29,7 +29,7 @@ static ALLOWED: OnceLock<Vec<PathBuf>> = OnceLock::new();
 ///
 /// # Errors
 ///
-/// The first path that is no folder.
+/// The first path that is not a folder.
 pub fn allow_inputs(folders: &[PathBuf]) -> Result<(), InputError> {
     let real = |folder: &PathBuf| match folder.canonicalize() {
         Ok(real) if real.is_dir() => Ok(real),

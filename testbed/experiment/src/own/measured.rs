@@ -17,7 +17,7 @@ use crate::files;
 pub struct MeasureFile {
     /// Version of Dormouse that measured.
     pub dormouse: String,
-    /// Share of a core that a vCPU of the reference speed had meanwhile.
+    /// Share of a core that a vCPU of the reference speed had during the measurements.
     pub share: Ppm,
     /// Emulated seconds for one second of a core in every run that reads this; `None` in files of
     /// older versions: then the run's `live.speedup`.

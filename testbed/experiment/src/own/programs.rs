@@ -115,7 +115,7 @@ pub(crate) struct CollectedPrograms {
     pub(crate) programs: BTreeMap<TaskId, Arc<OwnProgram>>,
     pub(crate) tasks: OwnTasks,
     /// Emulated seconds for one second of a core in measured run times; `None` if none was
-    /// measured, or the file does not tell.
+    /// measured, or the file does not report it.
     pub(crate) pace: Option<Speedup>,
     last: Option<Arc<OwnProgram>>,
 }

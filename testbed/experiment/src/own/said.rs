@@ -44,7 +44,7 @@ impl OwnSaid {
         Ok(())
     }
 
-    /// Paths of the sections that the user's own program is put into.
+    /// Paths of the sections that the program is put into.
     fn sections(&self, bag: &mut BTreeMap<String, Node>, option: &str) -> Vec<String> {
         if self.replaces_tasks {
             TASKS.iter().for_each(|key| drop(bag.remove(*key)));

@@ -49,7 +49,7 @@ pub(crate) struct OwnWritten {
     pub(crate) submitted: Span,
     /// Command with placeholders.
     pub(crate) kind: Vec<String>,
-    /// What the task runs.
+    /// The program that the task runs.
     pub(crate) program: OwnProgram,
     /// Place where the task is written.
     pub(crate) place: Place,
@@ -496,8 +496,7 @@ impl PlaceholderValues {
         self.0.insert(name.to_owned(), value.into());
     }
 
-    /// Replaces placeholders by their values. Other braces stay, and doubled braces become single
-    /// ones.
+    /// Replaces placeholders by their values. Other braces stay, and doubled braces become single.
     ///
     /// # Errors
     ///

@@ -51,11 +51,11 @@ pub(crate) struct FaultSection {
 pub(crate) enum FaultName {
     /// Nothing passes between the worker and the coordinator.
     Partition,
-    /// All that passes between them comes later.
+    /// All data between the worker and the coordinator is delayed.
     Delay,
-    /// A part of the segments that pass between them is lost and sent again.
+    /// A part of the segments between the worker and the coordinator is lost and sent again.
     Loss,
-    /// Only so much passes between them.
+    /// The rate of data between the worker and the coordinator is limited.
     Rate,
     /// The worker's process is killed with all its tasks; whoever started it starts it again.
     Kill,

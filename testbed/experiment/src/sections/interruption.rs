@@ -18,9 +18,9 @@ pub(crate) enum InterruptionSection {
     Poisson(PoissonSection),
     /// Every spot VM is preempted at the end of a lifetime of its own.
     Lifetime(LifetimeSection),
-    /// Spot VMs live as long as those of a record, in its order.
+    /// Spot VMs have the lifetimes of a record, in its order.
     Replay(ReplaySection),
-    /// What happens when is written down.
+    /// Interruptions happen at the listed times.
     Schedule(ScheduleSection),
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct PoissonSection {
     /// Mean time between resumes, instead of `k-resume`.
     #[schemars(extend("least" = "1us"))]
     pub(crate) resume_every: Option<Span>,
-    /// What each process is of; `type` where it is not given.
+    /// What each process hits at once; `type` if not given.
     pub(crate) scope: Option<InterruptionScope>,
 }
 
@@ -144,14 +144,14 @@ pub(crate) struct ScheduleSection {
     pub(crate) columns: BTreeMap<String, String>,
 }
 
-/// What happens to a VM, to all of a type, of a zone, or to all there are.
+/// An action on one VM, or on all VMs of a type, of a zone, or of the experiment.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) struct ActSection {
     /// When, from the beginning.
     #[schemars(example = "10m")]
     pub(crate) at: Span,
-    /// What the provider does to it.
+    /// What the provider does to the VMs.
     pub(crate) action: InterruptionAction,
     /// To all spot VMs of this type; or give `vm`, `zone` or `all`.
     #[serde(rename = "type")]

@@ -31,7 +31,7 @@ pub(crate) enum SavesName {
     None,
 }
 
-/// How a program that saves its work at a notice hears of it, beside the metadata endpoint.
+/// How a program that saves its work at a notice gets the notice, in addition to the metadata endpoint.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) struct NoticeSection {

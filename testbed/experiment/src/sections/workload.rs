@@ -16,7 +16,7 @@ use super::cloud::one;
 use super::own::{SavesSection, VerifySection};
 use crate::cloud::burstable_of;
 
-/// What is to be run.
+/// The work that is to be run.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename = "kind", rename_all = "kebab-case")]
 #[schemars(rename = "Workload", tag = "kind")]
@@ -90,10 +90,10 @@ pub(crate) struct BagSection {
     /// submit files are read beside it, or WfCommons' JSON (WfFormat 1.4 and 1.5).
     #[schemars(example = "diamond.dag")]
     pub(crate) workflow: Option<String>,
-    /// How long a task of `workflow` computes at full speed on every type where that does not say.
+    /// Run time of a task of `workflow` at full speed on every type, if the workflow does not give one.
     #[schemars(example = "2m", extend("least" = "1us"))]
     pub(crate) runtime: Option<Span>,
-    /// The memory of a task of `workflow` where that does not say.
+    /// Memory of a task of `workflow`, if the workflow does not give one.
     #[schemars(example = "64 MiB")]
     pub(crate) memory: Option<Bytes>,
     /// The tasks themselves.
@@ -109,22 +109,23 @@ pub(crate) struct BagSection {
     /// What `dormouse measure` wrote of the tasks, for those whose `runtime` is `measured`.
     #[schemars(example = "measured.json")]
     pub(crate) measured: Option<String>,
-    /// When all has to be done, from the beginning; 45 minutes where it is not given, the paper's, but
-    /// tasks that are written here need one.
+    /// Time from the beginning by which all tasks must be done; 45 minutes if not given, as in the paper, but tasks
+    /// that are written here need one.
     #[schemars(extend("least" = "1us"))]
     pub(crate) deadline: Option<Span>,
     /// By how much its tasks really run longer or shorter than they say; not at all where it is not given.
     pub(crate) noise: Option<NoiseSection>,
 }
 
-/// By how much run times differ from what is said: one factor a task, with mean 1, by one of these laws.
+/// Random differences of real run times from the given ones: one factor for each task, with mean 1, by one of these
+/// laws.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
 pub(crate) struct NoiseSection {
-    /// Log-normal with this coefficient of variation.
+    /// The factor of a task's run time is log-normal with mean 1 and this coefficient of variation.
     #[schemars(range(min = 0.0, max = 2.0), example = 0.1)]
     pub(crate) lognormal: Option<Ppm>,
-    /// Between 1 less this and 1 and this, each as likely.
+    /// The factor of a task's run time is uniform between 1 minus this and 1 plus this.
     #[schemars(range(min = 0.0, max = 0.99), example = 0.1)]
     pub(crate) uniform: Option<Ppm>,
 }
@@ -204,8 +205,8 @@ pub(crate) struct TaskSection {
     /// What saves the task's work when its VM is taken away; `criu` where it is not given.
     #[serde(default)]
     pub(crate) saves: Option<SavesSection>,
-    /// When the task is submitted, from the beginning. Without `after` on any task only the scheduler
-    /// `batch-service` takes tasks that come later: to it those of one time are a bag.
+    /// Time from the beginning at which the task is submitted. Without `after` on any task only the scheduler
+    /// `batch-service` accepts tasks that come later: it treats those of one time as a bag.
     #[serde(default)]
     #[schemars(example = "75m")]
     pub(crate) submitted: Span,
@@ -283,35 +284,35 @@ of_jobs! {
         /// What to do with lines that can't be used.
         #[serde(default)]
         pub(crate) on_malformed: OnMalformed,
-        /// What becomes of a job that ran longer than its user said.
+        /// How a job is handled that ran longer than its user estimated.
         #[serde(default)]
         pub(crate) ran_over: RanOver,
-        /// What stands for an estimate that is not in the log.
+        /// What is used in place of an estimate that is not in the log.
         #[serde(default)]
         pub(crate) no_estimate: NoEstimate,
-        /// Which size a job has that asked for other processors than it had.
+        /// Which size a job has that requested another number of processors than it had.
         #[serde(default)]
         pub(crate) size: JobSize,
-        /// What becomes of a job with a number that another had.
+        /// How a job is handled whose number an earlier job has.
         #[serde(default)]
         pub(crate) repeated: Repeated,
-        /// What becomes of parts of a second in the times of a job.
+        /// How fractions of a second in the times of a job are handled.
         #[serde(default)]
         pub(crate) fractions: Fractions,
         /// What becomes of lines of partial executions (status 2 to 4), which SWF has of jobs that were
         /// checkpointed or swapped out.
         #[serde(default)]
         pub(crate) partial_executions: PartialExecutions,
-        /// What becomes of a job that follows others (fields 17 and 18).
+        /// How a job that follows others (fields 17 and 18) is handled.
         #[serde(default)]
         pub(crate) follow_ups: FollowUps,
-        /// What becomes of a line with more than 18 fields.
+        /// How a line with more than 18 fields is handled.
         #[serde(default)]
         pub(crate) extra_fields: ExtraFields,
         /// How users estimate the run times of their jobs.
         #[serde(default = "given")]
         pub(crate) estimates: Estimates,
-        /// Only its first jobs, so many; all where it is not given.
+        /// Number of the log's first jobs that are used; all if not given.
         #[schemars(range(min = 2, max = 1_000_000_000))]
         pub(crate) first: Option<usize>,
     }
@@ -344,11 +345,11 @@ of_jobs! {
     ModelSection {
         /// The model, by its name.
         pub(crate) model: Model,
-        /// How many jobs it makes.
+        /// Number of jobs that the model generates.
         #[serde(default = "ten_thousand")]
         #[schemars(range(min = 2, max = 1_000_000_000))]
         pub(crate) jobs: usize,
-        /// What their users say of their run times.
+        /// How users estimate the run times of these jobs.
         #[serde(default)]
         pub(crate) estimates: Estimates,
         /// The shape of a calibrated model.
@@ -378,13 +379,14 @@ pub(crate) struct SharingSection {
     /// The `two-tier.json` of `dormouse reproduce measy/two-tier`: what was measured on a host takes the
     /// place of the paper's figures.
     pub(crate) measured: Option<String>,
-    /// Loss of a foreground job with a neighbour: uniform between these parts.
+    /// Loss of speed of a foreground job with a neighbour: uniform between these two fractions.
     pub(crate) loss: Option<(Part, Part)>,
-    /// Part of the idle cycles that a background job of one process makes use of: uniform between these.
+    /// Fraction of the idle cycles that a background job of one process uses: uniform between these two.
     pub(crate) single: Option<(Part, Part)>,
-    /// The same of a job of several processes: mean and deviation of a normal distribution.
+    /// Fraction of the idle cycles that a background job of several processes uses: mean and deviation of a normal
+    /// distribution.
     pub(crate) several_normal: Option<(Part, Part)>,
-    /// The range that it is cut to, by drawing again.
+    /// Range to which the distribution `several-normal` is limited; draws outside are repeated.
     pub(crate) several_within: Option<(Part, Part)>,
     /// Draw for each process, and not for the job.
     pub(crate) each_process: Option<bool>,

@@ -27,11 +27,11 @@ pub struct JobsOutcome<'a> {
     pub skipped: Option<Skipped>,
     /// Number of jobs whose answer was checked and right; zero in virtual time.
     pub verified: u64,
-    /// Number of jobs that ended well by their workers' word alone.
+    /// Number of jobs whose success only their workers report.
     pub reported: u64,
     /// Number of jobs that did not end.
     pub failed: u64,
-    /// Reason for which somebody ended the run before its time.
+    /// Reason given by the user who ended the run early; `None` if nobody did.
     pub cancelled: Option<String>,
     /// Number of checkpoints that were kept.
     pub checkpoints: u32,

@@ -23,7 +23,7 @@ pub enum ReplacedContent<'a> {
 }
 
 impl<'a> ReplacedContent<'a> {
-    /// Content that a run with this header may replace.
+    /// Content that a run with this header may replace; any content if `force` is true.
     pub const fn by(header: &'a LogHeader, force: bool) -> Self {
         if force { Self::Anything } else { Self::TheSame(header) }
     }
@@ -33,7 +33,7 @@ impl<'a> ReplacedContent<'a> {
     }
 }
 
-/// Files of a run. A folder with the first two holds a former run.
+/// Names of a run's files. A folder with the first two files holds an earlier run.
 const FILES: [&str; 7] = [
     "summary.json",
     "events.jsonl",
@@ -44,12 +44,12 @@ const FILES: [&str; 7] = [
     "plan.json",
 ];
 
-/// Name, in the folder that is held for it, of a former run that was moved aside or of a new one
-/// that is not in place yet.
+/// Name of a run inside a held folder: of an earlier run that was moved aside, or of a new run that is not yet in its
+/// place.
 const INSIDE: &str = "run";
 
-/// The folder of a run while it is filled. Unless [`StagedFolder::commit`] is called, everything stays
-/// as before.
+/// The folder of a run while files are written into it. Unless [`StagedFolder::commit`] is called, the target folder
+/// stays as before.
 ///
 /// A virtual run is written beside its folder and moved there when complete. A live run can't be
 /// repeated for nothing, so its log grows in the final place, and the former content waits aside.
@@ -58,14 +58,15 @@ pub struct StagedFolder {
     /// Folder that files are written into: `target`, or one beside it.
     path: PathBuf,
     target: PathBuf,
-    /// The folder for the new run if `path` is beside the target; else the folder with the former run, moved aside.
+    /// The held folder beside the target: it contains the new run of a virtual run, or the earlier run that a live run
+    /// replaces.
     aside: Option<HeldFolder>,
-    /// Names of other files in the folder of a live run, which stay there.
+    /// Other files in the folder of a live run; they stay there.
     others: Vec<OsString>,
     /// Folders that were created for the run, the outermost first.
     made: Vec<PathBuf>,
     force: bool,
-    /// Whether everything written stays in place without a commit.
+    /// Whether all files stay in place even if `commit` is not called.
     settled: bool,
 }
 
@@ -124,7 +125,7 @@ impl StagedFolder {
         Ok(staging)
     }
 
-    /// Takes the folder of a live run that is to be resumed.
+    /// Opens the folder of a live run that is to be resumed.
     ///
     /// # Errors
     ///
@@ -151,8 +152,8 @@ impl StagedFolder {
         })
     }
 
-    /// Parent of the target, and the name prefix of folders made there. Folders of killed runs with
-    /// the same prefix are removed.
+    /// Parent of the target, and the name prefix of folders that are made there. Removes folders with this prefix that
+    /// killed runs left.
     fn folder_beside(&self, what: &str) -> Result<(PathBuf, String), OutputError> {
         let name = self.target.file_name().map(|n| n.to_string_lossy().into_owned());
         let (Some(parent), Some(name)) = (self.target.parent(), name) else {
@@ -191,8 +192,7 @@ impl StagedFolder {
             .map_err(|error| OutputError::io("write", &self.target.join(name), error))
     }
 
-    /// Moves everything into place. A former run's folder is replaced; with `force`, files of the
-    /// same name are.
+    /// Moves all files into place and replaces an earlier run's folder; with `force`, replaces files of the same name.
     pub fn commit(mut self) -> Result<PathBuf, OutputError> {
         let refused = |error| OutputError::io("put in place", &self.target, error);
         self.settled = true;
@@ -249,12 +249,12 @@ impl Drop for StagedFolder {
     }
 }
 
-/// Leaves a folder where it is, at least until another run with the same target.
+/// Leaves a held folder where it is, at least until a later run with the same target.
 fn leave_folder(folder: Option<HeldFolder>) {
     std::mem::forget(folder);
 }
 
-/// A new folder in `parent` that no other process removes while it is held.
+/// Makes a new folder in `parent` that no other process removes while the result is held.
 fn hold_folder(parent: &Path, prefix: &str) -> Result<HeldFolder, OutputError> {
     HeldFolder::create(parent, prefix)
         .map_err(|error| OutputError::io("make a folder in", parent, error.into()))
@@ -294,7 +294,7 @@ fn not_a_run(target: &Path) -> OutputError {
     OutputError::out(target, why)
 }
 
-/// Refuses a folder with another run that would be lost.
+/// Refuses a folder that contains a different run, which would be lost.
 fn is_the_same(target: &Path, replaces: ReplacedContent<'_>) -> Result<(), OutputError> {
     let former = read_header(target).ok();
     let mut changed = String::new();
@@ -347,7 +347,8 @@ mod tests {
     use crate::output::RunLogWriter;
     use dormouse_experiment::{ExperimentSource, Override, open};
 
-    /// Above every process id: in another PID namespace a run may have one that is nobody's here.
+    /// Offset above every process id: in a different PID namespace a run may have a process id that no process has
+    /// here.
     const NOBODY: u32 = 1 << 30;
 
     fn names(folder: &Path) -> Vec<String> {

@@ -27,7 +27,7 @@ pub enum OutputError {
     /// The system refused.
     #[error("can't {doing} {}: {source}; {}", .path.display(), remedy(.source))]
     Io {
-        /// Attempted action, as it stands after "cannot".
+        /// The action that failed, worded to follow "cannot".
         doing: &'static str,
         /// The file or folder.
         path: PathBuf,

@@ -23,7 +23,7 @@ pub struct LogHeader {
     pub dormouse: String,
     /// Mode of the run.
     pub mode: RunMode,
-    /// Command that makes the same run again.
+    /// Command that repeats the run.
     pub command: String,
     /// The experiment with everything resolved.
     pub experiment: Experiment,

@@ -15,7 +15,7 @@ use crate::output::OutputError;
 /// Number of steps that are handed over at a time: waking a thread takes as long as making some of
 /// them.
 const PIECE: usize = 256;
-/// Greatest number of pieces that wait: a run that is faster than its recorder waits for it.
+/// Greatest number of pieces of steps that wait for the recorder: a run that is faster than its recorder waits for it.
 const WAITING: usize = 2;
 
 /// Some steps, followed by used ones whose memory is reused.

@@ -124,7 +124,7 @@ impl RunsBeside {
         blocks
     }
 
-    /// Entries of `summary.json` with the totals of both runs; null for a run that was not made.
+    /// Entries for `summary.json`; null if the comparison run was not made.
     pub(super) fn summary(&self) -> [(&'static str, Value); 2] {
         let of = |of: &RunTotals| {
             json!({
@@ -152,7 +152,7 @@ impl RunTotals {
         Some(Self { makespan: record.makespan()?, cost, vms })
     }
 
-    /// Dollars and seconds by which the totals of this run exceed those of another.
+    /// Dollars and seconds by which the run's cost and makespan exceed those of the other run.
     fn more_than(self, other: Self) -> (f64, f64) {
         let cost = self.cost.as_usd() - other.cost.as_usd();
         (cost, self.makespan.as_secs_f64() - other.makespan.as_secs_f64())
@@ -200,8 +200,8 @@ fn run_totals(experiment: &Experiment) -> Result<RunTotals, String> {
     RunTotals::of(&record).ok_or_else(|| "some of its tasks do not finish".to_owned())
 }
 
-/// The experiment on on-demand VMs alone, with its scheduler in words: on the run's own fleet, or
-/// under `ils-on-demand`. `None` if tasks come later and there is no fleet for them.
+/// The same experiment on on-demand VMs alone, with its scheduler in words: on the run's own fleet, or under
+/// `ils-on-demand`. `None` if tasks are submitted later and there is no fleet for them.
 fn on_demand(experiment: &Experiment) -> Option<(String, Experiment)> {
     let config = experiment.scheduler.as_ref()?;
     let comes_later = experiment.setup.bag.tasks.iter().any(|task| task.submitted > Span::ZERO);

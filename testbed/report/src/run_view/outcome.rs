@@ -22,7 +22,7 @@ use dormouse_analysis::fidelity::FidelityVerdict;
 pub struct RunResults<'a> {
     /// The first line of the log.
     pub header: &'a LogHeader,
-    /// Histories of the tasks, VMs and hosts of the run's bag; `None` if the run has parallel jobs alone.
+    /// Histories of the run's tasks, VMs and hosts; `None` if the run has parallel jobs alone.
     pub record: Option<RunRecord>,
     /// Histories of the hosts of a live run of parallel jobs alone.
     pub of_hosts: Option<RunRecord>,

@@ -30,8 +30,8 @@ pub struct RequestsOutcome {
     pub counts: RunCounts,
     /// Digest of all decisions, in hexadecimal.
     pub decisions_sha256: String,
-    /// Counts of what was read from their file and left out; `None` if they come from no file, or
-    /// in a run of an older version.
+    /// Counts of the requests that were read from a file and left out; `None` if the requests come from no file, or in
+    /// a run of an older version.
     pub read: Option<RequestsRead>,
 }
 

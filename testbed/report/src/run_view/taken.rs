@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 
 use super::outcome::BagResults;
 
-/// All VMs that were taken in a run.
+/// All VMs that were preempted to make room in a run.
 pub(super) struct TakenVms<'a> {
     taken: Vec<TakenVm<'a>>,
     tolls: Vec<TenantToll>,
 }
 
-/// All VMs that were taken; `None` if none was and the run has no requests.
+/// All VMs that were preempted to make room; `None` if none was and the run has no requests.
 pub(super) fn all_taken<'a>(of: &BagResults<'a>) -> Option<TakenVms<'a>> {
     let experiment = &of.of.header.experiment;
     let tenants = experiment.tenants();
@@ -33,7 +33,7 @@ fn tenant_in_words(party: &VmTenant) -> String {
 }
 
 impl TakenVms<'_> {
-    /// Table with one row for each VM.
+    /// Table with one row for each VM that was preempted to make room.
     pub(super) fn table(&self) -> TypedTable {
         let tasks = |it: &&TakenVm<'_>| {
             let all = it.tasks.iter().map(|task| task.task.to_string());

@@ -206,7 +206,7 @@ impl VmLanes<'_> {
         }
     }
 
-    /// Draws where an attempt ran at the baseline, and the part that it computed for nothing.
+    /// Draws where an attempt ran at the baseline, and the part that it computed in vain.
     fn draw_overlays(&mut self, attempt: &AttemptHistory, until: Time, title: &str) {
         let place = self.row_of(attempt);
         let changes = attempt.modes.iter().map(|&(at, _)| at).skip(1).chain([until]);
@@ -238,7 +238,7 @@ impl VmLanes<'_> {
         }
     }
 
-    /// Fate of an attempt, in words.
+    /// How an attempt went and ended, in words.
     fn attempt_story(&self, task: &TaskHistory, attempt: &AttemptHistory) -> String {
         let from = attempt.from.map_or(String::new(), |(_, done)| format!(" from {done}"));
         let mode = match attempt.first_mode() {

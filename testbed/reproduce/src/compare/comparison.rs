@@ -37,9 +37,8 @@ fn refuse_duplicates(option: &str, list: &[String]) -> Result<(), SweepError> {
     }
 }
 
-/// Settings by which the tasks of an experiment save their work in this way, in virtual time;
-/// `None` if there is no such way. For CRIU and for programs that save their work themselves, the
-/// experiment's own settings hold.
+/// Settings by which the tasks of an experiment save their work in this way, in virtual time; `None` if the way is
+/// unknown. For CRIU and for programs that save their work themselves, the experiment's own settings hold.
 fn settings_of(word: &str, experiment: &Experiment) -> Option<Vec<String>> {
     let when = match word {
         "criu" | "own" => return Some(Vec::new()),
@@ -60,7 +59,7 @@ pub struct SchedulerComparison {
     pub on: Vec<String>,
     /// Names of the schedulers or ways to save work; the others are compared with the first.
     pub schedulers: Vec<String>,
-    /// One cell for each scheduler or way on each experiment, grouped by experiment.
+    /// One cell for each scheduler on each experiment, grouped by experiment.
     pub cells: Vec<SweepCell>,
     /// Heading of the column with the schedulers or ways to save work.
     pub compared: &'static str,

@@ -12,7 +12,7 @@ pub enum EngineError {
         "--engine {engine}: there is no {command} in $PATH; {remedy}, or --dry-run prints the job"
     )]
     NotInstalled {
-        /// The requested engine.
+        /// Engine that was requested.
         engine: JobEngine,
         /// Name of the command.
         command: &'static str,
@@ -28,7 +28,7 @@ pub enum EngineError {
     /// The engine's command refused the job.
     #[error("--engine {engine}: `{line}` failed: {said}")]
     Refused {
-        /// The requested engine.
+        /// Engine that was requested.
         engine: JobEngine,
         /// Command that was run.
         line: String,
@@ -38,7 +38,7 @@ pub enum EngineError {
     /// The system refused.
     #[error("can't {doing} {}; check the path and the disk, or give another --out", .path.display())]
     Io {
-        /// Attempted action, as it stands after "cannot".
+        /// The action that failed, worded to follow "cannot".
         doing: &'static str,
         /// The file or folder.
         path: PathBuf,
@@ -48,7 +48,7 @@ pub enum EngineError {
     /// Shards on this host, or their merge, failed.
     #[error("{said}; run the same command again: it makes only what is missing")]
     Unfinished {
-        /// The process that ended, its status, and the place of its output.
+        /// Text that says what ended, how, and where its output is.
         said: String,
         /// Whether the engine refused because of its input.
         is_bad_input: bool,

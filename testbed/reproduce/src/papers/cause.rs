@@ -19,20 +19,21 @@ pub const LEAST_PAIRS: usize = 30;
 /// (Bonferroni).
 const BY_CHANCE: f64 = 0.05;
 
-/// Trials of one factor each; the first trial has no factor.
+/// Trials that each apply one factor; the first trial applies none.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FactorTrials<'a> {
     pub(super) readings: &'a [PaperReading],
     /// Whether the first trial has the same runs as our figures. Trials with fewer jobs do not.
     pub(super) are_ours: bool,
-    /// If the first trial has other runs: for each claim, trials of the nearest factor with as many runs as are needed.
+    /// If `are_ours` is false: for each claim a trial of its nearest factor in the same runs as our figures, under
+    /// enough seeds.
     pub(super) closer: &'a [CloserTrial],
 }
 
 /// Cause of a claim that does not hold, as far as changing one factor at a time shows it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ClaimCause {
-    /// One factor brings our figure nearer to the paper's than all others do, and by more than chance.
+    /// One factor brings our value nearer to the paper's than all others, and by more than chance.
     Factor {
         /// Name of the factor.
         name: String,
@@ -54,8 +55,7 @@ pub enum ClaimCause {
         /// runs.
         set: String,
     },
-    /// Factors were tried, and none is shown to bring ours nearer: their names, and the reason in
-    /// words.
+    /// Factors were tried, and none is shown to bring our value nearer: their names, and the reason in words.
     Unexplained(Vec<String>, String),
     /// Our mean agrees with the claim without any factor, but its interval is too wide to show it.
     TooWide,
@@ -222,7 +222,7 @@ fn in_runs(set: &str) -> String {
     if set.is_empty() { String::new() } else { format!(" in runs with {set}") }
 }
 
-/// The judgement of the same claim under another reading; `None` if that reading lacks the claim.
+/// The same claim, as judged under another reading.
 fn same_claim(reading: &PaperReading, judged: &JudgedClaim) -> Option<JudgedClaim> {
     let is_same = |other: &&JudgedClaim| other.claim.says == judged.claim.says;
     reading.claims.iter().find(is_same).cloned()

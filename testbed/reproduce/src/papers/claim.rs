@@ -36,7 +36,7 @@ pub struct PaperClaim {
     pub per: Option<String>,
     /// Pattern of the cells that the claim is about.
     pub of: String,
-    /// Pattern of the cells that those of `of` are compared with; if there are fewer, each stands for several.
+    /// Cells with which the cells of the claim are compared; if there are fewer, each is used several times.
     pub than: Option<String>,
     /// How the measures of several cells are combined.
     pub over: CellCombination,
@@ -46,7 +46,7 @@ pub struct PaperClaim {
     /// For a claim of a figure: the paper's value, one for each word of `each`.
     #[serde(default)]
     pub figure: Vec<f64>,
-    /// Kind of the paper's figure, which determines its tolerance.
+    /// Kind of the printed figure, which determines its tolerance.
     pub kind: Option<QuantityKind>,
     /// Worth of the last digit of the figure as the paper prints it.
     #[serde(default)]
@@ -67,7 +67,7 @@ pub struct PaperClaim {
     pub above: Option<f64>,
     /// For a claim of order: the value below which our figure has to be.
     pub below: Option<f64>,
-    /// True if the paper does not state the claim: our figure is shown for comparison, without a verdict.
+    /// True if the paper does not make the claim: our value is for comparison, and there is no verdict.
     #[serde(default)]
     pub silent: bool,
     /// A word in the cells' names, and the word that replaces it in the names of cells with resamples of their record:

@@ -45,7 +45,7 @@ pub struct JudgedReading {
     pub name: String,
     /// Our estimate with this reading.
     pub ours: Estimate,
-    /// Verdict with this reading, which is no verdict on the paper.
+    /// Verdict on the claim under this reading; it is not a verdict on the paper.
     pub verdict: Verdict,
 }
 

@@ -8,7 +8,7 @@ use serde::Deserialize;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct BestReading {
-    /// Names of the reading's factors; `NAME@SCHEDULER` is a factor for the cells of that scheduler alone.
+    /// Names of the reading's factors; `NAME@SCHEDULER` is a factor that applies to the cells of that scheduler alone.
     pub factors: Vec<String>,
     /// Command whose search found the reading.
     pub command: String,
@@ -22,31 +22,32 @@ pub struct ReadingFactor {
     pub name: String,
     /// The change in words.
     pub about: String,
-    /// Settings by pattern of cells.
+    /// Settings that the factor changes, by pattern of cells.
     #[serde(default)]
     pub set: BTreeMap<String, Vec<String>>,
     /// For cells that are not experiments, by pattern: a word in their names, and its replacement.
     #[serde(default)]
     pub words: BTreeMap<String, [String; 2]>,
-    /// Figures that are replaced by others of the same runs.
+    /// Figures that are replaced by other figures of the same runs: the replacement by name.
     #[serde(default)]
     pub metrics: BTreeMap<String, String>,
-    /// Cells that are replaced by others, which are run as well: a pattern, and a pattern of as many other cells.
+    /// Cells that are replaced by other cells, which are then run as well: from a pattern to a pattern for as many
+    /// cells.
     #[serde(default)]
     pub cells: BTreeMap<String, String>,
-    /// True if the factor is no reading of the paper, but shows the cost of something: it explains nothing.
+    /// True if the factor is not a reading of the paper but shows what something costs: it can't explain a difference.
     #[serde(default)]
     pub counterfactual: bool,
-    /// True if the factor is only applied to all cells at once, from the command line, and never tried.
+    /// True if the factor is only applied to all cells at once, from the command line; a search never tries it.
     #[serde(default)]
     pub preset: bool,
-    /// Evidence for the factor; without a ground it is no reading of the paper.
+    /// Evidence for the factor; a factor without evidence is not a reading of the paper.
     pub ground: Option<FactorGround>,
     /// Number of changes to the text that the factor counts as.
     #[serde(default = "one")]
     pub changes: usize,
-    /// Whether one scheduler may have the factor and another not: a search tries it for each by
-    /// itself.
+    /// Whether the factor may apply to one scheduler and not to another: a search then tries it for each scheduler
+    /// separately.
     #[serde(default)]
     pub each_scheduler: bool,
     /// The only scheduler whose cells have the factor; `None` for all cells of its patterns.
@@ -62,16 +63,16 @@ const fn one() -> usize {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FactorGround {
-    /// The paper's text allows the factor, or says it elsewhere: it may become the default.
+    /// The paper's text allows the factor, or states it elsewhere: it may become the default.
     Text,
-    /// Only the authors' code or data have the factor; the text says otherwise.
+    /// Only the authors' code or data support the factor; the paper's text contradicts it.
     Code,
-    /// The value is chosen to reproduce printed counts.
+    /// The factor's value is chosen so that printed counts are reproduced.
     Fitted,
 }
 
 impl FactorGround {
-    /// The ground in words.
+    /// The evidence in words.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Text => "the text",
@@ -82,14 +83,13 @@ impl FactorGround {
 }
 
 impl ReadingFactor {
-    /// Whether both factors can be applied: they set nothing in common, or not of the same
-    /// scheduler.
+    /// Whether both factors can be applied together: they change no setting of the same scheduler's cells in common.
     pub(super) fn goes_with(&self, other: &Self) -> bool {
         let are_apart = self.only.is_some() && other.only.is_some() && self.only != other.only;
         are_apart || self.keys().is_disjoint(&other.keys())
     }
 
-    /// The factor for the cells of one scheduler alone.
+    /// This factor, limited to the cells of one scheduler.
     pub(super) fn only_of(&self, scheduler: &str) -> Self {
         let name = format!("{}@{scheduler}", self.name);
         let about = format!("{} (of {scheduler} alone)", self.about);

@@ -46,7 +46,7 @@ impl FigureRow {
         self.verdict.map(|verdict| verdict == Verdict::Fails)
     }
 
-    /// The verdict as a word; empty if there is none.
+    /// The verdict as a word; empty if there is no verdict.
     pub const fn word(&self) -> &'static str {
         match self.verdict {
             _ if self.ours.is_saturated && self.paper.is_some() => "saturated",

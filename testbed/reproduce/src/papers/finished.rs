@@ -18,7 +18,7 @@ pub struct FinishedReproduction {
     pub paper: PaperEvaluation,
     /// Reproduced part, such as `burst-hads/table-4`.
     pub what: String,
-    /// Command that makes the same again.
+    /// Command that repeats the reproduction.
     pub command: String,
     /// First and last seed.
     pub seeds: (u64, u64),
@@ -32,21 +32,22 @@ pub struct FinishedReproduction {
     pub cells: Vec<(String, String)>,
     /// Samples of every cell.
     pub results: CellResults,
-    /// Our figures and claims, with the requested presets.
+    /// Our figures and claims, with the presets that were requested.
     pub ours: PaperReading,
     /// Every factor alone, after the experiments without any; empty if none was tried.
     pub trials: Vec<PaperReading>,
     /// Whether the trial without any factor has the runs of our figures, apart from the number of
     /// seeds.
     pub(super) are_trials_ours: bool,
-    /// If the trial has other runs: for each claim, trials of the nearest factor with as many runs as are needed.
+    /// If the trials do not have the same runs as our figures: for each claim a trial of its nearest factor in such
+    /// runs, under enough seeds.
     pub(super) closer: Vec<CloserTrial>,
     /// The paper's presets, the text first; in a search, the readings that explain most, ours
     /// first.
     pub read: Vec<PaperReading>,
-    /// The best reading of an earlier search, if it is recorded and nothing else is asked for.
+    /// The best reading of an earlier search, if it is recorded and nothing else is requested.
     pub best: Option<PaperReading>,
-    /// Cells that are left out, with what they need.
+    /// Cells that are left out, with the input that they would need.
     pub without: Vec<(String, String)>,
     /// Price records that were used.
     pub price_records: Vec<PriceNotes>,
@@ -87,7 +88,7 @@ impl FinishedReproduction {
         self.price_records.iter().filter(|record| !record.notes.is_empty())
     }
 
-    /// The requested parts of the paper.
+    /// The paper's parts that were requested.
     pub(super) fn parts(&self) -> impl Iterator<Item = &PaperPart> {
         self.paper.parts.iter().filter(|part| self.parts.contains(&part.name))
     }

@@ -17,24 +17,23 @@ pub struct FormerJudging {
     pub ours: Estimate,
     /// The verdict on the claim.
     pub verdict: Verdict,
-    /// The change of the rule that gives another verdict today; empty if the verdict is the same.
+    /// What causes a different verdict today; empty if the verdict is the same.
     pub because: &'static str,
 }
 
-/// Reason if the other verdict comes from the estimator alone.
+/// The different verdict results from the estimator alone.
 const ESTIMATOR: &str = "means are compared, not each seed's own ratio";
 
-/// Reason if the other verdict comes from the tolerance alone.
+/// The different verdict results from the tolerance alone.
 const TOLERANCE: &str =
     "the tolerance of a difference in per cent is in points, and of what is stated its rounding";
 
-/// Reason if the other verdict comes from the estimator and the tolerance: neither alone changes the verdict, or each
-/// alone does.
+/// The different verdict results from the estimator and the tolerance: only both together cause it, or each alone does.
 const BOTH: &str = "means are compared, and with another tolerance";
 
 impl FormerJudging {
-    /// Judges a claim by the former rule for verdicts; `None` if that rule treats it in the same way, or nobody can
-    /// judge it.
+    /// Judges a claim by the earlier rule; `None` if the rule makes no difference for the claim, or the claim can't be
+    /// judged.
     pub(super) fn new(
         claim: &PaperClaim,
         today: Verdict,
@@ -68,7 +67,7 @@ impl FormerJudging {
     }
 }
 
-/// Tolerance of before, as a part of the figure.
+/// Tolerance of the earlier rule, as a fraction of the figure.
 const fn former_part(kind: QuantityKind) -> f64 {
     match kind {
         QuantityKind::Stated | QuantityKind::Computed => 0.05,

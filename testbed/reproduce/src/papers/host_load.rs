@@ -10,11 +10,10 @@ use super::claim::PaperClaim;
 use super::paper::PaperEvaluation;
 use super::results::CellResults;
 
-/// Figure of a measurement: mean number of processors that other programs used meanwhile.
+/// Name of the figure for the mean number of processors that other programs used during a measurement.
 pub(super) const OTHERS: &str = "others_processors";
 
-/// Greatest mean number of processors used by other programs with which measured times are judged; the load of an idle
-/// desktop.
+/// Greatest load of other programs at which times are judged; chosen as the load of an idle desktop.
 const MOST: f64 = 0.2;
 
 /// Processor time of the host and of this process, in ticks of the kernel's clock.

@@ -32,7 +32,7 @@ pub struct LiveRun {
     /// Cost in dollars; `None` if nothing is bought.
     pub cost_usd: Option<f64>,
     fidelity: Option<FidelityField>,
-    /// Figures by their names in `table.csv`, computed from its log like those of virtual runs.
+    /// Figures by their names in `table.csv`, computed from the run's log like those of virtual runs.
     #[serde(skip)]
     figures: BTreeMap<String, f64>,
     /// Cell that the run belongs to; if empty, that of its experiment and scheduler.
@@ -53,7 +53,7 @@ impl LiveRun {
     ///
     /// # Errors
     ///
-    /// It is no folder of a live run.
+    /// It is not a folder of a live run.
     pub fn read(folder: &Path) -> Result<Self, SweepError> {
         let path = folder.join("summary.json");
         let unusable = |why| SweepError::BadInput(format!("{}: {why}", path.display()));
@@ -71,7 +71,7 @@ impl LiveRun {
     ///
     /// # Errors
     ///
-    /// It is no folder of a live run, or its log can't be read.
+    /// It is not a folder of a live run, or its log can't be read.
     pub fn with_figures(folder: &Path) -> Result<Self, SweepError> {
         let run = Self::read(folder)?;
         let said = [("makespan_s", run.makespan_s), ("cost_usd", run.cost_usd)];
@@ -133,8 +133,7 @@ impl LiveRun {
         names.into_iter().filter_map(|name| Some((name.clone(), self.figure(&name)?))).collect()
     }
 
-    /// This figure in the virtual runs of the same cell, if there are any with seeds from
-    /// `first_seed` on.
+    /// Compares this figure with the virtual runs of the same cell, if there are any with seeds from `first_seed` on.
     pub(super) fn against(
         &self,
         metric: &str,

@@ -13,10 +13,10 @@ use serde_json::Value;
 
 use crate::sweep::{SweepError, SweepFolder};
 
-/// File in the folder of a reproduction with its results for programs, including the origin.
+/// Name of the file in a reproduction's folder that has its results, including the origin, in a form for programs.
 pub(super) const RESULTS: &str = "results.json";
 
-/// A file that a clone of this program has, and hardly another repository.
+/// A file that clones of this program's repository have, and hardly any other repository.
 const OF_THIS_CLONE: &str = "testbed/reproduce/Cargo.toml";
 
 /// Program and host that made a reproduction, with its time and memory.
@@ -24,8 +24,8 @@ const OF_THIS_CLONE: &str = "testbed/reproduce/Cargo.toml";
 pub struct RunOrigin {
     /// Version of the program.
     pub version: String,
-    /// Commit of the clone that the program is in, followed by `-changed` if files of the clone
-    /// differ from it; `None` if it is in no clone.
+    /// Commit of the clone that the program is in, followed by `-changed` if files of the clone differ from that
+    /// commit; `None` if the program is not in a clone.
     pub commit: Option<String>,
     /// Host that the run was made on.
     pub host: HostFacts,
@@ -37,7 +37,7 @@ pub struct RunOrigin {
     pub runs_reused: usize,
     /// Time that this command took, in seconds.
     pub took_s: f64,
-    /// Peak memory of this program meanwhile, in bytes; `None` if the kernel does not tell.
+    /// Peak memory of this program during the command, in bytes; `None` if the kernel does not report it.
     pub peak_memory_bytes: Option<u64>,
 }
 
@@ -58,19 +58,20 @@ pub struct HostFacts {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OriginClock {
     began: Instant,
-    /// Whether the kernel's peak is of this reproduction alone, not of the process's earlier work.
+    /// Whether the memory peak that the kernel reports covers this reproduction alone, and not the process's earlier
+    /// work too.
     is_own_peak: bool,
 }
 
 impl OriginClock {
-    /// Starts the measurement.
+    /// Starts the clock and resets the memory peak.
     pub(super) fn begin() -> Self {
         // Resets the peak of this process's memory (proc(5)).
         let is_own_peak = fs::write("/proc/self/clear_refs", "5").is_ok();
         Self { began: Instant::now(), is_own_peak }
     }
 
-    /// Origin of everything made into this folder since the start.
+    /// The origin of everything that was made in this folder since the start.
     pub(super) fn origin(self, folder: &SweepFolder, threads: usize) -> RunOrigin {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let status = read("/proc/self/status");
@@ -96,7 +97,7 @@ impl OriginClock {
 }
 
 impl RunOrigin {
-    /// The origin in a folder of results.
+    /// Reads the origin from a folder of results.
     ///
     /// # Errors
     ///
@@ -144,7 +145,7 @@ impl RunOrigin {
         }
     }
 
-    /// Note that the command continued from runs of an earlier one; `None` if it made all.
+    /// Note that the command reused runs of an earlier command; `None` if it made all runs itself.
     pub(super) fn resumed(&self) -> Option<String> {
         let all = self.runs_made + self.runs_reused;
         (self.runs_reused > 0).then(|| {

@@ -82,7 +82,7 @@ pub(super) struct CellComputation {
 }
 
 impl FigureSource {
-    /// Whether the figures are measured on this machine, so that nothing else may run meanwhile.
+    /// Whether the figures are measured on this machine, so that no other run may run at the same time.
     pub(super) const fn is_measured(self) -> bool {
         matches!(self, Self::Latency)
     }

@@ -25,11 +25,11 @@ pub struct PaperEvaluation {
     pub source: String,
     /// Paragraphs for the page: how things are measured, and what differs from the paper.
     pub about: Vec<String>,
-    /// Description of the samples: `runs under N seeds`, or batches of one run.
+    /// Description of the samples, such as `runs under N seeds` or batches of one run.
     pub samples: String,
-    /// A noun for the things of which more are needed for a narrower interval, such as `runs`.
+    /// Words for what would make an interval narrower, such as `more seeds`.
     pub more: String,
-    /// Number of runs that each printed figure averages; `None` if the paper does not tell.
+    /// Number of runs that each printed figure averages; `None` if the paper does not report it.
     pub runs: Option<usize>,
     /// Default number of seeds.
     #[serde(default = "ten_seeds")]
@@ -47,7 +47,7 @@ pub struct PaperEvaluation {
     /// Format of figures for people: the name with its unit, and the number of decimals.
     #[serde(default)]
     pub metrics: BTreeMap<String, (String, usize)>,
-    /// Figures with an axis that is linear and begins at 0.
+    /// Names of the figures whose axis is linear and begins at 0.
     #[serde(default)]
     pub from_zero: Vec<String>,
     /// Tables and figures.
@@ -72,13 +72,12 @@ pub struct PaperEvaluation {
     /// Plots of several parts.
     #[serde(default, rename = "plot")]
     pub plots: Vec<PaperPlot>,
-    /// Cells of bags that are run live.
+    /// Cells with bags that are also run live.
     #[serde(default)]
     pub live: Vec<String>,
     /// The reading that explains most of the paper, as a search found it.
     pub best: Option<BestReading>,
-    /// Schedulers that are no part of the paper, whose figures are shown beside the printed ones of all
-    /// others.
+    /// Schedulers that are not part of the paper; their figures are shown beside the printed ones of all others.
     #[serde(default)]
     pub beside: Vec<String>,
 }
@@ -95,33 +94,32 @@ pub struct PaperPart {
     pub cells: Vec<String>,
     /// Reported figures of the part's cells: a pattern, and figures by name.
     pub metrics: BTreeMap<String, Vec<String>>,
-    /// Whether a chart is drawn of each cell's run with the median makespan.
+    /// Whether the page shows a Gantt chart of each cell's run with the median makespan.
     #[serde(default)]
     pub gantt: bool,
     /// Names and cells of the lines, if the part is a figure.
     #[serde(default)]
     pub lines: Vec<(String, String)>,
-    /// Horizontal axis: the beginning of the word of a case with its value, and its name.
+    /// Horizontal axis of a figure: the beginning of the word in a case that has the value, and the axis's name.
     #[serde(default = "loads")]
     pub over: (String, String),
-    /// Greatest number of seeds for a part that is not made of experiments: more would take long
-    /// and show no more.
+    /// Greatest number of seeds for a part that has no experiments: more would take long and show no more.
     pub seeds: Option<u64>,
-    /// Source of the figures of a part that is not made of experiments. Their case is the cell's
-    /// name without its last word.
+    /// Source of the figures of a part that has no experiments. The case of such a figure is the cell's name without
+    /// its last word.
     pub own: Option<FigureSource>,
-    /// Figures for which a search finds the reading that explains most of them and of the claims.
-    /// It takes long: such a part is made only when it is asked for by name.
+    /// Figures for which a search looks for the reading that explains most of them and of the claims. The search takes
+    /// long: such a part is made only if the user names it.
     #[serde(default)]
     pub search: Vec<String>,
-    /// Factors of which every combination is run under all seeds, and shown with its score.
+    /// Factors of which every combination is run under all seeds; each combination is shown with its score.
     #[serde(default)]
     pub combine: Vec<String>,
-    /// Whether the part's cells are also run live, once each, on real processes. Such a part is made only
-    /// when it is asked for by name.
+    /// Whether the part's cells are also run live, once each, on real processes. Such a part is made only if the user
+    /// names it.
     #[serde(default)]
     pub live: bool,
-    /// Whether the part is made only when it is asked for by name: no claim needs it.
+    /// Whether the part is made only if the user names it, as no claim needs it.
     #[serde(default)]
     pub by_name: bool,
 }
@@ -144,15 +142,14 @@ fn loads() -> (String, String) {
 pub struct PrintedTable {
     /// Figures in the table's columns.
     pub metrics: Vec<String>,
-    /// Tolerance of each column.
+    /// Accepted difference between a printed and a computed value.
     pub tolerance: FigureTolerance,
     /// Reason for the tolerance.
     #[serde(default)]
     pub because: String,
-    /// Number of runs that the table's figures average, if it differs from the paper's.
+    /// Number of runs that each figure of the table averages, if it differs from the paper's number.
     pub runs: Option<usize>,
-    /// Columns that are inputs of a run, not results: judged separately, and once for each
-    /// experiment.
+    /// Columns that are inputs of a run, not results: they are judged separately, and once for each experiment.
     #[serde(default)]
     pub inputs: Vec<String>,
     /// Columns that are counts: a printed zero is judged by its probability.
@@ -174,15 +171,15 @@ pub struct RefitTable {
     pub rows: BTreeMap<String, Vec<f64>>,
 }
 
-/// Greatest accepted distance from a paper's value.
+/// Greatest accepted distance of a computed value from the paper's value.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FigureTolerance {
-    /// A distance relative to the paper's value.
+    /// In both directions, as a fraction of the paper's value.
     Relative(f64),
-    /// A distance in the figure's own unit.
+    /// In both directions, in the figure's own unit.
     Points(f64),
-    /// Upward, as a part of the paper's value: for a value stated as an upper bound.
+    /// Only upward, as a fraction of the paper's value: for values that the paper states as an upper bound.
     AtMost(f64),
 }
 
@@ -194,13 +191,13 @@ pub struct PrintedComparison {
     pub case: String,
     /// Name of the comparison's figure in `table.csv`.
     pub metric: String,
-    /// Figure that is compared.
+    /// Name of the figure that is compared in both cells.
     pub from: String,
     /// Cells that are compared.
     pub of: String,
-    /// Cells with which the cells of this comparison are compared.
+    /// Cells with which the cells of `of` are compared.
     pub than: String,
-    /// Tolerance.
+    /// Accepted difference between the printed and the computed percentage.
     pub tolerance: FigureTolerance,
     /// Reason for the tolerance.
     #[serde(default)]
@@ -213,16 +210,17 @@ pub struct PrintedComparison {
 pub struct PaperPlot {
     /// Heading of the plot.
     pub title: String,
-    /// Pattern of the plot's cells.
+    /// Pattern of the names of the cells whose runs are plotted.
     pub cells: String,
-    /// One figure of each run against another; with only one figure, a strip of runs for each cell.
+    /// The two figures of each run that are plotted against each other; if there is only one, a strip of runs for each
+    /// cell.
     pub metrics: Vec<String>,
     /// A line that should not be passed, with its name.
     pub limit: Option<(f64, String)>,
 }
 
 impl PaperEvaluation {
-    /// Replaces `$DATA` in the part's settings by a folder of records.
+    /// Replaces `$DATA` in the paper's settings by a folder of records.
     pub(super) fn with_data(mut self, folder: Option<&Path>) -> Self {
         if let Some(folder) = folder {
             // JSON and TOML quote alike; the quotation marks are already there.
@@ -252,7 +250,7 @@ impl PaperEvaluation {
         expand(pattern, &self.lists)
     }
 
-    /// Entries of a table by patterns that are for a case.
+    /// Finds the entries of a table whose pattern matches a case.
     pub(super) fn of_case<'a>(
         &'a self,
         of: &'a BTreeMap<String, Vec<String>>,
@@ -276,7 +274,7 @@ impl PaperEvaluation {
         SweepCell::load(case, experiment, &set)
     }
 
-    /// Settings of a factor for a cell.
+    /// Settings that a factor changes in a cell.
     pub(super) fn settings(&self, factor: &ReadingFactor, case: &str) -> Vec<String> {
         let only = factor.only.as_deref();
         if only.is_some_and(|only| case.rsplit('/').next() != Some(only)) {
@@ -293,7 +291,7 @@ impl PaperEvaluation {
             .collect()
     }
 
-    /// Whether a factor can change a claim: its figure, or one of its cells.
+    /// Whether a factor can change the verdict on a claim: it changes the claim's figure, or one of its cells.
     pub(super) fn concerns(&self, factor: &ReadingFactor, claim: &PaperClaim) -> bool {
         let mut figures = std::iter::once(&claim.metric).chain(&claim.per);
         let stand_ins = self.stand_ins(factor);
@@ -336,7 +334,7 @@ impl PaperEvaluation {
         })
     }
 
-    /// Computed value of a figure in a cell that the paper does not print.
+    /// The value of a figure in a cell that `refit` has and the paper does not print.
     pub(super) fn refit(&self, case: &str, metric: &str) -> Option<f64> {
         self.refit.iter().find_map(|table| {
             let column = table.metrics.iter().position(|m| m == metric)?;
@@ -393,8 +391,8 @@ impl PaperEvaluation {
 }
 
 impl FigureTolerance {
-    /// Smallest and largest value within the tolerance. A part of a printed 0 would be 0: then half
-    /// of the last of two decimals is accepted.
+    /// Smallest and largest value within the tolerance. A fraction of a printed 0 would be 0: then half a unit of the
+    /// second decimal is accepted.
     pub(super) fn band(self, paper: f64) -> (f64, f64) {
         let (below, above) = match self {
             Self::Relative(_) if paper == 0.0 => (0.005, 0.005),

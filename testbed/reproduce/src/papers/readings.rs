@@ -101,12 +101,12 @@ impl PaperReading {
         score(self.explained.count(), self.factors.iter().map(|factor| factor.changes).sum())
     }
 
-    /// Claims, in words, that fail in the reading `without` and hold in this one.
+    /// Claims, in words, that hold with this reading and fail without it.
     pub fn mends(&self, without: &Self) -> Vec<&str> {
         self.turned(without, Verdict::Fails, Verdict::Holds)
     }
 
-    /// Claims, in words, that hold in the reading `without` and fail in this one.
+    /// Claims, in words, that fail with this reading and hold without it.
     pub fn breaks(&self, without: &Self) -> Vec<&str> {
         self.turned(without, Verdict::Holds, Verdict::Fails)
     }
@@ -379,7 +379,7 @@ mod tests {
     }
 
     /// A search of Burst-HADS among the factors of these names; `sample` makes the figures of a run by its
-    /// cell, its settings and its seed. Also how often few and how often many runs were asked for.
+    /// cell, its settings and its seed. Also how often few and how often many runs were requested.
     fn searched(
         kept: &[&str],
         seeds: (u64, u64),

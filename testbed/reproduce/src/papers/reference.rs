@@ -21,7 +21,7 @@ pub const CLAIMS: &str = "claims.json";
 pub struct ClaimList {
     /// The paper, and the part of it that was reproduced.
     pub what: String,
-    /// Command that computes the same list again.
+    /// Command that repeats the reproduction.
     pub command: String,
     /// Version of the program.
     pub version: String,
@@ -44,11 +44,11 @@ pub struct ListedReading {
     pub name: String,
     /// Counts of claims that hold, fail, are open, and are undecidable by the present rule for verdicts.
     pub counts: [usize; 4],
-    /// The same four counts by the former rule for verdicts, on the same samples.
+    /// Counts by the earlier rule, on the same samples.
     pub former: [usize; 4],
 }
 
-/// A verdict that differs under the former rule for verdicts, on the same samples.
+/// A claim whose verdict by the earlier rule differs, on the same samples.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ListedFormer {
     /// The former verdict in a word.
@@ -57,7 +57,7 @@ pub struct ListedFormer {
     pub ours: f64,
     /// The 95 % interval of the estimate; `None` if it has none.
     pub ci95: Option<(f64, f64)>,
-    /// The change of the rule that leads to another verdict today.
+    /// What causes the different verdict today.
     pub because: String,
 }
 
@@ -76,7 +76,7 @@ pub struct ListedClaim {
     pub place: String,
     /// Figure that the paper prints.
     pub paper: Option<f64>,
-    /// Bounds that the paper states: our figure has to be above the first and below the second.
+    /// Bounds above and below which our value must be, by the paper.
     pub bounds: (Option<f64>, Option<f64>),
     /// Our estimate; for a claim about each of several cells, the number that agree.
     pub ours: f64,

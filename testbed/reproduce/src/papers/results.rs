@@ -35,7 +35,7 @@ impl CellResults {
         Self { instead, stand_ins, ..self }
     }
 
-    /// Marks the results as a trial: no record is resampled, and intervals don't cover that.
+    /// Marks the results as a trial: no record is resampled, and intervals don't cover that uncertainty.
     pub(super) fn of_trial(self) -> Self {
         Self { is_trial: true, ..self }
     }

@@ -147,7 +147,7 @@ mod tests {
     }
 
     /// Changes 0 and 1 are of one scheduler, 2 and 3 of another. Of the four pairs across, only that of the
-    /// two that help is tried; it is found all the same.
+    /// two that help is tried; it is found nevertheless.
     #[test]
     fn changes_that_touch_nothing_in_common_are_tried_together_only_if_both_help() {
         let each = |c: &[usize]| {

@@ -99,8 +99,7 @@ impl SweepCell {
         Self { seed: Some(self.experiment.setup.seed), ..self }
     }
 
-    /// Reads or generates the cell's parallel jobs, if it has any, so that errors appear before any
-    /// run.
+    /// Reads or generates the cell's parallel jobs, if it has any, so that errors appear before any run.
     pub(crate) fn check(&self, seed: u64, shared: &SharedInputs) -> Result<(), SweepError> {
         let Some(batch) = &self.experiment.jobs else { return Ok(()) };
         let jobs = self.jobs(batch, seed, shared);

@@ -25,7 +25,7 @@ pub enum SweepError {
     /// The system refused.
     #[error("can't {doing} {}; check the path and the disk, or give another --out", .path.display())]
     Io {
-        /// Attempted action, as it stands after "cannot".
+        /// The action that failed, worded to follow "cannot".
         doing: &'static str,
         /// The file or folder.
         path: PathBuf,
@@ -52,7 +52,7 @@ pub enum RunError {
     /// No plan can be made with the seed.
     #[error("no plan meets the deadline; give workload.deadline more time")]
     Unschedulable(#[from] PlanError),
-    /// The run got stuck.
+    /// The run stopped making progress before its work was done.
     #[error("the run got stuck; run it alone to see where")]
     Stuck(PlayError<JobsError>),
     /// The run's parallel jobs can't be read or run.

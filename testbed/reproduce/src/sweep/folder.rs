@@ -48,7 +48,7 @@ pub struct SweepFolder {
     shard: SweepShard,
     /// Last time at which a shard's samples were certain to survive its node.
     synced: Instant,
-    /// Samples that the folder had when it was opened, and those of them that this command uses.
+    /// Samples that were in the folder when it was opened, and those of them that this command uses.
     there: HashSet<(String, u64)>,
     reused: HashSet<(String, u64)>,
     /// Number of samples that this command has made.

@@ -10,11 +10,11 @@ const MAX_EXPERIMENTS: usize = 10_000;
 /// An experiment with every combination of values of some keys.
 #[derive(Clone, Debug)]
 pub struct ParameterSweep {
-    /// Keys, such as `scheduler.alpha`.
+    /// Names of the varied keys, such as `scheduler.alpha`.
     pub keys: Vec<String>,
     /// Values of the keys in each cell; those of the last key change first.
     pub values: Vec<Vec<String>>,
-    /// One cell for each combination.
+    /// One cell for each combination of values.
     pub cells: Vec<SweepCell>,
 }
 

@@ -10,7 +10,7 @@ use dormouse_experiment::chain;
 use dormouse_experiment::{BatchSetup, Experiment};
 use dormouse_report::jobs::JobsError;
 
-/// Number of job lists that are kept however long they are: a long one takes a hundred megabytes.
+/// Number of job lists that are kept in memory whatever their length: a long list takes a hundred megabytes.
 const FEW_LISTS: usize = 12;
 /// Greatest number of jobs in all kept lists together if there are more than `FEW_LISTS` lists:
 /// enough for thirty seeds.

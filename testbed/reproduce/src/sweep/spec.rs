@@ -46,7 +46,7 @@ pub struct ReproductionSpec {
     /// Folder of inputs, for parts that need it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inputs: Option<PathBuf>,
-    /// Words of the command that makes the same again.
+    /// Words of the command that repeats the sweep.
     pub words: Vec<String>,
 }
 
@@ -143,12 +143,12 @@ impl FolderSpec {
         spec
     }
 
-    /// Command that makes the same again, quoted for a shell.
+    /// Command that repeats the sweep, quoted for a shell.
     pub fn command(&self) -> String {
         command_line(self.words())
     }
 
-    /// Words of the command that makes the same again.
+    /// Words of the command that repeats the sweep.
     pub fn words(&self) -> Vec<String> {
         match self {
             Self::Reproduce(asked) => asked.words.clone(),

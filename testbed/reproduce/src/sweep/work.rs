@@ -18,7 +18,7 @@ pub trait SampleSource: Sync {
     /// Digest of everything that the samples depend on, besides the seed.
     fn digest(&self) -> &str;
 
-    /// Seeds under which the source is run if `wanted` are requested.
+    /// Seeds that the source is run with if `wanted` are requested.
     fn seeds(&self, wanted: &RangeInclusive<u64>) -> RangeInclusive<u64> {
         wanted.clone()
     }
@@ -37,7 +37,7 @@ pub type Samples = Vec<Vec<RunSample>>;
 /// How cells are run.
 #[derive(Debug)]
 pub struct SweepWork<'a> {
-    /// Seeds, except for cells with one of their own.
+    /// Seeds of all cells, except for cells with a seed of their own.
     pub seeds: RangeInclusive<u64>,
     /// Number of threads.
     pub threads: usize,

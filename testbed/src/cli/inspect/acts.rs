@@ -11,7 +11,7 @@ use super::found::Found;
 use super::head::Head;
 use crate::cli::failure::Failure;
 
-/// Reads a whole record of interruptions; its dates are counted from 1970 here.
+/// Reads a whole record of interruptions; its dates count from 1970.
 pub(super) fn inspect(args: &InspectArgs, head: &Head) -> Result<Found, Failure> {
     let chosen = args.chosen();
     let acts = read_file(&args.file, |source| read_acts(source, &chosen, Some(0)))?;

@@ -12,7 +12,7 @@ use crate::cli::failure::Failure;
 /// The region for which an advisor's file is read.
 const REGION: &str = "us-east-1";
 
-/// Most instance types that are listed by name.
+/// Most instance types that are named individually.
 const SHOWN: usize = 24;
 
 /// Reads a whole catalogue.
@@ -47,7 +47,7 @@ pub(super) fn inspect(args: &InspectArgs, head: &Head) -> Result<Found, Failure>
     Ok(found)
 }
 
-/// Reads an advisor's data for one region.
+/// Reads the spot advisor's data of one region.
 pub(super) fn inspect_advisor(args: &InspectArgs, head: &Head) -> Result<Found, Failure> {
     if !args.column.is_empty() {
         return Err(args.refused("it has no columns", "leave --column out"));

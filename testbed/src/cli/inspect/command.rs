@@ -14,7 +14,7 @@ use crate::cli::failure::Failure;
 use crate::cli::next_steps;
 use crate::cli::print::show;
 
-/// Runs `dormouse inspect`: prints what a file is.
+/// Prints what kind of file a file is, and what it contains.
 pub(crate) fn inspect(args: &InspectArgs) -> Result<(), Failure> {
     if args.file.is_dir() {
         let remedy = "give a file; what came of a run, `dormouse explain` and `dormouse check` say";

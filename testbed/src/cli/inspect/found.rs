@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::args::InspectArgs;
 use super::head::Head;
 
-/// Findings on a file: its kind, the facts that were read, and its use.
+/// The kind of a file, what was read from it, and how to use it.
 #[derive(Debug, Serialize)]
 pub(super) struct Found {
     file: String,
@@ -27,7 +27,7 @@ pub(super) struct Found {
     pub(super) unused: Vec<String>,
     #[serde(serialize_with = "as_map")]
     facts: Vec<(String, String)>,
-    /// Counts of the things left out and changed, by reason.
+    /// Counts of entries that were left out or changed, by reason.
     #[serde(skip_serializing_if = "Value::is_null")]
     pub(super) left_out: Value,
     /// Oddities of the file, in words.
@@ -76,7 +76,7 @@ impl Found {
         self.facts.push((name.into(), value.to_string()));
     }
 
-    /// Adds an instant: as a date if the date of time zero, `begins`, is known, else as the time since then.
+    /// Adds an instant: as a date if the date of the beginning is known, else as the time since the beginning.
     pub(super) fn instant(&mut self, name: &str, at: Time, begins: Option<i64>) {
         let since = at.since(Time::ZERO);
         let second = |begins: i64| {

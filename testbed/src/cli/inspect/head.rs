@@ -8,12 +8,12 @@ use dormouse_input::{Packing, Row, Rows, Source};
 /// The beginning of a file.
 #[derive(Debug)]
 pub(super) struct Head {
-    /// Packing of the file, told by its first bytes.
+    /// Packing of the file, detected from its first bytes.
     pub(super) packing: Packing,
     is_json: bool,
     /// First bytes of the file, unpacked.
     bytes: Vec<u8>,
-    /// Name of the separator of the cells of a row; `None`: the file has no rows.
+    /// Name of the character that separates the cells of a row.
     separator: Option<&'static str>,
 }
 
@@ -33,13 +33,13 @@ impl Head {
         Ok(head)
     }
 
-    /// Name of the separator of the cells of the first row; `None` if the row has one cell.
+    /// Name of the character that separates the cells of the first row, if the row has several.
     fn told_separator(&self) -> Option<&'static str> {
         let rows = Source::new(self.as_file()).and_then(Rows::new).ok()?;
         rows.first().filter(|row| row.len() > 1).map(|_| rows.separator().name())
     }
 
-    /// Whether the file has nothing but blanks.
+    /// Whether the file contains only blanks.
     pub(super) fn is_empty(&self) -> bool {
         self.bytes.iter().all(u8::is_ascii_whitespace)
     }
@@ -95,7 +95,7 @@ impl Head {
         Cursor::new(self.bytes.clone())
     }
 
-    /// Name of the separator of the file's cells; `None` if it has no rows.
+    /// Name of the character that separates the cells of the file; `None` if the file has no rows.
     pub(super) const fn separator(&self) -> Option<&'static str> {
         self.separator
     }

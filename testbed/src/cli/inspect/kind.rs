@@ -15,21 +15,21 @@ use super::head::Head;
 use super::{acts, availability, catalogue, jobs, lifetimes, prices, requests, workflows};
 use crate::cli::failure::Failure;
 
-/// A kind of file that can be inspected.
+/// A kind of file that `inspect` knows.
 pub(super) struct Kind {
     /// The kind in a word or two, for a list of all kinds.
     name: &'static str,
     /// Returns whether a file with this beginning is of this kind.
     is: fn(&Head, &Chosen) -> io::Result<bool>,
-    /// Sets of keys: a JSON file that has all keys of one set is of this kind, even if it is broken.
+    /// Sets of keys by which JSON is recognised: a file has all keys of one set, even if it is damaged.
     keys: &'static [&'static [&'static str]],
     /// Columns that the reader of files of this kind looks for.
     columns: &'static [&'static str],
-    /// Reads the whole file, and returns the findings.
+    /// Reads the whole file, and returns what it contains.
     inspect: fn(&InspectArgs, &Head) -> Result<Found, Failure>,
 }
 
-/// All kinds, in the order in which they are tried: a file is of the first kind that accepts it.
+/// All kinds of files, in the order in which they are tried: the first that matches is the file's kind.
 const KINDS: [Kind; 9] = [
     Kind {
         name: "parallel jobs (SWF, Batsim, sacct, PBS, LSF, Grid Engine, HTCondor, Philly, Helios, Alibaba)",
@@ -154,12 +154,12 @@ impl Kind {
         }
     }
 
-    /// The names of all kinds in one line.
+    /// Names of all kinds, as one line.
     pub(super) fn listed() -> String {
         KINDS.map(|kind| kind.name).join(", ")
     }
 
-    /// Reads the whole file, and returns the findings.
+    /// Reads the whole file, and returns what it contains.
     pub(super) fn inspect(&self, args: &InspectArgs, head: &Head) -> Result<Found, Failure> {
         (self.inspect)(args, head)
     }

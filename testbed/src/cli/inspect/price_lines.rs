@@ -10,7 +10,7 @@ use super::args::InspectArgs;
 /// Most instance types that get a line each.
 const SHOWN: usize = 16;
 
-/// Zones of each product for which a type has prices.
+/// Products for which a type has prices, each with its zones.
 type Products<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
 
 /// Lines of an experiment that give each type its prices; other possible choices are comments.

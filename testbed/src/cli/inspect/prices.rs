@@ -11,9 +11,9 @@ use super::head::Head;
 use super::price_lines::price_lines;
 use crate::cli::failure::Failure;
 
-/// Most series that are listed by name.
+/// Most price series that are named individually.
 const SHOWN: usize = 16;
-/// Most oddities of series that are reported.
+/// Most oddities of series that are listed.
 const MOST_ODD: usize = 8;
 
 /// Reads a whole record of prices.

@@ -16,14 +16,14 @@ use super::head::Head;
 use crate::cli::failure::Failure;
 use crate::cli::workload::bad;
 
-/// Most instance types that are listed by name.
+/// Most instance types that are named individually.
 const SHOWN: usize = 24;
 
 fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {
     Ok(Box::new(File::open(path)?))
 }
 
-/// Reads a whole file of requests. For a trace that has only sizes, each size counts as a type.
+/// Reads all requests of a file. In traces that have only sizes, each size counts as a type.
 pub(super) fn inspect(args: &InspectArgs, head: &Head) -> Result<Found, Failure> {
     let chosen = args.chosen();
     let columns = chosen.iter().map(|(name, heading)| (name.to_owned(), heading.to_owned()));

@@ -8,7 +8,7 @@ use super::found::Found;
 use super::head::Head;
 use crate::cli::failure::Failure;
 
-/// The format of a workflow with this beginning; `None`: the file is no workflow.
+/// The format of a file with this beginning; `None`: the file is not a workflow.
 pub(super) fn format_of(head: &Head) -> Option<WorkflowFormat> {
     WorkflowFormat::detect(&String::from_utf8_lossy(head.bytes()))
 }

@@ -40,7 +40,7 @@ pub(in crate::cli) fn after_run(results: &RunResults<'_>, folder: &Path) -> Vec<
     explain.into_iter().chain([watch, other]).collect()
 }
 
-/// A task, request or job of the run as an argument of `explain`, with a phrase on the explanation.
+/// The name of a task, request or job of the run for the `explain` command, and what that command explains about it.
 fn last(results: &RunResults<'_>) -> Option<(String, &'static str)> {
     if let Some(record) = results.record.as_ref().filter(|record| !record.tasks.is_empty()) {
         let tasks = record.tasks.iter().enumerate();
@@ -55,7 +55,7 @@ fn last(results: &RunResults<'_>) -> Option<(String, &'static str)> {
     Some((job.job.number.to_string(), "what became of the last job"))
 }
 
-/// The command that compares the run's scheduler with another one; `None` if no other takes its experiment.
+/// A command that compares the run's scheduler with another one, if another one can schedule its experiment.
 fn other_scheduler(results: &RunResults<'_>, folder: &Path) -> Option<String> {
     let words = shlex::split(&results.header.command)?;
     if words.iter().any(|word| ["--job", "--plan"].contains(&word.as_str())) {

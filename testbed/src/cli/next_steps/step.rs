@@ -10,7 +10,7 @@ use crate::said;
 /// Environment variable that turns next steps off.
 const SWITCH: &str = "DORMOUSE_HINTS";
 
-/// A command as a shell reads it, and its purpose.
+/// A command, as a shell reads it, and its purpose.
 #[derive(Clone, Debug)]
 pub(in crate::cli) struct NextStep {
     pub(in crate::cli) line: String,
@@ -23,7 +23,7 @@ impl NextStep {
     }
 }
 
-/// Words as a shell reads them, with quotation marks only where they are needed.
+/// Joins words so that a shell reads them back, with quotation marks only where needed.
 pub(in crate::cli) fn pasted<S: AsRef<str>>(words: impl IntoIterator<Item = S>) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./,=:@%+".contains(c);
     let quoted = words.into_iter().map(|word| match word.as_ref() {
@@ -41,7 +41,7 @@ pub(in crate::cli) fn aligned(indent: &str, steps: &[NextStep]) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Prints at most three steps, if standard output and standard error are terminals.
+/// Prints at most three next steps, if the user sits at a terminal.
 pub(in crate::cli) fn say(say: Say, steps: impl FnOnce() -> Vec<NextStep>) {
     let is_off = std::env::var_os(SWITCH).is_some_and(|value| value == "0");
     let is_seen = std::io::stderr().is_terminal() && std::io::stdout().is_terminal();

@@ -11,7 +11,7 @@ use dormouse_units::{Tier, Time};
 use super::limits::PlotLimit;
 use crate::time_unit::TimeUnit;
 
-/// Lanes over time with bars, marks and links.
+/// A Gantt chart: lanes over time with bars, marks and links.
 #[derive(Clone, Debug, Default)]
 pub struct GanttChart {
     /// Title of the chart.
@@ -24,26 +24,26 @@ pub struct GanttChart {
     pub unit: TimeUnit,
     /// Lanes from top to bottom.
     pub lanes: Vec<GanttLane>,
-    /// Bars for what ran, in the order in which they are drawn.
+    /// Bars for what ran, in the order in which they are drawn; later bars cover earlier ones.
     pub bars: Vec<GanttBar>,
-    /// Marks for what happened at an instant.
+    /// Marks for events at an instant.
     pub marks: Vec<GanttMark>,
-    /// Links for work that went on elsewhere.
+    /// Links for work that continued in a different lane.
     pub links: Vec<GanttLink>,
-    /// Times in seconds that matter to all lanes; one after the window appears in words only.
+    /// Times in seconds that matter to all lanes, such as the deadline; a time after the window appears in words only.
     pub limits: Vec<PlotLimit>,
-    /// The names of the colours of work, in their order; other fills and marks have names of their own.
+    /// The names of the colours of work, in the order of their numbers; other fills and marks have names of their own.
     pub colours: Vec<String>,
 }
 
-/// A machine: some rows of equal height, and a measure below them.
+/// The lane of a machine: rows of equal height, and a quantity over time below them.
 #[derive(Clone, Debug, Default)]
 pub struct GanttLane {
     /// Name of the machine.
     pub name: String,
-    /// A second line below the name, for people.
+    /// A second line below the name.
     pub about: String,
-    /// Text shown where the machine is pointed at.
+    /// Tooltip of the lane.
     pub title: String,
     /// Beginning and end of the machine's life, if they are drawn.
     pub life: Option<(Time, Time)>,
@@ -60,16 +60,16 @@ pub struct GanttLane {
 /// A quantity over time.
 #[derive(Clone, Debug, Default)]
 pub struct LaneMeasure {
-    /// A noun with its unit: `CPU credits`.
+    /// Name of the quantity: a noun with its unit, such as `CPU credits`.
     pub name: String,
     /// The values at instants, in order; between two of them the line is straight.
     pub points: Vec<(Time, f64)>,
 }
 
-/// Something that takes rows of a lane for a time.
+/// A bar: something that occupies rows of a lane for a time.
 #[derive(Clone, Debug)]
 pub struct GanttBar {
-    /// Rows of the lane that the bar takes.
+    /// Rows of the lane that the bar occupies.
     pub place: GanttPlace,
     /// The time at which the bar begins.
     pub from: Time,
@@ -79,16 +79,16 @@ pub struct GanttBar {
     pub fill: BarFill,
     /// Text written on the bar where there is room.
     pub label: String,
-    /// Text shown where the bar is pointed at.
+    /// Tooltip of the bar.
     pub title: String,
 }
 
-/// Rows of a lane.
+/// Rows of a lane that a bar, mark or link refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GanttPlace {
-    /// The number of the lane.
+    /// The number of the lane, from 0.
     pub lane: usize,
-    /// The rows of the lane that are taken: ranges in order.
+    /// The rows of the lane: ascending ranges.
     pub rows: Vec<Range<u32>>,
     /// The foreground or the background of the rows.
     pub tier: Tier,
@@ -105,22 +105,22 @@ pub enum BarFill {
     Hibernated,
     /// A fault that the experiment injects.
     Fault,
-    /// Drawn over work: the time at the baseline of a burstable VM.
+    /// Drawn over work: the time in which a burstable VM ran at its baseline.
     Baseline,
-    /// Drawn over work: the time computed for nothing.
+    /// Drawn over work: the time that was computed in vain.
     Lost,
 }
 
 /// An event at an instant.
 #[derive(Clone, Debug)]
 pub struct GanttMark {
-    /// Place of the mark: the middle of the first of these rows.
+    /// Rows that the event concerns; the mark is drawn in the middle of the first one.
     pub place: GanttPlace,
     /// Instant of the event, on the chart's axis of time.
     pub at: Time,
     /// Kind of the event, which has its own sign.
     pub kind: MarkKind,
-    /// Text shown where the mark is pointed at.
+    /// Tooltip of the mark.
     pub title: String,
 }
 
@@ -133,18 +133,18 @@ pub enum MarkKind {
     Stolen,
     /// The tiers of a job were swapped.
     Swapped,
-    /// A machine was taken away.
+    /// A machine was preempted or lost.
     Gone,
 }
 
 /// Work that left one place and continued in another.
 #[derive(Clone, Debug)]
 pub struct GanttLink {
-    /// Place and instant at which the work was kept, or left.
+    /// Rows and instant at which the work was checkpointed, or stopped.
     pub from: (GanttPlace, Time),
-    /// Place and instant at which the work continued.
+    /// Rows and instant at which the work continued.
     pub to: (GanttPlace, Time),
-    /// Text shown where the link is pointed at.
+    /// Tooltip of the link.
     pub title: String,
 }
 
@@ -157,7 +157,7 @@ impl GanttPlace {
 }
 
 impl BarFill {
-    /// A noun for the legend; empty for work, whose colours have names in the chart.
+    /// Noun for the legend; empty for work, whose colours have names in the chart.
     const fn name(self) -> &'static str {
         match self {
             Self::Work(_) => "",
@@ -176,7 +176,7 @@ impl BarFill {
 }
 
 impl MarkKind {
-    /// A noun for the kind of mark.
+    /// Noun for the kind of mark, for the legend.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

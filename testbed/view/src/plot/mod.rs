@@ -21,5 +21,5 @@ pub use mark::PointLook;
 
 pub(crate) use svg::{STYLE, definitions};
 
-/// Number of colours; colour numbers beyond it begin again.
+/// Number of colours; larger colour numbers begin again with the first colour.
 pub const COLOURS: usize = 8;

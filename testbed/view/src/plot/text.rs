@@ -49,8 +49,8 @@ impl TakenAreas {
         self.0.push(area);
     }
 
-    /// Takes room for a label beside a mark at `(x, y)`, inside `bounds`; returns the left end of
-    /// its baseline, or `None` if there is no room.
+    /// Reserves room for a label beside a mark at `(x, y)`, inside `bounds`; returns the left end of the label's
+    /// baseline, or `None` if there is no room.
     pub(super) fn beside(
         &mut self,
         (x, y): (f64, f64),

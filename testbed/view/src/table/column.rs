@@ -13,10 +13,10 @@ pub enum ColumnKind {
     Seconds,
     /// Amounts of dollars.
     Dollars,
-    /// Parts of one, shown in percent.
+    /// Fractions, shown in percent.
     Percent,
-    /// Means with their 95 % confidence interval and number of samples. In files it is four
-    /// columns: `NAME_mean`, `NAME_ci95_low`, `NAME_ci95_high`, `n`.
+    /// Means with their 95 % confidence interval and number of samples. Files have four columns for it: `NAME_mean`,
+    /// `NAME_ci95_low`, `NAME_ci95_high`, `n`.
     Mean,
 }
 

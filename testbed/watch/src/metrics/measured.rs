@@ -41,7 +41,7 @@ pub(super) struct WorkerMetrics {
     pub(super) task_took: Duration,
     pub(super) job_lateness: BucketHistogram,
     pub(super) share_error: BucketHistogram,
-    /// CPU shares by host, summed over its VMs.
+    /// CPU shares by host, summed over the host's VMs.
     pub(super) shares: BTreeMap<HostId, ReportedShare>,
     /// Last reported share of each living VM.
     of_vm: BTreeMap<VmId, (HostId, ReportedShare)>,

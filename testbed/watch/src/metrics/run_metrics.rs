@@ -29,7 +29,7 @@ pub struct RunMetrics {
     pub(super) work: WorkState,
     pub(super) measured: WorkerMetrics,
     pub(super) requests: Option<RequestCounts>,
-    /// Hosts that are not lost, with their names.
+    /// Connected hosts, with their names.
     pub(super) hosts: BTreeMap<HostId, String>,
     pub(super) decisions: BTreeMap<&'static str, u64>,
     pub(super) moot: u64,

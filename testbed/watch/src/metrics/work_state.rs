@@ -72,7 +72,7 @@ impl WorkState {
         tasks.into_iter().chain(self.has_jobs.then_some((WorkKind::Job, self.jobs)))
     }
 
-    /// Adds a step that the record has taken in; returns the attempt that began with it, if one
+    /// Adds a step that the record has handled; returns the attempt that began with it, if one
     /// did.
     pub(super) fn see(&mut self, record: &RunRecord, step: &Step) -> Option<BegunAttempt> {
         if let Event::Submitted { task, .. } = &step.event

@@ -85,7 +85,7 @@ impl RunPicture {
         (promised > 0).then(|| 1.0 - received as f64 / promised as f64)
     }
 
-    /// Adds the next step, which the record has taken in.
+    /// Adds the next step, which the record has handled.
     pub fn see(&mut self, record: &RunRecord, step: &Step) {
         self.now = step.at;
         let t = seconds(step.at);

@@ -17,7 +17,7 @@ pub(super) struct VmTotals {
     total: VmContribution,
     /// Last cost that was summed over all meters, with its time.
     reckoned: (Time, Money),
-    /// Number of times that the cost was asked for since it was last summed over all meters.
+    /// Number of times that the cost was requested since it was last computed.
     asked: usize,
 }
 

@@ -74,7 +74,7 @@ impl PictureWork {
         *(if is_done { &mut self.done } else { &mut self.failed }) += 1;
     }
 
-    /// Counts a refused request as failed: nobody asks for it again.
+    /// Counts a refused request as failed: its customer doesn't request it again.
     pub(super) const fn request_refused(&mut self) {
         self.waiting = self.waiting.saturating_sub(1);
         self.failed += 1;

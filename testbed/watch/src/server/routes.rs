@@ -337,7 +337,7 @@ const IMAGE: &str = "image/svg+xml";
 
 macro_rules! assets {
     ($($name:literal: $kind:expr),+ $(,)?) => {
-        /// All other files.
+        /// All other files that the page loads.
         const ASSETS: &[Asset] =
             &[$(($name, $kind, include_str!(concat!("../../page/", $name)))),+];
     };

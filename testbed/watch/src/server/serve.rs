@@ -21,7 +21,7 @@ use crate::{FollowedRun, source};
 const ADDRESS_FILE: &str = "http";
 /// Time for which open pages get the last events of a run.
 const LAST: Duration = Duration::from_secs(1);
-/// Niceness of a thread that nobody waits for.
+/// Niceness of a thread whose result is not urgent.
 const LOW: i32 = 10;
 
 /// Configuration of a page: the run and the address.
@@ -31,8 +31,8 @@ pub struct PageConfig {
     pub listen: SocketAddr,
     /// The run's folder.
     pub folder: PathBuf,
-    /// Tokens of observers and operators; clients from other hosts have to show one. Without tokens
-    /// only this host is let in.
+    /// Tokens of observers and operators; clients from other hosts have to show one. Without tokens only clients on
+    /// this host are accepted.
     pub tokens: PageTokens,
     /// The coordinator's own figures, if it is in this process.
     pub vitals: Option<CoordinatorVitals>,
@@ -46,7 +46,7 @@ pub enum ServeError {
     /// The server can't listen at the address.
     #[error("the page can't be served at {listen}: {source}; give another address with --http")]
     Listen {
-        /// Address that was asked for.
+        /// Address that was requested.
         listen: SocketAddr,
         /// Error of the system.
         source: io::Error,
@@ -57,7 +57,7 @@ pub enum ServeError {
          for them; listen at 127.0.0.1"
     )]
     NoSecret {
-        /// Address that was asked for.
+        /// Address that was requested.
         listen: SocketAddr,
     },
     /// The system refuses a thread.

@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use super::words::{errors_text, percent_text};
 use super::{Calibration, ExpectedErrors, StoredCalibration};
 
-/// Place where the speed-up of an experiment was set.
+/// Where the speed-up of an experiment was set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SpeedupSaid {
-    /// Nowhere: the speed-up is the standard one.
+    /// Nowhere: the speed-up is the default one.
     #[default]
     Nobody,
     /// The experiment's file sets it.
@@ -29,7 +29,7 @@ pub struct WantedErrors {
 }
 
 impl WantedErrors {
-    /// True if the expected errors are within these limits.
+    /// True if the expected errors of a speed-up are within these limits.
     #[must_use]
     pub fn are_kept_by(&self, expected: &ExpectedErrors) -> bool {
         expected
@@ -38,7 +38,7 @@ impl WantedErrors {
     }
 }
 
-/// Properties of an experiment that the choice depends on.
+/// Properties of an experiment on which the choice of its speed-up depends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ExperimentDemand {
     /// Load of the experiment on this host.
@@ -49,13 +49,13 @@ pub struct ExperimentDemand {
     pub reserve: f64,
     /// The errors that the experiment allows.
     pub wanted: WantedErrors,
-    /// Highest speed-up at which the host can hold the experiment; `None`: it can't at any.
+    /// Highest speed-up at which the host can hold the experiment; `None`: the host can't hold it at any speed-up.
     pub admitted: Option<f64>,
-    /// The experiment's own speed-up.
+    /// Speed-up that the experiment asks for.
     pub speedup: f64,
-    /// Place where that speed-up was set.
+    /// Where the experiment's speed-up was set.
     pub said: SpeedupSaid,
-    /// True if it can't be known beforehand whether the host holds more than the experiment's own speed-up.
+    /// True if it is not known before the run whether the host can hold a higher speed-up than the experiment's own.
     pub no_faster: bool,
 }
 
@@ -65,7 +65,7 @@ pub struct ExperimentDemand {
 pub struct SpeedupChoice {
     /// Emulated seconds per real second.
     pub speedup: f64,
-    /// The reason, as the rest of a sentence.
+    /// Reason for the choice, worded to follow the speed-up in a sentence.
     pub why: String,
     /// The experiment's load, if it was computed.
     pub load: Option<f64>,
@@ -79,7 +79,7 @@ impl fmt::Display for SpeedupChoice {
     }
 }
 
-/// Result of the choice of a speed-up.
+/// Result of choosing a speed-up.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SpeedupVerdict {
     /// Run the experiment at the chosen speed-up.
@@ -88,8 +88,8 @@ pub enum SpeedupVerdict {
     Refuse(String),
 }
 
-/// Chooses the speed-up of a run. `demand` is called only if there is a calibration; it returns
-/// `None` if the hosts can't hold the experiment at any speed-up.
+/// Chooses the speed-up of a run. Calls `demand` only if there is a calibration; `demand` returns `None` if the hosts
+/// can't hold the experiment at any speed-up.
 pub fn choose(
     found: StoredCalibration,
     speedup: f64,
@@ -165,7 +165,7 @@ impl SpeedupChooser {
         }
     }
 
-    /// Reason why the calibration doesn't apply to this experiment; `None`: it does.
+    /// Reason why the calibration doesn't apply to this experiment; `None`: the calibration applies.
     fn why_silent(&self) -> Option<String> {
         let ExperimentDemand { load, reserve, .. } = self.demand;
         let measured = self.calibration.conditions.reserve.as_f64();
@@ -187,8 +187,8 @@ impl SpeedupChooser {
         None
     }
 
-    /// Factor for the measured relative errors: the absolute errors are the same for shorter tasks,
-    /// so the relative ones are larger.
+    /// Factor for the measured relative errors: shorter tasks have the same absolute errors, and so larger relative
+    /// ones.
     fn error_factor(&self) -> f64 {
         let (measured_s, _) = self.calibration.conditions.task_s;
         (measured_s / self.demand.shortest_s).max(1.0)
@@ -225,7 +225,7 @@ impl SpeedupChooser {
         expected.filter(|e| !below_all || self.demand.wanted.are_kept_by(e)).collect()
     }
 
-    /// Keeps the speed-up that the user set, and tells the errors to expect.
+    /// Keeps the speed-up that the user set, and explains which errors to expect.
     fn obey_user(self) -> SpeedupVerdict {
         let ExperimentDemand { speedup, wanted, .. } = self.demand;
         let why = match self.expected_at(speedup).filter(|e| !wanted.are_kept_by(e)) {

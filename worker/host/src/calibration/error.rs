@@ -19,11 +19,11 @@ pub enum CalibrationError {
     Io {
         /// The operation that failed.
         doing: &'static str,
-        /// File on which the operation failed.
+        /// File on which the action failed.
         path: PathBuf,
         /// The option of the command line that names the file.
         option: &'static str,
-        /// The system's own error.
+        /// The error of the system.
         source: io::Error,
     },
 }

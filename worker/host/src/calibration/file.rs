@@ -16,7 +16,7 @@ const SYSTEM: &str = "/var/lib/dormouse";
 /// The state of a host's calibration.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StoredCalibration {
-    /// There is no calibration.
+    /// The host has no calibration.
     None,
     /// A calibration of this host.
     Current(Box<Calibration>),
@@ -48,7 +48,7 @@ pub fn find(path: &Path, host: impl FnOnce() -> HostIdentity) -> StoredCalibrati
     }
 }
 
-/// Reads a calibration; `None` if there is no file.
+/// Reads a calibration; `None` if the file doesn't exist.
 ///
 /// # Errors
 ///

@@ -31,7 +31,7 @@ pub struct HostIdentity {
 }
 
 impl HostIdentity {
-    /// Identity of the host this runs on. Takes about a tenth of a second.
+    /// Identifies this host. Takes about a tenth of a second.
     #[must_use]
     pub fn of_this() -> Self {
         let uts = nix::sys::utsname::uname();

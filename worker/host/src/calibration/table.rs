@@ -58,7 +58,7 @@ pub struct CalibrationConditions {
 pub struct CalibrationCell {
     /// Emulated seconds per real second.
     pub speedup: f64,
-    /// Load at which the cell was measured.
+    /// Load of the host at which the cell was measured.
     pub load: f64,
     /// Number of vCPUs busy at once.
     pub vcpus: u32,

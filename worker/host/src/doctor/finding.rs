@@ -12,7 +12,7 @@ pub enum FindingState {
     Found,
     /// The precondition could be met better; live runs are possible.
     Doubtful,
-    /// Live runs are not possible without this precondition.
+    /// Live runs are not possible without what is missing.
     Missing,
 }
 
@@ -23,7 +23,7 @@ pub struct Finding {
     pub name: String,
     /// The state in which the precondition was found.
     pub state: FindingState,
-    /// State of the precondition on this host, in words.
+    /// What was found about the precondition on this host, in words.
     pub found: String,
     /// The remedy, in words; `None` if nothing is wrong.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -120,8 +120,8 @@ impl ProcessRights {
         self.is_root && !self.lacking_names().contains(&"SYS_ADMIN")
     }
 
-    /// Findings on the rights. `proved` tells if a proof succeeded despite missing rights, if there
-    /// was one.
+    /// Findings on the rights of this process. `proved` says whether a proof succeeded despite missing rights; `None`:
+    /// no proof was made.
     pub(super) fn rights_findings(
         &self,
         place: ProcessPlace,

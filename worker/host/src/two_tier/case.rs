@@ -7,7 +7,7 @@ use dormouse_units::RandomStream;
 /// Number of processes that each measured job has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ProcessCase {
-    /// Each job has one process, on one processor.
+    /// Both jobs have one process, on one processor.
     Single,
     /// Each job has two processes, on two processors.
     Several,

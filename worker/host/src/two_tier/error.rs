@@ -49,7 +49,7 @@ pub enum TwoTierError {
         what: &'static str,
         /// Path of the file.
         path: PathBuf,
-        /// The system's own error.
+        /// The error of the system.
         source: io::Error,
     },
 }

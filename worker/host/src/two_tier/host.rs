@@ -98,7 +98,7 @@ impl TwoTierHost {
         &self.program
     }
 
-    /// CPU time that one block of work takes on an otherwise idle core.
+    /// Measures the CPU time that one block of work takes on an otherwise idle core.
     pub(super) fn time_of_a_block(&self) -> Result<Duration, TwoTierError> {
         let spec = MeasuredJobSpec { processes: 1, usage: 1.0, phases: 20, blocks: 500, seed: 0 };
         let job = MeasuredJob::start(self, "calibration", TierSlot::A, &spec)?;

@@ -25,7 +25,7 @@ pub struct Measurement {
     pub usage: u32,
     /// Measured foreground usage alone, as a fraction.
     pub foreground_usage: f64,
-    /// Fraction of its speed that the foreground job lost.
+    /// Fraction of its speed that the foreground job lost to the background job.
     pub loss: f64,
     /// Fraction of CPU time that the foreground job took more for the same work, due to shared
     /// caches. The rest of the loss is time spent waiting for the processors.

@@ -42,8 +42,8 @@ pub const PAIRS: u64 = 7;
 /// is about the size of the losses to be measured.
 const DISTURBED: f64 = 0.02;
 
-/// Greatest number of tries of one measurement. On a busy host the quietest try counts, and the
-/// results tell how quiet it was.
+/// Greatest number of attempts at one measurement. On a busy host the attempt with the least load counts, and the
+/// results say how much load there was.
 const TRIES: usize = 3;
 
 /// Measures `seeds` pairs of jobs in each case and at each foreground usage. `progress` gets the

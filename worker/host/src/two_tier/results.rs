@@ -13,7 +13,7 @@ use super::measure::Measurement;
 pub struct TwoTierResults {
     /// The measurements, one for each pair and usage.
     pub all: Vec<Measurement>,
-    /// Number of measurements that were repeated because others disturbed them.
+    /// Number of measurements that were repeated because other programs disturbed them.
     pub again: usize,
 }
 

@@ -62,7 +62,7 @@ impl DelayLine {
         Poll::Ready(bytes)
     }
 
-    /// Removes this many arrived bytes, which were taken.
+    /// Removes this many arrived bytes, which the receiver has read.
     pub(super) fn bytes_taken(&mut self, count: usize) {
         self.bytes -= count;
         if let Some((_, bytes)) = self.under_way.front_mut() {

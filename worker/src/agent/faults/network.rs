@@ -42,7 +42,7 @@ pub(crate) enum NetworkDisturbance {
     Rate(u64),
 }
 
-/// The network of a worker, shared by the connections of all its lives. Faults disturb it.
+/// The network of a worker, shared by the connections of all its sessions. Faults disturb it.
 #[derive(Clone, Debug)]
 pub struct WorkerNetwork(Arc<SharedNetwork>);
 

@@ -34,11 +34,11 @@ pub(super) enum PauseError {
     Kernel(#[from] io::Error),
 }
 
-/// Stops this process and all tasks for this time. Blocks: nothing of this process runs meanwhile.
+/// Stops this process and all tasks for `lasts`. Blocks: nothing of this process runs during that time.
 ///
 /// # Errors
 ///
-/// It can't be stopped; nothing stood still for long then.
+/// It can't be stopped; nothing was stopped for long then.
 pub(super) fn stand_still(tree: &GroupTree, lasts: Duration) -> Result<(), PauseError> {
     if getpid() == Pid::from_raw(1) {
         return Err(PauseError::First);

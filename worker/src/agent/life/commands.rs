@@ -23,7 +23,7 @@ pub(super) enum CommandReading {
     Refused(Option<Box<Report>>),
 }
 
-/// Returns the command in a message if its kind is known here; as an error, the report about it.
+/// Returns the command in a message if this worker knows its kind; else, as an error, the report that it doesn't.
 pub(super) fn known_command(
     number: u64,
     command: Command,

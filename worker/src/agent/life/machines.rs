@@ -7,16 +7,16 @@ use crate::agent::{
     vm::{CommandStamp, VmCommand},
 };
 
-/// VMs of a worker's life and their host: control groups and processes on a real host, state in memory in the
+/// VMs of a worker's session and their host: control groups and processes on a real host, state in memory in the
 /// simulator.
 pub trait LifeMachines: Send {
-    /// Measures the CPU time of one repetition of each of these programs here, in microseconds.
+    /// Measures the CPU time of one repetition of each of these programs on this host, in microseconds.
     fn measure_programs(
         &self,
         programs: Vec<Program>,
     ) -> impl Future<Output = Result<Vec<u64>>> + Send + 'static;
 
-    /// Returns the host's load since the welcome; `None` if the kernel doesn't tell it.
+    /// Returns the host's load since the welcome; `None` if the kernel doesn't report it.
     fn host_load(&self) -> Option<HostLoad>;
 
     /// Checks that the host still works.

@@ -10,10 +10,10 @@ use crate::{
     workspace::TaskName,
 };
 
-/// A boxed future. The work goes on only while it is polled, unless stated otherwise.
+/// A boxed future. The work continues only while it is polled, unless stated otherwise.
 pub type BoxedFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// The host under all VMs of one life: it creates their machines, and stores what their tasks leave on its disk.
+/// The host under all VMs of one session: it creates their machines, and stores what their tasks leave on its disk.
 pub trait MachineBackend: Debug + Send + Sync + 'static {
     /// Waits until this process runs: at once, except while the simulator has stopped it.
     fn running(&self) -> BoxedFuture<()>;
@@ -32,7 +32,7 @@ pub trait MachineBackend: Debug + Send + Sync + 'static {
         gate: &Arc<VmGate>,
     ) -> BoxedFuture<Result<Arc<dyn VmMachine>, String>>;
 
-    /// Checks that the program of an order may have what it asks of this host.
+    /// Checks that the command's program may have what it requests of this host.
     ///
     /// # Errors
     ///
@@ -42,7 +42,7 @@ pub trait MachineBackend: Debug + Send + Sync + 'static {
     /// Returns whether an attempt is promised no time until the inputs of its program are in its directory.
     fn waits_for_inputs(&self, order: &StartTask) -> bool;
 
-    /// Removes the directory of an attempt that has ended and, unless `keeps` says that the next one needs them, its
+    /// Removes the directory of an attempt that has ended and, unless the next attempt needs them (`keeps`), its
     /// checkpoints.
     fn release(&self, name: &TaskName, key: Key, keeps: bool);
 

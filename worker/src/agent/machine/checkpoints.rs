@@ -22,73 +22,73 @@ use crate::{
     workspace::TaskName,
 };
 
-/// Order to checkpoint a task of one process, in the turn at CRIU that `permit` holds.
+/// Order to take a checkpoint of a task of one process, while `permit` holds a place at CRIU.
 #[derive(Debug)]
 pub struct TaskDump {
-    /// The attempt at the task that is checkpointed.
+    /// The attempt at the task.
     pub key: Key,
-    /// Name that the task's folder and checkpoints have.
+    /// Name of the task's folder and checkpoints.
     pub name: TaskName,
-    /// The vCPU on which the task runs.
+    /// The vCPU that the task runs on.
     pub cpu: u32,
-    /// The slot of the vCPU in which the task runs.
+    /// The slot of the vCPU that the task runs in.
     pub slot: TierSlot,
     /// The task's process, or the parent of its processes.
     pub process: Arc<dyn TaskProcess>,
-    /// Page on which the task reports its progress; `None` for programs that report none.
+    /// Memory page on which the task reports its progress; `None` for programs that don't report it.
     pub page: Option<Arc<dyn ProgressPage>>,
-    /// True if CRIU dumps the task's memory; otherwise only its directory is saved.
+    /// True if CRIU dumps the task's memory; otherwise only the task's directory is saved.
     pub by_criu: bool,
-    /// Part of the task's work that was due; the checkpoint counts no more.
+    /// Part of the task's work that was due; the checkpoint holds no more.
     pub due: Option<Ppm>,
-    /// Part of the work that a user's own program has done by the worker's measure, as such a program reports no
-    /// progress.
+    /// Part of its work that a user's own program has done, as the worker computes it; such a program doesn't report
+    /// it.
     pub own_done: Option<Ppm>,
-    /// Whether the task continues or is killed after the dump.
+    /// What happens to the task after the dump.
     pub after: AfterDump,
-    /// The task's turn at CRIU.
+    /// The task's place at CRIU; `None` if CRIU isn't needed.
     pub permit: Option<OwnedSemaphorePermit>,
 }
 
-/// Order to checkpoint a parallel job with all its processes, which then runs on in its seats.
+/// Order to take a checkpoint of a parallel job with all its processes; the job continues in its seats.
 #[derive(Debug)]
 pub struct JobDump {
-    /// The attempt at the job that is checkpointed.
+    /// The attempt at the job.
     pub key: Key,
-    /// Name that the job's folder and checkpoints have.
+    /// Name of the job's folder and checkpoints.
     pub name: TaskName,
     /// Seats of the job's processes, by rank.
     pub seats: Vec<AttemptSeat>,
-    /// The parent of the job's processes.
+    /// The job's process, or the parent of its processes.
     pub process: Arc<dyn TaskProcess>,
     /// The job's processes, by rank.
     pub ranks: Vec<JobRank>,
-    /// Page on which the job reports its progress; `None` for programs that report none.
+    /// Memory page on which the job reports its progress; `None` for programs that don't report it.
     pub page: Option<Arc<dyn ProgressPage>>,
-    /// Part of the job's work that was due; the checkpoint counts no more.
+    /// Part of the job's work that was due; the checkpoint holds no more.
     pub due: Option<Ppm>,
-    /// Whether the job continues or is killed after the dump.
+    /// What happens to the job after the dump.
     pub after: AfterDump,
-    /// The job's turn at CRIU.
+    /// The job's place at CRIU; `None` if CRIU isn't needed.
     pub permit: Option<OwnedSemaphorePermit>,
 }
 
-/// Order to dump a parallel job, which then leaves its seats.
+/// Order to dump a parallel job, which then frees its seats.
 #[derive(Debug)]
 pub struct JobLeave {
-    /// Name that the job's folder and checkpoints have.
+    /// Name of the job's folder and checkpoints.
     pub name: TaskName,
     /// Seats of the job's processes, by rank.
     pub seats: Vec<AttemptSeat>,
-    /// The parent of the job's processes.
+    /// The job's process, or the parent of its processes.
     pub process: Arc<dyn TaskProcess>,
     /// The job's processes, by rank.
     pub ranks: Vec<JobRank>,
-    /// Progress to be recorded in the checkpoint.
+    /// The job's progress, to be recorded in the checkpoint.
     pub progress: SavedProgress,
 }
 
-/// A checkpoint in the worker's own store, of a task that stands still or was killed.
+/// A checkpoint in the worker's own store, of a task that is stopped or was killed.
 #[derive(Debug)]
 pub struct TakenCheckpoint {
     /// Number of the checkpoint, counted for each task from 1.
@@ -99,18 +99,18 @@ pub struct TakenCheckpoint {
     pub bytes: u64,
     /// Instant at which the task was stopped for the checkpoint.
     pub stopped_at: Instant,
-    /// Time from the stop of the task until CRIU released it.
+    /// Time from `stopped_at` until CRIU released the task.
     pub dump: Duration,
     /// CPU time of CRIU's code in the task, in nanoseconds.
     pub foreign_ns: u64,
-    /// Upload that sends the checkpoint to the coordinator.
+    /// Sends the checkpoint to the coordinator.
     pub upload: Box<dyn CheckpointUpload>,
 }
 
 /// A checkpoint to be sent to the coordinator.
 pub trait CheckpointUpload: Debug + Send + Sync {
-    /// Sends the checkpoint for as long as `pass` allows, and counts the bytes in transit in `sent`; returns the
-    /// bytes that the coordinator has in the end.
+    /// Sends the checkpoint as long as `pass` allows it, and counts the bytes in transit in `sent`; returns the number
+    /// of bytes that the coordinator has stored.
     ///
     /// # Errors
     ///

@@ -12,7 +12,7 @@ use crate::{
     workspace::{self, TaskName},
 };
 
-/// State that the owners of all VMs of one life share: settings of the run and the host, and the host's machines.
+/// State that the owners of all VMs of one session share: settings of the run and the host, and the host's machines.
 #[derive(Debug)]
 pub struct LifeContext {
     /// Name of the run.
@@ -21,11 +21,11 @@ pub struct LifeContext {
     pub millicores: u32,
     /// Ratio of emulated to real time.
     pub speedup: Speedup,
-    /// True if a task stands still at a checkpoint for as long as modelled.
+    /// True if a task is stopped at a checkpoint for as long as modelled.
     pub hold_checkpoints: bool,
     /// True if this worker has a working CRIU.
     pub has_criu: bool,
-    /// Permits for dumps and restores, one for each core, as CRIU computes all the time.
+    /// Permits for dumps and restores: one for each core, as CRIU uses a core fully.
     pub criu: Arc<Semaphore>,
     /// Cores of the host, to which vCPUs with two tasks are bound.
     pub cores: Arc<HostCores>,
@@ -41,7 +41,7 @@ impl LifeContext {
         self.machine.report(bounds::shorten_report(report));
     }
 
-    /// Returns whether checkpoints of an order's task can be restored here; those of memory need CRIU.
+    /// Returns whether this host can restore checkpoints of the command's task; checkpoints of memory need CRIU.
     pub(crate) fn keeps_checkpoints(&self, order: &StartTask) -> bool {
         self.has_criu || !own::is_saved_by_criu(order)
     }

@@ -50,7 +50,7 @@ use crate::{
     workspace::TaskName,
 };
 
-/// The host under all VMs of one life, with real control groups and processes.
+/// The host under all VMs of one session, with real control groups and processes.
 #[derive(Debug)]
 pub(crate) struct HostBackend(pub(crate) Arc<LifeHost>);
 

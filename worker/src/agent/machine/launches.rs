@@ -12,41 +12,41 @@ use crate::{
 /// Order to start a task of one process.
 #[derive(Clone, Debug)]
 pub struct TaskLaunch {
-    /// The attempt at the task that is started.
+    /// The attempt at the task.
     pub key: Key,
-    /// Name that the task's folder and checkpoints have.
+    /// Name of the task's folder and checkpoints.
     pub name: TaskName,
     /// The coordinator's command to start the task.
     pub order: StartTask,
-    /// The vCPU on which the task runs.
+    /// The vCPU that the task runs on.
     pub cpu: u32,
-    /// The slot of the vCPU in which the task runs.
+    /// The slot of the vCPU that the task runs in.
     pub slot: TierSlot,
-    /// Permission of the VM to launch a process.
+    /// Permission to start processes on the VM; it can be revoked, and blocks while the VM is frozen.
     pub pass: LaunchPass,
 }
 
 /// Order to check the answer of a user's own program that has ended, and to keep its files.
 #[derive(Clone, Debug)]
 pub struct OwnKeep {
-    /// Name that the task's folder and checkpoints have.
+    /// Name of the task's folder and checkpoints.
     pub name: TaskName,
     /// The coordinator's command that started the program.
     pub order: StartTask,
     /// How the program ended.
     pub end: OwnEnd,
-    /// The vCPU on which the program ran.
+    /// The vCPU that the program ran on.
     pub cpu: u32,
-    /// The slot of the vCPU in which the check runs; `None`: the program had none.
+    /// The slot of the vCPU that the program ran in.
     pub slot: Option<TierSlot>,
-    /// Permission of the VM to launch the check.
+    /// Permission to start processes on the VM; it can be revoked, and blocks while the VM is frozen.
     pub pass: LaunchPass,
 }
 
-/// A notice of interruption for a program that saves its work then.
+/// An interruption notice for a program that saves its work when it gets the notice.
 #[derive(Clone, Debug)]
 pub struct ProgramNotice<'a> {
-    /// Name that the task's folder and checkpoints have.
+    /// Name of the task's folder and checkpoints.
     pub name: &'a TaskName,
     /// How the program is notified.
     pub how: &'a SavesAtNotice,
@@ -54,6 +54,6 @@ pub struct ProgramNotice<'a> {
     pub notice: &'a str,
     /// Seats of the program's processes, by rank.
     pub seats: &'a [AttemptSeat],
-    /// Parent of the program's processes, which belongs to the worker and gets no signal.
+    /// Process id of the parent of the program's processes; the parent belongs to the worker and gets no signal.
     pub parent: Option<i32>,
 }

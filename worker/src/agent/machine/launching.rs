@@ -14,75 +14,75 @@ use crate::agent::{
     transfer::FetchError,
 };
 
-/// Ways of starting a program.
+/// How a program is launched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LaunchWay {
     /// CRIU restores the program from a checkpoint.
     Restored,
     /// The program begins its work from scratch.
     FromScratch,
-    /// The program reports nothing, and is not watched.
+    /// The program begins from scratch and reports no progress, so that the worker doesn't follow it.
     Silent,
-    /// A program of the user's own is started with its inputs.
+    /// A user's own program begins from scratch, with its inputs.
     Own,
-    /// A program of the user's own is started with the files that a former attempt saved in its directory.
+    /// A user's own program begins with the files that an earlier attempt saved in its directory.
     OwnSaved,
 }
 
-/// Plan of a program's launch, made from the command.
+/// How a program is to be launched, as its command says.
 #[derive(Clone, Copy, Debug)]
 pub struct LaunchPlan {
-    /// The checkpoint from which the program continues, which may have to be fetched; `None`: it starts from scratch.
+    /// The checkpoint from which the program continues; it may have to be fetched. `None`: from scratch.
     pub from: Option<Kept>,
-    /// The way that is tried first.
+    /// How the program is launched at first.
     pub first: LaunchWay,
-    /// The way that is used if there is no checkpoint; `None`: the launch fails without one.
+    /// How the program begins if no checkpoint can be restored; `None`: it needs a checkpoint.
     pub from_scratch: Option<LaunchWay>,
 }
 
-/// The outcome of one try to launch a program.
+/// The outcome of one attempt to launch a program.
 #[derive(Debug)]
 pub enum Born<T> {
     /// The program runs.
     Alive(T),
     /// There is no checkpoint that could be restored.
     NoImage {
-        /// The reason why there is no checkpoint.
+        /// Why there is no checkpoint.
         why: String,
     },
-    /// There is a checkpoint, and it could not be restored. No process of the program runs.
+    /// The checkpoint could not be restored. No process of the program runs.
     Refused {
         /// The failure of the restore, in words.
         why: String,
     },
 }
 
-/// The steps of one launch that depend on the machine and on the kind of program.
+/// The steps of one launch, as the machine carries them out.
 pub trait LaunchSteps: Debug + Send + Sync + 'static {
-    /// The program once it runs.
+    /// Handle of a program that runs.
     type Alive: Send;
 
     /// Returns the name of the attempt's task, for the worker's log.
     fn name(&self) -> String;
 
-    /// Returns the semaphore of the turns at CRIU, of which there is one for each core.
+    /// Returns the places at CRIU, one for each core.
     fn criu(&self) -> Arc<Semaphore>;
 
-    /// Fetches the inputs of a program that begins from scratch, unless the worker has them.
+    /// Fetches the inputs of a program that begins from scratch, unless they are on this host.
     ///
     /// # Errors
     ///
     /// In words, the input that could not be fetched, and why.
     fn bring_inputs<'a>(&'a self, pass: &'a LaunchPass) -> LaunchFuture<'a, Result<(), String>>;
 
-    /// Gives the task's directory to the attempt, removes checkpoints that are newer than this one or another attempt's
-    /// of the same number, and tells whether this one is here and sound.
+    /// Gives the task's directory to the attempt, and removes checkpoints that are newer than `from` or that a
+    /// different attempt took under the same number. Returns whether `from` is on this host and undamaged.
     ///
     /// # Errors
     /// In words, what the disk refuses.
     fn claim_checkpoint(&self, from: Kept) -> LaunchFuture<'_, Result<bool, String>>;
 
-    /// Fetches the checkpoint of this number that one of these attempts has taken.
+    /// Fetches the checkpoint with this number that one of these attempts took.
     ///
     /// # Errors
     /// It did not come.
@@ -93,8 +93,8 @@ pub trait LaunchSteps: Debug + Send + Sync + 'static {
         attempts: RangeInclusive<u32>,
     ) -> LaunchFuture<'a, Result<(), FetchError>>;
 
-    /// Starts or restores the program, which goes on even if nobody waits for it; `inside` is dropped once the program
-    /// runs or has failed.
+    /// Launches the program; the launch continues even if nobody waits for the future. `inside` is dropped once the
+    /// program runs or the launch has failed.
     ///
     /// # Errors
     /// In words, what went wrong that is no checkpoint's fault. Nothing of it runs then.
@@ -109,10 +109,10 @@ pub trait LaunchSteps: Debug + Send + Sync + 'static {
 /// Future of a step of a launch.
 pub type LaunchFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Starts or restores a program. Nothing of it runs where it can't be.
+/// Starts or restores a program. If this fails, no process of the program is left.
 ///
-/// Where the VM freezes meanwhile it goes on with the thaw, and what failed for that is tried again. A checkpoint is
-/// fetched all the same: that is the worker's doing, not the VM's.
+/// If the VM freezes during the launch, the launch continues when the VM thaws, and a step that failed because of the
+/// freeze is repeated. Checkpoints are fetched even while the VM is frozen, as the worker does that, not the VM.
 ///
 /// # Errors
 /// In words, what went wrong.
@@ -163,7 +163,7 @@ pub async fn launch_program<S: LaunchSteps>(
     }
 }
 
-/// Waits for a turn at CRIU.
+/// Waits for a place at CRIU.
 ///
 /// # Errors
 /// The launch is no longer wanted.
@@ -175,8 +175,8 @@ pub(crate) async fn turn_at_criu(
     turn.map_err(|e| explain_error(&e))?.map_err(|e| explain_error(&e))
 }
 
-/// Waits for the result of starting or restoring a program. If the VM freezes meanwhile, the turn at CRIU is given
-/// back: the program is frozen with the VM, and uses nothing that others wait for.
+/// Waits for the result of a launch, and gives the launch's place at CRIU back if the VM freezes: a frozen program uses
+/// nothing that others wait for.
 async fn unless_frozen<T>(
     pass: &LaunchPass,
     permit: Option<OwnedSemaphorePermit>,
@@ -190,7 +190,7 @@ async fn unless_frozen<T>(
     birth.await
 }
 
-/// Fetches the newest sound checkpoint, unless the worker has it. It is no error if there is none.
+/// Fetches the newest undamaged checkpoint, unless it is on this host. It is not an error if there is no checkpoint.
 async fn bring_checkpoint<S: LaunchSteps>(
     steps: &S,
     pass: &LaunchPass,

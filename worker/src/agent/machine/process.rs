@@ -25,14 +25,14 @@ pub trait TaskProcess: Debug + Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// The kernel doesn't tell.
+    /// The kernel doesn't report it.
     fn try_wait(&self) -> process::Result<Option<ProcessEnd>>;
 
     /// Waits for the end of the process; `None` if it still runs after `limit`. Blocks.
     ///
     /// # Errors
     ///
-    /// The kernel doesn't tell.
+    /// The kernel doesn't report it.
     fn wait(&self, limit: Duration) -> process::Result<Option<ProcessEnd>>;
 
     /// Calls `ended` once the process has ended, which must still be waited for.
@@ -42,7 +42,7 @@ pub trait TaskProcess: Debug + Send + Sync + 'static {
     /// There are no file descriptors left.
     fn watch(&self, ended: Box<dyn FnOnce() + Send>) -> io::Result<()>;
 
-    /// Asks the program to stand still, which it does when it would run next.
+    /// Requests the program to stop, which it does when it would run next.
     ///
     /// # Errors
     ///
@@ -56,10 +56,10 @@ pub trait TaskProcess: Debug + Send + Sync + 'static {
     /// In words, why it can't.
     fn resume(&self) -> Result<(), String>;
 
-    /// Returns the memory of the process in bytes; `None` if the kernel doesn't tell.
+    /// Returns the memory of the process in bytes; `None` if the kernel doesn't report it.
     fn resident_bytes(&self) -> Option<u64>;
 
-    /// Returns the CPU time of the process alone, in nanoseconds; 0 if the kernel doesn't tell.
+    /// Returns the CPU time of the process alone, in nanoseconds; 0 if the kernel doesn't report it.
     fn cpu_ns(&self) -> u64;
 }
 

@@ -31,7 +31,7 @@ use crate::{
 /// Lifts the quota of one slot until dropped.
 pub type QuotaLift = Box<dyn Debug + Send + Sync>;
 
-/// Machine of one VM: vCPUs of two slots each, with the processes in them. Only its owner changes it.
+/// Machine of one VM: vCPUs of two slots each, with the processes in them. Only the VM's actor changes the machine.
 ///
 /// Methods that return at once take some ten microseconds. What may take longer is a future, which can be awaited in
 /// another task.
@@ -99,16 +99,16 @@ pub trait VmMachine: Debug + Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// The kernel doesn't tell.
+    /// The kernel doesn't report it.
     fn slot_cpu_ns(&self, vcpu: u32, slot: TierSlot) -> cgroup::Result<u64>;
 
-    /// Returns the processes in a slot; empty if the kernel doesn't tell.
+    /// Returns the processes in a slot; empty if the kernel doesn't report it.
     fn slot_pids(&self, vcpu: u32, slot: TierSlot) -> BTreeSet<i32>;
 
-    /// Returns the threads in a slot; empty if the kernel doesn't tell.
+    /// Returns the threads in a slot; empty if the kernel doesn't report it.
     fn slot_threads(&self, vcpu: u32, slot: TierSlot) -> Vec<i32>;
 
-    /// Returns the number of processes killed for lack of memory; 0 if the kernel doesn't tell.
+    /// Returns the number of processes killed for lack of memory; 0 if the kernel doesn't report it.
     fn kills_for_memory(&self) -> u64;
 
     /// Freezes everything that runs.

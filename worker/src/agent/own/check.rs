@@ -102,7 +102,7 @@ struct OutputCheck {
 }
 
 impl OutputCheck {
-    /// Makes the directory of the check, with the inputs and the outputs that it needs.
+    /// Makes the check's directory.
     fn make_directory(&self) -> Result<(), String> {
         let Self { host, place, name, copy, own } = self;
         let inputs: Result<Vec<_>, _> = own.inputs.iter().map(TaskInput::read).collect();
@@ -131,7 +131,7 @@ impl OutputCheck {
         write_order(&folder, &check, has_root).map_err(|e| explain_error(&e))
     }
 
-    /// Runs the check to its end, however often its VM freezes meanwhile; returns the status of the checking command.
+    /// Runs the check's command to its end, across freezes of the VM; returns the exit status.
     async fn run(&self, pass: &LaunchPass) -> Result<i32, String> {
         let started = loop {
             pass.wait_thawed().await.map_err(|e| explain_error(&e))?;
@@ -177,7 +177,7 @@ impl OutputCheck {
         }
     }
 
-    /// Appends the output of the check to that of the checked program, as far as there is room.
+    /// Appends the check's output to the program's output, as far as the limit allows.
     fn keep_words(&self) {
         let [from, to] =
             [&self.copy, &self.name].map(|name| self.host.workspace().task_directory(name));

@@ -6,7 +6,7 @@
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// CPU time that counts as nothing: processes use as much when they are woken in vain.
+/// CPU time below which a program counts as idle: processes use that much when they are woken in vain.
 const NOTHING_NS: u64 = 10_000_000;
 /// Longest interval between two looks that counts: in a longer one this process didn't run, and so perhaps neither did
 /// the program.
@@ -23,7 +23,7 @@ pub(crate) struct ProgramActivity {
 /// Watches a restored program until it has done something, or nothing for a long time.
 #[derive(Debug, Default)]
 pub(crate) struct IdleWatch {
-    /// The program's activity at the first look.
+    /// The program's activity at the first look after the restore.
     first: Option<ProgramActivity>,
     looked: Option<Instant>,
     /// Time for which the program could have run since the first look.

@@ -25,7 +25,7 @@ pub struct KeptOutputs {
     pub files: Vec<File>,
     /// Reasons why files weren't kept.
     pub not_kept: Vec<String>,
-    /// Bytes in the program's directory at its end.
+    /// Bytes in the program's directory at the end.
     pub directory_bytes: u64,
     /// Status of the command that checks the program's answer; `None` if no such command ran to its end.
     pub verify_status: Option<i32>,

@@ -49,7 +49,7 @@ pub(crate) fn waits_for_inputs(host: &LifeHost, order: &StartTask) -> bool {
     has_inputs && !(order.from.is_some() && host.keeps_checkpoints(order))
 }
 
-/// Fetches the contents of a program's inputs, unless they are here.
+/// Fetches the contents of a program's inputs, unless they are on this host.
 ///
 /// # Errors
 ///
@@ -87,8 +87,8 @@ pub(crate) fn with_inputs(
     Ok(TaskBirth { inputs_at, ..birth })
 }
 
-/// Starts a program in its directory, which is claimed, with what the checkpoint in its order holds; `None`: there is
-/// no such checkpoint.
+/// Starts a program in its directory, which the attempt has claimed, with the files of the checkpoint that its command
+/// names; `None`: there is no such checkpoint.
 ///
 /// # Errors
 ///

@@ -13,26 +13,27 @@ use super::{
 /// nanoseconds.
 #[derive(Debug, Default)]
 pub(crate) struct OwnMeter {
-    /// CPU time of the program's work, including the work in its checkpoint.
+    /// CPU time of the program's work, including the work that its checkpoint held.
     pub(crate) worked: u64,
-    /// CPU time that was promised to the program while it didn't want to compute.
+    /// CPU time that the program was promised while it didn't want to compute.
     pub(crate) unwanted: u64,
     /// Time for which the program didn't want to compute.
     pub(crate) waited: Duration,
-    /// CPU time charged to the program's slot up to its end, without that of its check; `None` until it has ended.
+    /// CPU time charged to the program's slot until the program ended, without that of its check; `None` before the
+    /// end.
     pub(crate) charged: Option<u64>,
-    /// Run time of the program, without the time in which its VM was frozen; `None` until it has ended.
+    /// Run time of the program without time in which its VM was frozen; `None` before the end.
     pub(crate) took: Option<Duration>,
     /// Largest memory that the program was seen to use, in bytes.
     pub(crate) memory: u64,
-    /// Watch on whether the program does anything after a restore.
+    /// Watches whether the program does anything after a restore.
     pub(crate) idle: IdleWatch,
     wants: ProcessorWants,
 }
 
 impl OwnMeter {
-    /// Records the program's CPU time and the CPU time that its threads wanted. `share` is the share of a host core
-    /// that the program is promised now, in ppm; `stands` says whether it stood still since the last call.
+    /// Records the program's CPU time and what its threads wanted. `share` is the share of a host core that the program
+    /// is promised now, in ppm; `stands` says whether it was stopped since the last look.
     pub(crate) fn note_use(
         &mut self,
         worked: u64,

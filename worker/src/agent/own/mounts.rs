@@ -4,10 +4,11 @@ use std::path::{Component, Path, PathBuf};
 
 use dormouse_proto::v1::StartTask;
 
-/// Most folders that one program may ask for.
+/// Most folders of the host that one program may read.
 const MOST: usize = 64;
 
-/// Checks that all folders that the program of an order reads may be read here: each must be in one of `allowed`.
+/// Checks that this worker's operator allows all host folders that the command's program reads: each must be in one of
+/// `allowed`.
 ///
 /// # Errors
 ///

@@ -17,9 +17,8 @@ use crate::{
     workspace::TaskName,
 };
 
-/// Checkpoints the directory of a program, whose processes are held meanwhile. The checkpoint is recorded with the
-/// lesser of two parts of the work: `due`, for which it was requested, and `done`, which is known to be done. Blocks
-/// the thread.
+/// Saves the directory of a stopped program as a checkpoint, which counts the work that the program is known to have
+/// done (`done`), but no more than was due (`due`). Blocks.
 pub(crate) fn take_checkpoint(
     host: &LifeHost,
     place: &TaskPlace,

@@ -18,8 +18,8 @@ pub(crate) struct ProcessorWants {
     /// CPU time and waiting time of each thread, summed, at the last look.
     threads: BTreeMap<i32, Duration>,
     looked: Option<Instant>,
-    /// Nanoseconds that counted as not wanted and may turn out otherwise: the kernel counts a thread's wait for a
-    /// processor only once it has got one.
+    /// Nanoseconds that were counted as not wanted, but may have been wanted: the kernel counts a thread's wait for a
+    /// processor only once the thread has got one.
     unsure: i64,
 }
 

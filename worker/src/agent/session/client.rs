@@ -37,10 +37,10 @@ const CONNECT: Duration = Duration::from_secs(5);
 pub struct DialTarget<T> {
     /// Transport to the coordinator.
     pub transport: T,
-    /// First message to the coordinator; once there is a certificate, its incarnation replaces that of the message.
+    /// First message of every connection; its incarnation is replaced by that of the certificate once there is a
+    /// certificate.
     pub hello: Hello,
-    /// True if this process was welcomed before: then it does not end if an impostor answers at the coordinator's
-    /// address.
+    /// True if this process was welcomed before; then an impostor at the coordinator's address doesn't end it.
     pub is_known: bool,
     /// Time for which the worker tries to reach the coordinator before its first welcome.
     pub patience: Duration,
@@ -67,7 +67,7 @@ pub enum SessionEvent {
         /// Reason given by the coordinator.
         why: String,
     },
-    /// There was no connection for too long.
+    /// The connection was lost for too long.
     Lost {
         /// Real time since the coordinator's last message.
         after: Duration,
@@ -84,7 +84,7 @@ enum ConnectionEnd<C> {
     },
     Refused(String),
     Broken(String),
-    /// The connection was silent, and has been replaced by another one.
+    /// The connection was silent, and has been replaced by a new one.
     Replaced(C),
     Stopped,
 }
@@ -114,7 +114,7 @@ struct CoordinatorSession<T> {
     hold: Duration,
     /// Instant of the coordinator's last message.
     last_heard: Instant,
-    /// True once the worker has joined and has a certificate for this life.
+    /// True once the worker has joined and has a certificate for this session.
     joined: bool,
     complaints: ComplaintPacing,
 }
@@ -252,7 +252,7 @@ impl<T: SessionTransport> CoordinatorSession<T> {
         })
     }
 
-    /// Runs one connection from the first message to its end.
+    /// Serves one connection from the first message to its end.
     async fn talk_until_end(
         &mut self,
         out: mpsc::Sender<FromWorker>,

@@ -14,7 +14,7 @@ use tonic::{Request, Status};
 
 use crate::agent::report::explain_error;
 
-/// File in the worker's directory with the certificate of its last life.
+/// File in the worker's directory with the certificate of its last session.
 const FILE: &str = "credential";
 
 /// Token of the run, and the certificates of this worker's lives. They are shown only to the verified coordinator of
@@ -26,9 +26,10 @@ pub struct WorkerCredentials(Arc<SharedCredentials>);
 struct SharedCredentials {
     token: Token,
     file: PathBuf,
-    /// Certificate of this life, or of the last one until there is one.
+    /// Certificate of this session, or, before there is one, of the earlier session.
     shown: Arc<ShownCredential>,
-    /// When the certificate of this life must be renewed, by the clock of this host; `None` before there is one.
+    /// Time at which the certificate of this session must be renewed, by the clock of this host; `None` before there is
+    /// a certificate.
     due: Mutex<Option<SystemTime>>,
 }
 
@@ -39,7 +40,7 @@ fn renewal_time(now: SystemTime, valid: Duration) -> Option<SystemTime> {
 }
 
 impl WorkerCredentials {
-    /// Makes the credentials of a new life of a worker with this directory.
+    /// Makes the credentials of a new session of a worker with this directory.
     #[must_use]
     pub fn new(token: Token, root: &std::path::Path) -> Self {
         let file = root.join(FILE);
@@ -66,13 +67,13 @@ impl WorkerCredentials {
         client_config_of(self.0.token.authority, Arc::clone(&self.0.shown))
     }
 
-    /// Returns whether the certificate of this life must be renewed now.
+    /// Returns whether the certificate of this session must be renewed now.
     pub(crate) fn is_due(&self) -> bool {
         let due = self.0.due.lock().unwrap_or_else(PoisonError::into_inner);
         due.is_some_and(|due| SystemTime::now() >= due)
     }
 
-    /// Renews the certificate of this life over a connection that has shown it.
+    /// Renews the certificate of this session over a connection that has shown it.
     ///
     /// # Errors
     ///
@@ -82,7 +83,7 @@ impl WorkerCredentials {
         self.certify_key(channel, Request::new(request)).await.map(drop)
     }
 
-    /// Joins the run over a connection; returns the incarnation of this life, whose certificate all further
+    /// Joins the run over a connection; returns the incarnation of this session, whose certificate all further
     /// connections show.
     ///
     /// # Errors

@@ -8,8 +8,8 @@ use super::transport::SessionTransport;
 
 /// Fraction (1/n) of the time after which a side is lost, after which a silent connection is replaced.
 const SILENT: u32 = 3;
-/// Part (1/n) of the time until the coordinator counts as lost that one attempt to connect may take; then the next
-/// begins anew, as the system itself would wait ever longer for an answer.
+/// A single attempt to connect takes at most 1/n of the time after which a side is lost. Then a new one begins, as the
+/// system would wait ever longer for an answer.
 const ATTEMPT: u32 = 6;
 
 /// Connects again if nothing was received for a third of the time after which a side is lost, and repeats that until

@@ -17,11 +17,11 @@ use crate::agent::{faults::WorkerNetwork, report::explain_error};
 /// Largest message, as commands come in large batches when a run begins.
 const MESSAGE_LIMIT: usize = 64 << 20;
 
-/// Interval at which the worker checks whether its certificate must be renewed: the clock may be set, and hosts may
+/// Interval at which the worker looks whether the certificate must be renewed: the clock may be set, and hosts may
 /// sleep.
 const LOOK: Duration = Duration::from_secs(60);
 
-/// Reasons why there is no connection.
+/// Error: there is no connection to the coordinator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DialError {
     /// The server isn't the coordinator of the worker's run.
@@ -40,7 +40,7 @@ pub trait SessionTransport: Clone + Debug + Send + Sync + 'static {
     /// Connects to the coordinator.
     fn dial_coordinator(&self) -> impl Future<Output = Result<Self::Connection, DialError>> + Send;
 
-    /// Joins the run over a connection, under this name; returns the incarnation of this life, which all further
+    /// Joins the run over a connection, under this name; returns the incarnation of this session, which all further
     /// connections show.
     fn join_run(
         &self,
@@ -80,7 +80,7 @@ impl GrpcTransport {
         })
     }
 
-    /// Renews the certificate of this life in time, for as long as the future is polled.
+    /// Renews the certificate of this session in time, for as long as the future is polled.
     pub(crate) async fn renew_in_time(self) -> Infallible {
         let mut look = tokio::time::interval(LOOK);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);

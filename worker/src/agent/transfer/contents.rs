@@ -22,13 +22,13 @@ use crate::{
     directory::TaskInput,
 };
 
-/// Most contents asked about in one message.
+/// Most contents that one message asks about.
 const ASKED: usize = 1024;
 
 /// Run, task and attempt to which contents belong.
 pub(crate) type Of<'a> = (&'a str, u32, u32);
 
-/// Opens a content by its digest, or says why it can't.
+/// Opens a content by its digest; the error says why it can't be opened.
 pub(crate) type Open = Arc<dyn Fn(&Hash) -> Result<File, String> + Send + Sync>;
 
 /// Converts a digest to the wire format.
@@ -45,8 +45,8 @@ pub(super) fn content_reference(
 }
 
 impl WorkerTransfers {
-    /// Sends those of the contents that the coordinator lacks, each opened by `open`, and tries again while the
-    /// coordinator is away and the VM exists; returns the number of bytes moved.
+    /// Sends those contents that the coordinator lacks, each opened by `open`; tries again while the coordinator can't
+    /// be reached and the VM exists. Returns the number of bytes moved.
     ///
     /// # Errors
     ///

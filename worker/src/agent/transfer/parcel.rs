@@ -9,12 +9,12 @@ use dormouse_proto::{
 };
 use tokio::{sync::mpsc, time::Instant};
 
-/// Bytes in one chunk.
+/// Most bytes of data in one chunk.
 pub(super) const CHUNK: usize = 256 * 1024;
 
 /// Message of one chunk of a transfer; the first one says what is transferred.
 pub(super) trait ChunkMessage: Carrier + Send + Sized + 'static {
-    /// Reference to the thing that is transferred, such as a checkpoint.
+    /// Reference to the checkpoint or content that is transferred.
     type Of: Send + 'static;
 
     fn new(of: Option<Self::Of>, data: Bytes) -> Self;
@@ -50,7 +50,7 @@ impl ChunkMessage for ContentChunk {
 /// Writer that sends written bytes in chunks. Blocks while the connection is slower.
 pub(super) struct ChunkWriter<M: ChunkMessage> {
     chunks: mpsc::Sender<M>,
-    /// Reference to the thing that is transferred; `None` once the first chunk was sent.
+    /// Reference to the checkpoint or content that is transferred; `None` once the first chunk was sent.
     of: Option<M::Of>,
     buffer: BytesMut,
     /// Compression; `None`: the receiver can't decompress.
@@ -78,7 +78,7 @@ impl<M: ChunkMessage> ChunkWriter<M> {
         Ok(())
     }
 
-    /// Sends the rest of the bytes, and one empty chunk if nothing was written at all.
+    /// Sends the remaining bytes as a last chunk; sends one empty chunk if nothing was written.
     pub(super) fn finish_chunks(&mut self) -> io::Result<()> {
         if self.of.is_some() { self.send_chunk() } else { self.flush() }
     }
@@ -100,7 +100,7 @@ impl<M: ChunkMessage> Write for ChunkWriter<M> {
     }
 }
 
-/// Reader of chunks as one stream.
+/// Reads a sequence of chunks as one stream of bytes.
 pub(super) struct ChunkReader {
     chunks: mpsc::Receiver<Bytes>,
     current: Bytes,

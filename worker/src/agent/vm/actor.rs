@@ -20,7 +20,7 @@ use crate::agent::{
     test_fault,
 };
 
-/// Actor that owns one VM from [`OwnerMessage::Create`] until nothing is left of it. Nothing waits for its
+/// Actor that manages one VM from [`OwnerMessage::Create`] until the VM is removed. Nothing waits for the actor's
 /// `post_stop`: the VM's processes and groups are in its [`VmResources`].
 #[derive(Debug)]
 pub(crate) struct VmActor;

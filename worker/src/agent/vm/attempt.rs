@@ -31,13 +31,13 @@ pub(crate) struct UnreportedCheckpoint {
     pub(crate) number: u32,
     pub(crate) ppm: u32,
     pub(crate) stopped_at: Instant,
-    /// Time at which a job began to stand still in the reference model, on the run's clock.
+    /// Time since which a job is stopped in the reference, on the run's clock.
     pub(crate) held_at: Option<Time>,
     pub(crate) dump: Duration,
     pub(crate) criu: Duration,
-    /// Time for which the task must stand still for the checkpoint in total.
+    /// Total time for which the task must be stopped for the checkpoint.
     pub(crate) owed: Option<Duration>,
-    /// Time for which the task stood still for the checkpoint; `None` until it runs again.
+    /// Time for which the task was stopped for the checkpoint; `None` until it runs again.
     pub(crate) held: Option<Duration>,
     /// Size of the checkpoint in bytes, and the bytes sent so far.
     pub(crate) bytes: u64,
@@ -47,7 +47,7 @@ pub(crate) struct UnreportedCheckpoint {
     pub(crate) stored: Result<u64, String>,
 }
 
-/// Kind of an attempt, with the promise that it is compared with.
+/// Kind of an attempt, with the reference that its progress is compared with.
 #[derive(Debug)]
 pub(crate) enum AttemptNature {
     /// A task of one process, compared with the model of its VM.
@@ -56,15 +56,15 @@ pub(crate) enum AttemptNature {
     Job(Box<JobState>),
 }
 
-/// One attempt at a task on this VM. Its stage is in the [`dormouse_vm::life::AttemptTable`].
+/// One attempt at a task on this VM. The attempt's stage is in the [`dormouse_vm::life::AttemptTable`].
 #[derive(Debug)]
 pub(crate) struct VmAttempt {
     pub(crate) key: Key,
     pub(crate) name: TaskName,
     pub(crate) order: StartTask,
-    /// Part of the attempt's work with which it began, in ppm.
+    /// Part of the task's work with which the attempt began, in ppm.
     pub(crate) from_ppm: u32,
-    /// Time of the decision to start the attempt, on this host's clock.
+    /// Time at which the start of the attempt was decided, on this host's clock.
     pub(crate) asked: Instant,
     /// Time until the inputs of the attempt's program were in its directory; nothing is promised to the attempt for
     /// this time.
@@ -75,30 +75,29 @@ pub(crate) struct VmAttempt {
     /// The attempt's only process, or the parent of its processes.
     pub(crate) process: Option<Arc<dyn TaskProcess>>,
     pub(crate) page: Option<Arc<dyn ProgressPage>>,
-    /// Instant since which the attempt stands still; `None`: it runs.
+    /// Time since which the attempt is stopped; `None`: it runs.
     pub(crate) standing: Option<Instant>,
-    /// Time for which the attempt stood still before `standing`.
+    /// Time for which the attempt was stopped before `standing`.
     pub(crate) stood: Duration,
     /// Time for which the VM was frozen since the attempt's start.
     pub(crate) frozen: Duration,
     pub(crate) missed_checkpoints: u32,
     /// Guards that lift the quotas of the attempt's slots while it ends, as it would end late otherwise.
     pub(crate) exempt: Vec<QuotaLift>,
-    /// Instant at which the attempt's progress is checked next.
+    /// Time at which the attempt's progress is checked next; `None`: not.
     pub(crate) look: Option<Instant>,
-    /// Watch on whether the attempt makes progress.
+    /// Watches whether the attempt makes progress.
     pub(crate) liveness: TaskLiveness,
-    /// Part of the attempt's work that its last checkpoint was due to hold.
+    /// Part of the task's work that the attempt's last checkpoint was due to hold.
     pub(crate) due: Option<Ppm>,
     pub(crate) pending: Option<UnreportedCheckpoint>,
-    /// The attempt's turn at CRIU, if it has one.
+    /// The attempt's place at CRIU, while it has one.
     pub(crate) permit: Option<OwnedSemaphorePermit>,
     /// Result of the attempt's launch, until the attempt has begun.
     pub(crate) born: Option<AttemptBirth>,
     /// Result of the attempt's dump, until the result is handled.
     pub(crate) snapshot: Option<TakenCheckpoint>,
-    /// Whether the attempt's answer is right, and the result that its program gives, if any; `None` until it is
-    /// checked.
+    /// Whether the attempt's answer is right, and its result if its program gives one; `None`: there is no answer yet.
     pub(crate) answer: Option<(bool, Option<String>)>,
     /// CPU time of a user's own program.
     pub(crate) own: Option<Box<OwnMeter>>,
@@ -107,7 +106,7 @@ pub(crate) struct VmAttempt {
     /// Save of a user's own program at a notice, once there is one.
     pub(crate) last_save: Option<NoticeSave>,
     pub(crate) is_killed: bool,
-    /// Number of processes of the VM that were killed for lack of memory before the attempt's launch.
+    /// Number of the VM's processes that had been killed for lack of memory before the attempt's launch.
     pub(crate) killed_before: u64,
     /// Permission for the attempt's launch, which can be revoked.
     pub(crate) pass: LaunchPass,
@@ -156,8 +155,8 @@ impl VmAttempt {
         self.page.as_ref().and_then(|page| page.progress())
     }
 
-    /// Returns the part of the attempt's work that is done, in ppm: as the attempt reports it, or by the CPU time that
-    /// it got.
+    /// Returns the part of the task's work that is done, in ppm: as the task reports, or by the CPU time that it
+    /// received.
     pub(crate) fn done_ppm(&self) -> u32 {
         if let (Some(own), AttemptNature::Task(promise)) = (&self.own, &self.nature) {
             return own.done_ppm(promise.ledger.whole_work());
@@ -165,13 +164,12 @@ impl VmAttempt {
         self.process_progress().map_or(self.from_ppm, |p| u32::try_from(p.ppm).unwrap_or(1_000_000))
     }
 
-    /// Returns whether the attempt has stood still since its checkpoint.
+    /// Returns whether the attempt has been stopped since its checkpoint was taken.
     pub(crate) fn is_kept(&self) -> bool {
         self.standing.is_some() && self.pending.as_ref().is_some_and(|p| p.held.is_none())
     }
 
-    /// Records for how much longer the attempt must stand still for its checkpoint; only the first call for a
-    /// checkpoint has an effect.
+    /// Records for how much longer the attempt must be stopped for its checkpoint, the first time that this is known.
     pub(crate) fn note_standing(&mut self, longer: Duration) {
         if let Some(pending) = &mut self.pending {
             pending.owed.get_or_insert_with(|| pending.stopped_at.elapsed() + longer);
@@ -216,7 +214,7 @@ impl VmAttempt {
         }
     }
 
-    /// Records that the attempt no longer stands still.
+    /// Records that the attempt is no longer stopped.
     pub(crate) fn stands_no_longer(&mut self, now: Instant) {
         if let Some(since) = self.standing.take() {
             self.stood += now.saturating_duration_since(since);

@@ -13,10 +13,10 @@ use dormouse_units::{Span, Speedup, Time};
 /// When a command was decided and when it arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct CommandStamp {
-    /// Instant of the command's arrival.
+    /// Time at which the command arrived.
     pub came: Instant,
     late: Duration,
-    /// Time of the decision on the command, on the run's clock; `None`: the command does not say.
+    /// Time at which the command was decided, on the run's clock; `None`: the command doesn't say.
     pub at: Option<Time>,
 }
 
@@ -47,16 +47,16 @@ impl CommandStamp {
     }
 }
 
-/// Difference beyond which the run's clock is followed from its new offset to this host's clock: it stood still while
-/// its coordinator was away, or a command arrived much later than it says.
+/// Difference beyond which the offset of the run's clock from this host's clock is set anew: the run's clock was
+/// stopped while the coordinator was away, or a command arrived much later than its time says.
 const SAME: Duration = Duration::from_millis(50);
 
-/// Clock of one VM, which stands still while the VM hibernates.
+/// Clock of one VM, which is stopped while the VM hibernates.
 #[derive(Debug)]
 pub(crate) struct VmClock {
     speedup: Speedup,
     created: Instant,
-    /// Offset of the run's clock to the time since the VM's creation, in microseconds; negative if it stood still for
+    /// Offset of the run's clock to the time since the VM's creation, in microseconds; negative if it was stopped for
     /// longer than it had run before.
     ahead_us: Option<i64>,
     /// Time spent in hibernation.
@@ -122,7 +122,7 @@ impl VmClock {
         self.frozen_since = Some(at);
     }
 
-    /// Continues the clock at `at`, as if it hadn't stood still.
+    /// Continues the clock at `at`, as if it hadn't been stopped.
     pub(crate) fn thaw_at(&mut self, at: Time) {
         if let Some(since) = self.frozen_since.take() {
             self.skipped += at.since(since);

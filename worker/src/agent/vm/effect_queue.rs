@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use dormouse_vm::life::VmEffect;
 
-/// Queue of effects. One is carried out at a time, and effects that follow from it come before those that were to
-/// follow it.
+/// Queue of effects of which one is carried out at a time. Effects that result from an effect are carried out before
+/// the effects that were queued after it.
 ///
 /// Use: `add_effects`; then, if `begin_effects` allows it, `take_next` until there is none, and `end_effects`.
 #[derive(Debug, Default)]

@@ -21,7 +21,7 @@ pub(crate) struct NoticeSave {
     until: Instant,
     /// Part of the work that was done at the notice; work done later may not be saved.
     done: Ppm,
-    /// Request that was put off while the program saves its work.
+    /// Request that came while the program saved its work, and is delayed.
     put_off: Option<DeferredRequest>,
 }
 

@@ -14,8 +14,7 @@ use tokio::time::Instant;
 /// CPU time without a heartbeat after which a task counts as hanging: more than a thousand times the time that programs
 /// take between two heartbeats.
 const TOO_LONG: Duration = Duration::from_secs(5);
-/// Least time without a heartbeat after which a task counts as hanging, whatever its quota: the host may stand still
-/// for a while, as with a slow disk.
+/// Least time without a heartbeat, whatever its quota: the host may be stopped for a while, as with a slow disk.
 const AT_LEAST: Duration = Duration::from_secs(30);
 /// Multiple of [`TOO_LONG`]: the CPU time that a task without a heartbeat must have been due to count as hanging, if it
 /// got some of that time but too little, since its host is busy with other work.
@@ -30,8 +29,7 @@ const LATE: Duration = Duration::from_secs(1);
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct TaskLiveness {
     beat: Option<u64>,
-    /// Instant of the last look at the task, and the CPU time charged to its slot by then, in nanoseconds, if known;
-    /// `None` before the first look.
+    /// Time of the last check, and the CPU time charged to the task's slot by then, in nanoseconds, if known.
     looked: Option<(Instant, Option<u64>)>,
     /// Times since the last heartbeat.
     without: SilentTime,
@@ -42,7 +40,7 @@ pub(crate) struct TaskLiveness {
 struct SilentTime {
     /// Time in which the task could have run.
     free: Duration,
-    /// CPU time that the task was due in `free`.
+    /// CPU time that was due to the task in that time.
     due: Duration,
     had: Duration,
 }

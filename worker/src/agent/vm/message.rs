@@ -49,7 +49,7 @@ pub(crate) enum OwnerMessage {
     Ended(Key),
     /// The files of a user's own program are kept, as far as possible.
     OwnKept(Key, KeptOutputs),
-    /// An attempt has its turn at CRIU.
+    /// An attempt has got its place at CRIU.
     DumpTurn(Key, OwnedSemaphorePermit),
     Dumped(Key, Result<TakenCheckpoint, SnapshotError>),
     /// The coordinator has stored the checkpoint of this number (with its size), or hasn't.

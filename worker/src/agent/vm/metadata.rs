@@ -21,7 +21,7 @@ pub(crate) struct VmMetadata {
 
 impl VmMetadata {
     /// Opens the metadata endpoint of a VM that is being created; `None` if it has none. A VM whose endpoint can't be
-    /// opened is created all the same.
+    /// opened is created nevertheless.
     pub(super) async fn begin_metadata(
         context: &LifeContext,
         create: &CreateVm,

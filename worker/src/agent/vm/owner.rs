@@ -48,7 +48,7 @@ use crate::{
     cgroup,
 };
 
-/// State of the owner of one VM: what its attempts should be doing by the model, and what they really do.
+/// State of one VM's actor: what its attempts should be doing by the model, and what they really do.
 ///
 /// Use: [`VmOwner::create_vm`], then [`VmOwner::handle_message`] for each message, and a wake-up at
 /// [`VmOwner::next_wake`], until [`VmOwner::is_over`].
@@ -60,7 +60,7 @@ pub(crate) struct VmOwner {
     two_tier: bool,
     /// Share of a host core per vCPU, if jobs may run on the VM.
     core_ppm: Option<u32>,
-    /// Model of tasks of one process: their seats, and the progress that they should have made.
+    /// Model of the VM's single-process tasks: their seats, and the progress that they should have made.
     model: VmModel,
     /// Reference of parallel jobs.
     pace: JobPace,
@@ -88,7 +88,7 @@ pub(crate) struct VmOwner {
     /// Promised and received CPU time of the attempts that have ended.
     share: CpuAccount,
     frozen_at: Option<Instant>,
-    /// Metadata for the VM's programs, if the VM has an endpoint.
+    /// Metadata for the VM's programs, if the VM has a metadata endpoint.
     metadata: Option<VmMetadata>,
     failed: bool,
     is_destroyed: bool,

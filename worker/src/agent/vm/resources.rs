@@ -25,7 +25,7 @@ use crate::{
 /// Time after which starting processes are killed again, as nothing announces when a process enters a group.
 const AGAIN: Duration = Duration::from_millis(5);
 
-/// Groups, processes and directories of one VM, which outlive its owner.
+/// Groups, processes and directories of one VM; they outlive the VM's actor.
 #[derive(Debug)]
 pub(crate) struct VmResources {
     vm: u32,
@@ -97,7 +97,7 @@ impl VmResources {
         self.all_attempts().all.remove(&key);
     }
 
-    /// Kills everything that runs or starts, whatever is being done to it.
+    /// Kills all processes of the VM that run or start, in whatever state they are.
     pub(crate) async fn kill_all(&self) {
         self.gate.end_vm();
         let Some(machine) = self.machine.get() else { return };

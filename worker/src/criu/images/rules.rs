@@ -16,7 +16,7 @@ use crate::{
     jail::{CELL, JailCell},
 };
 
-/// Names of image files, up to their number: all files that CRIU writes for a task of a cell.
+/// Names of image files, up to the number in the name: all files that CRIU writes for a task of a cell.
 const NAMES: [&str; 15] = [
     "inventory.img",
     "pstree.img",
@@ -309,8 +309,8 @@ impl ImageRules {
         }
     }
 
-    /// Checks all files that the processes have open. Those in `directories`, their roots and working directories, must
-    /// be directories.
+    /// Checks all files that the processes have open; `directories` must be directories: the processes' roots and
+    /// working directories.
     fn check_files(&self, images: &Path, directories: &BTreeMap<u32, bool>) -> Found {
         let in_files = in_file("files.img");
         let opened = ImageEntries::<FileEntry>::open(&images.join("files.img"), ImageKind::Files);

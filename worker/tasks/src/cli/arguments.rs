@@ -254,7 +254,7 @@ fn plan(options: &mut GivenOptions) -> Result<TeamPlan, UsageError> {
 struct GivenOptions(Vec<(&'static str, OsString)>);
 
 impl GivenOptions {
-    /// Collects `--name value` and `--name=value` pairs; `None` when help is asked for.
+    /// Collects `--name value` and `--name=value` pairs; `None` when help is requested.
     fn collect_options(
         mut arguments: impl Iterator<Item = OsString>,
     ) -> Result<Option<Self>, UsageError> {

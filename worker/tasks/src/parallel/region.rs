@@ -43,7 +43,7 @@ struct RankWords {
     trail: AtomicU64,
     /// Results of even and of odd phases: one is read while the other is written.
     result: [AtomicU64; 2],
-    /// Expected values of the results, of even and of odd phases.
+    /// Expected values of the results of even and of odd phases.
     expected: [AtomicU64; 2],
 }
 

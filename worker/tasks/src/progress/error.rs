@@ -13,7 +13,7 @@ pub enum ProgressError {
         path: PathBuf,
         /// The operation that failed: "created", "opened", "sized", "mapped", "written" or "read".
         what: &'static str,
-        /// The system's own error.
+        /// The error of the system.
         source: io::Error,
     },
     /// The file is there but is not a progress page of this version.

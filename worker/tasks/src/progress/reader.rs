@@ -125,7 +125,7 @@ impl ProgressReader {
     }
 
     /// CPU time that each of `ranks` ranks has computed for, over all its processes. Clock steps
-    /// that the work can't explain, such as while a host stood still, don't count.
+    /// that the work can't explain, such as while a host was stopped, don't count.
     ///
     /// # Errors
     ///

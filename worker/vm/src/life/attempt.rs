@@ -26,19 +26,19 @@ pub enum AttemptPhase {
     },
     /// The attempt's process is being started or restored.
     Launching,
-    /// The attempt's process exists, and runs or stands still.
+    /// The attempt's process exists, and runs or is stopped.
     Running,
-    /// CRIU is dumping the attempt's process.
+    /// CRIU is dumping the attempt.
     Dumping,
-    /// The attempt's process has ended with the work done, perhaps before its emulated time is over: the attempt
-    /// finishes once that time has come.
+    /// The attempt's process has ended with the work done, perhaps too early: the attempt finishes at its promised
+    /// time.
     Early,
-    /// The attempt was killed, but its process still exists as far as known.
+    /// The attempt was killed, but its process hasn't been seen gone.
     Dying {
         /// Time by which the process should be gone.
         by: Option<Duration>,
     },
-    /// The attempt's process is gone; the report of its end waits for its last checkpoint.
+    /// The attempt's process is gone, and the report of its end waits for its last checkpoint.
     Gone,
 }
 
@@ -52,7 +52,7 @@ pub(super) struct PendingCheckpoint {
     pub(super) stored: Option<bool>,
 }
 
-/// One attempt and its stage.
+/// An attempt with its stage.
 #[derive(Clone, Debug)]
 pub(super) struct AttemptLife {
     pub(super) key: Key,
@@ -66,9 +66,9 @@ pub(super) struct AttemptLife {
     /// True if another checkpoint was requested while one is under way.
     pub(super) again: bool,
     pub(super) pending: Option<PendingCheckpoint>,
-    /// Set once the attempt is to be stopped, or was killed for a stop; true if its work is to be kept.
+    /// Set once the attempt is to be stopped, or was killed for that; true if its work is to be kept.
     pub(super) stop: Option<bool>,
-    /// Reason for killing the attempt without a request to stop it.
+    /// Why the attempt was killed without a request to stop it.
     pub(super) wrong: Option<String>,
     /// True if the attempt's end was reported before its process was gone.
     pub(super) reported: bool,
@@ -79,12 +79,12 @@ pub(super) struct AttemptLife {
 }
 
 impl AttemptLife {
-    /// Returns whether another thread works on the attempt; the result of that will come as an event.
+    /// Returns whether work on the attempt is under way in a different thread; its end will be an event.
     pub(super) const fn is_busy(&self) -> bool {
         matches!(self.phase, AttemptPhase::Launching | AttemptPhase::Dumping)
     }
 
-    /// Returns whether the attempt has stood still since its checkpoint.
+    /// Returns whether the attempt has been stopped since its checkpoint.
     pub(super) fn is_kept(&self) -> bool {
         self.pending.is_some_and(|pending| !pending.goes_on)
     }

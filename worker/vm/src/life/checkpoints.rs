@@ -175,7 +175,7 @@ mod tests {
     use super::super::{AttemptKind, AttemptLimits, AttemptStart, BirthOutcome, VmEvent};
     use super::*;
 
-    /// A coordinator that stood still for 20 s had "12 of 14" checkpoints, and nothing was said of two.
+    /// A coordinator that was stopped for 20 s had "12 of 14" checkpoints, and nothing was said of two.
     #[test]
     fn of_checkpoints_that_wait_for_one_on_its_way_all_but_the_last_are_said_to_be_missed() {
         let key = (TaskId::new(1), Attempt::default().next());

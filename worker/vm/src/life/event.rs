@@ -42,7 +42,7 @@ pub enum VmEvent {
     Tick,
     /// Result of [`VmEffect::Launch`].
     Launched(Key, Result<BirthOutcome, LaunchFailure>),
-    /// Answer to [`VmEffect::Queue`]: the attempt may use CRIU now.
+    /// Answer to [`VmEffect::Queue`]: the attempt has got its place at CRIU.
     Turn(Key),
     /// Answer to [`VmEffect::Dump`]: the outcome of the dump.
     Dumped(Key, DumpOutcome),
@@ -54,7 +54,7 @@ pub enum VmEvent {
     },
     /// Answer to [`VmEffect::Leave`]: how the job left its vCPUs.
     Left(Key, DepartureOutcome),
-    /// An attempt runs again, having stood still for its checkpoint for the due time.
+    /// An attempt runs again, having been stopped for its checkpoint for the due time.
     Resumed(Key),
     /// The kernel reports that an attempt's process has ended.
     ProcessEnded(Key),
@@ -102,20 +102,20 @@ impl From<String> for LaunchFailure {
 /// Outcome of a dump, after which the task runs on or is killed as requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DumpOutcome {
-    /// There is a checkpoint of this number, and the task stands still or is dead.
+    /// The checkpoint with this number was taken, and the task is stopped or dead.
     Kept { number: u32 },
     /// The VM froze before CRIU began: nothing was done to the task.
     Overtaken,
-    /// There is no checkpoint. A task that isn't `damaged` runs on, unless it had `ended` before.
+    /// No checkpoint was taken. A task that isn't `damaged` continues, unless it had `ended` before.
     Failed { why: String, damaged: bool, ended: bool },
 }
 
 /// Outcomes of a job's departure from its vCPUs. None of the job's processes runs, unless it was overtaken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DepartureOutcome {
-    /// The job left; `kept` says whether it can be restored from its checkpoint or must begin anew.
+    /// The job left its seats; `kept` says whether it can be restored from its checkpoint or must start from scratch.
     Gone { kept: bool },
-    /// The job ended by itself first: its work is done, or the reason why not.
+    /// The job ended before it could leave: its work is done, or the reason why not.
     Ended(Result<(), String>),
     /// The VM is to freeze: nothing was done to the job.
     Overtaken,
@@ -133,11 +133,11 @@ pub enum AttemptOutcome {
     Stopped(KeptWork),
     /// The attempt never got its slots, as a killed process in them doesn't die.
     Refused,
-    /// The attempt's end was reported before.
+    /// The end is not reported, because it was reported before.
     Silent,
 }
 
-/// The part of a stopped attempt's work that is kept.
+/// Which part of a stopped attempt's work is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeptWork {
     /// The work with which the attempt began.
@@ -176,7 +176,7 @@ pub enum VmEffect {
     },
     /// Send the checkpoint of the dump to the coordinator.
     Store(Key),
-    /// The dump didn't begin: the attempt no longer stands still for it.
+    /// The dump didn't begin: the attempt no longer is stopped for it.
     Release(Key),
     /// The dump gave no checkpoint: report why, if there is something to report.
     NotKept {
@@ -206,7 +206,7 @@ pub enum VmEffect {
         key: Key,
         on: Vec<u32>,
     },
-    /// A moved job couldn't be restored, and begins anew.
+    /// A moved job couldn't be restored, and starts from scratch.
     BeginAnew {
         key: Key,
         why: String,

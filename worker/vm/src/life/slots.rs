@@ -62,9 +62,9 @@ impl VcpuSlots {
 /// Place of a process on a VM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AttemptSeat {
-    /// The vCPU of the process.
+    /// vCPU that the process runs on.
     pub vcpu: u32,
-    /// The slot of the vCPU in which the process is.
+    /// Slot of the vCPU that the process runs in.
     pub slot: TierSlot,
     /// Current tier of the slot.
     pub tier: Tier,

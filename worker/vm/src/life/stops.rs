@@ -79,7 +79,7 @@ impl AttemptTable {
         }
     }
 
-    /// Reports the end of an attempt of which nothing more can be expected now.
+    /// Reports the end of an attempt that nothing more is expected of.
     fn report_end(&mut self, key: Key, end: AttemptOutcome) {
         let Some(life) = self.life_mut(key) else { return };
         if !std::mem::replace(&mut life.reported, true) {

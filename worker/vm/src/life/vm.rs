@@ -133,8 +133,8 @@ impl AttemptTable {
         }
     }
 
-    /// Kills everything that runs, whatever work on it is under way. Such work ends by itself, since it has nothing
-    /// left to work on.
+    /// Kills all attempts on the VM, whatever work on them is under way. Such work ends soon, since its process is
+    /// gone.
     pub(super) fn destroy_vm(&mut self) {
         self.state = VmLifecycle::Ending;
         self.push_effect(VmEffect::KillAll);

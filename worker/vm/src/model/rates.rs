@@ -6,7 +6,7 @@ use super::VmModel;
 use crate::running::SeatedTask;
 use crate::sharing::{background_rate, background_share, paced_speed, times_share};
 
-/// Returns the rest of a share of a vCPU of which a part is used.
+/// Returns the unused rest of a share of a vCPU.
 fn left_of(whole: Ppm, used: Ppm) -> Ppm {
     Ppm::new(whole.get().saturating_sub(used.get()))
 }

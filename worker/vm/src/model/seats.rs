@@ -6,7 +6,7 @@ use super::{VmModel, bring_up_to};
 use crate::processors::ProcessSeat;
 
 impl VmModel {
-    /// Moves a task to the foreground of these vCPUs, where it stands still for this time.
+    /// Moves a task to the foreground of these vCPUs, where the task is stopped for this time.
     pub(super) fn reseat_task(
         &mut self,
         now: Time,

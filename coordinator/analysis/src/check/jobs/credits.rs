@@ -15,7 +15,7 @@ pub(super) struct MachineCredits {
     checkpoints: bool,
     lateness: Span,
     machine: Option<(VmId, BalanceBounds)>,
-    /// The machine has reported zero credits, and since then not a whole one.
+    /// True if the machine has reported zero credits, and since then not a whole credit.
     is_throttled: bool,
     /// Least and greatest use by the jobs on the machine now.
     now: UseBounds,

@@ -84,7 +84,7 @@ impl EnvelopeLine {
 struct LowerEnvelope(VecDeque<EnvelopeLine>);
 
 impl LowerEnvelope {
-    /// Adds a line that falls at least as steeply as all lines that are there.
+    /// Adds a line that falls at least as steeply as all lines of the envelope.
     fn add(&mut self, line: EnvelopeLine) {
         while let Some(&back) = self.0.back() {
             let steeper = line.fall - back.fall;

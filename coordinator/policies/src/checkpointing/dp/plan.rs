@@ -125,7 +125,7 @@ impl Plan {
         usize::from(self.chosen[left * self.ages + age])
     }
 
-    /// The chunks of a job with `left` steps, from this age on, if its VM is not taken away.
+    /// The chunks of a job with `left` steps, from this age of its VM on, if the VM is not preempted.
     #[must_use]
     pub fn schedule(&self, left: usize, age: usize) -> Vec<WorkChunk> {
         let (mut left, mut age, mut chunks) = (left.min(self.job), age, Vec::new());

@@ -2,7 +2,7 @@
 
 use super::{AfterFailure, FailureLoss, FailureProbability, Rules, Survival};
 
-/// A job on VMs that are taken away. All times are whole steps of the grid of ages.
+/// A job on VMs that may be preempted. All times are whole steps of the grid of ages.
 #[derive(Clone, Copy, Debug)]
 pub struct Problem<'a> {
     /// The job's work, in steps.
@@ -19,7 +19,7 @@ pub struct Problem<'a> {
     pub survival: &'a Survival,
 }
 
-/// Reason why there is no schedule.
+/// Error: no schedule can be computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProblemError {
     /// No work is ever kept.
@@ -128,7 +128,7 @@ impl Problem<'_> {
         }
     }
 
-    /// The age of the VM on which the job goes on after a failure.
+    /// The age of the VM on which the job continues after a failure.
     pub(super) const fn next_age(&self) -> usize {
         match self.rules.after_failure {
             AfterFailure::Fresh => 0,

@@ -2,7 +2,7 @@
 
 use dormouse_model::DpMode;
 
-/// Reading of the probability that a VM of some age is taken away before a checkpoint is complete.
+/// How the probability that a VM of some age is preempted before a checkpoint is complete is read from the paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureProbability {
     /// Conditional on the age that the VM has reached: (F(t') − F(t)) / (1 − F(t)).
@@ -14,8 +14,7 @@ pub enum FailureProbability {
 /// Work that a failure is expected to undo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureLoss {
-    /// All work since the last checkpoint until the VM is taken away, by the distribution of
-    /// lifetimes.
+    /// All work since the last checkpoint until the VM is preempted is lost, by the distribution of lifetimes.
     Exact,
     /// Half of the time to the next checkpoint.
     Half,
@@ -24,7 +23,7 @@ pub enum FailureLoss {
 /// Reading of the way in which a job continues after a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AfterFailure {
-    /// The job goes on from its last checkpoint on a new VM, of age zero: an equation with the
+    /// The job continues from its last checkpoint on a new VM, of age zero: an equation with the
     /// unknown on both sides, which is solved.
     Fresh,
     /// The rule behind the authors' reference values: the next VM has the age at which the job

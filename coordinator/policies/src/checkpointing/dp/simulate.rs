@@ -5,8 +5,8 @@ use dormouse_units::RandomStream;
 use super::problem::steps;
 use super::{AfterFailure, Plan, Problem};
 
-/// Time in steps that each of `jobs` simulated jobs takes, on VMs that are taken away at random as
-/// the problem's rules assume.
+/// Time in steps that each of `jobs` simulated jobs takes, on VMs that are preempted at random as the problem's rules
+/// assume.
 pub fn simulate(
     problem: &Problem<'_>,
     plan: &Plan,

@@ -73,9 +73,8 @@ impl Survival {
         (&self.alive[from..to], &self.lived[from..to])
     }
 
-    /// Draws the age in steps at which a VM that has reached this age is taken away; infinite if
-    /// that is not by the last age. The distribution is inverted, and taken as linear between two
-    /// steps.
+    /// Draws the age in steps at which a VM that has reached this age is preempted; infinite if it is not by the last
+    /// age. The distribution is inverted, and assumed to be linear between steps.
     pub(super) fn draw(&self, age: usize, chance: &mut RandomStream) -> f64 {
         let left = (1.0 - chance.draw_unit()) * self.alive(age);
         let after = self.alive.partition_point(|alive| *alive >= left);

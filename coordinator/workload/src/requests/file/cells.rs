@@ -119,7 +119,7 @@ pub(super) fn parse_length(column: &str, text: &str, unit: f64) -> Result<i64, O
     })
 }
 
-/// Parses a number of `unit` seconds to microseconds; `None` if it is no number or too large.
+/// Parses a number of `unit` seconds to microseconds; `None` if it is not a number or too large.
 #[expect(clippy::cast_possible_truncation, reason = "it is within range")]
 fn parse_number(text: &str, unit: f64) -> Option<i64> {
     let number = text.parse::<f64>().ok().filter(|number| number.is_finite())?;

@@ -16,7 +16,7 @@ pub enum RequestFileError {
     Io {
         /// Path of the file.
         path: PathBuf,
-        /// The system's own error.
+        /// The error of the system.
         source: io::Error,
     },
     /// A row of the file is wrong.
@@ -29,7 +29,7 @@ pub enum RequestFileError {
         /// The problem with the row, and the remedy.
         refusal: OfferRefusal,
     },
-    /// The file as a whole can't be used as it is asked for.
+    /// The file as a whole can't be used as it is requested.
     #[error("{}: {refusal}", path.display())]
     File {
         /// Path of the file.

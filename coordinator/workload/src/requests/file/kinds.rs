@@ -12,13 +12,12 @@ use crate::requests::offer::{Offer, OfferRefusal, VmSize};
 /// Bytes of a GiB.
 pub(super) const GIB: f64 = 1_073_741_824.0;
 
-/// Instance types chosen for the VMs of a file, each under a small number, so that a request needs
-/// little memory.
+/// Instance types chosen for the VMs of a file. Each type has a small number, so that a request needs little memory.
 #[derive(Debug)]
 pub(super) struct NumberedTypes {
     offer: Option<Arc<Offer>>,
     rules: RequestRules,
-    /// Sizes as parts of a machine, by the file's type names, if there is a table of them.
+    /// Sizes of the file's types, as fractions of a machine, by type name; empty if the file has no table of them.
     parts: BTreeMap<String, VmSize>,
     names: Vec<TypeName>,
     numbers: BTreeMap<TypeName, u32>,
@@ -48,8 +47,8 @@ impl NumberedTypes {
         number
     }
 
-    /// The number of the type that the file calls `name`; `Ok(None)`: its size is known, and no
-    /// type holds it.
+    /// The number of the type that the file calls `name`; `Ok(None)`: its size is known, and no sold type is large
+    /// enough.
     ///
     /// # Errors
     ///
@@ -80,8 +79,8 @@ impl NumberedTypes {
         Ok(Some(self.number_of_type(&kind)))
     }
 
-    /// The index of the instance type for a VM of this size; `vcpus` and `memory` are the size as the file writes it.
-    /// `Ok(None)`: no type is large enough.
+    /// The number of the smallest type that holds a VM of this size, given in vCPUs and GiB; `Ok(None)`: no type is
+    /// large enough. The two texts are the size as the file spells it.
     ///
     /// # Errors
     ///
@@ -105,8 +104,8 @@ impl NumberedTypes {
         Ok(kind.map(|kind| self.number_of_type(&kind)))
     }
 
-    /// The number of the type for a VM that is a part of the largest machine; `Ok(None)`: no type
-    /// holds it.
+    /// The number of the smallest type for a VM whose size is a fraction of the largest machine; `Ok(None)`: no type is
+    /// large enough.
     ///
     /// # Errors
     ///
@@ -132,7 +131,7 @@ impl NumberedTypes {
     }
 }
 
-/// Size of the largest machine, which VM sizes are parts of.
+/// Size of the largest machine; the file gives sizes of VMs as fractions of it.
 pub(super) fn largest_machine(rules: &RequestRules) -> Result<VmSize, OfferRefusal> {
     match (rules.machine_vcpus, rules.machine_memory) {
         #[expect(clippy::cast_precision_loss, reason = "memory of a machine")]

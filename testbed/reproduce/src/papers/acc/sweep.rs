@@ -119,7 +119,7 @@ fn figures_of_types(mut types: Vec<TypeResults>) -> BTreeMap<String, f64> {
     figures
 }
 
-/// Results of jobs on one type.
+/// Results of jobs on one instance type.
 #[derive(Debug, Default)]
 struct TypeResults {
     /// Mean price of the type, dollars per hour.

@@ -16,9 +16,9 @@ pub(super) const METRICS: [(&str, &str); 3] =
 /// Sums over the jobs that all schemes finish.
 #[derive(Debug, Default)]
 pub(super) struct SchemeTally {
-    /// Number of bids that have jobs which all schemes finish.
+    /// Number of bids at which some job is compared.
     pub(super) pairs: f64,
-    /// Number of jobs that all schemes finish, counted at each bid.
+    /// Number of compared jobs, counted at each bid.
     pub(super) jobs: f64,
     /// Sums of the jobs' figures for each scheme.
     sums: [Sums; SCHEMES],

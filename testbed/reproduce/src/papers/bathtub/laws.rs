@@ -15,8 +15,7 @@ pub(super) const LONGEST: usize = 24;
 pub(super) struct PublishedLaw {
     /// The fitted law.
     pub(super) lifetimes: Lifetimes,
-    /// Number of preempted VMs that it was fitted to; 0 if it is not a fit, so that it has no
-    /// uncertainty.
+    /// Number of preempted VMs that the law was fitted to; 0 if the law is not a fit, so that it has no uncertainty.
     vms: usize,
 }
 

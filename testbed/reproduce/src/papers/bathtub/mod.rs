@@ -21,14 +21,14 @@ use dormouse_analysis::RESAMPLED;
 use draw::RecordDraw;
 pub(super) use evidence::LifetimeEvidence;
 
-/// The data file.
+/// Data file of this paper: its experiments, printed values and claims.
 pub(super) const DATA: &str = include_str!("paper.toml");
 
-/// Figures by `WORD/NAME`.
+/// Figures of a case by their names, such as `WORD/NAME`.
 type Figures = BTreeMap<String, f64>;
 
-/// Figures of a case without chance: from the whole record, or from the published laws. `None` if
-/// there is no such case.
+/// Figures of a case that do not depend on a seed: from the whole record, or from the published laws. `None` if there
+/// is no such case.
 pub(super) fn exact(case: &str, evidence: &LifetimeEvidence) -> Option<Figures> {
     figures(case, evidence, RecordDraw::Whole)
 }

@@ -19,8 +19,7 @@ const LAST_START: f64 = 24.5;
 /// Default law of Figures 5 and 6.
 const TYPE: &str = "n1-highcpu-16";
 
-/// The policy with this name; `Some(None)` always stays on the present VM. `None` if there is no
-/// such name.
+/// The policy with this name; `Some(None)` always stays on the present VM. `None` if the name is unknown.
 fn policy_named(name: &str) -> Option<Option<ReusePolicy>> {
     match name {
         "memoryless" => Some(None),

@@ -1,5 +1,5 @@
 //! MEASY: "Parallel job scheduling by migration and consolidation", Figures 6 to 14 and the claims
 //! of its text; and the same for the log of KTH-SP2, which the paper does not have.
 
-/// The data file.
+/// Data file of this paper: its experiments, printed values and claims.
 pub(super) const DATA: &str = include_str!("paper.toml");

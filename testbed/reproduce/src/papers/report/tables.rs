@@ -461,8 +461,8 @@ pub(super) fn summary(done: &FinishedReproduction) -> String {
     lines.join("\n")
 }
 
-/// Claims with another verdict by the rule of before, with that verdict and the reason, in words; `None` if
-/// there is none.
+/// Claims that get a different verdict by the earlier rule, with that verdict and the reason, in words; `None` if no
+/// claim does.
 pub(super) fn former_in_words(reading: &PaperReading) -> Option<String> {
     let changed = (1..).zip(&reading.claims).filter_map(|(n, judged)| {
         let former = judged.former.as_ref().filter(|of| of.verdict != judged.verdict)?;

@@ -48,10 +48,9 @@ pub struct JobOrder {
     pub lane: u32,
     /// Seats of the job's processes, by rank.
     pub seats: Vec<AttemptSeat>,
-    /// True if the job is restored from the checkpoint with which it left its former seats, the newest one on this
-    /// worker.
+    /// True if the job is restored, in new seats, from the checkpoint that was taken when it left its earlier seats.
     pub moving: bool,
-    /// Number of processes of the VM that were killed for lack of memory before the job's launch.
+    /// Number of the VM's processes that had been killed for lack of memory before the job's launch.
     pub killed_before: u64,
 }
 
@@ -66,14 +65,17 @@ pub struct JobBirth {
     pub ranks: Vec<JobRank>,
     /// Instant at which all processes were in their slots.
     pub at: Instant,
-    /// Part of the job's work that counts as done: the part that its checkpoint was due to hold. `None` for a moved
-    /// job, which keeps the work it had.
+    /// Part of the job's work that counts as done: what the checkpoint was due to hold; `None` for a moved job, which
+    /// keeps the work it had.
     pub done_ppm: Option<u32>,
     /// Time of the restore by CRIU.
     pub restore: Duration,
 }
 
-/// Starts or restores a job; the error says in words what went wrong, and no process is left then.
+/// Starts or restores a job. The error says in words what went wrong; no process is left then.
+///
+/// If the VM freezes meanwhile, the launch continues at the thaw, and steps that failed because of the freeze are
+/// repeated. A checkpoint is fetched in any case, as that is done by the worker and not by the VM.
 pub(crate) async fn launch_job(
     host: Arc<LifeHost>,
     groups: Arc<cgroup::VmGroups>,
@@ -85,8 +87,8 @@ pub(crate) async fn launch_job(
 }
 
 impl JobOrder {
-    /// Plans how the job is started or restored; `has_criu` says whether the worker has a CRIU that works. A moved job
-    /// continues from the checkpoint with which it left its seats, or not at all.
+    /// Returns how the job is to be launched, by a worker with or without a working CRIU. A job that is moved continues
+    /// only from the checkpoint that was taken for the move.
     #[must_use]
     pub fn plan(&self, has_criu: bool) -> LaunchPlan {
         let from = self.start.from.filter(|_| !self.moving && has_criu);

@@ -6,13 +6,14 @@ use dormouse_proto::v1::JobLedger;
 
 use crate::agent::report::whole_micros;
 
-/// CPU time of one start of a job. It is what its processes report as computed; other time that the kernel charged
-/// their slots is reported beside it.
+/// CPU time of one start of a job: the time that its processes report as computed. Other time that the kernel charged
+/// to their slots is reported separately.
 #[derive(Debug, Default)]
 pub(crate) struct JobCpuLedger {
     received: Vec<Duration>,
     due_ns: u64,
-    /// CPU time charged to slots that it has left, less the counters of its current slots when it entered them.
+    /// CPU time charged to slots that the job has left, minus the counters of its current slots when it entered them,
+    /// in nanoseconds.
     charged_ns: u64,
     counters_ns: u64,
     pub(crate) lifted: Duration,

@@ -12,14 +12,14 @@ pub(crate) struct OngoingMove {
     pub(crate) asked: Instant,
     pub(crate) dump: Duration,
     pub(crate) bytes: u64,
-    /// Reason why the job's checkpoint was lost; `None`: it wasn't.
+    /// Why the job's checkpoint was lost; `None`: it wasn't.
     pub(crate) lost: Option<String>,
 }
 
 /// How a job left its seats. All processes of the job are gone, unless it didn't leave.
 #[derive(Debug)]
 pub enum JobDeparture {
-    /// The job was dumped, and is to be restored from this checkpoint.
+    /// The job was dumped, to be restored from this checkpoint.
     Dumped {
         /// Time of CRIU's dump.
         took: Duration,
@@ -31,8 +31,8 @@ pub enum JobDeparture {
         /// Reason, in words.
         why: String,
     },
-    /// The job ended by itself before it could leave.
+    /// The job ended before it could be dumped.
     Ended(ProcessEnd),
-    /// The job's VM is to freeze: nothing was done to the job.
+    /// The job's VM is about to freeze: nothing was done to the job.
     Overtaken,
 }

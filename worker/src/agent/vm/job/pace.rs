@@ -15,38 +15,38 @@ use tokio::time::Instant;
 
 use crate::agent::{report::Key, vm::CommandStamp};
 
-/// Period of a vCPU's quota, in microseconds, or the shortest that its share allows.
+/// Period of a vCPU's CPU quota, in microseconds, or the shortest one that its share allows.
 ///
 /// A process that wakes alone on its vCPU has the quota of a whole period at once, and waits for the next period if
 /// its neighbour has used up this one: the longer a period, the more the speed of a vCPU differs from its share, and
 /// the more the foreground loses.
 pub(crate) const PERIOD_US: u64 = 5_000;
 
-/// Time within which a lag is made up for.
+/// Time within which the worker makes up for a lag of a job behind its reference.
 const WITHIN: Duration = Duration::from_millis(100);
 
-/// Number of steps of a processor by which quotas change: each change gives out a fresh slice, and the lag at any
-/// time is smaller, as a quota is paid out in slices.
+/// Number of steps into which a processor is divided for changes of its quota: each change grants a fresh slice, and
+/// the lag at any time is smaller, as the kernel grants a quota in slices.
 const STEPS: i64 = 8;
 
-/// Largest addition to a processor's quota, in steps: hosts keep a reserve for it.
+/// Largest addition to a processor's quota, in steps; hosts keep a reserve of CPU time for it.
 const MAX_STEPS: i64 = 4;
 /// Largest reduction of a processor's quota, in steps: the kernel has no quota of zero.
 const MIN_STEPS: i64 = -7;
 
-/// Time by which a job is kept ahead of the reference, as the report of its end takes that long.
+/// Time by which a job is kept ahead of its reference, as its end takes that long to be reported.
 const EARLY: Duration = Duration::from_millis(8);
 
-/// Longest time by which an end is reported ahead: within it, commands may still change the time at which the end is
-/// due.
+/// Longest time before its due time at which a job's end is reported: until then commands may still change the due
+/// time.
 const FORESEEN: Duration = Duration::from_millis(60);
-/// Time beyond which a due end counts as never.
+/// Time in the future beyond which a job's end counts as not foreseeable.
 const FAR: Duration = Duration::from_secs(86_400);
 
-/// CPU time that a process that has done its work still needs for its end, in nanoseconds.
+/// CPU time, in nanoseconds, that a process still needs to exit when it has done its work.
 const END_NS: i64 = 3_000_000;
 
-/// Lag of the processes on a vCPU, in nanoseconds of CPU time; `None`: there is no process.
+/// Lag of the processes on a vCPU behind their reference, in nanoseconds of CPU time; `None`: there is no process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OwedTime {
     pub(crate) foreground: Option<i64>,
@@ -62,7 +62,7 @@ pub(crate) struct VcpuQuotas {
 }
 
 impl VcpuQuotas {
-    /// Returns the quotas that make up for a lag.
+    /// Returns the quotas that make up for the lag `owed`.
     pub(crate) fn paying_quotas(owed: OwedTime, core_ppm: u32) -> Self {
         let step_ns = i64::try_from(WITHIN.as_nanos()).unwrap_or(i64::MAX) / 1_000_000
             * i64::from(core_ppm)
@@ -82,43 +82,43 @@ impl VcpuQuotas {
     }
 }
 
-/// The time at which a job that has ended should have ended.
+/// Time at which a job that has ended should have ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DueTime {
     /// The due time on the run's clock, in emulated microseconds.
     pub(crate) at_us: u64,
-    /// Real microseconds by which now is later than the due time. If negative: the time that the job's remaining work
-    /// would take in the reference, or longer if a foreground is in the way.
+    /// Real microseconds from the due time to now; negative: this much of the job's work was still to be done, which
+    /// may take longer with a foreground job in the way.
     pub(crate) late_us: i64,
-    /// True if it is time to report the job's end.
+    /// True if the job's end is to be reported now.
     pub(crate) is_near: bool,
 }
 
-/// Longest delay of a command: the reference before that is final.
+/// Longest delay of a command: commands can't change the reference of an earlier time.
 const LAG: Duration = Duration::from_secs(1);
 
-/// Reference of a VM's parallel jobs: a model, an [`ideal::IdealMachine`], with which the real jobs are compared. Its
-/// time is the run's clock in real time, by which commands say when they were decided.
+/// Reference for a VM's parallel jobs: an [`ideal::IdealMachine`], a model with which the real jobs are compared. Its
+/// time is the run's clock in real time; commands carry the time of their decision on that clock.
 #[derive(Debug)]
 pub(crate) struct JobPace {
     speedup: Speedup,
-    /// When the run's clock was at zero, judged by the fastest commands.
+    /// Real time at which the run's clock was at zero, estimated from the fastest commands.
     zero: Option<Instant>,
-    /// Time for which the VM was frozen, and the instant since which it is, on that clock: the reference stands still
-    /// meanwhile.
+    /// Time for which the VM was frozen, and, if it is, the time since when, on the run's clock: the reference makes no
+    /// progress in that time.
     skipped: Duration,
     frozen: Option<Duration>,
-    /// Last reported speed, in ppm.
+    /// Speed that was last reported, in ppm.
     pub(crate) told_ppm: u32,
-    /// Instant at which all jobs are compared with the reference next.
+    /// Next time at which all jobs are compared with the reference and their CPU times are counted.
     pub(crate) pay_at: Instant,
     pub(crate) count_at: Instant,
-    /// The reference a while ago, at a time that no late command can change.
+    /// Reference as of [`LAG`] ago, which no late command can change any more.
     settled: ideal::IdealMachine<Key>,
-    /// Changes after the time of `settled`, by time and order.
+    /// Changes since the time of `settled`, by time and order.
     pending: BTreeMap<(Duration, u64), MachineChange<Key>>,
     changes: u64,
-    /// The reference now.
+    /// Reference as of now: `settled` with the pending changes.
     pub(crate) ideal: ideal::IdealMachine<Key>,
 }
 
@@ -142,19 +142,19 @@ impl JobPace {
         }
     }
 
-    /// Begins the reference at the VM's creation, with the VM's first credits.
+    /// Begins the reference when the VM is created, with the VM's first credits.
     pub(crate) fn begin_pace(&mut self, asked: &CommandStamp) {
         let at = self.decided_time(asked);
         self.apply_change(at, MachineChange::Made);
     }
 
-    /// Returns the current share of a core that a processor has, in millionths; `core_ppm` is the share at full speed.
+    /// Returns the current share of a processor, in millionths of a core; `core_ppm` is the share at full speed.
     pub(crate) fn core_ppm(&self, core_ppm: u32) -> u32 {
         let ppm = u64::from(core_ppm) * u64::from(self.ideal.speed_ppm()) / 1_000_000;
         u32::try_from(ppm).unwrap_or(core_ppm).max(1)
     }
 
-    /// Returns the credits at the reference's time, and this time on the run's clock; `None`: the VM isn't burstable.
+    /// Returns the credits at the reference's time, and that time on the run's clock; `None`: the VM isn't burstable.
     #[must_use]
     pub(crate) fn credits_now(&self) -> Option<(Credits, Time)> {
         let (balance, _) = self.ideal.credits()?;
@@ -170,16 +170,16 @@ impl JobPace {
         Time::ZERO + self.speedup.to_emulated(at + self.skipped)
     }
 
-    /// Returns the time of the decision on a command, in the reference's time: the time that the command states, or
-    /// that of its arrival.
+    /// Returns the time at which a command was decided, in the reference's time: the command's own time, or, if it has
+    /// none, the time of its arrival.
     pub(crate) fn decided_time(&mut self, asked: &CommandStamp) -> Duration {
         let at = self.of_run(asked);
         self.without_freezes(at)
     }
 
-    /// Returns a time in the reference, and the same on the run's clock: a receiver that computes with the second
-    /// gets exactly the first. A nanosecond earlier or later, a job may be a whole phase behind or not, if its
-    /// foreground leaves it just enough.
+    /// Returns a time of the reference, and the same time on the run's clock: a receiver that computes with the second
+    /// one gets exactly the first. If the two differed by a nanosecond, a job could be behind by a whole phase or not,
+    /// if its foreground leaves just enough for it.
     pub(crate) fn both_times(&mut self, now: Instant) -> (Duration, Time) {
         let since_zero = now.saturating_duration_since(*self.zero.get_or_insert(now));
         let shown = self.speedup.to_emulated(since_zero);
@@ -187,7 +187,7 @@ impl JobPace {
         (self.without_freezes(at), Time::ZERO + shown)
     }
 
-    /// Returns the time of the decision on a command, on the run's clock.
+    /// Returns the time at which a command was decided, on the run's clock.
     fn of_run(&mut self, asked: &CommandStamp) -> Duration {
         let came = asked.decided_at();
         let Some(at) = asked.at else {
@@ -208,13 +208,13 @@ impl JobPace {
         self.without_freezes(at)
     }
 
-    /// Stops the reference, as the VM freezes.
+    /// Stops the reference's time because the VM freezes.
     pub(crate) fn freeze_pace(&mut self, asked: &CommandStamp) {
         let at = self.of_run(asked);
         self.frozen.get_or_insert(at);
     }
 
-    /// Continues the reference, as the VM thaws.
+    /// Lets the reference's time advance again because the VM thaws.
     pub(crate) fn thaw_pace(&mut self, asked: &CommandStamp) {
         let at = self.of_run(asked);
         if let Some(since) = self.frozen.take() {
@@ -222,7 +222,7 @@ impl JobPace {
         }
     }
 
-    /// Applies a change at this time.
+    /// Applies a change to the reference at this time.
     pub(crate) fn apply_change(&mut self, at: Duration, change: MachineChange<Key>) {
         let settled = self.settled.now();
         if at < settled {
@@ -234,7 +234,7 @@ impl JobPace {
         self.pending.insert((at, self.changes), change);
     }
 
-    /// Passes time up to now. Forgets the jobs that are finished in the reference and, by `is_gone`, on this host.
+    /// Advances the reference to `now`. Forgets the jobs that are finished in the reference and, by `is_gone`, really.
     pub(crate) fn advance_to(&mut self, now: Instant, is_gone: impl Fn(Key) -> bool) {
         let now = self.reference_time(now);
         let settled = now.saturating_sub(LAG);
@@ -257,13 +257,14 @@ impl JobPace {
         self.ideal.advance_to(now);
     }
 
-    /// Returns for how much longer a job must stand still for its checkpoint. Call [`Self::advance_to`] before.
+    /// Returns for how much longer a job must be stopped for its checkpoint. The reference must have been advanced to
+    /// `now`.
     pub(crate) fn held_for(&mut self, key: Key, now: Instant) -> Duration {
         let now = self.reference_time(now);
         self.ideal.held_until(key).map_or(Duration::ZERO, |until| until.saturating_sub(now))
     }
 
-    /// Returns the time at which a job that has ended on this host should have ended; `None` if that isn't known.
+    /// Returns the time at which a job that has really ended should have ended; `None`: unknown.
     pub(crate) fn due_time(&mut self, key: Key, now: Instant) -> Option<DueTime> {
         self.advance_to(now, |_| false);
         let now = self.reference_time(now);
@@ -280,7 +281,8 @@ impl JobPace {
         })
     }
 
-    /// Returns the CPU time, in nanoseconds, that a process lacks if its job is already finished in the reference.
+    /// Returns the CPU time, in nanoseconds, that a process of a job still lacks if the job is finished in the
+    /// reference.
     pub(crate) fn early_payment(&self, key: Key, behind_ns: i64, core_ppm: u32) -> i64 {
         let early_ns = i64::try_from(EARLY.as_nanos()).unwrap_or(0) / 1_000_000;
         // It is still there: whatever is counted, it has something left to do.

@@ -32,7 +32,7 @@ pub(crate) enum RankError {
     Bind { pid: i32, source: Errno },
 }
 
-/// One process of a job.
+/// One process of a parallel job.
 #[derive(Clone, Copy, Debug)]
 pub struct JobRank {
     /// PID of the process in the worker's namespace.
@@ -44,7 +44,7 @@ pub struct JobRank {
 pub struct RankTime {
     /// Nanoseconds on a core.
     pub ran_ns: u64,
-    /// Nanoseconds for which the rank wanted a core and had none.
+    /// Nanoseconds for which the process was runnable and had no core.
     pub delayed_ns: u64,
     /// Number of times that the process was woken after it had waited for something other than a core.
     pub wakes: u64,

@@ -16,7 +16,7 @@ use nix::{
 
 use super::ranks::JobRank;
 
-/// Interval at which the worker checks whether the processes stand still, as nothing announces that.
+/// Interval at which the worker looks whether the processes are stopped, as the kernel doesn't announce that.
 const LOOK: Duration = Duration::from_micros(300);
 
 /// Reasons why processes don't stand still.
@@ -28,8 +28,8 @@ pub(crate) enum StopError {
     Late { pid: i32, after: Duration },
 }
 
-/// Stops those of these processes that exist, and waits until they stand still. A throttled process stands still only
-/// when it gets a slice of its quota again.
+/// Stops those of these processes that exist, and waits until they are stopped. A throttled process stops only when its
+/// quota has given it a slice again.
 pub(crate) fn stop_ranks(ranks: &[JobRank], limit: Duration) -> Result<(), StopError> {
     send_signal(ranks, Signal::SIGSTOP)?;
     wait_stopped(ranks, limit)

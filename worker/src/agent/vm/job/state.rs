@@ -22,20 +22,19 @@ pub(crate) struct JobState {
     pub(crate) meter: JobMeter,
     pub(crate) ledger: JobCpuLedger,
     pub(crate) moving: Option<OngoingMove>,
-    /// Time of the decision on the job's last move, in the reference's time.
+    /// Time at which the job's last move was decided, in the reference's time.
     pub(crate) left_at: Duration,
     /// Instant at which a move was requested that isn't possible yet; `None`: no move waits.
     pub(crate) asked_to_leave: Option<Instant>,
-    /// Time at which the job should have ended; `None` until it has ended.
+    /// Time at which the job should have ended; `None` before it has ended.
     pub(crate) due: Option<DueTime>,
-    /// Parts of the job's work at which checkpoints are still to be taken, the last one first.
+    /// Fractions of the job's work at which checkpoints are still to be taken, the last one first.
     pub(crate) points: Vec<Ppm>,
-    /// Time since which the job stands still for a checkpoint in the reference, on the run's clock.
+    /// Time since which the job is stopped for a checkpoint in the reference, on the run's clock.
     pub(crate) held_at: Option<Time>,
-    /// Instant at which the job will run on; `None` unless it stands still for a checkpoint.
+    /// Time at which the job, stopped for a checkpoint, continues.
     pub(crate) goes_on_at: Option<Instant>,
-    /// Instant at which the job was last compared with the reference, and the CPU time that it was due by then, in
-    /// nanoseconds.
+    /// Time at which the job was last compared with the reference, and the CPU time due to it by then, in nanoseconds.
     pub(crate) seen: Option<(Instant, u64)>,
 }
 

@@ -85,7 +85,8 @@ impl VmOwner {
         .ok_or("it is not running")
     }
 
-    /// Handles a checkpoint that won't be taken; the task stands still for the checkpoint's time all the same.
+    /// Handles a checkpoint that won't be taken; the task is nevertheless stopped for as long as the checkpoint should
+    /// take.
     pub(crate) fn miss_checkpoint(&mut self, now: Time, key: Key) {
         let Some(attempt) = self.attempt_mut(key) else { return };
         attempt.missed_checkpoints += 1;
@@ -276,7 +277,7 @@ impl VmOwner {
     }
 }
 
-/// Sends the owner the outcome of a dump.
+/// Sends the VM's actor the outcome of a dump.
 pub(crate) async fn told_of(
     key: Key,
     taking: BoxedFuture<Result<TakenCheckpoint, SnapshotError>>,

@@ -13,7 +13,7 @@ use crate::agent::{
     vm::{attempt::VmAttempt, message::OwnerMessage},
 };
 
-/// Returns whether an effect may take long, so that others need this thread meanwhile.
+/// Returns whether an effect may take long, so that it must not block this thread.
 const fn takes_time(effect: &VmEffect) -> bool {
     use VmEffect::{Freeze, KillAll, PromoteSlots, Remove, Thaw};
     matches!(effect, Freeze | Thaw | PromoteSlots { .. } | KillAll | Remove)
@@ -165,8 +165,7 @@ impl VmOwner {
         })));
     }
 
-    /// Kills everything that runs, whatever is being done to it, and reports that; its remains are removed
-    /// afterwards.
+    /// Kills all processes of the VM, in whatever state they are, and reports that; the remains are removed afterwards.
     async fn kill_all(&mut self) {
         self.report_share();
         self.remains.kill_all().await;

@@ -28,7 +28,7 @@ use crate::{
 };
 
 impl VmOwner {
-    /// Checks whether a killed process is gone, and reaps it; how it died is known.
+    /// Checks whether a killed process is gone, and reaps it; why it died is already known.
     pub(crate) fn reap_process(&mut self, key: Key) {
         let process = self.find_attempt(key).and_then(|attempt| attempt.process.as_ref());
         if process.is_some_and(|process| !matches!(process.try_wait(), Ok(None))) {
@@ -36,7 +36,7 @@ impl VmOwner {
         }
     }
 
-    /// Checks how a process ended, if it has.
+    /// Checks whether a process has ended, and if so, how.
     pub(crate) fn judge_end(&mut self, key: Key) {
         let Some(attempt) = self.find_attempt(key) else { return };
         if attempt.own_end.is_some() {
@@ -59,7 +59,7 @@ impl VmOwner {
         }
     }
 
-    /// Keeps the answer of an attempt, if it gave one.
+    /// Stores the answer of an attempt; returns the error if the attempt gave no answer.
     pub(crate) fn keep_answer(
         &mut self,
         key: Key,
@@ -72,8 +72,8 @@ impl VmOwner {
         Ok(())
     }
 
-    /// Judges an ended attempt: returns whether its answer is right, and its result if its program gives one; or the
-    /// reason why there is no answer.
+    /// Returns whether an attempt's answer is right, with its result if its program gives one; or why there is no
+    /// answer.
     pub(crate) fn came_of(
         &self,
         key: Key,
@@ -88,7 +88,7 @@ impl VmOwner {
         Some(verdict.map(|(verified, result)| (verified, Some(test_fault::forges_trail(result)))))
     }
 
-    /// Handles an attempt whose work is done, perhaps too early.
+    /// Handles an attempt whose work is done, perhaps earlier than promised.
     ///
     /// It got a slice or two more than it was promised by now, and keeps its vCPUs for as long as it was promised.
     pub(crate) fn await_time(&mut self, key: Key) {
@@ -134,7 +134,7 @@ impl VmOwner {
         self.turn_meters();
     }
 
-    /// Reports the end of an attempt of which something still exists.
+    /// Reports the end of an attempt some of whose processes or files still exist.
     pub(crate) fn say_end(&mut self, key: Key, end: AttemptOutcome) {
         self.leave_model(key);
         let Some(attempt) = self.find_attempt(key) else { return };
@@ -190,7 +190,7 @@ impl VmOwner {
         })));
     }
 
-    /// Removes a failed job from the reference, by which its neighbours' promises are computed.
+    /// Removes a failed job from the VM's reference model, from which the promises to neighbouring jobs are computed.
     pub(crate) fn forget_job(&mut self, attempt: &VmAttempt) {
         if attempt.parallel_job().is_some() {
             let at = self.pace.decided_time(&CommandStamp::stamp_now());
@@ -198,8 +198,8 @@ impl VmOwner {
         }
     }
 
-    /// Returns the times that an ending attempt was promised and received. The model's time must have been advanced to
-    /// now.
+    /// Returns the account of an ending attempt: what it was promised and what it received. The caller must have
+    /// advanced the VM's models to now.
     pub(crate) fn account_of(&self, attempt: &VmAttempt, finished: bool) -> AttemptAccount {
         match &attempt.nature {
             AttemptNature::Task(promise) => {
@@ -214,7 +214,7 @@ impl VmOwner {
         }
     }
 
-    /// Removes an attempt whose process is gone, with its directory; returns its account and the attempt.
+    /// Removes an attempt whose process is gone, and its directory; returns the attempt's account and the attempt.
     fn take_out(
         &mut self,
         key: Key,
@@ -260,7 +260,7 @@ impl VmOwner {
         }
     }
 
-    /// Removes an attempt.
+    /// Removes an attempt from the VM's list; returns it.
     pub(crate) fn remove(&mut self, key: Key) -> Option<VmAttempt> {
         let place = self.attempts.iter().position(|a| a.key == key)?;
         let mut attempt = self.attempts.remove(place);

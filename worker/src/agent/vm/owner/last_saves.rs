@@ -16,8 +16,8 @@ use crate::agent::{
     },
 };
 
-/// Returns until when programs may save their work, on the run's clock, if an announcement says that their VM ends:
-/// what they have saved by then is kept, and the rest of the notice is for sending it.
+/// Returns the time until which programs may save their work, on the run's clock, if the announcement says that the VM
+/// will end. What programs have saved by then is kept; the rest of the notice is for sending it.
 pub(super) fn save_at(said: &Announce, asked: &CommandStamp) -> Option<Time> {
     let (Some(What::TerminateAtUs(end)), Some(decided)) = (said.what, asked.at) else {
         return None;

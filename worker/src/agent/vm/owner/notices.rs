@@ -14,8 +14,8 @@ pub(super) fn at_notice(order: &StartTask) -> Option<&SavesAtNotice> {
 }
 
 impl VmOwner {
-    /// Notifies programs that save their work at a notice: first the file that they want is created, then they get
-    /// their signal, so that they find the file then.
+    /// Notifies programs that save their work at a notice: first creates the file that a program asks for, then sends
+    /// the program its signal.
     pub(super) fn tell_programs(&self, notice: &str) {
         for attempt in &self.attempts {
             let Some(how) = at_notice(&attempt.order) else { continue };

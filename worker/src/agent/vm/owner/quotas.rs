@@ -81,7 +81,7 @@ impl VmOwner {
         u32::try_from(speed.scale_number(u64::from(share))).unwrap_or(u32::MAX)
     }
 
-    /// Returns the share of a host core that an attempt should get now, whether it stands still or not, in ppm.
+    /// Returns the share of a host core that an attempt should get now, whether it is stopped or not, in ppm.
     pub(crate) fn quota_of(&self, attempt: &VmAttempt) -> u32 {
         let (task, number) = attempt.key;
         let share = attempt.task_promise().map_or(0, |promise| promise.share);

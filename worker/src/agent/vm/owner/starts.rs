@@ -95,7 +95,7 @@ impl VmOwner {
         Ok(())
     }
 
-    /// Seats a task of one process in the model; returns its vCPU and its promise.
+    /// Gives a task of one process a seat in the VM's model; returns the vCPU and the task's promise.
     fn seat_task(
         &mut self,
         key: Key,
@@ -154,7 +154,7 @@ impl VmOwner {
         Ok((cpu, promise))
     }
 
-    /// Begins a job in the reference; returns its state.
+    /// Begins a job in the VM's reference model; returns the job's state.
     fn seat_job(
         &mut self,
         key: Key,
@@ -192,8 +192,8 @@ impl VmOwner {
         Ok(JobState { points, ..JobState::default() })
     }
 
-    /// Refuses vCPUs with tasks of the other kind: how those use a shared vCPU isn't known to the model or reference
-    /// of this kind.
+    /// Refuses vCPUs that run tasks of the other kind (single-process tasks or parallel jobs): the model of one kind
+    /// doesn't know how the other kind uses a shared vCPU.
     pub(crate) fn others_on(&self, on: &[u32], jobs: bool) -> Result<(), String> {
         let is_there = |a: &VmAttempt| !self.lives.is_dead(a.key);
         let other = self.attempts.iter().find(|a| {
@@ -223,7 +223,8 @@ fn list_numbers(all: &[u32]) -> String {
     all.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// Converts a plan for the reference; `None` if it isn't one for this number of processes.
+/// Converts a job's plan to the form that the reference model needs; `None` if the plan isn't valid for this number of
+/// processes.
 fn job_program(plan: &Plan, processes: usize) -> Option<ideal::JobProgram> {
     let Plan { real_runtime_us, phases, usage_ppm: usage } = plan.clone();
     let runtime = Duration::from_micros(real_runtime_us);
@@ -231,7 +232,7 @@ fn job_program(plan: &Plan, processes: usize) -> Option<ideal::JobProgram> {
     is_plan.then_some(ideal::JobProgram { runtime, phases, usage })
 }
 
-/// Reads the parts of its work at which a task is checkpointed.
+/// Reads the fractions of a task's work at which the task takes checkpoints.
 fn checkpoint_points(ppm: &[u32]) -> Result<Vec<Ppm>, String> {
     if !ppm.is_sorted() || ppm.iter().any(|&due| due > Ppm::ONE.get()) {
         return Err(format!(

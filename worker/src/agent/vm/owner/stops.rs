@@ -36,7 +36,7 @@ impl VmOwner {
         self.apply_event(VmEvent::Stop { key, keep });
     }
 
-    /// Kills the process of an attempt, which then leaves its seat.
+    /// Kills the process of an attempt; the attempt leaves its seat when the process is gone.
     pub(crate) fn kill_process(&mut self, key: Key) {
         self.leave_model(key);
         let machine = Arc::clone(&self.machine);

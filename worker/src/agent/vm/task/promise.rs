@@ -12,7 +12,7 @@ use crate::{agent::vm::attempt::VmAttempt, cgroup::TierSlot};
 pub(crate) struct SlotCharges {
     /// Charge before the attempt.
     pub(crate) base: u64,
-    /// Charge during the attempt's start.
+    /// CPU time charged during the attempt's start, in nanoseconds.
     pub(crate) birth: u64,
     /// Charge for CRIU: around the task, in its restore, and inside it, in dumps.
     pub(crate) criu: u64,
@@ -21,7 +21,7 @@ pub(crate) struct SlotCharges {
 /// Time that a task of one process is promised by its VM's model, and time that it received.
 #[derive(Debug)]
 pub(crate) struct TaskPromise {
-    /// Time of the decision to start the task, on its VM's clock, and time for which the VM had hibernated by then.
+    /// Time at which the attempt's start was decided, on the VM's clock, and how long the VM had hibernated by then.
     pub(crate) began: Time,
     pub(crate) skipped: Span,
     /// Slot of the task from its launch on.
@@ -34,11 +34,11 @@ pub(crate) struct TaskPromise {
     pub(crate) came_with: u64,
     /// Ratio of the present quota to the quota for the task's speed; above one while the task catches up.
     pub(crate) times: Ppm,
-    /// Real time in which the task should have finished; `None` until that time has passed.
+    /// Time in which the attempt should have finished; `None` until that time has passed.
     pub(crate) promised: Option<Duration>,
-    /// Emulated time in which the task should have finished, including hibernations; `None` until that time has passed.
+    /// Time in which the attempt should have finished, in emulated time and including hibernations.
     pub(crate) after: Option<Span>,
-    /// CPU time that the task should have worked, in nanoseconds; `None` until it is final.
+    /// CPU time that the attempt should have worked, in nanoseconds; `None` until that is final.
     pub(crate) final_promise: Option<u64>,
 }
 

@@ -52,7 +52,7 @@ impl VmOwner {
         }
     }
 
-    /// Makes a job stand still in the reference from now on, for the cost of a checkpoint.
+    /// Stops a job in the reference from now on, for the cost of a checkpoint.
     pub(crate) fn hold_job(&mut self, key: Key) {
         let Some(attempt) = self.find_attempt(key).filter(|a| a.parallel_job().is_some()) else {
             return;
@@ -115,7 +115,7 @@ impl VmOwner {
         }
     }
 
-    /// Makes a job stand still after its dump for the rest of the due time.
+    /// Keeps a job stopped after its dump for the rest of the due time.
     pub(crate) fn job_stands(&mut self, key: Key) {
         if self.find_attempt(key).is_none_or(|attempt| attempt.parallel_job().is_none()) {
             return;
@@ -141,7 +141,7 @@ impl VmOwner {
         self.turn_meters();
     }
 
-    /// Lets jobs run on that have stood still for the due time.
+    /// Continues jobs that have been stopped for the due time.
     pub(crate) fn jobs_go_on(&mut self, now: Instant) {
         let is_due = |at: Instant| at <= now;
         let due = self.attempts.iter().filter(|a| {

@@ -117,7 +117,7 @@ impl VmOwner {
         }
     }
 
-    /// Handles a moved job whose checkpoint is of no use, so that it begins anew.
+    /// Handles a moved job whose checkpoint is of no use, so that it starts from scratch.
     pub(crate) fn begins_anew(&mut self, key: Key, why: String) {
         let moving =
             self.attempt_mut(key).and_then(|a| a.job_mut()).and_then(|j| j.moving.as_mut());

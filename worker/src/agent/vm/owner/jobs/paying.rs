@@ -20,7 +20,8 @@ use crate::{
     cgroup,
 };
 
-/// Interval at which processes' times are counted: what one does between the last count and its end is lost.
+/// Interval at which the CPU times of processes are counted: what a process uses between the last count and its end is
+/// not counted.
 const COUNT_EVERY: Duration = Duration::from_millis(250);
 
 /// Interval at which every job is compared with the reference.

@@ -176,7 +176,7 @@ impl VmOwner {
         self.machine.kill_slot(attempt.first_cpu(), promise.slot);
     }
 
-    /// Returns the time that a program which took `took` should have taken: less if it lacked CPU time that it was
+    /// Returns the time that a program should have taken that took `took`: less if it lacked CPU time that it was
     /// promised and wanted, and more if it got too much.
     pub(crate) fn should_have_taken(&self, key: Key, took: Duration) -> Option<Duration> {
         let attempt = self.find_attempt(key)?;

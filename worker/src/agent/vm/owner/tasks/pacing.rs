@@ -22,7 +22,7 @@ const LOOK: Duration = Duration::from_millis(100);
 const SHORTEST_LOOK: Duration = Duration::from_millis(2);
 
 impl VmOwner {
-    /// Compares a task's progress with its promise, and paces it accordingly.
+    /// Compares a task's progress with its promise, and changes its quota or stops it accordingly.
     pub(crate) fn pace_task(&mut self, key: Key) {
         self.pass_time();
         self.meter_own(key);
@@ -93,7 +93,7 @@ impl VmOwner {
         }
     }
 
-    /// Makes a task stand still until it is promised this much CPU time; returns how long that will be.
+    /// Stops a task until it is promised this much CPU time; returns how long that will take.
     fn stand_until(&mut self, key: Key, until: u64) -> Option<Duration> {
         let attempt = self.find_attempt(key)?;
         let after = self.time_to_promise(attempt, until);
@@ -117,7 +117,7 @@ impl VmOwner {
         after
     }
 
-    /// Lets a task that stands still run on.
+    /// Continues a task that is stopped.
     fn go_on(&mut self, key: Key) {
         let Some(attempt) = self.attempt_mut(key).filter(|a| a.standing.is_some()) else { return };
         let now = Instant::now();
@@ -136,7 +136,7 @@ impl VmOwner {
         }
     }
 
-    /// Sets the ratio of an attempt's quota to that of its speed, in ppm.
+    /// Sets the ratio of an attempt's quota to the quota for its promised speed, in ppm.
     fn set_times(&mut self, key: Key, times: Ppm) {
         let Some(attempt) = self.attempt_mut(key) else { return };
         let cpu = attempt.first_cpu();
@@ -146,7 +146,7 @@ impl VmOwner {
         }
     }
 
-    /// Exempts an attempt from its quota whose program has ended: the rest is the kernel's work and would be late.
+    /// Lifts the quota of an attempt whose program has ended, as the kernel's clean-up would otherwise delay its end.
     fn let_end(&mut self, key: Key) {
         self.look_in(key, LOOK);
         if self.find_attempt(key).is_some_and(|attempt| attempt.exempt.is_empty()) {
@@ -154,7 +154,7 @@ impl VmOwner {
         }
     }
 
-    /// Injects the fault of the verdict's tests.
+    /// Lifts a task's quota if a test of the fidelity verdict wants this fault.
     fn perhaps_lift(&self, key: Key) {
         let Some(seat) = self.seats_of(key).first().copied() else { return };
         if let Some(span) = test_fault::lifts_quota_for() {
@@ -162,7 +162,7 @@ impl VmOwner {
         }
     }
 
-    /// Lifts the quota of a slot for this time.
+    /// Lifts the quota of a slot for `span`.
     pub(crate) fn lift_for(&self, span: Duration, (vcpu, slot): (u32, TierSlot)) {
         let lifted = Arc::clone(&self.machine).lift_quota(vcpu, slot);
         tracing::warn!(?span, vcpu, "a quota is lifted, as a test requests");
