@@ -95,6 +95,7 @@ async fn answer<T, F: Future<Output = Result<T, Status>>>(
 
 /// Whether these words ask a user to come again.
 fn is_refused_for_now(why: &str) -> bool {
-    let words = ["the run has not begun", "the run has stopped", "the run goes on once its workers"];
+    let words =
+        ["the run has not begun", "the run has stopped", "the run goes on once its workers"];
     words.into_iter().any(|words| why.starts_with(words))
 }

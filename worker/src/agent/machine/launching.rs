@@ -143,7 +143,10 @@ pub async fn launch_program<S: LaunchSteps>(
             Ok(Born::NoImage { why }) => match from_scratch {
                 Some(scratch) => {
                     let task = steps.name();
-                    tracing::warn!(task, "no checkpoint can be restored: the task starts from the beginning");
+                    tracing::warn!(
+                        task,
+                        "no checkpoint can be restored: the task starts from the beginning"
+                    );
                     steps.bring_inputs(pass).await?;
                     way = scratch;
                     continue;
