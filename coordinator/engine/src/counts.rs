@@ -45,7 +45,7 @@ pub struct RunCounts {
     /// VMs that their scheduler gave back with work left on them, as their price was above its bid (ACC).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub above_bid: u32,
-    /// Tasks on VMs given back above the bid of which no checkpoint was taken first, as the price passed the bid too
+    /// Tasks of which no checkpoint was taken before their VM was given back, as the price passed the VM's bid too
     /// late.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unkept: u32,

@@ -32,11 +32,11 @@ pub(super) struct ZoneStatistics {
 /// When rows are assumed to be in reverse order of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NewestFirst {
-    /// If the last row is not later than the first: the provider's call returns the newest first.
+    /// Rows are in reverse if the last one is not later than the first: the provider's call returns the newest first.
     Usually,
-    /// If more rows are earlier than the row before them than later.
+    /// Rows are in reverse if more of them are earlier than the row before them than later.
     WhereMostAre,
-    /// Never: of several rows at one time the last one counts.
+    /// Rows are never in reverse: of several rows at one time the last one counts.
     Never,
 }
 
