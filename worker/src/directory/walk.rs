@@ -14,7 +14,7 @@ use super::{DirectoryError, Result, handle::DirectoryHandle};
 
 /// How deep they may lie.
 const DEEPEST: usize = 64;
-/// The longest that all of their paths together may be, in bytes.
+/// Most bytes of all paths of a directory's objects together.
 const PATHS: usize = 4 << 20;
 
 /// An object in a directory, before it is opened.

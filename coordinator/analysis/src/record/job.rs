@@ -12,7 +12,7 @@ use super::TaskHistory;
 pub enum SpellEnd {
     /// The job was done.
     Done,
-    /// The tiers of its processors were swapped, which brought it to the foreground.
+    /// The tiers of the job's processors were swapped, which brought the job to the foreground.
     Swapped,
     /// The job was killed, and its work is lost.
     Killed,
