@@ -130,7 +130,7 @@ pub enum AdmissionError {
         vcpus: u32,
         /// Most vCPUs that a host holds.
         most: u32,
-        /// Arithmetic of that number.
+        /// The reckoning of `most` in words.
         sums: String,
         /// Change that would make the VM fit on a host.
         remedy: &'static str,

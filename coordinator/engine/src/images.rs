@@ -11,7 +11,7 @@ const KEPT: usize = 3;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TaskImage {
     pub(crate) seq: CheckpointSeq,
-    /// Part of the work that it holds.
+    /// Part of the task's work that the checkpoint holds.
     pub(crate) done: Ppm,
     /// The attempt that took the checkpoint.
     pub(crate) by: Attempt,

@@ -126,7 +126,7 @@ impl VmRecord {
         self.memory
     }
 
-    /// Returns how VMs of this VM's type earn credits; `None`: the type isn't burstable.
+    /// Returns how the VM earns credits; `None`: its type isn't burstable.
     pub(crate) const fn burstable(&self) -> Option<BurstableTerms> {
         self.burstable
     }

@@ -96,7 +96,7 @@ impl FitProblem<'_> {
         is_fine.then_some((matrix, slope))
     }
 
-    /// Moves number `k` a little within its range; the distance, and all numbers with it moved.
+    /// Moves parameter `k` a little within its range; returns the distance, and all parameters with the moved one.
     fn move_number(&self, numbers: &[f64], k: usize) -> (f64, Vec<f64>) {
         let (least, most) = self.ranges[k];
         let by = 1e-7 * numbers[k].abs().max(1e-3 * (most - least).min(1.0));

@@ -62,7 +62,7 @@ pub struct LogReader {
     chain: Chain,
     /// The head to compare with when its line is reached, and the result of the comparison.
     expected: Option<(Head, bool)>,
-    /// `seq` of the last line read from that line on.
+    /// `seq` of the last line that was read since the line of `expected`.
     last_seq: Option<u64>,
 }
 

@@ -163,7 +163,7 @@ pub enum Decision {
     Promote {
         /// The job to promote.
         task: TaskId,
-        /// The VM on which the task runs.
+        /// The VM on which the job runs.
         vm: VmId,
         /// How the job gets to the foreground.
         by: PromotionMethod,

@@ -35,7 +35,7 @@ pub(crate) struct RestoredHost {
     pub(crate) incarnation: u64,
     pub(crate) room: WorkerOffer,
     pub(crate) lost: Option<String>,
-    /// Numbers of the worker's durable reports.
+    /// Numbers of the host's durable reports.
     pub(crate) heard: BTreeSet<u64>,
 }
 

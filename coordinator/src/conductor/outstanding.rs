@@ -32,10 +32,10 @@ mod vm;
 /// gives up a program's birth, a kill and a freeze after 10 s each, and waits for a checkpoint's
 /// turn at the coordinator for 5 minutes.
 pub const ANSWER_WITHIN: Duration = Duration::from_secs(600);
-/// The time that it may take longer for each of its tasks, whose turn at CRIU may come before: it gives
-/// up a dump and a restore after 30 s each.
+/// Further real time that a worker may take for each of its tasks, whose turn at CRIU may come before: it gives up a
+/// dump and a restore after 30 s each.
 const EACH_TASK: Duration = Duration::from_secs(60);
-/// The slowest that their memory is copied, or comes over a network, in bytes a second.
+/// Lowest speed at which tasks' memory is copied, or sent over a network, in bytes a second.
 const SLOWEST: u64 = 1 << 20;
 
 /// The instants between which a report that has come may be heard of.

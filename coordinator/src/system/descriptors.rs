@@ -4,10 +4,10 @@ use std::io;
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
-/// Limit up to which the soft limit is raised: some programs that a process starts go through all descriptors that
-/// they might have.
+/// Number of descriptors to which the soft limit is raised at most: some programs that a process starts go through all
+/// descriptors that they might have.
 const ENOUGH: u64 = 65_536;
-/// Usual limit of descriptors on Linux, assumed if the system doesn't tell it.
+/// Usual limit on a process's descriptors.
 const USUAL: u64 = 1_024;
 
 /// Returns the number of descriptors that this process may have.

@@ -4,10 +4,10 @@ use dormouse_units::Span;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Shortest validity: a worker renews a certificate when a third of its time is left, and has to
-/// reach the coordinator within that third.
+/// Shortest validity of a worker's certificate: a worker renews it when a third of its time is left, and has to reach
+/// the coordinator within that third.
 const LEAST: Span = Span::from_secs(60);
-/// Longest validity, which is also the default.
+/// Longest validity of a worker's certificate, which is also the default.
 const MOST: Span = Span::from_secs(12 * 3600);
 
 /// Real time for which a worker's certificate is good.

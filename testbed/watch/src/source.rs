@@ -38,7 +38,7 @@ pub(crate) enum WatchError {
     /// A line of the log can't be read.
     #[error("{}: line {line}: {why}", path.display())]
     Line {
-        /// The log.
+        /// Path of the log.
         path: PathBuf,
         /// Number of the line, from 1.
         line: u64,

@@ -23,7 +23,7 @@ const MAY_LACK: f64 = 0.5;
 pub struct CpuTime {
     /// CPU time charged by the kernel.
     pub charged: u64,
-    /// CPU time that the task's work needs, in nanoseconds.
+    /// CPU time of the task's work.
     pub due: u64,
 }
 

@@ -14,7 +14,7 @@ use super::{DirectoryError, Result, handle::DirectoryHandle};
 
 /// Greatest depth of nested directories.
 const DEEPEST: usize = 64;
-/// Greatest total length of all paths, in bytes.
+/// Most bytes of all paths of a directory's objects together.
 const PATHS: usize = 4 << 20;
 
 /// An object in a directory, before it is opened.

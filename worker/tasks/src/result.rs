@@ -80,7 +80,7 @@ pub struct TaskResult {
     /// Trail of the computation at points of its work; `None` for programs without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trail: Option<WorkTrail>,
-    /// Final number of the trail.
+    /// Final number of the computation's trail; `None` without a trail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trail_end: Option<u64>,
     /// Blocks of work of each rank of a parallel job, phase by phase; empty if they are too many.

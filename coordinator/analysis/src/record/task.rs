@@ -144,7 +144,7 @@ impl AttemptHistory {
         Some((*at, format!("is another since its restore: {}", changes.join("; "))))
     }
 
-    /// Part of the task's work that was kept when the attempt ended, by this attempt or earlier ones.
+    /// Part of the task's work that is kept at the attempt's end, by this attempt or earlier ones.
     #[must_use]
     pub fn kept(&self) -> Ppm {
         match (&self.ended, self.checkpoints.last(), self.from) {

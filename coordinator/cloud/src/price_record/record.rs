@@ -32,12 +32,11 @@ pub(super) struct ZoneStatistics {
 /// Rules by which rows are assumed to be in reverse order of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NewestFirst {
-    /// Reversed if the last row is not later than the first: the provider's call returns the newest
-    /// price first.
+    /// Rows are in reverse if the last one is not later than the first: the provider's call returns the newest first.
     Usually,
-    /// Reversed if more rows are earlier than the row before them than later.
+    /// Rows are in reverse if more of them are earlier than the row before them than later.
     WhereMostAre,
-    /// Never: if several rows have the same time, the last one counts.
+    /// Rows are never in reverse: of several rows at one time the last one counts.
     Never,
 }
 

@@ -36,7 +36,7 @@ pub struct RunResults<'a> {
     pub jobs: Option<JobsOutcome<'a>>,
     /// Results of the requests for VMs, if there were any.
     pub requests: Option<RequestsOutcome>,
-    /// Head of the hash chain over its log's lines; `None` if it is unknown.
+    /// Head of the hash chain over the lines of the run's log; `None` if it is unknown.
     pub log: Option<Head>,
     /// BLAKE3 hash of each table that was written while it went, by file name, if known.
     pub hashes: BTreeMap<&'static str, String>,

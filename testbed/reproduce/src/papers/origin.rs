@@ -37,7 +37,7 @@ pub struct RunOrigin {
     pub runs_reused: usize,
     /// Time that this command took, in seconds.
     pub took_s: f64,
-    /// Peak memory of this program during the command, in bytes; `None` if the kernel does not report it.
+    /// Peak memory of this program while the command ran, in bytes; `None` if the kernel does not tell.
     pub peak_memory_bytes: Option<u64>,
 }
 

@@ -40,7 +40,7 @@ impl CommandStamp {
         Self { came: Instant::now(), late: Duration::ZERO, at: None }
     }
 
-    /// Returns the instant of the command's decision on this host's clock.
+    /// Returns the instant of the decision on the command, on this host's clock.
     #[must_use]
     pub fn decided_at(&self) -> Instant {
         self.came.checked_sub(self.late).unwrap_or(self.came)

@@ -62,7 +62,8 @@ impl VmModel {
         touched.add_slot(slot);
     }
 
-    /// Removes the task in `slot` from its seats, and touches neighbours if it used them.
+    /// Removes the task in `slot` from its seats, and marks the neighbours in these seats, so that their rates are
+    /// computed again.
     pub(super) fn leave_seats(&mut self, slot: u32) {
         let Some(running) = &self.slots[slot as usize] else { return };
         let touched = &mut self.touched;
