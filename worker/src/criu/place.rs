@@ -48,7 +48,7 @@ impl SearchPlaces {
         }
     }
 
-    /// Returns the first place that has a CRIU; `None`: no place has.
+    /// Returns the path that the user gave, or else the first place in which `is_there` finds CRIU.
     fn first(self, is_there: impl Fn(&Path) -> bool) -> Option<PathBuf> {
         let by_name = self.named.clone().or_else(|| self.variable.clone().map(PathBuf::from));
         by_name.or_else(|| self.places().into_iter().find(|place| is_there(place)))

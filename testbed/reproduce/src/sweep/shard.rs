@@ -13,7 +13,7 @@ impl SweepShard {
     /// The only shard: everything.
     pub const ALL: Self = Self { index: 1, count: 1 };
 
-    /// Whether the `n`-th run belongs to it.
+    /// Whether the `n`-th run belongs to this shard.
     pub const fn has(self, n: usize) -> bool {
         n % self.count == self.index - 1
     }
