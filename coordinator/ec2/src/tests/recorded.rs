@@ -79,8 +79,8 @@ impl RecordedIds {
     fn id(&mut self, name: &str) -> &str {
         let kind = name.split('.').next().unwrap_or_default();
         let taken: Vec<&String> = self.given.values().collect();
-        let known = self.known.get(kind).into_iter().flatten();
-        let free = known.filter(|id| !taken.contains(id)).next_back().cloned();
+        let mut known = self.known.get(kind).into_iter().flatten();
+        let free = known.rfind(|id| !taken.contains(id)).cloned();
         self.given
             .entry(name.to_owned())
             .or_insert_with(|| free.unwrap_or_else(|| panic!("no answer had an id for ${name}")))

@@ -188,7 +188,8 @@ impl CondorRecord {
         let status = self.number("JobStatus");
         let is_removed = status == Some(3);
         // 4 is completed, 3 removed; others are in the queue.
-        if !is_removed && !(status == Some(4) || status.is_none() && completed.is_some()) {
+        let is_completed = status == Some(4) || status.is_none() && completed.is_some();
+        if !is_removed && !is_completed {
             return Ok(AccountingLine::Unfinished);
         }
         let began = self.instant("JobCurrentStartDate").or_else(|| self.instant("JobStartDate"));

@@ -265,7 +265,8 @@ mod tests {
     fn each_tariff_charges_what_its_provider_says() {
         let all = |used: VmUse| {
             use TariffName::{Azure, Ec2, Gce, Hour, Second, StartedHour};
-            [Second, Azure, Ec2, Gce, Hour, StartedHour].map(|of| owed(of, &[used.clone()]) / 1_000)
+            [Second, Azure, Ec2, Gce, Hour, StartedHour]
+                .map(|of| owed(of, std::slice::from_ref(&used)) / 1_000)
         };
         assert_eq!(all(used(&[(0, 30, 60)], false)), [30, 30, 30, 30, 60, 60]);
         assert_eq!(all(used(&[(0, 30, 60)], true)), [30, 30, 0, 30, 0, 60]);
