@@ -14,19 +14,20 @@ use std::{
 
 use dormouse_tasks::result::TaskResult;
 
-/// For how long the quota of the task that is looked at is to be lifted, if it is.
+/// Returns for how long a task's quota is to be lifted; `None`: a test hasn't requested this fault, or it was injected
+/// already.
 pub(crate) fn lifts_quota_for() -> Option<Duration> {
     static DONE: AtomicBool = AtomicBool::new(false);
     once("lift-200ms", &DONE).then_some(Duration::from_millis(200))
 }
 
-/// Whether the task that should stand still after its checkpoint goes on.
+/// Returns whether the task is to run on that should be stopped after its checkpoint.
 pub(crate) fn skips_hold() -> bool {
     static DONE: AtomicBool = AtomicBool::new(false);
     once("skip-hold", &DONE)
 }
 
-/// Panics where the owner of a VM should.
+/// Panics in the owner of a VM that is to freeze, if a test has requested that.
 ///
 /// # Panics
 /// That is what it is for.
@@ -35,7 +36,8 @@ pub(crate) fn panics_at_freeze() {
     assert!(!once("panic-at-freeze", &DONE), "a fault that a test has asked for");
 }
 
-/// An answer as a worker leaves it that did none of the passes and waited.
+/// Returns the answer with a false trail, as of a worker that did no pass and only waited, if a test has requested
+/// that.
 pub(crate) fn forges_trail(answer: String) -> String {
     if !is_named("forged-trails") {
         return answer;

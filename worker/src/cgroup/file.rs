@@ -64,7 +64,7 @@ pub(crate) fn write(path: &Path, value: &str) -> Result<()> {
         })
 }
 
-/// Steps `attempt` until it yields, backing off from 100 us to 5 ms.
+/// Calls `attempt` until it returns a result, with pauses that grow from 100 us to 5 ms.
 ///
 /// The kernel offers no event for most of what is awaited here (a version 1 freezer, a group
 /// running empty), hence the polling. At the deadline `late` turns the last state into

@@ -1,4 +1,4 @@
-//! What is wrong with the network between this worker and the coordinator.
+//! Disturbances of the network between this worker and the coordinator.
 
 use std::{
     io,
@@ -34,7 +34,7 @@ const SEGMENT: usize = 1448;
 pub(crate) enum NetworkDisturbance {
     /// No bytes pass in either direction.
     Partition,
-    /// All bytes are delayed by this.
+    /// All bytes are delayed by this time.
     Delay(Duration),
     /// This fraction of the segments is lost, and sent again.
     Loss(Ppm),
@@ -183,7 +183,7 @@ impl WorkerNetwork {
     ///
     /// # Errors
     ///
-    /// It can't be reached or verified.
+    /// The coordinator can't be reached or verified.
     pub(crate) async fn connect_securely(
         &self,
         to: &Endpoint,

@@ -1,4 +1,4 @@
-//! The owner of a VM: takes what comes one after the other.
+//! The owner of a VM, which handles messages one after the other.
 
 mod checkpoints;
 mod effects;

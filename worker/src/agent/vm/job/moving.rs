@@ -1,4 +1,4 @@
-//! A parallel job that leaves its vCPUs for others.
+//! A parallel job that moves from its vCPUs to others.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What is particular to a parallel job from its birth to its end.
+//! Handling of parallel jobs from their start to their end, as far as it differs from that of other tasks.
 
 use std::{sync::Arc, time::Duration};
 
