@@ -22,7 +22,7 @@ const BY_SLOT: [CgroupController; 3] =
 
 /// The groups of one VM. All methods block, and may be called from any thread.
 ///
-/// Dropping it leaves the groups in place; see [`VmGroups::remove`].
+/// Dropping this value leaves the groups in place; see [`VmGroups::remove`].
 #[derive(Debug)]
 pub struct VmGroups {
     pub(super) hierarchy: CgroupHierarchy,
@@ -30,7 +30,7 @@ pub struct VmGroups {
     vcpus: u32,
     period_us: u64,
     pub(super) memory_limit: Option<u64>,
-    /// Number of kills for lack of memory that were returned.
+    /// Number of kills for lack of memory that were already reported.
     pub(super) oom_kills_said: AtomicU64,
     /// Namespaces of the VM's tasks, if the tasks are jailed.
     cell: Option<Arc<JailCell>>,
@@ -97,7 +97,7 @@ impl VmGroups {
         Ok(vm)
     }
 
-    /// The number of vCPUs that it has.
+    /// Returns the number of vCPUs of the VM.
     #[must_use]
     pub fn vcpu_count(&self) -> u32 {
         self.vcpus
@@ -139,8 +139,8 @@ impl VmGroups {
         )
     }
 
-    /// Binds all tasks of vCPU `vcpu` to these host cores. Later ones run where their parent does, or CRIU did, until
-    /// this is called again.
+    /// Binds all tasks of vCPU `vcpu` to these host cores. Tasks that start later run where their parent runs, or where
+    /// CRIU ran, until this is called again.
     ///
     /// # Errors
     ///
@@ -285,8 +285,8 @@ impl VmGroups {
         procs::list_threads(&group, self.hierarchy.is_v2())
     }
 
-    /// Kills every process of the VM, frozen or not, and waits until none is left. Lifts the
-    /// quotas for good: throttled tasks die late. Returns how many there were.
+    /// Kills every process of the VM, frozen or not, and waits until none is left. Lifts the quotas for good: throttled
+    /// tasks die late. Returns the number of processes that were killed.
     ///
     /// # Errors
     /// Where a process survives the deadline.
@@ -366,7 +366,8 @@ mod tests {
         fs::read_to_string(path).unwrap()
     }
 
-    /// The files the kernel would make, as far as they are written without being created.
+    /// Creates the files of version 1 that the kernel would create, if the code under test writes them without creating
+    /// them.
     fn v1_fixture(root: &Path) -> CgroupHierarchy {
         let mounts = V1Mounts {
             cpu: root.join("cpu"),
@@ -445,8 +446,8 @@ mod tests {
         assert!(error.ends_with("has 1 vCPUs, but no vCPU 1"), "{error}");
     }
 
-    /// Three processes of one job are killed, of which one is told: whoever begins after that is told of
-    /// none of them, and of each that is killed in its own life.
+    /// Checks that one of three killed processes of a job is reported, that a task that begins later isn't told of
+    /// these kills, and that it is told of a process that is killed after its beginning.
     fn kill_is_told_of_who_was_there(vm: &VmGroups, told: u64, kills: impl Fn(u64)) {
         let lost = |before| vm.has_lost_one_for_memory(before).unwrap();
         kills(told + 3);
@@ -458,7 +459,7 @@ mod tests {
         assert_eq!([lost(before), lost(before)], [true, false]);
     }
 
-    /// Has a file refuse what is written to it, until it is removed again.
+    /// Makes all writes to a file fail, until the directory that takes its place is removed.
     fn refuse(file: &Path) {
         let _ = fs::remove_file(file);
         fs::create_dir(file).unwrap();

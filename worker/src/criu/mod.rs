@@ -1,7 +1,7 @@
 //! CRIU: our own client of `criu swrk`.
 //!
-//! `rpc.proto` is that of CRIU 4.2.1, under the licence in `LICENSE`; `rpc.rs` is generated from it. What it restores is looked at
-//! before, in its [`images`], and after, before its first instruction.
+//! `rpc.proto` is that of CRIU 4.2.1, under the licence in `LICENSE`; `rpc.rs` is generated from it. What CRIU restores
+//! is checked twice: before, in its [`images`], and after, before its first instruction.
 //!
 //! Each call starts one `criu swrk` on a socket pair, so nothing is shared between calls.
 //! Every call has a deadline, at which CRIU and what it made is killed and reaped.

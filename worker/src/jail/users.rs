@@ -5,11 +5,11 @@ use std::{fmt, str::FromStr};
 /// One in this many users, at the end of the range, is reserved for checks.
 const OF_CHECKS: u32 = 10;
 
-/// A range of user IDs, of which each task has one that no other task on its host has. The group of the same number
-/// is the task's group.
+/// A range of user IDs. Each task has one of them, which no other task on its host has. The group of the same number is
+/// the task's group.
 ///
-/// A checkpoint holds the user of its task, so the workers of a run need the same range. A tenth of it is for checks
-/// of what tasks made, which are never checkpointed: none of these is any task's user.
+/// A checkpoint holds the user of its task, so the workers of a run need the same range. A tenth of it is for checks of
+/// tasks' results; checks are never checkpointed, and no task has one of their users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UserRange {
     first: u32,

@@ -1,4 +1,4 @@
-//! Processes that stand still, and the CPU time that they have had.
+//! Stopping processes, and reading the CPU time that they have used.
 //!
 //! A process is stopped by signal and not by the tracer's interrupt: the signal can wait for a
 //! process that its quota keeps from running, which then executes nothing of its own before it
@@ -51,7 +51,7 @@ pub fn resume_process(pid: i32) -> Result<()> {
 ///
 /// # Errors
 ///
-/// It has done neither by the deadline.
+/// The child has neither stopped nor ended by the deadline.
 pub fn await_stop(pid: i32, deadline: Duration) -> Result<()> {
     let begun = Instant::now();
     loop {
