@@ -72,7 +72,7 @@ pub(crate) fn check_descriptors(limit: u64) -> Result<(), String> {
 ///
 /// # Errors
 ///
-/// In words, what about the command no run needs.
+/// In words, the part of the command that no run needs.
 pub(crate) fn check_command(command: &Command) -> Result<(), String> {
     match command {
         Command::CreateVm(CreateVm { kind, metadata, .. }) => {

@@ -1,11 +1,10 @@
 //! Faults for tests of the verdict (a run in which one happens must not be called faithful) and of
 //! what is left of a VM whose owner fails.
 //!
-//! They exist in builds with debug assertions only, and all but the last happen once in a worker's life where the
-//! environment variable `DORMOUSE_FAULT` names them: `lift-200ms`, a task's quota is lifted for
-//! that long; `skip-hold`, a task or a job does not stand still after
-//! its checkpoint; `panic-at-freeze`, the
-//! owner of a VM that is to freeze panics; `forged-trails`, answers have trails that nobody computed.
+//! They exist in builds with debug assertions only, and all but the last happen once in a worker's process, if the
+//! environment variable `DORMOUSE_FAULT` names them: `lift-200ms`, a task's quota is lifted for that long; `skip-hold`,
+//! a task or a job is not stopped after its checkpoint; `panic-at-freeze`, the owner of a VM that is to freeze panics;
+//! `forged-trails`, answers have trails that nobody computed.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -30,7 +29,7 @@ pub(crate) fn skips_hold() -> bool {
 /// Panics in the owner of a VM that is to freeze, if a test has requested that.
 ///
 /// # Panics
-/// That is what it is for.
+/// If a test has requested this fault.
 pub(crate) fn panics_at_freeze() {
     static DONE: AtomicBool = AtomicBool::new(false);
     assert!(!once("panic-at-freeze", &DONE), "a fault that a test has asked for");

@@ -158,7 +158,7 @@ impl VmGroups {
 
     /// Moves the whole process `pid` into `slot` of vCPU `vcpu`.
     ///
-    /// Under version 1, memory it has already charged elsewhere stays charged there.
+    /// Under version 1, memory that the process has already charged elsewhere stays charged there.
     ///
     /// # Errors
     /// No such vCPU or process.
@@ -169,7 +169,7 @@ impl VmGroups {
         Ok(())
     }
 
-    /// Returns what a new process needs to be started in `slot` of vCPU `vcpu`; it can be used several times.
+    /// Returns what a new process needs to be started in `slot` of vCPU `vcpu`; the result can be used several times.
     ///
     /// # Errors
     ///
@@ -180,14 +180,13 @@ impl VmGroups {
 
     /// Stops every task of the VM and waits until all are really stopped.
     ///
-    /// A throttled task reaches the freezer only when it is given time to run (measured: 155 ms
-    /// at a 2 % quota, 0.4 ms without one), so the quotas are lifted, but only once the freezer
-    /// waits for it: then it executes nothing of its own on its way there (measured at quotas of
-    /// 5 to 50 %: .01 to .5 ms; in the other order .2 to 1.2, and 5 at worst).
-    /// They are back before this returns, also on failure, which leaves the VM thawed.
+    /// A throttled task reaches the freezer only when it is given time to run (measured: 155 ms at a 2 % quota, 0.4 ms
+    /// without one), so the quotas are lifted, but only once the freezer waits for it: then the task executes nothing
+    /// of its own on its way there (measured at quotas of 5 to 50 %: .01 to .5 ms; in the other order .2 to 1.2, and 5
+    /// at worst). The quotas are in force again before this returns, also on failure, which leaves the VM thawed.
     ///
     /// # Errors
-    /// Where the tasks do not stand still before the deadline.
+    /// Where the tasks are not stopped before the deadline.
     pub fn freeze_vm(&self, deadline: Duration) -> Result<FreezeTimes> {
         let asked_at = Instant::now();
         let v2 = self.hierarchy.is_v2();

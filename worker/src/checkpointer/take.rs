@@ -52,7 +52,7 @@ pub struct SnappedTask {
 
 /// Kind of program that is a parallel job, whose processes the worker itself assigns to cores.
 const JOB: &str = "parallel";
-/// Number of attempts to dump a task some process or thread of which ends at that moment.
+/// Largest number of attempts to dump a task, if each time one of its processes or threads ends at that moment.
 const TRIES: u32 = 40;
 impl Checkpointer {
     /// Takes a checkpoint as [`Checkpointer::take_with`] does, without an action before the task is stopped.

@@ -1,4 +1,4 @@
-//! Where CRIU is looked for: one order for every command, every worker and every test.
+//! The places where CRIU is looked for, in one order for every command, every worker and every test.
 
 use std::env;
 use std::ffi::OsString;

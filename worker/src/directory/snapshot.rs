@@ -23,8 +23,8 @@ pub(super) const DIRECTORY_PERMISSIONS: u32 = 0o3777;
 /// Sockets are left out: the program that had one bound gets it again by CRIU, or binds it again itself.
 ///
 /// # Errors
-/// It has something that cannot be saved, or more than its file system could hold without holes; a file cannot be
-/// read or written.
+/// The directory has something that cannot be saved, or more than its file system could hold without holes; a file
+/// cannot be read or written.
 pub(crate) fn snapshot_directory(
     directory: &Path,
     objects: &ContentObjects,

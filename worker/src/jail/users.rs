@@ -31,7 +31,7 @@ impl Default for UserRange {
 pub struct UsersError(String);
 
 impl UserRange {
-    /// Returns the users that a task may have; it gets the first free one. The first of them is computed from the
+    /// Returns the users that a task may have; the task gets the first free one. The first of them is computed from the
     /// task's run and number, so that a task usually has the same user on every worker.
     pub(crate) fn of_task(&self, run: &str, task: &str) -> impl Iterator<Item = u32> + use<> {
         let count = u64::from(self.user_count() - self.check_count());
@@ -46,8 +46,8 @@ impl UserRange {
         })
     }
 
-    /// Returns the users that a check may have; it gets the first free one. No task can have these users, unless the
-    /// range has a single user.
+    /// Returns the users that a check may have; the check gets the first free one. No task can have these users, unless
+    /// the range has a single user.
     pub(crate) fn of_checks(&self) -> impl Iterator<Item = u32> + use<> {
         self.last.saturating_sub(self.check_count().saturating_sub(1))..=self.last
     }

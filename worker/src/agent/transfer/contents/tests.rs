@@ -18,7 +18,7 @@ use tonic::{Request, Response, Status, Streaming, transport::Endpoint};
 use super::*;
 use crate::agent::gate::VmGate;
 
-/// Contents in memory, how many bytes have come, and how many contents were asked for.
+/// Contents in memory, the number of bytes received, and the number of contents requested.
 #[derive(Clone, Default)]
 struct Kept {
     all: Arc<Mutex<All>>,

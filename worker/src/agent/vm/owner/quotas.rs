@@ -72,8 +72,8 @@ impl VmOwner {
         }
     }
 
-    /// Returns the share of a host core that an attempt is promised now in ppm, unless the attempt is stopped; for a
-    /// background it is what the foreground leaves.
+    /// Returns the share of a host core, in ppm, that an attempt is promised now, unless it is stopped; for a
+    /// background, the share that the foreground leaves.
     pub(crate) fn share_promised(&self, attempt: &VmAttempt) -> u32 {
         let (task, number) = attempt.key;
         let share = attempt.task_promise().map_or(0, |promise| promise.share);
