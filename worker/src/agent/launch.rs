@@ -69,7 +69,8 @@ pub struct TaskBirth {
     pub inputs_at: Option<Instant>,
     /// How the process ended, if it ended so soon after its start that it need not be watched; else `None`.
     pub ended: Option<ProcessEnd>,
-    /// Sentences on the facts about a restored program that the kernel reports differently; `None`: it wasn't compared.
+    /// Sentences on the facts about a restored program that the kernel reports differently; `None`: the program wasn't
+    /// compared.
     pub changes: Option<Vec<String>>,
 }
 

@@ -174,7 +174,7 @@ fn may_have_attributes(link: &Path) -> bool {
     link.is_absolute() && !["/dev", "/proc", "/sys", "/usr"].iter().any(|at| link.starts_with(at))
 }
 
-/// Returns the user attributes of an open file or directory; `None`: it has none.
+/// Returns the user attributes of an open file or directory; `None`: there are no such attributes.
 fn user_attributes(file: &OwnedFd) -> Option<String> {
     let found = read_attributes(file).ok().filter(|found| !found.is_empty())?;
     let told =

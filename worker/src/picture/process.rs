@@ -237,8 +237,8 @@ fn signal_words(hex: &str, but: u64) -> String {
     }
 }
 
-/// Returns whether the parent of a stopped process learned of the stop by waitpid(2); `None`: it isn't stopped, or
-/// its parent doesn't belong to the task.
+/// Returns whether the parent of a stopped process learned of the stop by waitpid(2); `None`: the process isn't
+/// stopped, or its parent doesn't belong to the task.
 fn stop_told(status: &str, stat: &str, is_stopped: bool) -> Option<&'static str> {
     let pending = ["SigPnd", "ShdPnd"].into_iter().filter_map(|key| status_field(status, key));
     let stops =

@@ -77,7 +77,7 @@ pub struct ProofStep {
     pub what: ProofStepKind,
     /// The time that the step took.
     pub took: Duration,
-    /// What the step showed, in words; or why it failed.
+    /// Result of the step, in words; as an error, why the step failed.
     pub came: Result<String, String>,
 }
 

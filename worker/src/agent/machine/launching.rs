@@ -36,7 +36,7 @@ pub struct LaunchPlan {
     pub from: Option<Kept>,
     /// How the program is launched at first.
     pub first: LaunchWay,
-    /// How the program begins if no checkpoint can be restored; `None`: it needs a checkpoint.
+    /// How the program begins if no checkpoint can be restored; `None`: the program needs a checkpoint.
     pub from_scratch: Option<LaunchWay>,
 }
 

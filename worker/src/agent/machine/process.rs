@@ -21,7 +21,7 @@ pub trait TaskProcess: Debug + Send + Sync + 'static {
     /// The kernel refuses.
     fn kill(&self) -> process::Result<()>;
 
-    /// Returns how the process ended; `None`: it runs.
+    /// Returns how the process ended; `None`: the process still runs.
     ///
     /// # Errors
     ///

@@ -67,7 +67,7 @@ fn signed_nanos(duration: Duration) -> i64 {
     i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
 }
 
-/// Returns the time that a thread has computed or waited for a processor; `None`: it is gone.
+/// Returns the time that a thread has computed or waited for a processor; `None`: the thread is gone.
 pub(crate) fn wanted_by(thread: i32) -> Option<(i32, Duration)> {
     let text = fs::read_to_string(format!("/proc/{thread}/schedstat")).ok()?;
     let mut numbers = text.split_whitespace().map(str::parse::<u64>);

@@ -339,7 +339,7 @@ impl<T: SessionTransport> CoordinatorSession<T> {
         FromWorker { ack, body: Some(body) }
     }
 
-    /// Handles a message; returns whether it must be acknowledged.
+    /// Handles a message; returns whether the message must be acknowledged.
     fn take_message(
         &mut self,
         message: ToWorker,

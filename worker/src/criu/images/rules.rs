@@ -70,7 +70,7 @@ pub(crate) struct ImageRules {
     filter: Option<Vec<u8>>,
     /// Rights of the worker, which no task may exceed.
     worker: ThreadStatus,
-    /// Lowest niceness that a task may have; for tasks of other workers it may be higher.
+    /// Lowest niceness that a task may have: this worker's own, but at most 0, as other workers may have a higher one.
     nice: i32,
     oom_score_adj: i32,
 }
