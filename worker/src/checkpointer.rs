@@ -31,7 +31,7 @@ pub use take::{DumpedTask, SnappedTask};
 /// [`CriuProgram::restore_process`].
 pub type BeforeRunning<'a> = dyn FnMut(RestoreMoment) -> Step + Send + 'a;
 
-/// Called just before a task is stopped for its checkpoint; an error says why it must not be.
+/// Called just before a task is stopped for its checkpoint; an error says why the task must not be stopped.
 pub type Begin<'a> = dyn FnMut() -> Step + 'a;
 
 /// Called with a task's CPU time once it is stopped for its checkpoint.

@@ -1,4 +1,4 @@
-//! What a worker does first: take away what a crashed one left.
+//! Cleaning up at a worker's start: removing the remains of a crashed worker.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -24,10 +24,10 @@ pub enum CleanupError {
     /// Control groups or processes of a dead worker are still there.
     #[error("can't remove the control groups of a dead worker")]
     Cgroup(#[source] cgroup::CgroupError),
-    /// The checkpoint store.
+    /// The checkpoint store could not be cleaned up.
     #[error("can't clean up the checkpoint store")]
     Store(#[source] store::StoreError),
-    /// The directories of tasks.
+    /// The directories of tasks could not be cleaned up.
     #[error("can't clean up the directories of tasks")]
     Workspace(#[source] workspace::WorkspaceError),
 }
@@ -35,11 +35,10 @@ pub enum CleanupError {
 /// Removes processes and groups of dead workers, and the checkpoints in `store` and the task
 /// directories of `workspace`, whose lock says that no other worker uses them.
 ///
-/// A worker that starts is a new host of its run, or in another run: a checkpoint that the run
-/// still needs is the coordinator's to give, and one of a run of the same name is not to be taken
-/// for it.
+/// A worker that starts is a new host of its run, or belongs to another run: the coordinator sends a checkpoint that
+/// the run still needs, and a checkpoint of a different run with the same name must not be used instead.
 ///
-/// Mounts need none: they were in the dead worker's mount namespace and went with it.
+/// Mounts need no clean-up: they were in the dead worker's mount namespace and went with it.
 ///
 /// # Errors
 /// Where something cannot be removed within `deadline` per tree.

@@ -1,4 +1,4 @@
-//! The process that sees to it that nothing outlives the worker.
+//! The guardian: the process that ensures that nothing outlives the worker.
 
 use std::{
     fs, io,
@@ -35,7 +35,7 @@ impl GroupGuardian {
     ///
     /// # Errors
     ///
-    /// There are threads already, that can't be found out, or the fork fails.
+    /// There are threads already, the number of threads can't be found out, or the fork fails.
     #[expect(unsafe_code, reason = "fork is unsafe in general")]
     pub fn start_guardian(hierarchy: &CgroupHierarchy, name: InstanceName) -> Result<Self> {
         let threads = threads::count_threads()

@@ -2,17 +2,17 @@
 //!
 //! The Linux layer, bottom up; every call blocks and may come from any thread:
 //! - [`cgroup`]: the control groups of emulated VMs;
-//! - [`jail`]: what tasks are kept from, and the namespaces for it;
+//! - [`jail`]: the confinement of tasks, and the namespaces for it;
 //! - [`process`]: starting tasks, and leaving none behind;
 //! - [`workspace`]: the worker's directory, under the same paths on every worker;
 //! - [`criu`]: dump and restore;
 //! - [`picture`]: what programs see of themselves, before a checkpoint and after a restore;
 //! - [`directory`]: what is in a task's directory, and the [`contents`] that it begins with;
 //! - [`store`]: checkpoints on disk and on the wire;
-//! - [`checkpointer`]: the three above put together;
-//! - [`metadata`]: what programs on a VM read of it, as on a cloud;
-//! - [`guardian`]: what takes all of it away where the worker dies;
-//! - [`cleanup`]: what a crashed worker left;
+//! - [`checkpointer`]: taking and restoring checkpoints with the modules above;
+//! - [`metadata`]: the metadata that programs on a VM read, as on a cloud;
+//! - [`guardian`]: the process that removes all of this if the worker dies;
+//! - [`cleanup`]: removing what a crashed worker left;
 //! - [`place`]: the host, container or unit that it is in, and what is added there for what is lacking.
 //!
 //! On top of it:

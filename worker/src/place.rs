@@ -1,5 +1,5 @@
-//! The place that a process runs in: a bare host, a container of some engine, a unit of systemd; and
-//! what its owner adds there for what a worker lacks.
+//! The place that a process runs in: a bare host, a container of some engine, or a unit of systemd; and the settings
+//! with which its owner can give a worker what is missing there.
 
 use std::{env, fs, path::Path};
 

@@ -170,7 +170,7 @@ fn update_with_zeros(hasher: &mut Hasher, mut length: u64) {
 ///
 /// # Errors
 ///
-/// The file is shorter than that, or the system refuses.
+/// The file is shorter than `length`, or the system refuses.
 pub(crate) fn copy_whole(from: &mut File, empty: File, length: u64) -> io::Result<File> {
     let mut copied = 0;
     read_pieces(from, length, |piece| {
@@ -285,7 +285,7 @@ mod tests {
         }
     }
 
-    /// What would take a minute to be read is not read.
+    /// A file that would take a minute to read is copied without reading its hole.
     #[test]
     fn a_hole_of_a_tebibyte_is_copied_at_once() {
         let (length, begun) = (1 << 40, Instant::now());

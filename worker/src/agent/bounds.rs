@@ -1,5 +1,5 @@
-//! What a coordinator can have of a worker: whoever is at the other end, a worker does not do what no
-//! run needs. `docs/bounds.md` has them in a table.
+//! Limits on what a coordinator can demand of a worker: whoever the coordinator is, a worker does nothing that no run
+//! needs. `docs/bounds.md` lists the limits.
 
 use dormouse_proto::v1::{
     CreateVm, Metadata, MoveTask, OwnProgram, Program, Report, StartTask, command::Command,
@@ -10,7 +10,7 @@ use dormouse_tasks::{
 };
 use dormouse_units::Bytes;
 
-/// Most VMs at the same time.
+/// Largest number of VMs of a worker at the same time.
 pub(crate) const VMS: usize = 512;
 /// Most file descriptors of a VM: 64 connections to its metadata endpoint, the endpoint, handles of its processes,
 /// and files of a checkpoint.
@@ -72,7 +72,7 @@ pub(crate) fn check_descriptors(limit: u64) -> Result<(), String> {
 ///
 /// # Errors
 ///
-/// What about it is not.
+/// In words, the part of the command that no run needs.
 pub(crate) fn check_command(command: &Command) -> Result<(), String> {
     match command {
         Command::CreateVm(CreateVm { kind, metadata, .. }) => {
@@ -109,7 +109,7 @@ fn check_start(start: &StartTask) -> Result<(), String> {
     }
 }
 
-/// Checks that a user's own program is one that a worker starts.
+/// Checks that a user's own program keeps a worker's limits on its words, variables and inputs.
 fn check_own(own: &OwnProgram) -> Result<(), String> {
     if own.argv.is_empty() {
         return Err("it names no program".to_owned());
@@ -126,7 +126,8 @@ fn check_own(own: &OwnProgram) -> Result<(), String> {
     words.check()
 }
 
-/// Checks that a program is one of a run.
+/// Checks that a measured program keeps a worker's limits on its arguments, and is a program that a coordinator may
+/// request.
 ///
 /// # Errors
 ///
@@ -153,7 +154,7 @@ pub(crate) struct OfferOccupancy {
     pub vms: usize,
     /// Number of vCPUs of all VMs.
     pub vcpus: u64,
-    /// Shares of a core that these vCPUs are promised, in millionths.
+    /// Shares of a core that all vCPUs are promised in total, in millionths.
     pub core_ppm: u64,
 }
 
@@ -166,7 +167,7 @@ impl OfferOccupancy {
         Self { vms: 1, vcpus, core_ppm }
     }
 
-    /// Returns what both take together.
+    /// Returns the sum of both occupancies.
     #[must_use]
     pub(crate) fn plus_other(self, other: Self) -> Self {
         Self {
@@ -176,11 +177,11 @@ impl OfferOccupancy {
         }
     }
 
-    /// Checks that a worker that offers this many thousandths of a core has room for all VMs.
+    /// Checks that a worker that offers `millicores` thousandths of a core has room for all VMs.
     ///
     /// # Errors
     ///
-    /// What there is too much of.
+    /// In words, what the VMs take too much of.
     pub(crate) fn check_fits(self, millicores: u32) -> Result<(), String> {
         let vcpus = u64::from(millicores.div_ceil(1000)) * u64::from(VCPUS_PER_CORE);
         let shares = u64::from(millicores) * 1000 * SHARES_PER_OFFER;
@@ -202,7 +203,7 @@ impl OfferOccupancy {
     }
 }
 
-/// Shortens the reason in a report to the length that others accept.
+/// Shortens the reason in a report to the length that receivers accept.
 #[must_use]
 pub(crate) fn shorten_report(mut report: Report) -> Report {
     use dormouse_proto::v1::report::Report as Body;
@@ -219,7 +220,7 @@ pub(crate) fn shorten_report(mut report: Report) -> Report {
     report
 }
 
-/// Shortens a reason to the length that others accept.
+/// Shortens a reason to the length that receivers accept.
 fn shortened_reason(mut why: String) -> String {
     const MORE: &str = " [...]";
     if why.len() > WHY_BYTES {

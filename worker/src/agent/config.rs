@@ -1,4 +1,4 @@
-//! What an agent is told.
+//! Configuration of an agent.
 
 use std::{num::NonZero, path::PathBuf, thread, time::Duration};
 

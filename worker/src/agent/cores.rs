@@ -16,7 +16,7 @@ use nix::{
 #[derive(Debug)]
 pub struct HostCores {
     all: CpuSet,
-    /// Number of each core, and the sum of the quotas bound to it, in ppm of it.
+    /// Number of each core, and the sum of the quotas bound to the core, in ppm of the core.
     bound: Mutex<Vec<(usize, u64)>>,
 }
 

@@ -1,4 +1,4 @@
-//! Why an agent can't begin or go on.
+//! Errors: an agent can't start or continue.
 
 use std::{io, path::PathBuf, time::Duration};
 

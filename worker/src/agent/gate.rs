@@ -1,9 +1,8 @@
-//! What a VM is up to, for the threads that work on it.
+//! The gate of a VM: tells the threads that work on the VM whether it runs, freezes or is destroyed.
 //!
-//! A VM freezes and dies at once, whatever is being done to it. Who fetches, waits for its turn or
-//! brings a task to life asks here whether that is still wanted, and counts no time in which the
-//! VM is frozen. Only a dump is waited for, once CRIU holds the task: frozen, CRIU's code in it
-//! would answer no more.
+//! A VM freezes and dies at once, whatever is being done to it. A thread that fetches something, waits for its turn or
+//! starts a task asks the gate whether that is still wanted, and counts no time in which the VM is frozen. Only a dump
+//! is waited for, once CRIU holds the task: CRIU's code in a frozen task would not answer.
 
 use std::{sync::Arc, time::Duration};
 

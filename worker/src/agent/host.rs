@@ -1,4 +1,4 @@
-//! What all VMs of one life share.
+//! State that all VMs of one session of a worker share.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 

@@ -1,5 +1,5 @@
-//! The parts of the agent that have no need of a host: its session, its reading of commands, the owners of its VMs.
-//! The simulator builds workers of them whose machines are state in memory.
+//! The parts of the agent that need no host: its session, its reading of commands, the owners of its VMs. The simulator
+//! builds workers from these parts, with machines that are only state in memory.
 
 pub use super::{
     cores::HostCores,

@@ -1,4 +1,4 @@
-//! Bringing a task to life: from scratch, or from a checkpoint.
+//! Starting a task from scratch, or restoring it from a checkpoint.
 
 use std::{ops::RangeInclusive, os::fd::AsFd, sync::Arc, time::Duration};
 
@@ -67,9 +67,10 @@ pub struct TaskBirth {
     pub at: Instant,
     /// Instant at which the inputs of a user's own program were in its directory; `None` if it did not wait for inputs.
     pub inputs_at: Option<Instant>,
-    /// How the process ended, if that was so soon that it need not be watched.
+    /// How the process ended, if it ended so soon after its start that it need not be watched; else `None`.
     pub ended: Option<ProcessEnd>,
-    /// Sentences on the facts about a restored program that the kernel reports differently; `None`: it wasn't compared.
+    /// Sentences on the facts about a restored program that the kernel reports differently; `None`: the program wasn't
+    /// compared.
     pub changes: Option<Vec<String>>,
 }
 
@@ -207,8 +208,9 @@ pub(crate) async fn claim_checkpoint(
     .await
 }
 
-/// Returns whether the local copy of a checkpoint, taken by this attempt, can be used. Newer copies unknown to the
-/// coordinator belong to a history that was given up, and so does one of this number by another attempt.
+/// Returns whether the local copy of a checkpoint, taken by this attempt, can be used. Newer copies, which the
+/// coordinator doesn't know, belong to a history that was given up, and so does a copy of this number that a different
+/// attempt took.
 fn is_sound(host: &LifeHost, name: &TaskName, (newest, by): (u64, u32)) -> Result<bool, String> {
     host.store().remove_newer(name, newest).map_err(|e| explain_error(&e))?;
     if !host.store().complete_numbers(name).map_err(|e| explain_error(&e))?.contains(&newest) {
@@ -356,8 +358,8 @@ fn from_scratch(
     settle_birth(process, pass, seen, 0, before)
 }
 
-/// Starts a program that does and reports nothing. As it has no progress and no result, all tasks of a run share one
-/// directory.
+/// Starts a program that does and reports nothing. As such tasks have no progress and no result, all of those of a run
+/// share one directory.
 fn without_words(
     host: &LifeHost,
     place: &TaskPlace,
@@ -404,7 +406,8 @@ fn program_arguments(order: &StartTask) -> &[String] {
     order.program.as_ref().map_or(&[], |program| &program.args)
 }
 
-/// Returns the kind of program in a task's checkpoints.
+/// Returns the kind of program that a task's checkpoints record: the program's name, or what kind of checkpoint a
+/// user's own program has.
 fn program_of(order: &StartTask) -> String {
     match &order.own {
         Some(_) if own::is_saved_by_criu(order) => supervisor::KIND.to_owned(),
@@ -418,7 +421,7 @@ pub(crate) fn is_silent(order: &StartTask) -> bool {
     program_arguments(order).first().is_some_and(|kind| kind == "noop")
 }
 
-/// What the worker has seen of a starting task.
+/// Measurements that the worker took while a task started.
 pub(crate) struct SeenBirth {
     pub(crate) page: ProgressReader,
     /// CPU time charged to the task's slot before the task's first own instruction, in nanoseconds.
@@ -485,8 +488,8 @@ pub(crate) fn charged_base(place: &TaskPlace) -> Result<u64, String> {
 /// Waits until the task has done something: its heartbeat counter differs from `before`. The end of the process
 /// counts too, and is handled elsewhere.
 ///
-/// The page is shared memory that can't wake this thread, so it is read every millisecond, for the few that a start
-/// takes.
+/// The page is shared memory that can't wake this thread, so it is read every millisecond, during the few milliseconds
+/// that a start takes.
 pub(crate) fn first_instruction(
     page: &ProgressReader,
     pass: &LaunchPass,

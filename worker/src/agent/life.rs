@@ -1,4 +1,4 @@
-//! One incarnation: from the first welcome to the end, commands to VMs.
+//! One session of a worker, from its first welcome to its end: passes the coordinator's commands to the VMs.
 
 mod commands;
 mod machines;
@@ -62,7 +62,8 @@ pub async fn wait_welcome(
     }
 }
 
-/// Runs the worker from a welcome until the session, `terminated` or an error ends it. All its VMs are removed then.
+/// Runs the worker from a welcome until its session ends, `terminated` resolves or an error occurs. All its VMs are
+/// removed at the end.
 ///
 /// # Errors
 ///

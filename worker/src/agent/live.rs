@@ -1,4 +1,4 @@
-//! A life on a real host: its session's first welcome, and the machines that it commands from then on.
+//! A session on a real host: its first welcome, and the machines that it commands from then on.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ pub(crate) struct DialledCoordinator {
     pub(crate) parent: Option<i32>,
 }
 
-/// Runs the worker until the session, a signal or an error ends it. All its VMs are removed then.
+/// Runs the worker until its session ends, a signal arrives or an error occurs. All its VMs are removed at the end.
 pub(crate) async fn live_until_end(
     prepared: &Arc<PreparedWorker>,
     dialled: &DialledCoordinator,
@@ -84,7 +84,7 @@ pub(crate) async fn live_until_end(
     }
 }
 
-/// VMs of a life on this host: the actors that own them.
+/// VMs of a session on this host, with the actors that own them.
 struct HostMachines {
     host: Arc<LifeHost>,
     network: WorkerNetwork,

@@ -1,4 +1,4 @@
-//! What this host does beside the worker's VMs.
+//! Load of this host by processes other than the worker's VMs.
 
 use std::{fs, io, sync::Arc, time::Instant};
 
@@ -13,7 +13,7 @@ use super::host::LifeHost;
 /// Unit of the times in `/proc/stat`, on every Linux that this runs on (time(7), USER_HZ).
 const TICKS_PER_SECOND: u64 = 100;
 
-/// Meter of the host's load since it was made.
+/// Meter of the host's load since the meter was made.
 #[derive(Debug)]
 pub(crate) struct LoadMeter {
     host: Arc<LifeHost>,
@@ -36,7 +36,7 @@ struct IdleCores {
 }
 
 impl LoadMeter {
-    /// Begins to measure.
+    /// Begins to measure the host's load.
     pub(crate) fn begin_count(host: &Arc<LifeHost>) -> Self {
         let before = read_counts(host).unwrap_or_default();
         Self { host: Arc::clone(host), since: Instant::now(), before }

@@ -1,4 +1,4 @@
-//! What one repetition of each program costs here.
+//! Measuring the CPU time of one repetition of each program on this host.
 
 use std::{
     collections::BTreeMap,

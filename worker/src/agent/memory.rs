@@ -4,12 +4,12 @@ use std::fs;
 
 use crate::cgroup::{self, CgroupHierarchy, own_memory_limit};
 
-/// Returns the memory available to tasks, in bytes: what the kernel calls available (proc(5)), or zero if it doesn't
-/// tell, limited by the control group of this process, as in a container.
+/// Returns the memory available to tasks, in bytes: what the kernel calls available (proc(5)), or zero if the kernel
+/// doesn't report it, limited by the control group of this process, as in a container.
 ///
 /// # Errors
 ///
-/// That limit can't be read.
+/// The control group's limit can't be read.
 pub(crate) fn available_bytes(hierarchy: &CgroupHierarchy) -> cgroup::Result<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok();
     let available = text.and_then(|text| available_in(&text)).unwrap_or(0);

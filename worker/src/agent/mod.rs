@@ -14,11 +14,11 @@
 //!                                        cgroup, process, checkpointer
 //! ```
 //!
-//! The session has a thread and a runtime of its own, so that nothing the VMs do delays a
-//! heartbeat. Each VM has one owner, an actor that takes commands in their order; nobody else
-//! touches its control groups or processes while it lives. What takes long (a process being born,
-//! CRIU, a transfer) runs in a thread and reports back as a message. An owner that fails is the end
-//! of its VM and of nothing else: all there is of a VM is known beside it (`vm/resources.rs`).
+//! The session has a thread and a runtime of its own, so that nothing the VMs do delays a heartbeat. Each VM has one
+//! owner, an actor that takes commands in their order; nobody else touches its control groups or processes while it
+//! lives. What takes long (a process being born, CRIU, a transfer) runs in a thread and reports back as a message. An
+//! owner that fails is the end of its VM and of nothing else: all resources of a VM are recorded beside its owner
+//! (`vm/resources.rs`).
 //!
 //! What a VM *should* do is decided by [`dormouse_vm::Model`]; here it is made so.
 

@@ -1,5 +1,5 @@
-//! VMs without processes, on which a task is finished as soon as it is started: they
-//! measure how fast tasks are handed out.
+//! VMs without processes, on which a task finishes as soon as it is started. They measure how fast tasks are
+//! dispatched.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! The process that started this one, for as long as nobody else knows of it.
+//! The process that started this worker, for as long as no other process knows of the worker.
 
 use std::{future::pending, io, os::fd::OwnedFd};
 
@@ -11,7 +11,7 @@ use crate::process::pidfd;
 ///
 /// # Errors
 ///
-/// The kernel doesn't report it.
+/// The kernel doesn't report that the process has ended.
 pub(crate) async fn wait_parent_end(parent: Option<i32>) -> io::Result<()> {
     let Some(parent) = parent else { return pending().await };
     let watched = open(parent)?;

@@ -1,4 +1,4 @@
-//! Who uses a task's directory: it has one path, whichever attempt it is.
+//! Which attempt owns a task's directory: the directory has the same path for every attempt.
 
 use std::{
     collections::BTreeMap,
@@ -10,7 +10,7 @@ use dormouse_units::{Attempt, TaskId};
 use crate::workspace::{self, TaskName, Workspace};
 
 /// The newest attempt at each task on this worker, which owns the task's directory. An attempt that was stopped on a
-/// frozen VM may still exist while the next one runs on another VM, and must not remove the directory of that.
+/// frozen VM may still exist while the next one runs on another VM, and must not remove the next attempt's directory.
 ///
 /// Deleting files may take long. An attempt that claims a directory waits until its last owner's files are gone;
 /// nothing else does.

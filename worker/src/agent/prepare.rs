@@ -1,4 +1,4 @@
-//! What has to be done before the first thread.
+//! Preparing this process to be a worker, before any thread starts.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 

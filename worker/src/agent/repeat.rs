@@ -1,5 +1,5 @@
-//! What is asked of a coordinator that can't be reached is asked again until it can: a run may be
-//! gone on with at any time while its VMs are kept, and it counts on what its workers owe it.
+//! Repeating calls to a coordinator that can't be reached, until it answers: a run may be resumed at any time while its
+//! VMs are kept, and relies on the reports and files that its workers still have to deliver.
 
 use std::error::Error as _;
 use std::time::Duration;

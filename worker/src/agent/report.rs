@@ -1,4 +1,4 @@
-//! Reports in the words of the wire.
+//! Reports in the wire format.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ pub(crate) fn task_ref(vm: u32, (task, attempt): Key) -> Option<TaskRef> {
 /// An attempt on a VM, by its task and number.
 pub(crate) type Key = (TaskId, Attempt);
 
-/// Returns the attempt that a command is about. A command that doesn't say gets one that doesn't exist.
+/// Returns the attempt that a command is about; if the command names none, an attempt that doesn't exist.
 pub(crate) fn attempt_key(of: Option<TaskRef>) -> Key {
     let TaskRef { task, attempt, .. } = of.unwrap_or_default();
     (TaskId::new(task), Attempt::new(attempt))

@@ -1,4 +1,4 @@
-//! An agent from its start to its end.
+//! Running an agent from its start to its end.
 
 use std::{
     sync::Arc,
@@ -31,7 +31,7 @@ use super::{
 
 /// Time limit for removing everything at the end.
 const CLEAN_UP: Duration = Duration::from_secs(10);
-/// Pause before the worker joins again: the first, and below the longest one.
+/// First pause before the worker joins the run again; later pauses are longer, up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// Number of threads for blocking work: starts, CRIU, transfers, freezes.

@@ -1,4 +1,4 @@
-//! The token of a run, as a worker is given it.
+//! The token of a run, as a worker reads it.
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, ErrorKind, Read as _};
@@ -23,7 +23,7 @@ const LOOK: Duration = Duration::from_millis(100);
 ///
 /// # Errors
 ///
-/// The file isn't there in time, can't be read, or holds something else; or `look` says that it won't come.
+/// The file isn't there in time, can't be read, or doesn't hold a token; or `look` ends the wait with an error.
 pub fn read_token_within<E: From<AgentError>>(
     path: &Path,
     patience: Duration,
@@ -46,11 +46,11 @@ pub fn read_token_within<E: From<AgentError>>(
     Ok(read_token(path)?)
 }
 
-/// Reads the token in a file; `-` is the standard input, whose first line it is.
+/// Reads the token in a file; `-`: the first line of the standard input.
 ///
 /// # Errors
 ///
-/// The file can't be read, or holds something else.
+/// The file can't be read, or doesn't hold a token.
 pub fn read_token(path: &Path) -> Result<Token> {
     let wrong = |why: String| AgentError::Secret { path: path.to_owned(), why };
     let read = || {

@@ -25,7 +25,7 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct TaskSnapshot {
     pub(crate) checkpoint: StoredCheckpoint,
-    /// Part of the work that it holds, in ppm.
+    /// Part of the task's work that the checkpoint holds, in ppm.
     pub(crate) ppm: u32,
     /// When the task was stopped.
     pub(crate) stopped_at: Instant,
@@ -60,8 +60,8 @@ impl SnapshotError {
 #[error("its VM freezes")]
 struct OvertakenSnapshot;
 
-/// Checkpoints a task; one part of its work is `due` to be in the checkpoint, and of a user's own program one part is
-/// known to be done. Blocks.
+/// Checkpoints a task. The checkpoint is due to hold the part `due` of the work; a user's own program is known to have
+/// done the part `own_done`. Blocks.
 pub(crate) fn take_checkpoint(
     host: &LifeHost,
     place: &TaskPlace,
@@ -146,7 +146,7 @@ pub(crate) fn take_checkpoint(
     }
 }
 
-/// Lets a restored task, which is stopped, continue with its clock where that stopped.
+/// Sets the clock of a restored, still stopped task so that the clock continues where it stopped.
 pub(crate) fn go_on_with_clock(
     host: &LifeHost,
     name: &TaskName,

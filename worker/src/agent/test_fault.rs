@@ -1,11 +1,10 @@
 //! Faults for tests of the verdict (a run in which one happens must not be called faithful) and of
 //! what is left of a VM whose owner fails.
 //!
-//! They exist in builds with debug assertions only, and all but the last happen once in a worker's life where the
-//! environment variable `DORMOUSE_FAULT` names them: `lift-200ms`, a task's quota is lifted for
-//! that long; `skip-hold`, a task or a job does not stand still after
-//! its checkpoint; `panic-at-freeze`, the
-//! owner of a VM that is to freeze panics; `forged-trails`, answers have trails that nobody computed.
+//! They exist in builds with debug assertions only, and all but the last happen once in a worker's process, if the
+//! environment variable `DORMOUSE_FAULT` names them: `lift-200ms`, a task's quota is lifted for that long; `skip-hold`,
+//! a task or a job is not stopped after its checkpoint; `panic-at-freeze`, the owner of a VM that is to freeze panics;
+//! `forged-trails`, answers have trails that nobody computed.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -14,28 +13,30 @@ use std::{
 
 use dormouse_tasks::result::TaskResult;
 
-/// For how long the quota of the task that is looked at is to be lifted, if it is.
+/// Returns for how long a task's quota is to be lifted; `None`: a test hasn't requested this fault, or it was injected
+/// already.
 pub(crate) fn lifts_quota_for() -> Option<Duration> {
     static DONE: AtomicBool = AtomicBool::new(false);
     once("lift-200ms", &DONE).then_some(Duration::from_millis(200))
 }
 
-/// Whether the task that should stand still after its checkpoint goes on.
+/// Returns whether the task is to run on that should be stopped after its checkpoint.
 pub(crate) fn skips_hold() -> bool {
     static DONE: AtomicBool = AtomicBool::new(false);
     once("skip-hold", &DONE)
 }
 
-/// Panics where the owner of a VM should.
+/// Panics in the owner of a VM that is to freeze, if a test has requested that.
 ///
 /// # Panics
-/// That is what it is for.
+/// If a test has requested this fault.
 pub(crate) fn panics_at_freeze() {
     static DONE: AtomicBool = AtomicBool::new(false);
     assert!(!once("panic-at-freeze", &DONE), "a fault that a test has asked for");
 }
 
-/// An answer as a worker leaves it that did none of the passes and waited.
+/// Returns the answer with a false trail, as of a worker that did no pass and only waited, if a test has requested
+/// that.
 pub(crate) fn forges_trail(answer: String) -> String {
     if !is_named("forged-trails") {
         return answer;

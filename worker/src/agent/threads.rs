@@ -1,7 +1,7 @@
-//! In which threads things are done that take time.
+//! Threads for work that takes long.
 //!
-//! What stops a VM gets a thread of its own: those of the pool may all wait for something. What
-//! is deleted has a few of the pool, and its turn.
+//! Work that stops a VM gets a thread of its own, since all threads of the pool may be waiting. Deletions take turns at
+//! a few threads of the pool.
 
 use std::{io, sync::Arc, thread};
 

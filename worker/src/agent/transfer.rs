@@ -1,8 +1,8 @@
 //! Checkpoints, and the contents that they refer to, to and from the coordinator's store.
 //!
-//! The wire is asynchronous and the local store is not: a bounded channel of chunks lies
-//! between, so that neither runs ahead of the other. The thread at the store's end waits for the
-//! wire, so only a few transfers are under way at a time, and one that stands still is given up.
+//! The wire is asynchronous and the local store is not: a bounded channel of chunks lies between, so that neither runs
+//! ahead of the other. The thread at the store's end waits for the wire, so only a few transfers are under way at a
+//! time, and a transfer that makes no progress is given up.
 
 use std::{
     io::{self, Write},

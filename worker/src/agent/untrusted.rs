@@ -1,7 +1,7 @@
-//! Messages of a coordinator, read and judged as a life of a worker does it, and what programs ask of the metadata
-//! service, without a host.
+//! Checking messages of a coordinator, and requests of programs to the metadata service, as a worker does, but without
+//! a host.
 //!
-//! Here so that fuzz targets reach what is read of a message before any VM is made.
+//! The module exists so that fuzz targets reach all code that reads a message before any VM is made.
 
 use dormouse_metadata::{EndpointSettings, HttpRequest, MetadataService, UnixTime};
 use dormouse_proto::Inbox;
@@ -31,7 +31,7 @@ const CLOCK: Clock = Clock { speedup: Speedup::ONE, zero_unix_us: Some(1_600_000
 ///
 /// # Errors
 ///
-/// Why it is refused.
+/// Why the message is refused.
 pub fn coordinator_message(message: ToWorker) -> Result<(), String> {
     match message.body {
         Some(Body::Welcome(welcome)) => check_welcome(&welcome),

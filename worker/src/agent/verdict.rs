@@ -1,4 +1,4 @@
-//! The outcome of a program that ended.
+//! Judging the outcome of a program that ended.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::{cgroup, process::ProcessEnd, workspace::TaskName};
 /// Bytes of a failed program's output in a report.
 const LAST_WORDS: u64 = 400;
 
-/// Largest fraction of its work's CPU time that a program may have used less than expected.
+/// Largest fraction of the CPU time of its work that a program may lack.
 const MAY_LACK: f64 = 0.5;
 
 /// CPU time of a task, in nanoseconds.
@@ -93,8 +93,9 @@ fn describe_lacking(lacking: &Figure) -> String {
     )
 }
 
-/// Describes that the kernel has killed a further process of a VM for lack of memory, beyond `killed_before`, which
-/// wasn't reported. If the kernel doesn't count such kills, the end of the process is all that is known.
+/// Describes a kill of a process of the VM by the kernel for lack of memory that is new: beyond `killed_before`, and
+/// not reported yet; `None` if there is none. If the kernel doesn't count such kills, only the end of the process is
+/// known.
 pub(crate) fn for_want_of_memory(groups: &cgroup::VmGroups, killed_before: u64) -> Option<String> {
     let lost = groups.has_lost_one_for_memory(killed_before).unwrap_or(false);
     lost.then(|| killed_for_memory(groups.memory_limit()))

@@ -1,4 +1,4 @@
-//! The VMs of one life: takes commands to them, and sees to what is left of one whose owner fails.
+//! The VMs of one session: passes commands to the VMs' owners, and removes the remains of a VM whose owner fails.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -13,7 +13,7 @@ use super::{
     vm::{self, CommandStamp, VmActor, VmArgs, VmCommand, VmResources},
 };
 
-/// Actor that supervises the owners of all VMs. One that fails ends its VM, and nothing else.
+/// Actor that supervises the owners of all VMs. An owner that fails ends its VM, and nothing else.
 #[derive(Debug)]
 pub struct VmSupervisor;
 
@@ -36,7 +36,7 @@ pub enum VmsMsg {
 pub struct VmsState {
     context: Arc<LifeContext>,
     vms: BTreeMap<u32, SupervisedVm>,
-    /// Waiting for the end of all VMs.
+    /// Reply port of a caller that waits for the end of all VMs; `None`: no caller waits.
     waiting: Option<RpcReplyPort<()>>,
 }
 

@@ -1,4 +1,4 @@
-//! The ends of processes, as events.
+//! Waiting for the ends of processes as events.
 
 use std::{
     io,

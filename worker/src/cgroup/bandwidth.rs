@@ -1,4 +1,4 @@
-//! What the two tasks of a vCPU may use together, and how one of them is exempt for a while.
+//! CPU time that the two slots of a vCPU may use together, and exemptions of one slot for a while.
 
 use super::{CpuQuota, TierSlot};
 

@@ -1,7 +1,7 @@
-//! Who owns a tree: the process that holds the lock on its first group.
+//! Who owns a worker's tree of control groups: the process that holds the lock on the tree's first group.
 //!
-//! A PID says nothing about a worker in another container; the kernel's own lock on the group's
-//! directory does, in every namespace, and it goes with its holder however that dies.
+//! A PID says nothing about a worker in another container. The kernel's own lock on the group's directory works in
+//! every namespace, and ends with its holder, however the holder dies.
 
 use std::{
     fs::{self, File},
@@ -22,7 +22,7 @@ pub(crate) struct TreeClaim {
 
 impl TreeClaim {
     /// Claims the tree whose first group `create` creates at `path`. Waits for a sweep that took the new group for an
-    /// abandoned one, and creates it again.
+    /// abandoned one, and then creates the group again.
     pub(crate) fn claim_tree(path: &Path, create: impl Fn() -> Result<()>) -> Result<Self> {
         loop {
             create()?;

@@ -106,8 +106,8 @@ fn is_limited(path: &Path) -> bool {
 
 /// Gives the group the highest or the lowest priority among its siblings.
 ///
-/// It uses `cpu.idle` if the kernel has it: an idle group runs only when no other wants to. On older kernels the
-/// extreme shares or weights come as close as possible.
+/// Uses `cpu.idle` if the kernel has it: an idle group runs only when no other wants to. On older kernels the extreme
+/// shares or weights come as close as possible.
 pub(crate) fn set_foreground(path: &Path, v2: bool, foreground: bool) -> Result<()> {
     let idle = path.join("cpu.idle");
     if idle.exists() {
@@ -129,8 +129,8 @@ pub(crate) fn set_foreground(path: &Path, v2: bool, foreground: bool) -> Result<
 /// Gives a worker's whole tree precedence over other processes of the host, with sixteen times the weight of an
 /// ordinary one.
 ///
-/// Its VMs are capped by their quotas, and promised what is below. The weight isn't larger, so that the worker
-/// itself, an ordinary process, isn't kept waiting.
+/// Its VMs are capped by their quotas, and are promised all the time below these. The weight isn't larger, so that the
+/// worker itself, an ordinary process, isn't kept waiting.
 pub(crate) fn favour_group(path: &Path, v2: bool) -> Result<()> {
     let (weight, value) = if v2 { ("cpu.weight", "1600") } else { ("cpu.shares", "16384") };
     file::write(&path.join(weight), value)

@@ -1,4 +1,4 @@
-//! Version 2: making a subtree able to hold groups with controllers.
+//! Version 2: preparing a subtree whose groups have controllers.
 
 use std::{fs, io, path::Path};
 

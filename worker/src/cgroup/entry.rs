@@ -1,4 +1,4 @@
-//! What a new process needs to enter its groups.
+//! Files that a new process needs to enter its control groups.
 
 use std::{
     fs::OpenOptions,

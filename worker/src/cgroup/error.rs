@@ -1,4 +1,4 @@
-//! What goes wrong with control groups, with the path and the value.
+//! Errors of operations on control groups, with the path and the value.
 
 use std::{io, path::PathBuf, time::Duration};
 

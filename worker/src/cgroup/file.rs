@@ -1,6 +1,6 @@
 //! Reading and writing the files of a group by hand; errors always name path and value.
 //!
-//! Limits and quotas are set by cgroups-rs. What goes by hand, and why (cgroups-rs 0.3.4):
+//! Limits and quotas are set by cgroups-rs. What goes by hand, and why ("it" is cgroups-rs 0.3.4):
 //!
 //! - counters (`cpuacct.usage`, `cpu.stat`, `memory.current`, `memory.events` and their like of
 //!   version 1): it reads up to a dozen files for one of them, and what can't be read is 0 to it. A
@@ -64,7 +64,7 @@ pub(crate) fn write(path: &Path, value: &str) -> Result<()> {
         })
 }
 
-/// Steps `attempt` until it yields, backing off from 100 us to 5 ms.
+/// Calls `attempt` until it returns a result, with pauses that grow from 100 us to 5 ms.
 ///
 /// The kernel offers no event for most of what is awaited here (a version 1 freezer, a group
 /// running empty), hence the polling. At the deadline `late` turns the last state into

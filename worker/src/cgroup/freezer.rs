@@ -67,7 +67,7 @@ pub(crate) fn set_frozen(
     Ok(FreezeTimes { asked_at, took_effect_at: Instant::now() })
 }
 
-/// Requests the state and does not wait until the group has it.
+/// Requests that a group is frozen or thawed, and does not wait until it is.
 pub(crate) fn request_state(path: &Path, v2: bool, frozen: bool) -> Result<()> {
     match (v2, frozen) {
         (true, true) => file::write(&path.join("cgroup.freeze"), "1"),

@@ -113,8 +113,7 @@ impl CgroupHierarchy {
         Ok(Self::V2(root))
     }
 
-    /// Returns the controllers of version 2 that a worker's groups use; the number of processes is only bounded if it
-    /// can be.
+    /// Returns the controllers of version 2 that a worker's groups use; `pids` only if the host has it.
     pub(crate) fn delegated_controllers(&self) -> &'static [&'static str] {
         if self.counts_pids() { &["cpu", "memory", "pids"] } else { &["cpu", "memory"] }
     }
@@ -129,7 +128,7 @@ impl CgroupHierarchy {
         }
     }
 
-    /// Returns whether this is version 2.
+    /// Returns whether the host's control groups are version 2.
     #[must_use]
     pub fn is_v2(&self) -> bool {
         matches!(self, Self::V2(_))

@@ -1,12 +1,12 @@
-//! Having all that is in one slot stand still, without a signal.
+//! Stopping all processes in one slot, without a signal.
 //!
 //! A process that is frozen by its group notices nothing, and neither does its parent: no handler is called, and
-//! waitpid(2) has nothing to report, as it has of a process that is stopped by a signal and goes on. One that stood
-//! still before, because its own program had stopped it, stands still after.
+//! waitpid(2) reports nothing, unlike for a process that a signal stops and resumes. A process that its own program had
+//! stopped before is still stopped afterwards.
 //!
-//! Both versions can: version 1 by the slot's group of the freezer, version 2 by its `cgroup.freeze`. CRIU must not come to a
-//! frozen slot: of a process that a signal has stopped and that is frozen, too, it waits for what happens only with the thaw
-//! (Linux 6.18: PTRACE_SEIZE does not return).
+//! Both versions of control groups can do this: version 1 by the slot's group of the freezer, version 2 by its
+//! `cgroup.freeze`. CRIU must not work on a frozen slot: if a process is frozen and also stopped by a signal, CRIU
+//! waits for an event that comes only with the thaw (Linux 6.18: PTRACE_SEIZE does not return).
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What memory a VM may have and has.
+//! Memory limit and memory use of a VM.
 
 use std::{path::Path, sync::atomic::Ordering};
 
@@ -7,7 +7,7 @@ use cgroups_rs::memory::MemController;
 use super::{CgroupController, CgroupError, Result, VmGroups, file};
 
 impl VmGroups {
-    /// Returns the memory limit of all tasks together, in bytes, if there is one.
+    /// Returns the memory limit of all tasks of the VM together, in bytes; `None`: there is no limit.
     #[must_use]
     pub fn memory_limit(&self) -> Option<u64> {
         self.memory_limit
@@ -35,9 +35,9 @@ impl VmGroups {
         file::read_key(&self.group_path(CgroupController::Memory).join(file), "oom_kill")
     }
 
-    /// Returns whether the kernel killed a process of the group for lack of memory, beyond the first `before` and those
-    /// that this function already returned. If several processes of a job are killed, only one is returned, and tasks
-    /// that begin later don't learn of the others.
+    /// Returns whether the kernel killed a process of the group for lack of memory, beyond the first `before` kills and
+    /// those that this function already reported. If several processes of a job are killed, only one kill is reported,
+    /// and tasks that begin later don't learn of the others.
     ///
     /// # Errors
     ///

@@ -1,7 +1,7 @@
-//! What the groups of this process leave it: memory, processor time, weight.
+//! Limits that the control groups of this process set: memory, processor time, weight.
 //!
-//! A container's engine sets these on its group, a service manager on those above; each counts that
-//! can be seen from here.
+//! A container's engine sets these limits on the container's group, a service manager on groups above it. All limits
+//! count that are visible from here.
 
 use std::{
     fmt, io,
@@ -10,7 +10,7 @@ use std::{
 
 use super::{CgroupController, CgroupError, CgroupHierarchy, Result, file};
 
-/// Weight of a group that is less than the usual one.
+/// A control group whose weight is less than the usual one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LowWeight {
     /// The file with the weight.
@@ -33,26 +33,27 @@ impl fmt::Display for LowWeight {
 ///
 /// # Errors
 ///
-/// A file of the groups can't be read, or holds something else.
+/// A file of the groups can't be read, or has unexpected content.
 pub fn own_memory_limit(hierarchy: &CgroupHierarchy) -> Result<Option<u64>> {
     memory_limit(hierarchy, &own_groups()?)
 }
 
-/// Returns the smallest CPU quota of these groups, in thousandths of a core; `None`: there is no quota.
+/// Returns the smallest CPU quota, in thousandths of a core, of this process's group and all visible groups above;
+/// `None`: there is no quota.
 ///
 /// # Errors
 ///
-/// A file of the groups can't be read, or holds something else.
+/// A file of the groups can't be read, or has unexpected content.
 pub fn own_cpu_quota(hierarchy: &CgroupHierarchy) -> Result<Option<u32>> {
     cpu_quota(hierarchy, &own_groups()?)
 }
 
-/// Returns the innermost of these groups with less than the usual weight: its neighbours get the processor first,
-/// whatever its quota is.
+/// Returns the innermost group with less than the usual weight, of this process's group and all visible groups above:
+/// its neighbours get the processor first, whatever its quota is.
 ///
 /// # Errors
 ///
-/// A file of the groups can't be read, or holds something else.
+/// A file of the groups can't be read, or has unexpected content.
 pub fn own_low_weight(hierarchy: &CgroupHierarchy) -> Result<Option<LowWeight>> {
     low_weight(hierarchy, &own_groups()?)
 }
@@ -168,7 +169,7 @@ mod tests {
     use crate::cgroup::V1Mounts;
     use std::fs;
 
-    /// Groups of a host of version 2, with a container's.
+    /// Returns the control groups of a host of version 2, with those of a container.
     fn v2() -> (tempfile::TempDir, PathBuf, CgroupHierarchy) {
         let dir = tempfile::tempdir().unwrap();
         let group = dir.path().join("system.slice/docker-1.scope");
@@ -177,7 +178,7 @@ mod tests {
         (dir, group, hierarchy)
     }
 
-    /// Groups of a container of version 1, whose mounts begin at its own.
+    /// Returns the control groups of a container of version 1; the mounts begin at the container's own groups.
     fn v1() -> (tempfile::TempDir, CgroupHierarchy) {
         let dir = tempfile::tempdir().unwrap();
         let mount = |name: &str| dir.path().join(name);

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{Result, file};
 use crate::jail::{PIDS, PIDS_PER_VCPU};
 
-/// The file with the bound, in the group of whatever kind that counts processes.
+/// File with the largest number of processes, in the group that counts processes, of either version.
 const MAX: &str = "pids.max";
 
 /// Bounds the processes of a VM with this number of vCPUs. If the kernel doesn't count processes there is no such

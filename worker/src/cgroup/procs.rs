@@ -117,8 +117,8 @@ fn thaw_all(group: &Path, v2: bool) {
 
 /// Removes the (empty) group and all below it, deepest first.
 ///
-/// A group whose last process has just died stays busy for a moment: tried again until
-/// the deadline. A group that does not exist is removed.
+/// A group whose last process has just died stays busy for a moment: its removal is tried again until the deadline. A
+/// group that does not exist counts as removed.
 pub(crate) fn remove(group: &Path, deadline: Duration) -> Result<()> {
     let started = Instant::now();
     for group in with_descendants(group)?.iter().rev() {

@@ -1,4 +1,4 @@
-//! What the vCPUs of a VM and their slots may use, and how one slot is exempt for a while.
+//! CPU time that the vCPUs of a VM and their slots may use, and exemptions of one slot for a while.
 
 use std::{
     ops::Deref,
@@ -29,7 +29,7 @@ impl VmGroups {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// Those of [`VmGroups::lift_quota`].
     pub fn lift_quota_of(
         self: Arc<Self>,
         vcpu: u32,
@@ -38,8 +38,8 @@ impl VmGroups {
         LiftedQuota::new(self, vcpu, slot)
     }
 
-    /// Gives vCPU `vcpu` the share of `ppm` millionths of one host core, and its slots `a` and `b`
-    /// at most so much of that (`None`: all).
+    /// Gives vCPU `vcpu` the share of `ppm` millionths of one host core, and limits its slots `a` and `b` to the shares
+    /// in `slots`, in ppm (`None`: the vCPU's whole share).
     ///
     /// # Errors
     /// No such vCPU, or the kernel refuses the quota, as it does for a slot above its vCPU.
@@ -93,7 +93,7 @@ impl VmGroups {
     }
 }
 
-/// Writes a quota to a group, unless it is known to have it.
+/// Writes a quota to a group, unless the group is known to have that quota.
 fn set_quota(told: &mut ToldQuota, group: &Path, v2: bool, quota: Option<CpuQuota>) -> Result<()> {
     if *told == ToldQuota::Quota(quota) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Taking away what a dead worker left.
+//! Removing the control groups and processes that a dead worker left.
 
 use std::{
     path::{Path, PathBuf},
@@ -15,7 +15,7 @@ use crate::process;
 pub struct SweptGroups {
     /// The trees removed.
     pub trees: Vec<String>,
-    /// The number of processes that were killed in them.
+    /// The number of processes that were killed in the trees.
     pub processes: usize,
 }
 
@@ -45,8 +45,8 @@ pub fn sweep_stale(hierarchy: &CgroupHierarchy, deadline: Duration) -> Result<Sw
     Ok(swept)
 }
 
-/// Kills all processes of one tree and removes the tree, whoever owns it. Returns how many
-/// processes it had.
+/// Kills all processes of one tree and removes the tree, whoever owns it. Returns the number of processes that were in
+/// the tree.
 ///
 /// # Errors
 /// Where something survives the deadline.

@@ -16,7 +16,7 @@ impl VmGroups {
     /// with both busy and 11 % of a core in each 100 ms, 31 % of the foreground's; with the
     /// background the younger, nothing that could be measured.
     ///
-    /// What the sibling was charged for is forgotten with it; its quota it gets again.
+    /// The CPU time charged to the sibling is forgotten with its old group; its quota is set again.
     ///
     /// # Errors
     /// No such vCPU, the sibling is not empty at the deadline, or the kernel refuses.
@@ -33,8 +33,8 @@ impl VmGroups {
         cpu::set_foreground(&sibling, v2, false)
     }
 
-    /// Gives `slot` of vCPU `vcpu` the priority of a foreground, whatever its sibling has: for
-    /// tasks that must get on, such as those that die or are dumped. [`VmGroups::demote_slot`] ends it.
+    /// Gives `slot` of vCPU `vcpu` the priority of a foreground, whatever its sibling has: for tasks that must not
+    /// wait, such as those that die or are dumped. [`VmGroups::demote_slot`] ends it.
     ///
     /// # Errors
     /// No such vCPU, or the kernel refuses the priority.

@@ -22,8 +22,8 @@ pub(crate) const ALL: [CgroupController; 5] = [
     CgroupController::Pids,
 ];
 
-/// Control groups of one worker. Dropping it leaves them in place: `remove` removes them, and if a worker dies first,
-/// its guardian or the next worker's sweep does.
+/// Control groups of one worker. Dropping this value leaves the groups in place: `remove` removes them; if a worker
+/// dies first, its guardian or the next worker's sweep removes them.
 #[derive(Debug)]
 pub struct GroupTree {
     hierarchy: CgroupHierarchy,
@@ -125,7 +125,7 @@ impl GroupTree {
     ///
     /// # Errors
     ///
-    /// It isn't done by the deadline.
+    /// The tree isn't frozen or thawed by the deadline.
     pub fn freeze_all(&self, frozen: bool, deadline: Duration) -> Result<()> {
         let relative = PathBuf::from(self.name.to_string());
         let group = self.hierarchy.group_path(CgroupController::Freezer, &relative);
@@ -142,7 +142,7 @@ impl GroupTree {
     }
 }
 
-/// The group of a tree that is made first and that its owner holds a claim on.
+/// Returns the path of a tree's first group: it is created first, and the tree's owner holds a claim on it.
 pub(crate) fn first_group(hierarchy: &CgroupHierarchy, name: InstanceName) -> PathBuf {
     hierarchy.group_path(ALL[0], Path::new(&name.to_string()))
 }

@@ -22,7 +22,7 @@ const BY_SLOT: [CgroupController; 3] =
 
 /// The groups of one VM. All methods block, and may be called from any thread.
 ///
-/// Dropping it leaves the groups in place; see [`VmGroups::remove`].
+/// Dropping this value leaves the groups in place; see [`VmGroups::remove`].
 #[derive(Debug)]
 pub struct VmGroups {
     pub(super) hierarchy: CgroupHierarchy,
@@ -30,7 +30,7 @@ pub struct VmGroups {
     vcpus: u32,
     period_us: u64,
     pub(super) memory_limit: Option<u64>,
-    /// Number of kills for lack of memory that were returned.
+    /// Number of kills for lack of memory that were already reported.
     pub(super) oom_kills_said: AtomicU64,
     /// Namespaces of the VM's tasks, if the tasks are jailed.
     cell: Option<Arc<JailCell>>,
@@ -97,7 +97,7 @@ impl VmGroups {
         Ok(vm)
     }
 
-    /// The number of vCPUs that it has.
+    /// Returns the number of vCPUs of the VM.
     #[must_use]
     pub fn vcpu_count(&self) -> u32 {
         self.vcpus
@@ -139,8 +139,8 @@ impl VmGroups {
         )
     }
 
-    /// Binds all tasks of vCPU `vcpu` to these host cores. Later ones run where their parent does, or CRIU did, until
-    /// this is called again.
+    /// Binds all tasks of vCPU `vcpu` to these host cores. Tasks that start later run where their parent runs, or where
+    /// CRIU ran, until this is called again.
     ///
     /// # Errors
     ///
@@ -158,7 +158,7 @@ impl VmGroups {
 
     /// Moves the whole process `pid` into `slot` of vCPU `vcpu`.
     ///
-    /// Under version 1, memory it has already charged elsewhere stays charged there.
+    /// Under version 1, memory that the process has already charged elsewhere stays charged there.
     ///
     /// # Errors
     /// No such vCPU or process.
@@ -169,7 +169,7 @@ impl VmGroups {
         Ok(())
     }
 
-    /// Returns what a new process needs to be started in `slot` of vCPU `vcpu`; it can be used several times.
+    /// Returns what a new process needs to be started in `slot` of vCPU `vcpu`; the result can be used several times.
     ///
     /// # Errors
     ///
@@ -180,14 +180,13 @@ impl VmGroups {
 
     /// Stops every task of the VM and waits until all are really stopped.
     ///
-    /// A throttled task reaches the freezer only when it is given time to run (measured: 155 ms
-    /// at a 2 % quota, 0.4 ms without one), so the quotas are lifted, but only once the freezer
-    /// waits for it: then it executes nothing of its own on its way there (measured at quotas of
-    /// 5 to 50 %: .01 to .5 ms; in the other order .2 to 1.2, and 5 at worst).
-    /// They are back before this returns, also on failure, which leaves the VM thawed.
+    /// A throttled task reaches the freezer only when it is given time to run (measured: 155 ms at a 2 % quota, 0.4 ms
+    /// without one), so the quotas are lifted, but only once the freezer waits for it: then the task executes nothing
+    /// of its own on its way there (measured at quotas of 5 to 50 %: .01 to .5 ms; in the other order .2 to 1.2, and 5
+    /// at worst). The quotas are in force again before this returns, also on failure, which leaves the VM thawed.
     ///
     /// # Errors
-    /// Where the tasks do not stand still before the deadline.
+    /// Where the tasks are not stopped before the deadline.
     pub fn freeze_vm(&self, deadline: Duration) -> Result<FreezeTimes> {
         let asked_at = Instant::now();
         let v2 = self.hierarchy.is_v2();
@@ -285,8 +284,8 @@ impl VmGroups {
         procs::list_threads(&group, self.hierarchy.is_v2())
     }
 
-    /// Kills every process of the VM, frozen or not, and waits until none is left. Lifts the
-    /// quotas for good: throttled tasks die late. Returns how many there were.
+    /// Kills every process of the VM, frozen or not, and waits until none is left. Lifts the quotas for good: throttled
+    /// tasks die late. Returns the number of processes that were killed.
     ///
     /// # Errors
     /// Where a process survives the deadline.
@@ -366,7 +365,8 @@ mod tests {
         fs::read_to_string(path).unwrap()
     }
 
-    /// The files the kernel would make, as far as they are written without being created.
+    /// Creates the files of version 1 that the kernel would create, if the code under test writes them without creating
+    /// them.
     fn v1_fixture(root: &Path) -> CgroupHierarchy {
         let mounts = V1Mounts {
             cpu: root.join("cpu"),
@@ -445,8 +445,8 @@ mod tests {
         assert!(error.ends_with("has 1 vCPUs, but no vCPU 1"), "{error}");
     }
 
-    /// Three processes of one job are killed, of which one is told: whoever begins after that is told of
-    /// none of them, and of each that is killed in its own life.
+    /// Checks that one of three killed processes of a job is reported, that a task that begins later isn't told of
+    /// these kills, and that it is told of a process that is killed after its beginning.
     fn kill_is_told_of_who_was_there(vm: &VmGroups, told: u64, kills: impl Fn(u64)) {
         let lost = |before| vm.has_lost_one_for_memory(before).unwrap();
         kills(told + 3);
@@ -458,7 +458,7 @@ mod tests {
         assert_eq!([lost(before), lost(before)], [true, false]);
     }
 
-    /// Has a file refuse what is written to it, until it is removed again.
+    /// Makes all writes to a file fail, until the directory that takes its place is removed.
     fn refuse(file: &Path) {
         let _ = fs::remove_file(file);
         fs::create_dir(file).unwrap();

@@ -1,4 +1,4 @@
-//! Why there is no checkpoint, or no restore.
+//! Errors: a checkpoint could not be taken or restored.
 
 use crate::{
     cgroup, criu, process,

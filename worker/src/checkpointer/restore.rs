@@ -46,7 +46,7 @@ impl Checkpointer {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// Those of [`Checkpointer::restore_with`].
     pub fn restore_task(
         &self,
         name: &TaskName,
@@ -61,9 +61,9 @@ impl Checkpointer {
     /// Restores the task `name` from its newest undamaged checkpoint into `slot` of vCPU `vcpu`
     /// of `vm`, with its files.
     ///
-    /// Everything but the memory pages is verified before CRIU sees it; the pages are verified
-    /// meanwhile, and the task runs only if they are right. `before_running` is called just
-    /// before that, in the thread whose child the task is, and again when what CRIU loses of it has been put back.
+    /// Everything but the memory pages is verified before CRIU sees it; the pages are verified meanwhile, and the task
+    /// runs only if they are right. `before_running` is called just before that, in the thread whose child the task is,
+    /// and again once the state that CRIU loses has been set again.
     ///
     /// # Errors
     /// Where there is no undamaged checkpoint, CRIU cannot restore one, or files cannot be

@@ -1,4 +1,4 @@
-//! What is seen of the processes of a task that is checkpointed.
+//! Facts about the processes of a task that is checkpointed.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -52,14 +52,14 @@ pub struct SnappedTask {
 
 /// Kind of program that is a parallel job, whose processes the worker itself assigns to cores.
 const JOB: &str = "parallel";
-/// Number of attempts to dump a task some process or thread of which ends at that moment.
+/// Largest number of attempts to dump a task, if each time one of its processes or threads ends at that moment.
 const TRIES: u32 = 40;
 impl Checkpointer {
     /// Takes a checkpoint as [`Checkpointer::take_with`] does, without an action before the task is stopped.
     ///
     /// # Errors
     ///
-    /// As there.
+    /// Those of [`Checkpointer::take_with`].
     #[expect(clippy::too_many_arguments, reason = "each says one thing about the checkpoint")]
     pub fn take_checkpoint(
         &self,
@@ -78,16 +78,17 @@ impl Checkpointer {
     /// of `vm`.
     ///
     /// A task of one process is stopped from just before CRIU comes to it, and its slot's quota is lifted from then on:
-    /// it does nothing of its own without. It is stopped in its images, too, and where it isn't killed also when this
-    /// returns ([`crate::process::resume`]). A program of the user's own notices nothing: no signal is sent to any of
-    /// it, and CRIU finds it as it runs, with what its quota keeps it from until CRIU has stopped it. It runs in its
-    /// images, and where it isn't killed its slot is held when this returns ([`VmGroups::let_go`]). `begin` is called
-    /// just before it is stopped: if it fails, nothing has been done to it. `stopped` is called once it is stopped, and
-    /// `progress` is asked when its memory is in the images. The VM must not be frozen from `begin` on.
+    /// it does nothing of its own without a quota. It is stopped in its images, too, and where it isn't killed also
+    /// when this returns ([`crate::process::resume`]). A user's own program notices nothing: no signal is sent to any
+    /// of its processes, and CRIU finds the program running, with its quota in force until CRIU has stopped it. The
+    /// program runs in its images, and where it isn't killed its slot is held when this returns ([`VmGroups::let_go`]).
+    /// `begin` is called just before the task is stopped: if `begin` fails, nothing has been done to the task.
+    /// `stopped` is called once the task is stopped, and `progress` when the task's memory is in the images. The VM
+    /// must not be frozen from `begin` on.
     ///
     /// # Errors
-    /// Nothing of the checkpoint is left then; the task may be stopped, a program's slot is not held, and it must
-    /// not go on where it may be damaged ([`Error::may_have_damaged`]).
+    /// Nothing of the checkpoint is left then; the task may be stopped, a program's slot is not held, and a task that
+    /// may be damaged must not continue ([`Error::may_have_damaged`]).
     #[expect(clippy::too_many_arguments, reason = "each says one thing about the checkpoint")]
     pub fn take_with(
         &self,
@@ -149,8 +150,8 @@ impl Checkpointer {
     /// Takes a checkpoint of the task `name`, which is the process `pid` and its children, in
     /// `seats`, slots of vCPUs of `vm`.
     ///
-    /// `progress` is asked while the task is stopped. The slots' quotas are lifted meanwhile.
-    /// The VM must not be frozen.
+    /// `progress` is called while the task is stopped. The slots' quotas are lifted meanwhile. The VM must not be
+    /// frozen.
     ///
     /// # Errors
     /// Nothing of the checkpoint is left then. For what it means for the task see

@@ -1,4 +1,4 @@
-//! The contents that this worker has.
+//! The cache of the contents of input files on this worker.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -36,7 +36,7 @@ struct CachedContent {
     bytes: u64,
     /// True once all bytes of the content have arrived.
     whole: bool,
-    /// The number of tasks that hold it.
+    /// The number of tasks that hold the content.
     holders: u32,
     used: u64,
 }
@@ -49,12 +49,12 @@ pub struct HeldContents {
 }
 
 impl ContentCache {
-    /// Opens the contents in the directory `root`, which is created if need be. Contents of an earlier life of the
-    /// worker are removed.
+    /// Opens the contents in the directory `root`, which is created if need be. Contents that an earlier process of the
+    /// worker left are removed.
     ///
     /// # Errors
     ///
-    /// It can't be created or emptied.
+    /// The directory can't be created or emptied.
     pub fn open(root: &Path) -> io::Result<Self> {
         Self::with_bound(root, MAX_BYTES)
     }
@@ -179,7 +179,7 @@ impl HeldContents {
     ///
     /// # Errors
     ///
-    /// It hasn't arrived, or the disk fails.
+    /// The content hasn't arrived, or the disk fails.
     pub fn open(&self, digest: &Hash) -> io::Result<File> {
         File::open(self.cache.content_path(digest.as_bytes()))
     }

@@ -24,7 +24,7 @@ pub enum ContentError {
         /// The system's error.
         source: io::Error,
     },
-    /// Another content arrived.
+    /// A content other than the wanted one arrived.
     #[error("what was received as the content {digest} is different: {what}")]
     Another {
         /// BLAKE3 of the content that was wanted, in hexadecimal.

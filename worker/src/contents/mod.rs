@@ -4,7 +4,8 @@
 //! <root>/contents/<digest>    one content, its digest in hexadecimal
 //! ```
 //!
-//! What is not held by a task may go whenever there is no room for another. All go with the worker's life.
+//! A content that no task holds may be removed whenever another content needs room. All contents are removed when the
+//! worker ends.
 
 mod cache;
 mod incoming;

@@ -1,4 +1,4 @@
-//! The calls: version, check, features, dump, restore.
+//! The calls of CRIU: version, check, features, dump, restore.
 
 use std::{
     fs::{self, File},
@@ -51,7 +51,7 @@ pub enum DumpMoment {
     Begins,
     /// All tasks are stopped from now on, without any of CRIU's code in them yet.
     Seized,
-    /// The images are complete, and the tasks still stand still: the moment to record what belongs to the checkpoint.
+    /// The images are complete, and the tasks are still stopped: the moment to record what belongs to the checkpoint.
     Dumped,
 }
 
@@ -94,8 +94,8 @@ impl CriuProgram {
         &self.program
     }
 
-    /// Finds out what CRIU and this kernel can do together. Its version and its check have until the deadline, and
-    /// are repeated up to twice with twice the time if CRIU is late, since a busy host proves nothing.
+    /// Finds out what CRIU and this kernel can do together. The calls for CRIU's version and check have until the
+    /// deadline, and are repeated up to twice with twice the time if CRIU is late, since a busy host proves nothing.
     #[must_use]
     pub fn probe_host(&self, deadline: Duration) -> CriuProbe {
         let version = unless_late(deadline, |deadline| self.read_version(deadline));
@@ -214,7 +214,7 @@ impl CriuProgram {
         result
     }
 
-    /// Lets a CRIU exit that ran outside the VMs' groups, and counts its CPU time.
+    /// Waits for the exit of a CRIU that ran outside the VMs' groups, and counts its CPU time.
     fn finish_session(&self, session: CriuSession) {
         self.spent.fetch_add(session.cpu_ns(), Ordering::Relaxed);
         session.finish_call();
@@ -226,14 +226,14 @@ impl CriuProgram {
         self.spent.load(Ordering::Relaxed)
     }
 
-    /// Dumps the process `pid` and its children into `images`, an empty directory. The log
-    /// is `dump.log` in `work`. CRIU is in the task's cell for that, where it has one.
+    /// Dumps the process `pid` and its children into `images`, an empty directory. The log is `dump.log` in `work`.
+    /// CRIU runs in the task's cell, if the task has one.
     ///
     /// `at` is called at each [`DumpMoment`]. If it fails, so does the dump, and the tasks run on.
     ///
     /// # Errors
-    /// See [`CriuError`], and [`CriuError::may_have_damaged`] for what it means for the task. One that is not
-    /// damaged goes on as it was.
+    /// See [`CriuError`], and [`CriuError::may_have_damaged`] for what it means for the task. A task that is not
+    /// damaged continues as before.
     #[expect(clippy::too_many_arguments, reason = "each says one thing about the dump")]
     pub fn dump_process(
         &self,
@@ -297,15 +297,14 @@ impl CriuProgram {
     /// Restores what was dumped into `images` as a child of this process, in `slot` of vCPU
     /// `vcpu` of `vm`. The log is `restore.log` in `work`.
     ///
-    /// CRIU runs in these groups, so that the task is born there and every page it is given is
-    /// charged to the VM. (Moving a process takes a lock against all forks and exits
-    /// of the machine: 7 to 15 ms.) CRIU's own CPU time counts as the VM's, too. The slot's
-    /// quota is lifted meanwhile and back before the task's first instruction.
-    /// Frozen meanwhile, it continues with the thaw, and the deadline is put off. `occupant` is the task, whose
-    /// view of files is made anew.
+    /// CRIU runs in these groups, so that the task is born there and every page it is given is charged to the VM.
+    /// (Moving a process takes a lock against all forks and exits of the machine: 7 to 15 ms.) CRIU's own CPU time
+    /// counts as the VM's, too. The slot's quota is lifted meanwhile and back before the task's first instruction. If
+    /// the VM is frozen meanwhile, the restore continues with the thaw, and the deadline is put off. `occupant` is the
+    /// task, whose view of files is made anew.
     ///
-    /// `at` is called at each [`RestoreMoment`]: if it fails when the task is made, that is killed
-    /// without having run. The VM must not be frozen when this is called.
+    /// `at` is called at each [`RestoreMoment`]: if it fails once the task is made, the task is killed without having
+    /// run. The VM must not be frozen when this is called.
     ///
     /// # Errors
     /// See [`CriuError`]. Nothing of the task is left then.
@@ -443,9 +442,9 @@ impl CriuProgram {
     }
 }
 
-/// Holds the processes that CRIU has restored in a slot until CRIU has let go of all of them, if there are several:
-/// the first to run could end the last before, which CRIU takes for a failure. Returns whether processes are held;
-/// CRIU's own aren't.
+/// Holds the processes that CRIU has restored in a slot until CRIU has let go of all of them, if there are several: the
+/// first to run could end the last before, which CRIU takes for a failure. Returns whether processes are held; CRIU's
+/// own processes aren't.
 fn hold_made(vm: &VmGroups, (vcpu, slot): (u32, TierSlot)) -> crate::cgroup::Result<bool> {
     // What is made is a PID namespace below CRIU's, which is the worker's.
     let depth = ThreadStatus::of_task("self").map_or(1, |own| own.numbers.len());
@@ -481,8 +480,8 @@ fn kill_children_of_this_thread(deadline: Duration) {
     }
 }
 
-/// Waits for the helpers that CRIU had in its process group. They were killed with it, but have no parent any more
-/// that reaps them.
+/// Waits for the helpers that CRIU had in its process group. The helpers were killed with CRIU, but have no parent any
+/// more that reaps them.
 fn await_group(vm: &VmGroups, group: Option<Pid>, deadline: Duration) {
     for pid in vm.list_pids().unwrap_or_default() {
         if group.is_some()
@@ -503,14 +502,13 @@ mod tests {
 
     use super::*;
 
-    /// What a CRIU does that asks whether it may begin with the task, in shell; a message is one
-    /// read or write.
+    /// Shell commands of a CRIU that asks whether it may begin with the task; a message is one read or write.
     const BEGIN: &str = "dd bs=4096 count=1 <&3
         printf '\\010\\006\\020\\001\\052\\012\\012\\010pre-dump' >&3
         dd bs=4096 count=1 <&3
         ";
 
-    /// What comes of a dump by a CRIU that does this.
+    /// Returns the error of a dump by a CRIU that runs this shell script.
     fn dump(script: &str, before: Step) -> CriuError {
         let dir = tempfile::tempdir().unwrap();
         let program = dir.path().join("criu");

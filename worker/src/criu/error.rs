@@ -1,4 +1,4 @@
-//! What goes wrong with CRIU, in its own words.
+//! Errors of CRIU, in its own words.
 
 use std::{
     fmt, fs, io,

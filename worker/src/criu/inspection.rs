@@ -1,8 +1,8 @@
-//! Looking at what CRIU has restored, before it runs.
+//! Inspecting restored processes before they run.
 //!
-//! CRIU asks by its notification `pre-resume` whether to go on: all that it made is there then with its users, filters
-//! and files, and stands still in its last system call before it is let go. What should not be here is killed there, and has
-//! not run. CRIU itself does not heed the answer.
+//! CRIU asks by its notification `pre-resume` whether to continue. At that time all restored processes exist with their
+//! users, filters and files, and are stopped in their last system call before they run. Processes that break the rules
+//! are killed then, and have not run. CRIU itself ignores the answer.
 
 use std::{
     collections::BTreeSet,

@@ -1,8 +1,8 @@
-//! What CRIU loses of a task: noted while it stands still for its dump, and put back before its first instruction after the
-//! restore.
+//! State of a task that CRIU loses: recorded while the task is stopped for its dump, and set again before its first
+//! instruction after the restore.
 //!
-//! The cores that a thread has bound itself to (criu#2014), and periodic timers of timerfd_create(2) that had run out and
-//! were not read yet: they never run out again (criu#3162).
+//! This state is: the cores that a thread has bound itself to (criu#2014), and periodic timers of timerfd_create(2)
+//! that had expired and were not read yet; after a restore these would never expire again (criu#3162).
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -1,14 +1,14 @@
 //! CRIU: our own client of `criu swrk`.
 //!
-//! `rpc.proto` is that of CRIU 4.2.1, under the licence in `LICENSE`; `rpc.rs` is generated from it. What it restores is looked at
-//! before, in its [`images`], and after, before its first instruction.
+//! `rpc.proto` is that of CRIU 4.2.1, under the licence in `LICENSE`; `rpc.rs` is generated from it. What CRIU restores
+//! is checked twice: before, in its [`images`], and after, before its first instruction.
 //!
-//! Each call starts one `criu swrk` on a socket pair, so nothing is shared between calls.
-//! Every call has a deadline, at which CRIU and what it made is killed and reaped.
+//! Each call starts one `criu swrk` on a socket pair, so nothing is shared between calls. Every call has a deadline, at
+//! which CRIU and the processes that it made are killed and reaped.
 //!
 //! Callers of [`CriuProgram::dump_process`] lift the VM's CPU quota first
-//! ([`Vm::lift_quota`](crate::cgroup::Vm::lift_quota)): CRIU runs code inside the task, and a
-//! throttled task makes it wait. They must not freeze the VM: CRIU stops the tasks itself.
+//! ([`Vm::lift_quota`](crate::cgroup::Vm::lift_quota)): CRIU runs code inside the task, and a throttled task makes it
+//! wait. The callers must not freeze the VM: CRIU stops the tasks itself.
 
 mod client;
 mod error;

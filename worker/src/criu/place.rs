@@ -1,4 +1,4 @@
-//! Where CRIU is looked for: one order for every command, every worker and every test.
+//! The places where CRIU is looked for, in one order for every command, every worker and every test.
 
 use std::env;
 use std::ffi::OsString;
@@ -21,7 +21,7 @@ pub fn find_criu(named: Option<&Path>) -> Option<PathBuf> {
 /// Places in which CRIU is searched.
 #[derive(Clone, Debug, Default)]
 struct SearchPlaces {
-    /// The path given by an option; `None`: none was.
+    /// The path given by an option; `None`: no option gave a path.
     named: Option<PathBuf>,
     /// The value of `$DORMOUSE_CRIU`, if it is set.
     variable: Option<OsString>,
@@ -75,7 +75,7 @@ impl SearchPlaces {
 mod tests {
     use super::*;
 
-    /// Each place is the one that is found once those before it are gone.
+    /// Each place is found once all places before it are gone.
     #[test]
     fn criu_is_looked_for_in_one_order() {
         let order = [

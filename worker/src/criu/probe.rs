@@ -21,7 +21,7 @@ impl fmt::Display for CriuRelease {
     }
 }
 
-/// The finding of [`Criu::probe_host`](super::Criu::probe_host).
+/// Result of [`Criu::probe_host`](super::Criu::probe_host).
 #[derive(Debug)]
 pub struct CriuProbe {
     /// The program probed.
@@ -46,7 +46,7 @@ impl CriuProbe {
     }
 }
 
-/// Asks CRIU a question about the host, again if it is late.
+/// Asks CRIU a question about the host, and asks again if CRIU is late.
 pub(super) fn unless_late<T>(deadline: Duration, ask: impl Fn(Duration) -> Result<T>) -> Result<T> {
     for deadline in [deadline, 2 * deadline] {
         match ask(deadline) {

@@ -1,4 +1,4 @@
-//! The requests that CRIU is sent.
+//! The requests that are sent to CRIU.
 
 use std::{fs::File, os::fd::AsRawFd as _, time::Duration};
 
@@ -57,7 +57,7 @@ mod tests {
 
     use super::*;
 
-    /// What rust-protobuf makes of the same requests.
+    /// Compares requests with the bytes that rust-protobuf makes of the same requests.
     #[test]
     fn requests_are_what_criu_reads() {
         let hex = |request: &CriuReq| {

@@ -10,8 +10,8 @@ use nix::fcntl::{Flock, FlockArg};
 /// Beginning of the names of directories for CRIU's checks.
 const PREFIX: &str = "dormouse-criu-check-";
 
-/// A directory for the log of a check, removed when dropped. Its lock is held meanwhile: whoever creates the next one
-/// removes those without a lock, which a killed process has left.
+/// A directory for the log of a check, removed when dropped. The directory is locked meanwhile: whoever creates the
+/// next one removes unlocked directories, which a killed process has left.
 #[derive(Debug)]
 pub(super) struct ScratchDirectory {
     path: PathBuf,
@@ -68,7 +68,7 @@ impl Drop for ScratchDirectory {
     }
 }
 
-/// Removes the directories without a lock; one that can't be removed is another user's.
+/// Removes the directories without a lock; a directory that can't be removed is another user's.
 fn sweep_unheld(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let is_scratch = entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes());

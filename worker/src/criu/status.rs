@@ -1,4 +1,4 @@
-//! What the kernel says of a thread in `/proc/PID/status`.
+//! The kernel's report on a thread in `/proc/PID/status`.
 
 use std::{fs, io};
 
@@ -28,7 +28,7 @@ impl ThreadStatus {
     ///
     /// # Errors
     ///
-    /// There is none, or the kernel reports something unknown.
+    /// There is no such thread, or the kernel reports something unknown.
     pub(crate) fn of_task(task: &str) -> io::Result<Self> {
         let text = fs::read_to_string(format!("/proc/{task}/status"))?;
         Self::parse(&text)

@@ -8,7 +8,7 @@ const USER: &str = "user.";
 pub(super) const MAX_ATTRIBUTES: usize = 1 << 20;
 
 /// Reads the attributes of an open file or directory by name, each value in hexadecimal; empty if the file system has
-/// none.
+/// no attributes.
 ///
 /// # Errors
 ///
@@ -33,7 +33,7 @@ pub(crate) fn read_attributes(of: impl AsFd) -> io::Result<BTreeMap<String, Stri
 /// Gives an open file or directory these attributes.
 ///
 /// # Errors
-/// The system refuses, as a file system does that has none.
+/// The system refuses, as does a file system without attributes.
 pub(super) fn set_attributes(
     of: impl AsFd,
     attributes: &BTreeMap<String, String>,
@@ -45,7 +45,7 @@ pub(super) fn set_attributes(
     Ok(())
 }
 
-/// Returns whether attributes that came from elsewhere are a user's.
+/// Returns whether attributes that came from elsewhere all have a user's names (`user.*`) and valid values.
 pub(super) fn are_plain(attributes: &BTreeMap<String, String>) -> bool {
     attributes.iter().all(|(name, hex)| {
         name.starts_with(USER) && !name.contains('\0') && bytes_of(hex).is_some()

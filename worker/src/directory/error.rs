@@ -1,4 +1,4 @@
-//! What goes wrong with a task's directory.
+//! Errors of operations on a task's directory.
 
 use std::{io, path::PathBuf};
 

@@ -38,7 +38,7 @@ impl DirectoryHandle {
         Ok(Self(open(path, DIRECTORY, Mode::empty())?))
     }
 
-    /// The directory of this name in it.
+    /// Opens the directory of this name in this directory.
     pub(crate) fn enter_directory(&self, name: &OsStr) -> io::Result<Self> {
         Ok(Self(openat(&self.0, name, DIRECTORY, Mode::empty())?))
     }
@@ -76,7 +76,7 @@ impl DirectoryHandle {
         Ok(names)
     }
 
-    /// Returns the status of what has this name, which may be a link.
+    /// Returns the status of the file with this name, which may be a link.
     pub(crate) fn stat_name(&self, name: &OsStr) -> io::Result<FileStat> {
         Ok(fstatat(&self.0, name, AtFlags::AT_SYMLINK_NOFOLLOW)?)
     }
@@ -129,7 +129,7 @@ impl FileOwner {
         Self { user: Uid::effective(), group: Gid::effective() }
     }
 
-    /// Gives an open file or directory to them.
+    /// Gives an open file or directory to this user and group.
     pub(crate) fn take_file(self, file: impl AsFd) -> io::Result<()> {
         if self.is_this_process() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! The files that a task leaves when it has ended: what it said, and its outputs.
+//! The files that a task leaves when it has ended: its standard output and error, and its outputs.
 
 use std::{
     collections::BTreeMap,
@@ -20,7 +20,7 @@ use crate::sparse::digest_file;
 const SAID: [&str; 2] = ["stdout", "stderr"];
 /// Prefix of the paths of outputs.
 const OUTPUTS: &str = "outputs";
-/// A `*` stands for any letters but slashes.
+/// Matching of patterns: a `*` stands for any characters but slashes.
 const LETTERS: MatchOptions = MatchOptions {
     case_sensitive: true,
     require_literal_separator: true,

@@ -45,8 +45,8 @@ impl FileGrant {
     }
 }
 
-/// Makes the working directory in a task's folder, with these inputs and nothing else in it, and tells its path. It
-/// belongs to whoever owns the folder. What the folder had before is removed.
+/// Makes the working directory in a task's folder, with these inputs and nothing else in it, and returns its path. The
+/// directory belongs to the owner of the folder. Everything that the folder had before is removed.
 ///
 /// # Errors
 /// A content is damaged; something cannot be written; or the inputs are larger than the directory may be.
@@ -65,9 +65,9 @@ pub fn make_directory(
     Ok(folder.join(WORK))
 }
 
-/// Makes a working directory in `folder` for a program that looks at what another has left in the working directory
-/// `left`: with these inputs as they were given, and copies of these regular files of `left`. It may read all of them
-/// and write none.
+/// Makes a working directory in `folder` for a program that checks the files that another program has left in the
+/// working directory `left`: with these inputs as they were given, and copies of these regular files of `left`. The
+/// checking program may read all of them and write none.
 ///
 /// # Errors
 /// A content is damaged, a file of `left` can't be read, or something can't be written.
@@ -134,8 +134,8 @@ fn copy_file(folders: &mut FolderCursor<'_>, from: &DirectoryHandle, path: &str)
     write(file, &mut content, (about.len(), is_executable), folders.grant).map(drop)
 }
 
-/// Cursor over the folders of a directory that is being made. It keeps the last one open, as inputs come folder by
-/// folder.
+/// Cursor over the folders of a directory that is being made. The cursor keeps the last folder open, as inputs come
+/// folder by folder.
 struct FolderCursor<'a> {
     root: &'a DirectoryHandle,
     grant: FileGrant,
@@ -177,8 +177,8 @@ impl<'a> FolderCursor<'a> {
     }
 }
 
-/// Copies a content to an empty file: at most one byte more than `bytes`, so that a longer one is noticed; returns the
-/// length and digest of what was copied.
+/// Copies a content to an empty file: at most one byte more than `bytes`, so that a longer content is noticed; returns
+/// the length and digest of what was copied.
 fn write(
     file: File,
     content: &mut File,

@@ -1,7 +1,7 @@
-//! A task's directory: made from its inputs, saved with its checkpoints, put back from them.
+//! A task's directory: made from its inputs, saved with its checkpoints, restored from them.
 //!
-//! Whatever is in it a task has put there, and a task may be hostile: nothing here follows a link, every name is
-//! looked up in an open directory, and depth, number and size are bounded.
+//! A task has put there whatever is in its directory, and a task may be hostile: nothing here follows a link, every
+//! name is looked up in an open directory, and depth, number and size are bounded.
 //!
 //! ```text
 //! tasks/<run>/<task>/     the task's folder, its user's alone

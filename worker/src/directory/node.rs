@@ -1,4 +1,4 @@
-//! One thing in a task's directory, as a checkpoint has it.
+//! One object in a task's directory, as a checkpoint records it.
 
 use std::{
     collections::BTreeMap,
@@ -18,7 +18,7 @@ pub struct DirectoryNode {
     pub path: String,
     /// Kind of the object.
     pub kind: NodeKind,
-    /// The attributes that the program has given it (`user.*`), each value in hexadecimal.
+    /// The attributes that the program has given the object (`user.*`), each value in hexadecimal.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub attributes: BTreeMap<String, String>,
 }

@@ -47,7 +47,7 @@ pub(crate) fn restore_directory(
     Ok(())
 }
 
-/// Removes all that is in a directory, and not the directory, on which something may be mounted.
+/// Removes everything in a directory, but not the directory itself, on which something may be mounted.
 pub(super) fn empty_directory(root: &DirectoryHandle, directory: &Path) -> Result<()> {
     for name in
         root.list_names(usize::MAX).map_err(DirectoryError::file_error("list", directory))?
@@ -106,7 +106,7 @@ fn put_node(
     Ok(())
 }
 
-/// The open directory that a path is in, and the name there.
+/// Returns the open directory that contains the object at a path, and the object's name there.
 fn parent_of<'a>(
     root: &DirectoryHandle,
     path: &'a str,

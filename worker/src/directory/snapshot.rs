@@ -14,17 +14,17 @@ use super::{
 /// The permission bits that are saved. Set-user-ID bits are not, so that running a task's file gives nobody another
 /// user.
 pub(super) const PERMISSIONS: u32 = 0o777;
-/// The bits that are kept of a directory: who may remove a file of it and which group its files get makes nobody another, and
-/// CRIU continues in a directory only if it has them all.
+/// The permission bits of a directory that are saved, with the sticky bit and the set-group-ID bit: on a directory
+/// these give nobody another user, and CRIU continues in a directory only if it has all its bits.
 pub(super) const DIRECTORY_PERMISSIONS: u32 = 0o3777;
 
 /// Saves a directory of a task that is stopped: what is in it, and the contents of its files in `objects`.
 ///
-/// Sockets are left out: whoever had one bound binds it again, by CRIU or by itself.
+/// Sockets are left out: the program that had one bound gets it again by CRIU, or binds it again itself.
 ///
 /// # Errors
-/// It has something that cannot be saved, or more than its file system could hold without holes; a file cannot be
-/// read or written.
+/// The directory has something that cannot be saved, or more than its file system could hold without holes; a file
+/// cannot be read or written.
 pub(crate) fn snapshot_directory(
     directory: &Path,
     objects: &ContentObjects,

@@ -20,10 +20,10 @@ const PATHS: usize = 4 << 20;
 /// An object in a directory, before it is opened.
 #[derive(Debug)]
 pub(crate) struct FoundNode<'a> {
-    /// The directory that the file is in.
+    /// The directory that the object is in.
     pub(crate) parent: &'a DirectoryHandle,
     pub(crate) name: &'a OsStr,
-    /// The path relative to where the walk began.
+    /// The object's path relative to the directory where the walk began.
     pub(crate) path: &'a str,
     pub(crate) stat: FileStat,
 }
@@ -37,18 +37,18 @@ impl FoundNode<'_> {
         self.kind() == libc::S_IFREG
     }
 
-    /// The type, of the constants `libc::S_IF*`.
+    /// Returns the object's type, one of the constants `libc::S_IF*`.
     pub(crate) fn kind(&self) -> u32 {
         self.stat.st_mode & libc::S_IFMT
     }
 
-    /// The length in bytes.
+    /// Returns the object's length in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         u64::try_from(self.stat.st_size).unwrap_or(0)
     }
 }
 
-/// A directory under way, with the names that are still to come.
+/// A directory that is being walked, with the names that are still to be visited.
 struct WalkLevel {
     handle: DirectoryHandle,
     path: String,

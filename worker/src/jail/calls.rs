@@ -1,10 +1,10 @@
 //! The system calls of tasks: those that they may make, and those that are refused by name.
 //!
-//! A call that is in neither list is answered as one that the kernel has not ("Function not implemented"), as are calls that
-//! came after these lists, and those that nobody makes any more. The C library and most programs then do without.
+//! A call that is in neither list is answered as if the kernel lacked it ("Function not implemented"), as are calls
+//! that came after these lists, and those that nobody makes any more. The C library and most programs then do without.
 //!
-//! The lists are what sixty programs of every day call (`worker/tests/linux/everyday.calls`), and of what
-//! containers' engines allow the rest that other programs may, without what is refused here.
+//! The lists have the calls of sixty everyday programs (`worker/tests/linux/everyday.calls`), and other calls that
+//! containers' engines allow, without those that are refused here.
 
 /// A system call by its name, as libc has it, and its number on this kind of processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -176,7 +176,7 @@ impl JailCell {
     ///
     /// # Errors
     ///
-    /// They have no network of their own, it can't be entered, or an error of the work.
+    /// The tasks have no network of their own, that network can't be entered, or `work` fails.
     pub(crate) fn in_network<T: Send>(
         &self,
         work: impl FnOnce() -> io::Result<T> + Send,
@@ -248,7 +248,8 @@ impl JailCell {
         })
     }
 
-    /// Makes the tasks' root directory that of this process, if tasks have one. The process must be in the namespaces.
+    /// Makes the tasks' root directory the root directory of this process, if tasks have one of their own. The process
+    /// must be in the namespaces.
     ///
     /// # Safety
     /// In a new process only.
@@ -354,7 +355,7 @@ pub fn path_inside(path: &Path) -> Option<PathBuf> {
 /// Folders that are separate for each task, or that exist in the tasks' root but not for the worker.
 const OWN_FOLDERS: [&str; 7] = ["dev", "etc", "proc", "run/made", "sys", "tmp", "var"];
 
-/// Bits of capabilities (linux/capability.h).
+/// Numbers of capabilities (linux/capability.h).
 const CHOWN: u32 = 0;
 const SETGID: u32 = 6;
 const SETUID: u32 = 7;

@@ -1,4 +1,4 @@
-//! What goes wrong with a jail.
+//! Errors of making a jail.
 
 use std::io;
 

@@ -1,4 +1,5 @@
-//! The program of the kernel's (seccomp(2)) by which a task's system calls are allowed, refused or unknown.
+//! The seccomp(2) filter program, by which the kernel allows a task's system calls, refuses them, or answers them as
+//! unknown.
 
 use std::{collections::BTreeMap, io};
 
@@ -105,7 +106,7 @@ fn call_answers() -> io::Result<BTreeMap<u32, CallAnswer>> {
     Ok(answers)
 }
 
-/// Returns the number from which on each answer is given; every number has one.
+/// Returns ranges of call numbers with the same answer, each by its first number; every number is in a range.
 fn answer_ranges(answers: &BTreeMap<u32, CallAnswer>) -> Vec<(u32, CallAnswer)> {
     let mut ranges = Vec::new();
     let mut next = 0;
@@ -165,7 +166,7 @@ fn look_and_answer(what: CallAnswer) -> FilterProgram {
     }
 }
 
-/// Makes a program that gives the first of two answers if the word at `from` is one of these, and the second
+/// Makes a program that gives the first of two answers if the word at `from` is one of `these`, and the second
 /// otherwise.
 fn one_of(from: u32, these: &[u32], [one, none]: [sock_filter; 2]) -> FilterProgram {
     let tests = these.iter().zip((0..these.len()).rev()).map(|(value, left)| {

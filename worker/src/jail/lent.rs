@@ -1,4 +1,4 @@
-//! What of a cell is looked at from outside of it: its root and its filter.
+//! Access from outside to a cell's root and its filter of system calls.
 
 use std::{fs::File, io, os::fd::AsFd as _, thread};
 
@@ -11,7 +11,7 @@ use nix::{
 use super::{CELL, JailCell};
 
 impl JailCell {
-    /// Opens the tasks' root, to read what is below it; `None`: tasks have none of their own.
+    /// Opens the tasks' root, to read what is below it; `None`: tasks have no root of their own.
     ///
     /// # Errors
     ///

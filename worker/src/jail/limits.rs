@@ -1,4 +1,4 @@
-//! What a task may have of things that are not counted by its VM's memory and processors.
+//! Limits of a task beside its VM's memory and processors.
 
 /// The size that a file of a task may grow to, in bytes. The task's directory also counts as memory of its VM.
 pub const FILE_BYTES: u64 = 64 << 20;

@@ -18,9 +18,9 @@ use nix::{
 
 use super::{JailError, JailPart, Result};
 
-/// The directory of the namespace that is the root of tasks.
+/// Directory of the tasks' mount namespace that is the root directory of tasks.
 pub const CELL: &str = "/cell";
-/// Directory of the namespace where a file system is mounted for a moment before it is moved to its place.
+/// Directory of the namespace where a file system is mounted briefly before it is moved to its final place.
 pub(super) const HOLD: &str = "/hold";
 /// Directory with the files of `/etc` that are made for a task; `/etc` has links to them.
 pub(super) const MADE: &str = "/run/made";

@@ -1,4 +1,5 @@
-//! Steps by which a new process makes its own view of files: prepared before, taken by system calls alone.
+//! Steps by which a new process makes its own view of files: prepared beforehand, and carried out by system calls
+//! alone.
 
 use std::{
     ffi::{CStr, CString},
@@ -11,7 +12,7 @@ use std::{
 use nix::mount::{MntFlags, MsFlags};
 use nix::sched::CloneFlags;
 
-/// A step of a process that shares all memory with the worker: all data that the step needs is made before.
+/// A step of a process that shares all memory with the worker: all data that the step needs is made beforehand.
 #[derive(Debug)]
 pub(super) enum JailStep {
     /// Leave the mount namespace for a copy of that namespace.
@@ -83,7 +84,7 @@ impl JailStep {
     }
 }
 
-/// A file of this content that everybody may read.
+/// Writes a file with this content that everybody may read; returns whether that succeeded.
 #[expect(unsafe_code, reason = "bare system calls are all that is allowed there")]
 unsafe fn write(path: &CStr, content: &[u8]) -> bool {
     // SAFETY: a string and bytes that live as long as this, and a descriptor of this function's.

@@ -5,11 +5,11 @@ use std::{fmt, str::FromStr};
 /// One in this many users, at the end of the range, is reserved for checks.
 const OF_CHECKS: u32 = 10;
 
-/// A range of user IDs, of which each task has one that no other task on its host has. The group of the same number
-/// is the task's group.
+/// A range of user IDs. Each task has one of them, which no other task on its host has. The group of the same number is
+/// the task's group.
 ///
-/// A checkpoint holds the user of its task, so the workers of a run need the same range. A tenth of it is for checks
-/// of what tasks made, which are never checkpointed: none of these is any task's user.
+/// A checkpoint holds the user of its task, so the workers of a run need the same range. A tenth of it is for checks of
+/// tasks' results; checks are never checkpointed, and no task has one of their users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UserRange {
     first: u32,
@@ -31,7 +31,7 @@ impl Default for UserRange {
 pub struct UsersError(String);
 
 impl UserRange {
-    /// Returns the users that a task may have; it gets the first free one. The first of them is computed from the
+    /// Returns the users that a task may have; the task gets the first free one. The first of them is computed from the
     /// task's run and number, so that a task usually has the same user on every worker.
     pub(crate) fn of_task(&self, run: &str, task: &str) -> impl Iterator<Item = u32> + use<> {
         let count = u64::from(self.user_count() - self.check_count());
@@ -46,8 +46,8 @@ impl UserRange {
         })
     }
 
-    /// Returns the users that a check may have; it gets the first free one. No task can have these users, unless the
-    /// range has a single user.
+    /// Returns the users that a check may have; the check gets the first free one. No task can have these users, unless
+    /// the range has a single user.
     pub(crate) fn of_checks(&self) -> impl Iterator<Item = u32> + use<> {
         self.last.saturating_sub(self.check_count().saturating_sub(1))..=self.last
     }

@@ -1,4 +1,4 @@
-//! A task's own view of files: what it has for itself, made anew wherever it starts or is restored.
+//! A task's own view of files, with files and folders of its own; made anew wherever the task starts or is restored.
 
 use std::{
     fs::{self, DirBuilder, File},
@@ -102,8 +102,9 @@ impl MountView {
 pub struct NewView(JailSteps);
 
 impl NewView {
-    /// Prepares the view of a task that begins or is restored in a VM called `host`; `with_processes` is for one that
-    /// begins, where the view must be made in the task's PID namespace. `tasks` has all tasks' directories.
+    /// Prepares the view of a task that begins or is restored in a VM called `host`; `with_processes` is for a task
+    /// that begins, where the view must be made in the task's PID namespace. `tasks` is the folder of all tasks'
+    /// directories.
     ///
     /// # Errors
     ///
@@ -149,8 +150,8 @@ pub(crate) fn processes_view() -> io::Result<NewView> {
 }
 
 impl NewView {
-    /// Takes the steps, in a process that is in a task's mount namespace; the error is the number of the step that
-    /// failed.
+    /// Carries out the steps of making the view, in a process that is in a task's mount namespace; the error is the
+    /// number of the step that failed.
     ///
     /// # Safety
     ///
@@ -161,7 +162,7 @@ impl NewView {
         unsafe { self.0.take_all() }
     }
 
-    /// Returns the steps in words.
+    /// Returns the steps of making the view, in words.
     pub(crate) fn step_words(&self) -> Vec<String> {
         self.0.all_words()
     }

@@ -1,4 +1,4 @@
-//! The endpoint of one VM: where it listens, and who is answered there.
+//! The metadata endpoint of one VM: where it listens, and how it answers requests.
 
 use std::{
     io,
@@ -33,7 +33,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub struct Endpoint {
     state: Arc<State>,
-    /// The address at which programs on the VM find it.
+    /// The address at which programs on the VM find the endpoint.
     address: SocketAddr,
     serving: Vec<AbortHandle>,
 }
@@ -50,8 +50,8 @@ pub(super) struct State {
 }
 
 impl Endpoint {
-    /// Listens in the network of a VM's tasks, or on a port of its own if they share the worker's. Must be called
-    /// within a runtime; it blocks for as long as a thread takes to start.
+    /// Listens in the network of a VM's tasks, or on a port of its own if they share the worker's network. Must be
+    /// called within a runtime; blocks for as long as a thread takes to start.
     ///
     /// # Errors
     ///
@@ -126,8 +126,8 @@ impl Endpoint {
         self.state.changed.send_replace(());
     }
 
-    /// Closes all connections: a program that is about to be dumped with one finds it closed wherever it continues,
-    /// and doesn't wait for ever for the end that stayed here.
+    /// Closes all connections: a program that is about to be dumped finds its connection closed wherever it continues,
+    /// and doesn't wait for ever for an answer.
     pub(crate) fn hang_up(&self) {
         self.state.hung_up.send_replace(());
     }

@@ -1,4 +1,4 @@
-//! What the coordinator says of a VM, as its metadata has it.
+//! Facts about a VM that the coordinator sends, as the VM's metadata show them.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -20,7 +20,7 @@ pub(crate) struct Clock {
     /// Factor by which the run's clock is faster than the wall clock.
     pub(crate) speedup: Speedup,
     /// When the run's clock showed zero, in microseconds since 1970, if the endpoint shows times of the run's clock;
-    /// `None`: it shows those of the host.
+    /// `None`: the endpoint shows times of the host's clock.
     pub(crate) zero_unix_us: Option<u64>,
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct Clock {
 pub(crate) struct Moment {
     /// Microseconds since 1970, by the wall clock.
     pub(crate) unix_us: u64,
-    /// On the run's clock, if that is known.
+    /// Time on the run's clock, if that is known.
     pub(crate) run: Option<Time>,
 }
 
@@ -52,8 +52,8 @@ fn unix_us() -> u64 {
 }
 
 impl Clock {
-    /// Returns the time that the metadata show for an instant of the run, seen from another; without an instant, that
-    /// of the other.
+    /// Returns the time that the metadata show for the instant `at` of the run, computed from the known instant `seen`;
+    /// if `at` is `None`, the time of `seen`.
     pub(crate) fn shown_time(self, at: Option<Time>, seen: Moment) -> UnixTime {
         let at = at.or(seen.run);
         let us = match (self.zero_unix_us, at, seen.run) {
@@ -93,7 +93,8 @@ pub(crate) fn vm_facts(
     }
 }
 
-/// Converts an announcement of a command that was decided at this moment; `None`: this version doesn't know it.
+/// Converts an announcement of a command that was decided at this moment; `None`: this version doesn't know such
+/// announcements.
 pub(crate) fn read_announcement(
     said: &Announce,
     clock: Clock,

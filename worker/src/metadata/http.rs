@@ -1,5 +1,5 @@
-//! One request of a connection, between HTTP and the metadata service. Whoever asks may be anybody's program: what it sends
-//! is bounded, and how long it takes for that.
+//! One request of a connection, between HTTP and the metadata service. The client may be any program, so the size of
+//! its request and the time that it may take are bounded.
 
 use std::{convert::Infallible, time::Duration};
 
@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::endpoint::State;
 
-/// The time for which a request may be on its way.
+/// Time that a client may take to send its request.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The most bytes of a request line with its headers.
 const HEAD_BYTES: usize = 16 << 10;

@@ -43,7 +43,7 @@ pub fn listen_in_vm(own: Ipv4Addr) -> io::Result<Vec<TcpListener>> {
 }
 
 /// Waits until a new IPv6 address can be used. The kernel first checks, even on a loopback device, that no other host
-/// has it; until then nobody can listen there.
+/// has the address; until then nobody can listen there.
 fn await_address(address: Ipv6Addr) -> io::Result<()> {
     let until = Instant::now() + PATIENCE;
     loop {

@@ -1,7 +1,9 @@
-//! What programs on a VM read of it, and of its end, at 169.254.169.254 in its network.
+//! Metadata that programs on a VM read at 169.254.169.254 in the VM's network: facts about the VM, and notices of its
+//! end.
 //!
-//! An [`Endpoint`] is one VM's, and lives as long. It is outside of the VM: whatever becomes of the programs there, it
-//! answers the next. Every connection has one request, so that hardly any is open when a program is dumped.
+//! An [`Endpoint`] belongs to one VM, and exists as long as the VM. It is outside of the VM, so whatever happens to the
+//! programs there, it answers the next request. Every connection has one request, so that hardly any connection is open
+//! when a program is dumped.
 
 mod endpoint;
 mod facts;

@@ -1,6 +1,6 @@
 //! A connection to the metadata service of a VM, without the VM.
 //!
-//! Here so that fuzz targets reach what is read of a request before the service hears of it.
+//! The module exists so that fuzz targets reach all code that reads a request before the service gets it.
 
 use dormouse_metadata::MetadataService;
 use tokio::io::{AsyncRead, AsyncWrite};

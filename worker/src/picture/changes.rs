@@ -1,4 +1,4 @@
-//! What of a process is another after a restore, in words, with the remedy.
+//! Facts about a process that differ after a restore, in words, with the remedy.
 
 use std::fmt;
 

@@ -1,4 +1,5 @@
-//! The facts of the descriptors of a process: what each is, where it stands, and how it was opened.
+//! The facts about the descriptors of a process: the kind of each, its position, and the flags with which it was
+//! opened.
 
 use std::{
     collections::BTreeMap,
@@ -37,7 +38,7 @@ impl SharedObjects {
     }
 }
 
-/// Returns the facts of all descriptors of a process, each after the name of the thing that it is about.
+/// Returns the facts about all descriptors of a process, as pairs of the fact's name and its text.
 pub(super) fn all_of(pid: i32, shared: &mut SharedObjects) -> Vec<(String, String)> {
     let entries = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
     let mut numbers: Vec<i32> =
@@ -82,7 +83,7 @@ pub(super) fn file_name(path: &str) -> String {
     }
 }
 
-/// Reads facts from a descriptor's `/proc/PID/fdinfo`, each after the name of the thing that it is about.
+/// Reads the facts in a descriptor's `/proc/PID/fdinfo`, as pairs of the fact's name and its text.
 fn in_info(info: &str) -> Vec<(String, String)> {
     let lines = || info.lines().filter_map(|line| line.split_once(':'));
     let mut facts: Vec<_> = lines()
@@ -173,7 +174,7 @@ fn may_have_attributes(link: &Path) -> bool {
     link.is_absolute() && !["/dev", "/proc", "/sys", "/usr"].iter().any(|at| link.starts_with(at))
 }
 
-/// Returns the user attributes of an open file or directory; `None`: it has none.
+/// Returns the user attributes of an open file or directory; `None`: there are no such attributes.
 fn user_attributes(file: &OwnedFd) -> Option<String> {
     let found = read_attributes(file).ok().filter(|found| !found.is_empty())?;
     let told =

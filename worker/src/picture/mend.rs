@@ -1,7 +1,8 @@
-//! What CRIU has not restored of a task and the kernel lets its worker set from outside: it is set again before the task's first
-//! instruction.
+//! Setting again the state of a restored task that CRIU has not restored, as far as the kernel lets its worker do that
+//! from outside, before the task's first instruction.
 //!
-//! A picture may come from a worker that lies: nothing is set by it that a task of a jail could not set by itself.
+//! A picture may come from a worker that lies: nothing is set from a picture that a task of a jail could not set by
+//! itself.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

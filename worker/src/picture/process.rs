@@ -44,9 +44,9 @@ const STATUS: [(&str, &str); 11] = [
     ("SigCgt", "handled signals"),
     ("ShdPnd", "pending signals"),
 ];
-/// Name of the fact which parts of a process's memory are in its core dumps, as bits.
+/// Name of the fact about which parts of a process's memory are in its core dumps, as bits.
 pub(super) const DUMP_FILTER: &str = "filter of core dumps";
-/// Name of the fact by how many nanoseconds the timers of a process may be late.
+/// Name of the fact about how late the timers of a process may be, in nanoseconds.
 pub(super) const TIMER_SLACK: &str = "timer slack, ns";
 /// Name of the fact about the priority of a thread's reads and writes.
 pub(super) const IO_PRIORITY: &str = "input/output priority";
@@ -62,7 +62,7 @@ const SETTINGS: [(&str, &str); 4] = [
 const STOPS: u64 = 1 << 18 | 1 << 19 | 1 << 20 | 1 << 21;
 /// SIGCONT in a set of signals.
 const CONTINUE: u64 = 1 << 17;
-/// Name of the fact whether the parent of a stopped process knows of the stop.
+/// Name of the fact about whether the parent of a stopped process knows of the stop.
 pub(super) const STOP_TOLD: &str = "stop that its parent has been told of";
 
 /// Makes the picture of a process of the task whose first process is `first`; `is_stopped` says whether a signal had
@@ -151,7 +151,7 @@ pub(super) fn numbers_of(process: &str) -> Vec<u32> {
     numbers.filter_map(|number| number.parse().ok()).collect()
 }
 
-/// Returns the facts of a thread, each after the name of the thing that it is about.
+/// Returns the facts about a thread, as pairs of the fact's name and its text.
 fn thread_facts(pid: i32, thread: i32, first: i32) -> Vec<(String, String)> {
     let read = |file: &str| {
         fs::read_to_string(format!("/proc/{pid}/task/{thread}/{file}")).unwrap_or_default()
@@ -222,8 +222,8 @@ const MASK_IN_FRAME: Option<u64> = match () {
     () => None,
 };
 
-/// Returns a set of signals in words, without the set `but`: CRIU sends a stopping signal to a process that stood
-/// still.
+/// Returns a set of signals in words, without the set `but`: CRIU sends a stopping signal to a process that was stopped
+/// before.
 fn signal_words(hex: &str, but: u64) -> String {
     let Ok(set) = u64::from_str_radix(hex, 16) else { return UNKNOWN.to_owned() };
     let set = set & !but;
@@ -237,8 +237,8 @@ fn signal_words(hex: &str, but: u64) -> String {
     }
 }
 
-/// Returns whether the parent of a stopped process learned of the stop by waitpid(2); `None`: it isn't stopped, or
-/// its parent doesn't belong to the task.
+/// Returns whether the parent of a stopped process learned of the stop by waitpid(2); `None`: the process isn't
+/// stopped, or its parent doesn't belong to the task.
 fn stop_told(status: &str, stat: &str, is_stopped: bool) -> Option<&'static str> {
     let pending = ["SigPnd", "ShdPnd"].into_iter().filter_map(|key| status_field(status, key));
     let stops =

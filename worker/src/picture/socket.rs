@@ -12,7 +12,7 @@ use std::{
 
 use dormouse_units::one_line;
 
-/// The options that are compared: their level, their number, and their name. Of each the value is a number, or a short text.
+/// The options that are compared: their level, their number, and their name. Each value is a number or a short text.
 const OPTIONS: [(libc::c_int, libc::c_int, &str); 37] = [
     (libc::SOL_SOCKET, libc::SO_DOMAIN, "family"),
     (libc::SOL_SOCKET, libc::SO_TYPE, "type"),
@@ -76,8 +76,8 @@ const MENDED: [&str; 18] = [
 /// Longest address of a socket in a picture, in bytes.
 const ADDRESS_BYTES: usize = 160;
 
-/// Returns the facts of a socket, each after the name of the thing that it is about. Options that the socket does not
-/// have are left out.
+/// Returns the facts about a socket, as pairs of the fact's name and its text. Options that the socket does not have
+/// are left out.
 pub(super) fn socket_facts(socket: &OwnedFd) -> Vec<(String, String)> {
     let mut facts: Vec<_> = OPTIONS
         .iter()
@@ -94,14 +94,14 @@ pub(super) fn socket_facts(socket: &OwnedFd) -> Vec<(String, String)> {
     facts
 }
 
-/// Returns the address to which a socket is bound; `None`: it has none that can be named.
+/// Returns the address to which a socket is bound; `None`: the socket has no address that can be named.
 fn own_address(socket: &OwnedFd) -> Option<String> {
     let inet = TcpStream::from(socket.try_clone().ok()?).local_addr();
     let unix = || UnixStream::from(socket.try_clone().ok()?).local_addr().ok();
     address_text(inet.ok(), unix)
 }
 
-/// Returns the address to which a socket is connected; `None`: it has none that can be named.
+/// Returns the address to which a socket is connected; `None`: the socket has no such address.
 fn peer_address(socket: &OwnedFd) -> Option<String> {
     let inet = TcpStream::from(socket.try_clone().ok()?).peer_addr();
     let unix = || UnixStream::from(socket.try_clone().ok()?).peer_addr().ok();

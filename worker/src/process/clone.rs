@@ -40,13 +40,14 @@ struct CloneMemory<T> {
 pub(super) enum CloneOutcome<T> {
     /// The process has executed a program or ended, and no longer uses the memory.
     Past(ChildProcess, T),
-    /// The process had done neither by the deadline. It was killed, and is reaped when it is dead.
+    /// By the deadline the process had neither executed a program nor ended. It was killed, and is reaped when it is
+    /// dead.
     Late,
 }
 
-/// Makes a process that runs `child` with `arg`, under version 2 inside the group of `entry` from
-/// the start, and with every handler of a signal reset; returns once it has executed a program or
-/// ended, or at the deadline. `flags` are clone(2)'s, beside those that this needs.
+/// Makes a process that runs `child` with `arg`, under version 2 inside the group of `entry` from the start, and with
+/// every handler of a signal reset; returns once it has executed a program or ended, or at the deadline. `flags` are
+/// clone(2)'s, in addition to those that this function sets itself.
 ///
 /// # Safety
 /// `child` and `arg` must be as [`Child`] says.
@@ -98,7 +99,7 @@ const CLONE_CLEAR_SIGHAND: u64 = 0x1_0000_0000;
 
 /// Waits until the kernel has set `in_use` to zero; returns whether it has by the deadline.
 ///
-/// It checks no error, as the new process shares `errno`.
+/// Errors of system calls aren't checked, as the new process shares `errno`.
 #[expect(unsafe_code, reason = "no library waits for what the kernel clears")]
 fn is_released(in_use: &AtomicU32, begun: Instant, deadline: Duration) -> bool {
     while in_use.load(Ordering::Acquire) != 0 {

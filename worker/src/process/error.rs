@@ -1,4 +1,4 @@
-//! What goes wrong with processes.
+//! Errors of operations on processes.
 
 use std::{io, path::PathBuf, time::Duration};
 

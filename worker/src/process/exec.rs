@@ -1,5 +1,5 @@
-//! What a new process does between clone and exec, whatever its program: it shares this process's
-//! memory until then, so that only system calls on what was prepared before are allowed.
+//! Code of a new process between clone and exec, whatever its program: the process shares this one's memory until then,
+//! so that only system calls on data that was prepared before are allowed.
 
 use std::{
     ffi::{CString, OsStr},
@@ -73,7 +73,7 @@ impl ExecImage {
     }
 }
 
-/// Returns the files by which a new process enters the groups of `entry`: none if it is started there.
+/// Returns the files by which a new process enters the groups of `entry`: none if the process is started in the groups.
 ///
 /// They need not be kept open: a new process has descriptors of its own.
 pub(super) fn group_files(entry: &ProcessGroups) -> Vec<RawFd> {

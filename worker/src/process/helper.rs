@@ -57,14 +57,13 @@ struct HelperBirth {
     failed: FailedStep,
 }
 
-/// Starts `program`, a path or a name on `PATH`, as a child of this thread that leads a process
-/// group, in the groups of `entry` if there is one. It has `socket` as its descriptor [`SOCKET`],
-/// nothing else of the worker's but the environment, and is killed when this thread ends. Where it
-/// works on an inmate, `program` is a path in the cell.
+/// Starts `program`, a path or a name on `PATH`, as a child of this thread that leads a process group, in the groups of
+/// `entry` if there is one. The program has `socket` as its descriptor [`SOCKET`], nothing else of the worker's but the
+/// environment, and is killed when this thread ends. If it works on a task in a cell, `program` is a path in the cell.
 ///
 /// # Errors
-/// Which step failed, and why; of the kind [`io::ErrorKind::TimedOut`] where it did not get as far as
-/// its program before `deadline`.
+/// Which step failed, and why; of the kind [`io::ErrorKind::TimedOut`] if the new process did not reach its program
+/// before `deadline`.
 #[expect(unsafe_code, reason = "posix_spawn knows no groups and no death signal")]
 pub(crate) fn start_helper(
     program: &Path,

@@ -28,7 +28,7 @@ impl ProcessIdentity {
     ///
     /// # Errors
     ///
-    /// There is none.
+    /// No process has this PID.
     pub fn of_process(pid: i32) -> Result<Self> {
         let path = PathBuf::from(format!("/proc/{pid}/stat"));
         let fail = |source| ProcessError::Proc { path: path.clone(), source };

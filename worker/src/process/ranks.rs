@@ -7,8 +7,8 @@ use super::{ProcessError, Result};
 /// Returns the PIDs, in this process's PID namespace, of those children of `parent` whose PIDs in their own namespace
 /// are `inside`; in the order of `inside`. A rank that has ended is left out.
 ///
-/// After a restore the PIDs here are others, and those inside the same. So a parallel job reports its ranks by their
-/// PIDs inside (`dormouse_tasks::progress`).
+/// A restore changes the PIDs here, but not those inside. So a parallel job reports its ranks by their PIDs inside
+/// (`dormouse_tasks::progress`).
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Reaping what was killed and is slow to die.
+//! Reaping killed processes that are slow to die.
 
 use std::{mem::ManuallyDrop, thread};
 

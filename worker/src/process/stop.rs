@@ -1,12 +1,11 @@
-//! Processes that stand still, and the CPU time that they have had.
+//! Stopping processes, and reading the CPU time that they have used.
 //!
-//! A process is stopped by signal and not by the tracer's interrupt: the signal can wait for a
-//! process that its quota keeps from running, which then executes nothing of its own before it
-//! stops, also where the quota is lifted meanwhile. Measured with a spinning process under quotas
-//! of 5 to 50 % of 20 ms (version 1, Linux 6.18): the signal and then a lifted quota, .2 to 3 ms
-//! until it stands still and .02 ms of CPU time (median; 2.7 ms at worst); a lifted quota 5 ms
-//! before the signal, 5 to 7 ms of CPU time; the signal alone, 12 to 16 ms until it stands still
-//! and 47 at worst.
+//! A process is stopped by signal and not by the tracer's interrupt: the signal can wait for a process that its quota
+//! keeps from running, which then executes nothing of its own before it stops, also where the quota is lifted
+//! meanwhile. Measured with a spinning process under quotas of 5 to 50 % of 20 ms (version 1, Linux 6.18): the signal
+//! and then a lifted quota, .2 to 3 ms until the process is stopped and .02 ms of CPU time (median; 2.7 ms at worst); a
+//! lifted quota 5 ms before the signal, 5 to 7 ms of CPU time; the signal alone, 12 to 16 ms until the process is
+//! stopped and 47 at worst.
 
 use std::{
     fs, io,
@@ -51,7 +50,7 @@ pub fn resume_process(pid: i32) -> Result<()> {
 ///
 /// # Errors
 ///
-/// It has done neither by the deadline.
+/// The child has neither stopped nor ended by the deadline.
 pub fn await_stop(pid: i32, deadline: Duration) -> Result<()> {
     let begun = Instant::now();
     loop {

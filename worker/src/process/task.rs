@@ -91,7 +91,7 @@ impl ChildProcess {
         self.try_wait()
     }
 
-    /// Reaps the process if it has ended, without waiting.
+    /// Reaps the process if it has ended, without waiting; `None` if it still runs.
     ///
     /// # Errors
     ///

@@ -1,7 +1,7 @@
 //! The proof that live runs work here: real tasks that are launched, frozen, dumped and restored in
 //! real groups, by the code that does it in runs.
 //!
-//! To be had in a process of its own, which becomes a worker for it ([`prove_worker`]).
+//! The proof needs a process of its own, which becomes a worker ([`prove_worker`]).
 
 mod habits;
 mod prove;

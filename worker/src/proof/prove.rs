@@ -1,4 +1,4 @@
-//! The proof from its beginning to its end.
+//! Running the proof from its beginning to its end.
 
 use std::time::Duration;
 

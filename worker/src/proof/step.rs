@@ -1,4 +1,4 @@
-//! The steps of a proof, and what came of them.
+//! The steps of a proof, and their outcomes.
 
 use std::time::{Duration, Instant};
 
@@ -54,7 +54,7 @@ impl ProofStepKind {
         }
     }
 
-    /// Whether only checkpoints need this step.
+    /// Returns whether only checkpoints need this step.
     #[must_use]
     pub const fn is_of_checkpoints(self) -> bool {
         !matches!(
@@ -63,7 +63,7 @@ impl ProofStepKind {
         )
     }
 
-    /// Whether only users' own programs need this step, as the built-in tasks don't have its habit.
+    /// Returns whether only users' own programs need this step, since no built-in task does what the step tests.
     #[must_use]
     pub const fn is_of_own_programs(self) -> bool {
         matches!(self, Self::Threads | Self::Tcp | Self::Clock | Self::Files)
@@ -73,11 +73,11 @@ impl ProofStepKind {
 /// A step of the proof with its outcome.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProofStep {
-    /// The step that was gone.
+    /// The step that was carried out.
     pub what: ProofStepKind,
     /// The time that the step took.
     pub took: Duration,
-    /// What the step showed, in words; or why it failed.
+    /// Result of the step, in words; as an error, why the step failed.
     pub came: Result<String, String>,
 }
 

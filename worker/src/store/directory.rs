@@ -113,7 +113,7 @@ impl LocalCheckpoints {
     ///
     /// # Errors
     ///
-    /// One can't be removed.
+    /// A checkpoint can't be removed.
     pub fn prune_task(&self, task: &TaskName) -> Result<()> {
         self.surplus_checkpoints(task)?.iter().try_for_each(|place| self.remove(place))
     }
@@ -261,7 +261,7 @@ impl LocalCheckpoints {
     ///
     /// # Errors
     ///
-    /// One can't be removed.
+    /// A checkpoint can't be removed.
     pub fn remove_newer(&self, task: &TaskName, newest: u64) -> Result<()> {
         let mut newer =
             self.list_sequences(task)?.into_iter().filter(|sequence| *sequence > newest);

@@ -99,7 +99,7 @@ impl CheckpointDraft {
     ///
     /// # Errors
     ///
-    /// A file in it can't be saved, or not be read or written.
+    /// A file in the directory can't be saved, read or written.
     pub fn save_files(&self, task_directory: &Path) -> Result<Vec<DirectoryNode>> {
         Ok(directory::snapshot_directory(task_directory, &self.content_objects())?)
     }

@@ -1,4 +1,4 @@
-//! What goes wrong with checkpoints.
+//! Errors of the checkpoint store.
 
 use std::{io, path::PathBuf};
 

@@ -1,4 +1,4 @@
-//! What a checkpoint from elsewhere must be.
+//! Properties that a checkpoint from elsewhere must have.
 
 use std::ops::RangeInclusive;
 
@@ -25,7 +25,7 @@ impl ExpectedCheckpoint {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Another`], which says what it is instead.
+    /// [`StoreError::Another`], which says what the checkpoint is instead.
     pub fn check_manifest(&self, manifest: &CheckpointManifest) -> Result<()> {
         let Self { task, sequence, attempts, program, bytes } = self;
         let found = manifest.total_bytes();

@@ -1,4 +1,4 @@
-//! A store without room, as an experiment may ask for.
+//! A store that behaves like a full disk, as an experiment may request.
 
 use std::{
     io,

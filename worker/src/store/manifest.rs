@@ -1,4 +1,4 @@
-//! What a checkpoint is.
+//! The manifest of a checkpoint, which describes the checkpoint.
 
 use std::{
     collections::BTreeMap,
@@ -79,13 +79,14 @@ pub struct CheckpointManifest {
     pub files: Vec<DirectoryNode>,
     /// Files that CRIU wrote.
     pub images: Vec<CheckpointFile>,
-    /// Facts about the task that CRIU doesn't save. `None`: only its directory is kept; or an older version took the
-    /// checkpoint, which stopped all processes of a program by a signal, so that they are stopped in its images too.
+    /// Facts about the task that CRIU doesn't save. `None`: only the task's directory is kept; or an older version took
+    /// the checkpoint, which stopped all processes of a program by a signal, so that they are stopped in its images
+    /// too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keepsakes: Option<TaskKeepsakes>,
     /// Kernel's description of the task's processes just before the dump, to be compared with that after a restore.
-    /// `None`: only its directory is kept, it is a parallel job, or an older version took the checkpoint, which
-    /// didn't record this.
+    /// `None`: only the task's directory is kept, the task is a parallel job, or an older version took the checkpoint,
+    /// which didn't record this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub picture: Option<TaskPicture>,
 }
@@ -98,7 +99,7 @@ impl CheckpointManifest {
     ///
     /// # Errors
     ///
-    /// It is no manifest, has another format, or names impossible files.
+    /// The text is no manifest, has another format, or names impossible files.
     pub fn parse(json: &[u8], origin: &Path) -> Result<Self> {
         let manifest: Self = serde_json::from_slice(json)
             .map_err(|source| StoreError::Manifest { path: origin.to_owned(), source })?;

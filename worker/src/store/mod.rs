@@ -9,14 +9,14 @@
 //!     dump.log           CRIU's log
 //! ```
 //!
-//! CRIU sees the files of a checkpoint only once its manifest fits its seal, by the key of this host, and they the
-//! digests in the manifest; of the pages that is found out while CRIU reads them, before the task runs.
+//! CRIU sees the files of a checkpoint only once the manifest fits its seal, by the key of this host, and the files fit
+//! the digests in the manifest. Pages are verified while CRIU reads them, before the task runs.
 //!
 //! A content that has not changed since an earlier checkpoint of the task is the same file as there, by a hard link.
 //!
-//! A checkpoint is complete once its manifest has been renamed into place. Nothing is synced:
-//! after a power cut the checksums tell, and the checkpoint before is used. Each task keeps its three newest.
-//! All go with the worker's life, and what a killed one leaves with the next one's start.
+//! A checkpoint is complete once its manifest has been renamed into place. Nothing is synced: after a power cut the
+//! checksums reveal damage, and the previous checkpoint is used. Each task keeps its three newest. All are removed when
+//! the worker ends; those that a killed worker leaves are removed at the next worker's start.
 //!
 //! The functions of [`LocalCheckpoints`] and [`StoredCheckpoint`] that touch the directory are few, so that
 //! an object store can take its place behind the same ones.

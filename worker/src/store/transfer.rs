@@ -1,9 +1,9 @@
 //! A checkpoint as a stream of bytes, to be shipped to another worker.
 //!
-//! The stream is the magic number, the length of the manifest (4 bytes, big endian), the
-//! manifest, its seal (32 bytes), the contents of the task's smaller files in the order of their digests, and the
-//! images in the manifest's order; their lengths and checksums are in the manifest. Larger contents go by
-//! themselves, those alone that whoever stores the checkpoint lacks.
+//! The stream is the magic number, the length of the manifest (4 bytes, big endian), the manifest, its seal (32 bytes),
+//! the contents of the task's smaller files in the order of their digests, and the images in the manifest's order;
+//! their lengths and checksums are in the manifest. Larger contents are sent separately, and only those that the
+//! receiver lacks.
 
 use std::{
     fs::File,

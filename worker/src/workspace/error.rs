@@ -1,4 +1,4 @@
-//! What goes wrong with a worker's directory.
+//! Errors of operations on a worker's directory.
 
 use std::{io, path::PathBuf};
 

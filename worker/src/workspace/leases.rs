@@ -1,8 +1,8 @@
 //! The users that tasks have on this host, each lent to one task at a time.
 //!
-//! Workers that share a host share its users, so a user is lent by a lock on a file of this user's number in one folder of the host. A
-//! worker that dies gives all of its users back with its locks. The file says to which task the user is lent: attempts of one task share
-//! a user, on whichever worker they are, since a checkpoint can't change its own.
+//! Workers that share a host share its users, so a user is lent by a lock on a file of this user's number in one folder
+//! of the host. A worker that dies gives all of its users back with its locks. The file says to which task the user is
+//! lent: attempts of one task share a user, on whichever worker they are, since a checkpoint can't change its user.
 
 use std::{
     collections::BTreeMap,
@@ -203,13 +203,13 @@ impl UserLeases {
         Ok(None)
     }
 
-    /// Lends a task the user that is in its checkpoint, in place of its present one. If another task has that user,
-    /// waits for it that long. Returns `None` if it isn't a user for tasks: programs that inspect images will find
+    /// Lends a task the user that is in its checkpoint, in place of its present one; waits for a limited time while
+    /// another task has that user. Returns `None` if the user isn't one for tasks: the inspection of the images finds
     /// that out.
     ///
     /// # Errors
     ///
-    /// Another task still has it, or the system refuses.
+    /// Another task still has the user, or the system refuses.
     pub(crate) fn lend_again(
         &self,
         task: &TaskName,
@@ -246,8 +246,8 @@ impl UserLeases {
     }
 }
 
-/// Returns whether no process of a user runs on this host, as far as this worker can see. There may be one if this
-/// task runs on another worker too.
+/// Returns whether no process of a user runs on this host, as far as this worker can see. There may be such a process
+/// if this task runs on another worker too.
 fn is_free(lease: &LentUser, task: &TaskName) -> io::Result<bool> {
     if lease.holder()? != task.to_string() {
         return Ok(false);

@@ -11,8 +11,8 @@
 //! /run/dormouse/checkpoints/<run>/<task>/<n>/ checkpoints
 //! ```
 //!
-//! The tmpfs serves CRIU too: it keeps what it finds out about the kernel in `/run/criu.kdat`,
-//! but only on a tmpfs; without it every call takes about 25 ms more.
+//! The tmpfs serves CRIU too, which keeps its findings about the kernel in `/run/criu.kdat`, but only on a tmpfs;
+//! without it every call takes about 25 ms more.
 
 mod error;
 mod leases;

@@ -270,7 +270,7 @@ impl Workspace {
     ///
     /// # Errors
     ///
-    /// It can't be read or copied.
+    /// The program can't be read or copied.
     pub fn install_program(&self, program: &Path) -> Result<PathBuf> {
         let file = |action, path: &Path| {
             let path = path.to_owned();

@@ -1,4 +1,4 @@
-//! A fault from its command to its end.
+//! Carrying out a fault, from the coordinator's command to the fault's end.
 
 use std::{sync::Arc, time::Duration};
 
@@ -85,7 +85,7 @@ impl InjectedFault {
         }
     }
 
-    /// Keeps an effect until this instant.
+    /// Keeps `effect` until this instant, then ends it; reports the begin and the end of the fault.
     async fn hold_until<T>(&self, until: Instant, effect: T) {
         self.report_state(Felt::Begun(Nothing {}));
         sleep_until(until).await;

@@ -1,4 +1,4 @@
-//! Bytes on their way in one direction of a connection that is disturbed.
+//! Bytes in transit in one direction of a disturbed connection.
 
 use std::{
     collections::VecDeque,

@@ -1,5 +1,5 @@
-//! Faults that an experiment asks for, carried out by the worker itself: those of the network in its
-//! own end of each connection, so that nothing else on the host has them.
+//! Faults that an experiment requests and the worker itself carries out. Faults of the network affect only the worker's
+//! own end of each connection, and nothing else on the host.
 
 mod carry_out;
 mod dialler;

@@ -1,4 +1,4 @@
-//! What is wrong with the network between this worker and the coordinator.
+//! Disturbances of the network between this worker and the coordinator.
 
 use std::{
     io,
@@ -24,7 +24,7 @@ use super::{
 /// Time after which a lost segment is sent again, doubled for each further loss: the smallest timeout of Linux's TCP
 /// (tcp(7), `TCP_RTO_MIN`).
 const SENT_AGAIN: Duration = Duration::from_millis(200);
-/// Number of losses in a row after which a segment arrives: one that never arrives is a partition.
+/// Number of losses in a row after which a segment always arrives: a network in which none arrives is a partition.
 const MOST_LOSSES: u32 = 6;
 /// Bytes of a segment: those of Ethernet without the headers of TCP over IPv4.
 const SEGMENT: usize = 1448;
@@ -34,7 +34,7 @@ const SEGMENT: usize = 1448;
 pub(crate) enum NetworkDisturbance {
     /// No bytes pass in either direction.
     Partition,
-    /// All bytes are delayed by this.
+    /// All bytes are delayed by this time.
     Delay(Duration),
     /// This fraction of the segments is lost, and sent again.
     Loss(Ppm),
@@ -183,7 +183,7 @@ impl WorkerNetwork {
     ///
     /// # Errors
     ///
-    /// It can't be reached or verified.
+    /// The coordinator can't be reached or verified.
     pub(crate) async fn connect_securely(
         &self,
         to: &Endpoint,

@@ -1,4 +1,4 @@
-//! A worker that stands still, with all its tasks.
+//! Pausing a worker with all its tasks.
 
 use std::{io, thread, time::Duration};
 
@@ -14,7 +14,7 @@ use nix::{
 
 use crate::{agent::host::limit, cgroup::GroupTree};
 
-/// Largest delay of the timer.
+/// Largest delay of the timer that ends a pause.
 const RINGS: Duration = Duration::from_millis(10);
 
 /// Reasons why a worker couldn't stop itself.
@@ -38,7 +38,7 @@ pub(super) enum PauseError {
 ///
 /// # Errors
 ///
-/// It can't be stopped; nothing was stopped for long then.
+/// The process or its tasks can't be stopped; nothing was stopped for long then.
 pub(super) fn stand_still(tree: &GroupTree, lasts: Duration) -> Result<(), PauseError> {
     if getpid() == Pid::from_raw(1) {
         return Err(PauseError::First);

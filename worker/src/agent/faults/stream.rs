@@ -33,7 +33,7 @@ impl<S> DisturbedStream<S> {
 }
 
 impl<S: AsyncRead + Unpin> DisturbedStream<S> {
-    /// Reads what has arrived at this end, and puts it in transit.
+    /// Reads the bytes that have arrived at this end, and puts them in transit.
     fn take_in(&mut self, cx: &mut Context<'_>) {
         let mut space = [0; READ];
         while self.ended.is_none() && self.coming.room_left() > 0 {
@@ -74,7 +74,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for DisturbedStream<S> {
 }
 
 impl<S: AsyncWrite + Unpin> DisturbedStream<S> {
-    /// Writes what has arrived at the coordinator's end; ready once nothing is in transit.
+    /// Writes the bytes that have arrived at the coordinator's end; ready once nothing is in transit.
     fn poll_arrive(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.going.is_empty() {
             let first = ready!(self.going.poll_first(cx));
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
     use crate::agent::faults::network::NetworkDisturbance;
 
-    /// Both ends of a connection whose near one is disturbed.
+    /// Returns both ends of a connection; the near end can be disturbed.
     fn pair(
         network: &WorkerNetwork,
     ) -> (DisturbedStream<tokio::io::DuplexStream>, tokio::io::DuplexStream) {

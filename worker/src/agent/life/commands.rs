@@ -1,4 +1,4 @@
-//! Commands as they come, read: what they ask of a VM, or what is said of one that is not obeyed.
+//! Decoding of commands: what each one orders, or the report that refuses it.
 
 use dormouse_proto::v1::{
     Command, CreateVm, Fault, Report, StartTask, TaskFailed, TaskRef, Unsupported, command, report,
@@ -23,7 +23,8 @@ pub(super) enum CommandReading {
     Refused(Option<Box<Report>>),
 }
 
-/// Returns the command in a message if this worker knows its kind; else, as an error, the report that it doesn't.
+/// Returns the command in a message, or, if this worker doesn't know the kind of command, the report that says so, as
+/// an error.
 pub(super) fn known_command(
     number: u64,
     command: Command,
@@ -41,7 +42,7 @@ pub(super) fn known_command(
 ///
 /// # Errors
 ///
-/// No coordinator that keeps the protocol would send it.
+/// The command violates the protocol.
 pub(super) fn read(number: u64, command: command::Command) -> Result<CommandReading> {
     if let Err(why) = bounds::check_command(&command) {
         tracing::warn!(number, why, "a command is refused");
@@ -87,7 +88,7 @@ pub fn refuse_start(start: &StartTask, why: String) -> Report {
     }))
 }
 
-/// Returns the VM of a task.
+/// Returns the number of the VM that a task is on.
 fn vm_of(task: Option<TaskRef>) -> Result<u32> {
     let no_task = AgentError::Protocol { what: "a command that names no task".to_owned() };
     task.map(|task| task.vm).ok_or(no_task)

@@ -1,4 +1,4 @@
-//! Machines that a life commands: VMs, and the host that they are on.
+//! Machines that a session commands: its VMs, and their host.
 
 use dormouse_proto::v1::{CreateVm, Fault, HostLoad, Program, Report};
 

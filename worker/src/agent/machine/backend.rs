@@ -1,4 +1,4 @@
-//! The host under all VMs of one life.
+//! The host under all VMs of one session.
 
 use std::{fmt::Debug, pin::Pin, sync::Arc};
 
@@ -21,11 +21,11 @@ pub trait MachineBackend: Debug + Send + Sync + 'static {
     /// Sends a report to the coordinator by the session.
     fn report(&self, report: Report);
 
-    /// Creates the machine of a VM; `gate` tells what may begin on it.
+    /// Creates the machine of a VM; `gate` tells which work may begin on the VM.
     ///
     /// # Errors
     ///
-    /// In words, why it can't be created. Nothing of it is left then.
+    /// In words, why the machine can't be created. Nothing of the machine is left then.
     fn create_vm(
         &self,
         create: &CreateVm,
@@ -36,7 +36,7 @@ pub trait MachineBackend: Debug + Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// In words, what it may not have.
+    /// In words, what the program may not have.
     fn check_order(&self, order: &StartTask) -> Result<(), String>;
 
     /// Returns whether an attempt is promised no time until the inputs of its program are in its directory.

@@ -1,4 +1,4 @@
-//! Checkpoints of attempts: what is asked of a machine, and what it gives.
+//! Checkpoints of attempts: the orders that a machine gets, and their results.
 
 use std::{
     fmt::Debug,
@@ -41,8 +41,8 @@ pub struct TaskDump {
     pub by_criu: bool,
     /// Part of the task's work that was due; the checkpoint holds no more.
     pub due: Option<Ppm>,
-    /// Part of its work that a user's own program has done, as the worker computes it; such a program doesn't report
-    /// it.
+    /// Part of the task's work that a user's own program has done, as the worker computes it; the program doesn't
+    /// report it.
     pub own_done: Option<Ppm>,
     /// What happens to the task after the dump.
     pub after: AfterDump,

@@ -1,4 +1,4 @@
-//! What the owners of all VMs of one life share.
+//! State that the owners of all VMs of one session share.
 
 use std::{sync::Arc, time::Duration};
 

@@ -120,7 +120,7 @@ impl HostVm {
         TaskPlace { groups: Arc::clone(&self.groups), gate: Arc::clone(&self.gate), cpu, slot }
     }
 
-    /// Changes the groups in a thread of its own, as this must not wait.
+    /// Changes control groups in a thread of its own, as the change must not wait.
     fn run_urgently(
         self: Arc<Self>,
         work: impl FnOnce(&cgroup::VmGroups) -> cgroup::Result<()> + Send + 'static,
@@ -390,8 +390,8 @@ impl VmMachine for HostVm {
     }
 }
 
-/// Reaps a killed process of a VM. It is dead already, unless its groups couldn't be killed, and may have been reaped
-/// elsewhere.
+/// Reaps a killed process of a VM. The process is dead already, unless the VM's groups couldn't be killed, and may have
+/// been reaped elsewhere.
 pub(crate) fn reap_killed(process: &dyn TaskProcess) {
     let _ = process.kill();
     let _ = process.wait(limit::KILL);

@@ -1,4 +1,4 @@
-//! What is asked of a machine from the launch of an attempt to what its program leaves.
+//! Orders to a machine, from the launch of an attempt to the keeping of its program's files.
 
 use dormouse_proto::v1::{OwnEnd, SavesAtNotice, StartTask};
 use dormouse_vm::life::AttemptSeat;

@@ -1,5 +1,5 @@
-//! Bringing a program to life on any machine: from its checkpoint, from one before it, or from the beginning, and again
-//! where a freeze was in the way.
+//! Launching a program on any machine: from its checkpoint, from an earlier checkpoint or from scratch, and again if a
+//! freeze prevented the launch.
 
 use std::{fmt::Debug, ops::RangeInclusive, sync::Arc};
 
@@ -36,7 +36,7 @@ pub struct LaunchPlan {
     pub from: Option<Kept>,
     /// How the program is launched at first.
     pub first: LaunchWay,
-    /// How the program begins if no checkpoint can be restored; `None`: it needs a checkpoint.
+    /// How the program begins if no checkpoint can be restored; `None`: the program needs a checkpoint.
     pub from_scratch: Option<LaunchWay>,
 }
 
@@ -85,7 +85,7 @@ pub trait LaunchSteps: Debug + Send + Sync + 'static {
     /// Fetches the checkpoint with this number that one of these attempts took.
     ///
     /// # Errors
-    /// It did not come.
+    /// The checkpoint didn't arrive.
     fn fetch_checkpoint<'a>(
         &'a self,
         pass: &'a LaunchPass,
@@ -97,7 +97,7 @@ pub trait LaunchSteps: Debug + Send + Sync + 'static {
     /// program runs or the launch has failed.
     ///
     /// # Errors
-    /// In words, what went wrong that is no checkpoint's fault. Nothing of it runs then.
+    /// In words, what went wrong, if that isn't the fault of a checkpoint. Nothing of the program runs then.
     fn bring_to_life(
         &self,
         way: LaunchWay,

@@ -1,5 +1,5 @@
-//! What a VM and its tasks are made of, as their owner sees it: on a host control groups, processes, CRIU and files;
-//! in the simulator state in memory.
+//! The machine of a VM and its tasks, as the VM's owner sees it: control groups, processes, CRIU and files on a host;
+//! state in memory in the simulator.
 
 mod backend;
 mod checkpoints;

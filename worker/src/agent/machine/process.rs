@@ -1,4 +1,4 @@
-//! The process of an attempt, and what its program says of itself.
+//! The process of an attempt, and what its program reports.
 
 use std::{fmt::Debug, io, time::Duration};
 
@@ -21,7 +21,7 @@ pub trait TaskProcess: Debug + Send + Sync + 'static {
     /// The kernel refuses.
     fn kill(&self) -> process::Result<()>;
 
-    /// Returns how the process ended; `None`: it runs.
+    /// Returns how the process ended; `None`: the process still runs.
     ///
     /// # Errors
     ///
@@ -42,18 +42,18 @@ pub trait TaskProcess: Debug + Send + Sync + 'static {
     /// There are no file descriptors left.
     fn watch(&self, ended: Box<dyn FnOnce() + Send>) -> io::Result<()>;
 
-    /// Requests the program to stop, which it does when it would run next.
+    /// Asks the program to stop; the program stops when it would run next.
     ///
     /// # Errors
     ///
-    /// In words, why it can't be asked.
+    /// In words, why the program can't be asked.
     fn ask_to_stop(&self) -> Result<(), String>;
 
     /// Lets the program run on.
     ///
     /// # Errors
     ///
-    /// In words, why it can't.
+    /// In words, why the program can't run on.
     fn resume(&self) -> Result<(), String>;
 
     /// Returns the memory of the process in bytes; `None` if the kernel doesn't report it.

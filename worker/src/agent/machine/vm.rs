@@ -36,14 +36,15 @@ pub type QuotaLift = Box<dyn Debug + Send + Sync>;
 /// Methods that return at once take some ten microseconds. What may take longer is a future, which can be awaited in
 /// another task.
 pub trait VmMachine: Debug + Send + Sync + 'static {
-    /// Sets a vCPU's share of a host core, in ppm; `None`: all of it.
+    /// Sets a vCPU's share of a host core, in ppm; `None`: the whole core.
     ///
     /// # Errors
     ///
     /// No such vCPU, or the kernel refuses.
     fn set_quota(&self, vcpu: u32, ppm: Option<u32>) -> cgroup::Result<()>;
 
-    /// Sets a vCPU's share of a host core, in ppm, and the largest part of it for each slot (`None`: all).
+    /// Sets a vCPU's share of a host core, and the largest share for each of its slots (`None`: the vCPU's whole
+    /// share), in ppm.
     ///
     /// # Errors
     ///
@@ -67,7 +68,7 @@ pub trait VmMachine: Debug + Send + Sync + 'static {
     /// No such vCPU, or the kernel refuses.
     fn lift_quota(self: Arc<Self>, vcpu: u32, slot: TierSlot) -> cgroup::Result<QuotaLift>;
 
-    /// Gives a slot the priority of a foreground, beside the slot that has it.
+    /// Gives a slot the priority of a foreground, whatever the priority of the vCPU's other slot is.
     ///
     /// # Errors
     ///
@@ -122,14 +123,14 @@ pub trait VmMachine: Debug + Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// In words, why it is still frozen.
+    /// In words, why something is still frozen.
     fn thaw(self: Arc<Self>) -> BoxedFuture<Result<(), String>>;
 
     /// Makes the background in a slot the foreground of its vCPU, once the other slot is empty or a background.
     ///
     /// # Errors
     ///
-    /// In words, why it isn't.
+    /// In words, why the slot isn't the foreground.
     fn promote(self: Arc<Self>, vcpu: u32, slot: TierSlot) -> BoxedFuture<Result<(), String>>;
 
     /// Kills everything that runs.
@@ -202,7 +203,7 @@ pub trait VmMachine: Debug + Send + Sync + 'static {
         dump: JobDump,
     ) -> BoxedFuture<Result<TakenCheckpoint, SnapshotError>>;
 
-    /// Dumps a parallel job in its turn at CRIU, so that it leaves its seats.
+    /// Dumps a parallel job, when its turn at CRIU comes, so that the job leaves its seats.
     fn leave_job(self: Arc<Self>, pass: LaunchPass, leave: JobLeave) -> BoxedFuture<JobDeparture>;
 
     /// Returns the kernel's times of one process of a job; `None` once it is gone.
@@ -212,7 +213,7 @@ pub trait VmMachine: Debug + Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// In words, which process still stands.
+    /// In words, which process is still stopped.
     fn resume_ranks(&self, ranks: &[JobRank]) -> Result<(), String>;
 
     /// Judges the answer of a program that ended: whether it is right, and the answer as JSON. `killed_before`

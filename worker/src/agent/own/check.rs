@@ -1,6 +1,6 @@
-//! The check of what a program of the user's own made: by somebody else than the program. It runs once nothing of the
-//! program is left, as another user, in a directory that has the run's inputs as they were given and copies of what
-//! the program left.
+//! The check of the files that a user's own program made, by a command other than the program. The check runs once
+//! nothing of the program is left, as another user, in a directory with the run's original inputs and copies of the
+//! files that the program left.
 
 use std::{
     fs::OpenOptions,
@@ -35,7 +35,7 @@ use crate::{
 const LOOK: Duration = Duration::from_millis(100);
 /// Bytes of a check's output that are kept with the output of its program.
 const SAID_BYTES: u64 = 64 << 10;
-/// Bytes that a task's directory may have for each file beside its contents: a page that isn't full.
+/// Bytes that a task's directory may use for each file in addition to the file's content: a page that isn't full.
 const BESIDE: u64 = 4096;
 
 /// Returns whether the answer of a program with this end must be checked by a command.
@@ -194,9 +194,10 @@ fn append_file(from: &Path, to: &Path) -> io::Result<()> {
     left::open(to, OpenOptions::new().append(true))?.write_all(&words)
 }
 
-/// Returns the files that a check finds: the original inputs, and files that the program left and that `matches` its
-/// outputs or that a word of the check names, if `is_there`. The program's copy of an input counts only if `outputs`
-/// names exactly that, as for data that is changed in place; that of the checking program never does.
+/// Returns the files that a check gets: the original inputs; and files of the program that match its outputs
+/// (`matches`) or that the check's command names and that exist (`is_there`). The program's copy of an input counts
+/// only if `outputs` names exactly that file, as for data that is changed in place; its copy of the checking program
+/// never counts.
 fn choose_inputs(
     own: &OwnProgram,
     inputs: Vec<TaskInput>,

@@ -1,4 +1,4 @@
-//! How a program of the user's own ended.
+//! How a user's own program ended.
 
 use std::path::Path;
 
@@ -32,7 +32,7 @@ pub(crate) fn end_of(directory: &Path, ended: ProcessEnd) -> v1::OwnEnd {
     v1::OwnEnd { end: Some(end), ..v1::OwnEnd::default() }
 }
 
-/// Returns the status that a shell would give for this end.
+/// Returns the exit status that a shell would report for this end of a program.
 pub(crate) fn status_of(end: &v1::OwnEnd) -> Option<i32> {
     use v1::own_end::End;
     end.end.map(|end| match end {

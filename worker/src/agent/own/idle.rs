@@ -1,7 +1,8 @@
-//! Noticing a program that does nothing since it was restored: it may wait for what was lost with its old VM.
+//! Noticing a program that has done nothing since it was restored: it may wait for something that was lost with its old
+//! VM.
 //!
-//! A program that computes, or writes to its standard output or error, is none; a program that sleeps for long is, until it
-//! wakes. It is only told, and goes on.
+//! A program that computes, or writes to its standard output or error, isn't idle; one that sleeps for long counts as
+//! idle until it wakes. Idle programs are only reported, and run on.
 
 use std::time::Duration;
 use tokio::time::Instant;
@@ -74,7 +75,8 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(10);
 
-    /// What is said, and when, of a program that is looked at ten times a second for a minute and has then done this.
+    /// Returns the number of the look, of ten a second for a minute, at which a program with this activity is reported
+    /// as idle, and for how long it was idle then.
     fn said(deeds: impl Fn(u64) -> ProgramActivity) -> Option<(u64, Duration)> {
         let (mut watch, begun) = (IdleWatch::default(), Instant::now());
         let said = (0..600).filter_map(|look| {

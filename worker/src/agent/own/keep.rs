@@ -1,4 +1,4 @@
-//! What a program of the user's own left, on its way home.
+//! Sending the files that a user's own program left to the coordinator.
 
 use std::{collections::BTreeMap, sync::Arc};
 

@@ -1,5 +1,5 @@
-//! Starting a program of the user's own: in a directory with its inputs, or with what a former attempt
-//! saved in there.
+//! Starting a user's own program: in a directory with its inputs, or with the files that an earlier attempt saved
+//! there.
 
 use std::{fs, io, path::Path};
 
@@ -42,8 +42,8 @@ pub(crate) fn is_kept_while_it_runs(order: &StartTask) -> bool {
     !matches!(saves, Some(Some(Saves::AtNotice(_) | Saves::ByNothing(_))))
 }
 
-/// Returns whether an attempt is promised no time until the inputs of its program are in its directory. One that
-/// begins from a checkpoint needs none of them.
+/// Returns whether an attempt is promised no time until the inputs of its program are in its directory. An attempt that
+/// begins from a checkpoint needs no inputs.
 pub(crate) fn waits_for_inputs(host: &LifeHost, order: &StartTask) -> bool {
     let has_inputs = order.own.as_ref().is_some_and(|own| !own.inputs.is_empty());
     has_inputs && !(order.from.is_some() && host.keeps_checkpoints(order))
@@ -173,7 +173,7 @@ pub(super) fn program_bounds(own: &OwnProgram) -> ProgramBounds {
     ProgramBounds { file_bytes: own.directory_bytes, processes }
 }
 
-/// Returns the newest intact checkpoint of the program's directory, if it begins with one.
+/// Returns the newest intact checkpoint of the program's directory, if the attempt begins with a checkpoint.
 fn saved_checkpoint(
     host: &LifeHost,
     name: &TaskName,

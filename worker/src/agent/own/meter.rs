@@ -1,4 +1,4 @@
-//! What a program of the user's own got, and what of its promise it did not want.
+//! CPU time that a user's own program got, and the part of its promise that it didn't want.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Programs of the user's own as tasks: what they are started with, what they are promised and get, and
-//! what they leave.
+//! Users' own programs as tasks: how they are started, what CPU time they are promised and get, and the files that they
+//! leave.
 
 mod check;
 mod end;

@@ -1,4 +1,4 @@
-//! Folders of this host that programs of the user's own read: those that its operator allows.
+//! Folders of this host that users' own programs may read, as allowed by the worker's operator.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -12,7 +12,7 @@ const MOST: usize = 64;
 ///
 /// # Errors
 ///
-/// In words, the first that may not.
+/// In words, the first folder that isn't allowed.
 pub(crate) fn check_mounts(order: &StartTask, allowed: &[PathBuf]) -> Result<(), String> {
     let asked = order.own.as_ref().map_or(&[][..], |own| &own.mounts);
     if asked.len() > MOST {

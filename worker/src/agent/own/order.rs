@@ -1,4 +1,4 @@
-//! What the supervisor of a program is told.
+//! The order that the supervisor of a program reads.
 
 use std::{
     collections::BTreeMap,

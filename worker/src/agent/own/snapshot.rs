@@ -1,4 +1,4 @@
-//! Checkpoints of a program's directory alone, for one that saves its work there itself.
+//! Checkpoints of a program's directory alone, for a program that saves its work in its directory itself.
 
 use dormouse_units::{Attempt, Ppm};
 

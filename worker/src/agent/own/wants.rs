@@ -67,7 +67,7 @@ fn signed_nanos(duration: Duration) -> i64 {
     i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
 }
 
-/// Returns the time that a thread has computed or waited for a processor; `None`: it is gone.
+/// Returns the time that a thread has computed or waited for a processor; `None`: the thread is gone.
 pub(crate) fn wanted_by(thread: i32) -> Option<(i32, Duration)> {
     let text = fs::read_to_string(format!("/proc/{thread}/schedstat")).ok()?;
     let mut numbers = text.split_whitespace().map(str::parse::<u64>);
@@ -97,8 +97,8 @@ mod tests {
         assert_eq!(wants.idle_since_look(at + 1009 * MS, []), 10 * MS_NS);
     }
 
-    /// What a thread that computes under a quota of so many milliseconds in 20 has come to after `ms`, as the kernel
-    /// counts.
+    /// Returns the time that the kernel has counted after `ms` milliseconds for a thread that computes under a quota of
+    /// `quota` milliseconds in every 20.
     fn throttled(quota: u64, ms: u64) -> Duration {
         let (periods, rest) = (ms / 20, ms % 20);
         // It computes at the beginning of each period, and has its wait counted when the next one begins.
@@ -120,7 +120,7 @@ mod tests {
         }
     }
 
-    /// A program that sleeps for half of each second, and computes under a quota in the other half.
+    /// The program sleeps for half of each second, and computes under a quota in the other half.
     #[test]
     fn a_program_that_sleeps_has_waited_for_as_long() {
         let (mut wants, begin, mut said) = (ProcessorWants::default(), Instant::now(), 0);

@@ -1,4 +1,4 @@
-//! Keeping the session up: dialling, resending, beating, and knowing when to give up.
+//! Keeping the session up: connecting, resending, sending heartbeats, and deciding when to give up.
 
 use std::time::Duration;
 
@@ -25,8 +25,8 @@ use crate::agent::{NEWS, report::explain_error};
 const BATCH: usize = 512;
 /// Number of messages buffered for the connection.
 const IN_FLIGHT: usize = 16;
-/// Number of heartbeats in the time after which a silent side is lost: twice as many as the coordinator expects,
-/// since one that comes a little late would leave two of its counts without any.
+/// Number of heartbeats in the time after which a silent side counts as lost: twice as many as the coordinator expects,
+/// since one slightly late heartbeat would otherwise leave two of the coordinator's counts without any.
 const BEATS: u32 = 8;
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
@@ -339,7 +339,7 @@ impl<T: SessionTransport> CoordinatorSession<T> {
         FromWorker { ack, body: Some(body) }
     }
 
-    /// Handles a message; returns whether it must be acknowledged.
+    /// Handles a message; returns whether the message must be acknowledged.
     fn take_message(
         &mut self,
         message: ToWorker,
@@ -406,7 +406,7 @@ mod tests {
 
     use super::*;
 
-    /// A coordinator that says this in one session after another, whatever it hears.
+    /// A coordinator that sends the next of these lists of messages in each session, whatever it receives.
     #[derive(Clone, Debug)]
     struct Scripted(Arc<Mutex<VecDeque<Vec<ToWorker>>>>);
 

@@ -1,4 +1,4 @@
-//! What is said of a coordinator that can't be reached: once, and then ever more seldom.
+//! Logging that a coordinator can't be reached: at once, and then ever more rarely.
 
 use std::time::Duration;
 

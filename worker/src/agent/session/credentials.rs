@@ -1,4 +1,4 @@
-//! Who this worker is to the coordinator: what it joins with, and what it was given.
+//! Credentials of a worker: the token with which it joins a run, and the certificate that it then gets.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,7 +17,7 @@ use crate::agent::report::explain_error;
 /// File in the worker's directory with the certificate of its last session.
 const FILE: &str = "credential";
 
-/// Token of the run, and the certificates of this worker's lives. They are shown only to the verified coordinator of
+/// Token of the run, and the certificates of this worker's sessions. They are shown only to the verified coordinator of
 /// the token's run.
 #[derive(Clone, Debug)]
 pub struct WorkerCredentials(Arc<SharedCredentials>);

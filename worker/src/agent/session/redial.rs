@@ -6,7 +6,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use super::transport::SessionTransport;
 
-/// Fraction (1/n) of the time after which a side is lost, after which a silent connection is replaced.
+/// A silent connection is replaced after 1/n of the time after which a side counts as lost; this is n.
 const SILENT: u32 = 3;
 /// A single attempt to connect takes at most 1/n of the time after which a side is lost. Then a new one begins, as the
 /// system would wait ever longer for an answer.

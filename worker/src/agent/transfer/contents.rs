@@ -50,7 +50,7 @@ impl WorkerTransfers {
     ///
     /// # Errors
     ///
-    /// In words, why the coordinator doesn't have one of them.
+    /// In words, why the coordinator doesn't have one of the contents.
     pub(crate) async fn put_contents(
         &self,
         pass: &LaunchPass,
@@ -124,7 +124,7 @@ impl WorkerTransfers {
     ///
     /// # Errors
     ///
-    /// One of them can't be fetched, or there is no room.
+    /// A content can't be fetched, or there is no room.
     pub(crate) async fn fetch_contents(
         &self,
         cache: &ContentCache,
@@ -201,7 +201,7 @@ impl WorkerTransfers {
         Ok(())
     }
 
-    /// Fetches a content.
+    /// Fetches one content.
     pub(super) async fn get_content(
         &self,
         pass: &LaunchPass,

@@ -26,7 +26,8 @@ use crate::{
 
 const SOON: Duration = Duration::from_secs(10);
 
-/// A coordinator that takes nothing, unless it does, and of what it gives sends this much and no more.
+/// A coordinator that accepts chunks only if `takes` is set, and that answers fetches with the bytes `gives` and no
+/// more.
 #[derive(Default)]
 struct Silent {
     takes: bool,
@@ -76,7 +77,7 @@ impl Coordinator for Silent {
     }
 }
 
-/// Transfers with such a coordinator. To be called in a runtime.
+/// Returns transfers with a [`Silent`] coordinator. Must be called in a runtime.
 fn silent(gives: Option<Vec<u8>>, still: Duration) -> WorkerTransfers {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
@@ -115,7 +116,7 @@ fn name() -> TaskName {
     TaskName::new("r", "1").unwrap()
 }
 
-/// One of more than the wire and the chunks under way hold.
+/// Returns a checkpoint of more bytes than the connection and the chunks in transit can hold.
 fn checkpoint(directory: &Path) -> StoredCheckpoint {
     let draft = store(directory).begin_checkpoint(&name()).unwrap();
     std::fs::write(draft.images_directory().join("pages-1.img"), vec![7; 4 << 20]).unwrap();
@@ -151,7 +152,7 @@ fn an_upload_that_nobody_takes_is_given_up() {
     assert!(why.starts_with("no data moved for 100 ms"), "{why}");
 }
 
-/// Transfers with a coordinator that is not there, and where it would be.
+/// Returns transfers with a coordinator that doesn't run, and the address at which it would listen.
 fn away() -> (WorkerTransfers, SocketAddr) {
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let channel = Endpoint::from_shared(format!("http://{address}")).unwrap().connect_lazy();
@@ -288,7 +289,8 @@ fn what_is_written_arrives_in_chunks_and_reads_back() {
     assert!(arrived == expected);
 }
 
-/// What a wire that takes so long for each chunk is given of these bytes: how many go over it, and what they unpack to.
+/// Sends these bytes over a connection that takes `wire` for each chunk; returns how many bytes were sent, and the
+/// bytes after unpacking.
 fn over(wire: Duration, sent: Vec<u8>) -> (usize, Vec<u8>) {
     let (chunks, mut written) = mpsc::channel(IN_FLIGHT);
     let of = (reference(), Vec::new());

@@ -1,4 +1,4 @@
-//! What attempts and the VM were promised and got.
+//! CPU time that attempts and their VM were promised and received.
 
 use dormouse_proto::v1::{JobAccount, Ledger};
 

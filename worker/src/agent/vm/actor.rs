@@ -128,7 +128,7 @@ impl VmActorState {
 struct OwnerAlarm(Option<(Instant, AbortHandle)>);
 
 impl OwnerAlarm {
-    /// Sets the alarm to this instant only; `None`: to none.
+    /// Sets the alarm to this instant, in place of any earlier one; `None`: to no instant.
     fn set_alarm(&mut self, at: Option<Instant>, whom: &ActorRef<OwnerMessage>) {
         if self.0.as_ref().map(|(at, _)| *at) == at {
             return;

@@ -1,4 +1,4 @@
-//! The birth of an attempt: what its launch brought to life.
+//! Result of the launch of an attempt.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ impl AttemptBirth {
         }
     }
 
-    /// Returns how the attempt ended, if it did at once.
+    /// Returns how the attempt's process ended, if it ended at once.
     pub(crate) const fn ended_already(&self) -> Option<ProcessEnd> {
         match self {
             Self::Task(birth) => birth.ended,

@@ -1,8 +1,8 @@
-//! A VM's own time: emulated, from its creation on, hibernations left out.
+//! The clock of a VM: emulated time since the VM's creation, without hibernations.
 //!
-//! Commands say when they were decided on, on the run's clock. What follows from two of them, such
-//! as when a task should end, is counted from there: it does not depend on how long they were
-//! under way, so that what should happen on two VMs at the same instant does.
+//! Commands carry the time of their decision on the run's clock. Times that follow from two commands, such as when a
+//! task should end, are counted from the decisions and don't depend on how long the commands were in transit. So events
+//! that are due on two VMs at the same instant happen at the same instant.
 
 use std::time::Duration;
 use tokio::time::Instant;

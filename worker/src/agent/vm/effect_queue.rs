@@ -11,7 +11,7 @@ use dormouse_vm::life::VmEffect;
 #[derive(Debug, Default)]
 pub(crate) struct EffectQueue {
     waiting: VecDeque<VmEffect>,
-    /// Effects that follow from the one under way.
+    /// Effects that follow from the effect under way.
     fresh: Vec<VmEffect>,
     is_busy: bool,
 }

@@ -1,4 +1,4 @@
-//! What is in force on one vCPU.
+//! Quota and host core in force on one vCPU.
 
 use crate::agent::cores::BoundCore;
 

@@ -1,4 +1,4 @@
-//! The save that a program makes of its work at a notice.
+//! The save that a program makes of its work at an interruption notice.
 
 use dormouse_proto::v1::{StopTask, TaskRef};
 use dormouse_units::Ppm;
@@ -7,17 +7,17 @@ use tokio::time::Instant;
 
 use super::clock::CommandStamp;
 
-/// A request to a program that saves its work, put off until it has.
+/// A request about a program that is saving its work, put off until the save is over.
 #[derive(Debug)]
 pub(crate) enum DeferredRequest {
     Checkpoint(TaskRef),
     Stop(StopTask, CommandStamp),
 }
 
-/// Save that a program makes at a notice.
+/// Save that a program makes of its work at an interruption notice.
 #[derive(Debug)]
 pub(crate) struct NoticeSave {
-    /// When the save counts as done.
+    /// Instant at which the save counts as done.
     until: Instant,
     /// Part of the work that was done at the notice; work done later may not be saved.
     done: Ppm,

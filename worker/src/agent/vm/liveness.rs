@@ -1,9 +1,9 @@
-//! Noticing a task that hangs: its process is there, and its work does not get on.
+//! Noticing a task that hangs: its process exists, but does no work.
 //!
-//! A task's heart beats with every unit of its work, which is some milliseconds of CPU time
-//! (`dormouse_tasks::progress`). A program that says nothing has no heart, and is over in as much.
-//! Counted is only time in which a task may run: not while its VM is frozen, it stands still for
-//! its checkpoint or for what it is ahead, or CRIU is at it.
+//! A task's heartbeat comes with every unit of its work, which is some milliseconds of CPU time
+//! (`dormouse_tasks::progress`). A program that reports nothing has no heartbeat, and ends within such a time. Only
+//! time in which a task may run counts: not while its VM is frozen, while the task is stopped for its checkpoint or
+//! because it is ahead, or while CRIU works on it.
 //!
 //! What is too long follows from what the task is promised: a low quota or the baseline of a
 //! burstable VM makes it longer, and so does a background that has a foreground before it.
@@ -38,9 +38,9 @@ pub(crate) struct TaskLiveness {
 /// Times without a heartbeat.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct SilentTime {
-    /// Time in which the task could have run.
+    /// Time since the last heartbeat in which the task could have run.
     free: Duration,
-    /// CPU time that was due to the task in that time.
+    /// CPU time that was due to the task since the last heartbeat.
     due: Duration,
     had: Duration,
 }
@@ -104,7 +104,7 @@ mod tests {
 
     const LOOK: Duration = Duration::from_millis(100);
 
-    /// One task, looked at every [`LOOK`].
+    /// One task that is checked at the interval [`LOOK`].
     struct Watched {
         liveness: TaskLiveness,
         now: Instant,
@@ -127,7 +127,7 @@ mod tests {
             self.liveness.note_beat(self.now, beat, self.ppm, || Some(charged))
         }
 
-        /// In how many seconds it is found to hang; `None`: not within `limit`.
+        /// Returns the number of seconds after which the task is found to hang; `None`: not within `limit`.
         fn hangs_after(&mut self, had: Duration, limit: u64) -> Option<u64> {
             let begun = self.now;
             while self.now - begun < Duration::from_secs(limit) {

@@ -1,4 +1,4 @@
-//! What a VM's owner is told: what is asked of the VM, and what its threads have done.
+//! Messages to a VM's owner: commands to the VM, and results of the VM's threads.
 
 use dormouse_proto::v1::{
     Announce, CreateVm, MoveTask, SetMode, SetSupply, StartTask, StopTask, TaskRef,

@@ -20,8 +20,8 @@ pub(crate) struct VmMetadata {
 }
 
 impl VmMetadata {
-    /// Opens the metadata endpoint of a VM that is being created; `None` if it has none. A VM whose endpoint can't be
-    /// opened is created nevertheless.
+    /// Opens the metadata endpoint of a VM that is being created; `None` if the VM has no endpoint. A VM whose endpoint
+    /// can't be opened is created nevertheless.
     pub(super) async fn begin_metadata(
         context: &LifeContext,
         create: &CreateVm,

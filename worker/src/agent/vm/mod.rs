@@ -1,9 +1,9 @@
-//! One VM: an [`actor`] and the owner in it, who alone touches its groups and processes. It carries out what
-//! [`dormouse_vm::life`] decides, which hears from it what came of that.
+//! One VM: an [`actor`] with the VM's owner, which alone touches the VM's groups and processes. The owner carries out
+//! the effects that [`dormouse_vm::life`] decides on, and tells it their results.
 //!
-//! A [`task`] of one process is held to what the model of its VM makes of it, the processes of a
-//! parallel [`job`] to what [`dormouse_vm::ideal`] makes of the plan of their phases. All else is
-//! the same for both: how they are started, stopped and frozen, and how they end.
+//! A [`task`] of one process is held to what its VM's model computes; the processes of a parallel [`job`] are held to
+//! what [`dormouse_vm::ideal`] computes from the plan of their phases. Everything else is the same for both: how they
+//! are started, stopped and frozen, and how they end.
 
 mod account;
 mod actor;

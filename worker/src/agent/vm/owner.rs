@@ -1,4 +1,4 @@
-//! The owner of a VM: takes what comes one after the other.
+//! The owner of a VM, which handles messages one after the other.
 
 mod checkpoints;
 mod effects;
@@ -253,7 +253,7 @@ impl VmOwner {
         self.attempts.iter().find(|a| a.key == key)
     }
 
-    /// Returns the seats of an attempt's processes, or those to which it is to be moved.
+    /// Returns the seats of an attempt's processes, or their new seats if the attempt is to be moved.
     pub(crate) fn seats_of(&self, key: Key) -> Vec<AttemptSeat> {
         self.lives.vm_slots().all_of(key)
     }

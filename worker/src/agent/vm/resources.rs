@@ -1,7 +1,6 @@
-//! A VM's groups, processes and directories, all of which have to go with it.
+//! A VM's groups, processes and directories, all of which must be removed with the VM.
 //!
-//! They are known here, beside the VM's owner, so that nothing of a VM is left whatever becomes of the
-//! owner.
+//! They are recorded here, beside the VM's owner, so that nothing of a VM is left even if its owner fails.
 
 use std::{
     collections::BTreeMap,

@@ -11,7 +11,7 @@ use prost::Message;
 
 /// The number with which all image files begin, except the inventory (CRIU's `magic.h`).
 const COMMON_MAGIC: u32 = 0x5456_4319;
-/// The longest message that is read, in bytes: the list of filters of a task has some ten thousand.
+/// The longest message that is read, in bytes: the list of filters of a task has some ten thousand bytes.
 const LONGEST: u32 = 1 << 20;
 /// Most messages of a file that are read: all processes of a task together have fewer open files.
 const MOST: usize = 1 << 18;
@@ -101,7 +101,7 @@ impl<M: Message + Default> ImageEntries<M> {
     ///
     /// # Errors
     ///
-    /// There is none or a second one; or as in [`ImageEntries::next`].
+    /// The file has no message or a second one; or the errors of [`ImageEntries::next`].
     pub(super) fn only_entry(mut self) -> io::Result<M> {
         let only = self.first_entry()?;
         match read_word(&mut self.file)? {

@@ -13,7 +13,7 @@ const RAW: u32 = 3;
 ///
 /// # Errors
 ///
-/// Why it is refused.
+/// In words, why the file is refused.
 pub(super) fn look_at(file: &FileEntry, names: Option<&ImageNames>) -> Result<(), String> {
     let kind = file.r#type.unwrap_or_default();
     if !KINDS.contains(&kind) {

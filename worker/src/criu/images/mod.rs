@@ -1,6 +1,6 @@
-//! What CRIU's images hold, looked at before CRIU sees them.
+//! Checking the content of CRIU's images before CRIU reads them.
 //!
-//! `images.proto` has the few fields of CRIU's messages that are looked at; `messages.rs` is generated from it.
+//! `images.proto` has the few fields of CRIU's messages that are checked; `messages.rs` is generated from it.
 //!
 //! A checkpoint may come from a stranger: whoever has a worker's token can make one. [`ImageRules`] says what the
 //! images of a jailed task hold, and refuses all others.

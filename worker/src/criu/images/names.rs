@@ -28,11 +28,11 @@ impl ImageNames {
     }
 
     /// Checks a path as CRIU has it; the tasks' root is at [`CELL`]. The kernel's path of a process's file never has
-    /// links in it; one that has leads elsewhere.
+    /// links in it; a path with links leads elsewhere.
     ///
     /// # Errors
     ///
-    /// Why it is refused, as it stands after the path.
+    /// Why the path is refused, worded to follow the path.
     pub(super) fn look_at(&self, path: &[u8]) -> Result<(), String> {
         let path = Path::new(OsStr::from_bytes(path));
         let Ok(below) = path.strip_prefix(CELL) else {
@@ -62,7 +62,7 @@ impl ImageNames {
     ///
     /// # Errors
     ///
-    /// Why it is refused, as it stands after the name.
+    /// Why the name is refused, worded to follow the name.
     pub(super) fn look_at_socket(
         &self,
         name: &[u8],

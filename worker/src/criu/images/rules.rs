@@ -1,4 +1,4 @@
-//! What the images of a jailed task hold.
+//! Rules on what the images of a jailed task may hold.
 
 use std::{collections::BTreeMap, fs, io, path::Path};
 
@@ -66,11 +66,11 @@ pub(crate) struct ImageRules {
     user: Option<u32>,
     /// Checker of paths below the tasks' root; `None` if tasks have no root of their own.
     names: Option<ImageNames>,
-    /// The cell's filter of system calls, in the form of images; `None`: it has none.
+    /// The cell's filter of system calls, in the form of images; `None`: the cell has no filter.
     filter: Option<Vec<u8>>,
     /// Rights of the worker, which no task may exceed.
     worker: ThreadStatus,
-    /// Lowest niceness of a task; other workers' may be above this one's.
+    /// Lowest niceness that a task may have: this worker's own, but at most 0, as other workers may have a higher one.
     nice: i32,
     oom_score_adj: i32,
 }
@@ -113,7 +113,7 @@ impl ImageRules {
     ///
     /// # Errors
     ///
-    /// [`CriuError::Foreign`] with what they hold that no task of the cell has, or what they lack.
+    /// [`CriuError::Foreign`] with what the images hold that no task of the cell has, or what they lack.
     pub(crate) fn check_images(&self, images: &Path) -> Result<()> {
         self.look_at(images).map_err(|what| CriuError::Foreign { call: "restore", what })
     }
@@ -271,8 +271,8 @@ impl ImageRules {
         Ok(())
     }
 
-    /// Checks that the first filter of a thread is the cell's; those that it added itself come after it. If all
-    /// threads of a process have the same filters, CRIU stores only those of the first.
+    /// Checks that the first filter of a thread is the cell's; filters that the thread added itself come after it. If
+    /// all threads of a process have the same filters, CRIU stores only those of the first.
     fn check_filters(
         &self,
         own: &ThreadCoreEntry,

@@ -22,7 +22,7 @@ use super::{
 const USER: u32 = 60_607;
 const FILTER: &[u8] = b"eight by";
 
-/// Images of a task of one process and two threads, as CRIU writes them, of what is looked at.
+/// Images of a task of one process and two threads, as CRIU writes them: the fields that are checked.
 #[derive(Clone)]
 struct Set {
     inventory: InventoryEntry,
@@ -102,24 +102,24 @@ impl Set {
         }
     }
 
-    /// A set that differs in one thing from that of a task.
+    /// Returns the images of a task after one change.
     fn with(change: impl FnOnce(&mut Self)) -> Self {
         let mut set = Self::of_task();
         change(&mut set);
         set
     }
 
-    /// The same, where the second thread has another user.
+    /// Returns the images of a task after one change of the second thread's credentials.
     fn with_creds(change: impl FnOnce(&mut CredsEntry)) -> Self {
         Self::with(|set| change(set.thread().creds.as_mut().unwrap()))
     }
 
-    /// The second thread, which a process has in common with the first all but this.
+    /// Returns the fields of the second thread that it doesn't share with the first.
     fn thread(&mut self) -> &mut ThreadCoreEntry {
         self.cores[1].thread_core.as_mut().unwrap()
     }
 
-    /// The first thread.
+    /// Returns the fields of the first thread that it doesn't share with the second.
     fn first(&mut self) -> &mut ThreadCoreEntry {
         self.cores[0].thread_core.as_mut().unwrap()
     }
@@ -161,7 +161,7 @@ fn write<M: Message>(to: &Path, name: &str, kind: ImageKind, messages: &[&M]) {
     fs::write(to.join(name), bytes_of(kind, messages)).unwrap();
 }
 
-/// A tasks' root, and what is made of the images in a directory beside it.
+/// A tasks' root, and a directory beside it with images to be checked.
 struct Host {
     _directory: TempDir,
     root: PathBuf,

@@ -7,18 +7,18 @@ use crate::jail::calls::{SystemCall, UNKNOWN};
 
 /// The calls of sixty programs of every day, as `scripts/record-calls` lists them.
 const EVERYDAY: &str = include_str!("../../../tests/linux/everyday.calls");
-/// Calls of theirs that are refused, and that they do without.
+/// Calls of everyday programs that are refused; the programs work without them.
 const DONE_WITHOUT: [(&str, &str); 3] = [
     ("SYS_clone3", "the C library calls clone instead"),
     ("SYS_get_mempolicy", "free(1) asks where memory is, and takes it that there is one node"),
     ("SYS_set_mempolicy", "the same"),
 ];
-/// Calls that the kernel lets through every filter: its own probes return by them, and of whatever else calls them it makes an end.
+/// Calls that the kernel lets through every filter: its own probes return by them, and it kills any other caller.
 const PAST_FILTERS: [usize; 2] = [335, 336];
 const EPERM: u32 = libc::SECCOMP_RET_ERRNO | 1;
 const ENOSYS: u32 = libc::SECCOMP_RET_ERRNO | 38;
 
-/// The answer of a program to a call, reckoned as the kernel does.
+/// Returns the answer of a filter program to a call, computed as the kernel does.
 fn reckon(program: &[sock_filter], arch: u32, number: u32, arguments: [u32; 2]) -> u32 {
     let (mut at, mut loaded) = (0, 0);
     loop {
@@ -54,12 +54,12 @@ fn numbers(lists: &[&[SystemCall]]) -> BTreeSet<u32> {
     lists.iter().copied().flatten().map(|call| u32::try_from(call.number).unwrap()).collect()
 }
 
-/// Numbers of calls that a filter looks at.
+/// Returns the numbers of calls whose arguments a filter checks.
 fn inspected() -> BTreeSet<u32> {
     INSPECTED.iter().map(|(number, _)| u32::try_from(*number).unwrap()).collect()
 }
 
-/// The error with which a call that never comes to the kernel is answered; `None` where it may come there.
+/// Returns the error with which a call is answered that never reaches the kernel; `None` if the call may reach it.
 fn refusal(number: u32) -> Option<i32> {
     match number {
         _ if numbers(ALLOWED).contains(&number) || inspected().contains(&number) => None,
@@ -142,7 +142,8 @@ fn what_programs_of_every_day_call_is_allowed() {
     assert!(seen > 150, "{seen}");
 }
 
-/// The kernel's answers to a process under the filter: each number that is refused, and families and flags that are.
+/// Checks the kernel's answers to a process under the filter: to every refused number, and to refused families and
+/// flags.
 #[test]
 #[expect(unsafe_code, reason = "a process that binds itself")]
 fn the_kernel_takes_it_and_answers_so() {

@@ -47,7 +47,7 @@ fn terminate() -> VmAnnouncement {
     VmAnnouncement::Interruption(InterruptionNotice { taking: TakingAction::Terminate, at: TAKEN })
 }
 
-/// Asks what aws-node-termination-handler asks, in its order and with its headers.
+/// Makes the requests of aws-node-termination-handler, in its order and with its headers.
 #[tokio::test]
 async fn a_termination_handler_finds_its_notice() {
     let endpoint = endpoint(TokenRule::Required);
@@ -135,7 +135,7 @@ async fn what_is_too_much_is_refused() {
     assert!(odd.starts_with("HTTP/1.1 400"), "{odd}");
 }
 
-/// Longer than a request line may be.
+/// Bytes of a request line that is longer than allowed.
 const HEAD: usize = 32 << 10;
 
 #[tokio::test]
@@ -148,7 +148,7 @@ async fn nobody_listens_once_the_vm_is_gone() {
     }
 }
 
-/// In a network of its own, which is what a VM has, it is where clouds have it, and the VM has its address.
+/// In a VM's own network the endpoint is at the address that clouds use, and the VM has its own address.
 #[test]
 fn a_vm_finds_it_where_clouds_have_it() {
     let inside = std::thread::spawn(|| {
@@ -173,13 +173,13 @@ fn a_vm_finds_it_where_clouds_have_it() {
     }
 }
 
-/// Says what a test lacks here; in CI nothing is skipped.
+/// Reports what a test lacks here; in CI nothing may be skipped.
 fn skipped(why: &str) {
     assert!(std::env::var("CI").as_deref() != Ok("true"), "{why}");
     eprintln!("skipped: {why}");
 }
 
-/// The region and the metadata as botocore, the library below boto3 and the AWS CLI, finds them by itself.
+/// The library botocore, which boto3 and the AWS CLI use, finds the region and the metadata by itself.
 #[tokio::test(flavor = "multi_thread")]
 async fn botocore_reads_it() {
     const PROGRAM: &str = r#"

@@ -52,7 +52,7 @@ impl Case {
     }
 }
 
-/// A content that goes by itself.
+/// Returns a content that is large enough to be sent separately.
 fn large(seed: u8) -> Vec<u8> {
     let numbers = (0_u32..50_000).map(|n| n.wrapping_mul(2_654_435_761).wrapping_add(seed.into()));
     numbers.flat_map(u32::to_le_bytes).collect()

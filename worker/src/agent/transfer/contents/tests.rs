@@ -18,7 +18,7 @@ use tonic::{Request, Response, Status, Streaming, transport::Endpoint};
 use super::*;
 use crate::agent::gate::VmGate;
 
-/// Contents in memory, how many bytes have come, and how many contents were asked for.
+/// Contents in memory, the number of bytes received, and the number of contents requested.
 #[derive(Clone, Default)]
 struct Kept {
     all: Arc<Mutex<All>>,
@@ -175,7 +175,8 @@ async fn inputs_come_once_to_a_host_however_many_tasks_begin_with_them_at_once()
     assert_eq!(kept.lock().2, 30);
 }
 
-/// Contents of no byte, and some that chunks end within. A coordinator that goes away is asked again for what has not come.
+/// Contents of zero bytes, and some that end within a chunk. If the coordinator goes away, it is asked again only for
+/// contents that haven't arrived.
 #[tokio::test]
 async fn inputs_come_in_one_stream_or_each_by_itself_from_a_coordinator_that_knows_no_other() {
     for (is_old, breaks_off, asked) in

@@ -1,4 +1,4 @@
-//! Bringing a job to life: from scratch, or from a checkpoint.
+//! Starting a parallel job from scratch, or restoring it from a checkpoint.
 
 use std::{ops::RangeInclusive, sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Dumps of a parallel job: of all its processes together, after which it goes on, or goes on elsewhere.
+//! Dumps of a parallel job with all its processes; the job then continues in its seats or in others.
 
 use std::{sync::Arc, time::Duration};
 
@@ -80,7 +80,7 @@ fn boost_seats(groups: &cgroup::VmGroups, seats: &[AttemptSeat], name: &TaskName
     }
 }
 
-/// Returns the CPU time of these slots, in nanoseconds; one that can't be read counts as zero.
+/// Returns the CPU time of these slots, in nanoseconds; a slot that can't be read counts as zero.
 fn charged_ns(groups: &cgroup::VmGroups, seats: &[AttemptSeat]) -> u64 {
     seats.iter().filter_map(|seat| groups.slot_cpu_ns(seat.vcpu, seat.slot).ok()).sum()
 }

@@ -1,4 +1,4 @@
-//! What a job was due and what it got, process by process.
+//! CPU time that each process of a job was due and received.
 
 use std::time::Duration;
 
@@ -51,7 +51,7 @@ impl JobCpuLedger {
         owed
     }
 
-    /// Returns the CPU time that its processes should have computed by now, in nanoseconds.
+    /// Returns the CPU time that the job's processes should have computed by now, in nanoseconds.
     pub(crate) const fn due_ns(&self) -> u64 {
         self.due_ns
     }

@@ -1,4 +1,4 @@
-//! What each process of a job got, apart by where it sat and whether it had a neighbour.
+//! CPU time that each process of a job got, counted separately for each vCPU and tier, and with or without a neighbour.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -35,7 +35,7 @@ pub(crate) struct JobMeter {
 }
 
 impl JobMeter {
-    /// Counts up to now under the current situation, and from now on under a new one.
+    /// Counts times up to now under the current situation, and later times under a new one.
     pub(crate) fn change_situation(
         &mut self,
         time_of: impl Fn(JobRank) -> Option<RankTime>,
@@ -57,7 +57,7 @@ impl JobMeter {
         }
     }
 
-    /// Counts up to now and stops. The last activity of a process that is gone isn't counted.
+    /// Counts times up to now, and stops counting. The last activity of a process that is gone isn't counted.
     pub(crate) fn stop_count(
         &mut self,
         time_of: impl Fn(JobRank) -> Option<RankTime>,
@@ -80,9 +80,9 @@ impl JobMeter {
     /// whose clock ticks at this interval.
     ///
     /// A process is promised the quota's part of the time in which it wanted to compute, and once more the quota of a
-    /// period whenever it wakes: that is available at once, unless a neighbour has just used it up. It then waits for
-    /// the next period, and for as long as the quota takes to make up for what the neighbour had beyond it, which the
-    /// kernel notices at its clock's ticks.
+    /// period whenever it wakes: that is available at once, unless a neighbour has just used it up. In that case the
+    /// process waits for the next period, and for as long as the quota takes to make up for what the neighbour had
+    /// beyond it, which the kernel notices at its clock's ticks.
     pub(crate) fn process_uses(
         &self,
         quota: impl Fn(u32) -> CpuQuota,
@@ -111,8 +111,8 @@ impl JobMeter {
     }
 }
 
-/// Returns the counters of these slots in total. One that can't be read counts as zero: what processes are charged
-/// beside their work is reported and not judged.
+/// Returns the counters of these slots in total. A counter that can't be read counts as zero: what processes are
+/// charged beside their work is reported and not judged.
 pub(crate) fn charged_ns(machine: &dyn VmMachine, seats: &[AttemptSeat]) -> u64 {
     seats.iter().filter_map(|seat| machine.slot_cpu_ns(seat.vcpu, seat.slot).ok()).sum()
 }
@@ -155,7 +155,7 @@ mod tests {
         assert!(uses.iter().all(|u| u.real_may_wait_us == 0), "{uses:?}");
     }
 
-    /// On a tenth of a core in periods of 20 ms, so that 2 ms of each are a process's.
+    /// On a tenth of a core, in periods of 20 ms, a process gets 2 ms of each period.
     #[test]
     fn what_is_promised_is_the_quotas_part_and_a_period_at_every_wake() {
         let quota = |speed_ppm: u32| CpuQuota::from_ppm(speed_ppm / 10, 20_000);

@@ -1,8 +1,8 @@
 //! A parallel job: one tree of processes in its own PID namespace.
 //!
-//! Its parent only waits, in a lane of its own beside the vCPUs; each of its ranks runs in a slot
-//! of its vCPU. How far it should be is what [`dormouse_vm::ideal`] makes of its plan; how far it
-//! is, its [`ledger`]'s business; and [`pace`] makes the one follow the other.
+//! The job's parent only waits, in a lane of its own beside the vCPUs; each rank runs in a slot of its vCPU.
+//! [`dormouse_vm::ideal`] computes from the job's plan how far the job should be, the [`ledger`] records how far it is,
+//! and [`pace`] makes the job follow the plan.
 
 mod birth;
 mod dump;

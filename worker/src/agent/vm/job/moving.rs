@@ -1,4 +1,4 @@
-//! A parallel job that leaves its vCPUs for others.
+//! A parallel job that moves from its vCPUs to others.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ pub(crate) struct OngoingMove {
     pub(crate) asked: Instant,
     pub(crate) dump: Duration,
     pub(crate) bytes: u64,
-    /// Why the job's checkpoint was lost; `None`: it wasn't.
+    /// Why the job's checkpoint was lost; `None`: the checkpoint wasn't lost.
     pub(crate) lost: Option<String>,
 }
 

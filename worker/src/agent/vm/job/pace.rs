@@ -1,9 +1,8 @@
-//! Makes every job follow what vCPUs of just the right speed would make of it.
+//! Keeps every job at the pace that vCPUs of exactly the right speed would give the job.
 //!
-//! A process that is behind gets a quota a little larger for a while, one that is ahead a smaller
-//! one. What the foreground is owed goes to the foreground, and what the background is owed to the
-//! background also while its foreground computes: each has a quota of its own then, below that of
-//! their processor.
+//! A process that is behind gets a quota a little larger for a while, one that is ahead a smaller one. CPU time that
+//! the foreground lacks is given to the foreground, and time that the background lacks to the background, even while
+//! its foreground computes: each of them then has a quota of its own, below that of their processor.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -406,7 +405,7 @@ mod tests {
         assert_eq!(pace.core_ppm(1_000), 200);
     }
 
-    /// The neighbours of a job are promised what it leaves them until it is through.
+    /// The neighbours of a job are promised only the CPU time that the job leaves them, until its work is done.
     #[test]
     fn who_ends_soon_after_a_move_is_in_the_way_of_others_until_then() {
         let begun = CommandStamp::stamp_now();

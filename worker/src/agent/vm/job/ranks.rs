@@ -1,4 +1,4 @@
-//! The processes of a job: which they are, and where they are put.
+//! Finding the processes of a parallel job, and placing them in slots.
 
 use std::{fs, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Stopping the processes of a job before CRIU comes, and letting them go on after it went.
+//! Stopping the processes of a job before CRIU dumps them, and letting them run on afterwards.
 //!
 //! A stopped process runs nothing of its own under a lifted quota: CRIU dumps it as stopped and
 //! restores it so.
@@ -19,7 +19,7 @@ use super::ranks::JobRank;
 /// Interval at which the worker looks whether the processes are stopped, as the kernel doesn't announce that.
 const LOOK: Duration = Duration::from_micros(300);
 
-/// Reasons why processes don't stand still.
+/// Reasons why processes of a job can't be stopped.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StopError {
     #[error("process {pid} can't be sent {signal}")]

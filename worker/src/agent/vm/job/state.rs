@@ -1,4 +1,4 @@
-//! What is particular to a parallel job, and the groups that it runs in.
+//! State that only parallel jobs have, and the control groups in which they run.
 
 use std::time::Duration;
 

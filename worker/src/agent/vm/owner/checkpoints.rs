@@ -1,4 +1,4 @@
-//! Checkpoints of attempts that run: when, and what follows.
+//! Checkpoints of running attempts: when they are taken, and what follows.
 
 use std::{
     sync::{Arc, atomic::AtomicU64},
@@ -208,7 +208,7 @@ impl VmOwner {
         self.refresh_quota(cpu);
     }
 
-    /// Handles a dump without a checkpoint. Nothing is missing if the task had ended before.
+    /// Handles a dump that gave no checkpoint. Nothing is missing if the task had ended before.
     pub(crate) fn not_kept(&mut self, key: Key, why: Option<String>) {
         let now = self.pass_time();
         let stopping = self.lives.is_stopped(key);
@@ -252,7 +252,7 @@ impl VmOwner {
         self.apply_event(VmEvent::Stored { key, number, ok });
     }
 
-    /// Reports a checkpoint that was stored or not, and whose task runs again.
+    /// Reports a checkpoint, whether stored or not, whose task runs again.
     pub(crate) fn report_checkpoint(&mut self, key: Key) {
         let whose = task_ref(self.id, key);
         let Some(pending) = self.attempt_mut(key).and_then(|attempt| attempt.pending.take()) else {

@@ -1,4 +1,4 @@
-//! What the life of the attempts wants done, done: with groups, processes and CRIU.
+//! Carrying out the effects that the table of attempts decides on, with groups, processes and CRIU.
 
 use std::sync::Arc;
 
@@ -129,7 +129,7 @@ impl VmOwner {
         }
     }
 
-    /// Queues an attempt for CRIU. It runs until its turn.
+    /// Queues an attempt for CRIU. The attempt runs until its turn.
     fn queue_for_criu(&self, key: Key) {
         let (criu, tell) = (Arc::clone(&self.context.criu), self.tell.clone());
         tokio::spawn(async move {
@@ -172,7 +172,7 @@ impl VmOwner {
         self.context.send_report(vm_destroyed(self.id));
     }
 
-    /// Returns when the attempts have a deadline.
+    /// Returns the next deadline of the VM's attempts.
     pub(crate) fn lives_wake_at(&self) -> Option<Instant> {
         self.lives.next_at().map(|at| self.made + at)
     }

@@ -1,4 +1,4 @@
-//! Attempts that end by themselves, and what is left of any that has ended.
+//! Attempts that end by themselves, and what is left of any attempt that has ended.
 
 use std::time::Duration;
 
@@ -90,7 +90,8 @@ impl VmOwner {
 
     /// Handles an attempt whose work is done, perhaps earlier than promised.
     ///
-    /// It got a slice or two more than it was promised by now, and keeps its vCPUs for as long as it was promised.
+    /// The attempt got a slice or two more than it was promised by now, and keeps its vCPUs for as long as it was
+    /// promised.
     pub(crate) fn await_time(&mut self, key: Key) {
         self.pass_time();
         let Some(attempt) = self.attempt_mut(key) else { return };

@@ -1,4 +1,4 @@
-//! Tasks that hang: found, and given up.
+//! Finding tasks that hang, and giving them up.
 
 use dormouse_tasks::progress::Progress;
 use dormouse_vm::life::VmEvent;
@@ -16,7 +16,7 @@ impl VmOwner {
     ///
     /// # Errors
     ///
-    /// It hangs.
+    /// The task hangs.
     pub(crate) fn see_alive(
         &mut self,
         key: Key,
@@ -43,7 +43,7 @@ impl VmOwner {
         seen
     }
 
-    /// Gives up a task that hangs. Once it is gone it has failed, and can be started elsewhere.
+    /// Gives up a task that hangs: once its process is gone, the task counts as failed and can be started elsewhere.
     pub(crate) fn give_up(&mut self, key: Key, hang: &HangWatch) {
         if let Some(attempt) = self.find_attempt(key) {
             tracing::warn!(vm = self.id, task = %attempt.name, why = %hang, "a task that hangs is killed");

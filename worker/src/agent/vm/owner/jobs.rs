@@ -1,4 +1,4 @@
-//! Parallel jobs, kept to what [`dormouse_vm::ideal`] makes of their plans.
+//! Parallel jobs, kept at the pace that [`dormouse_vm::ideal`] computes from their plans.
 
 mod checkpoints;
 mod life;

@@ -1,5 +1,4 @@
-//! Programs that save their work at a notice: what is asked of them meanwhile is put off until they have had the
-//! time to do so.
+//! Programs that save their work at a notice: requests about a program are put off until its save is over.
 
 use dormouse_proto::v1::{Announce, announce::What};
 use dormouse_units::{Ppm, Span, Time};
@@ -28,7 +27,7 @@ pub(super) fn save_at(said: &Announce, asked: &CommandStamp) -> Option<Time> {
 }
 
 impl VmOwner {
-    /// Begins the saves of the VM's programs that save their work at a notice, if the announcement is one.
+    /// Begins the saves of the VM's programs that save their work at a notice, if the announcement is such a notice.
     pub(super) fn await_saves(&mut self, said: &Announce, asked: &CommandStamp) {
         let (Some(save_at), Some(decided)) = (save_at(said, asked), asked.at) else { return };
         let until = asked.decided_at() + self.context.speedup.to_real(save_at.since(decided));

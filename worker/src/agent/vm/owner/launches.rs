@@ -1,4 +1,4 @@
-//! Bringing attempts to life, and what comes of it.
+//! Launching attempts, and handling the results.
 
 use std::{sync::Arc, time::Duration};
 
@@ -155,8 +155,8 @@ impl VmOwner {
         self.pace_task(key);
     }
 
-    /// Records that the inputs of an attempt's program have been in its directory since `at`, from when on it is
-    /// promised time.
+    /// Records that the inputs of an attempt's program have been in its directory since `at`. The attempt is promised
+    /// time from then on.
     fn inputs_are_here(&mut self, key: Key, at: Instant) {
         let now = self.pass_time();
         let Some(attempt) = self.attempt_mut(key) else { return };

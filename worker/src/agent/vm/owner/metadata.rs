@@ -1,4 +1,4 @@
-//! What the programs of a VM are told of it.
+//! Metadata that the programs of a VM can read.
 
 use dormouse_proto::v1::Announce;
 

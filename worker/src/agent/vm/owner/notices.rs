@@ -1,4 +1,4 @@
-//! Programs that save their work at a notice, and how they hear of it beside the metadata.
+//! Programs that save their work at a notice, and how they are notified beside the metadata endpoint.
 
 use dormouse_proto::v1::{SavesAtNotice, StartTask, own_program::Saves};
 

@@ -8,7 +8,7 @@ use crate::agent::{cores::BoundCore, vm::attempt::VmAttempt};
 impl VmOwner {
     /// Updates the quota of vCPU `cpu`.
     ///
-    /// It takes a few reads and writes of the kernel's files, each of some ten microseconds.
+    /// This takes a few reads and writes of the kernel's files, each of some ten microseconds.
     pub(crate) fn refresh_quota(&mut self, cpu: u32) {
         // A frozen VM has its quotas; what they should be is seen to at the thaw. What jobs are
         // owed is paid to all their processes at a time.
@@ -27,8 +27,8 @@ impl VmOwner {
         }
     }
 
-    /// Binds two tasks of a vCPU to one host core, as their tiers have no effect otherwise, and lets a single one run
-    /// on any.
+    /// Binds the two tasks of a vCPU to one host core, as their tiers have no effect otherwise; a single task may run
+    /// on any core.
     fn bind_vcpu(&mut self, cpu: u32, quota: Option<u32>) {
         let lives = &self.lives;
         let runs =
@@ -52,8 +52,8 @@ impl VmOwner {
         }
     }
 
-    /// Returns the quota of a vCPU, which follows the faster of its two tasks; their groups' priorities decide which
-    /// of them gets the time. A slot in which a process starts, ends or is dumped is exempt from it, so that its
+    /// Returns the quota of a vCPU, which follows the faster of its two tasks; their groups' priorities decide which of
+    /// them gets the time. A slot in which a process starts, ends or is dumped is exempt from the quota, so that its
     /// neighbour doesn't run faster.
     fn wanted_quota(&self, cpu: u32) -> Option<u32> {
         let here = self.attempts.iter().filter(|a| a.first_cpu() == cpu);
@@ -72,8 +72,8 @@ impl VmOwner {
         }
     }
 
-    /// Returns the share of a host core that an attempt is promised now if it doesn't stand still, in ppm; for a
-    /// background it is what the foreground leaves.
+    /// Returns the share of a host core, in ppm, that an attempt is promised now, unless it is stopped; for a
+    /// background, the share that the foreground leaves.
     pub(crate) fn share_promised(&self, attempt: &VmAttempt) -> u32 {
         let (task, number) = attempt.key;
         let share = attempt.task_promise().map_or(0, |promise| promise.share);

@@ -1,4 +1,4 @@
-//! Starting tasks: what they are, and where they are to be.
+//! Starting tasks: checking their commands, and giving them seats.
 
 use std::time::Duration;
 

@@ -67,8 +67,8 @@ impl VmOwner {
         }
     }
 
-    /// Exempts an ending attempt from its quota: throttled or in the background it would end late. Its work is done,
-    /// or it does none with the signal pending; its neighbours keep their quota.
+    /// Exempts an ending attempt from its quota: throttled or in the background the attempt would end late. Its work is
+    /// done, or it does no work with the signal pending; its neighbours keep their quota.
     pub(crate) fn exempt_ending(&mut self, key: Key) {
         for seat in self.seats_of(key) {
             if seat.tier == Tier::Background {
@@ -86,7 +86,7 @@ impl VmOwner {
         }
     }
 
-    /// Reports that an attempt has ended, and that this was reported before.
+    /// Answers a request to stop an attempt that isn't on the VM any more and whose end was reported before.
     pub(crate) fn say_unknown(&self, key: Key) {
         self.say_stopped(key, (0, None), AttemptAccount::default());
     }

@@ -1,4 +1,4 @@
-//! Tasks of one process, kept to what the model of their VM promises them.
+//! Tasks of one process, kept at the pace that the model of their VM promises.
 
 mod accounts;
 mod own;

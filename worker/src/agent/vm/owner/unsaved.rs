@@ -1,4 +1,4 @@
-//! Saves that are not done when their VM is gone, and how far they came.
+//! Saves that aren't complete when their VM is gone, and how far they got.
 
 use std::sync::atomic::Ordering;
 
@@ -22,7 +22,7 @@ impl VmOwner {
         }
     }
 
-    /// Describes the progress of an attempt's save, as it stands after a colon; `None` if none is under way, or the
+    /// Describes the progress of an attempt's save, worded to follow a colon; `None` if no save is under way, or the
     /// coordinator has it.
     fn how_far(&self, attempt: &VmAttempt) -> Option<String> {
         if attempt.last_save.as_ref().is_some_and(|save| save.put_off_until().is_some()) {

@@ -1,4 +1,4 @@
-//! A task of one process: what it is promised by the model of its VM.
+//! A task of one process: the CPU time that the model of its VM promises it.
 
 mod promise;
 

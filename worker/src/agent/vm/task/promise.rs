@@ -1,4 +1,4 @@
-//! What a task of one process is held to.
+//! CPU time that a task of one process is promised and receives.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use crate::{agent::vm::attempt::VmAttempt, cgroup::TierSlot};
 /// CPU time charged to an attempt's slot, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SlotCharges {
-    /// Charge before the attempt.
+    /// CPU time charged before the attempt, in nanoseconds.
     pub(crate) base: u64,
     /// CPU time charged during the attempt's start, in nanoseconds.
     pub(crate) birth: u64,
-    /// Charge for CRIU: around the task, in its restore, and inside it, in dumps.
+    /// CPU time charged for CRIU, in nanoseconds: around the task in its restore, and inside the task in dumps.
     pub(crate) criu: u64,
 }
 

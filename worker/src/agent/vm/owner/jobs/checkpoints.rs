@@ -1,5 +1,5 @@
-//! Checkpoints of jobs that go on: of all their processes together, which stand still for it for as
-//! long as the reference does, on their processors.
+//! Checkpoints of jobs that run on: all processes of a job are dumped together, and stopped on their vCPUs for as long
+//! as in the reference model.
 
 use std::{sync::Arc, time::Duration};
 
@@ -65,7 +65,7 @@ impl VmOwner {
         }
     }
 
-    /// Returns the real time of a checkpoint's cost, in the whole microseconds in which it is reported.
+    /// Returns the real time that a checkpoint costs, rounded to whole microseconds as in reports.
     fn real_cost(&self, attempt: &VmAttempt) -> Duration {
         let cost = Span::from_micros(attempt.order.emulated_checkpoint_cost_us);
         Duration::from_micros(whole_micros(self.context.speedup.to_real(cost)))

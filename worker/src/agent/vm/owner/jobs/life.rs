@@ -1,4 +1,4 @@
-//! What is particular to a parallel job from its birth to its end.
+//! Handling of parallel jobs from their start to their end, as far as it differs from that of other tasks.
 
 use std::{sync::Arc, time::Duration};
 
@@ -88,7 +88,7 @@ impl VmOwner {
         self.apply_event(VmEvent::Promote(key));
     }
 
-    /// Freezes the reference with the VM.
+    /// Stops the time of the jobs' reference model, as the VM freezes.
     pub(crate) fn jobs_freeze(&mut self, asked: &CommandStamp) {
         self.pace.freeze_pace(asked);
         let machine = &self.machine;
@@ -98,7 +98,7 @@ impl VmOwner {
         }
     }
 
-    /// Thaws the reference with the VM.
+    /// Continues the time of the jobs' reference model, as the VM thaws.
     pub(crate) fn jobs_thaw(&mut self, asked: &CommandStamp) {
         self.pace.thaw_pace(asked);
         self.turn_meters();
@@ -114,7 +114,7 @@ impl VmOwner {
         due.is_some_and(|due| !due.is_near)
     }
 
-    /// Reports ended jobs whose time has come.
+    /// Reports jobs that ended early and whose due time has come.
     pub(crate) fn conclude_early(&mut self, now: Instant) {
         if self.is_frozen() {
             return;

@@ -1,4 +1,4 @@
-//! Jobs that go elsewhere: dumped with all their processes, and restored on other vCPUs of their VM.
+//! Jobs that move: dumped with all their processes, and restored on other vCPUs of their VM.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Comparing jobs with what they should have done, and paying what they are owed.
+//! Comparing jobs with their reference, and making up for their lag.
 
 use std::time::Duration;
 
@@ -58,7 +58,7 @@ impl VmOwner {
         }
     }
 
-    /// Passes the reference's time and its credits to now: later counts are at the speed that they allow.
+    /// Advances the jobs' reference and its credits to now: later counts are at the speed that the credits allow.
     pub(crate) fn pace_to(&mut self, now: Instant) {
         let attempts = &self.attempts;
         self.pace.advance_to(now, |key| attempts.iter().all(|a| a.key != key));
@@ -109,8 +109,9 @@ impl VmOwner {
         }
     }
 
-    /// Returns the share of a host core that a job was due since it was compared last, in ppm: nothing while its
-    /// processes wait, or a foreground is in their way. A job that should have finished is due a vCPU.
+    /// Returns the share of a host core that a job was due since the last comparison with its reference, in ppm:
+    /// nothing while its processes wait, or a foreground is in their way. A job that should have finished is due a
+    /// vCPU.
     pub(crate) fn job_share(&self, key: Key, job: &JobState, now: Instant) -> u32 {
         if self.pace.ideal.ended_at(key).is_some() {
             return self.pace.core_ppm(self.core_ppm.unwrap_or(0));

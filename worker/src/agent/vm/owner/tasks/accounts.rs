@@ -1,4 +1,4 @@
-//! What attempts and the VM were promised and got, in the words of the wire.
+//! CPU time that attempts and the VM were promised and received, in the wire format.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What a task that is a program of the user's own gets: its processes are all that are in its slot.
+//! Metering and ending tasks that run a user's own program: only the program's processes are in the task's slot.
 
 use std::{sync::Arc, time::Duration};
 
@@ -168,7 +168,8 @@ impl VmOwner {
         self.apply_event(VmEvent::Exited(key, Ok(())));
     }
 
-    /// Ends the check of an attempt's program, which is all that is in its slot. Further files aren't sent.
+    /// Ends the check of an attempt's program; the check is all that is in the program's slot. Further files aren't
+    /// sent.
     pub(crate) fn end_check(&self, key: Key) {
         let Some(attempt) = self.find_attempt(key) else { return };
         attempt.pass.revoke_launch();
@@ -176,7 +177,7 @@ impl VmOwner {
         self.machine.kill_slot(attempt.first_cpu(), promise.slot);
     }
 
-    /// Returns the time that a program should have taken that took `took`: less if it lacked CPU time that it was
+    /// Returns the time that a program should have taken instead of `took`: less if it lacked CPU time that it was
     /// promised and wanted, and more if it got too much.
     pub(crate) fn should_have_taken(&self, key: Key, took: Duration) -> Option<Duration> {
         let attempt = self.find_attempt(key)?;

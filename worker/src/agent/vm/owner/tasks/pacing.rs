@@ -1,4 +1,4 @@
-//! Keeping each task to what it is promised: it runs, runs a little faster, or stands still.
+//! Keeping each task at the pace that it is promised: a task runs, runs a little faster, or is stopped.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,5 +1,5 @@
-//! The model beside the VM: what each of its tasks of one process should have done by now, when each should
-//! end, and the credits.
+//! The model beside the VM: what each task of one process should have done by now, when the task should end, and the
+//! VM's credits.
 
 use std::time::Duration;
 
@@ -22,8 +22,8 @@ use crate::agent::{
 const SHORTEST: Duration = Duration::from_millis(1);
 
 impl VmOwner {
-    /// Passes the model's time to now, and returns it. Tasks use credits by what they are promised, which is what
-    /// they get a slice sooner or later.
+    /// Advances the model's time to now, and returns that time. Tasks use credits by the CPU time that they are
+    /// promised, which they get a slice sooner or later.
     pub(crate) fn pass_time(&mut self) -> Time {
         // A frozen VM's clock stands, and what it will have stood is known at the thaw.
         if self.is_frozen() {
@@ -40,7 +40,7 @@ impl VmOwner {
         now
     }
 
-    /// Passes the model's time, and handles what has become due.
+    /// Advances the model's time to now, and handles events that have become due.
     pub(crate) fn let_happen(&mut self) {
         let now = self.pass_time();
         let mut told = Vec::new();
@@ -61,14 +61,14 @@ impl VmOwner {
         }
     }
 
-    /// Returns when the model must be looked at.
+    /// Returns when the model must be looked at next.
     pub(crate) fn model_wakes_at(&mut self) -> Option<Instant> {
         let at = self.clock.instant_of(self.model.next_at()?);
         Some(at.max(Instant::now() + SHORTEST))
     }
 
     /// Returns the CPU time that a task should have worked by now, in nanoseconds: all of its work once its time has
-    /// come. Time must have been passed.
+    /// come. The model's time must have been advanced to now.
     pub(crate) fn promised_time(&self, (task, number): Key, of: &TaskPromise) -> u64 {
         let whole = of.ledger.whole_work();
         if let Some(promised) = of.final_promise {
@@ -85,8 +85,8 @@ impl VmOwner {
         u64::try_from(done).unwrap_or(whole).saturating_sub(unwanted)
     }
 
-    /// Lets a user's own program run on that hasn't ended by the time that its user gave; false if the task runs
-    /// none.
+    /// Lets a user's own program run on that hasn't ended by the time that its user gave; returns false if the task
+    /// runs no such program.
     fn takes_longer(&mut self, key: Key) -> bool {
         let now = self.pass_time();
         let Some(attempt) = self.find_attempt(key).filter(|attempt| attempt.own.is_some()) else {
@@ -133,7 +133,7 @@ impl VmOwner {
         self.apply_event(VmEvent::TimeHasCome(key));
     }
 
-    /// Reports the credits, as their use has changed.
+    /// Reports the VM's credits, as the rate of their use has changed.
     pub(crate) fn report_credits(&mut self) {
         self.pass_time();
         if self.pace.credits_now().is_some() {
