@@ -7,7 +7,7 @@
 //!   of its own: the scheduler under test may think for as long as it likes;
 //! - the *journal* makes every step durable before its commands leave;
 //! - the *clock* says when the run wants to be woken;
-//! - one *session* per worker keeps what was said until it was heard;
+//! - one *session* per worker keeps each command until the worker has acknowledged it;
 //! - the *warden* supervises them all: a panic anywhere ends the run with an error.
 //!
 //! [`replay_log`] feeds a run's log through the policies again and compares.

@@ -1,4 +1,4 @@
-//! How often what happened.
+//! Counts of a run's events.
 
 use dormouse_model::EndReason;
 use serde::{Deserialize, Serialize};

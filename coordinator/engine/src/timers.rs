@@ -1,4 +1,4 @@
-//! What is to happen when, in a total order.
+//! The timers of a run, in a total order.
 
 use std::collections::BTreeMap;
 

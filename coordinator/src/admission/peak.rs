@@ -1,4 +1,4 @@
-//! What a rehearsal in virtual time shows of the hosts that its live run needs.
+//! The vCPUs that a live run needs, found by a rehearsal of the run in virtual time.
 
 use std::collections::{BTreeMap, BTreeSet};
 

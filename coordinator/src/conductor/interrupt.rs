@@ -1,5 +1,5 @@
-//! Interruptions that somebody who looks on asks for: taken into the run's one order, and answered once
-//! they are in its log.
+//! Interruptions that an observer requests: put into the order of the run's events, and answered once they are in the
+//! log.
 
 use dormouse_cloud::Interruption;
 use dormouse_model::{Effect, Event};

@@ -247,7 +247,7 @@ impl RunActors {
     ///
     /// # Errors
     ///
-    /// It failed. Its workers were told to clean up.
+    /// The run failed. Its workers were told to clean up.
     pub(crate) async fn conduct_run(
         mut self,
         args: ConductorArgs,

@@ -1,4 +1,4 @@
-//! The messages between the conductor of a run and the sessions of its workers, and what others ask of both.
+//! The messages between the conductor of a run and the sessions of its workers, and requests of others to both.
 
 use dormouse_proto::v1;
 use dormouse_units::HostId;
@@ -99,7 +99,7 @@ pub(crate) enum NoSession {
     Goodbye(v1::Goodbye),
     /// The worker is refused for good, however often it connects.
     Refused(String),
-    /// Refused for now.
+    /// The worker is refused for now, and may try again.
     NotYet(String),
 }
 

@@ -1,4 +1,4 @@
-//! What VMs themselves are told of what becomes of them.
+//! The provider's announcements to VMs about their own future, such as a coming interruption.
 
 use dormouse_model::{Command, Notice, ProviderAnnouncement};
 use dormouse_units::{HostId, Time, VmId};

@@ -1,4 +1,4 @@
-//! The checkpoints of a run in a store of objects, where they outlive the coordinator's host.
+//! The checkpoints of a run in an object store, where they outlive the coordinator's host.
 //!
 //! ```text
 //! <run>/about                             what this is, for people
@@ -7,9 +7,9 @@
 //! <run>/contents/<hex>                    a content
 //! ```
 //!
-//! What the coordinator has in its own folder is a copy: a checkpoint counts as stored once it is whole in the store of
-//! objects, and what is not in the folder any more is fetched from there. A checkpoint's contents and its
-//! list of them are there before it is. The same rule says on either side what may go.
+//! The coordinator's own folder has a copy: a checkpoint counts as stored once it is complete in the object store, and
+//! one that is missing in the folder is fetched from there. A checkpoint's contents and the list of them are stored
+//! before the checkpoint. The same rule decides in both places which checkpoints may be removed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -446,7 +446,7 @@ impl OffsiteStore {
         }
     }
 
-    /// Removes everything of the run.
+    /// Removes all objects of the run.
     ///
     /// # Errors
     ///

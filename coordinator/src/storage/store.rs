@@ -1,4 +1,4 @@
-//! The checkpoint store: one file per checkpoint, whole or not there.
+//! The checkpoint store: one file per checkpoint, complete or absent.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, Permissions};
@@ -338,7 +338,7 @@ impl Drop for IncomingCheckpoint {
     }
 }
 
-/// The checkpoints in a task's folder.
+/// Lists the checkpoints in a task's folder, with their paths.
 fn list_stored(folder: &Path) -> io::Result<BTreeMap<Which, PathBuf>> {
     let mut stored = BTreeMap::new();
     for file in fs::read_dir(folder)? {
@@ -437,7 +437,7 @@ mod tests {
         assert_eq!(names(), ["1.3"]);
     }
 
-    /// A coordinator that is killed before they are in its log continues with what that has.
+    /// A coordinator that is killed before newer checkpoints are in its log continues with those that the log has.
     #[test]
     fn what_the_log_does_not_have_yet_takes_no_place_of_what_it_has() {
         let dir = tempfile::tempdir().expect("a temporary folder");
@@ -473,7 +473,7 @@ mod tests {
         assert_eq!(names(), "1.1 2.1 3.1");
     }
 
-    /// The receipt of the first was lost with a coordinator that had it.
+    /// The receipt of the first upload was lost with the coordinator, so that the worker sends the checkpoint again.
     #[test]
     fn a_checkpoint_that_is_sent_again_is_the_same_one() {
         let dir = tempfile::tempdir().expect("a temporary folder");
@@ -486,7 +486,7 @@ mod tests {
         }
     }
 
-    /// Another coordinator may have the store by then, and count on what is in it.
+    /// Another coordinator may own the store by then, and rely on its contents.
     #[test]
     fn a_coordinator_whose_life_is_over_changes_nothing() {
         let dir = tempfile::tempdir().expect("a temporary folder");
@@ -502,7 +502,7 @@ mod tests {
         assert_eq!(names(&dir.path().join("checkpoints/7")), ["1.1"]);
     }
 
-    /// A power cut undoes what is not durable, and nothing that is done to the store is.
+    /// Changes to the store aren't synced, so that a power cut may undo them.
     #[test]
     fn what_a_power_cut_brings_back_of_a_given_up_attempt_goes_when_it_is_opened_again() {
         let dir = tempfile::tempdir().expect("a temporary folder");

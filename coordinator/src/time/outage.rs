@@ -1,4 +1,4 @@
-//! How long a run's coordinator was away, and what the run's clock shows when it goes on.
+//! How long a run's coordinator was away, and what the run's clock shows when the run is resumed.
 
 use std::time::Duration;
 

@@ -235,7 +235,7 @@ pub fn simulate_jobs<E>(
 ///
 /// # Errors
 ///
-/// As of [`simulate_jobs`].
+/// See [`simulate_jobs`].
 pub fn simulate_on<E>(
     world: &mut impl MachineWorld,
     submissions: impl IntoIterator<Item = Result<Submission, E>>,

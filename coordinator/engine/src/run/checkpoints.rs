@@ -1,4 +1,4 @@
-//! Checkpoints of running tasks: what their schemes want, and what is asked of the machines.
+//! Checkpoints of running tasks: what their schemes want, and what the machines are commanded to do.
 
 use dormouse_cloud::{Market, ProviderVmState};
 use dormouse_model::{Command, Effect};
