@@ -386,7 +386,7 @@ mod tests {
     use crate::contents::ContentPool;
     use crate::storage::store::{CheckpointFolder, ForgetTask};
 
-    /// Says what is in the log, and whether a folder is there, when it happens.
+    /// Test action: sends what is in the log, and whether a folder exists, when it runs.
     #[derive(Debug)]
     struct Probe {
         log: PathBuf,
