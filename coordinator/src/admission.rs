@@ -30,9 +30,9 @@ const LEAST_QUOTA: Ppm = Ppm::new(2_500);
 pub struct WorkerOffer {
     /// Name of the worker.
     pub name: String,
-    /// Cores, in thousandths.
+    /// Number of the worker's cores, in thousandths of a core.
     pub millicores: u32,
-    /// Memory.
+    /// Memory of the worker.
     pub memory: Bytes,
 }
 
@@ -510,8 +510,8 @@ pub fn vcpus_of(millicores: u32, reserve: Ppm, share: Ppm) -> u32 {
 }
 
 /// Returns the room that a host offers to VMs at this share of a core per vCPU. With a setup there are no more vCPUs
-/// than the host has memory for, with one task of the bag on each. The nominal memory of a bag's VMs doesn't count;
-/// memory of the host is reserved only if the machine for parallel jobs has a memory.
+/// than the host has memory for, with one task of the bag on each. The nominal memory of a bag's VMs doesn't count; the
+/// host's memory limits the offer only if the machine for parallel jobs has a specified memory.
 pub(crate) fn make_offer(
     host: &WorkerOffer,
     reserve: Ppm,

@@ -1,7 +1,7 @@
 //! The coordinator service: one live run of an experiment on real workers.
 //!
-//! [`LiveRunPlan`] binds an address, waits for its workers, refuses what they cannot
-//! hold ([`admission`]), and conducts the run to its end. Inside, ractor actors:
+//! [`LiveRunPlan`] binds an address, waits for its workers, refuses runs that they can't hold ([`admission`]), and
+//! conducts the run to its end. Inside, ractor actors:
 //!
 //! - the *conductor* owns the [`dormouse_engine::Run`] and gives every event its place, on a thread
 //!   of its own: the scheduler under test may think for as long as it likes;

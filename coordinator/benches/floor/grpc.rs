@@ -19,8 +19,8 @@ use v1::{command, from_worker, report, to_worker};
 type Answer<T> = Result<Response<T>, Status>;
 type Failure = Box<dyn std::error::Error>;
 
-/// Dispatches so many tasks, as many at a time as there are vCPUs, to a worker that ends each at once, with a journal
-/// in this folder; returns the time from the first command to the last durable report.
+/// Dispatches `tasks` tasks, `vcpus` at a time, to a worker that ends each at once, with a journal in `folder`; returns
+/// the time from the first command to the last durable report.
 pub(crate) async fn dispatch(tasks: u32, vcpus: u32, folder: &Path) -> Result<Duration, Failure> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;

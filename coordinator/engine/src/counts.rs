@@ -45,8 +45,8 @@ pub struct RunCounts {
     /// VMs that their scheduler terminated with work left on them, as their price was above its bid (ACC).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub above_bid: u32,
-    /// Tasks of which no checkpoint was taken before their VM was given back, as the price passed the VM's bid too
-    /// late.
+    /// Tasks whose VM was given back before a checkpoint was taken, since the price exceeded the VM's bid too late for
+    /// one.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unkept: u32,
 }

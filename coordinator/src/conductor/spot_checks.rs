@@ -29,7 +29,7 @@ use crate::protocol::link::QueuedCommand;
 use crate::sessions::session::DurableRelease;
 use crate::time::outage::to_micros;
 
-/// Most checks in a run, however much it has computed.
+/// Most spot checks in a run, whatever the run's CPU time.
 const MOST_CHECKS: usize = 64;
 /// Time that a host has for its checks, beside four times the expected time.
 const PATIENCE: Duration = Duration::from_secs(10);

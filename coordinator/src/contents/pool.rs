@@ -248,7 +248,7 @@ impl ContentPool {
     ///
     /// # Errors
     ///
-    /// It isn't here.
+    /// The content isn't stored.
     pub(crate) fn open_content(&self, digest: &Hash) -> io::Result<File> {
         File::open(self.content_path(digest))
     }

@@ -1,7 +1,7 @@
 //! Connections that haven't shown a token or a worker's certificate yet: their number and their time are bounded. The
 //! port for workers and the live page both use these bounds.
 //!
-//! A connection costs a file descriptor, and whoever reaches a port can make thousands. So a connection without an
+//! A connection costs a file descriptor, and anybody who reaches a port can open thousands. So a connection without an
 //! accepted call is closed after a while, and so is one whose calls are refused again and again. If there are too many,
 //! the oldest connection of the address with the most connections is closed: a correct client authenticates with its
 //! first call, at once. Accepted connections are bounded as well, in total and for each address.

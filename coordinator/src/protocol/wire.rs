@@ -215,7 +215,7 @@ pub(crate) enum ReportTime {
     /// The event happened at this instant.
     At(Time),
     /// The event happens at this instant, which may be in the future: a worker reports the end of a job a little early,
-    /// so that the coordinator hears of it in time.
+    /// so that the report arrives in time.
     Ahead(Time),
 }
 

@@ -1,7 +1,7 @@
 //! The checkpoints of a run in an object store, where they outlive the coordinator's host.
 //!
 //! ```text
-//! <run>/about                             what this is, for people
+//! <run>/about                             a text that explains these objects
 //! <run>/checkpoints/<task>/<n>.<attempt>  a checkpoint, as the coordinator has it
 //! <run>/refers/<task>/<n>.<attempt>       the digests of the contents that it refers to, 32 bytes each
 //! <run>/contents/<hex>                    a content

@@ -24,11 +24,11 @@ const UNLOGGED: usize = 6;
 /// A folder of checkpoints, `<task>/<number>.<attempt>`. Its methods block, except [`CheckpointFolder::may_hold`].
 ///
 /// An attempt that was given up may still be sending when the next one has begun from an earlier checkpoint, and both
-/// use the same numbers. What an attempt took at or after the point from which a later one continued is therefore
-/// dropped, whichever of them arrives last: the stored numbers belong to one history.
+/// use the same numbers. Checkpoints that an attempt took at or after the point from which a later attempt continued
+/// are therefore dropped, whichever arrive last: the stored numbers belong to one history.
 ///
-/// A checkpoint is stored before the log has it. Until that is durable, the task continues from the one before if its
-/// worker or the coordinator is lost: a checkpoint newer than the log replaces none of those in the log.
+/// A checkpoint is stored before the log has it. Until the log is durable, the task continues from the checkpoint
+/// before if its worker or the coordinator is lost: a checkpoint newer than the log replaces none of those in the log.
 #[derive(Debug)]
 pub(crate) struct CheckpointFolder {
     root: PathBuf,
@@ -188,7 +188,7 @@ impl CheckpointFolder {
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::NotFound`] if one of these isn't here; [`io::ErrorKind::QuotaExceeded`] if too many
+    /// [`io::ErrorKind::NotFound`] if one of the contents isn't stored; [`io::ErrorKind::QuotaExceeded`] if too many
     /// checkpoints are newer than the log; or the system refuses.
     pub(crate) fn finish_checkpoint(
         &self,

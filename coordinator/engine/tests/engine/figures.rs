@@ -47,7 +47,7 @@ impl Log {
     }
 }
 
-/// Makes a job submitted at the beginning; each processor of a job of several processes is used to `usage` percent.
+/// Makes a job submitted at the beginning; a job of several processes uses `usage` percent of its processors.
 fn job(number: u64, processes: u32, runtime: u64, estimate: u64, usage: u32) -> Submission {
     let usage = if processes == 1 { Usage::FULL } else { Usage::Uniform(Ppm::new(usage * 10_000)) };
     Submission {
@@ -133,7 +133,7 @@ fn figure_1_keasy() {
     );
 }
 
-/// The other case of Figure 1 (a): J10 isn't done by 16 and is moved to its foreground; J11 is then the head of the
+/// The other case of Figure 1 (a): J10 isn't done by 16 and is promoted to the foreground; J11 is then the head of the
 /// queue, and J12 overtakes J11.
 #[test]
 fn figure_1_keasy_with_a_long_j10() {

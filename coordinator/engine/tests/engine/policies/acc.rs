@@ -78,7 +78,7 @@ fn acc(setup: Setup, count: u32, bid: u64) -> (Vec<Step>, Outcome) {
     run(setup, &config(BagSchedulerName::Acc, count, bid))
 }
 
-/// When each VM was launched and when it ended, in minutes.
+/// Returns for each VM the minutes at which it was launched and at which it ended, and why it ended.
 fn lives(steps: &[Step]) -> Vec<(u64, u64, VmEnd)> {
     let in_minutes = |at: Time| at.as_micros() / 60_000_000;
     let mut lives = Vec::new();

@@ -14,7 +14,7 @@ use super::jobs::ec2;
 use super::played::{played, setup};
 use super::trouble::Trouble;
 
-/// Work of the task in s: a millionth of it is 12 ms, so that the kept part of the work is exact.
+/// Work of the task in minutes: a millionth of it is 12 ms, so that the kept part of the work is exact.
 const WORK: usize = 200;
 
 const fn minutes(n: u64) -> Span {
