@@ -36,7 +36,7 @@ pub struct WorkerOffer {
     pub memory: Bytes,
 }
 
-/// Question whether a run fits on hosts at a speed-up: what [`AdmissionRequest::admit_run`] decides from.
+/// Question whether a run fits on hosts at a speed-up; [`AdmissionRequest::admit_run`] answers it.
 #[derive(Clone, Copy, Debug)]
 pub struct AdmissionRequest<'a> {
     /// The hosts that are to hold the experiment.

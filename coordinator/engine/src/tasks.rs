@@ -101,8 +101,8 @@ impl TaskRecord {
     }
 }
 
-/// Tasks of a run by id, those of the bag first. Of a stream of jobs, ended ones are forgotten up to the first that
-/// hasn't ended, so that it holds little more than the jobs in the system.
+/// Tasks of a run by id, those of the bag first. Ended jobs are forgotten up to the first that hasn't ended, so that
+/// the table holds little more than the jobs in the system.
 #[derive(Clone, Debug, Default)]
 pub struct TaskTable {
     bag: Vec<TaskRecord>,

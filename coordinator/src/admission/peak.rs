@@ -15,7 +15,7 @@ pub struct VcpuPeak {
     /// vCPUs of each living VM, and whether it is awake.
     alive: BTreeMap<VmId, (u32, bool)>,
     vms: Vec<u32>,
-    /// Time of the last step.
+    /// Time of the run's last step.
     pub last: Time,
 }
 

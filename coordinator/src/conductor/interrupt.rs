@@ -13,7 +13,7 @@ use crate::messages::outside::DurableAnswer;
 type Reply = RpcReplyPort<Result<v1::InterruptReply, String>>;
 
 impl ConductorState {
-    /// Injects an action of the provider now. One that affects no VM is refused and not logged.
+    /// Injects an action of the provider now. An action that affects no VM is refused and not logged.
     pub(super) fn inject_interruption(&mut self, wanted: InjectedInterruption, to: Reply) {
         match self.try_interrupt(wanted) {
             Ok(say) => self.batch.then.push(Box::new(DurableAnswer { to, say })),

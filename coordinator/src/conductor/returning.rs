@@ -59,7 +59,7 @@ impl ReturningWorkers {
         &self.back
     }
 
-    /// Takes the set-aside messages of new workers that have measured.
+    /// Takes the set-aside messages of new workers that have measured the programs.
     fn take_new(&mut self) -> Vec<ConductorMsg> {
         self.aside.extract_if(.., |message| is_new(message)).collect()
     }

@@ -65,7 +65,7 @@ fn old_path(folder: &Path, token: TokenId) -> PathBuf {
     folder.join(AUTHORITY).join(ONCE).join(token.to_string())
 }
 
-/// Keeps a token with which one worker may join.
+/// Stores a token with which one worker may join once.
 pub(super) fn keep_once(folder: &Path, token: &Token) -> Result<(), IdentityError> {
     let path = old_path(folder, token.id());
     let write = || {

@@ -46,7 +46,7 @@ impl LiveRunPlan {
 }
 
 impl WorkerDesk {
-    /// Submits a parallel job to a run that is open, as the API does; answered once that is durable.
+    /// Submits a parallel job to a run that is open, as the API does; returns once the submission is durable.
     ///
     /// # Errors
     ///
@@ -55,7 +55,7 @@ impl WorkerDesk {
         observe::submit_job(&self.conductor, request).await
     }
 
-    /// Closes a run that is open to more jobs, as the API does; answered once that is durable.
+    /// Closes a run that is open to more jobs, as the API does; returns once that is durable.
     ///
     /// # Errors
     ///

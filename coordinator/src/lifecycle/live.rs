@@ -125,7 +125,7 @@ pub struct RunObserver {
     pub progress: Option<watch::Sender<RunProgress>>,
 }
 
-/// A run that listens, before its workers connect.
+/// A run that listens for its workers and hasn't begun.
 #[derive(Debug)]
 pub struct BoundRun {
     /// State of the run in its log, which no other coordinator can open from now on.

@@ -388,7 +388,7 @@ impl RunActors {
     }
 }
 
-/// Serves calls until the end of all sessions is announced and every connection has been told.
+/// Serves calls until the end of all sessions is announced and every connection has got its goodbye.
 async fn serve_calls(
     incoming: ReceiverStream<std::io::Result<TlsConnection>>,
     (api, observe): (ClientApi, ObserveApi),

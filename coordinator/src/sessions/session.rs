@@ -77,7 +77,7 @@ pub(crate) struct SessionState {
     waiting: bool,
     /// True if an acknowledgement must be sent.
     ack_due: bool,
-    /// Number of heartbeats since the last message.
+    /// Number of heartbeats since the worker's last message.
     silent: u32,
     /// Permits of messages that aren't durable, with the number of their last report.
     permits: VecDeque<(u64, OwnedSemaphorePermit)>,

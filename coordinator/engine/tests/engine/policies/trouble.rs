@@ -26,7 +26,7 @@ impl Trouble {
     }
 }
 
-/// An attempt that is to fail.
+/// An attempt that will fail: its host, VM, task and number.
 type Doomed = (HostId, VmId, TaskId, Attempt);
 
 /// Modelled machines with these failures.
