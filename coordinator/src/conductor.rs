@@ -165,8 +165,8 @@ impl ConductorState {
         self.feed_event(now, event);
     }
 
-    /// Logs what the run's clock shows beside the wall clock. This doesn't pass time: the step has the time of the
-    /// last one.
+    /// Logs what the run's clock shows beside the wall clock. This doesn't pass time: the logged step has the time of
+    /// the step before.
     fn say_clock(&mut self) {
         // So long a worker keeps its VMs without a coordinator.
         self.say_clock_and_hold(self.plan.hold);

@@ -152,8 +152,8 @@ fn view_step(step: &Step, tenants: &Tenants, tenant: TenantId, numbers: TenantNu
     }
 }
 
-/// Returns the VM of a task that begins with a checkpoint different from the one in its command: in this step its
-/// attempt on that VM failed or began.
+/// Returns the VM of a task that begins with a checkpoint different from the one in its command: in this step the
+/// task's attempt on that VM failed or began.
 fn vm_of(step: &Step, task: TaskId) -> Option<VmId> {
     let sent = step.effects.iter().find_map(|effect| match effect {
         Effect::TaskSent { task: of, vm, .. } if *of == task => Some(*vm),

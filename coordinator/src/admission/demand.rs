@@ -11,7 +11,7 @@ use dormouse_units::{HostId, RandomStream, Time, TypeName, VmId};
 pub struct RunDemand {
     /// vCPUs of each VM that may run at once, in the order of their launches.
     pub vms: Vec<u32>,
-    /// Types that may be launched; some host must have room for one of each.
+    /// Types that may be launched; some host must have room for a VM of each type.
     pub kinds: BTreeSet<TypeName>,
     /// Room that each host offers, in the order of their arrival, if the experiment specifies the provider's hosts;
     /// empty: each offers all it has. A host beyond this list offers nothing.

@@ -218,7 +218,7 @@ impl ContentPool {
     ///
     /// # Errors
     ///
-    /// It is another content, or the system refuses.
+    /// The received bytes are another content, or the system refuses.
     pub(crate) fn finish_content(&self, incoming: IncomingContent) -> Result<u64, ContentRefusal> {
         let (digest, bytes) = (incoming.digest, incoming.bytes);
         let found = incoming.hasher.finalize();

@@ -78,7 +78,7 @@ pub(crate) enum SessionMsg {
     Settle(RpcReplyPort<()>),
     /// Return whether the worker is connected, as far as is known.
     IsConnected(RpcReplyPort<bool>),
-    /// The worker is lost to this run; the session tells the worker if it is connected.
+    /// The worker is lost to this run; the session informs the worker, if connected.
     Dismiss { why: String },
 }
 

@@ -47,7 +47,7 @@ pub(crate) struct OffsiteStore {
 /// The objects of a run that the object store has.
 #[derive(Debug, Default)]
 struct OffsiteObjects {
-    /// Checkpoints of each task, with the contents that each refers to.
+    /// Checkpoints of each task, with the contents to which each checkpoint refers.
     checkpoints: BTreeMap<u32, BTreeMap<Which, BTreeSet<[u8; 32]>>>,
     /// Digests of the stored contents, with the contents' lengths in bytes.
     contents: BTreeMap<[u8; 32], u64>,
