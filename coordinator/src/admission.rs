@@ -39,7 +39,7 @@ pub struct WorkerOffer {
 /// Question whether a run fits on hosts at a speed-up; [`AdmissionRequest::admit_run`] answers it.
 #[derive(Clone, Copy, Debug)]
 pub struct AdmissionRequest<'a> {
-    /// The hosts that are to hold the experiment.
+    /// Offers of the hosts that will hold the experiment.
     pub hosts: &'a [WorkerOffer],
     /// Ratio of emulated to real time.
     pub speedup: Speedup,

@@ -88,7 +88,7 @@ pub(crate) struct ConnectionCaller {
     pub(crate) candidate: UnauthenticatedConnection,
     /// Session of the worker whose certificate the connection has shown.
     pub(crate) life: Option<Arc<WorkerLife>>,
-    /// Token with which that worker joined.
+    /// Token with which the worker of the connection's certificate joined.
     pub(crate) token: Option<TokenId>,
     /// End of the certificate's validity, in seconds since 1970; 0 if it doesn't say, as in older versions.
     pub(crate) until: u64,

@@ -12,7 +12,7 @@ const FREE: u32 = 16;
 /// Delay of further handshakes of a source with too many failed ones. At most [`super::candidates::MAX_CANDIDATES`]
 /// handshakes are delayed at once.
 const WAIT: Duration = Duration::from_secs(1);
-/// Number of sources that are remembered.
+/// Largest number of sources whose refusals are remembered.
 const SOURCES: usize = 1024;
 
 /// Number of refusals of each source since the current window began.

@@ -66,7 +66,7 @@ impl WorkerDesk {
 }
 
 impl InProcess {
-    /// Returns the desk that serves its workers.
+    /// Returns the desk that serves the coordinator's workers.
     #[must_use]
     pub fn worker_desk(&self) -> Arc<WorkerDesk> {
         Arc::clone(&self.desk)

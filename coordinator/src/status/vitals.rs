@@ -15,7 +15,7 @@ use crate::time::clock::DilatedClock;
 use crate::time::delays::DelayHistogram;
 use crate::time::punctuality::Punctuality;
 
-/// Value that stands for no time.
+/// Value of a counter of microseconds that stands for "never".
 const NEVER: u64 = u64::MAX;
 
 /// State of the coordinator itself: its sessions, its clock, and the delays of its clock and journal. Clones share

@@ -163,7 +163,7 @@ impl OffsiteStore {
         Ok(Arc::new(offsite))
     }
 
-    /// Records an object that was listed.
+    /// Adds an object with this key, which the object store has listed, to `found`.
     async fn note_object(
         &self,
         found: &mut OffsiteObjects,

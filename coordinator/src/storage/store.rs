@@ -36,7 +36,7 @@ pub(crate) struct CheckpointFolder {
     contents: Arc<ContentPool>,
     /// Copy in an object store, if the run has one: checkpoints that aren't in the folder are fetched from there.
     offsite: Option<Arc<OffsiteStore>>,
-    /// Tasks that may have checkpoints.
+    /// Tasks that may have checkpoints in the folder.
     tasks: Mutex<BTreeSet<u32>>,
     /// Newest checkpoint of each task in the durable log.
     logged: Mutex<BTreeMap<u32, u32>>,
@@ -128,7 +128,7 @@ impl CheckpointFolder {
         Ok(Self { root: root.to_owned(), contents, offsite: None, tasks, logged, receipts })
     }
 
-    /// Adds a copy in an object store.
+    /// Sets the object store in which the checkpoints have a copy; `None`: there is no copy.
     pub(crate) fn with_offsite(self, offsite: Option<Arc<OffsiteStore>>) -> Self {
         self.known_tasks().extend(offsite.iter().flat_map(|offsite| offsite.task_numbers()));
         for (task, which) in offsite.iter().flat_map(|offsite| offsite.all_checkpoints()) {
@@ -137,7 +137,7 @@ impl CheckpointFolder {
         Self { offsite, ..self }
     }
 
-    /// Returns the copy in an object store.
+    /// Returns the object store in which the checkpoints have a copy; `None`: there is no copy.
     pub(crate) const fn offsite(&self) -> Option<&Arc<OffsiteStore>> {
         self.offsite.as_ref()
     }

@@ -29,7 +29,7 @@ pub trait ObjectStorage: fmt::Debug + Send + Sync {
 /// An object that is being stored. It exists once [`ObjectUpload::finish_upload`] has succeeded; dropped before, it
 /// leaves nothing.
 pub trait ObjectUpload: fmt::Debug + Send {
-    /// Sends the object's next bytes, perhaps later.
+    /// Sends the object's next bytes; the upload may hold them back for a while.
     fn write(&mut self, data: Bytes) -> Pending<'_, ()>;
 
     /// Sends the rest of the object; then the object is complete and durable.
