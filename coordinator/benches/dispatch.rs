@@ -88,7 +88,7 @@ fn real_worker(
     Ok(command.stdin(Stdio::null()).stdout(Stdio::null()).spawn()?)
 }
 
-/// From the first durable step, the beginning of the run, to the last.
+/// Returns the time from the first durable step, the beginning of the run, to the last one.
 async fn first_to_last(mut steps: mpsc::UnboundedReceiver<Step>) -> Duration {
     let mut times: Option<(Instant, Instant)> = None;
     while steps.recv().await.is_some() {

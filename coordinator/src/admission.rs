@@ -1,4 +1,4 @@
-//! Whether the hosts can hold an experiment at its speed, and what each task is given. Pure.
+//! Whether the hosts can hold an experiment at its speed-up, and how much CPU time each task gets. Pure.
 //!
 //! A vCPU of the reference speed is given a *share* s of a host core. A task that takes
 //! e_ij on type j is given s × e_i / speed-up of CPU time, e_i being its shortest run time
@@ -30,16 +30,16 @@ const LEAST_QUOTA: Ppm = Ppm::new(2_500);
 pub struct WorkerOffer {
     /// Name of the worker.
     pub name: String,
-    /// Cores, in thousandths.
+    /// Number of the worker's cores, in thousandths of a core.
     pub millicores: u32,
-    /// Memory.
+    /// Memory of the worker.
     pub memory: Bytes,
 }
 
-/// Question whether a run fits on hosts at a speed-up: what [`AdmissionRequest::admit_run`] decides from.
+/// Question whether a run fits on hosts at a speed-up; [`AdmissionRequest::admit_run`] answers it.
 #[derive(Clone, Copy, Debug)]
 pub struct AdmissionRequest<'a> {
-    /// The hosts that are to hold the experiment.
+    /// Offers of the hosts that will hold the experiment.
     pub hosts: &'a [WorkerOffer],
     /// Ratio of emulated to real time.
     pub speedup: Speedup,
@@ -96,14 +96,14 @@ pub enum AdmissionError {
         task: String,
         /// CPU time that the task would get, in microseconds.
         given_us: u64,
-        /// Arithmetic of that CPU time.
+        /// Arithmetic of the CPU time that the task would get.
         sums: String,
         /// The least CPU time, and which program needs it.
         why: String,
         /// Speed-up that would fit.
         remedy: String,
     },
-    /// A quota would be too small to be kept.
+    /// The CPU quota of a task would be smaller than the kernel can enforce.
     #[error(
         "{task} would get {} % of a core ({sums}), but the kernel can't enforce less than {} %: {remedy}",
         to_percent(*.quota),
@@ -114,7 +114,7 @@ pub enum AdmissionError {
         task: String,
         /// Fraction of a core that the task would get.
         quota: Ppm,
-        /// Arithmetic of that share.
+        /// Arithmetic of the fraction of a core that the task would get.
         sums: String,
         /// Change that would make the quota large enough.
         remedy: String,
@@ -130,7 +130,7 @@ pub enum AdmissionError {
         vcpus: u32,
         /// Most vCPUs that a host holds.
         most: u32,
-        /// The reckoning of `most` in words.
+        /// Arithmetic of the most vCPUs that a host holds, in words.
         sums: String,
         /// Change that would make the VM fit on a host.
         remedy: &'static str,
@@ -145,7 +145,7 @@ pub enum AdmissionError {
     Packing {
         /// Number of VMs that may run at once.
         vms: usize,
-        /// Number of vCPUs that the VMs of `vms` have in total.
+        /// Number of vCPUs that the VMs that may run at once have in total.
         demand: u32,
         /// Number of VMs that fit on a host.
         placed: usize,
@@ -168,7 +168,7 @@ pub enum AdmissionError {
         demand: u32,
         /// Memory of the largest task.
         largest: Bytes,
-        /// Memory that the tasks of `demand` vCPUs need in total, each as large as the largest.
+        /// Memory that all tasks that may run at once need in total, each counted as large as the largest.
         need: Bytes,
         /// Memory of all hosts in total, without that of the machine for parallel jobs.
         have: Bytes,
@@ -365,7 +365,7 @@ impl AdmissionRequest<'_> {
         )
     }
 
-    /// Checks that the quotas of parallel jobs can be kept once their machine has no credits.
+    /// Checks that the kernel can enforce the CPU quotas of parallel jobs even when their machine has no credits.
     fn check_jobs(&self, share: Ppm) -> Result<(), AdmissionError> {
         let Some(burstable) = self.setup.credits_of_jobs().filter(|_| !self.noop) else {
             return Ok(());
@@ -385,7 +385,7 @@ impl AdmissionRequest<'_> {
         Err(AdmissionError::Quota { task, quota, sums, remedy: self.quota_remedy(factor) })
     }
 
-    /// Returns the CPU time of a task, if that and its quotas can be kept.
+    /// Returns the CPU time of a task, or an error if that time or one of the task's CPU quotas is too small.
     fn check_task(&self, index: usize, share: Ppm) -> Result<u64, AdmissionError> {
         let task = &self.setup.bag.tasks[index];
         let name = || format!("task {index} ('{}')", task.name);
@@ -494,7 +494,7 @@ fn largest_memory(bag: &Bag) -> Bytes {
     bag.tasks.iter().map(|task| task.memory).max().unwrap_or(Bytes::ZERO)
 }
 
-/// Returns the number of vCPUs with a task each for which a host has memory.
+/// Returns the number of vCPUs for which a host has memory, with one task of the bag on each.
 fn memory_vcpus(host: &WorkerOffer, bag: &Bag) -> u32 {
     let vcpus = host.memory.get().checked_div(largest_memory(bag).get()).unwrap_or(u64::MAX);
     // More tasks than there are it never has.
@@ -509,9 +509,9 @@ pub fn vcpus_of(millicores: u32, reserve: Ppm, share: Ppm) -> u32 {
     clamp_number(usable.checked_div(u64::from(share.get())).unwrap_or(0))
 }
 
-/// Returns the room that a host offers to VMs at this share, in a run with this setup that computes something; there
-/// is memory for a task of its bag on every vCPU. The nominal memory of a bag's VMs isn't taken from the host. If the
-/// memory of the machine for parallel jobs is given, it is taken, and beside it what tasks of a bag need.
+/// Returns the room that a host offers to VMs at this share of a core per vCPU. With a setup there are no more vCPUs
+/// than the host has memory for, with one task of the bag on each. The nominal memory of a bag's VMs doesn't count; the
+/// host's memory limits the offer only if the machine for parallel jobs has a specified memory.
 pub(crate) fn make_offer(
     host: &WorkerOffer,
     reserve: Ppm,

@@ -108,11 +108,11 @@ pub(crate) struct ConductorState {
     door: JobIntake,
     inbox: ReportInbox,
     outstanding: Outstanding,
-    /// Reports whose accounts of CPU time are in the log already, by host and number.
+    /// Host and number of each report whose account of CPU time is in the log already.
     parted: BTreeSet<(HostId, u64)>,
     roster: WorkerRoster,
     batch: JournalBatch,
-    /// The coordinator's own reckoning, against which workers' reports are checked.
+    /// The coordinator's own records, against which workers' reports are checked.
     evidence: Evidence,
     ends: AttemptEnds,
     checks: CheckQueue,
@@ -165,8 +165,8 @@ impl ConductorState {
         self.feed_event(now, event);
     }
 
-    /// Logs what the run's clock shows beside the wall clock. This doesn't pass time: the step has the time of the
-    /// last one.
+    /// Logs what the run's clock shows beside the wall clock. This doesn't pass time: the logged step has the time of
+    /// the step before.
     fn say_clock(&mut self) {
         // So long a worker keeps its VMs without a coordinator.
         self.say_clock_and_hold(self.plan.hold);
@@ -233,7 +233,7 @@ impl ConductorState {
         QueuedCommand { command: self.loads.encode_command(command, Some(at)), since }
     }
 
-    /// Notes the checkpoints from which tasks would continue by the log, so that the store keeps these once the log
+    /// Notes the checkpoints from which tasks would continue after a resume, so that the store keeps them once the log
     /// is durable.
     fn note_checkpoints(&mut self, step: &Step) {
         let Event::Machine { report, .. } = &step.event else { return };
@@ -253,8 +253,8 @@ impl ConductorState {
         }
     }
 
-    /// Has the checkpoints of finished tasks deleted once the log is durable; before, the run might continue from a
-    /// log in which they aren't finished.
+    /// Has the checkpoints of finished tasks deleted once the log is durable; before that, the run might be resumed
+    /// from a log in which these tasks aren't finished.
     fn forget_checkpoints(&mut self, step: &Step) {
         for notice in &step.notices {
             let &Notice::TaskFinished { task, .. } = notice else { continue };

@@ -1,13 +1,13 @@
 //! The coordinator service: one live run of an experiment on real workers.
 //!
-//! [`LiveRunPlan`] binds an address, waits for its workers, refuses what they cannot
-//! hold ([`admission`]), and conducts the run to its end. Inside, ractor actors:
+//! [`LiveRunPlan`] binds an address, waits for its workers, refuses runs that they can't hold ([`admission`]), and
+//! conducts the run to its end. Inside, ractor actors:
 //!
 //! - the *conductor* owns the [`dormouse_engine::Run`] and gives every event its place, on a thread
 //!   of its own: the scheduler under test may think for as long as it likes;
 //! - the *journal* makes every step durable before its commands leave;
 //! - the *clock* says when the run wants to be woken;
-//! - one *session* per worker keeps what was said until it was heard;
+//! - one *session* per worker keeps each command until the worker has acknowledged it;
 //! - the *warden* supervises them all: a panic anywhere ends the run with an error.
 //!
 //! [`replay_log`] feeds a run's log through the policies again and compares.

@@ -1,4 +1,4 @@
-//! The particulars of a live run that the service goes by.
+//! Parameters of a live run that the conductor and the server need.
 
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ pub(crate) struct ConductorPlan {
     pub(crate) jobs_have_memory: bool,
     /// True if the machine for parallel jobs is burstable.
     pub(crate) jobs_have_credits: bool,
-    /// True if spot VMs run in the background of others.
+    /// True if spot VMs run in the background of other VMs.
     pub(crate) supplies: bool,
     pub(crate) hold_checkpoints: bool,
     /// Secret number from which the nonce of each task is derived; drawn, or read from the log.
@@ -95,7 +95,7 @@ impl ConductorPlan {
         self.distinct.iter().map(|args| v1::Program { args: args.clone() }).collect()
     }
 
-    /// Returns the measurement of each task's program.
+    /// Returns the measured time of each task's program.
     pub(crate) fn per_task(&self, measured: &[u64]) -> Vec<u64> {
         let of = |program: &Option<usize>| {
             program.and_then(|program| measured.get(program).copied()).unwrap_or_default()

@@ -1,6 +1,6 @@
-//! Messages of strangers, read and judged as the service does it, without a run.
+//! Decodes and checks messages of untrusted peers as the service does, but without a run.
 //!
-//! Here so that fuzz targets reach what is read of a message before anything is known of its run.
+//! Fuzz targets call these functions, which cover all code that reads a message before its run is known.
 
 use std::time::Duration;
 
@@ -17,14 +17,14 @@ use crate::protocol::wire::DecodedReport;
 use crate::server::desk;
 use crate::sessions::session;
 
-/// VM and host by which measurements are checked here.
+/// Assumed vCPUs of a VM and connection time of its host, by which reported measurements are checked.
 const ROOM: VmRoom = VmRoom { vcpus: 8, there: Duration::from_secs(3600) };
 
 /// Decodes and checks a message of a worker's session; returns its reports that would go into the log.
 ///
 /// # Errors
 ///
-/// Why the worker isn't believed.
+/// The reason why the message isn't believed.
 pub fn worker_message(mut message: v1::FromWorker) -> Result<Vec<Report>, String> {
     let Some(v1::from_worker::Body::Reports(reports)) = &mut message.body else {
         let hello = desk::check_hello(Some(message));
@@ -63,11 +63,11 @@ fn judge_report(report: v1::Report) -> Result<Vec<Report>, String> {
     }
 }
 
-/// Reads the digests of contents that a worker names.
+/// Reads the digests of contents that a worker names; returns their number.
 ///
 /// # Errors
 ///
-/// Why they are refused.
+/// The reason why the digests are refused.
 pub fn content_digests(contents: &v1::Contents) -> Result<usize, String> {
     read_digests(&contents.digests).map(|all| all.len()).map_err(|no| no.to_string())
 }
@@ -85,7 +85,7 @@ pub fn read_submission(request: v1::SubmitRequest) -> Result<Submission, String>
 ///
 /// # Errors
 ///
-/// Why it is refused.
+/// The reason why the request is refused.
 pub fn check_interruption(request: v1::InterruptRequest) -> Result<(), String> {
     InjectedInterruption::from_request(request).map(drop)
 }

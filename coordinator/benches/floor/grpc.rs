@@ -1,6 +1,6 @@
-//! The least that a dispatch of tasks can be: commands and reports over a bare gRPC stream in clear, and a
-//! line for each report that is on the disk before the next command leaves. It has no run, no scheduler, no
-//! identity and no reconnects.
+//! Lower bound of the cost of dispatching tasks: commands and reports over a bare gRPC stream without encryption, and a
+//! line for each report that is durable before the next command is sent. There is no run, no scheduler, no identity and
+//! no reconnect.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -19,8 +19,8 @@ use v1::{command, from_worker, report, to_worker};
 type Answer<T> = Result<Response<T>, Status>;
 type Failure = Box<dyn std::error::Error>;
 
-/// Dispatches so many tasks, as many at a time as there are vCPUs, to a worker that ends each at once, with a
-/// journal in this folder; the time from the first command to the last durable report.
+/// Dispatches `tasks` tasks, `vcpus` at a time, to a worker that ends each at once, with a journal in `folder`; returns
+/// the time from the first command to the last durable report.
 pub(crate) async fn dispatch(tasks: u32, vcpus: u32, folder: &Path) -> Result<Duration, Failure> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
@@ -122,7 +122,7 @@ impl Session {
         Ok(begun.elapsed())
     }
 
-    /// Starts as many of the tasks that are left.
+    /// Starts `count` further tasks, or as many as are left.
     async fn start(&mut self, count: u32) {
         let tasks = self.next..self.tasks.min(self.next + count);
         let first = u64::from(self.next) + 1;
@@ -150,7 +150,7 @@ fn start(task: u32) -> v1::Command {
     v1::Command { command, emulated_at_us: Some(u64::from(task)), real_late_us: 1 }
 }
 
-/// A worker whose tasks start and end at once.
+/// Plays a worker whose tasks start and end at once.
 async fn work(mut client: CoordinatorClient<tonic::transport::Channel>) -> Result<(), Status> {
     let (say, said) = mpsc::channel(8);
     let mut heard = client.session(ReceiverStream::new(said)).await?.into_inner();

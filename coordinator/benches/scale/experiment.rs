@@ -15,19 +15,19 @@ use dormouse_units::{Bytes, RandomStream, Span, Speedup};
 use crate::Result;
 use crate::common::{KIND, live, setup};
 
-/// The VMs of each worker, and the vCPUs of each VM.
+/// Number of VMs of each worker.
 pub(crate) const VMS: u32 = 25;
 pub(crate) const VCPUS: u32 = 10;
 /// Emulated seconds in each real one, as in the examples of the book.
 const SPEEDUP: u32 = 30;
-/// The length of the shortest task, real time: starting one that is given less CPU time is refused.
+/// Length of the shortest task, real time: a task with less CPU time would be refused.
 const LEAST: Duration = Duration::from_millis(100);
-/// The longest that the workers may take to join, and that is waited for all VMs to be full of tasks.
+/// Longest time for the workers to join, and longest time until all VMs are full of tasks.
 pub(crate) const RAMP: Duration = Duration::from_secs(60);
-/// The time between that and what is measured.
+/// Time between the moment when all VMs are full of tasks and the beginning of the measurement.
 pub(crate) const SETTLE: Duration = Duration::from_secs(5);
 
-/// How large a run is.
+/// Size of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Size {
     /// Number of workers.
@@ -51,12 +51,12 @@ impl Size {
         self.vms() * VCPUS
     }
 
-    /// Number of tasks that end in a second, once as many run as can.
+    /// Number of tasks that end in a second, once all vCPUs are busy.
     pub(crate) fn per_second(self) -> f64 {
         f64::from(self.running()) / self.task.as_secs_f64()
     }
 
-    /// The run, whose tasks suffice for all that is measured.
+    /// Makes the run in the folder `out`, with enough tasks for a measurement as long as `window`.
     pub(crate) fn run(self, window: Duration, out: &Path) -> Result<LiveRunPlan> {
         let lasts = RAMP / 2 + SETTLE + window;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "some 100,000")]

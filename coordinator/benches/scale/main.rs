@@ -1,13 +1,7 @@
-//! How a coordinator grows with its workers: a live run of 25 VMs and 250 running tasks for each worker, over
-//! real gRPC with TLS, whose workers say what real ones say and have no processes. For each number of workers it
-//! prints how long the coordinator took from a report to the command that it caused, how much it wrote, and what
-//! it needed of the processor and of memory.
-//!
-//!     cargo bench -p dormouse-coordinator --bench scale [-- WORKERS[,WORKERS…] TASK_SECONDS WINDOW_SECONDS [JSON]]
-//!
-//! The coordinator of each row is a process of its own, and so are its workers, fifty to a process: what is
-//! counted for the one is nothing of the other. A task lasts TASK_SECONDS of real time on average; what is
-//! measured is measured for WINDOW_SECONDS, once all tasks run that can. JSON is the file for the rows.
+//! How a coordinator scales with its workers: a live run of 25 VMs and 250 running tasks for each worker, over real
+//! gRPC with TLS; the workers send what real ones send but start no processes. For each number of workers it prints the
+//! coordinator's delay from a report to the command that follows, how much the coordinator wrote, and its use of CPU
+//! time and memory.
 
 #[path = "../../tests/service/common/mod.rs"]
 mod common;
@@ -27,7 +21,7 @@ use measured::Row;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
-/// The role of this process, where it is not the one that was called: its first argument.
+/// First argument of a process that this program starts as a coordinator.
 const COORDINATOR: &str = "coordinator";
 const WORKERS: &str = "workers";
 
@@ -55,7 +49,7 @@ fn seconds(text: &str) -> Result<Duration> {
     Ok(Duration::try_from_secs_f64(text.parse()?)?)
 }
 
-/// Measures each number of workers in a process of its own, and shows the rows.
+/// Measures each number of workers in a separate process, and prints the rows.
 fn all(given: &[&str]) -> Result<()> {
     let mut given = given.iter().copied();
     let sizes = given.next().unwrap_or("10,20,50,100,200");

@@ -1,4 +1,4 @@
-//! What was measured: samples of the workers, and the row of a size.
+//! Measured values: samples of the workers, and the row of a size.
 
 use std::io::Write as _;
 use std::ops::Range;
@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 
 use crate::Result;
 
-/// From a report that a task has ended to the command that starts the next on its vCPU.
+/// Delay from a report that a task has ended to the command that starts the next task on its vCPU.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sample {
-    /// When the command came, microseconds since 1970.
+    /// Arrival of the command, in microseconds since 1970.
     pub(crate) at_us: u64,
     pub(crate) took_us: u64,
 }
@@ -33,7 +33,7 @@ impl Sample {
     }
 }
 
-/// The samples of a window, in order of how long they took.
+/// Delays of the samples in a window, in microseconds and in ascending order.
 #[derive(Debug)]
 pub(crate) struct Latencies(Vec<u64>);
 
@@ -49,7 +49,8 @@ impl Latencies {
         self.0.len()
     }
 
-    /// The smallest that at least this many hundredths of the samples do not exceed, milliseconds.
+    /// Returns the percentile of the delays, in milliseconds: the smallest delay that isn't exceeded by `hundredths`
+    /// percent of the samples; NaN without samples.
     pub(crate) fn percentile_ms(&self, hundredths: usize) -> f64 {
         let rank = (self.0.len() * hundredths).div_ceil(100).max(1);
         #[expect(clippy::cast_precision_loss, reason = "microseconds of some seconds")]
@@ -61,11 +62,11 @@ impl Latencies {
     }
 }
 
-/// What a coordinator needed for one number of workers.
+/// Measured values of a coordinator for one number of workers.
 #[derive(Clone, Debug)]
 pub(crate) struct Row(Value);
 
-/// The keys of a row, in the order of its columns: what heads the column, its width and its decimals.
+/// Keys of a row in the order of its columns, each with the column's heading, width and decimals.
 pub(crate) const KEYS: [(&str, &str, usize, usize); 15] = [
     ("workers", "workers", 7, 0),
     ("vms", "VMs", 5, 0),
@@ -98,13 +99,13 @@ impl Row {
         Ok(Self(serde_json::from_str(text)?))
     }
 
-    /// A value of the row; not a number where it has none.
+    /// Returns a value of the row; NaN if the row has no such key.
     pub(crate) fn value(&self, key: &str) -> f64 {
         self.0.get(key).and_then(Value::as_f64).unwrap_or(f64::NAN)
     }
 }
 
-/// The rows as a file, a row to a line.
+/// Formats the rows as a JSON file, one row to a line.
 pub(crate) fn to_file(rows: &[Row]) -> String {
     let lines: Vec<_> = rows.iter().map(|row| format!("  {}", row.0)).collect();
     format!("[\n{}\n]\n", lines.join(",\n"))

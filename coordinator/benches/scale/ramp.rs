@@ -1,4 +1,4 @@
-//! One coordinator: from its workers' first calls to what it needed once all tasks run that can.
+//! Measures one coordinator, from its workers' first calls until all vCPUs have been busy for the window.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
@@ -13,12 +13,12 @@ use crate::experiment::{RAMP, SETTLE, Size};
 use crate::measured::{Latencies, Row, Sample};
 use crate::{Result, WORKERS, usage};
 
-/// Workers in a process.
+/// Number of workers in a process.
 const IN_A_PROCESS: u32 = 50;
-/// The thread that feeds the run its events.
+/// Name of the thread that feeds the run its events.
 const CONDUCTOR: &str = "conductor";
 
-/// What the process has used up to an instant.
+/// Resources that the process has used up to an instant.
 struct Mark {
     at: Instant,
     unix_us: u64,
@@ -39,7 +39,7 @@ impl Mark {
     }
 }
 
-/// Conducts a run of this size in this folder until the window is over.
+/// Conducts a run of this size in this folder until the window is over; returns the measured row.
 pub(crate) async fn measure(size: Size, window: Duration, folder: &Path) -> Result<Row> {
     let out = folder.join("run");
     let (progress, mut shown) = watch::channel(RunProgress::default());
@@ -105,8 +105,8 @@ pub(crate) async fn measure(size: Size, window: Duration, folder: &Path) -> Resu
     ]))
 }
 
-/// Starts all workers, fifty to a process, and says where each process leaves its samples. Each worker is heard
-/// of when its vCPUs are busy.
+/// Starts all workers, fifty to a process, and returns the processes and the files with their samples. `busy` gets a
+/// message for each worker whose vCPUs are busy.
 fn start(
     size: Size,
     address: &str,
@@ -129,7 +129,7 @@ fn start(
     Ok((all, files))
 }
 
-/// Waits until so many workers have been heard of.
+/// Waits for this many messages from workers, or forever if there are fewer.
 async fn all_of(workers: u32, mut heard: mpsc::UnboundedReceiver<()>) {
     for _ in 0..workers {
         if heard.recv().await.is_none() {
@@ -138,7 +138,7 @@ async fn all_of(workers: u32, mut heard: mpsc::UnboundedReceiver<()>) {
     }
 }
 
-/// Counts the lines of a part of a file.
+/// Counts the lines of a file between two byte offsets.
 fn lines(file: &Path, from: u64, to: u64) -> Result<u64> {
     let (mut file, mut part) = (File::open(file)?, Vec::new());
     file.seek(SeekFrom::Start(from))?;

@@ -1,8 +1,8 @@
-//! Rows for people.
+//! Table of rows, to be printed.
 
 use crate::measured::{KEYS, Row};
 
-/// The line above all rows.
+/// Returns the line with the columns' names.
 pub(crate) fn head() -> String {
     KEYS.iter().map(|(_, head, width, _)| format!("{head:>width$}")).collect::<Vec<_>>().join("  ")
 }

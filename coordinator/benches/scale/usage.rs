@@ -1,4 +1,4 @@
-//! What a process has used, as the kernel says.
+//! Resources that a process has used, by the kernel's counts.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -6,12 +6,12 @@ use nix::time::{ClockId, clock_gettime};
 
 use crate::Result;
 
-/// CPU time that this process has used.
+/// Returns the CPU time that this process has used.
 pub(crate) fn cpu() -> Result<Duration> {
     Ok(Duration::from(clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID)?))
 }
 
-/// CPU time that the threads of this name have used.
+/// Returns the CPU time that the threads of this name have used.
 pub(crate) fn cpu_of_threads(name: &str) -> Result<Duration> {
     let mut all = Duration::ZERO;
     for thread in std::fs::read_dir("/proc/self/task")? {
@@ -27,7 +27,7 @@ pub(crate) fn cpu_of_threads(name: &str) -> Result<Duration> {
     Ok(all)
 }
 
-/// Memory of this process that is in use, in bytes, by this line of its status: `VmRSS` or `VmHWM`.
+/// Returns the memory of this process in bytes, from a line of its `/proc` status: `VmRSS` now, `VmHWM` at its peak.
 pub(crate) fn memory(line: &str) -> Result<u64> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let found = status.lines().find_map(|it| it.strip_prefix(line)?.strip_prefix(':'));
@@ -35,7 +35,7 @@ pub(crate) fn memory(line: &str) -> Result<u64> {
     Ok(kibibytes.ok_or_else(|| format!("there is no {line} in the status"))?.parse::<u64>()? << 10)
 }
 
-/// Microseconds since 1970, by which processes of a host agree.
+/// Returns the microseconds since 1970, a clock that all processes of a host share.
 pub(crate) fn unix_us() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_micros()).unwrap_or(u64::MAX)

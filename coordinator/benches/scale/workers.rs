@@ -1,6 +1,5 @@
-//! Workers without processes: each has joined by its token, speaks over a session of its own by TLS, makes the
-//! VMs that it is told to, ends each task when that is due with the right answer and an account, and says what
-//! its host does besides, as a real one does.
+//! Workers without processes: each joins with its token, has its own session over TLS, creates VMs as commanded, ends
+//! each task when it is due with the right answer and an account, and reports its host's load, as a real worker does.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -24,20 +23,20 @@ use crate::experiment::{RAMP, VCPUS, VMS};
 use crate::measured::Sample;
 use crate::{Result, usage};
 
-/// How often a worker says what its host does besides.
+/// Interval at which a worker reports its host's load.
 const LOAD_EVERY: Duration = Duration::from_secs(2);
-/// How long one waits that could not join before it dials again.
+/// Time after which a worker that couldn't join tries again.
 const AGAIN: Duration = Duration::from_millis(200);
-/// Heartbeats in the time after which a silent side is lost.
+/// Number of heartbeats in the time after which a silent side is lost.
 const BEATS: u32 = 8;
-/// CPU time of one repetition of the program, as they say to have measured it.
+/// CPU time of one repetition of the program that workers report, in microseconds.
 const REPETITION_US: u64 = 1_000;
-/// How many cores each says to have, in thousandths: one for each vCPU, beside what is reserved.
+/// Cores that each worker reports, in thousandths: one for each vCPU, and those that are reserved.
 const MILLICORES: u32 = 334_000;
-/// The number of tasks that each can run at once.
+/// Number of tasks that each worker can run at once.
 const BUSY: usize = (VMS * VCPUS) as usize;
 
-/// Runs all workers of these numbers to the end of their run, and leaves what they measured in a file.
+/// Runs the workers with these numbers to the end of their run, and writes their samples to a file.
 pub(crate) async fn all(at: &At, numbers: Range<u32>, latencies: &Path) -> Result<()> {
     let started: Vec<_> = numbers
         .map(|number| {
@@ -52,7 +51,7 @@ pub(crate) async fn all(at: &At, numbers: Range<u32>, latencies: &Path) -> Resul
     Ok(Sample::write(&samples, latencies)?)
 }
 
-/// Runs a worker from its token to the goodbye.
+/// Runs a worker from its join to the goodbye; returns its samples.
 async fn one(number: u32, at: &At) -> Result<Vec<Sample>> {
     let mut identity = Identity { name: format!("w{number}"), joined: None };
     let since = Instant::now();
@@ -90,15 +89,15 @@ async fn one(number: u32, at: &At) -> Result<Vec<Sample>> {
     }
 }
 
-/// Who a worker is.
+/// Identity of a worker.
 struct Identity {
     name: String,
-    /// What it was given when it joined.
+    /// Credential and incarnation from the worker's join; `None`: the worker hasn't joined.
     joined: Option<(Credential, u64)>,
 }
 
 impl Identity {
-    /// Joins, unless it has, and opens a session.
+    /// Joins, unless the worker has joined, and opens a session.
     async fn dial(
         &mut self,
         at: &At,
@@ -137,7 +136,8 @@ impl Identity {
     }
 }
 
-/// A connection on which the coordinator has proved itself, and the worker this, if anything.
+/// Opens a connection on which the coordinator has proved its identity; the worker shows the certificate `shows`, if
+/// there is one.
 async fn channel(at: &At, token: &Token, shows: Option<&Credential>) -> Result<Channel> {
     let endpoint = Endpoint::from_shared(format!("http://{}", at.address))?;
     let config = client_config(token.authority, shows)?;
@@ -150,11 +150,11 @@ fn ticks(every: Duration) -> tokio::time::Interval {
     ticks
 }
 
-/// A task that runs, as long as its VM is there.
+/// A running task; it ends early with its VM.
 #[derive(Debug)]
 struct Running {
     order: v1::StartTask,
-    /// From the decision to start it to the worker, real time.
+    /// Real time from the decision to start the task to the command's arrival.
     late: Duration,
 }
 
@@ -162,20 +162,20 @@ struct Running {
 struct Worker {
     up: mpsc::Sender<v1::FromWorker>,
     joined: Instant,
-    /// Emulated microseconds in a real second.
+    /// Number of emulated microseconds in a real second.
     speed: u64,
-    /// How many commands were taken, and reports made.
+    /// Number of commands taken so far.
     taken: u64,
     made: u64,
     reports: Vec<v1::Report>,
-    /// The tasks that run, and when each is due to end.
+    /// Running tasks by number of start.
     running: BTreeMap<u64, Running>,
     due: BinaryHeap<Reverse<(Instant, u64)>>,
     started: u64,
-    /// When ends were reported whose vCPUs are free, by their VMs.
+    /// Times at which ends of tasks were reported whose vCPUs are still free, by VM.
     free: BTreeMap<u32, VecDeque<Instant>>,
     samples: Vec<Sample>,
-    /// It has said that its vCPUs are busy.
+    /// True if the worker has announced that its vCPUs are busy.
     busy: bool,
 }
 
@@ -202,7 +202,7 @@ impl Worker {
         Ok(self.up.send(message).await.map_err(|_| "the session has ended")?)
     }
 
-    /// Sends what was reported since the last time.
+    /// Sends the reports made since the last call.
     async fn flush(&mut self) -> Result<()> {
         if self.reports.is_empty() {
             return Ok(());
@@ -303,7 +303,7 @@ impl Worker {
     }
 }
 
-/// The end of a task that took just as long as it was promised.
+/// Makes the report of a task that has taken exactly as long as promised; `real_us` is that time.
 fn finished(order: v1::StartTask, real_us: u64) -> v1::TaskFinished {
     let work = order.real_cpu_us;
     let answer = order.program.and_then(|program| reckoned(&program.args, work / REPETITION_US));

@@ -1,5 +1,5 @@
-//! What schedulers that are programs of their own answered: recorded as a run is made, and taken from
-//! the record where it is made again without them.
+//! Answers of schedulers that are separate programs: recorded during a run, and taken from the record when the run is
+//! replayed without the programs.
 
 use std::collections::VecDeque;
 

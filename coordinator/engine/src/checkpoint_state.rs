@@ -1,4 +1,4 @@
-//! What a task's scheme wants of its checkpoints, and what of it was asked of the machine.
+//! State of a task's checkpoints: what its scheme wants, and what the machine was commanded to do.
 
 use dormouse_units::Time;
 

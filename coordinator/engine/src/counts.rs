@@ -1,4 +1,4 @@
-//! How often what happened.
+//! Counts of a run's events.
 
 use dormouse_model::EndReason;
 use serde::{Deserialize, Serialize};
@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 /// Counts of a run's events: the `counts` of `summary.json`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunCounts {
-    /// VMs frozen by the provider.
+    /// Number of hibernations: VMs frozen by the provider.
     pub hibernations: u32,
-    /// VMs thawed by the provider.
+    /// Number of resumes: VMs thawed by the provider.
     pub resumes: u32,
     /// Number of VMs that the provider preempted.
     pub preemptions: u32,
-    /// Checkpoints that were completed.
+    /// Number of completed checkpoints.
     pub checkpoints: u32,
     /// Attempts that began from a checkpoint; attempts that were sent but never began aren't counted.
     pub restores: u32,
@@ -22,7 +22,7 @@ pub struct RunCounts {
     /// Migrations that began on a burstable VM in burst mode, on its credits (Burst-HADS Algorithm 4, attempt 1).
     #[serde(default)]
     pub burst_starts: u32,
-    /// Tasks that an idle VM took over.
+    /// Number of tasks that an idle VM took over from another VM.
     pub steals: u32,
     /// Parallel jobs that were promoted to the foreground of their own processors.
     #[serde(default)]
@@ -30,23 +30,23 @@ pub struct RunCounts {
     /// Parallel jobs that were killed in the background and restarted in the foreground.
     #[serde(default)]
     pub kills: u32,
-    /// VMs that the provider granted.
+    /// Number of VMs that the provider granted.
     pub vms_launched: u32,
-    /// VM launches that were refused.
+    /// Number of refused VM launches.
     pub launches_refused: u32,
-    /// Attempts that failed.
+    /// Number of failed attempts.
     pub attempts_failed: u32,
-    /// Checkpoints that failed.
+    /// Number of failed checkpoints.
     pub checkpoints_failed: u32,
-    /// Hosts that were lost.
+    /// Number of lost hosts.
     pub hosts_lost: u32,
     /// Number of decisions refused because they never could be carried out: bugs of the policy.
     pub rejected: u32,
     /// VMs that their scheduler terminated with work left on them, as their price was above its bid (ACC).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub above_bid: u32,
-    /// Tasks of which no checkpoint was taken before their VM was given back, as the price passed the VM's bid too
-    /// late.
+    /// Tasks whose VM was given back before a checkpoint was taken, since the price exceeded the VM's bid too late for
+    /// one.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unkept: u32,
 }

@@ -1,5 +1,5 @@
-//! The checkpoints from which a task can go on, and what is tried when one can't be restored: the
-//! one before it, else the last one left on another host, else the task begins from scratch.
+//! The checkpoints from which a task can continue. If one can't be restored, the one before it is tried, else the last
+//! one is tried on another host, else the task begins from scratch.
 
 use dormouse_units::{Attempt, CheckpointSeq, HostId, Ppm};
 use dormouse_vm::OLDER_CHECKPOINTS;
@@ -127,7 +127,8 @@ mod tests {
         images
     }
 
-    /// What is tried after each host in turn has refused what it was given.
+    /// Returns the number of the checkpoint that is tried after each host in turn has refused its own; `None`: from
+    /// scratch.
     fn tried(images: &mut TaskImages, hosts: &[HostId]) -> Vec<Option<u32>> {
         let mut tried = Vec::new();
         for &host in hosts {

@@ -1,9 +1,8 @@
 //! One run as a pure state machine.
 //!
-//! [`Run`] owns the provider and the scheduler and is fed one ordered stream of
-//! [`Event`]s, each with its time. Every event gives one [`Step`]: what was heard,
-//! what was decided, what came of it; and [`Command`]s to the machines. Virtual
-//! time, live actors and replay differ only in where the events come from.
+//! [`Run`] owns the provider and the scheduler and is fed one ordered stream of [`Event`]s, each with its time. Every
+//! event gives one [`Step`], with the notices to schedulers, their decisions and the effects, and gives [`Command`]s to
+//! the machines. Virtual time, live actors and replay differ only in where the events come from.
 
 mod answers;
 mod checkpoint_state;

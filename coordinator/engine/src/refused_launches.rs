@@ -1,4 +1,4 @@
-//! Launches that were refused, and what whoever asked for them is yet to hear of.
+//! Refused launches, and freed room of which their tenants haven't been notified yet.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Who has which seat of a VM.
+//! Which task has which seat of a VM.
 
 use std::collections::BTreeSet;
 

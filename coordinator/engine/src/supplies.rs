@@ -1,4 +1,5 @@
-//! The processors that VMs were said to have, where spot VMs are in the background of others, and what share of them.
+//! The processors that were last logged for VMs, and VMs' shares of them, in runs whose spot VMs run in the background
+//! of other VMs.
 
 use dormouse_units::{Ppm, VmId, Window};
 use thin_vec::ThinVec;

@@ -1,4 +1,4 @@
-//! The accounts of VMs in unlimited mode: what they spend beyond what they have earned.
+//! Accounts of VMs in unlimited mode: credits spent beyond those earned.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Where every task is.
+//! State and record of every task.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -13,16 +13,16 @@ use crate::images::{TaskImage, TaskImages};
 /// State of a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TaskState {
-    /// On no VM, and unfinished.
+    /// The task is on no VM, and unfinished.
     #[default]
     Waiting,
-    /// Sent to a VM that hasn't reported its start.
+    /// The task was sent to a VM that hasn't reported its start.
     Sent(VmId),
-    /// Started on a VM, which may be frozen.
+    /// The task was started on a VM, which may be frozen.
     Running(VmId),
     /// The task was commanded to stop, and its VM hasn't reported the end.
     Stopping(VmId),
-    /// Finished, with a verified answer.
+    /// The task is finished, with a verified answer.
     Finished,
 }
 
@@ -101,8 +101,8 @@ impl TaskRecord {
     }
 }
 
-/// Tasks of a run by id, those of the bag first. Of a stream of jobs, ended ones are forgotten up to the first that
-/// hasn't ended, so that it holds little more than the jobs in the system.
+/// Tasks of a run by id, those of the bag first. Ended jobs are forgotten up to the first that hasn't ended, so that
+/// the table holds little more than the jobs in the system.
 #[derive(Clone, Debug, Default)]
 pub struct TaskTable {
     bag: Vec<TaskRecord>,

@@ -1,5 +1,5 @@
-//! Those who share a run: each a policy with work of its own that knows of nobody else, and hears and decides in its
-//! own numbers of VMs and wake-ups.
+//! The tenants that share a run: each is a policy with its own work, which doesn't know of the others and has its own
+//! numbers of VMs and wake-ups.
 
 use std::collections::BTreeMap;
 

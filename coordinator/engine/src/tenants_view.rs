@@ -6,9 +6,9 @@ use dormouse_units::{TaskId, TenantId, Time, VmId};
 
 use crate::tenants::own_notice;
 
-/// Returns a step as one tenant saw it, with its own numbers of VMs and wake-ups. What other tenants were told,
-/// decided and reported is left out; an event that concerned only them becomes passing time. With a single tenant it
-/// is the step itself.
+/// Returns a step as one tenant saw it, with its own numbers of VMs and wake-ups. Notices to other tenants, their
+/// decisions and reports about them are left out; an event that concerned only other tenants becomes passing time. With
+/// a single tenant it is the step itself.
 #[must_use]
 pub fn tenants_view(step: &Step, tenants: &Tenants, tenant: TenantId) -> Step {
     view_step(step, tenants, tenant, tenants.tenant_numbers(tenant))
@@ -152,8 +152,8 @@ fn view_step(step: &Step, tenants: &Tenants, tenant: TenantId, numbers: TenantNu
     }
 }
 
-/// Returns the VM of a task that begins with a checkpoint different from the one in its command: in this step its
-/// attempt on that VM failed or began.
+/// Returns the VM of a task that begins with a checkpoint different from the one in its command: in this step the
+/// task's attempt on that VM failed or began.
 fn vm_of(step: &Step, task: TaskId) -> Option<VmId> {
     let sent = step.effects.iter().find_map(|effect| match effect {
         Effect::TaskSent { task: of, vm, .. } if *of == task => Some(*vm),

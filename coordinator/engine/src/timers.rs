@@ -1,4 +1,4 @@
-//! What is to happen when, in a total order.
+//! The timers of a run, in a total order.
 
 use std::collections::BTreeMap;
 
@@ -14,11 +14,10 @@ pub(crate) enum RunTimer {
     Kill(VmId),
     /// A VM that hibernated to make room may be resumed from now on.
     Resume(VmId),
-    /// A checkpoint of an attempt is due, as the attempt's checkpointing scheme answered when it
-    /// was asked for time number `turn`.
+    /// A checkpoint of an attempt is due, at the time that the attempt's checkpointing scheme set in its answer number
+    /// `turn`.
     Checkpoint { task: TaskId, attempt: Attempt, turn: u32 },
-    /// The checkpointing scheme of an attempt is to be asked again, as it wanted in its answer
-    /// number `turn`.
+    /// The checkpointing scheme of an attempt must be asked again, as the scheme requested in its answer number `turn`.
     Look { task: TaskId, attempt: Attempt, turn: u32 },
     /// A task of a workflow is submitted, all of its predecessors having finished.
     Due(TaskId),

@@ -1,4 +1,4 @@
-//! What the engine remembers of a VM beside what the provider does.
+//! The engine's record of a VM, beside the provider's.
 
 use std::collections::BTreeSet;
 

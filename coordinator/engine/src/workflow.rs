@@ -1,4 +1,4 @@
-//! Tasks that follow others: what each still waits for.
+//! Tasks that follow others: for how many tasks each still waits.
 
 use dormouse_model::{Task, TaskFollowers};
 use dormouse_units::TaskId;

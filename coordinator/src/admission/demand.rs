@@ -1,4 +1,4 @@
-//! What a scheduler may want of the hosts at once, and whether they have it.
+//! The VMs that a scheduler may want at once, and whether the hosts have room for them.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use dormouse_units::{HostId, RandomStream, Time, TypeName, VmId};
 pub struct RunDemand {
     /// vCPUs of each VM that may run at once, in the order of their launches.
     pub vms: Vec<u32>,
-    /// Types that may be launched; some host must have room for one of each.
+    /// Types that may be launched; some host must have room for a VM of each type.
     pub kinds: BTreeSet<TypeName>,
     /// Room that each host offers, in the order of their arrival, if the experiment specifies the provider's hosts;
     /// empty: each offers all it has. A host beyond this list offers nothing.
@@ -31,7 +31,7 @@ impl RunDemand {
         Self { vms: hosts.iter().map(|host| host.vcpus).collect(), kinds, hosts: hosts.to_vec() }
     }
 
-    /// Returns the room that the n-th host offers, which holds `holds`.
+    /// Returns the room that the n-th host offers to VMs, if it has the room `holds` in total.
     pub(super) fn offer_nth(&self, n: usize, holds: ResourceVector) -> ResourceVector {
         match self.hosts.get(n) {
             Some(said) => ResourceVector {
@@ -45,7 +45,7 @@ impl RunDemand {
         }
     }
 
-    /// Returns the index of the first specified host that isn't among those there.
+    /// Returns the index of the first specified host that none of the hosts `there` stands for.
     pub(crate) fn first_vacant<'a>(
         &self,
         there: impl Iterator<Item = &'a ResourceVector>,
@@ -63,14 +63,14 @@ impl RunDemand {
         left.first().map_or(self.hosts.len(), |(n, _)| *n)
     }
 
-    /// Returns whether an offer is all that the n-th host is to offer.
+    /// Returns whether an offer is all that the n-th host must offer.
     pub(super) fn is_whole(&self, n: usize, offer: &ResourceVector) -> bool {
         self.hosts.get(n).is_none_or(|said| is_whole(offer, said))
     }
 
     /// Returns the number of VMs that fit on a host when they are placed one after the other as the provider does,
-    /// where the first VM of as many vCPUs as the machine for parallel jobs is that machine. If hosts are specified
-    /// it is the number of these that are there.
+    /// where the first VM of as many vCPUs as the machine for parallel jobs is that machine. If the experiment
+    /// specifies hosts, returns the number of specified hosts that are present instead.
     pub(super) fn count_placed(&self, offers: &[ResourceVector], setup: &Setup) -> usize {
         if !self.hosts.is_empty() {
             let both = self.hosts.iter().zip(offers);
@@ -109,7 +109,7 @@ impl RunDemand {
     }
 }
 
-/// Returns whether an offer has everything that is specified of a host.
+/// Returns whether an offer has everything that is specified for a host.
 fn is_whole(offer: &ResourceVector, said: &ResourceVector) -> bool {
     offer.vcpus >= said.vcpus && offer.memory >= said.memory && offer.disk >= said.disk
 }

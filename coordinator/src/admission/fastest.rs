@@ -1,4 +1,4 @@
-//! How fast the hosts can go.
+//! The largest and the smallest speed-up at which the hosts hold a run.
 
 use dormouse_units::Speedup;
 

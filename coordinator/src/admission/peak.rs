@@ -1,4 +1,4 @@
-//! What a rehearsal in virtual time shows of the hosts that its live run needs.
+//! The vCPUs that a live run needs, found by a rehearsal of the run in virtual time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ pub struct VcpuPeak {
     /// vCPUs of each living VM, and whether it is awake.
     alive: BTreeMap<VmId, (u32, bool)>,
     vms: Vec<u32>,
-    /// Time of the last step.
+    /// Time of the run's last step.
     pub last: Time,
 }
 

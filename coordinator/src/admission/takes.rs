@@ -1,5 +1,5 @@
-//! How long a live run takes, said as it begins. One that takes for ever is refused, unless that is
-//! meant.
+//! How long a live run takes, which is printed when it begins. A run that takes too long is refused, unless its user
+//! allows it.
 
 use dormouse_units::{Span, Speedup};
 
@@ -24,7 +24,7 @@ pub struct TooLong {
 ///
 /// # Errors
 ///
-/// It takes very long and `long` doesn't allow that; the error suggests to have `fewer` of something.
+/// The run would take very long, and `long` is false; the error suggests to reduce what `fewer` names.
 pub fn describe_duration(
     (how, emulated, speedup): (&str, Span, Speedup),
     fewer: &'static str,

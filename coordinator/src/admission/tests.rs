@@ -1,4 +1,4 @@
-//! What fits is admitted, what doesn't is refused with numbers that do fit.
+//! Runs that fit are admitted; others are refused with numbers that would fit.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ fn kind(name: &str, burstable: Option<BurstableTerms>) -> InstanceType {
     }
 }
 
-/// One task of 100 s on `fast`, 200 s on `slow`, 10 MB.
+/// Makes a setup of equal tasks, each of which takes 100 s on type `fast`, 200 s on type `slow`, and 10 MB of memory.
 fn setup(tasks: usize) -> Setup {
     let credits = Credits::whole_credits(1);
     let burstable = BurstableTerms {
@@ -77,7 +77,7 @@ fn room(millicores: u32) -> WorkerOffer {
     WorkerOffer { name: "w".to_owned(), millicores, memory: Bytes::new(1 << 30) }
 }
 
-/// So many VMs of a vCPU each, which are of no type.
+/// Makes the demand of `vcpus` VMs of one vCPU each, without a type.
 fn singles(vcpus: u32) -> &'static RunDemand {
     vms(&vec![1; vcpus as usize])
 }
@@ -310,8 +310,8 @@ fn the_memory_of_a_machine_for_parallel_jobs_is_on_one_host() {
     assert!(offers.iter().all(|offer| offer.memory == Bytes::new(u64::MAX)), "{offers:?}");
 }
 
-/// A bag's VMs are said to have more memory than any host: what is really filled decides where the
-/// machine goes, and what goes beside it.
+/// The nominal memory of the bag's VMs exceeds that of every host. The memory that tasks really fill decides on which
+/// host the machine for parallel jobs is placed, and what fits beside it.
 #[test]
 fn a_machine_beside_a_bag_goes_where_its_memory_is() {
     use dormouse_cloud::{Market, Provider};

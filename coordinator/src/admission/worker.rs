@@ -1,5 +1,4 @@
-//! Whether a worker suits a run: by what it says of itself and, where the run goes already, by what
-//! it has measured.
+//! Whether a worker suits a run: by its capabilities and, if the run is already under way, by its measurements.
 
 use dormouse_cloud::ResourceVector;
 use dormouse_model::Setup;
@@ -55,10 +54,10 @@ pub(crate) struct LateWorker<'a> {
     pub(crate) share: Ppm,
     pub(crate) cpu_us: &'a [u64],
     pub(crate) demand: &'a RunDemand,
-    /// Index in `demand.hosts` of the host that it would be; unused if that list is empty.
+    /// Index in `demand.hosts` of the specified host whose place the worker would take; unused if that list is empty.
     pub(crate) place: usize,
     pub(crate) setup: &'a Setup,
-    /// CPU time of one repetition of each task's program on the worker.
+    /// CPU time of one repetition of each task's program on the worker, in microseconds.
     pub(crate) repetition_us: &'a [u64],
     pub(crate) noop: bool,
 }
@@ -68,7 +67,7 @@ impl LateWorker<'_> {
     ///
     /// # Errors
     ///
-    /// It is too slow for a task or holds no VM; with the arithmetic.
+    /// The worker is too slow for a task or holds no VM; the text has the arithmetic.
     pub(crate) fn admit_worker(&self) -> Result<ResourceVector, String> {
         let Self { room, share, setup, .. } = *self;
         let times = self.repetition_us.iter().zip(self.cpu_us).zip(setup.bag.tasks.iter());

@@ -1,4 +1,4 @@
-//! What a conductor begins with.
+//! The state with which a conductor starts.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use crate::status::vitals::CoordinatorVitals;
 use crate::storage::store::CheckpointFolder;
 use crate::time::outage::ClockAnchor;
 
-/// A host of a resumed run, as the log has it.
+/// A host of a resumed run, restored from the log.
 #[derive(Debug)]
 pub(crate) struct RestoredHost {
     pub(crate) host: HostId,
@@ -45,7 +45,7 @@ pub(crate) struct ConductorArgs {
     pub(crate) plan: ConductorPlan,
     pub(crate) run: Run,
     pub(crate) facts: LiveFacts,
-    /// The coordinator's own reckoning by the log.
+    /// The coordinator's own records, restored from the log, against which workers' reports are checked.
     pub(crate) evidence: Evidence,
     pub(crate) last: Time,
     /// Last recorded relation of the run's clock to the wall clock; `None`: the run isn't resumed.
@@ -70,7 +70,7 @@ pub(crate) struct ConductorArgs {
     pub(crate) door: JobIntake,
     /// Commands in the log that hosts haven't answered; all commands count as unsent.
     pub(crate) outstanding: Outstanding,
-    /// Reports that a crash separated from their accounts, which are in the log: hosts and numbers.
+    /// Host and number of each report that a crash separated from its account of CPU time, which is in the log.
     pub(crate) parted: BTreeSet<(HostId, u64)>,
     pub(crate) journal: ActorRef<JournalMsg>,
     pub(crate) vitals: CoordinatorVitals,

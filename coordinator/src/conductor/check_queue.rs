@@ -1,4 +1,4 @@
-//! The spot checks of a run that are to come and those under way: one at a time on each host.
+//! Pending and current spot checks of a run: one at a time on each host.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -195,7 +195,7 @@ impl CheckQueue {
         vm
     }
 
-    /// Returns the expected time of the host with the most checks.
+    /// Returns the longest time that the checks of any one host are expected to take.
     pub(super) fn longest_host(&self) -> Duration {
         let takes = |of: &HostChecks| {
             let all = of.now.iter().map(|(check, _)| check).chain(&of.queued);
@@ -252,7 +252,7 @@ mod tests {
     const ONE: HostId = HostId::new(1);
     const TWO: HostId = HostId::new(2);
 
-    /// Three checks of the first host and one of the second, of 10 ms each.
+    /// Makes a queue with three checks of the first host and one of the second, of 10 ms each.
     fn queue() -> CheckQueue {
         let mut queue = CheckQueue::new(true);
         queue.allow_time(Duration::from_millis(35));

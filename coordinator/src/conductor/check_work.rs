@@ -1,4 +1,4 @@
-//! What a spot check has another host do: compute a part of a task, or run a program of the user's own once more.
+//! The work of a spot check: another host computes a part of a task again, or runs a user's own program once more.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

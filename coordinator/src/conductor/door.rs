@@ -1,4 +1,4 @@
-//! Parallel jobs from outside: taken into the run's one order, and answered once they are in its log.
+//! Parallel jobs from outside: put into the order of the run's events, and answered once they are in the log.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What workers measure and answer, against what can be: only what is their own, and no more than there was.
+//! Checks of workers' measurements and answers: each must be about the worker's own VMs, and possible.
 
 use std::time::Duration;
 
@@ -134,8 +134,8 @@ impl ConductorState {
         }
     }
 
-    /// Checks that CRIU can have read that much memory in the time that a worker reports for the dump, for which its
-    /// tasks are excused.
+    /// Checks that CRIU can have read that much memory in the time that a worker reports for the dump, during which its
+    /// tasks don't compute.
     fn check_dump(&self, report: &Report) -> Result<(), String> {
         let Report::CheckpointTaken { task, bytes, real_dump_us, real_held_us, .. } = report else {
             return Ok(());

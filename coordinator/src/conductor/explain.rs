@@ -1,4 +1,4 @@
-//! Why what is left of a run is left.
+//! Explains why the unfinished tasks of a run are unfinished.
 
 use dormouse_analysis::LiveFacts;
 use dormouse_engine::{Run, TaskState};

@@ -1,4 +1,4 @@
-//! The experiment's faults: each is asked for when it is due, of the hosts that are there then.
+//! The experiment's faults: each is injected when it is due, at the hosts that are connected then.
 
 use dormouse_model::{Event, HostFault};
 use dormouse_units::{FaultId, HostId, Time, TypeName};

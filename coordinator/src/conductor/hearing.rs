@@ -1,4 +1,4 @@
-//! What the run hears, in the order in which it was due.
+//! Feeds reports and timers to the run in the order in which they were due.
 
 use dormouse_engine::drive::{AgendaKind, RunAgenda};
 use dormouse_model::{Effect, Event, MAX_REPORT_DELAY, Report};

@@ -37,7 +37,7 @@ pub(crate) fn already_there(name: &str, lost_after: f64) -> String {
     )
 }
 
-/// Returns whether the worker of a session is connected, so that no other may take its name.
+/// Returns whether the worker of a session is connected, so that no other worker may take its name.
 async fn is_connected(session: Option<ActorRef<SessionMsg>>) -> bool {
     let Some(session) = session else { return false };
     let asked = session.call(SessionMsg::IsConnected, Some(ANSWER)).await;

@@ -1,6 +1,6 @@
-//! Reports that have come and wait for their turn. The conductor listens a moment behind the clock, so that
-//! reports of one instant ([`Outstanding::date`](super::outstanding::Outstanding::date)) are heard of in the
-//! order of their VMs, as they are in virtual time.
+//! Reports that have arrived and wait to be fed to the run. The conductor runs a moment behind the clock, so that
+//! reports of one instant ([`Outstanding::date`](super::outstanding::Outstanding::date)) are fed in the order of their
+//! VMs, as in virtual time.
 
 use std::collections::BTreeMap;
 
@@ -83,7 +83,7 @@ mod tests {
     use crate::conductor::outstanding::{Outstanding, Window, attempt_of};
     use crate::protocol::wire::ReportTime;
 
-    /// What was decided, and what was reported of it.
+    /// Decided commands, and the reports about them, for tests of the order.
     #[derive(Default)]
     struct Heard {
         all: Outstanding,
@@ -118,7 +118,7 @@ mod tests {
         Time::from_secs(secs)
     }
 
-    /// What comes then, however late it is.
+    /// Returns the window of instants for a report that arrives after `secs` seconds, however late.
     fn at(secs: u64) -> (Time, Time, Time) {
         (Time::ZERO, s(secs), s(secs + 1))
     }
@@ -169,7 +169,7 @@ mod tests {
         ArrivedReport { report, ..finished(vm, 0) }
     }
 
-    /// A VM that has burst credits.
+    /// Makes the command to create a VM that has burst credits.
     fn create(vm: u32) -> Command {
         Command::CreateVm {
             host: HostId::new(0),

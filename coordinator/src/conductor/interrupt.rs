@@ -1,5 +1,5 @@
-//! Interruptions that somebody who looks on asks for: taken into the run's one order, and answered once
-//! they are in its log.
+//! Interruptions that an observer requests: put into the order of the run's events, and answered once they are in the
+//! log.
 
 use dormouse_cloud::Interruption;
 use dormouse_model::{Effect, Event};
@@ -13,7 +13,7 @@ use crate::messages::outside::DurableAnswer;
 type Reply = RpcReplyPort<Result<v1::InterruptReply, String>>;
 
 impl ConductorState {
-    /// Injects an action of the provider now. One that affects no VM is refused and not logged.
+    /// Injects an action of the provider now. An action that affects no VM is refused and not logged.
     pub(super) fn inject_interruption(&mut self, wanted: InjectedInterruption, to: Reply) {
         match self.try_interrupt(wanted) {
             Ok(say) => self.batch.then.push(Box::new(DurableAnswer { to, say })),

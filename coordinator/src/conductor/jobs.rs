@@ -1,5 +1,5 @@
-//! What comes to a run as it goes: parallel jobs and requests for VMs; and what a conductor does only
-//! for the former: ending instants.
+//! Events that arrive during a run: parallel jobs and VM requests; and the ends of instants, which only runs with
+//! parallel jobs need.
 
 use std::sync::Arc;
 
@@ -95,7 +95,7 @@ impl ConductorState {
         }
     }
 
-    /// Starts the clock that stood until the first machine was ready or refused; in a resumed run it stands until the
+    /// Starts the clock, which is stopped until the first machine is ready or refused, and in a resumed run until the
     /// workers are back.
     pub(super) fn start_clock(&mut self) {
         if self.begun

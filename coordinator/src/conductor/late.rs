@@ -1,4 +1,4 @@
-//! Workers that come when the run goes already.
+//! Workers that connect when the run is already under way.
 
 use dormouse_units::HostId;
 

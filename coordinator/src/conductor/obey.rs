@@ -1,4 +1,4 @@
-//! What each message to the conductor has it do.
+//! Handles each kind of message to the conductor.
 
 use ractor::ActorRef;
 

@@ -1,14 +1,14 @@
-//! What workers were told and have not done, in one table that every command and every report goes through: for how
-//! long a worker may be silent, what is under way, of which instant a report is, which VMs are there, and whose
-//! checkpoints are taken in. Pure but for what it publishes of the last.
+//! Commands that workers haven't answered, in one table through which every command and every report passes. It says
+//! for how long a worker may be silent, which commands are under way, to which instant a report belongs, which VMs
+//! exist, and whose checkpoints are accepted. Pure, except that it publishes the assignments of attempts to hosts.
 //!
-//! A run that is gone on with makes the same table of its log, by the same two calls: [`Outstanding::assign_attempt`] and
+//! A resumed run makes the same table from its log, by the same two calls: [`Outstanding::assign_attempt`] and
 //! [`Outstanding::heard`].
 //!
-//! What happens on two VMs at the same instant is heard of within some milliseconds, in whatever order threads,
-//! timers and networks make of it, and a scheduler that heard of it in that order would decide by chance what it
-//! decides by rule beside modelled machines. So every report has the time of what it reports: a task ends when its
-//! VM should have had it done, a VM freezes, thaws or stops a task when that was decided.
+//! Reports of one instant from two VMs arrive within some milliseconds, in whatever order threads, timers and networks
+//! cause. A scheduler that got them in that order would decide by chance what it decides by rule on modelled machines.
+//! So every report gets the time of the event that it reports: a task ends when its VM should have finished it; a VM
+//! freezes, thaws or stops a task when that was decided.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -28,37 +28,38 @@ mod order;
 mod tests;
 mod vm;
 
-/// The real time that a worker without tasks may take to answer a command. By itself it
-/// gives up a program's birth, a kill and a freeze after 10 s each, and waits for a checkpoint's
-/// turn at the coordinator for 5 minutes.
+/// Real time within which a worker without tasks must answer a command. A worker itself gives up the start of a
+/// program, a kill and a freeze after 10 s each, and waits up to 5 minutes for its turn to send a checkpoint to the
+/// coordinator.
 pub const ANSWER_WITHIN: Duration = Duration::from_secs(600);
-/// Further real time that a worker may take for each of its tasks, whose turn at CRIU may come before: it gives up a
-/// dump and a restore after 30 s each.
+/// Additional real time that a worker may take for each of its tasks, as other tasks may use CRIU first: the worker
+/// gives up a dump and a restore after 30 s each.
 const EACH_TASK: Duration = Duration::from_secs(60);
-/// Lowest speed at which tasks' memory is copied, or sent over a network, in bytes a second.
+/// Lowest speed at which tasks' memory is copied, or sent over a network, in bytes per second.
 const SLOWEST: u64 = 1 << 20;
 
-/// The instants between which a report that has come may be heard of.
+/// Range of instants that an arrived report may be given.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Window {
-    /// A report that was due before this is of when it came.
+    /// Earliest instant of a report: one that was due before it is given the instant of its arrival.
     pub(crate) earliest: Time,
-    /// The instant at which it came.
+    /// Instant at which the report arrived.
     pub(crate) now: Time,
-    /// A report of what is yet to come is of this instant at the latest.
+    /// Latest instant of a report about an event in the future.
     pub(crate) latest: Time,
 }
 
-/// The orders of one worker, by its VMs.
+/// Unanswered commands to one worker, by VM.
 #[derive(Debug, Default)]
 struct Worker {
-    /// Number of the last command that it was told.
+    /// Number of the last command to the worker.
     told: u64,
     vms: BTreeMap<VmId, OutstandingVm>,
 }
 
 impl Worker {
-    /// The time that it may take to answer, with its tasks.
+    /// Returns the real time that the worker may take to answer, given its tasks; `within` is the time for a worker
+    /// without tasks.
     fn patience(&self, within: Duration) -> Duration {
         let attempts = || self.vms.values().flat_map(|vm| vm.attempts.values());
         let memory: u64 = attempts().map(|attempt| attempt.memory.get() / SLOWEST).sum();
@@ -67,34 +68,34 @@ impl Worker {
     }
 }
 
-/// What all workers were told and have not done.
+/// Commands that workers haven't answered, and the VMs and attempts that they are about.
 #[derive(Debug, Default)]
 pub(crate) struct Outstanding {
     workers: BTreeMap<HostId, Worker>,
-    /// The orders that are carried out as soon as they come, in the order of their decisions.
+    /// Unanswered commands that take effect on arrival, in the order of their decisions.
     under_way: BTreeSet<(Time, HostId, VmId, WorkerOrder)>,
-    /// VMs that were ordered and not heard of as destroyed.
+    /// VMs whose creation was commanded and whose end hasn't been reported.
     there: BTreeSet<(HostId, VmId)>,
-    /// The host of every VM that was ever ordered.
+    /// Host of every VM whose creation was ever commanded.
     host_of_vm: BTreeMap<VmId, HostId>,
-    /// Commands that are not with their sessions yet, each with the instant at which it was decided on.
+    /// Commands that haven't been handed to their hosts' sessions, each with the instant of its decision.
     unsent: BTreeMap<HostId, Vec<(Command, Time)>>,
-    /// What hosts may store and fetch for the attempts that they were told to run.
+    /// Attempts assigned to hosts, which decide what each host may store and fetch.
     assignments: Arc<AttemptAssignments>,
 }
 
 impl Outstanding {
-    /// Nobody was told anything yet.
+    /// Makes the table without any commands.
     pub(crate) fn new(assignments: Arc<AttemptAssignments>) -> Self {
         Self { assignments, ..Self::default() }
     }
 
-    /// The table of who may store and fetch what, for those who ask.
+    /// Returns the attempts assigned to hosts, which decide what each host may store and fetch.
     pub(crate) const fn assignments(&self) -> &Arc<AttemptAssignments> {
         &self.assignments
     }
 
-    /// Workers are told what a step of the run at `at` has them do.
+    /// Records the commands of a step of the run at `at`, and updates the assignments of attempts.
     pub(crate) fn told(&mut self, commands: impl Iterator<Item = Command>, at: Time, run: &Run) {
         for command in commands {
             if let Command::StartTask(start) = &command {
@@ -114,7 +115,7 @@ impl Outstanding {
         self.assignments.drop_attempts(left.map(|task| (*task, goes_on(task))));
     }
 
-    /// A worker is told this, decided on at `at`.
+    /// Records a command that was decided at `at`.
     pub(super) fn order(&mut self, command: &Command, at: Time) {
         let host = command.host();
         let worker = self.workers.entry(host).or_default();
@@ -162,7 +163,8 @@ impl Outstanding {
         self.under_way.extend(at_once.map(|since| (since, host, vm, order)));
     }
 
-    /// A worker has said this, which is of the instant `of`; of an attempt that has begun, where, if it says so.
+    /// Records a report of the instant `of`; `began` are the seats at which a reported attempt began, if the worker
+    /// names them.
     pub(crate) fn heard(&mut self, host: HostId, report: &Report, began: Option<&Seats>, of: Time) {
         let vm = report.vm();
         let Some(on) = self.on_vm(host, vm) else { return };
@@ -192,8 +194,8 @@ impl Outstanding {
         }
     }
 
-    /// The instant that a report is of, which has come with what it says of that itself, and by what was told. A balance
-    /// of credits that is learned of later than it is of says so from then on.
+    /// Returns the instant of a report that has arrived: by the time `said` in it, if any, and by the commands to its
+    /// host. Sets `as_of` of a credit balance that is given a later instant than its own.
     pub(crate) fn date(
         &self,
         host: HostId,
@@ -232,8 +234,8 @@ impl Outstanding {
         due
     }
 
-    /// The instant of the oldest order that is still under way: what is not heard of yet is of then or later. An order
-    /// that is older than `earliest` is not waited for.
+    /// Returns the instant of the oldest command that takes effect on arrival and hasn't been answered: reports still
+    /// to come are of this instant or later. Commands from before `earliest` are no longer waited for.
     pub(crate) fn under_way_since(&mut self, earliest: Time) -> Option<Time> {
         while self.under_way.first().is_some_and(|(at, ..)| *at < earliest) {
             self.under_way.pop_first();
@@ -241,12 +243,12 @@ impl Outstanding {
         self.under_way.first().map(|(at, ..)| *at)
     }
 
-    /// A worker does not know the command of this number: what was asked has failed, as its VM or
-    /// task would report it. `None` where nothing hangs on it.
+    /// Makes the report of failure for a command number that a worker doesn't know, as the command's VM or task would
+    /// send it; `None`: nothing depends on the command.
     ///
     /// # Errors
     ///
-    /// A worker that can't even give back a VM has to be given up: why.
+    /// The worker can't destroy a VM, so that it must be given up; the text says why.
     pub(crate) fn unsupported(
         &self,
         host: HostId,
@@ -277,9 +279,9 @@ impl Outstanding {
         })
     }
 
-    /// Looks at all orders, as is done every so often: who has not answered for too long, and
-    /// what. Time is counted in these looks, not read off a clock: a coordinator that was starved
-    /// itself has missed as many of them.
+    /// Returns the workers that have left a command unanswered for too long, with an explanation; called every `every`
+    /// of real time. Time is counted in these calls and not by a clock: a coordinator that was starved of CPU time has
+    /// missed calls too.
     pub(crate) fn look(&mut self, every: Duration, within: Duration) -> Vec<(HostId, String)> {
         let mut late = Vec::new();
         for (&host, worker) in &mut self.workers {
@@ -302,7 +304,7 @@ impl Outstanding {
         late
     }
 
-    /// A worker is gone, and all that it had.
+    /// Removes a lost host with all its commands and VMs.
     pub(crate) fn forget(&mut self, host: HostId) {
         self.workers.remove(&host);
         self.under_way.retain(|(_, on, ..)| *on != host);
@@ -310,28 +312,27 @@ impl Outstanding {
         self.unsent.remove(&host);
     }
 
-    /// The run has heard that a VM is destroyed.
+    /// Removes a VM that is reported as destroyed.
     pub(crate) fn destroyed(&mut self, host: HostId, vm: VmId) {
         self.there.remove(&(host, vm));
     }
 
-    /// Number of VMs that were ordered and are not heard of as destroyed.
+    /// Returns the number of VMs whose creation was commanded and whose end hasn't been reported.
     pub(crate) fn vms(&self) -> usize {
         self.there.len()
     }
 
-    /// Nobody waits any longer for VMs to be destroyed.
+    /// Stops waiting for VMs to be destroyed.
     pub(crate) fn give_up_vms(&mut self) {
         self.there.clear();
     }
 
-    /// The host that a VM was ordered on, whatever became of it since.
+    /// Returns the host on which a VM was created, even if the VM has ended since.
     pub(crate) fn host_of(&self, vm: VmId) -> Option<HostId> {
         self.host_of_vm.get(&vm).copied()
     }
 
-    /// The commands that are not with their sessions yet, by their hosts, each with the instant at which it was
-    /// decided on; from now on they are there.
+    /// Takes the commands that haven't been handed to their sessions, by host, each with the instant of its decision.
     pub(crate) fn take_unsent(&mut self) -> BTreeMap<HostId, Vec<(Command, Time)>> {
         std::mem::take(&mut self.unsent)
     }
@@ -357,7 +358,7 @@ impl Outstanding {
     }
 }
 
-/// The attempt that a report is about.
+/// Returns the attempt that a report is about.
 pub(crate) const fn attempt_of(report: &Report) -> Option<(TaskId, Attempt)> {
     match *report {
         Report::TaskStarted { task, attempt, .. }
@@ -372,7 +373,7 @@ pub(crate) const fn attempt_of(report: &Report) -> Option<(TaskId, Attempt)> {
     }
 }
 
-/// Whether the attempt that a report is about is over with it.
+/// Returns whether a report ends the attempt that it is about.
 const fn is_last_of_attempt(report: &Report) -> bool {
     use Report::{TaskFailed, TaskFinished, TaskStopped};
     matches!(report, TaskFinished { .. } | TaskFailed { .. } | TaskStopped { .. })

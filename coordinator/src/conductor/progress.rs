@@ -1,4 +1,4 @@
-//! How a run goes, for whoever looks on.
+//! Progress of a run, for observers.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -1,7 +1,6 @@
-//! A run that is gone on with waits for its workers: nothing happens in it until each of them is back
-//! or lost, and one at least is there. VMs went on where their workers kept them; of the others nobody knows more than that they
-//! were there when the coordinator went, so there they ended, and nobody is charged for what may have
-//! been since.
+//! A resumed run waits for its workers: nothing happens in the run until each worker is back or lost, and at least one
+//! is back. VMs continued wherever their workers kept them. Of all other VMs it is only known that they existed when
+//! the coordinator was last there: they end at that time, and no later time is charged.
 
 use std::collections::BTreeSet;
 
@@ -60,7 +59,7 @@ impl ReturningWorkers {
         &self.back
     }
 
-    /// Takes the set-aside messages of new workers that have measured.
+    /// Takes the set-aside messages of new workers that have measured the programs.
     fn take_new(&mut self) -> Vec<ConductorMsg> {
         self.aside.extract_if(.., |message| is_new(message)).collect()
     }

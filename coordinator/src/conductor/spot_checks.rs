@@ -1,7 +1,8 @@
-//! Spot checks: once the last task has ended, a few are computed again on another host than before, most of them in part.
+//! Spot checks: once the last task has ended, a few tasks are computed again on a different host, most of them in part.
 //!
-//! A check is a task like any other, on a VM of its own that the run knows nothing of: no decision, bill or figure hangs
-//! on it, and no worker is told what it is. Which tasks, and which parts of them, is drawn when all answers are there.
+//! A check is a task like any other, on a VM of its own that isn't part of the run: it affects no decision, bill or
+//! figure, and no worker is told that it is a check. Which tasks are checked, and which parts of them, is drawn when
+//! all answers are there.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,13 +29,13 @@ use crate::protocol::link::QueuedCommand;
 use crate::sessions::session::DurableRelease;
 use crate::time::outage::to_micros;
 
-/// Most checks in a run, however much it has computed.
+/// Most spot checks in a run, whatever the run's CPU time.
 const MOST_CHECKS: usize = 64;
-/// Time that a host has for its checks, beside four times the expected one.
+/// Time that a host has for its checks, beside four times the expected time.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Least CPU time of a check.
 const LEAST_CPU: Duration = Duration::from_millis(2);
-/// Largest ratio of the speeds of two hosts.
+/// Largest ratio of the speeds of two hosts that checks allow for.
 const MOST_TIMES: u32 = 20;
 /// CPU time that the process of a check takes to start, to end, and to get its memory.
 const BIRTH: Duration = Duration::from_millis(20);
@@ -157,7 +158,7 @@ impl ConductorState {
         let _ = self.journal.cast(JournalMsg::Append(std::mem::take(&mut self.batch)));
     }
 
-    /// Draws the checks and begins them; returns the expected time of the host with the most.
+    /// Draws the checks and begins them; returns the longest time that the checks of any one host are expected to take.
     fn begin_checks(&mut self) -> Duration {
         let is_there = |(_, entry): &(HostId, &RosterLife)| {
             entry.standing == HostStanding::Joined && entry.session.is_some()

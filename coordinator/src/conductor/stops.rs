@@ -20,8 +20,8 @@ impl ConductorState {
         }
     }
 
-    /// Pauses the run so that it can be resumed: the log gets all reports that have arrived, the time, and for how
-    /// long workers keep its VMs. A run that hasn't begun is ended.
+    /// Pauses the run so that it can be resumed: the log gets all reports that have arrived, the time, and for how long
+    /// workers keep the run's VMs. A run that hasn't begun is ended.
     pub(super) async fn pause_run(&mut self, why: String) {
         if !self.begun {
             return self.cancel_run(|_| why);

@@ -1,11 +1,10 @@
 //! The conductor's own thread.
 //!
-//! The scheduler under test decides within the conductor's turn, and may think for as long as it
-//! likes: HADS bisects for seconds. An actor that thinks on the runtime's threads takes one of them
-//! from the sessions, and whatever was to run next on it waits, too. To hand every event over to
-//! another thread and wait for it costs two switches an event. So the conductor as a whole has a
-//! thread, and the order of its events stays one; sessions, transfers, the journal and whoever looks
-//! on stay on the runtime, and need nothing of it that can't wait.
+//! The scheduler under test decides within the conductor's turn, and may think for as long as it likes: HADS bisects
+//! for seconds. If the scheduler decided on a thread of the runtime, sessions would lack that thread, and the tasks
+//! queued on it would wait. Handing every event to another thread would cost two context switches per event. So the
+//! whole conductor has a thread, and its events keep one order; sessions, transfers, the journal and observers stay on
+//! the runtime, and need nothing urgent from the conductor.
 
 use ractor::{Actor, ActorRef};
 use tokio::sync::oneshot;

@@ -1,4 +1,4 @@
-//! Digests of contents as messages have them.
+//! Reads digests of contents from messages.
 
 use blake3::Hash;
 use dormouse_tasks::limits::DIRECTORY_ENTRIES;
@@ -8,7 +8,7 @@ use tonic::Status;
 ///
 /// # Errors
 ///
-/// One isn't a BLAKE3 digest, or there are more than a task may have files.
+/// A digest isn't a BLAKE3 digest, or there are more digests than a task may have files.
 pub(crate) fn read_digests(said: &[impl AsRef<[u8]>]) -> Result<Vec<Hash>, Status> {
     if said.len() > DIRECTORY_ENTRIES {
         let (count, most) = (said.len(), DIRECTORY_ENTRIES);
@@ -24,7 +24,7 @@ pub(crate) fn read_digests(said: &[impl AsRef<[u8]>]) -> Result<Vec<Hash>, Statu
 ///
 /// # Errors
 ///
-/// It isn't a BLAKE3 digest.
+/// The bytes aren't a BLAKE3 digest.
 pub(crate) fn digest_of(said: &[u8]) -> Result<Hash, Status> {
     Hash::from_slice(said).map_err(|_| {
         Status::invalid_argument(format!(

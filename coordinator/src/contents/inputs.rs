@@ -1,4 +1,4 @@
-//! Files of the user's that become contents at the start of a run.
+//! Users' input files, which are stored as contents at the start of a run.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};

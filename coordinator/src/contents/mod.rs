@@ -1,15 +1,16 @@
-//! The contents of files that tasks begin with, save and leave, by their digests, in a run's folder.
+//! Contents of the files that tasks begin with, save and leave, stored by digest in a run's folder.
 //!
 //! ```text
 //! contents/<2 hex>/<62 hex>                              a content, by its BLAKE3
-//! contents/inputs/<hex>                                  one that stays until the run is over
-//! contents/checkpoints/<task>/<number>.<attempt>/<hex>   one that a stored checkpoint refers to
-//! tasks/<task>/                                          what a task left: see `outputs.rs`
+//! contents/inputs/<hex>                                  a content that stays until the run is over
+//! contents/checkpoints/<task>/<number>.<attempt>/<hex>   a content that a stored checkpoint refers to
+//! tasks/<task>/                                          the outputs of a task: see `outputs.rs`
 //! ```
 //!
-//! A content is one file with as many names as it is needed for: one that has only its digest's, and that nobody has
-//! asked for in a while, goes. So nothing need be counted, and a coordinator that was killed has lost no count.
-//! Nothing is synced, as with checkpoints: after a power cut the digests tell.
+//! A content is one file with several names: one by its digest, and one for each use. A content that has only the name
+//! by its digest, and that no call has asked for in a while, is removed. So no references need to be counted, and a
+//! coordinator that was killed has lost no count. Nothing is synced, as with checkpoints: after a power cut the digests
+//! show what is damaged.
 
 mod digests;
 mod inputs;

@@ -1,10 +1,10 @@
-//! What tasks leave, laid out in the run's folder.
+//! Outputs of tasks, written to the run's folder.
 //!
 //! ```text
-//! tasks/<task>/stdout, stderr      what it said
+//! tasks/<task>/stdout, stderr      the task's standard output and error
 //! tasks/<task>/outputs/<path>      the files that were to be kept
-//! tasks/<task>/not-kept            why others were not, if any
-//! tasks/<task>/exit                how it ended; there once all else is
+//! tasks/<task>/not-kept            why other files were not kept, if any
+//! tasks/<task>/exit                how the task ended; written after all else
 //! tasks/<task>/failed-<attempt>/   the same of an attempt that failed
 //! ```
 

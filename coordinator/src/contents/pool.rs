@@ -1,4 +1,4 @@
-//! The contents themselves: received, found, shared and swept.
+//! Storage of contents: they are received, found, shared and removed when unused.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions, Permissions};
@@ -132,8 +132,9 @@ impl ContentPool {
         &self.world
     }
 
-    /// The coordinator's life is over, and with it its lock of the log: what is still under way changes nothing any
-    /// more of what another coordinator may have by now. Waits for a change that is being made.
+    /// Ends the session of the coordinator that owns the contents, and with it the lock of the log. Blocking work that
+    /// is still under way changes nothing any more, since another coordinator may own the folder by now. Waits for a
+    /// change that is being made.
     pub(crate) fn end_life(&self) {
         *self.is_over.write().unwrap_or_else(PoisonError::into_inner) = true;
     }
@@ -142,7 +143,7 @@ impl ContentPool {
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::NotConnected`]: its life is over.
+    /// [`io::ErrorKind::NotConnected`]: the session is over.
     pub(crate) fn keep_alive(&self) -> io::Result<RwLockReadGuard<'_, bool>> {
         let is_over = self.is_over.read().unwrap_or_else(PoisonError::into_inner);
         match *is_over {
@@ -151,7 +152,7 @@ impl ContentPool {
         }
     }
 
-    /// Waits until all that tasks have left is laid out.
+    /// Waits until the outputs of all tasks are written.
     pub(crate) async fn laid_out(&self) {
         self.layouts.close();
         self.layouts.wait().await;
@@ -217,7 +218,7 @@ impl ContentPool {
     ///
     /// # Errors
     ///
-    /// It is another content, or the system refuses.
+    /// The received bytes are another content, or the system refuses.
     pub(crate) fn finish_content(&self, incoming: IncomingContent) -> Result<u64, ContentRefusal> {
         let (digest, bytes) = (incoming.digest, incoming.bytes);
         let found = incoming.hasher.finalize();
@@ -247,7 +248,7 @@ impl ContentPool {
     ///
     /// # Errors
     ///
-    /// It isn't here.
+    /// The content isn't stored.
     pub(crate) fn open_content(&self, digest: &Hash) -> io::Result<File> {
         File::open(self.content_path(digest))
     }

@@ -1,4 +1,4 @@
-//! The record of who came to a run and what they wanted, let in or not: a line of JSON each, in the run's folder.
+//! Audit record of a run, in its folder: a line of JSON for each request to the coordinator, accepted or refused.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;

@@ -1,11 +1,10 @@
-//! Connections that have not shown a token or a worker's certificate yet: they are few, and they
-//! leave soon. The port for workers and the live page have them both.
+//! Connections that haven't shown a token or a worker's certificate yet: their number and their time are bounded. The
+//! port for workers and the live page both use these bounds.
 //!
-//! A connection costs a file descriptor, and whoever reaches a port can make thousands. So one
-//! that has not made a call that was let in after a while is closed, one whose calls are refused again and
-//! again as well, and when there are too many the address that has most of them gives up the one that has
-//! waited longest: a right client shows what it has with its first call, at once. Connections that were let in
-//! are bounded as well, in all and for each address.
+//! A connection costs a file descriptor, and anybody who reaches a port can open thousands. So a connection without an
+//! accepted call is closed after a while, and so is one whose calls are refused again and again. If there are too many,
+//! the oldest connection of the address with the most connections is closed: a correct client authenticates with its
+//! first call, at once. Accepted connections are bounded as well, in total and for each address.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -89,7 +88,7 @@ pub(crate) struct ConnectionCaller {
     pub(crate) candidate: UnauthenticatedConnection,
     /// Session of the worker whose certificate the connection has shown.
     pub(crate) life: Option<Arc<WorkerLife>>,
-    /// Token with which that worker joined.
+    /// Token with which the worker of the connection's certificate joined.
     pub(crate) token: Option<TokenId>,
     /// End of the certificate's validity, in seconds since 1970; 0 if it doesn't say, as in older versions.
     pub(crate) until: u64,
@@ -327,7 +326,7 @@ mod tests {
         (port.add_connection(Box::new(near), format!("{from}:1").parse().expect("an address")), far)
     }
 
-    /// Whether a connection had to go.
+    /// Returns whether a connection was told to close.
     async fn is_out(socket: &mut GuardedSocket) -> bool {
         tokio::time::timeout(Duration::from_millis(1), socket.read_u8()).await.is_ok()
     }

@@ -1,4 +1,4 @@
-//! A stream of somebody who was let in, until they no longer would be.
+//! A stream to an accepted caller, which ends once the caller would no longer be accepted.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};

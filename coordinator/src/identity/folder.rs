@@ -38,7 +38,7 @@ pub(crate) fn token_file(folder: &Path, role: Role) -> PathBuf {
 ///
 /// # Errors
 ///
-/// It names a bare secret, as older versions had it.
+/// The environment names a file with a bare secret, as in older versions.
 pub(crate) fn given_folder() -> Result<Option<PathBuf>, CoordinatorError> {
     let named = |name| std::env::var_os(name).filter(|it| !it.is_empty()).map(PathBuf::from);
     match (named(GIVEN), named(FORMERLY_GIVEN)) {
@@ -63,7 +63,7 @@ fn is_bare(path: &Path) -> bool {
 ///
 /// # Errors
 ///
-/// It can't be written, or the folder has one.
+/// The identity can't be written, or the folder has one already.
 pub fn make_identity(folder: &Path, valid: Duration) -> Result<(), IdentityError> {
     let wrong = |why: &str| IdentityError::Content { path: folder.to_owned(), why: why.to_owned() };
     match make_folder(folder) {
@@ -102,7 +102,8 @@ pub fn renew_token(folder: &Path, role: Role, valid: Duration) -> Result<Token, 
     Ok(token)
 }
 
-/// Makes a token with which one worker may join once, within this time. It is not in a file that others are given.
+/// Makes a token with which one worker may join once, within this time. The token isn't in a file that other workers
+/// are given.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! The check of what a call carries.
+//! Checks the token or certificate that a call carries.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -101,7 +101,7 @@ impl TokenGuard {
     ///
     /// # Errors
     ///
-    /// It has expired.
+    /// The certificate has expired.
     pub(crate) fn check_time(
         &self,
         life: &WorkerLife,
@@ -130,7 +130,8 @@ impl TokenGuard {
     ///
     /// # Errors
     ///
-    /// The call has no token of the role, or an expired one. That counts against its connection and is logged.
+    /// The call has no token of the role, or an expired one. The refusal counts against the call's connection and is
+    /// logged.
     pub(crate) fn demand_role<T>(
         &self,
         request: &Request<T>,
@@ -233,8 +234,8 @@ impl TokenGuard {
     ///
     /// # Errors
     ///
-    /// It has shown no certificate, an expired one, or one obtained with a revoked token, which counts against the
-    /// connection like a wrong token.
+    /// The connection has shown no certificate, an expired one, or one obtained with a revoked token, which counts
+    /// against the connection like a wrong token.
     pub(crate) fn find_certified<T>(
         &self,
         request: &Request<T>,

@@ -1,5 +1,5 @@
-//! Who is who in a run: its authority and tokens, where they are kept, and the check that calls and
-//! connections must pass.
+//! Identities in a run: its authority and tokens, where they are kept, and the check that calls and connections must
+//! pass.
 
 mod audit;
 pub(crate) mod candidates;

@@ -1,5 +1,5 @@
-//! The tokens that a run refuses: those that were renewed, and those that somebody named. With a token all certificates are
-//! refused that it was joined with.
+//! The tokens that a run refuses: renewed ones and revoked ones. All certificates obtained with a refused token are
+//! refused too.
 
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
@@ -42,7 +42,7 @@ pub fn refuse_token(folder: &Path, token: TokenId) -> Result<(), IdentityError> 
 ///
 /// # Errors
 ///
-/// The list exists but can't be read: nothing should be let in then that might be on it.
+/// The list exists but can't be read: then no token should be accepted, as it might be on the list.
 pub fn refused_tokens(folder: &Path) -> io::Result<BTreeSet<TokenId>> {
     let text = match std::fs::read_to_string(list_path(folder)) {
         Ok(text) => text,
@@ -65,7 +65,7 @@ fn old_path(folder: &Path, token: TokenId) -> PathBuf {
     folder.join(AUTHORITY).join(ONCE).join(token.to_string())
 }
 
-/// Keeps a token with which one worker may join.
+/// Stores a token with which one worker may join once.
 pub(super) fn keep_once(folder: &Path, token: &Token) -> Result<(), IdentityError> {
     let path = old_path(folder, token.id());
     let write = || {
@@ -75,7 +75,7 @@ pub(super) fn keep_once(folder: &Path, token: &Token) -> Result<(), IdentityErro
     write().map_err(|source| IdentityError::File { path: path.clone(), source })
 }
 
-/// Takes a token with which one worker may join, so that it can't be used again. `None`: it isn't one that is left.
+/// Takes a token with which one worker may join, so that it can't be used again. `None`: no such token is left.
 pub(super) fn take_once(folder: &Path, carried: &[u8]) -> Option<Token> {
     let shown: Token = std::str::from_utf8(carried).ok()?.parse().ok()?;
     let path = old_path(folder, shown.id());

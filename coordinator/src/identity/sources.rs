@@ -1,4 +1,4 @@
-//! Where calls come from that are refused, so that nobody makes the coordinator work by guessing.
+//! Counts refused calls by source address, so that guessing tokens doesn't keep the coordinator busy.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 /// Time for which refusals are remembered.
 const WINDOW: Duration = Duration::from_secs(60);
-/// Number of refusals within that time after which a source must wait.
+/// Number of refusals within the last `WINDOW` after which a source must wait.
 const FREE: u32 = 16;
-/// Delay of further handshakes of a source with too many failed ones. At most [`super::candidates::MAX_CANDIDATES`] are
-/// under way.
+/// Delay of further handshakes of a source with too many failed ones. At most [`super::candidates::MAX_CANDIDATES`]
+/// handshakes are delayed at once.
 const WAIT: Duration = Duration::from_secs(1);
-/// Number of sources that are remembered.
+/// Largest number of sources whose refusals are remembered.
 const SOURCES: usize = 1024;
 
 /// Number of refusals of each source since the current window began.

@@ -1,4 +1,4 @@
-//! The beginning of a coordinator: a new run, or one whose log it goes on with.
+//! The start of a coordinator: with a new run, or one that is resumed from its log.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

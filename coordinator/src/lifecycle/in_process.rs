@@ -1,5 +1,5 @@
-//! A coordinator whose workers are of the same process: without a server, and without the threads that its world
-//! lacks. Simulations run it, with the time of their runtime.
+//! A coordinator whose workers are in the same process: without a server, and without threads if its world has none.
+//! Simulations use it, with the time of their runtime.
 
 use std::sync::Arc;
 
@@ -46,27 +46,27 @@ impl LiveRunPlan {
 }
 
 impl WorkerDesk {
-    /// Submits a parallel job to a run that is open, as the API does; answered once that is durable.
+    /// Submits a parallel job to a run that is open, as the API does; returns once the submission is durable.
     ///
     /// # Errors
     ///
-    /// There can be no such job, the run does not take it, or its coordinator ends.
+    /// The job is invalid, the run doesn't accept it, or the coordinator ends.
     pub async fn submit_job(&self, request: v1::SubmitRequest) -> Result<v1::SubmitReply, Status> {
         observe::submit_job(&self.conductor, request).await
     }
 
-    /// Closes a run that is open to more jobs, as the API does; answered once that is durable.
+    /// Closes a run that is open to more jobs, as the API does; returns once that is durable.
     ///
     /// # Errors
     ///
-    /// The run was never open or has not begun, or its coordinator ends.
+    /// The run was never open or has not begun, or the coordinator ends.
     pub async fn close_run(&self) -> Result<v1::CloseReply, Status> {
         observe::close_run(&self.conductor).await
     }
 }
 
 impl InProcess {
-    /// Returns the desk that serves its workers.
+    /// Returns the desk that serves the coordinator's workers.
     #[must_use]
     pub fn worker_desk(&self) -> Arc<WorkerDesk> {
         Arc::clone(&self.desk)
@@ -84,8 +84,8 @@ impl InProcess {
         Ok(LiveOutcome { run, facts, log: log.clone() })
     }
 
-    /// Kills all actors as if their process had been killed. What blocking work of theirs still sends and writes is
-    /// for the caller's network and disk to drop.
+    /// Kills all actors as if their process had been killed. The caller's network and disk must drop what blocking work
+    /// of the actors still sends and writes.
     pub fn kill_actors(self) {
         self.service.kill_actors(&self.desk);
     }

@@ -1,4 +1,4 @@
-//! One live run from its particulars to its outcome.
+//! One live run from its parameters to its outcome.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -95,7 +95,7 @@ pub struct LiveRunPlan {
     pub lost_after: Duration,
     /// Time for which a worker keeps its VMs and redials without a coordinator, in real time.
     pub hold: Duration,
-    /// True if workers stay when the run is stopped, so that it can be resumed; otherwise they are told that it is
+    /// True if workers stay when the run is stopped, so that it can be resumed; otherwise they are told that the run is
     /// over.
     pub workers_stay: bool,
     /// Time within which a worker without tasks must answer a command, in real time: see [`crate::ANSWER_WITHIN`].
@@ -125,7 +125,7 @@ pub struct RunObserver {
     pub progress: Option<watch::Sender<RunProgress>>,
 }
 
-/// A run that listens, before its workers connect.
+/// A run that listens for its workers and hasn't begun.
 #[derive(Debug)]
 pub struct BoundRun {
     /// State of the run in its log, which no other coordinator can open from now on.
@@ -149,7 +149,7 @@ pub struct LiveOutcome {
 }
 
 impl LiveRunPlan {
-    /// Checks of the parameters. Returns whether a task runs a user's own program.
+    /// Returns whether a task runs a user's own program.
     fn has_own_programs(&self) -> bool {
         self.programs.iter().any(|program| program.own().is_some())
     }
@@ -221,7 +221,7 @@ impl LiveRunPlan {
     ///
     /// # Errors
     ///
-    /// As of [`LiveRunPlan::bind_run`].
+    /// See [`LiveRunPlan::bind_run`].
     pub async fn bind_on(
         self,
         listener: Box<dyn ConnectionListener>,
@@ -270,7 +270,7 @@ impl LiveRunPlan {
     ///
     /// # Errors
     ///
-    /// As of these.
+    /// See [`Self::bind_run`] and [`BoundRun::conduct_run`].
     pub async fn conduct_run(self) -> Result<LiveOutcome, CoordinatorError> {
         self.bind_run().await?.conduct_run().await
     }
@@ -350,7 +350,7 @@ impl BoundRun {
         identity::token_file(&self.out, role)
     }
 
-    /// Returns the coordinator's vitals for observers.
+    /// Returns the state of the coordinator itself, for observers.
     #[must_use]
     pub fn vitals(&self) -> CoordinatorVitals {
         self.vitals.clone()

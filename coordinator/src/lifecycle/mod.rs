@@ -1,4 +1,4 @@
-//! The life of a run from its particulars to its outcome: begun or restored, served and supervised, and stopped.
+//! Stages of a run from its parameters to its outcome: begun or restored, served and supervised, and stopped.
 
 mod beginning;
 pub(crate) mod in_process;

@@ -1,4 +1,4 @@
-//! A run that is to go on after its coordinator was killed: rebuilt from its log.
+//! Rebuilds a run from its log, to resume it after its coordinator was killed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -34,7 +34,7 @@ pub(crate) struct RestoredRun {
     pub(crate) hosts: Vec<RestoredHost>,
     /// Commands in the log that hosts haven't answered.
     pub(crate) outstanding: Outstanding,
-    /// Reports that a crash separated from their accounts, which are in the log: hosts and numbers.
+    /// Host and number of each report that a crash separated from its account of CPU time, which is in the log.
     pub(crate) parted: BTreeSet<(HostId, u64)>,
     pub(crate) begun: bool,
     pub(crate) last: Time,

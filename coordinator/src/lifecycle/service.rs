@@ -247,7 +247,7 @@ impl RunActors {
     ///
     /// # Errors
     ///
-    /// It failed. Its workers were told to clean up.
+    /// The run failed. Its workers were told to clean up.
     pub(crate) async fn conduct_run(
         mut self,
         args: ConductorArgs,
@@ -388,7 +388,7 @@ impl RunActors {
     }
 }
 
-/// Serves calls until the end of all sessions is announced and every connection has been told.
+/// Serves calls until the end of all sessions is announced and every connection has got its goodbye.
 async fn serve_calls(
     incoming: ReceiverStream<std::io::Result<TlsConnection>>,
     (api, observe): (ClientApi, ObserveApi),

@@ -1,5 +1,4 @@
-//! What of a worker nothing real can be: numbers of its reports, which are refused before anything is
-//! reckoned with them.
+//! Bounds of the numbers in workers' reports: impossible numbers are refused before anything is computed with them.
 
 use dormouse_proto::v1;
 use v1::report::Report as R;
@@ -8,7 +7,7 @@ use v1::task_finished::Due;
 /// Largest reported amount of microseconds, bytes or thousandths: nine years, 256 TiB. Sums of tens of thousands of
 /// these don't overflow.
 const MAX_NUMBER: u64 = 1 << 48;
-/// Largest reported emulated time, which may pass a million times as fast but isn't summed.
+/// Largest emulated time in a report: it may pass a million times as fast as real time, but isn't summed.
 const MOST_EMULATED: u64 = 1 << 62;
 
 /// Checks that no number in a report is too large.

@@ -1,5 +1,5 @@
-//! What a worker may measure: not more than the time that its host has been there, by the coordinator's own
-//! clock, on the cores that there are.
+//! Bounds of workers' measurements: no more than the time for which the host has been connected, by the coordinator's
+//! own clock, on all its cores.
 
 use std::time::Duration;
 
@@ -163,7 +163,7 @@ mod tests {
         LoadReport { elapsed_us, millicores: 2_000, busy_us, ours_us, machine }
     }
 
-    /// The attack: an image of nothing that is padded, and no time for it; or all of a delay called CRIU's.
+    /// The attack: a padded checkpoint of nothing, dumped in no time; or a whole delay that is reported as CRIU's.
     #[test]
     fn criu_takes_time_for_what_was_stored_and_no_more_than_the_task_stood_still() {
         let hundred_mb = 100_000_000;

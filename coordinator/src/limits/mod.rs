@@ -1,4 +1,4 @@
-//! Bounds of what a worker may say: how much, how often, in which texts, and with which numbers. Pure.
+//! Bounds of workers' messages: their size, rate, texts and numbers. Pure.
 
 pub(crate) mod bounds;
 pub(crate) mod measured;

@@ -1,8 +1,8 @@
-//! How much a worker may say that nobody asked for.
+//! Bounds of the reports that a worker sends without a command.
 //!
-//! A report that answers a command is bound by the commands. One of credits, shares or load comes when its
-//! worker likes, and one of an attempt that is over changes nothing: each is a line of the log all the same,
-//! so that whoever sent them without end would fill the disk.
+//! The number of answers is bounded by the number of commands. But reports of credits, shares or load come whenever the
+//! worker likes, and reports of attempts that are over change nothing: each is still a line of the log, so that a
+//! worker that sent them without end would fill the disk.
 
 use std::time::Duration;
 
@@ -15,8 +15,8 @@ use tokio::time::Instant;
 const PER_SECOND: u32 = 1_000;
 /// Number of unsolicited reports that may come at once.
 const BURST: u32 = 20_000;
-/// Number of reports that may change nothing in the life of a worker, which reports what happened before it learns
-/// that an attempt is over.
+/// Number of reports of one session of a worker that may change nothing: the worker still reports about an attempt
+/// before it learns that the attempt is over.
 const MOST_STALE: u32 = 10_000;
 
 /// Unsolicited reports that a worker may still send.
@@ -67,7 +67,7 @@ impl StaleReports {
         self.0 = self.0.saturating_add(1);
     }
 
-    /// Returns an explanation if there are more than a correct worker would send.
+    /// Returns an explanation if the worker has sent more such reports without effect than a correct worker would.
     pub(crate) fn too_many(self) -> Option<String> {
         (self.0 > MOST_STALE)
             .then(|| format!("it reported {} times on what it has no part in", self.0))

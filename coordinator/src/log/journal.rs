@@ -1,7 +1,7 @@
-//! Makes steps durable, many with one sync, and lets what hangs on them happen only then.
+//! Makes steps durable, many with one sync, and runs the actions that depend on them only then.
 //!
-//! Where the disk is full the run stands still: nothing happens that is not durable, so that it goes on where
-//! it was once there is room.
+//! While the disk is full the run is stopped: nothing happens that isn't durable, so that the run continues where it
+//! was once there is room.
 
 use std::fmt;
 use std::sync::Arc;
@@ -386,7 +386,7 @@ mod tests {
     use crate::contents::ContentPool;
     use crate::storage::store::{CheckpointFolder, ForgetTask};
 
-    /// Says what is in the log, and whether a folder is there, when it happens.
+    /// Test action: sends what is in the log, and whether a folder exists, when it runs.
     #[derive(Debug)]
     struct Probe {
         log: PathBuf,
@@ -448,13 +448,13 @@ mod tests {
         }
     }
 
-    /// The number of lines that the seal beside a log covers.
+    /// Returns the number of lines that the seal beside a log covers.
     fn sealed_lines(log: &Path) -> u64 {
         let folder = log.parent().expect("it has one");
         dormouse_log::Seal::read(folder).expect("whole").expect("it is there").log.lines
     }
 
-    /// Says how many lines the seal covers when it happens.
+    /// Test action: sends how many lines the seal covers when it runs.
     #[derive(Debug)]
     struct SealProbe {
         log: PathBuf,
@@ -513,7 +513,7 @@ mod tests {
         assert_eq!(sealed_lines(&log), 3);
     }
 
-    /// A file system of its own with this much room, until it is dropped.
+    /// A separate file system with this much room, mounted until this value is dropped.
     struct Small(PathBuf);
 
     impl Small {
@@ -531,7 +531,7 @@ mod tests {
         }
     }
 
-    /// This needs root, for the mount.
+    /// Needs root, to mount a file system.
     #[tokio::test]
     async fn on_a_full_disk_nothing_happens_and_nothing_is_lost() {
         if !nix::unistd::geteuid().is_root() {

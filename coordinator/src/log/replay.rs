@@ -1,4 +1,4 @@
-//! A run's events through the policies again: the same decisions must come out, byte for byte.
+//! Feeds a run's events to the policies again: the same decisions must come out, byte for byte.
 
 use std::path::Path;
 

@@ -1,5 +1,4 @@
-//! Interruptions that somebody who looks on asks for: what is wanted, as far as it can be judged without
-//! the run.
+//! Interruptions that an observer requests, checked as far as is possible without the run.
 
 use dormouse_cloud::{InterruptionAction, InterruptionTarget};
 use dormouse_proto::v1;
@@ -21,7 +20,7 @@ impl InjectedInterruption {
     ///
     /// # Errors
     ///
-    /// What is wrong with it.
+    /// What is wrong with the request.
     pub(crate) fn from_request(request: v1::InterruptRequest) -> Result<Self, String> {
         use v1::interrupt_request::{Action as Asked, Target as Meant};
         let action = match Asked::try_from(request.action) {
@@ -69,7 +68,7 @@ pub(crate) const fn fitting_vms(action: InterruptionAction) -> &'static str {
 ///
 /// # Errors
 ///
-/// It isn't a single line of text.
+/// The reason isn't a single line of text.
 pub(crate) fn read_reason(given: String, or: &str) -> Result<String, String> {
     if given.len() > LONGEST_REASON || given.chars().any(char::is_control) {
         return Err(format!(

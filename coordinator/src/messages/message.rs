@@ -1,4 +1,4 @@
-//! The messages between the conductor of a run and the sessions of its workers, and what others ask of both.
+//! The messages between the conductor of a run and the sessions of its workers, and requests of others to both.
 
 use dormouse_proto::v1;
 use dormouse_units::HostId;
@@ -78,7 +78,7 @@ pub(crate) enum SessionMsg {
     Settle(RpcReplyPort<()>),
     /// Return whether the worker is connected, as far as is known.
     IsConnected(RpcReplyPort<bool>),
-    /// The worker is lost to this run; the session tells the worker if it is connected.
+    /// The worker is lost to this run; the session informs the worker, if connected.
     Dismiss { why: String },
 }
 
@@ -99,7 +99,7 @@ pub(crate) enum NoSession {
     Goodbye(v1::Goodbye),
     /// The worker is refused for good, however often it connects.
     Refused(String),
-    /// Refused for now.
+    /// The worker is refused for now, and may try again.
     NotYet(String),
 }
 

@@ -1,5 +1,5 @@
-//! The messages that reach the conductor, and those by which it reaches sessions: what actors ask of each other,
-//! and what users ask of a run that goes on. Here, so that neither side needs the other.
+//! Messages to the conductor and to sessions: from other actors, and from users of a run under way. They have a module
+//! of their own so that neither side depends on the other.
 
 pub(crate) mod interruption;
 pub(crate) mod message;

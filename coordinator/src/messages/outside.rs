@@ -1,5 +1,4 @@
-//! Parallel jobs that come from outside while a run goes: what is asked for, what was taken, and
-//! whether more may come.
+//! Parallel jobs submitted from outside during a run: requests, accepted jobs, and whether more may be submitted.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -34,7 +33,7 @@ impl JobSubmission {
     ///
     /// # Errors
     ///
-    /// What is wrong with it.
+    /// What is wrong with the request.
     pub(crate) fn from_request(request: v1::SubmitRequest) -> Result<Self, String> {
         let v1::SubmitRequest { key, processes, usage_ppm, .. } = request;
         let (runtime_us, estimate_us) = (request.emulated_runtime_us, request.emulated_estimate_us);

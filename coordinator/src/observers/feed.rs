@@ -1,5 +1,5 @@
-//! The run's log for whoever looks on. The log itself is the buffer: every reader reads the file as
-//! far as it is durable, so that none of them can keep the journal, or another reader, waiting.
+//! Streams the run's log to observers. The log itself is the buffer: every reader reads the file as far as it is
+//! durable, so that no reader keeps the journal or another reader waiting.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -22,7 +22,7 @@ const CHUNK: u64 = 256 << 10;
 const AHEAD: usize = 16;
 /// Time after which a reader that takes no line is dropped.
 const STALL: Duration = Duration::from_secs(30);
-/// Same, once the run is over.
+/// Time after which a reader that takes no line is dropped once the run is over.
 const LAST: Duration = Duration::from_secs(1);
 
 /// Feed of a run's log to readers, as far as the log is durable.

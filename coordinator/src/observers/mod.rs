@@ -1,5 +1,5 @@
-//! Looking on at a run: the service that observers call, the feed of events that it gives them, and the client
-//! that calls it from another process.
+//! Observation of a run: the service that observers call, its feed of events, and the client that calls the service
+//! from another process.
 
 pub(crate) mod feed;
 pub(crate) mod observe;

@@ -1,4 +1,4 @@
-//! The gRPC service for whoever looks on at a run: how it goes, its events, its end.
+//! The gRPC service for observers of a run: its progress, its events and its end.
 
 use std::time::Duration;
 
@@ -44,11 +44,11 @@ fn await_answer<T>(
     }
 }
 
-/// Has a parallel job submitted to a run that is open, and waits until that is durable.
+/// Submits a parallel job to an open run, and waits until the submission is durable.
 ///
 /// # Errors
 ///
-/// There can be no such job (`InvalidArgument`), the run does not take it (`FailedPrecondition`), or it ends.
+/// The job is invalid (`InvalidArgument`), the run doesn't accept it (`FailedPrecondition`), or the run ends.
 pub(crate) async fn submit_job(
     conductor: &ActorRef<ConductorMsg>,
     request: v1::SubmitRequest,
@@ -57,11 +57,11 @@ pub(crate) async fn submit_job(
     await_answer(conductor.call(|reply| ConductorMsg::Submit { asked, reply }, None).await)
 }
 
-/// Has a run that is open closed to more jobs, and waits until that is durable.
+/// Closes an open run to more jobs, and waits until that is durable.
 ///
 /// # Errors
 ///
-/// The run was never open or has not begun (`FailedPrecondition`), or it ends.
+/// The run was never open or has not begun (`FailedPrecondition`), or the run ends.
 pub(crate) async fn close_run(
     conductor: &ActorRef<ConductorMsg>,
 ) -> Result<v1::CloseReply, Status> {

@@ -1,4 +1,4 @@
-//! Looking on at a run from another process.
+//! Client that observes a run from another process.
 
 use std::io;
 use std::net::SocketAddr;
@@ -23,7 +23,7 @@ const ALIVE_EVERY: Duration = Duration::from_secs(5);
 /// Longest accepted line of a log, in bytes.
 const LARGEST_LINE: usize = 256 << 20;
 
-/// Error: a coordinator can't be asked, or doesn't answer.
+/// Reasons why a call of a coordinator fails.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoteError {
     /// The coordinator can't be reached.

@@ -1,10 +1,10 @@
-//! What VMs themselves are told of what becomes of them.
+//! The provider's announcements to VMs about their own future, such as a coming interruption.
 
 use dormouse_model::{Command, Notice, ProviderAnnouncement};
 use dormouse_units::{HostId, Time, VmId};
 
-/// Returns the provider's announcements to VMs in a step, as commands to their hosts: those of which schedulers get
-/// notices. They follow from the log, so that a resumed run numbers its commands as before.
+/// Returns the provider's announcements to VMs in a step, as commands to their hosts: the announcements of which
+/// schedulers get notices. The commands follow from the log, so that a resumed run numbers its commands as before.
 pub(crate) fn list_announcements(
     at: Time,
     notices: &[Notice],

@@ -1,4 +1,4 @@
-//! A stream to a peer that ends with whether it was whole.
+//! A stream to a peer that ends with a success or an error, so that the peer knows whether it was complete.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};

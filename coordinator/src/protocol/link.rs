@@ -1,5 +1,5 @@
-//! What was said and heard over one worker's session: numbers, acknowledgements, what
-//! to say again after a reconnect. Pure.
+//! Messages of one worker's session: their numbers and acknowledgements, and which to send again after a reconnect.
+//! Pure.
 
 use std::collections::BTreeSet;
 
@@ -61,9 +61,9 @@ impl SessionLink {
         Self { limits, ..Self::default() }
     }
 
-    /// Makes a session resumed from the log. `commands` are all commands that were ever owed to the worker; `in_log`
-    /// are the numbers of the reports that the log has. Not every report becomes a line of the log, nor are the lines
-    /// in the order of the reports.
+    /// Makes a session resumed from the log. `commands` are all commands that were ever to be sent to the worker;
+    /// `in_log` are the numbers of the reports that the log has. Not every report becomes a line of the log, nor are
+    /// the lines in the order of the reports.
     pub(crate) fn restored_link(
         commands: Vec<QueuedCommand>,
         in_log: BTreeSet<u64>,

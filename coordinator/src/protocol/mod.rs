@@ -1,5 +1,5 @@
-//! The words of the wire: between those of the engine, of experiments and of the log, and the numbers and
-//! acknowledgements that go with them over one session. Nothing here waits, or knows who is connected.
+//! The wire protocol: converts its messages to and from the types of the engine, of experiments and of the log, and
+//! numbers and acknowledges the messages of one session. Nothing here waits, or knows who is connected.
 
 pub(crate) mod announce;
 pub(crate) mod given;

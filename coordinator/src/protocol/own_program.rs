@@ -1,4 +1,4 @@
-//! Programs of the user's own, between the words of an experiment, of the wire and of the log.
+//! Users' own programs, converted between the formats of experiments, of the wire and of the log.
 
 use dormouse_model::{KeptFile, ProgramEnd, ProgramExit};
 use dormouse_proto::v1;

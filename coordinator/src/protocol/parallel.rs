@@ -1,4 +1,4 @@
-//! What parallel jobs are on a worker: their programs, what these are promised, and their accounts.
+//! Parallel jobs on a worker: their programs, their plans and their accounts.
 
 use std::time::Duration;
 
@@ -66,7 +66,7 @@ fn memory_to_fill(memory: Bytes) -> Bytes {
     memory.saturating_sub(PROGRAM).saturating_sub(Bytes::new(memory.get() / 256))
 }
 
-/// Reads the account of a job of which this part of the work is done.
+/// Decodes the account `of` a job from the wire; `done` is the part of the job's work that is done.
 pub(crate) fn read_account(
     (vm, task, attempt): (VmId, TaskId, Attempt),
     done: Ppm,

@@ -1,4 +1,4 @@
-//! Between the engine's words and the wire's.
+//! Converts commands and reports between the engine's types and the wire format.
 
 use std::sync::Arc;
 
@@ -215,7 +215,7 @@ pub(crate) enum ReportTime {
     /// The event happened at this instant.
     At(Time),
     /// The event happens at this instant, which may be in the future: a worker reports the end of a job a little early,
-    /// so that the coordinator hears of it in time.
+    /// so that the report arrives in time.
     Ahead(Time),
 }
 
@@ -239,7 +239,7 @@ pub(crate) enum DecodedReport {
 ///
 /// # Errors
 ///
-/// What is wrong with it.
+/// What is wrong with the report.
 pub(crate) fn decode_report(report: v1::Report) -> Result<DecodedReport, String> {
     use v1::report::Report as Wire;
     let wire = report.report.ok_or(

@@ -1,4 +1,5 @@
-//! The gRPC service for workers: who calls, by the certificate that the connection has shown; the rest is the desk's.
+//! The gRPC service for workers: identifies each caller by the certificate that its connection has shown, and passes
+//! the call to the desk.
 
 use std::sync::Arc;
 
@@ -121,8 +122,8 @@ impl ClientApi {
         Ok(v1::JoinReply { certificate: certificate.into(), incarnation, valid_s })
     }
 
-    /// Renews the certificate of the life that a connection has shown. A recently expired one, as far as TLS accepts
-    /// it, is enough while the run has the worker: its host may have slept.
+    /// Renews the certificate of the worker's session that a connection has shown. A recently expired certificate, as
+    /// far as TLS accepts it, is enough while the run has the worker: its host may have slept.
     fn renew_certificate(
         &self,
         caller: Option<&ConnectionCaller>,

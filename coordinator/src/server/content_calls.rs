@@ -142,7 +142,7 @@ impl ClientApi {
     }
 }
 
-/// Returns which of these contents aren't here.
+/// Returns which of these contents aren't stored.
 fn find_lacking(contents: &ContentPool, mut asked: Vec<Hash>) -> io::Result<Vec<Hash>> {
     let mut error = None;
     asked.retain(|digest| match contents.holds_content(digest) {

@@ -1,4 +1,4 @@
-//! The desk, which serves workers, whoever brought them: sessions over connections, checkpoints that come and go.
+//! The desk, which serves workers over any kind of connection: their sessions, and checkpoints to and from them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,9 +33,9 @@ use crate::system::session_limits::SessionLimits;
 use crate::system::world::RandomSource;
 use crate::{DETAILS, SPANS};
 
-/// The longest that a session may take until its Hello.
+/// Time within which a new connection must send its Hello.
 const HELLO: Duration = Duration::from_secs(5);
-/// Longest name of a worker, in bytes, as it is in the log for every life.
+/// Longest name of a worker, in bytes; the log has the name for every session.
 const LONGEST_NAME: usize = 255;
 /// Time for which a new worker waits for the conductor before it is told to try again.
 const ANSWER: Duration = Duration::from_secs(10);
@@ -54,7 +54,7 @@ pub struct WorkerDesk {
     pub(crate) assignments: Arc<AttemptAssignments>,
     pub(crate) transfers: StoreTransfers,
     pub(crate) limits: SessionLimits,
-    /// Checkpoints that come back from the store of objects.
+    /// Fetches of checkpoints from the object store that are under way.
     pub(crate) fetches: ActiveFetches,
     /// Secret from which hosts' keys for sealing checkpoints are derived.
     pub(crate) image_key: ImageSecret,
@@ -209,7 +209,7 @@ impl WorkerDesk {
     ///
     /// # Errors
     ///
-    /// The worker may not store it now, it doesn't arrive completely in time, or the disk is full.
+    /// The worker may not store the checkpoint now, it doesn't arrive completely in time, or the disk is full.
     pub async fn put_checkpoint<S>(
         &self,
         life: &WorkerLife,
@@ -244,7 +244,7 @@ impl WorkerDesk {
     ///
     /// # Errors
     ///
-    /// The worker may not have it, or it isn't here.
+    /// The worker may not have the checkpoint, or it isn't stored.
     pub async fn get_checkpoint(
         &self,
         life: &WorkerLife,
@@ -358,7 +358,7 @@ impl WorkerDesk {
     ///
     /// # Errors
     ///
-    /// The life doesn't belong to this run, or is lost to it.
+    /// The session doesn't belong to this run, or is lost.
     pub(crate) fn host_of_life(&self, life: &WorkerLife) -> Result<HostId, Status> {
         let host = Some(life).filter(|life| life.run == self.run);
         host.and_then(|life| self.lives.host_of_life(&life.worker, life.incarnation)).ok_or_else(
@@ -369,7 +369,7 @@ impl WorkerDesk {
         )
     }
 
-    /// Returns the life of a host, from which its key for sealing is derived.
+    /// Returns the worker's name and incarnation for a host, from which the host's key for sealing is derived.
     fn life_of_host(&self, host: HostId) -> Result<(String, u64), Status> {
         self.lives.life_of_host(host).ok_or_else(|| {
             refused_status(format!("{host} is no longer a host of run {}", self.run))

@@ -1,4 +1,4 @@
-//! The calls of workers: who calls and whether that may be, sessions, checkpoints and contents.
+//! The calls of workers: authentication of the callers, sessions, checkpoints and contents.
 
 pub(crate) mod api;
 mod content_calls;

@@ -1,4 +1,4 @@
-//! Refusals of workers that come again: one warning for a burst of them.
+//! Refusals of workers that try again: one warning for a burst of refusals.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;

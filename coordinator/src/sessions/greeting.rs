@@ -1,4 +1,4 @@
-//! What every worker is told first.
+//! The first message to every worker.
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ impl WorkerGreeting {
         Self { welcome: v1::Welcome::default(), clock }
     }
 
-    /// Makes the welcome message of now, for this version of the protocol.
+    /// Makes the welcome message with the current time, for this version of the protocol.
     pub(crate) fn welcome_now(&self, protocol: u32) -> v1::Welcome {
         v1::Welcome { now_us: self.clock.show_now().as_micros(), protocol, ..self.welcome.clone() }
     }

@@ -1,5 +1,5 @@
-//! Workers' lives that have a session: one that comes back is taken back whatever the conductor,
-//! and the scheduler on its thread, are at.
+//! Sessions of workers by name and incarnation: a worker that reconnects gets its session back without waiting for the
+//! conductor, or for the scheduler on the conductor's thread.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -39,7 +39,7 @@ impl SessionRegistry {
         self.all().remove(&(worker.to_owned(), incarnation));
     }
 
-    /// Returns the session of a life; `None`: it is lost or unknown.
+    /// Returns the session of a worker's incarnation; `None`: the session is lost or unknown.
     pub(crate) fn find_session(
         &self,
         worker: &str,
@@ -53,7 +53,7 @@ impl SessionRegistry {
         self.all().values().for_each(|(_, session)| session.kill());
     }
 
-    /// Returns the life of a host, as a worker's name and incarnation; `None`: it is lost or unknown.
+    /// Returns the worker's name and incarnation for a host; `None`: the host is lost or unknown.
     pub(crate) fn life_of_host(&self, host: HostId) -> Option<(String, u64)> {
         let all = self.all();
         all.iter().find(|(_, (it, _))| *it == host).map(|(life, _)| life.clone())

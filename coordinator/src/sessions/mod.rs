@@ -1,4 +1,4 @@
-//! Sessions of workers: how each begins, what is said over any number of connections, and how it ends.
+//! Sessions of workers: how each begins, which messages pass over any number of connections, and how it ends.
 
 pub(crate) mod greeting;
 pub(crate) mod lives;

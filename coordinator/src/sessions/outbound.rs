@@ -1,4 +1,4 @@
-//! What a worker is sent: its session's messages, and a goodbye when the coordinator ends.
+//! Messages to a worker: those of its session, and a goodbye when the coordinator ends.
 
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};

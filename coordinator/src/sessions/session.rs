@@ -1,5 +1,5 @@
-//! One worker's session: keeps what was said until it was heard, over any number of
-//! connections, and declares the worker lost when it has been silent for too long.
+//! One worker's session: keeps commands until the worker has acknowledged them, over any number of connections, and
+//! declares the worker lost when it has been silent for too long.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -23,8 +23,8 @@ use crate::sessions::greeting::WorkerGreeting;
 use crate::sessions::outbound::goodbye_message;
 use crate::status::vitals::SessionPulse;
 
-/// Number of heartbeats in the time after which a silent worker is lost. Silence is counted in these and not by a
-/// clock: a coordinator that was starved has missed as many of its own.
+/// Number of heartbeats in the time after which a silent worker is lost. Silence is counted in heartbeats and not by a
+/// clock: a coordinator that was starved of CPU time has missed heartbeats too.
 pub(crate) const BEATS: u32 = 4;
 
 /// Time that a lost worker's connection may take to have room for the goodbye.
@@ -77,7 +77,7 @@ pub(crate) struct SessionState {
     waiting: bool,
     /// True if an acknowledgement must be sent.
     ack_due: bool,
-    /// Number of heartbeats since the last message.
+    /// Number of heartbeats since the worker's last message.
     silent: u32,
     /// Permits of messages that aren't durable, with the number of their last report.
     permits: VecDeque<(u64, OwnedSemaphorePermit)>,
@@ -184,7 +184,7 @@ impl SessionState {
         Ok(())
     }
 
-    /// Gives up a lost worker: tells the conductor once, which dismisses it.
+    /// Gives up a lost worker: tells the conductor once, which dismisses the worker.
     fn give_up(&mut self, why: &str) {
         if !self.lost {
             self.lost = true;
@@ -348,7 +348,7 @@ mod tests {
     use super::*;
     use crate::status::vitals::CoordinatorVitals;
 
-    /// Takes whatever it is told.
+    /// Test actor that accepts and ignores every message.
     struct Deaf<M>(std::marker::PhantomData<fn(M)>);
 
     impl<M: Message> Actor for Deaf<M> {
@@ -363,8 +363,8 @@ mod tests {
 
     const LOST_AFTER: Duration = Duration::from_secs(6);
 
-    /// Found by the simulator: a session that said something just after each beat was silent for two of them, and
-    /// its worker, which dials anew after a third of the time, did so again and again.
+    /// Found by the simulator: a session that sent a message just after each heartbeat then stayed silent for two
+    /// heartbeats, and its worker, which redials after a third of the time limit, did so again and again.
     #[tokio::test(start_paused = true)]
     async fn a_worker_is_not_left_without_a_word_for_a_third_of_the_time() {
         let (conductor, _) =

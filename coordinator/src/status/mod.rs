@@ -1,4 +1,4 @@
-//! The state of a run and of its coordinator, as whoever looks on is shown it.
+//! State of a run and of its coordinator, as shown to observers.
 
 pub(crate) mod progress;
 pub(crate) mod vitals;

@@ -1,4 +1,4 @@
-//! How a run goes, for whoever looks on.
+//! Progress of a run, for observers.
 
 use dormouse_engine::RunCounts;
 use dormouse_units::{Money, Time};

@@ -1,7 +1,7 @@
-//! What only a coordinator that serves knows of itself, for whoever looks on.
+//! State of a serving coordinator itself, for observers.
 //!
-//! Whoever measures writes an atomic and goes on. The one lock is taken when a session begins or
-//! ends, and while the list of sessions is read: never where a step or a message passes.
+//! Measurements are written to atomics, without waiting. The one lock is taken when a session begins or ends, and while
+//! the list of sessions is read: never where a step or a message passes.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,7 +15,7 @@ use crate::time::clock::DilatedClock;
 use crate::time::delays::DelayHistogram;
 use crate::time::punctuality::Punctuality;
 
-/// Value that stands for no time.
+/// Value of a counter of microseconds that stands for "never".
 const NEVER: u64 = u64::MAX;
 
 /// State of the coordinator itself: its sessions, its clock, and the delays of its clock and journal. Clones share

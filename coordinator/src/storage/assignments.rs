@@ -1,8 +1,8 @@
-//! Who was told to run what: whose checkpoints and contents are taken in, and who may have them.
+//! Assignments of attempts to hosts: whose checkpoints and contents are accepted, and which hosts may fetch them.
 //!
-//! A worker restores what it fetches, as root. So a checkpoint is stored only if it comes from the
-//! host and the attempt that run its task, and given only to a host that was told to begin with it.
-//! Which host a caller is, its certificate says.
+//! A worker restores what it fetches, as root. So a checkpoint is stored only if it comes from the host and the attempt
+//! that run its task, and is sent only to a host that was told to begin with it. A caller's certificate says which host
+//! it is.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -272,7 +272,7 @@ mod tests {
         }
     }
 
-    /// The log has the checkpoint that the attempt begins with, and the first.
+    /// Assigns an attempt, where the log has the first checkpoint and the one with which the attempt begins.
     fn told(all: &AttemptAssignments, start: &TaskStart) {
         let newest = start.from.map(|(seq, _)| seq);
         all.assign_attempt(start, newest.into_iter().chain([CheckpointSeq::new(1)]));

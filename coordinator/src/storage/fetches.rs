@@ -1,4 +1,4 @@
-//! Checkpoints that the coordinator's folder has lost, on their way back from the run's store of objects.
+//! Checkpoints that are missing in the coordinator's folder and are fetched from the run's object store.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -29,7 +29,7 @@ impl ActiveFetches {
     ///
     /// # Errors
     ///
-    /// There is none, it can't be had now, or it takes so long that the request must be repeated.
+    /// No such checkpoint exists, it can't be fetched now, or that takes so long that the request must be repeated.
     pub(crate) async fn bring_checkpoint(
         &self,
         store: &Arc<CheckpointFolder>,

@@ -1,4 +1,5 @@
-//! The secret of a run from which the keys derive that seal checkpoints: one for each life of a worker, and its coordinator's.
+//! The secret of a run, from which the keys that seal checkpoints are derived: one for each session of a worker, and
+//! one for the coordinator.
 
 use std::fmt;
 use std::fs::{self, OpenOptions};
@@ -15,8 +16,8 @@ use crate::system::world::RandomSource;
 const FILE: &str = "image-key";
 const BYTES: usize = 32;
 
-/// Secret of a run from which the keys are derived with which its workers and its coordinator seal checkpoints. It is
-/// told to no worker.
+/// Secret of a run from which the keys are derived with which its workers and its coordinator seal checkpoints. No
+/// worker learns the secret.
 #[derive(Clone, Default)]
 pub(crate) struct ImageSecret(Vec<u8>);
 
@@ -44,8 +45,9 @@ impl ImageSecret {
         &self.0
     }
 
-    /// Derives the key for a life of a worker. It doesn't depend on the host's number, since a worker that was
-    /// welcomed by a coordinator which was killed before logging that gets another number later.
+    /// Derives the key for one session of a worker, from the worker's name and incarnation. The key doesn't depend on
+    /// the host's number: a worker gets another number if the coordinator that welcomed it was killed before that was
+    /// logged.
     pub(crate) fn told_to(&self, life: (&str, u64)) -> [u8; 32] {
         ImageKey::told_to(life, &self.0)
     }

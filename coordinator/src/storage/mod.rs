@@ -1,5 +1,5 @@
-//! Checkpoints: kept in the run's folder and, where there is one, in its store of objects, sealed by the run's key, on
-//! their way to workers and from them, and given only to whom they were assigned.
+//! Checkpoints: kept in the run's folder and, if the run has one, in its object store; sealed with the run's key; sent
+//! to and from workers, and only to hosts to which they are assigned.
 
 pub(crate) mod assignments;
 pub(crate) mod fetches;

@@ -1,15 +1,15 @@
-//! The checkpoints of a run in a store of objects, where they outlive the coordinator's host.
+//! The checkpoints of a run in an object store, where they outlive the coordinator's host.
 //!
 //! ```text
-//! <run>/about                             what this is, for people
+//! <run>/about                             a text that explains these objects
 //! <run>/checkpoints/<task>/<n>.<attempt>  a checkpoint, as the coordinator has it
 //! <run>/refers/<task>/<n>.<attempt>       the digests of the contents that it refers to, 32 bytes each
 //! <run>/contents/<hex>                    a content
 //! ```
 //!
-//! What the coordinator has in its own folder is a copy: a checkpoint counts as stored once it is whole in the store of
-//! objects, and what is not in the folder any more is fetched from there. A checkpoint's contents and its
-//! list of them are there before it is. The same rule says on either side what may go.
+//! The coordinator's own folder has a copy: a checkpoint counts as stored once it is complete in the object store, and
+//! one that is missing in the folder is fetched from there. A checkpoint's contents and the list of them are stored
+//! before the checkpoint. The same rule decides in both places which checkpoints may be removed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -47,7 +47,7 @@ pub(crate) struct OffsiteStore {
 /// The objects of a run that the object store has.
 #[derive(Debug, Default)]
 struct OffsiteObjects {
-    /// Checkpoints of each task, with the contents that each refers to.
+    /// Checkpoints of each task, with the contents to which each checkpoint refers.
     checkpoints: BTreeMap<u32, BTreeMap<Which, BTreeSet<[u8; 32]>>>,
     /// Digests of the stored contents, with the contents' lengths in bytes.
     contents: BTreeMap<[u8; 32], u64>,
@@ -163,7 +163,7 @@ impl OffsiteStore {
         Ok(Arc::new(offsite))
     }
 
-    /// Records an object that was listed.
+    /// Adds an object with this key, which the object store has listed, to `found`.
     async fn note_object(
         &self,
         found: &mut OffsiteObjects,
@@ -446,7 +446,7 @@ impl OffsiteStore {
         }
     }
 
-    /// Removes everything of the run.
+    /// Removes all objects of the run.
     ///
     /// # Errors
     ///

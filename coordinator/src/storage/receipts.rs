@@ -1,4 +1,4 @@
-//! The checkpoints that have been received, by which it is measured what workers say that they have stored.
+//! Receipts of checkpoints, against which workers' reports of stored checkpoints are checked.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -69,7 +69,7 @@ impl CheckpointReceipts {
     ///
     /// # Errors
     ///
-    /// Nothing was received, or another length.
+    /// No such checkpoint was received, or its length differs.
     pub(crate) fn compare_length(
         &self,
         task: u32,

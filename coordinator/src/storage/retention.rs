@@ -18,14 +18,15 @@ pub(crate) fn find_superfluous(stored: &BTreeSet<Which>, logged: Option<u32>) ->
     surplus
 }
 
-/// The checkpoints among these that are of attempts that were given up: a later attempt has stored their number or one
-/// before it.
+/// Returns the stored checkpoints of attempts that were given up: those for which a later attempt has stored the same
+/// number or a smaller one.
 pub(crate) fn given_up(stored: &BTreeSet<Which>) -> BTreeSet<Which> {
     let is_given_up = |&(n, a): &Which| stored.iter().any(|&(number, by)| by > a && number <= n);
     stored.iter().copied().filter(is_given_up).collect()
 }
 
-/// The least checkpoint that the log does not have.
+/// Returns the smallest number of a checkpoint that the durable log doesn't have, with attempt 0; `logged` is the
+/// newest number in the log.
 pub(crate) fn first_unlogged(logged: Option<u32>) -> Which {
     (logged.map_or(0, |newest| newest.saturating_add(1)), 0)
 }

@@ -1,4 +1,4 @@
-//! Checkpoints as they come from a host and go to one: what they say that they are, and by whose seal.
+//! Checkpoints that arrive from a host or are sent to one: checks of their manifests and seals.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -67,7 +67,7 @@ impl SealedManifest {
     ///
     /// # Errors
     ///
-    /// It belongs to another checkpoint, or lists nothing that could be restored.
+    /// The manifest belongs to another checkpoint, or lists nothing that could be restored.
     fn check_manifest(&self, of: &v1::CheckpointRef) -> Result<u64, String> {
         let Self { task, sequence, program, progress, files, images } = self;
         let is = (&*task.run, &*task.task, *sequence, progress.attempt);
@@ -101,7 +101,7 @@ pub(crate) struct ArrivingCheckpoint {
     /// Key of the worker's session, and key with which the checkpoint is stored.
     keys: [ImageKey; 2],
     held_back: Option<Vec<u8>>,
-    /// Number of bytes that have arrived, and of all bytes.
+    /// Number of bytes that have arrived.
     came: u64,
     whole: u64,
 }
@@ -121,7 +121,7 @@ impl ArrivingCheckpoint {
     ///
     /// # Errors
     ///
-    /// It is no checkpoint, another one, or not sealed by its host.
+    /// The bytes are no checkpoint, belong to another one, or aren't sealed by their host.
     pub(crate) fn take_bytes(&mut self, data: Bytes) -> Result<Bytes, String> {
         self.came = self.came.saturating_add(data.len() as u64);
         let Some(mut head) = self.held_back.take() else { return Ok(data) };
@@ -149,7 +149,7 @@ impl ArrivingCheckpoint {
     ///
     /// # Errors
     ///
-    /// It has more or fewer bytes than its manifest lists.
+    /// The checkpoint has more or fewer bytes than its manifest lists.
     pub(crate) fn check_end(&self) -> Result<(), String> {
         match (&self.held_back, self.came == self.whole) {
             (None, true) => Ok(()),
@@ -219,8 +219,8 @@ mod tests {
         )
     }
 
-    /// What is stored of a checkpoint with this manifest that host 1 sends, sealed by this session, and so many bytes
-    /// after it, a few at a time.
+    /// Sends a checkpoint with this manifest and `bytes` bytes after it, a few at a time, as host 1 with the seal of
+    /// this session; returns the bytes to be stored.
     fn sent(manifest: &str, life: (&str, u64), bytes: usize) -> Result<Vec<u8>, String> {
         let key = ImageKey::of_life(life, &SECRET);
         let mut stream = CheckpointHead::sealed(manifest.as_bytes().to_vec(), &key).to_bytes();

@@ -1,4 +1,4 @@
-//! The checkpoint store: one file per checkpoint, whole or not there.
+//! The checkpoint store: one file per checkpoint, complete or absent.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, Permissions};
@@ -24,11 +24,11 @@ const UNLOGGED: usize = 6;
 /// A folder of checkpoints, `<task>/<number>.<attempt>`. Its methods block, except [`CheckpointFolder::may_hold`].
 ///
 /// An attempt that was given up may still be sending when the next one has begun from an earlier checkpoint, and both
-/// use the same numbers. What an attempt took at or after the point from which a later one continued is therefore
-/// dropped, whichever of them arrives last: the stored numbers belong to one history.
+/// use the same numbers. Checkpoints that an attempt took at or after the point from which a later attempt continued
+/// are therefore dropped, whichever arrive last: the stored numbers belong to one history.
 ///
-/// A checkpoint is stored before the log has it. Until that is durable, the task continues from the one before if its
-/// worker or the coordinator is lost: a checkpoint newer than the log replaces none of those in the log.
+/// A checkpoint is stored before the log has it. Until the log is durable, the task continues from the checkpoint
+/// before if its worker or the coordinator is lost: a checkpoint newer than the log replaces none of those in the log.
 #[derive(Debug)]
 pub(crate) struct CheckpointFolder {
     root: PathBuf,
@@ -36,7 +36,7 @@ pub(crate) struct CheckpointFolder {
     contents: Arc<ContentPool>,
     /// Copy in an object store, if the run has one: checkpoints that aren't in the folder are fetched from there.
     offsite: Option<Arc<OffsiteStore>>,
-    /// Tasks that may have checkpoints.
+    /// Tasks that may have checkpoints in the folder.
     tasks: Mutex<BTreeSet<u32>>,
     /// Newest checkpoint of each task in the durable log.
     logged: Mutex<BTreeMap<u32, u32>>,
@@ -128,7 +128,7 @@ impl CheckpointFolder {
         Ok(Self { root: root.to_owned(), contents, offsite: None, tasks, logged, receipts })
     }
 
-    /// Adds a copy in an object store.
+    /// Sets the object store in which the checkpoints have a copy; `None`: there is no copy.
     pub(crate) fn with_offsite(self, offsite: Option<Arc<OffsiteStore>>) -> Self {
         self.known_tasks().extend(offsite.iter().flat_map(|offsite| offsite.task_numbers()));
         for (task, which) in offsite.iter().flat_map(|offsite| offsite.all_checkpoints()) {
@@ -137,7 +137,7 @@ impl CheckpointFolder {
         Self { offsite, ..self }
     }
 
-    /// Returns the copy in an object store.
+    /// Returns the object store in which the checkpoints have a copy; `None`: there is no copy.
     pub(crate) const fn offsite(&self) -> Option<&Arc<OffsiteStore>> {
         self.offsite.as_ref()
     }
@@ -188,7 +188,7 @@ impl CheckpointFolder {
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::NotFound`] if one of these isn't here; [`io::ErrorKind::QuotaExceeded`] if too many
+    /// [`io::ErrorKind::NotFound`] if one of the contents isn't stored; [`io::ErrorKind::QuotaExceeded`] if too many
     /// checkpoints are newer than the log; or the system refuses.
     pub(crate) fn finish_checkpoint(
         &self,
@@ -338,7 +338,7 @@ impl Drop for IncomingCheckpoint {
     }
 }
 
-/// The checkpoints in a task's folder.
+/// Lists the checkpoints in a task's folder, with their paths.
 fn list_stored(folder: &Path) -> io::Result<BTreeMap<Which, PathBuf>> {
     let mut stored = BTreeMap::new();
     for file in fs::read_dir(folder)? {
@@ -437,7 +437,7 @@ mod tests {
         assert_eq!(names(), ["1.3"]);
     }
 
-    /// A coordinator that is killed before they are in its log continues with what that has.
+    /// A coordinator that is killed before newer checkpoints are in its log continues with those that the log has.
     #[test]
     fn what_the_log_does_not_have_yet_takes_no_place_of_what_it_has() {
         let dir = tempfile::tempdir().expect("a temporary folder");
@@ -473,7 +473,7 @@ mod tests {
         assert_eq!(names(), "1.1 2.1 3.1");
     }
 
-    /// The receipt of the first was lost with a coordinator that had it.
+    /// The receipt of the first upload was lost with the coordinator, so that the worker sends the checkpoint again.
     #[test]
     fn a_checkpoint_that_is_sent_again_is_the_same_one() {
         let dir = tempfile::tempdir().expect("a temporary folder");
@@ -486,7 +486,7 @@ mod tests {
         }
     }
 
-    /// Another coordinator may have the store by then, and count on what is in it.
+    /// Another coordinator may own the store by then, and rely on its contents.
     #[test]
     fn a_coordinator_whose_life_is_over_changes_nothing() {
         let dir = tempfile::tempdir().expect("a temporary folder");
@@ -502,7 +502,7 @@ mod tests {
         assert_eq!(names(&dir.path().join("checkpoints/7")), ["1.1"]);
     }
 
-    /// A power cut undoes what is not durable, and nothing that is done to the store is.
+    /// Changes to the store aren't synced, so that a power cut may undo them.
     #[test]
     fn what_a_power_cut_brings_back_of_a_given_up_attempt_goes_when_it_is_opened_again() {
         let dir = tempfile::tempdir().expect("a temporary folder");

@@ -1,9 +1,8 @@
-//! Checkpoints and contents on their way to workers and from them: none waits for a slow peer with anything
-//! that others need.
+//! Transfers of checkpoints and contents to and from workers: a slow peer never delays what others need.
 //!
-//! A file is read and written on threads that the event log's writer uses, too. So a thread is held
-//! for one chunk at a time, never while a peer is waited for; what a host may have under way at
-//! once is bounded; and a transfer that stands still, or gets on too slowly, is given up.
+//! Files are read and written on threads that the event log's writer uses, too. So a transfer holds a thread for one
+//! chunk at a time, never while it waits for a peer; the number of a host's transfers under way is bounded; and a
+//! transfer that makes no progress, or too little, is given up.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -57,7 +56,7 @@ impl StoreTransfers {
     ///
     /// # Errors
     ///
-    /// Its transfers under way make no progress.
+    /// The host's transfers under way make no progress.
     pub(crate) async fn take_turn(&self, host: HostId) -> Result<OwnedSemaphorePermit, Status> {
         let turns = {
             // A map of counters is whole, whoever panicked with it.
@@ -85,7 +84,7 @@ impl StoreTransfers {
     ///
     /// # Errors
     ///
-    /// It is damaged or too long.
+    /// The chunk is damaged or too long.
     pub(crate) async fn unpack_chunk<C: Carrier + Send + 'static>(
         &self,
         mut chunk: C,

@@ -1,4 +1,4 @@
-//! The disk that a run is on: its last part is kept for the log of events, without which nothing goes on.
+//! The disk of a run's folder: its last part is reserved for the event log, without which the run can't continue.
 
 use std::io;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! The system under a coordinator, each part of which a simulation has another of: disk, wall clock, threads,
-//! chance and connections; and the signals that this process is sent.
+//! The system under a coordinator, each part of which a simulation can replace: disk, wall clock, threads, random
+//! numbers and connections; and the signals that this process receives.
 
 pub(crate) mod descriptors;
 mod disk;

@@ -1,6 +1,6 @@
-//! A store of objects by their keys, such as S3 is one: what a coordinator needs of it.
+//! Interface of an object store such as S3, as far as a coordinator needs it.
 //!
-//! The coordinator speaks no protocol of such stores itself: whoever starts it hands one over in its
+//! The coordinator implements no protocol of such stores itself: whoever starts it passes a store in its
 //! [`World`](crate::World).
 
 use std::fmt;
@@ -11,7 +11,7 @@ use bytes::Bytes;
 /// Future of a call's result, which ends when the store has answered or the call was given up.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, ObjectError>> + Send + 'a>>;
 
-/// An object store. Every call has a time limit, and is repeated by itself where that can help.
+/// An object store. Every call has a time limit, and the store repeats it if that can help.
 pub trait ObjectStorage: fmt::Debug + Send + Sync {
     /// Lists the keys below a folder, with their objects' lengths in bytes.
     fn list_objects(&self, folder: String) -> Pending<'_, Vec<(String, u64)>>;
@@ -29,7 +29,7 @@ pub trait ObjectStorage: fmt::Debug + Send + Sync {
 /// An object that is being stored. It exists once [`ObjectUpload::finish_upload`] has succeeded; dropped before, it
 /// leaves nothing.
 pub trait ObjectUpload: fmt::Debug + Send {
-    /// Sends the object's next bytes, perhaps later.
+    /// Sends the object's next bytes; the upload may hold them back for a while.
     fn write(&mut self, data: Bytes) -> Pending<'_, ()>;
 
     /// Sends the rest of the object; then the object is complete and durable.

@@ -1,7 +1,7 @@
-//! The world as a coordinator sees it: its disk, its wall clock, threads for what blocks, and chance.
+//! The world as a coordinator sees it: its disk, its wall clock, threads for blocking work, and random numbers.
 //!
-//! A simulation has others in their place, so that the same code runs under it, in one thread and with the
-//! time of its runtime (`tokio::time`), and the same seed gives the same run.
+//! A simulation replaces these parts, so that the same code runs in one thread and with the time of its runtime
+//! (`tokio::time`), and the same seed gives the same run.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -34,14 +34,14 @@ pub struct CoordinatorWorld {
     pub threads: BlockingThreads,
     /// Source of random numbers.
     pub chance: RandomSource,
-    /// The store of objects that has the run's checkpoints beside its folder, if it is to have one.
+    /// Object store that keeps the run's checkpoints besides its folder; `None`: the run has no object store.
     pub objects: Option<Arc<dyn ObjectStorage>>,
     /// Bounds on what may be under way between the coordinator and a worker.
     pub limits: SessionLimits,
 }
 
-/// A disk, as far as faults of it matter to a run: what is written for the run goes through it, so that a simulation
-/// knows what is durable, and a coordinator whose process is dead writes nothing more.
+/// A disk whose faults matter to a run: all files of the run are written through it, so that a simulation knows what is
+/// durable, and a coordinator whose process is dead writes nothing more.
 pub trait LogDisk: fmt::Debug + Send + Sync {
     /// Opens a log file for writing.
     ///

@@ -1,4 +1,4 @@
-//! Dilated time: what time it is in the emulation, and when it will be a given time there.
+//! Dilated time: converts between real instants and emulated times.
 
 use std::sync::{Arc, OnceLock};
 
@@ -47,7 +47,8 @@ impl DilatedClock {
         }
     }
 
-    /// Returns the instant at which it will show `at`; `None` while it is stopped, or if that is beyond all clocks.
+    /// Returns the instant at which the clock will show `at`; `None` while it is stopped, or if that is beyond all
+    /// clocks.
     pub(crate) fn instant_of(&self, at: Time) -> Option<Instant> {
         let (origin, start) = self.origin.get()?;
         origin.checked_add(self.speedup.to_real(at.since(*start)))

@@ -1,4 +1,4 @@
-//! How long something took, as a histogram that whoever measures and whoever looks on share.
+//! Histogram of delays, shared by those that measure and those that observe.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

@@ -1,5 +1,4 @@
-//! Time in the emulation beside the real: the dilated clock, what became of it while its coordinator was away,
-//! and how late things were.
+//! Emulated and real time: the dilated clock, its state after the coordinator was away, and measured delays.
 
 pub(crate) mod clock;
 pub(crate) mod delays;

@@ -1,4 +1,4 @@
-//! How long a run's coordinator was away, and what the run's clock shows when it goes on.
+//! How long a run's coordinator was away, and what the run's clock shows when the run is resumed.
 
 use std::time::Duration;
 
@@ -70,7 +70,7 @@ impl ClockAnchor {
         }
     }
 
-    /// Computes the state of the clock of a run that is resumed now, whose last step was at `last`: its VMs went on
+    /// Computes the state of the clock of a run that is resumed now, whose last step was at `last`: its VMs continued
     /// for as long as their workers kept them without a coordinator.
     pub(crate) fn resume_clock(
         &self,

@@ -1,4 +1,4 @@
-//! What a coordinator makes of workers, disks and strangers that do not do as they should.
+//! How a coordinator deals with workers, disks and strangers that misbehave.
 
 mod bounds;
 mod certificates;

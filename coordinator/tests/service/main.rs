@@ -1,4 +1,4 @@
-//! The coordinator's service, with workers that say what a test has them say.
+//! The coordinator's service, with workers that a test controls.
 #![cfg(test)]
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 

@@ -1,4 +1,4 @@
-//! Live runs, with workers that only say what they are told to say.
+//! Live runs, with workers that a test controls.
 
 mod contents;
 mod jobs;

@@ -1,4 +1,4 @@
-//! What comes to a run from outside, in order of time.
+//! Events that come to a run from outside, in order of time.
 
 use dormouse_model::{Event, VmRequest};
 use dormouse_units::{RequestId, Time};

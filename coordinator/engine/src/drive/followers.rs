@@ -1,4 +1,4 @@
-//! Parallel jobs that follow others: kept until those have ended, then submitted.
+//! Parallel jobs that follow others: held until their predecessors have ended, then submitted.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
-//! Programs on modelled machines that save their work at a notice, as programs on real ones do: they compute on until
-//! they have had the time to save, what they compute meanwhile is in nothing that is kept, and what is asked of them
-//! is put off for so long.
+//! Programs on modelled machines that save their work at an interruption notice, as programs on real machines do: each
+//! computes on until it has had the time to save. What it computes meanwhile is in no checkpoint, and requests to it
+//! are delayed until then.
 
 use std::collections::BTreeMap;
 

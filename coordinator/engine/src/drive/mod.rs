@@ -1,4 +1,4 @@
-//! A run fed in virtual time, and the order in which it is fed, live runs among them.
+//! Feeds a run in virtual time, in the order that live runs use too.
 
 mod arrivals;
 mod followers;

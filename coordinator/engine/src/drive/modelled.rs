@@ -1,5 +1,4 @@
-//! Modelled machines: the same state machines that are the reference of real ones, with nothing
-//! to wait for.
+//! Modelled machines: the same state machines that are the reference for real machines, without waiting.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};

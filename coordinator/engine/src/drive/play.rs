@@ -1,4 +1,4 @@
-//! The virtual clock: a run and its machines, from one thing that happens to the next.
+//! Plays a run and its machines in virtual time, from one event to the next.
 
 use dormouse_cloud::ResourceVector;
 use dormouse_model::{Command, Event, Step};
@@ -73,7 +73,7 @@ pub fn play_run<E>(
 ///
 /// # Errors
 ///
-/// As of [`play_run`].
+/// See [`play_run`].
 pub fn play_following<E>(
     run: &mut Run,
     world: &mut impl MachineWorld,
@@ -90,7 +90,7 @@ pub fn play_following<E>(
 ///
 /// # Errors
 ///
-/// As of [`play_run`].
+/// See [`play_run`].
 pub fn play_handing_over<E>(
     run: &mut Run,
     world: &mut impl MachineWorld,

@@ -1,4 +1,4 @@
-//! What a run hears of next, of all that is due: the one order that live runs and virtual ones have.
+//! Chooses the next of all inputs of a run that are due, in the one order that live and virtual runs share.
 
 use dormouse_units::Time;
 
@@ -13,7 +13,7 @@ pub struct RunAgenda {
     pub tick: Option<Time>,
     /// An event of a machine, or a worker's report of one.
     pub machine: Option<Time>,
-    /// End of an instant, for batch schedulers that are told of whole instants.
+    /// End of an instant, for batch schedulers that get all notices of an instant together.
     pub instant: Option<Time>,
     /// The user's cancellation of the run.
     pub cancel: Option<Time>,

@@ -1,4 +1,4 @@
-//! What a run in virtual time is played on.
+//! Interface of the machines on which a run in virtual time is played.
 
 use std::collections::VecDeque;
 

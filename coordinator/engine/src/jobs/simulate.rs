@@ -43,7 +43,7 @@ pub struct JobSimulation {
 }
 
 impl JobSimulation {
-    /// Makes the paper's simulation: 20 s a migration, exact usage, the measured sharing.
+    /// Makes the paper's simulation: 20 s per migration, exactly known CPU usage, and the measured law of sharing.
     #[must_use]
     pub fn new(config: Config, seed: u64) -> Self {
         Self {
@@ -235,7 +235,7 @@ pub fn simulate_jobs<E>(
 ///
 /// # Errors
 ///
-/// As of [`simulate_jobs`].
+/// See [`simulate_jobs`].
 pub fn simulate_on<E>(
     world: &mut impl MachineWorld,
     submissions: impl IntoIterator<Item = Result<Submission, E>>,

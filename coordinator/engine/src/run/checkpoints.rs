@@ -1,4 +1,4 @@
-//! Checkpoints of running tasks: what their schemes want, and what is asked of the machines.
+//! Checkpoints of running tasks: what their schemes want, and what the machines are commanded to do.
 
 use dormouse_cloud::{Market, ProviderVmState};
 use dormouse_model::{Command, Effect};
@@ -43,7 +43,7 @@ impl Run {
         }
     }
 
-    /// Records that a checkpoint of a task on a VM was kept or failed, and asks its scheme for the next.
+    /// Records that a checkpoint of a task on a VM was kept or failed, and asks the task's scheme for the next.
     pub(super) fn after_checkpoint(&mut self, now: Time, task: TaskId, vm: VmId, how: Moment) {
         let Some(record) = self.task_mut(task) else { return };
         record.asked.checkpoint_over(now);

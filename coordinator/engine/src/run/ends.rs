@@ -9,7 +9,7 @@ use crate::tasks::TaskState;
 use crate::tenants::RunTenant;
 
 impl Run {
-    /// Ends the run if all work is done, or it was cancelled. If other tenants go on, a tenant whose work is done
+    /// Ends the run if all work is done, or it was cancelled. If other tenants continue, a tenant whose work is done
     /// gives back its VMs, so that it isn't charged for their time.
     pub(super) fn end_what_is_done(&mut self, now: Time) {
         if self.over.is_some() {
@@ -63,7 +63,7 @@ impl Run {
         self.vm_ended(now, vm, why);
     }
 
-    /// Ends a VM as [`Run::end_vm`] does, where the provider has it as terminated already.
+    /// Ends a VM as [`Run::end_vm`] does, after the provider has recorded it as terminated.
     pub(super) fn vm_ended(&mut self, now: Time, vm: VmId, why: VmEnd) {
         self.interruptions.vm_ended(vm);
         self.surpluses.vm_ended(vm);

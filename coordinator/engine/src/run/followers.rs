@@ -1,4 +1,4 @@
-//! Tasks that follow others: the times at which they come due, and who hears of it.
+//! Tasks that follow others: the times at which they become due, and the notices about that.
 
 use std::collections::VecDeque;
 

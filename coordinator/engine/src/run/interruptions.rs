@@ -1,5 +1,4 @@
-//! What the provider does to VMs, and what is known of them then: it interrupts them, changes prices and what can be
-//! had, takes VMs back and gives them back.
+//! Acts of the provider: it interrupts VMs, changes prices and capacity, takes VMs away and gives them back.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! Schedulers of a run that are programs of their own: asked, or answered for from a record.
+//! Schedulers of a run that are separate programs: they are asked, or their answers are taken from a record.
 
 use dormouse_model::{Command, Decision, Notice, Step};
 use dormouse_units::{TaskId, Time};

@@ -1,4 +1,4 @@
-//! What workers report of their VMs and tasks, and what that changes.
+//! Workers' reports about their VMs and tasks, and how they change the run.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! Whether a run can still go on by itself.
+//! Detects runs that can't continue by themselves.
 
 use dormouse_cloud::Market;
 

@@ -1,8 +1,8 @@
-//! What VMs in the background of others have of their processors: what these leave.
+//! Shares of processors that VMs in the background have: what the VMs in the foreground leave.
 //!
-//! The VM in the foreground of a processor has all that the tasks on its vCPU use, up to all of it:
-//! both tiers of a machine for parallel jobs, each process by its CPU usage; a task of a bag all of
-//! it, or its baseline. The VM in the background has the rest, and all of it where nobody runs.
+//! The VM in the foreground of a processor has all that the tasks on its vCPU use, up to all of it: both tiers of a
+//! machine for parallel jobs, each process by its CPU usage; a task of a bag all of it, or its baseline. The VM in the
+//! background has the rest, which is the whole processor if no task runs in the foreground.
 
 use dormouse_model::{Command, Effect};
 use dormouse_units::{HostId, Mode, Ppm, VmId};

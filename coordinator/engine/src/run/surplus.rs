@@ -1,4 +1,4 @@
-//! What VMs in unlimited mode use, and when their surplus is charged.
+//! Use of vCPUs by VMs in unlimited mode, and when their surplus is charged.
 
 use dormouse_cloud::ProviderVmState;
 use dormouse_model::Effect;

@@ -1,4 +1,4 @@
-//! What tenants are told, in order, and what becomes of the decisions that they make on it.
+//! Passes notices to tenants in order, and carries out the decisions that follow.
 
 use std::collections::VecDeque;
 

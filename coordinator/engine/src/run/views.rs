@@ -1,4 +1,4 @@
-//! What others may know of a run, at any moment.
+//! Read-only views of a run, at any moment.
 
 use dormouse_cloud::Provider;
 use dormouse_model::{Setup, TenantWork, Tenants};

@@ -1,4 +1,4 @@
-//! Spot VMs that make room for on-demand VMs: what each of them hears, and when.
+//! Spot VMs that make room for on-demand VMs: the notices that each VM's owner gets, and when.
 
 mod cases;
 mod random;

@@ -1,6 +1,6 @@
-//! The paper's Figures 1 to 5 as cases worked out by hand. The figures' drawings are not in
-//! the text, so sizes are rebuilt from what it says of them; processors are numbered from
-//! 0 and taken lowest first, so the paper's P4-5 are 0-1 here, P2-3 are 2-3 and P1 is 4.
+//! The paper's Figures 1 to 5 as cases worked out by hand. The figures' drawings aren't in the paper's text, so sizes
+//! are reconstructed from the text; processors are numbered from 0 and taken lowest first, so the paper's P4-5 are 0-1
+//! here, P2-3 are 2-3 and P1 is 4.
 
 use std::convert::Infallible;
 
@@ -12,12 +12,12 @@ use dormouse_policies::batch::{Algorithm, Config};
 use dormouse_units::{Bytes, Ppm, Span, Tier, Time, Usage};
 use dormouse_vm::ProcessorSharing;
 
-/// Sees all decisions and ends as lines, jobs by their number in the trace.
+/// Records all decisions and ends of jobs as lines, with jobs by their number in the trace.
 #[derive(Default)]
 struct Log(Vec<String>);
 
 impl Log {
-    /// Takes in a step that the record has taken in.
+    /// Adds the lines of a step that `record` has already taken in.
     fn see(&mut self, record: &Record, step: &Step) -> Result<(), Infallible> {
         for job in &record.closed().jobs {
             self.0.push(format!("{} J{} ends", step.at, job.job.number));
@@ -47,7 +47,7 @@ impl Log {
     }
 }
 
-/// A job submitted at the beginning; jobs of several processes use `usage` percent.
+/// Makes a job submitted at the beginning; a job of several processes uses `usage` percent of its processors.
 fn job(number: u64, processes: u32, runtime: u64, estimate: u64, usage: u32) -> Submission {
     let usage = if processes == 1 { Usage::FULL } else { Usage::Uniform(Ppm::new(usage * 10_000)) };
     Submission {
@@ -74,7 +74,7 @@ fn play(algorithm: Algorithm, processors: u32, cost: u64, jobs: &[Submission]) -
     log.0
 }
 
-/// Figure 1's jobs: at 60 % in the foreground, a background process advances 2 units in 5.
+/// Makes the jobs of Figure 1: at 60 % in the foreground, a background process advances 2 units in 5.
 fn figure_1(j10_runs: u64) -> Vec<Submission> {
     vec![
         job(1, 2, 10, 10, 60),
@@ -92,8 +92,8 @@ fn figure_1(j10_runs: u64) -> Vec<Submission> {
     ]
 }
 
-/// Figure 1 (a): the kill of J6, the swap of J7, J8 that ends in the background although it
-/// can't be backfilled, the kill of J9, and J11 that runs because J10 ended before 16.
+/// Figure 1 (a), KEASY: J6 is killed, J7 is swapped, J8 ends in the background although it can't be backfilled, J9 is
+/// killed, and J11 runs because J10 ended before 16.
 #[test]
 fn figure_1_keasy() {
     let log = play(Algorithm::Keasy, 5, 0, &figure_1(4));
@@ -133,8 +133,8 @@ fn figure_1_keasy() {
     );
 }
 
-/// The other case of Figure 1 (a): J10 is not done by 16 and takes its foreground; J11 is
-/// the head then and J12 leapfrogs it.
+/// The other case of Figure 1 (a): J10 isn't done by 16 and is promoted to the foreground; J11 is then the head of the
+/// queue, and J12 overtakes J11.
 #[test]
 fn figure_1_keasy_with_a_long_j10() {
     let log = play(Algorithm::Keasy, 5, 0, &figure_1(6));
@@ -142,7 +142,7 @@ fn figure_1_keasy_with_a_long_j10() {
     assert_eq!(log[from + 1..from + 3], ["16s J10 swap", "16s J12 fg [0, 2, 3, 4]"]);
 }
 
-/// Figure 1 (b): no kill; at 5 J6 stays where it is, at 11 J9 has a reservation but stays.
+/// Figure 1 (b), REASY: no job is killed; at 5 J6 stays where it is, at 11 J9 has a reservation but stays.
 #[test]
 fn figure_1_reasy() {
     let log = play(Algorithm::Reasy, 5, 0, &figure_1(4));
@@ -155,7 +155,7 @@ fn figure_1_reasy() {
     assert_eq!(of_j9, ["5s J9 bg [0]", "16s J9 swap", "16.6s J9 ends"]);
 }
 
-/// MEASY moves J6 at 5 with the two units it has done: what is left is one, and the cost.
+/// MEASY moves J6 at 5, with two units of its work done: one unit is left, and the migration cost.
 #[test]
 fn figure_1_measy() {
     let log = play(Algorithm::Measy, 5, 1, &figure_1(4));
@@ -168,8 +168,8 @@ fn end_of(log: &[String], job: &str) -> String {
     line.and_then(|line| line.split(' ').next()).unwrap_or("never").to_owned()
 }
 
-/// Figure 2: all use 100 %. J3 does not qualify for backfilling, but runs in the background
-/// of the idle processor until the head needs it, and later goes on where it was.
+/// Figure 2: all jobs use 100 %. J3 can't be backfilled, but runs in the background of the idle processor until the
+/// head needs that processor, and later continues where it was.
 #[test]
 fn figure_2_background_of_an_idle_processor() {
     let jobs = [job(1, 1, 10, 10, 100), job(2, 2, 5, 5, 100), job(3, 1, 12, 12, 100)];
@@ -182,8 +182,8 @@ fn figure_2_background_of_an_idle_processor() {
     }
 }
 
-/// Figure 3: the same, and the processor is idle again before the background job is the
-/// head: it advances in two holes without ever having a foreground.
+/// Figure 3: as Figure 2, but the processor is idle again before the background job is the head: the job advances in
+/// two gaps without ever having a foreground.
 #[test]
 fn figure_3_two_holes() {
     let jobs = [
@@ -200,7 +200,7 @@ fn figure_3_two_holes() {
     assert_eq!(end_of(&keasy, "J3"), end_of(&easy, "J3"));
 }
 
-/// Figure 4: J3's user overestimates; EASY does not backfill it, the background finishes it.
+/// Figure 4: J3's user overestimates; EASY doesn't backfill J3, but J3 finishes in the background.
 #[test]
 fn figure_4_overestimated_run_time() {
     let jobs = [job(1, 1, 10, 10, 100), job(2, 2, 5, 5, 100), job(3, 1, 8, 30, 100)];

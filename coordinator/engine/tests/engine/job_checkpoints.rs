@@ -1,4 +1,4 @@
-//! Parallel jobs that are checkpointed, and go on from there where they lose their machine.
+//! Parallel jobs that are checkpointed, and continue from their checkpoints when they lose their machine.
 
 use std::convert::Infallible;
 
@@ -44,8 +44,8 @@ fn job(number: u64, at: u64, processes: u32, runtime: u64) -> Submission {
     }
 }
 
-/// All steps of these jobs on a machine whose host is lost at these times; another one joins at
-/// each of them.
+/// Returns the run and all steps of these jobs on a machine whose host is lost at the times `losses`; another host
+/// joins at each of these times.
 fn steps(
     algorithm: Algorithm,
     checkpoint: Option<CheckpointConfig>,
@@ -86,7 +86,8 @@ fn steps(
     (run, steps)
 }
 
-/// When each checkpoint was kept, in s, of which job, and what of its work it holds, in thousandths.
+/// Returns for each kept checkpoint the time in s, the job, and the part of the job's work that it holds, in
+/// thousandths.
 fn kept(steps: &[Step]) -> Vec<(u64, u32, u32)> {
     let kept = |step: &Step| match step.event {
         Event::Machine { report: Report::CheckpointTaken { task, done, .. }, .. } => {
@@ -97,7 +98,7 @@ fn kept(steps: &[Step]) -> Vec<(u64, u32, u32)> {
     steps.iter().filter_map(kept).collect()
 }
 
-/// With what of its work each start of a job began, in thousandths.
+/// Returns for each start of a job the job and the part of its work with which it began, in thousandths.
 fn begun_with(steps: &[Step]) -> Vec<(u32, u32)> {
     let effects = steps.iter().flat_map(|step| &step.effects);
     let sent = effects.filter_map(|effect| match effect {
@@ -165,8 +166,8 @@ fn a_job_that_loses_its_machine_goes_on_from_its_last_checkpoint() {
     assert_eq!(run.counts().restores, 0);
 }
 
-/// Whatever is lost when, no work is done twice that a checkpoint had kept, and no checkpoint
-/// holds what was not done.
+/// Whenever machines are lost, no work that a checkpoint had kept is done twice, and no checkpoint holds work that
+/// wasn't done.
 #[test]
 fn no_work_that_was_kept_is_done_again_whenever_machines_are_lost() {
     let mut restores = 0;

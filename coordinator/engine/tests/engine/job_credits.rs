@@ -12,7 +12,7 @@ use dormouse_policies::batch::{Algorithm, Config};
 use dormouse_units::{Bytes, Credits, Ppm, Span, Time, Usage};
 use dormouse_vm::ProcessorSharing;
 
-/// Two processors, 300 s of credits and none earned, a quarter of the speed without.
+/// Makes a simulation of two processors with 300 s of credits, none earned, and a quarter of the speed without credits.
 fn simulation(algorithm: Algorithm) -> JobSimulation {
     let seconds = |s: u64| Credits::from_vcpu_micros(s * 1_000_000);
     let mut simulation = JobSimulation::new(Config::new(algorithm, 2), 1);
@@ -61,7 +61,7 @@ fn steps(simulation: &JobSimulation, jobs: &[Submission]) -> Vec<Step> {
     steps
 }
 
-/// When each job ended, in seconds, and what its machine had then.
+/// Returns the time in seconds at which each job ended, and the machine's credits then.
 fn ends(steps: &[Step]) -> Vec<(u64, f64)> {
     let (mut credits, mut ends) = (f64::NAN, Vec::new());
     for step in steps {

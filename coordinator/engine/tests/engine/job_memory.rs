@@ -1,5 +1,5 @@
-//! Memory of parallel jobs: what their machine is made with, what a start takes, and that no start
-//! is carried out whose memory isn't free.
+//! Memory of parallel jobs: their machine's memory, the memory that a start takes, and that no start whose memory isn't
+//! free is carried out.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -48,8 +48,8 @@ fn a_process_has_half_of_a_processor_where_two_are_on_one() {
     assert_eq!((silent.space_of_jobs().memory, silent.memory_of_machine()), (None, Bytes::ZERO));
 }
 
-/// Every scheduler fills a machine with jobs that want all that they can have: nothing is refused,
-/// and what a job's start says is what all its processes need.
+/// Every scheduler fills a machine with jobs that want as much memory as possible: no decision is refused, and each
+/// start names the memory that all processes of its job need.
 #[test]
 fn no_scheduler_decides_what_memory_forbids() {
     for algorithm in Algorithm::ALL {
@@ -75,7 +75,7 @@ fn no_scheduler_decides_what_memory_forbids() {
     }
 }
 
-/// Starts everything that it hears of, one after the other, whether there is room or not.
+/// Test policy that starts every submitted job, one after the other, whether there is room or not.
 #[derive(Debug, Default)]
 struct Careless {
     next_cpu: u32,

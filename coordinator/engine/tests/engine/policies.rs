@@ -1,4 +1,4 @@
-//! The schedulers of bags on whole runs of the engine in virtual time, whatever goes wrong.
+//! The schedulers of bags on whole runs of the engine in virtual time, even if machines fail.
 #![expect(clippy::expect_used, reason = "a panic is how these fail")]
 #![expect(clippy::disallowed_macros, reason = "tests print figures; the engine does not")]
 

@@ -20,8 +20,8 @@ struct Plain {
     estimate: u64,
 }
 
-/// Start times by the definition in the crate's documentation, each pass from nothing:
-/// who runs is whoever has started and not ended.
+/// Returns start times by the definition in the crate's documentation, computed anew at each pass: the running jobs are
+/// those that have started and not ended.
 fn obviously(machine: u32, jobs: &[Plain], backfills: bool) -> Vec<u64> {
     let mut starts: Vec<Option<u64>> = vec![None; jobs.len()];
     let mut now = 0;
@@ -105,7 +105,7 @@ fn obviously(machine: u32, jobs: &[Plain], backfills: bool) -> Vec<u64> {
     starts.into_iter().map(|s| s.expect("every job starts")).collect()
 }
 
-/// Start times by number, and a check that no processor is ever given twice.
+/// Collects start times by job number, and checks that no processor is ever given twice.
 #[derive(Default)]
 struct Starts {
     at: Vec<(u64, u64)>,
@@ -113,7 +113,7 @@ struct Starts {
 }
 
 impl Starts {
-    /// Takes in a step that the record has taken in.
+    /// Checks the decisions of a step that `record` has already taken in.
     fn see(&mut self, record: &Record, step: &Step) -> Result<(), Infallible> {
         for decision in carried_out(step).into_iter().filter(|it| it.task().is_some()) {
             assert!(
@@ -197,8 +197,8 @@ fn a_thousand_small_workloads_are_scheduled_as_by_the_reference() {
     }
 }
 
-/// The reference itself on a case worked out by hand: four processors; 0 holds three until
-/// 10; 1 wants all four and is the head; 2 ends by 10 and may pass it; 3 would not.
+/// The reference itself on a case worked out by hand, with four processors: job 0 holds three of them until 10; job 1
+/// wants all four and is the head; job 2 ends by 10 and may overtake the head; job 3 wouldn't.
 #[test]
 fn the_reference_does_a_case_by_hand() {
     let job =

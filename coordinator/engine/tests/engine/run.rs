@@ -1,5 +1,5 @@
-//! The engine with a scheduler that follows a script: what it refuses, what it
-//! fences off, what it tells and what it charges.
+//! The engine with a scheduler that follows a script: which decisions and reports the engine refuses or ignores, its
+//! notices and its charges.
 
 mod asked_checkpoints;
 mod hibernated_boots;
@@ -23,7 +23,7 @@ use dormouse_units::{
     Time, VmId,
 };
 
-/// Answers each notice with what the test has put in for it.
+/// Test policy that answers each notice with the decisions that the test has set for it.
 #[derive(Debug, Default, Clone)]
 struct Script(Arc<Mutex<Vec<Answer>>>);
 
@@ -129,12 +129,12 @@ fn acts(acts: &[(u64, InterruptionAction)]) -> Vec<InterruptionModel> {
     vec![InterruptionModel::Schedule { acts }]
 }
 
-/// A run with one boundless host, begun; with its machines played by the test.
+/// Makes a run that has begun, with one host of ample room; the test plays the host's machines.
 fn begun(script: &Script, interruptions: Vec<InterruptionModel>) -> Run {
     begun_of(script, setup(interruptions))
 }
 
-/// The same of this setup.
+/// Makes a run that has begun, with this setup and one host of ample room.
 fn begun_of(script: &Script, setup: Setup) -> Run {
     let mut run = Run::new(setup, Box::new(script.clone()));
     let offer = ResourceVector::new(100, Bytes::new(10_000));
@@ -147,7 +147,7 @@ fn tell(run: &mut Run, at: u64, report: Report) -> (Step, Vec<Command>) {
     run.handle_event(s(at), Event::Machine { host: HOST, number: 0, report })
 }
 
-/// VM `n`, booted by 60 s.
+/// Reports that VM `n` is created; it has booted by 60 s.
 fn up(run: &mut Run, n: u32) {
     tell(run, 1, Report::VmCreated { vm: vm(n) });
 }
@@ -181,7 +181,7 @@ fn taken(n: u32, task: TaskId, attempt: Attempt, done: u32) -> Report {
     }
 }
 
-/// Nobody takes an on-demand VM away.
+/// The provider never takes an on-demand VM away, so its tasks need no checkpoints.
 #[test]
 fn checkpoints_are_taken_where_work_can_be_lost() {
     for (on, counts) in [(CheckpointOn::Spot, [1, 0]), (CheckpointOn::All, [1, 1])] {
@@ -408,7 +408,7 @@ fn what_somebody_asks_of_the_provider_it_does_as_what_it_does_by_itself() {
     assert_eq!((commands, step.notices), (vec![], vec![]));
 }
 
-/// Nobody is hibernated before it runs, and the log says that somebody was meant to be.
+/// No VM is hibernated while it boots, and the log says that the provider meant to hibernate one.
 #[test]
 fn a_vm_that_boots_is_left_by_a_hibernation_and_ended_by_a_preemption() {
     let script = Script::default();

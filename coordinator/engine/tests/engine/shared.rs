@@ -1,4 +1,4 @@
-//! Runs that a bag of tasks and parallel jobs share, in virtual time.
+//! Runs shared by a bag of tasks and parallel jobs, in virtual time.
 #![expect(clippy::expect_used, reason = "a panic is how these fail")]
 #![expect(clippy::cast_possible_truncation, reason = "draws below small numbers")]
 

@@ -13,7 +13,7 @@ use dormouse_units::{Bytes, Ppm, RandomStream, Seats, Span, TaskId, Tier, Time, 
 
 type Vm = (u32, Tier);
 
-/// Keeps who is in which VM and refuses what may not be.
+/// Tracks the job on each vCPU and tier, and fails the test if a decision breaks a rule.
 #[derive(Default)]
 struct Rules {
     algorithm: Option<Algorithm>,
@@ -37,7 +37,7 @@ impl Rules {
 }
 
 impl Rules {
-    /// Takes in a step that the record has taken in.
+    /// Checks a step that `record` has already taken in.
     fn see(&mut self, record: &Record, step: &Step) -> Result<(), Infallible> {
         record.closed().jobs.iter().for_each(|job| self.ended(job));
         let decided = carried_out(step).into_iter().filter(|it| it.task().is_some());

@@ -37,7 +37,8 @@ fn heard(all: &mut Outstanding, report: &Report, began: Option<&Seats>) {
     all.heard(HOST, report, began, Time::ZERO);
 }
 
-/// After how many looks, a second each, it is given up, and why.
+/// Returns the number of looks, one second apart, after which the worker is given up, and the reason; `None`: not
+/// within `most` looks.
 fn given_up(all: &mut Outstanding, most: u32) -> Option<(u32, String)> {
     (1..=most).find_map(|n| {
         let (host, why) = all.look(Duration::from_secs(1), WITHIN).pop()?;

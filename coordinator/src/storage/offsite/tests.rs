@@ -1,4 +1,4 @@
-//! A store of objects in memory, which can be away.
+//! Tests with an object store in memory that can be made unreachable.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -3,12 +3,12 @@
 use dormouse_identity::{CheckpointHead, ImageKey};
 use dormouse_proto::v1;
 
-/// Files that CRIU writes of every task, but its memory.
+/// Names of the files that CRIU writes for every task, except those with memory.
 const FILES: [&str; 6] =
     ["inventory.img", "pstree.img", "files.img", "core-1.img", "mm-1.img", "pagemap-1.img"];
 
-/// The head of a checkpoint whose memory has so many bytes, sealed by the host that was told so; 6 bytes and the memory
-/// follow it.
+/// Makes the head of a checkpoint with `memory` bytes of memory, sealed with the key in this welcome; six bytes and the
+/// memory follow the head.
 pub fn head(welcome: &v1::Welcome, of: &v1::CheckpointRef, memory: usize) -> Vec<u8> {
     let image =
         |name: &str, size: usize| format!(r#"{{"name":"{name}","size":{size},"blake3":""}}"#);
@@ -24,12 +24,12 @@ pub fn head(welcome: &v1::Welcome, of: &v1::CheckpointRef, memory: usize) -> Vec
     CheckpointHead::sealed(manifest.into_bytes(), &key).to_bytes()
 }
 
-/// The checkpoint `of` a worker with this memory.
+/// Makes the bytes of the checkpoint `of` a worker, with this memory.
 pub fn image(welcome: &v1::Welcome, of: &v1::CheckpointRef, memory: &[u8]) -> Vec<u8> {
     [&head(welcome, of, memory.len()), &[0; FILES.len()][..], memory].concat()
 }
 
-/// The same in chunks, as it is sent.
+/// Makes the chunks in which a worker sends a checkpoint with this memory.
 pub fn chunks(
     welcome: &v1::Welcome,
     of: &v1::CheckpointRef,

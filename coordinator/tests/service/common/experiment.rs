@@ -63,7 +63,7 @@ pub fn setup(tasks: usize, vcpus: u32) -> Setup {
     }
 }
 
-/// First come, first served, on one VM at a time; another when that is lost.
+/// First come, first served, on one VM at a time; another VM when that one is lost.
 #[derive(Debug)]
 pub struct Fifo {
     waiting: VecDeque<TaskId>,
@@ -147,17 +147,17 @@ pub fn header() -> serde_json::Value {
     serde_json::json!({"format": dormouse_log::FORMAT, "experiment": "test"})
 }
 
-/// A program whose answer nobody can check: nobody has published one for its input.
+/// Makes a program whose answer can't be checked: none was published for its input.
 fn unchecked() -> TaskProgram {
     TaskProgram::Kernel("ed --class S --id 100".split(' ').map(str::to_owned).collect())
 }
 
-/// A program whose answer is reckoned again.
+/// Makes a program whose answer the coordinator computes itself.
 pub fn checked() -> TaskProgram {
     TaskProgram::Kernel(vec!["vector".to_owned()])
 }
 
-/// A no-op run of so many tasks on `vcpus` vCPUs.
+/// Makes a no-op run of `tasks` tasks on `vcpus` vCPUs.
 pub fn live(tasks: usize, vcpus: u32, out: &Path) -> LiveRunPlan {
     LiveRunPlan {
         setup: setup(tasks, vcpus),
@@ -197,7 +197,7 @@ pub fn live(tasks: usize, vcpus: u32, out: &Path) -> LiveRunPlan {
     }
 }
 
-/// The run that a test's log is of.
+/// Makes the run anew for a replay of a test's log.
 pub fn run_again(tasks: usize, vcpus: u32) -> Run {
     Run::new(setup(tasks, vcpus), Box::new(Fifo::new(tasks, vcpus)))
 }

@@ -1,4 +1,4 @@
-//! A tiny experiment, a tiny scheduler, and a worker that only says what it is told to say.
+//! A tiny experiment, a tiny scheduler, and a worker that a test controls.
 #![allow(
     clippy::allow_attributes,
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! A coordinator under way, and a worker of it that only says what it is told to say.
+//! A running coordinator, and a fake worker that a test controls.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -12,10 +12,10 @@ use tokio::task::JoinHandle;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 
-/// How long anything may take before a test says what it waited for.
+/// Time that a test waits for anything before it fails with an explanation.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Where a coordinator listens, and the folder that holds the tokens of its run.
+/// Address of a coordinator, and the folder with the tokens of its run.
 #[derive(Clone, Debug)]
 pub struct At {
     pub address: SocketAddr,
@@ -23,19 +23,20 @@ pub struct At {
 }
 
 impl At {
-    /// The token of a role.
+    /// Reads the token of a role.
     pub fn token(&self, role: Role) -> Token {
         std::fs::read_to_string(self.folder.join(role.file())).unwrap().parse().unwrap()
     }
 
-    /// A connection on which the coordinator has proved itself, and the client this, if anything.
+    /// Opens a connection on which the coordinator has proved its identity; the client shows the certificate `shows`,
+    /// if there is one.
     pub async fn channel(&self, shows: Option<&Credential>) -> tonic::transport::Channel {
         let endpoint = tonic::transport::Endpoint::from_shared(format!("http://{}", self.address));
         let config = client_config(self.token(Role::Worker).authority, shows).unwrap();
         dormouse_identity::channel(&endpoint.unwrap(), config).await.unwrap()
     }
 
-    /// Joins with a token, and the certificate of a former life if there is one.
+    /// Joins with a token and with the certificate of an earlier session, if there are any.
     pub async fn join(
         &self,
         token: Option<&Token>,
@@ -46,7 +47,7 @@ impl At {
         self.certified(asked, token, shows).await
     }
 
-    /// Has the certificate of a life renewed.
+    /// Renews the certificate of a session.
     pub async fn renew(&self, shows: &Credential) -> Result<(Credential, u64), tonic::Status> {
         let asked = v1::JoinRequest { renews: true, ..v1::JoinRequest::default() };
         self.certified(asked, None, Some(shows)).await
@@ -73,7 +74,7 @@ impl At {
     }
 }
 
-/// Adds a token to its calls, if there is one.
+/// Interceptor that adds the token to every call, if there is one.
 #[derive(Clone, Debug)]
 pub struct Says(pub Option<Token>);
 
@@ -93,13 +94,13 @@ pub type Client = v1::coordinator_client::CoordinatorClient<
     tonic::service::interceptor::InterceptedService<tonic::transport::Channel, Says>,
 >;
 
-/// A client that shows this certificate and says this token, of which it has either, or none.
+/// Makes a client that shows this certificate and sends this token, if there are any.
 pub async fn client(at: &At, shows: Option<&Credential>, says: Option<Token>) -> Client {
     let channel = at.channel(shows).await;
     v1::coordinator_client::CoordinatorClient::with_interceptor(channel, Says(says))
 }
 
-/// A coordinator under way.
+/// A running coordinator.
 pub struct Under {
     pub at: At,
     pub conducting: JoinHandle<Result<LiveOutcome, CoordinatorError>>,
@@ -127,36 +128,37 @@ pub async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
     done
 }
 
-/// A worker's end of the protocol: numbers and resends as an honest one does, unless told not to.
+/// A worker's side of the protocol: numbers and resends messages as an honest worker does, unless a test decides
+/// otherwise.
 #[derive(Debug)]
 pub struct FakeWorker {
     pub name: String,
-    /// What it was given when it joined, or before that in its former life.
+    /// Credential from the worker's last join, perhaps of an earlier session.
     pub credential: Option<Credential>,
-    /// Drawn by the coordinator when it joined; zero: it is yet to.
+    /// Incarnation that the coordinator drew when the worker joined; zero: the worker hasn't joined.
     pub incarnation: u64,
     pub millicores: u32,
-    /// What it can do, by name.
+    /// Names of the worker's capabilities.
     pub capabilities: Vec<String>,
     pub protocols: Protocols,
     at: At,
     up: Option<mpsc::Sender<v1::FromWorker>>,
     down: Option<tonic::Streaming<v1::ToWorker>>,
-    /// All reports ever made, the first being number 1.
+    /// All reports that the worker has made, the first being number 1.
     pub reports: Vec<v1::Report>,
-    /// Up to which report they were put on the present connection.
+    /// Number of reports sent over the current connection or acknowledged before.
     sent: usize,
-    /// The last report the coordinator has acknowledged.
+    /// Number of the last report that the coordinator has acknowledged.
     pub acked: u64,
-    /// Number of commands taken so far.
+    /// Number of commands that the worker has taken so far.
     pub taken: u64,
 }
 
-/// What came from the coordinator.
+/// A message from the coordinator, or the end of the connection.
 #[derive(Debug)]
 pub enum Said {
     Welcome(v1::Welcome),
-    /// New ones only.
+    /// New commands, without those that were received before.
     Commands(Vec<v1::command::Command>),
     Goodbye(v1::Goodbye),
     /// The connection has ended, without a goodbye.
@@ -182,12 +184,12 @@ impl FakeWorker {
         }
     }
 
-    /// The same worker after a restart: it can show who it was.
+    /// Makes the same worker after a restart: it still has its credential.
     pub fn anew(&self) -> Self {
         Self { credential: self.credential.clone(), ..Self::new(&self.name, &self.at) }
     }
 
-    /// Joins, unless it has.
+    /// Joins, unless the worker has joined; returns its credential.
     pub async fn certify(&mut self) -> Result<&Credential, tonic::Status> {
         if self.incarnation == 0 {
             let token = self.at.token(Role::Worker);
@@ -198,12 +200,12 @@ impl FakeWorker {
         Ok(self.credential.as_ref().unwrap())
     }
 
-    /// A client for this worker's checkpoints.
+    /// Makes a client for this worker's checkpoints.
     pub async fn client(&self) -> Client {
         client(&self.at, self.credential.as_ref(), None).await
     }
 
-    /// Stores a checkpoint of its attempt at a task, as it was welcomed; its bytes.
+    /// Stores a checkpoint of an attempt at a task, in the run of this welcome; returns the stored bytes.
     pub async fn store(
         &self,
         welcome: &v1::Welcome,
@@ -228,7 +230,7 @@ impl FakeWorker {
         }
     }
 
-    /// Dials and says hello; what is not acknowledged is sent again.
+    /// Connects and sends the hello; reports that aren't acknowledged are sent again.
     pub async fn connect(&mut self) -> Result<(), tonic::Status> {
         self.certify().await?;
         let hello = v1::from_worker::Body::Hello(self.hello());
@@ -238,7 +240,7 @@ impl FakeWorker {
         Ok(())
     }
 
-    /// Dials and says this first.
+    /// Connects and sends this first message.
     pub async fn open(&mut self, first: v1::FromWorker) -> Result<(), tonic::Status> {
         let (up, outgoing) = mpsc::channel(64);
         up.send(first).await.unwrap();
@@ -250,13 +252,13 @@ impl FakeWorker {
         Ok(())
     }
 
-    /// The cable is pulled.
+    /// Drops the connection without a goodbye.
     pub fn disconnect(&mut self) {
         self.up = None;
         self.down = None;
     }
 
-    /// Says something as it is; whether anybody listens is seen by what comes back.
+    /// Sends a message unchanged; only the coordinator's answers show whether it was accepted.
     pub async fn say(&mut self, body: v1::from_worker::Body) {
         let message = v1::FromWorker { ack: self.taken, body: Some(body) };
         self.say_raw(message).await;
@@ -290,7 +292,7 @@ impl FakeWorker {
         self.flush().await;
     }
 
-    /// What the coordinator says next, heartbeats and bare acknowledgements left out.
+    /// Returns the coordinator's next message that is no heartbeat or bare acknowledgement.
     pub async fn hear(&mut self) -> Said {
         loop {
             if let Some(said) = self.hear_message().await {
@@ -299,7 +301,7 @@ impl FakeWorker {
         }
     }
 
-    /// The next message; `None` for a heartbeat, an acknowledgement or what is known.
+    /// Returns the next message; `None` for a heartbeat, an acknowledgement or commands that were received before.
     pub async fn hear_message(&mut self) -> Option<Said> {
         use v1::to_worker::Body;
         let Some(down) = &mut self.down else { return Some(Said::Ended(None)) };
@@ -338,7 +340,7 @@ impl FakeWorker {
         }
     }
 
-    /// So many commands, however they are grouped.
+    /// Returns the next `n` commands, however they are grouped into messages.
     pub async fn take(&mut self, n: usize) -> Vec<v1::command::Command> {
         let mut commands = Vec::new();
         while commands.len() < n {
@@ -347,7 +349,7 @@ impl FakeWorker {
         commands
     }
 
-    /// Waits until all it has reported is on record.
+    /// Waits until the coordinator has acknowledged all reports of the worker.
     pub async fn on_record(&mut self) {
         while self.acked < self.reports.len() as u64 {
             let said = self.hear_message().await;
@@ -362,7 +364,7 @@ impl FakeWorker {
         }
     }
 
-    /// Connects and is ready.
+    /// Connects and reports that the worker is ready; returns the welcome.
     pub async fn join(&mut self) -> v1::Welcome {
         self.connect().await.unwrap();
         let welcome = self.welcome().await;
@@ -371,7 +373,7 @@ impl FakeWorker {
         welcome
     }
 
-    /// Joins in the place of a worker of its name whose connection has broken, once that is known.
+    /// Joins under the name of a worker whose connection has broken, once the coordinator knows that.
     pub async fn take_over(&mut self) -> v1::Welcome {
         let there = async {
             while let Err(no) = self.connect().await {
@@ -385,7 +387,7 @@ impl FakeWorker {
         welcome
     }
 
-    /// Does what it is told, without delay, until it is told goodbye or the connection ends.
+    /// Carries out all commands without delay, until a goodbye or the end of the connection; returns that.
     pub async fn obey(&mut self) -> Said {
         loop {
             match self.hear().await {
@@ -401,13 +403,13 @@ impl FakeWorker {
         }
     }
 
-    /// Does what it is told, without delay, until the run is over.
+    /// Carries out all commands without delay, until the run is over.
     pub async fn obey_to_the_end(&mut self) {
         let end = self.obey().await;
         assert!(matches!(end, Said::Goodbye(v1::Goodbye { over: true, .. })), "{end:?}");
     }
 
-    /// Reports of a command that is carried out at once.
+    /// Makes the reports of a command that is carried out at once.
     pub fn carry_out(&mut self, command: v1::command::Command) {
         use v1::command::Command as C;
         use v1::report::Report as R;
@@ -442,7 +444,7 @@ pub fn finished(vm: u32, task: u32, attempt: u32) -> v1::report::Report {
     v1::report::Report::TaskFinished(end(Some(v1::TaskRef { vm, task, attempt })))
 }
 
-/// The right answer of a program, if it can be reckoned.
+/// Returns the right answer of a program, if it can be computed here.
 pub fn answer(program: Option<v1::Program>) -> Option<String> {
     let answer = dormouse_tasks::answer::reckoned(&program?.args, 1)?;
     Some(serde_json::to_string(&answer).unwrap())
@@ -452,7 +454,7 @@ fn end(task: Option<v1::TaskRef>) -> v1::TaskFinished {
     v1::TaskFinished { task, verified: true, real_cpu_us: 11, ..v1::TaskFinished::default() }
 }
 
-/// A run on one worker of this name, which has joined it, and what that was told.
+/// Starts a run with one worker of this name, which joins; returns the coordinator, the worker and its welcome.
 pub async fn joined(name: &str, live: LiveRunPlan) -> (Under, FakeWorker, v1::Welcome) {
     let coordinator = Under::start(live).await;
     let mut worker = FakeWorker::new(name, &coordinator.at);
@@ -460,14 +462,15 @@ pub async fn joined(name: &str, live: LiveRunPlan) -> (Under, FakeWorker, v1::We
     (coordinator, worker, welcome)
 }
 
-/// Such a run that has begun: the VM that the worker has been told to make.
+/// Starts a run with one worker of this name; returns the coordinator, the worker and the VM that the worker must
+/// create.
 pub async fn begun(name: &str, live: LiveRunPlan) -> (Under, FakeWorker, u32) {
     let (coordinator, mut worker, _) = joined(name, live).await;
     let vm = created(&worker.commands().await);
     (coordinator, worker, vm)
 }
 
-/// The one VM a command makes.
+/// Returns the VM of the only command, which must create one.
 pub fn created(commands: &[v1::command::Command]) -> u32 {
     match commands {
         [v1::command::Command::CreateVm(c)] => c.vm,
@@ -475,7 +478,7 @@ pub fn created(commands: &[v1::command::Command]) -> u32 {
     }
 }
 
-/// The one task a command starts: VM, task, attempt.
+/// Returns the VM, task and attempt of the only command, which must start a task.
 pub fn started(commands: &[v1::command::Command]) -> (u32, u32, u32) {
     match commands {
         [v1::command::Command::StartTask(c)] => {
@@ -490,7 +493,7 @@ pub fn vm_created(vm: u32) -> v1::report::Report {
     v1::report::Report::VmCreated(v1::VmRef { vm })
 }
 
-/// The report of a checkpoint that has so many bytes.
+/// Makes the report of a stored checkpoint of this many bytes.
 pub fn checkpoint_taken(
     (vm, task, attempt): (u32, u32, u32),
     checkpoint: u32,
@@ -512,7 +515,7 @@ pub fn task_failed(vm: u32, task: u32, attempt: u32) -> v1::report::Report {
     v1::report::Report::TaskFailed(v1::TaskFailed { task, ..v1::TaskFailed::default() })
 }
 
-/// It had its checkpoint, and could not restore it.
+/// Makes the report that a task failed because its checkpoint couldn't be restored.
 pub fn could_not_restore(vm: u32, task: u32, attempt: u32) -> v1::report::Report {
     let task = Some(v1::TaskRef { vm, task, attempt });
     let failed = v1::TaskFailed { task, could_not_restore: true, ..v1::TaskFailed::default() };
@@ -526,8 +529,8 @@ pub async fn start_apart(live: LiveRunPlan) -> (tokio::runtime::Runtime, Under) 
     (runtime, under)
 }
 
-/// Every task of it stops where it is: what a coordinator's process shares with its workers
-/// is only the connection and the log.
+/// Stops a coordinator's runtime as if its process had been killed: workers keep only the connection, and only the log
+/// remains.
 pub async fn kill(runtime: tokio::runtime::Runtime) {
     tokio::task::spawn_blocking(move || runtime.shutdown_timeout(PATIENCE)).await.unwrap();
 }

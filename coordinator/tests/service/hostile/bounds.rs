@@ -1,4 +1,4 @@
-//! What a peer can hold, and for how long.
+//! Bounds on the resources that a peer can hold, and for how long.
 
 use std::io::Read as _;
 use std::net::TcpStream;
@@ -44,7 +44,7 @@ async fn connections_that_say_nothing_are_few_and_leave_soon() {
     coordinator.outcome().await.unwrap();
 }
 
-/// More than the threads that a runtime has for what blocks.
+/// The downloads outnumber the runtime's threads for blocking work.
 #[tokio::test(flavor = "multi_thread")]
 async fn seven_hundred_downloads_that_nobody_reads_keep_nobody_else_waiting() {
     let dir = tempfile::tempdir().unwrap();
@@ -89,7 +89,7 @@ async fn seven_hundred_downloads_that_nobody_reads_keep_nobody_else_waiting() {
     assert_eq!((done.run.unfinished_count(), done.run.counts().hosts_lost), (0, 0));
 }
 
-/// A worker that sends 2.5 GB of a checkpoint fills a disk in 12 s. Its task has 1 MiB.
+/// A worker that sends 2.5 GB of a checkpoint would fill a disk in 12 s; its task has only 1 MiB of memory.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_checkpoint_is_no_larger_than_its_task_s_memory_explains() {
     const MIB: usize = 1 << 20;
@@ -133,7 +133,7 @@ async fn a_checkpoint_is_no_larger_than_its_task_s_memory_explains() {
     assert_eq!(coordinator.outcome().await.unwrap().run.unfinished_count(), 0);
 }
 
-/// Texts of 3.9 MB went into the log, and to whatever terminal it was shown on.
+/// Formerly texts of 3.9 MB went into the log, and to every terminal on which they were shown.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_report_s_text_is_short_and_plain_in_the_log() {
     let dir = tempfile::tempdir().unwrap();
@@ -159,7 +159,8 @@ async fn a_report_s_text_is_short_and_plain_in_the_log() {
     assert!(line.contains(r"\\u001b[2J\\u202exxx"), "{line:.200}");
 }
 
-/// What nobody asked for has an end, and whoever sends it without end is given up, alone.
+/// Reports that answer no command are limited: a worker that sends them without end is given up, and no other worker
+/// is.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_worker_that_floods_the_log_is_given_up_and_no_other() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Certificates of workers that are over, by a clock that the test sets.
+//! Expiry of workers' certificates, by a clock that the test sets.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use dormouse_coordinator::{CERTIFICATE_VALID, WallClock};
 use dormouse_identity::now_s;
 use tonic::Code;
 
-/// Hears what comes until its session has ended.
+/// Receives messages until the worker's session has ended.
 async fn ended(worker: &mut FakeWorker) {
     while !matches!(worker.hear().await, Said::Ended(_)) {}
 }
@@ -24,7 +24,7 @@ async fn a_certificate_is_over_sooner_where_the_run_says_so() {
     is_over_after(CERTIFICATE_VALID / 6).await;
 }
 
-/// A run whose certificates are good for so long.
+/// Plays a run whose certificates are valid for this time, and checks that they expire.
 async fn is_over_after(valid: Duration) {
     let dir = tempfile::tempdir().unwrap();
     let run = live(1, 1, dir.path());

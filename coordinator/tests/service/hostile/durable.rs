@@ -1,4 +1,4 @@
-//! What outlives a coordinator, and what happens when nothing can be made durable.
+//! State that survives a coordinator, and runs for which nothing can be made durable.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -59,7 +59,8 @@ async fn a_killed_coordinator_goes_on_with_what_its_workers_still_run() {
     assert!(!std::fs::read_to_string(&log).unwrap().contains(secret.trim()));
 }
 
-/// Who puts an earlier copy of the folder in its place has a log that is as it was sealed, and workers who know better.
+/// If an older copy of the run's folder is restored, its log is intact by its seal, but workers have received more
+/// commands than the log has.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_log_that_went_back_is_not_blamed_on_the_worker_that_shows_it() {
     let dir = tempfile::tempdir().unwrap();
@@ -96,8 +97,8 @@ async fn a_log_that_went_back_is_not_blamed_on_the_worker_that_shows_it() {
     assert_eq!(std::fs::read(log).unwrap(), copies[0], "nothing was added");
 }
 
-/// Found by the simulator: a crash can come between an account and the report that it came with, which are two lines;
-/// both are said again, and the account was in the log twice.
+/// Found by the simulator: a crash can separate an attempt's account from its report, which are two lines of the log;
+/// the worker sends both again, and the account was in the log twice.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_account_that_is_parted_from_its_report_is_heard_once() {
     let dir = tempfile::tempdir().unwrap();
@@ -214,8 +215,8 @@ async fn a_worker_that_does_not_come_back_is_lost_as_of_when_the_coordinator_wen
     assert!(of("\"resumed\"").contains("vm-lost"), "{lines}");
 }
 
-/// Found by the simulator: the loss of a worker that the run had just gone on with was in no step, and the VMs that
-/// were ordered there were waited for without end.
+/// Found by the simulator: the loss of a worker that had just joined a resumed run was in no step, and the run waited
+/// forever for the VMs commanded there.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_does_not_go_on_with_a_new_worker_that_is_sent_away_as_it_comes() {
     let dir = tempfile::tempdir().unwrap();
@@ -392,7 +393,7 @@ async fn only_the_same_run_is_resumed() {
     assert_eq!(done.run.unfinished_count(), 0);
 }
 
-/// A file system of its own, with this much room.
+/// A separate file system with this much room.
 struct Tiny(PathBuf);
 
 impl Tiny {

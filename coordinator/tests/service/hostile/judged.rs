@@ -8,7 +8,7 @@ use dormouse_units::Speedup;
 
 pub(super) const SPEEDUP: Speedup = Speedup::times_real(30);
 
-/// What the log of a run says, and what its verdict is.
+/// Contents of a run's log, and the verdict on it.
 pub(super) struct Judged {
     pub(super) steps: Vec<Step>,
     pub(super) record: RunRecord,

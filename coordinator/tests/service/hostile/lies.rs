@@ -1,5 +1,5 @@
-//! Workers that lie: what they say is refused or not believed, in the log and in the verdict, and the run
-//! beside them goes on.
+//! Workers that lie: their claims are refused or disbelieved, in the log and in the verdict, and the rest of the run
+//! continues.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -93,8 +93,8 @@ async fn who_reports_of_anothers_vm_is_sent_away_and_the_run_goes_on() {
     assert!(steps.iter().any(lost), "it is in the log why it was sent away");
 }
 
-/// Found by the simulator: such a report was the first step of a log without hosts, and a coordinator that went on
-/// with it began anew with a run that had heard it.
+/// Found by the simulator: a report about machines was the first step of a log without hosts, and a coordinator that
+/// resumed that log began a run that had already received the report.
 #[tokio::test(flavor = "multi_thread")]
 async fn who_reports_of_machines_before_the_run_has_begun_is_sent_away() {
     let dir = tempfile::tempdir().unwrap();
@@ -179,7 +179,7 @@ async fn a_wrong_answer_is_wrong_whatever_its_worker_says() {
     assert_eq!((judged.record.finished(), judged.record.counts.attempts_failed), (0, 2));
 }
 
-/// The attack: checkpoints that cost nothing, of which no byte is sent. The run would begin the next attempt with them.
+/// Attack: a worker reports checkpoints of which it has sent no byte. The run would begin the next attempt with them.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_checkpoint_that_was_never_stored_does_not_count_and_its_host_is_named() {
     let dir = tempfile::tempdir().unwrap();
@@ -214,7 +214,7 @@ async fn a_checkpoint_that_was_never_stored_does_not_count_and_its_host_is_named
     judged.assert_denied("host0 is not believed: ckpt1 of task0, which it reports as stored");
 }
 
-/// What was stored and said before the coordinator was gone counts for the next one, too.
+/// A checkpoint that was stored and reported before the coordinator was killed counts for the next coordinator too.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_checkpoint_counts_for_a_coordinator_that_goes_on_with_the_run() {
     let dir = tempfile::tempdir().unwrap();

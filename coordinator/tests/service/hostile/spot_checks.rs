@@ -1,4 +1,5 @@
-//! Answers that another host computes again: liars are found, honest hosts are not accused, and no decision or bill hangs on it.
+//! Answers that another host computes again: liars are found, honest hosts aren't accused, and the checks affect no
+//! decision or bill.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,18 +17,18 @@ use dormouse_units::{Bytes, Ppm};
 use v1::command::Command as C;
 use v1::report::Report as R;
 
-/// What an honest kernel has at a point of its trail, in these tests.
+/// Value of an honest kernel's trail at a point, in these tests.
 const HONEST: u64 = 100;
-/// What a liar has there.
+/// Value of a liar's trail at a point, in these tests.
 const FORGED: u64 = 7;
-/// CPU time that each task took, as its worker says.
+/// CPU time that each task took, in microseconds, as its worker reports.
 const CPU_US: u64 = 1_000_000;
 
-/// What a worker says of a task that it was started for, where so many microseconds of CPU time were ordered of each task of the
-/// run; `None`: that it failed.
+/// Makes a worker's report on a task from its start command and the CPU time in microseconds that each task of the run
+/// was ordered to take; `None`: the task failed.
 type Answering = Box<dyn Fn(&v1::StartTask, u64) -> Option<v1::TaskFinished> + Send>;
 
-/// A run, and what is to be seen of it.
+/// A run with spot checks: its tasks, their program, and the part of the CPU time for checks.
 struct Scene {
     tasks: usize,
     program: TaskProgram,
@@ -40,7 +41,8 @@ impl Scene {
         Self { tasks, program: TaskProgram::Kernel(kernel), spot_checks: Ppm::new(30_000) }
     }
 
-    /// Plays it with these workers, the first of which does all the tasks: what came of the checks, and the verdict.
+    /// Plays the run with these workers, the first of which does all the tasks; returns the findings of the checks, and
+    /// the verdict.
     async fn play(self, answering: Vec<Answering>) -> (Vec<CheckFinding>, Judged) {
         let dir = tempfile::tempdir().unwrap();
         let tasks = self.tasks;
@@ -79,7 +81,7 @@ impl Scene {
     }
 }
 
-/// A worker that carries out what it is told, to the end of the run.
+/// Plays a worker that carries out all commands, to the end of the run.
 async fn play_worker(mut worker: FakeWorker, answering: Answering, ordered: Arc<AtomicU64>) {
     loop {
         match worker.hear().await {
@@ -110,7 +112,7 @@ async fn play_worker(mut worker: FakeWorker, answering: Answering, ordered: Arc<
     }
 }
 
-/// Whether a start is that of a check: the run knows nothing of its VM.
+/// Returns whether a start command belongs to a spot check, by its VM's large number.
 fn is_check(start: &v1::StartTask) -> bool {
     start.task.unwrap().vm > u32::MAX / 2
 }
@@ -128,15 +130,16 @@ fn args(start: &v1::StartTask) -> &[String] {
     &start.program.as_ref().unwrap().args
 }
 
-/// The right answer of a kernel that did so many repetitions, whose trail is this at its first point and one more at each.
+/// Makes the right answer of a kernel after this many repetitions, whose trail has the value `first` at its first point
+/// and grows by one at each point.
 fn whole(start: &v1::StartTask, repetitions: u64, first: u64) -> TaskResult {
     let answer = dormouse_tasks::answer::reckoned(args(start), repetitions).unwrap();
     let points = (0..repetitions).map(|point| first + point).collect();
     TaskResult { trail: Some(WorkTrail { every: 1, points }), ..answer }
 }
 
-/// What a host computes of one segment, whose trail is so at the first point of the task; a repetition takes a third of what was
-/// ordered, as three of them are reported.
+/// Makes a host's answer for one segment, with a trail that has the value `first` at the task's first point. A
+/// repetition takes a third of the ordered CPU time, as three repetitions are reported.
 fn segment(start: &v1::StartTask, ordered_us: u64, first: u64) -> TaskResult {
     let given = args(start);
     let at = given.iter().position(|word| word == "--segment").unwrap();
@@ -146,7 +149,7 @@ fn segment(start: &v1::StartTask, ordered_us: u64, first: u64) -> TaskResult {
     TaskResult { trail_end: Some(first + from), cpu_seconds, ..answer }
 }
 
-/// A worker that reports so many repetitions with this trail, and has that trail when it checks others.
+/// Makes a worker that reports this many repetitions with a trail that begins with `first`, also when it checks others.
 fn kernel(repetitions: u64, first: u64) -> Answering {
     Box::new(move |start, ordered| {
         let result = match is_check(start) {
@@ -167,7 +170,7 @@ fn is_accused(judged: &Judged) -> bool {
     judged.fidelity.notes.iter().any(|note| note.contains("computed again"))
 }
 
-/// A worker that computes a part as this makes it.
+/// Makes a worker that answers checks with the right answer as changed by `make`.
 fn checking(make: impl Fn(TaskResult) -> Option<TaskResult> + Send + 'static) -> Answering {
     Box::new(move |start, ordered| {
         assert!(is_check(start), "it was to do nothing else");
@@ -175,7 +178,7 @@ fn checking(make: impl Fn(TaskResult) -> Option<TaskResult> + Send + 'static) ->
     })
 }
 
-/// Reports three repetitions that take the CPU time that was ordered.
+/// Makes a worker whose checks are right: three repetitions take the ordered CPU time.
 fn honest_check() -> Answering {
     checking(Some)
 }
@@ -189,7 +192,7 @@ async fn what_another_host_computes_again_is_as_it_was_reported() {
     assert!(said.contains("all as reported") && !is_accused(&judged), "{said}");
 }
 
-/// The attack: one repetition is computed, the time is kept, and the answer is right by its digest.
+/// Attack: the worker computes one repetition and reports the full CPU time; the answer is right by its digest.
 #[tokio::test(flavor = "multi_thread")]
 async fn who_computed_one_repetition_of_a_hundred_is_found_by_another_host() {
     let fast = |right: TaskResult| Some(TaskResult { cpu_seconds: 1e-6, ..right });
@@ -199,7 +202,7 @@ async fn who_computed_one_repetition_of_a_hundred_is_found_by_another_host() {
     judged.assert_denied("that host0 (w0) reported is not what host1 (w1) computed again");
 }
 
-/// The attack: one repetition is computed, and the right number of them is said.
+/// Attack: the worker computes one repetition, but reports the right number of repetitions.
 #[tokio::test(flavor = "multi_thread")]
 async fn who_says_the_right_number_of_repetitions_and_computed_one_is_found_by_another_host() {
     let (found, judged) = Scene::of_kernel(1).play(vec![kernel(3, FORGED), honest_check()]).await;
@@ -229,7 +232,7 @@ async fn figures_that_come_out_otherwise_on_another_host_are_said_and_silence_bl
     assert!(!is_accused(&judged), "{:?}", judged.fidelity.notes);
 }
 
-/// The attack: two hosts of one owner tell the same lie. Nobody else is there, and that is what the verdict says.
+/// Attack: two hosts of one owner tell the same lie. There is no other host, and the verdict says so.
 #[tokio::test(flavor = "multi_thread")]
 async fn two_hosts_that_tell_one_lie_are_not_found_and_the_verdict_says_that_they_are_two() {
     let liars = vec![kernel(3, FORGED), kernel(3, FORGED)];
@@ -240,8 +243,8 @@ async fn two_hosts_that_tell_one_lie_are_not_found_and_the_verdict_says_that_the
     assert!(said.contains(words) && !is_accused(&judged), "{said}");
 }
 
-/// With a third host the liars do not choose who looks: one of twelve tasks at least is looked at by it, but with a chance of one
-/// in 4,096.
+/// With a third host the liars can't choose who checks them: the third host checks at least one of twelve tasks, except
+/// with a probability of one in 4,096.
 #[tokio::test(flavor = "multi_thread")]
 async fn two_hosts_that_tell_one_lie_are_found_by_a_third() {
     let scene = Scene { spot_checks: Ppm::new(900_000), ..Scene::of_kernel(12) };
@@ -254,7 +257,7 @@ async fn two_hosts_that_tell_one_lie_are_found_by_a_third() {
     assert!(!said.contains("as witness") && said.contains("not as reported"), "{said}");
 }
 
-/// One that says that it is of an older version would have answers that nobody can check.
+/// A worker that claims to be of an older version would give answers that can't be checked.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_worker_does_not_choose_that_nobody_checks_it() {
     let dir = tempfile::tempdir().unwrap();
@@ -290,7 +293,7 @@ fn own_scene(deterministic: bool, verify: Option<Verify>) -> Scene {
     Scene { tasks: 1, program, spot_checks: Ppm::ONE }
 }
 
-/// A worker whose programs end with this output, and whose checks of them pass.
+/// Makes a worker whose users' programs end with this output, and report that their own checks have passed.
 fn own(content: &'static [u8]) -> Answering {
     Box::new(move |start, _| {
         let is_to_be_checked = start.own.as_ref().is_some_and(|own| !own.verify.is_empty());
@@ -331,7 +334,7 @@ async fn a_program_that_is_deterministic_is_run_again_in_full() {
     assert!(said.contains("not checked by another host: no answer could be"), "{said}");
 }
 
-/// The attack: nothing is run, an output is made up, and the check of it is said to have passed.
+/// Attack: the worker runs nothing, makes up an output, and reports that the program's own check has passed.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_output_that_no_program_made_is_found_by_another_host() {
     let verify = Some(Verify::Command(vec!["true".to_owned()]));
@@ -341,7 +344,7 @@ async fn an_output_that_no_program_made_is_found_by_another_host() {
     judged.assert_denied("that host0 (w0) reported is not what host1 (w1) computed again");
 }
 
-/// All of a program would be more than the part of the run's CPU time that checks may take.
+/// Running the whole program again would take more than the part of the run's CPU time that checks may take.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_program_that_would_take_too_much_is_not_run_again() {
     let scene = Scene { spot_checks: Ppm::new(30_000), ..own_scene(true, None) };

@@ -1,4 +1,4 @@
-//! Whom a coordinator believes what.
+//! Which claims a coordinator believes, and from whom.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ fn memory() -> Vec<u8> {
     (0..700_001_u32).map(|n| u8::try_from(n % 251).unwrap()).collect()
 }
 
-/// A checkpoint as the worker with this welcome sends it.
+/// Makes the stream of a checkpoint as the worker with this welcome sends it.
 fn chunks(
     welcome: &v1::Welcome,
     of: v1::CheckpointRef,
@@ -56,7 +56,7 @@ async fn who_has_no_token_does_not_join_and_who_has_not_joined_does_nothing() {
     coordinator.outcome().await.unwrap();
 }
 
-/// With the token alone nobody ends an honest life, nor speaks for it.
+/// A caller with only the token can neither end an honest worker's session nor act for that worker.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_is_no_worker_that_has_joined() {
     let dir = tempfile::tempdir().unwrap();
@@ -141,8 +141,8 @@ async fn ended(worker: &mut FakeWorker) {
     while !matches!(worker.hear().await, Said::Ended(_)) {}
 }
 
-/// Who has found a token that was lost has no more of it once it is renewed, nor of the certificates that he had made with
-/// it before; and one worker's can be refused alone.
+/// A caller that has found a lost token can use neither the token nor certificates obtained with it once the token is
+/// renewed; and a single worker's token can be revoked alone.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_that_is_renewed_or_refused_closes_all_that_was_opened_with_it() {
     const MINUTE: Duration = Duration::from_secs(60);

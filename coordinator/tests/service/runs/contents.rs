@@ -1,4 +1,4 @@
-//! Contents of programs of the user's own: who may send and have them, and where what tasks leave goes.
+//! Contents of users' own programs: who may send and fetch them, and where tasks' outputs are stored.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,7 +17,7 @@ const QUOTA: u64 = 1 << 20;
 
 type Client = v1::content_store_client::ContentStoreClient<tonic::transport::Channel>;
 
-/// A run of one task that is a program of the user's own, whose input is in the run's folder.
+/// Makes a run of one task that is a user's own program, with an input in the run's folder.
 fn own(out: &Path) -> LiveRunPlan {
     let file = out.join("solve");
     std::fs::write(&file, INPUT).unwrap();

@@ -1,4 +1,4 @@
-//! Live runs of parallel jobs, with workers that only say what they are told to say.
+//! Live runs of parallel jobs, with workers that a test controls.
 
 use std::path::Path;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use dormouse_proto::v1;
 use dormouse_units::{Bytes, Ppm, Span, Speedup, Time, Usage};
 use v1::{command::Command as C, report::Report as R};
 
-/// Processors of the machine.
+/// Number of processors of the machine for parallel jobs.
 const MACHINE: u32 = 4;
 
 fn submissions(n: u64) -> Vec<Submission> {
@@ -65,7 +65,8 @@ fn live(algorithm: Algorithm, submissions: Vec<Submission>, out: &Path) -> LiveR
     }
 }
 
-/// The log of a run of this algorithm comes out again; how many decisions are in it.
+/// Checks that the log of a run of this algorithm is replayed without a difference; returns the number of decisions in
+/// it.
 fn comes_out_again(algorithm: Algorithm, log: &Path) -> usize {
     let report = replay_log(log, |_| Ok(Run::new(setup(), policy(algorithm)))).unwrap();
     assert_eq!((report.difference, report.torn), (None, false), "{algorithm}");
@@ -95,13 +96,13 @@ async fn every_decision_is_on_record_and_comes_out_again() {
     }
 }
 
-/// A job that was started so has come to its end, with the right answer.
+/// Makes the report that a started job has ended with the right answer.
 fn ended(start: v1::StartTask, verified: bool) -> R {
     let (task, job, result) = (start.task, Some(v1::JobAccount::default()), answer(start.program));
     R::TaskFinished(v1::TaskFinished { task, job, verified, result, ..Default::default() })
 }
 
-/// What a worker was told of jobs that run: promotions in place, moves, kills.
+/// Counts of a worker's commands about running jobs: promotions in place, moves, kills.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Told {
     swaps: u32,
@@ -109,8 +110,8 @@ struct Told {
     kills: u32,
 }
 
-/// Does what it is told, but a job ends only once nothing new has been heard for two messages:
-/// there are jobs to promote, move and kill.
+/// Carries out all commands, but ends a job only after two messages without commands, so that there are jobs to
+/// promote, move and kill.
 async fn obey_slowly(worker: &mut FakeWorker) -> Told {
     let (mut told, mut held, mut quiet) = (Told::default(), Vec::new(), 0);
     loop {
@@ -189,7 +190,7 @@ async fn jobs_are_promoted_moved_and_killed_as_decided() {
     }
 }
 
-/// Makes the machine; the first job on it.
+/// Creates the machine for parallel jobs; returns the start of the first job on it.
 async fn first_job(worker: &mut FakeWorker) -> v1::StartTask {
     // It may be a while until a machine is made: until the worker that had it is lost.
     let commands = loop {
@@ -284,7 +285,7 @@ async fn a_job_that_fails_or_answers_wrongly_is_started_again() {
     assert_eq!(done.facts.jobs.wrong.len(), 1);
 }
 
-/// The next start of this job; others that are started meanwhile end at once.
+/// Returns the next start of the job `before`; other jobs that are started meanwhile end at once.
 async fn started_again(worker: &mut FakeWorker, before: v1::TaskRef) -> v1::StartTask {
     let mut found = None;
     while found.is_none() {
@@ -417,7 +418,7 @@ async fn remote(under: &Under) -> RemoteCoordinator {
     .unwrap()
 }
 
-/// An open run of these jobs, and how it is stopped.
+/// Makes an open run of `n` jobs, which is resumed if `resume` is set.
 fn open(n: u64, out: &Path, resume: bool) -> LiveRunPlan {
     LiveRunPlan { open: true, resume, ..live(Algorithm::Measy, submissions(n), out) }
 }

@@ -22,12 +22,12 @@ async fn a_worker_without_criu_is_refused_where_tasks_are_checkpointed() {
     assert_eq!((done.run.unfinished_count(), done.facts.hosts.len()), (0, 1));
 }
 
-/// A run of one task that has begun, on a worker that holds one vCPU for each of its cores.
+/// Starts a run of one task on a worker that holds one vCPU for each of its cores.
 async fn begun_on_first(dir: &std::path::Path) -> (Under, FakeWorker, u32) {
     begun("first", LiveRunPlan { noop: false, ..live(1, 1, dir) }).await
 }
 
-/// A late worker, what it says that a repetition takes, and what it is told then.
+/// Connects a late worker that reports this time for a repetition; returns the worker and the coordinator's answer.
 async fn comes_late(mut worker: FakeWorker, repetition_us: u64) -> (FakeWorker, Said) {
     worker.connect().await.unwrap();
     assert_eq!(worker.welcome().await.programs.len(), 1);

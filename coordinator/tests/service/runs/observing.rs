@@ -1,4 +1,4 @@
-//! Looking on at a run: its events, how it goes, and its end.
+//! Observation of a run: its events, its progress, and its end.
 
 use crate::common::*;
 use dormouse_coordinator::{LiveRunPlan, RemoteCoordinator, RemoteError, address_of};
@@ -82,7 +82,7 @@ async fn a_reader_that_never_reads_does_not_slow_a_run() {
     assert!(std::fs::metadata(&done.log).unwrap().len() > 1 << 20);
 }
 
-/// The setup has no spot VMs: what would hit none is refused, and leaves nothing in the log.
+/// The setup has no spot VMs: an interruption that would hit no VM is refused, and leaves nothing in the log.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_interruption_that_hits_nothing_is_refused_with_the_reason() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! What happens at one instant is heard in a live run as in a virtual one: requests and wake-ups, requests that came due
-//! while the coordinator was away, and a clock that stands until the machine of parallel jobs is there.
+//! Events of one instant have the same order in live and in virtual runs: requests and wake-ups, requests that came due
+//! while the coordinator was away, and a clock that is stopped until the machine for parallel jobs is ready.
 
 use std::convert::Infallible;
 use std::path::Path;
@@ -26,13 +26,13 @@ use dormouse_units::{
 use dormouse_vm::ProcessorSharing;
 use tokio::sync::mpsc;
 
-/// Nothing shares a processor here.
+/// Law of shared processors; no run here shares a processor.
 const LAW: TwoTierLaw =
     TwoTierLaw { sharing: ProcessorSharing::PERFECT, migration_cost: Span::ZERO, seed: 1 };
-/// No run here is as long.
+/// Time limit of the virtual runs, longer than any of them.
 const LIMIT: Time = Time::from_secs(1_000_000);
 
-/// Wakes up at these seconds, and starts its one task at the last of them.
+/// Test policy that wakes up at these seconds, and starts its only task at the last of them.
 #[derive(Debug)]
 struct Waker(&'static [u64]);
 
@@ -58,7 +58,7 @@ impl Policy for Waker {
     }
 }
 
-/// Requests for VMs at these seconds, each for 7 s.
+/// Makes requests for VMs at these seconds, each for 7 s.
 fn requests(at: &[u64]) -> Vec<(Time, VmRequest)> {
     let (kind, market) = (KIND.into(), Market::OnDemand);
     let asks = VmRequest { kind, market, duration: Span::from_secs(7) };
@@ -76,7 +76,7 @@ fn tenants(wakes: &'static [u64]) -> Vec<(TenantWork, Box<dyn Policy>)> {
     ]
 }
 
-/// A live run of a bag and of customers, and its durable steps.
+/// Makes a live run of a bag and of customers; its durable steps come from the returned receiver.
 fn with_customers(
     wakes: &'static [u64],
     at: &[u64],
@@ -96,7 +96,7 @@ fn steps_of(log: &Path) -> Vec<Step> {
     text.lines().skip(1).map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// The requests and the bag's wake-ups of a run, in the order in which they were heard of.
+/// Returns the requests of a run and the bag's wake-ups, in the order of the steps.
 fn comes(steps: &[Step], wakes: &[u64]) -> Vec<(Time, &'static str)> {
     let in_step = |step: &Step| {
         let requested = matches!(step.event, Event::Requested { .. }).then_some("request");
@@ -142,7 +142,7 @@ async fn requests_that_are_due_with_a_timer_are_heard_before_it_as_in_virtual_ti
 async fn requests_that_came_due_without_a_coordinator_are_heard_as_it_goes_on_in_their_order() {
     const WAKES: &[u64] = &[90];
     const REQUESTS: &[u64] = &[3, 12, 13, 13, 80];
-    /// At speed-up 30, 21 s of the run.
+    /// Real time for which the coordinator is away: 21 s of the run at speed-up 30.
     const OUTAGE: Duration = Duration::from_millis(700);
     let dir = tempfile::tempdir().unwrap();
     let (live, mut steps) = with_customers(WAKES, REQUESTS, dir.path());
@@ -191,7 +191,7 @@ async fn requests_that_came_due_without_a_coordinator_are_heard_as_it_goes_on_in
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_clock_stands_until_the_machine_of_parallel_jobs_is_there_as_in_virtual_time() {
-    /// What the worker takes to make the machine; at speed-up 1,000 the first jobs would be due meanwhile.
+    /// Real time that the worker takes to create the machine; at speed-up 1,000 the first jobs would be due meanwhile.
     const BIRTH: Duration = Duration::from_millis(100);
     const MACHINE: u32 = 4;
     let setup = || Setup::of_jobs(MACHINE, UsageInformation::Exact, 1);

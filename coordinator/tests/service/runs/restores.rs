@@ -9,21 +9,21 @@ use dormouse_model::{Effect, Step};
 use dormouse_proto::v1;
 use v1::{command::Command as C, report::Report as R};
 
-/// The checkpoint that a task is to begin with; zero: none.
+/// Returns the number of the checkpoint with which a task must begin; zero: none.
 fn checkpoint_of(start: &v1::StartTask) -> u32 {
     start.from.map_or(0, |kept| kept.checkpoint)
 }
 
-/// How an attempt fails.
+/// Makes the failure report of an attempt from its VM, task and attempt number.
 type Failing = fn(u32, u32, u32) -> R;
 
-/// It could not restore its checkpoint, if that is so.
+/// Returns the failure to restore a checkpoint if `is_so` is true; otherwise `None`.
 fn refused(is_so: bool) -> Option<Failing> {
     is_so.then_some(could_not_restore as Failing)
 }
 
-/// A run of one task whose first attempt keeps two checkpoints and fails; from then on attempts at
-/// it come to nothing before they begin, as `fails` says of them, until that says nothing.
+/// Plays a run of one task whose first attempt keeps two checkpoints and fails. Later attempts fail before they begin,
+/// in the way that `fails` returns, until it returns `None`.
 async fn run(
     out: &Path,
     mut fails: impl FnMut(&v1::StartTask) -> Option<Failing>,
@@ -63,7 +63,8 @@ async fn run(
     (coordinator.outcome().await.unwrap(), begun_with)
 }
 
-/// From which checkpoint to which the task fell back, by the log, which comes out again.
+/// Returns each checkpoint from which the task fell back, and the one to which, by the log; checks that the log can be
+/// replayed.
 fn fell_back(done: &LiveOutcome) -> Vec<(u32, Option<u32>)> {
     let report = replay_log(&done.log, |_| Ok(run_again(1, 1))).unwrap();
     assert_eq!(report.difference, None);

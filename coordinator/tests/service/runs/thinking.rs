@@ -1,4 +1,4 @@
-//! A scheduler that thinks for long keeps nobody waiting but its own run.
+//! A scheduler that thinks for long delays nothing but its own run.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use dormouse_policies::Policy;
 use dormouse_units::Time;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// Says when a task has ended, and thinks about it until it is told to go on.
+/// Test policy that announces when a task has ended, and then blocks until the test lets it continue.
 #[derive(Debug)]
 struct Thinker {
     fifo: Fifo,
@@ -35,7 +35,7 @@ fn thinker(tasks: usize) -> (Thinker, UnboundedReceiver<()>, Sender<()>) {
     (Thinker { fifo: Fifo::new(tasks, 1), begins, go_on }, begun, release)
 }
 
-/// Times that the scheduler thinks.
+/// Number of times that the scheduler blocks.
 const ROUNDS: usize = 8;
 const LOST_AFTER: Duration = Duration::from_millis(600);
 

@@ -1,4 +1,4 @@
-//! Workers of other versions than the coordinator's: what they may say, and what they need not know.
+//! Workers of other versions than the coordinator's: the messages that they may send, and those that they needn't know.
 
 use crate::common::*;
 use dormouse_proto::{PROTOCOLS, Protocols, v1};

@@ -1,4 +1,4 @@
-//! One thing after the other, at exact times.
+//! Single cases of displaced VMs, at exact times.
 
 use dormouse_cloud::{
     ChargedInterval, Interruption, InterruptionAction, InterruptionModel, InterruptionTarget,
@@ -16,7 +16,8 @@ use super::world::{
     wake,
 };
 
-/// Spot VM 1 has the whole host from 0 s on, and runs from 60 s on; on-demand VM 2 is launched at `at`.
+/// Plays a run in which spot VM 1 has the whole host from 0 s on and runs from 60 s on, and on-demand VM 2 is launched
+/// at `at` s.
 fn one_for_another(preemption: PreemptionAction, script: &Script, at: u64, more: &[u64]) -> Run {
     let wakes = std::iter::once(at).chain(more.iter().copied()).map(wake);
     script
@@ -90,7 +91,7 @@ fn a_request_is_ready_after_a_hibernation_and_boot_and_the_vm_resumes_after_it()
     assert_eq!((counts.preemptions, counts.hibernations, counts.resumes), (0, 1, 1));
 }
 
-/// The room is the other's at once, and nobody is killed who is gone.
+/// The other VM gets the room at once, and the VM that is gone isn't killed.
 #[test]
 fn a_vm_that_ends_by_itself_during_its_notice_is_not_killed() {
     for way in ["its owner", "its host's failure", "another interruption"] {
@@ -139,7 +140,8 @@ fn a_vm_that_ends_by_itself_during_its_notice_is_not_killed() {
     }
 }
 
-/// Once notice is given the VM ends: its owner has acted on it.
+/// Once notice is given the VM ends even if the displacing VM has ended: the VM's owner has already acted on the
+/// notice.
 #[test]
 fn who_has_notice_ends_though_the_other_has_ended_while_it_waited() {
     let script = Script::default();

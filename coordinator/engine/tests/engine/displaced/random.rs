@@ -1,4 +1,4 @@
-//! Launches, ends, freezes that take long or fail, and hosts that are lost, in random order.
+//! Random launches and ends of VMs, freezes that take long or fail, and losses of hosts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use dormouse_units::{Bytes, HostId, RandomStream, Span, Time, VmId};
 
 use super::world::{BOTH, s, setup};
 
-/// Launches and ends VMs at random until 5,000 s, and ends its on-demand VMs at 6,000 s.
+/// Test policy that launches and ends VMs at random until 5,000 s, and ends its on-demand VMs at 6,000 s.
 #[derive(Debug)]
 struct Anyhow {
     chance: RandomStream,
@@ -55,7 +55,7 @@ impl Policy for Anyhow {
     }
 }
 
-/// What the log says of a VM.
+/// State of a VM by the effects in the log.
 #[derive(Debug)]
 struct Seen {
     host: HostId,
@@ -67,18 +67,19 @@ struct Seen {
     ended: bool,
 }
 
-/// A run with its machines, and what it has shown.
+/// A run with its machines, played at random, and the checks of its steps.
 struct World {
     run: Run,
     chance: RandomStream,
-    /// What happens from outside, in order.
+    /// Events that come to the run, in order of time.
     queue: BTreeMap<(Time, usize), Event>,
     asked: usize,
     offers: BTreeMap<HostId, ResourceVector>,
     seen: BTreeMap<VmId, Seen>,
     fed: Vec<(Time, Event)>,
     steps: Vec<Step>,
-    /// How many were displaced, resumed, killed after their notice, and waited.
+    /// Number of VMs that were displaced, that were resumed, that were killed after their notice, and that waited for
+    /// room.
     counts: [usize; 4],
 }
 
@@ -182,7 +183,7 @@ impl World {
         self.later(at, Event::Machine { host: command.host(), number: 0, report });
     }
 
-    /// VMs that are made have room together.
+    /// Checks that each host has room for all VMs that are created on it.
     fn look(&self) {
         for (id, offer) in &self.offers {
             let there = self.seen.values().filter(|vm| vm.host == *id && vm.is_made && !vm.ended);
@@ -194,7 +195,7 @@ impl World {
         }
     }
 
-    /// Plays it until nothing more happens.
+    /// Plays the run until nothing more happens.
     fn play(&mut self) {
         while let Some(own) = self.run.next_wakeup().or(self.queue.keys().next().map(|(at, _)| *at))
         {

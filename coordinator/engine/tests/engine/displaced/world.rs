@@ -26,7 +26,7 @@ pub(crate) const fn s(seconds: u64) -> Time {
     Time::from_secs(seconds)
 }
 
-/// VMs of one vCPU that boot for 60 s and can be resumed 30 s after they froze; notice is 120 s.
+/// Makes a setup with VMs of one vCPU that boot for 60 s and can be resumed 30 s after they froze; notice is 120 s.
 pub(crate) fn setup(preemption: PreemptionAction, interruptions: Vec<InterruptionModel>) -> Setup {
     let kind = InstanceType {
         name: "small".into(),
@@ -68,14 +68,14 @@ pub(crate) fn setup(preemption: PreemptionAction, interruptions: Vec<Interruptio
     }
 }
 
-/// Answers each notice with what the test has put in for it, and keeps all that it hears.
+/// Test policy that answers each notice with the decisions that the test has set for it, and records all notices.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Script(Arc<Mutex<(Answers, Heard)>>);
 
-/// What is decided on a notice, once.
+/// Decisions for each expected notice, each used once.
 type Answers = Vec<(Notice, Vec<Decision>)>;
 
-/// What was heard, and when.
+/// Notices received, each with its time.
 type Heard = Vec<(Time, Notice)>;
 
 impl Script {
@@ -88,7 +88,7 @@ impl Script {
         self
     }
 
-    /// These decisions at this time.
+    /// Sets the decisions that the policy makes at `at` s.
     pub(crate) fn at(&self, at: u64, decisions: impl IntoIterator<Item = Decision>) -> &Self {
         self.on(Notice::Wake { token: at }, decisions)
     }
@@ -122,7 +122,7 @@ pub(crate) const fn end(n: u32) -> Decision {
     Decision::Terminate { vm: vm(n), reason: None }
 }
 
-/// A run on one host of so many vCPUs, begun.
+/// Makes a run that has begun, on one host of this many vCPUs.
 pub(crate) fn begun(setup: Setup, script: &Script, vcpus: u32) -> Run {
     let mut run = Run::new(setup, Box::new(script.clone()));
     join(&mut run, vcpus);
@@ -152,7 +152,7 @@ pub(crate) fn frozen(run: &mut Run, at: u64, n: u32) -> (Step, Vec<Command>) {
     tell(run, at, Report::VmFrozen { vm: vm(n), real_took_us: 0 })
 }
 
-/// The VMs that are made by these commands.
+/// Returns the VMs that these commands create.
 pub(crate) fn made(commands: &[Command]) -> Vec<VmId> {
     let made = commands.iter().filter_map(|command| match command {
         Command::CreateVm { vm, .. } => Some(*vm),

@@ -1,5 +1,5 @@
-//! The policy of the ACC paper as a scheduler of bags, on whole runs: against what the paper's one job comes
-//! to analytically, and in cases that the paper does not have.
+//! The policy of the ACC paper as a scheduler of bags, on whole runs: compared with the paper's analytic results for
+//! one job, and in cases that the paper doesn't have.
 
 use dormouse_cloud::{Market, PriceTrace, TariffName};
 use dormouse_model::{
@@ -27,13 +27,13 @@ fn cents(n: u64) -> Price {
     Price::from_nanos_per_hour(n * 10_000_000)
 }
 
-/// Prices in cents from a minute on.
+/// Makes a price trace from pairs of a minute and the price from then on, in cents per hour.
 fn trace(steps: &[(u64, u64)]) -> PriceTrace {
     let step = |&(at, price): &(u64, u64)| (Time::ZERO + minutes(at), cents(price));
     PriceTrace::new(steps.iter().map(step).collect())
 }
 
-/// Tasks of this work on spot VMs of the one type, which boot in no time.
+/// Makes a setup of tasks of this work on spot VMs of the only type, which boot in no time.
 fn setup_of(tasks: usize, work: Span, checkpoint: Span, prices: &PriceTrace, bid: u64) -> Setup {
     let task = Task {
         name: "t".into(),
@@ -78,7 +78,7 @@ fn acc(setup: Setup, count: u32, bid: u64) -> (Vec<Step>, Outcome) {
     run(setup, &config(BagSchedulerName::Acc, count, bid))
 }
 
-/// When each VM was launched and when it ended, in minutes.
+/// Returns for each VM the minutes at which it was launched and at which it ended, and why it ended.
 fn lives(steps: &[Step]) -> Vec<(u64, u64, VmEnd)> {
     let in_minutes = |at: Time| at.as_micros() / 60_000_000;
     let mut lives = Vec::new();
@@ -97,7 +97,7 @@ fn lives(steps: &[Step]) -> Vec<(u64, u64, VmEnd)> {
     lives
 }
 
-/// The tasks that lost work each time a VM was given back above the bid.
+/// Returns the number of tasks that lost work, for each VM that was given back because the price was above its bid.
 fn unkept(steps: &[Step]) -> Vec<u32> {
     let decisions = steps.iter().flat_map(|step| &step.decisions);
     decisions
@@ -110,7 +110,7 @@ fn unkept(steps: &[Step]) -> Vec<u32> {
         .collect()
 }
 
-/// Seeded prices that change every half an hour or so, a few cents around a bid of 7.
+/// Draws prices that change about every half hour, a few cents around a bid of 7.
 fn drawn(seed: u64) -> Vec<(u64, u64)> {
     let mut chance = RandomStream::new(seed, "acc-test", 0);
     let mut at = 0;
@@ -123,8 +123,8 @@ fn drawn(seed: u64) -> Vec<(u64, u64)> {
         .collect()
 }
 
-/// A job that begins at each of many times of drawn prices ends when and costs what the paper's is
-/// reckoned to. The provider's VMs boot in no time, and a restart takes none in virtual time (t_r = 0).
+/// A job that begins at any of many times of a random price trace ends at the time and has the cost that the paper's
+/// model gives. The provider's VMs boot in no time, and a restart takes no time (t_r = 0).
 #[test]
 fn a_job_ends_when_and_costs_what_is_reckoned_of_it() {
     let (mut done, mut restarts, mut without) = (0, 0, 0);
@@ -181,7 +181,7 @@ fn it_is_launched_again_at_the_first_price_that_is_not_above_the_bid() {
     assert!(matches!(first, Some(Notice::Price { .. })), "{first:?}");
 }
 
-/// Two VMs of two vCPUs and five tasks: those of one that ends go on on the other, and wait.
+/// Two VMs of two vCPUs and five tasks: when one VM ends, its tasks wait and then continue on the other.
 #[test]
 fn a_bag_goes_on_on_what_is_left() {
     let prices = trace(&[(0, 5), (100, 9), (180, 5)]);
@@ -202,7 +202,8 @@ fn a_bag_goes_on_on_what_is_left() {
     assert_eq!([0, 1, 2, 3, 4].map(sent), [1, 1, 1, 1, 2]);
 }
 
-/// The provider takes what fifo bids for, at once; it is asked for again at the first price that will do.
+/// The provider ends fifo's VM as soon as the price is above the bid; fifo launches another at the first price that
+/// isn't.
 #[test]
 fn fifo_waits_for_its_price_however_long_that_takes() {
     let prices = trace(&[(0, 9), (30, 5), (100, 9), (9_000, 5)]);
@@ -232,7 +233,7 @@ fn a_bid_below_every_price_ends_with_nothing() {
     assert_eq!((outcome.finished, outcome.cost.as_nanos()), (1, 0));
 }
 
-/// A checkpoint that takes longer than it should is waited for, to the end of the hour at most.
+/// The policy waits for a checkpoint that takes longer than expected, to the end of the hour at most.
 #[test]
 fn a_checkpoint_under_way_is_waited_for() {
     let at = |min: u64, s: u64| Time::ZERO + minutes(min) + Span::from_secs(s);

@@ -19,10 +19,10 @@ use super::played::{Outcome, play_out, played, setup};
 use super::trouble::Trouble;
 
 const BOOT: u64 = 60;
-/// What a checkpoint costs, s.
+/// Cost of a checkpoint, in s.
 const COST: u64 = 10;
 
-/// Tasks of 1,000 s on the one type.
+/// Makes a bag of `tasks` tasks, each of 1,000 s on the only type.
 fn bag(tasks: usize) -> Bag {
     let runtime = [("c3.large".into(), Span::from_secs(1_000))];
     let task = Task {
@@ -65,7 +65,7 @@ fn config(name: BagSchedulerName, market: Market) -> BagSchedulerConfig {
     BagSchedulerConfig { fleet: vec![fleet], ..BagSchedulerConfig::paper(name) }
 }
 
-/// The steps of a run, and what came of it.
+/// Plays a run; returns its steps and its outcome.
 fn run(setup: Setup, config: &BagSchedulerConfig) -> (Vec<Step>, Outcome) {
     let Setup { catalogue, bag, checkpoint, seed, .. } = &setup;
     let policy = build(config, catalogue, bag, checkpoint, *seed).expect("it can be planned");
@@ -78,7 +78,7 @@ fn steps_of(setup: Setup, policy: Box<dyn Policy>) -> (Vec<Step>, Outcome) {
     (steps, outcome)
 }
 
-/// When each checkpoint was kept, in s, and what of the work it holds, in thousandths.
+/// Returns the time in s of each kept checkpoint, and the part of the work that it holds, in thousandths.
 fn kept(steps: &[Step]) -> Vec<(u64, u32)> {
     let kept = |step: &Step| match step.event {
         Event::Machine { report: Report::CheckpointTaken { done, .. }, .. } => {
@@ -143,7 +143,7 @@ fn a_scheme_of_spot_vms_is_not_asked_on_others() {
     }
 }
 
-/// A period that runs out while the VM is frozen is over when it runs again.
+/// A checkpoint period that ends while the VM is frozen is due as soon as the VM runs again.
 #[test]
 fn what_is_due_in_a_frozen_vm_is_taken_at_its_resume() {
     let every = CheckpointScheme::Every { period: Span::from_secs(300), of: PeriodUnit::Time };
@@ -157,7 +157,7 @@ fn what_is_due_in_a_frozen_vm_is_taken_at_its_resume() {
     assert_eq!(outcome.makespan, Time::from_secs(1_630));
 }
 
-/// The task has run for 340 s when its VM is told to hibernate; the VM freezes 10 s later.
+/// The task has run for 340 s when its VM is commanded to hibernate; the VM freezes 10 s later.
 #[test]
 fn a_vm_that_hibernates_checkpoints_its_tasks_first_where_that_is_said() {
     let mut setup = setup_of(1, CheckpointScheme::None {}, &[(400, InterruptionAction::Hibernate)]);
@@ -174,7 +174,7 @@ fn a_vm_that_hibernates_checkpoints_its_tasks_first_where_that_is_said() {
     assert_eq!(outcome.makespan, Time::from_secs(410 + BOOT + 660));
 }
 
-/// HADS waits for the resume, and knows that the task stood still for the checkpoint.
+/// HADS waits for the resume, and takes into account that the task was stopped for the checkpoint.
 #[test]
 fn a_checkpoint_at_a_hibernation_makes_the_task_that_much_later() {
     let happens = [(160, InterruptionAction::Hibernate), (700, InterruptionAction::Resume)];
@@ -186,7 +186,7 @@ fn a_checkpoint_at_a_hibernation_makes_the_task_that_much_later() {
     assert_eq!(outcome.makespan, Time::from_secs(700 + 900));
 }
 
-/// Ten tasks that are said to take 1,000 s: one after the other on one VM, each as long as it takes.
+/// Ten tasks for which the scheduler expects 1,000 s run one after the other on one VM, each for its real run time.
 #[test]
 fn tasks_take_their_real_run_times_and_schedulers_are_told_others() {
     let (name, market) = (BagSchedulerName::Fifo, Market::OnDemand);
@@ -206,7 +206,7 @@ fn tasks_take_their_real_run_times_and_schedulers_are_told_others() {
     assert!(ends[9].since(Time::ZERO) != Span::from_secs(BOOT + 10_000));
 }
 
-/// A restart counts from what was kept, and from its own beginning.
+/// The scheme plans the checkpoints of a restarted task from the kept work and from the restart's own beginning.
 #[test]
 fn an_attempt_that_goes_on_elsewhere_begins_with_what_was_kept() {
     let every = CheckpointScheme::Every { period: Span::from_secs(300), of: PeriodUnit::Time };
@@ -222,7 +222,7 @@ fn an_attempt_that_goes_on_elsewhere_begins_with_what_was_kept() {
     assert!(kept(&steps)[1..].iter().all(|(_, done)| *done > 300), "{:?}", kept(&steps));
 }
 
-/// What each task had done when its VM was gone, in thousandths, and the makespan in s.
+/// Plays a run of two tasks whose VM is preempted at 500 s; returns its steps and its outcome.
 fn preempted(on_notice: OnNotice) -> (Vec<Step>, Outcome) {
     let config =
         BagSchedulerConfig { on_notice, ..BagSchedulerConfig::paper(BagSchedulerName::BurstHads) };
@@ -254,14 +254,14 @@ fn the_time_of_a_notice_is_used_where_tasks_run_on_and_are_checkpointed_before_i
     assert_eq!(froms, [540, 540]);
 }
 
-/// Starts the first task on one VM and then, at its times, asks for what it is told to.
+/// Test policy around another policy: at the times in `wanted` it adds the decisions given there.
 #[derive(Debug)]
 struct Asks {
     inner: Box<dyn Policy>,
     wanted: Vec<(Time, Decision)>,
 }
 
-/// Wake-ups of this token and above are its own.
+/// Tokens from this one on belong to wake-ups of the test policy itself.
 const OWN: u64 = 1 << 60;
 
 impl Policy for Asks {
@@ -300,8 +300,8 @@ fn a_scheduler_has_a_task_checkpointed_while_it_runs_on() {
     assert_eq!(outcome.makespan, Time::from_secs(1_080));
 }
 
-/// Checkpoints when a price rises, and an hour after charging began (EDGE and HOUR of the literature),
-/// and writes down what it was told.
+/// Test scheme that takes a checkpoint when a price rises, and an hour after charging began (EDGE and HOUR of the
+/// literature), and records what it was told.
 #[derive(Debug, Default)]
 struct Edge {
     paid: Option<Price>,
@@ -340,7 +340,8 @@ fn a_scheme_hears_of_prices_when_they_change() {
     assert_eq!((outcome.finished, asked(&steps)), (1, 3));
 }
 
-/// A run of one task on a spot VM that is preempted in the middle of its work, without a scheme.
+/// Plays a run of one task without a checkpointing scheme, on a spot VM that is preempted in the middle of the task's
+/// work.
 fn taken_away(how: impl FnOnce(&mut CheckpointConfig)) -> (Vec<Step>, Outcome) {
     let mut setup = setup_of(1, CheckpointScheme::None {}, &[(500, InterruptionAction::Preempt)]);
     how(&mut setup.checkpoint);
@@ -355,8 +356,9 @@ fn a_vm_that_is_given_notice_takes_a_checkpoint_where_that_is_wanted() {
     assert_eq!(asked(&steps), 0);
 }
 
-/// Notice at 500 s, the end at 620 s: the program computes on until it has had 90 s to save its work, and what is kept
-/// is what was done at the notice. A stop that the scheduler decides at the notice waits for that.
+/// Notice comes at 500 s and the end of the VM at 620 s: the program computes on until it has had 90 s to save its
+/// work, and the checkpoint holds the work done at the notice. A stop that the scheduler decides at the notice waits
+/// until the work is saved.
 #[test]
 fn a_program_that_saves_at_a_notice_computes_on_until_it_has_saved() {
     let (steps, outcome) = taken_away(|checkpoint| checkpoint.at_notice = true);
@@ -371,9 +373,9 @@ fn a_program_that_saves_at_a_notice_computes_on_until_it_has_saved() {
     assert_eq!((outcome.finished, outcome.counts.restores, outcome.counts.migrations), (1, 1, 1));
 }
 
-/// Two tasks on one VM, whose notice comes at 500 s: the first, whose program saves its work then, computes on until
-/// 590 s and keeps what was done at the notice; the second is stopped at the notice with all that it has done, and was
-/// checkpointed after 300 s, as the scheme of the bag has it, which the first was not.
+/// Two tasks on one VM, whose notice comes at 500 s. The first task's program saves its work then: it computes on until
+/// 590 s, and the work done at the notice is kept. The second task is stopped at the notice with all of its work; only
+/// this one was checkpointed after 300 s by the bag's scheme.
 #[test]
 fn in_a_bag_that_is_saved_in_two_ways_each_task_is_saved_in_its_own() {
     let every = CheckpointScheme::Every { period: Span::from_secs(300), of: PeriodUnit::Time };
@@ -398,7 +400,7 @@ fn in_a_bag_that_is_saved_in_two_ways_each_task_is_saved_in_its_own() {
     assert_eq!((outcome.finished, outcome.counts.restores), (2, 2));
 }
 
-/// The scheduler stops the task with its work at the notice: there is no checkpoint of it all the same.
+/// The scheduler stops the task at the notice and asks to keep its work, but no checkpoint is made.
 #[test]
 fn a_task_whose_work_nothing_keeps_begins_anew() {
     let from = |steps: &[Step]| {

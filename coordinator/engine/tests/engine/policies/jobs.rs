@@ -4,14 +4,14 @@ use dormouse_cloud::{BurstableTerms, Catalogue, InstanceType, VmLimits};
 use dormouse_model::{Bag, CheckpointConfig, CheckpointOn, CheckpointScheme, Task};
 use dormouse_units::{Bytes, Credits, Ppm, Price, Span};
 
-/// How many tasks of size 400, 600 and 1000 a job has.
+/// Number of tasks of size 400, of size 600 and of size 1000 in the job J60.
 pub(crate) const J60: [usize; 3] = [24, 16, 20];
 pub(crate) const J80: [usize; 3] = [23, 32, 25];
 pub(crate) const J100: [usize; 3] = [40, 30, 30];
 
 const TYPES: [&str; 4] = ["c3.large", "c3.xlarge", "c4.large", "t3.large"];
 
-/// Synthetic tasks of three sizes, dealt one of each in turn.
+/// Makes a job of synthetic tasks of three sizes, in rotation; `counts` is the number of tasks of each size.
 pub(crate) fn job(mut counts: [usize; 3]) -> Bag {
     let sizes = [
         (10_060_959, [167, 167, 168, 119]),
@@ -30,7 +30,7 @@ pub(crate) fn job(mut counts: [usize; 3]) -> Bag {
     Bag { tasks: tasks.into(), deadline: Span::from_secs(2_700) }
 }
 
-/// 200 runs of NAS SP, class B.
+/// Makes the job ED200: 200 runs of NAS SP, class B.
 pub(crate) fn ed200() -> Bag {
     let tasks = (0..200).map(|i| task(i, 167_800_000, [210, 204, 195, 190])).collect();
     Bag { tasks, deadline: Span::from_secs(2_700) }
@@ -47,7 +47,8 @@ fn task(i: usize, memory: u64, seconds: [u64; 4]) -> Task {
     }
 }
 
-/// The artifact's types with the text's t3.large, whose vCPUs do `baseline` in baseline mode.
+/// Makes the artifact's instance types with the paper's t3.large, whose vCPUs have the share `baseline` in baseline
+/// mode; VMs boot for `boot` s.
 pub(crate) fn ec2(boot: u64, baseline: Ppm) -> Catalogue {
     let price = Price::from_usd_per_hour;
     let kind = |name: &str, mflops, vcpus, gib: f64, on_demand, spot: Option<f64>| InstanceType {
@@ -84,7 +85,7 @@ pub(crate) fn ec2(boot: u64, baseline: Ppm) -> Catalogue {
     }
 }
 
-/// 10 %, at the artifact's cost of a checkpoint.
+/// Makes the checkpoint configuration with a budget of 10 %, at the artifact's cost of a checkpoint.
 pub(crate) fn budget() -> CheckpointConfig {
     CheckpointConfig {
         scheme: CheckpointScheme::Budget(Ppm::new(100_000)),

@@ -1,5 +1,5 @@
-//! Checkpoints by the dynamic program, on whole runs: they are kept at the ages of the VMs where its
-//! schedule has them.
+//! Checkpoints by the dynamic program, on whole runs: checkpoints are kept at those ages of the VMs that the program's
+//! schedule names.
 
 use dormouse_cloud::{Bathtub, InterruptionModel, Lifetimes, Market};
 use dormouse_model::{
@@ -14,21 +14,21 @@ use super::jobs::ec2;
 use super::played::{played, setup};
 use super::trouble::Trouble;
 
-/// A part of the work, a millionth, is 12 ms: what is kept is exact.
+/// Work of the task in minutes: a millionth of it is 12 ms, so that the kept part of the work is exact.
 const WORK: usize = 200;
 
 const fn minutes(n: u64) -> Span {
     Span::from_secs(60 * n)
 }
 
-/// The lifetime law of VMs that live for four hours at most.
+/// Makes the lifetime law of VMs that live for at most four hours.
 fn law() -> Lifetimes {
     let (a, b) = (Ppm::new(413_700), minutes(240));
     Lifetimes::Bathtub(Bathtub { a, b, tau1: minutes(20), tau2: minutes(10) })
 }
 
-/// The attempts of a run with one vCPU: when its VM was ready, when it was sent, what was kept then, and
-/// when it kept checkpoints.
+/// Attempts of a run with one vCPU: the time at which the VM was ready, the time at which the attempt was sent, the
+/// part of the work kept before, and the times of its checkpoints.
 type Attempts = Vec<(Time, Time, Ppm, Vec<Time>)>;
 
 fn attempts(steps: &[Step]) -> Attempts {

@@ -12,27 +12,27 @@ use dormouse_units::{Bytes, HostId, Money, Span, Time};
 use super::rules::Rules;
 use super::trouble::{Trouble, Troubled};
 
-/// More steps than any of these runs has, even one whose scheme wants a checkpoint every 10 ms.
+/// Upper bound on the steps of a run, for schemes that want a checkpoint every 10 ms too.
 const STEPS: usize = 2_000_000;
 
-/// What came of a run.
+/// Outcome of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Outcome {
-    /// When the last task finished that did.
+    /// Time at which the last finished task finished.
     pub(crate) makespan: Time,
-    /// What it cost.
+    /// Cost of the run.
     pub(crate) cost: Money,
-    /// Tasks that finished.
+    /// Number of tasks that finished.
     pub(crate) finished: usize,
-    /// How often what happened.
+    /// Counts of the run's events.
     pub(crate) counts: RunCounts,
-    /// VMs that were launched on demand.
+    /// Number of VMs launched on demand.
     pub(crate) on_demand_launched: usize,
-    /// The digest of its decisions.
+    /// Digest of the run's decisions.
     pub(crate) digest: String,
 }
 
-/// A setup of a bag on three hosts' cloud, as the paper's are.
+/// Makes a setup of a bag on a cloud of three hosts, with the parameters of the paper.
 pub(crate) fn setup(
     bag: &Bag,
     catalogue: &Catalogue,
@@ -54,11 +54,11 @@ pub(crate) fn setup(
     }
 }
 
-/// Plays a run to its end, and looks after the rules.
+/// Plays a run to its end, and checks each step against the rules.
 ///
 /// # Panics
 ///
-/// A rule is broken, or it does not end.
+/// A rule is broken, or the run doesn't end.
 pub(crate) fn played(
     setup: Setup,
     policy: Box<dyn Policy>,
@@ -69,11 +69,11 @@ pub(crate) fn played(
     play_out(Run::new(setup, policy), trouble, is_careless, see)
 }
 
-/// As [`played`], for a run that is made.
+/// Plays an existing run as [`played`] does.
 ///
 /// # Panics
 ///
-/// As [`played`].
+/// See [`played`].
 pub(crate) fn play_out(
     mut run: Run,
     trouble: &Trouble,

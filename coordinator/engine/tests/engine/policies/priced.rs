@@ -1,11 +1,11 @@
-//! Schemes of checkpoints by hours and prices: whole runs of one task under `fifo`, on one spot VM at a time,
-//! end when the analytic model of the ACC paper says, and cost what it says.
+//! Checkpointing schemes by hours and prices: whole runs of one task under `fifo`, on one spot VM at a time, end at the
+//! times and have the costs that the analytic model of the ACC paper gives.
 //!
-//! Both mean the same where VMs are there at once, have no notice and are launched again at the first
-//! price that is not above the bid. The model's time to go on from a checkpoint, t_r, is zero here: the
-//! engine has none. What is kept of the work is in millionths of it, which times of whole seconds are of
-//! 20,000 s. A checkpoint that ends at the very instant at which its VM is taken is the model's, and not the
-//! engine's, whose provider acts first: so OPT is a microsecond early here, which loses it a millionth.
+//! Model and engine agree if VMs start at once, get no notice and are launched again at the first price that isn't
+//! above the bid. The model's time to restart from a checkpoint, t_r, is zero here, since the engine has none. The kept
+//! part of the work is counted in millionths, which are whole steps of 20 ms for work of 20,000 s. The model counts a
+//! checkpoint that ends at the very instant at which its VM is taken away, but the engine doesn't, as its provider acts
+//! first: so OPT is a microsecond early here, which loses a millionth of the work.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ fn cents(n: u64) -> Price {
     Price::from_nanos_per_hour(n * 10_000_000)
 }
 
-/// Prices that change by chance every minute to every hour, and are at most the bid in the end.
+/// Draws prices that change every minute to every hour, and are at most the bid in the end.
 fn trace(seed: u64) -> PriceTrace {
     let mut chance = RandomStream::new(seed, "prices", 0);
     let (mut at, mut steps) = (Time::ZERO, Vec::new());
@@ -94,7 +94,8 @@ fn run(scheme: CheckpointScheme, trace: &PriceTrace, bid: Option<Price>) -> (Out
     (outcome, steps)
 }
 
-/// Kept checkpoints and VMs that were taken differ by seed: what is compared is not the plain run.
+/// The seeds give different numbers of kept checkpoints and of VMs taken away, so that the comparison covers more than
+/// a run without interruptions.
 #[test]
 fn runs_end_when_the_analytic_model_says_and_cost_what_it_says() {
     let job = SpotJob { restart: Span::ZERO, every: EVERY, ..SpotJob::with_work(WORK) };
@@ -142,8 +143,8 @@ fn runs_end_when_the_analytic_model_says_and_cost_what_it_says() {
     }
 }
 
-/// On a VM that is never taken ACC asks for a checkpoint exactly where the price is above its bid 6 min
-/// before an hour ends, whatever it was a second before.
+/// On a VM that is never taken away ACC takes a checkpoint exactly if the price is above its bid 6 min before an hour
+/// ends, whatever the price was a second earlier.
 #[test]
 fn acc_asks_at_its_looks_where_the_price_is_above_its_bid() {
     let look = Span::from_secs(60);

@@ -1,5 +1,4 @@
-//! Whatever bag, cloud, checkpoints and trouble: no decision breaks a rule, and every task that can
-//! finish does.
+//! For random bags, clouds, checkpoints and failures: no decision breaks a rule, and every task that can finish does.
 
 use std::collections::BTreeMap;
 
@@ -112,7 +111,7 @@ fn trouble() -> impl Strategy<Value = Trouble> {
     )
 }
 
-/// Any scheme that looks at a VM's hours, its price or its age.
+/// Generates any checkpointing scheme that depends on a VM's hours, price or age.
 fn by_prices_and_lifetimes() -> impl Strategy<Value = CheckpointScheme> {
     let seconds = |n| Span::from_secs(n);
     let mttf =
@@ -150,7 +149,7 @@ fn by_prices_and_lifetimes() -> impl Strategy<Value = CheckpointScheme> {
     ]
 }
 
-/// Spot prices of any type that change every now and then.
+/// Generates spot prices of some types, which change now and then.
 fn prices() -> impl Strategy<Value = BTreeMap<TypeName, PriceTrace>> {
     let change = (0_u64..9_000, 0_u64..9);
     let trace = prop::collection::vec(change, 0..12).prop_map(|changes| {
@@ -164,7 +163,7 @@ fn prices() -> impl Strategy<Value = BTreeMap<TypeName, PriceTrace>> {
     )
 }
 
-/// Any scheme, at any cost.
+/// Generates any checkpointing scheme, with any cost of a checkpoint.
 fn checkpoint() -> impl Strategy<Value = CheckpointConfig> {
     let of = prop_oneof![Just(PeriodUnit::Time), Just(PeriodUnit::Work)];
     let points = prop::collection::btree_set(1_u32..1_000_000, 0..5);

@@ -1,20 +1,20 @@
-//! What no scheduler may do, though nothing keeps it from doing it: watched step by step.
+//! Rules that no scheduler may break, though the engine doesn't enforce them: checked step by step.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use dormouse_model::{Decision, Effect, Event, Notice, Report, Step, VmEnd};
 use dormouse_units::{Credits, Mode, TaskId, VmId};
 
-/// The tasks that are on VMs, and in which mode.
+/// Checker of the rules, with the tasks on VMs and their modes.
 #[derive(Debug, Default)]
 pub(crate) struct Rules {
     pub(crate) on: BTreeMap<TaskId, (VmId, Mode)>,
-    /// The scheduler bursts whatever the credits are.
+    /// True if the scheduler uses burst mode whatever the credits are.
     pub(crate) is_careless: bool,
 }
 
 impl Rules {
-    /// Takes in the next step.
+    /// Checks the next step.
     ///
     /// # Panics
     ///

@@ -1,4 +1,4 @@
-//! The paper's Tables IV and VI, roughly: the signs have to hold.
+//! The paper's Tables IV and VI, approximately: only the signs of differences must match.
 
 use dormouse_cloud::{Catalogue, InterruptionModel, InterruptionScope, Market};
 use dormouse_model::{Bag, PlannedVm};
@@ -12,7 +12,8 @@ use super::trouble::Trouble;
 const SCHEDULERS: [BagSchedulerName; 3] =
     [BagSchedulerName::BurstHads, BagSchedulerName::Hads, BagSchedulerName::IlsOnDemand];
 
-/// Table V: expected hibernations and twice the expected resumes, over D.
+/// Scenarios of Table V: the expected number of hibernations, and twice the expected number of resumes, before the
+/// deadline D.
 const SCENARIOS: [(u64, u64); 5] = [(1, 0), (5, 0), (1, 10), (5, 10), (3, 5)];
 
 fn jobs() -> [(&'static str, Bag); 4] {
@@ -28,7 +29,7 @@ fn scenario(k: (u64, u64)) -> InterruptionModel {
     }
 }
 
-/// A scheduler with its plan made, to be run under many seeds.
+/// A scheduler whose plan is made once, to be run with many seeds.
 struct Case<'a> {
     bag: &'a Bag,
     catalogue: Catalogue,
@@ -136,7 +137,7 @@ fn plans_are_the_same_every_time() {
     }
 }
 
-/// Static plans of the paper's jobs with boot and checkpoints, for the record.
+/// Prints the static plans of the paper's jobs with boot time and checkpoints.
 #[test]
 fn static_plans_of_the_jobs_fit_their_limit() {
     for (label, bag) in jobs() {

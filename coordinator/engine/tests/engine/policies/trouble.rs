@@ -1,4 +1,4 @@
-//! Modelled machines on which more goes wrong than the provider says.
+//! Modelled machines with more failures than the provider's interruptions.
 
 use std::collections::BTreeMap;
 
@@ -6,42 +6,42 @@ use dormouse_engine::drive::{MachineWorld, ModelledMachines, Reports};
 use dormouse_model::{Command, Report};
 use dormouse_units::{Attempt, HostId, Ppm, RandomStream, TaskId, Time, VmId};
 
-/// What goes wrong besides interruptions.
+/// Failures besides interruptions.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Trouble {
-    /// How many of 100 attempts fail after half of the time that all of their task takes.
+    /// Number of 100 attempts that fail, after half of their task's run time.
     pub(crate) failing: usize,
-    /// How many of 100 VMs their host can't make.
+    /// Number of 100 VMs that their host can't create.
     pub(crate) refusing: usize,
-    /// Hosts lost, with their VMs, and when.
+    /// Lost hosts, each with the time of its loss; its VMs are lost too.
     pub(crate) lost_hosts: Vec<(u32, Time)>,
-    /// vCPUs of each of three hosts; many if zero.
+    /// Number of vCPUs of each of three hosts; zero: many.
     pub(crate) host_vcpus: u32,
 }
 
 impl Trouble {
-    /// Whether it can keep a task from ever ending.
+    /// Returns whether the failures can keep a task from ever ending.
     pub(crate) fn can_be_fatal(&self) -> bool {
         self.failing > 0 || self.refusing > 0 || self.host_vcpus > 0
     }
 }
 
-/// An attempt that is to fail.
+/// An attempt that will fail: its host, VM, task and number.
 type Doomed = (HostId, VmId, TaskId, Attempt);
 
-/// Modelled machines in trouble.
+/// Modelled machines with these failures.
 #[derive(Debug)]
 pub(crate) struct Troubled {
     machines: ModelledMachines,
     trouble: Trouble,
     random: RandomStream,
-    /// What fails when, in the order in which it was drawn.
+    /// Attempts that will fail, by time and in the order in which they were drawn.
     failures: BTreeMap<(Time, usize), Doomed>,
     drawn: usize,
 }
 
 impl Troubled {
-    /// No machines yet.
+    /// Makes the world without machines.
     pub(crate) fn new(trouble: &Trouble, seed: u64) -> Self {
         Self {
             machines: ModelledMachines::default(),

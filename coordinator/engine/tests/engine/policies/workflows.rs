@@ -1,4 +1,4 @@
-//! Whatever tasks follow whichever others: none starts before those are done, and all that can finish do.
+//! For random workflows: no task starts before its predecessors are done, and all tasks that can finish do.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use super::played::{played, setup};
 use super::properties::{Case, case, config};
 use super::trouble::Trouble;
 
-/// The case with tasks that follow one another by these pairs, as far as there are so many.
+/// Makes the tasks of a case follow one another by these pairs of task numbers, taken modulo the number of tasks.
 fn linked(mut case: Case, pairs: &[(usize, usize)]) -> Case {
     let mut tasks = case.bag.tasks.to_vec();
     for (a, b) in pairs {

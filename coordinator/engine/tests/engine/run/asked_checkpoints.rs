@@ -1,4 +1,4 @@
-//! Checkpoints that a policy asks for, and a host that was lost unheard.
+//! Checkpoints that a policy requests, and a host that was lost while no coordinator ran.
 
 use super::*;
 
@@ -10,8 +10,8 @@ fn now_of(task: TaskId) -> Command {
     Command::CheckpointNow { host: HOST, vm: vm(1), task, attempt: FIRST, saved_by: None }
 }
 
-/// What a scheduler asks for is passed on once the task runs, once until there is an answer, and again
-/// after an outage, in which either may have been lost.
+/// A checkpoint that a scheduler requests is commanded once its task runs, once until there is an answer, and again
+/// after an outage, in which the command or the answer may be lost.
 #[test]
 fn a_checkpoint_that_is_asked_for_is_passed_on_until_it_is_answered() {
     let script = Script::default();
@@ -54,8 +54,8 @@ fn a_checkpoint_that_is_asked_for_is_passed_on_until_it_is_answered() {
     assert_eq!((run.counts().rejected, run.counts().checkpoints), (0, 1));
 }
 
-/// Nobody conducted the run when it was lost: it ended there, and is heard of as the run goes on, with
-/// what has come in its place.
+/// No coordinator conducted the run when the host was lost: the host's VMs ended then, and schedulers are notified when
+/// the run continues, together with the host that has replaced it.
 #[test]
 fn a_host_that_was_lost_unheard_ends_its_vms_then_and_is_heard_of_later() {
     let script = Script::default();

@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// The act at 10 finds a VM that boots. It freezes as soon as it has booted, at 60, and the log says so in an
-/// act of its own; the task that its scheduler sends at 60 waits there.
+/// The provider's act at 10 s hits a VM that boots. The VM freezes as soon as it has booted, at 60 s, and the log
+/// records that as a separate act; the task that the scheduler sends at 60 s waits on the VM.
 #[test]
 fn a_vm_that_was_hibernated_while_it_booted_hibernates_once_it_has() {
     let script = Script::default();
@@ -31,7 +31,7 @@ fn a_vm_that_was_hibernated_while_it_booted_hibernates_once_it_has() {
     assert_eq!((run.counts().hibernations, task(&run, 0).state), (1, TaskState::Sent(vm(1))));
 }
 
-/// The capacity that was gone at 10 is back at 20, before the VM has booted: it runs.
+/// The capacity that was lost at 10 s is back at 20 s, before the VM has booted, so that the VM runs.
 #[test]
 fn a_resume_during_the_boot_takes_a_hibernation_back() {
     let script = Script::default();

@@ -1,4 +1,4 @@
-//! What can't be is refused, and changes nothing.
+//! Impossible decisions are refused, and change nothing.
 
 use super::*;
 
@@ -61,7 +61,8 @@ fn refused_launches_are_heard_of() {
     );
 }
 
-/// At the beginning it asks to be woken before now and now, and whenever it is woken again.
+/// Test policy that at the beginning requests wake-ups at an earlier time and at once, and another whenever it is
+/// woken.
 #[derive(Debug)]
 struct Sleepless;
 

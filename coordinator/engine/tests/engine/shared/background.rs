@@ -1,4 +1,4 @@
-//! Spot VMs in the background of the processors of others.
+//! Spot VMs in the background of other VMs' processors.
 
 use std::sync::Arc;
 
@@ -17,7 +17,8 @@ use super::world::{
     submissions,
 };
 
-/// A bag of so many tasks of 100 s on a spot type that boots at once, behind others.
+/// Makes a setup with a bag of `tasks` tasks of 100 s on a spot type that boots at once and runs in the background of
+/// other VMs.
 fn setup(tasks: usize) -> Setup {
     let setup = world::setup(1, vec![100; tasks], Span::ZERO);
     Setup {
@@ -26,8 +27,8 @@ fn setup(tasks: usize) -> Setup {
     }
 }
 
-/// A run of both under a bag's scheduler of this name with one spot VM, on one host of as many
-/// vCPUs as the jobs' machine.
+/// Plays a run of a bag and parallel jobs, the bag under the scheduler of this name with one spot VM, on one host with
+/// as many vCPUs as the machine for parallel jobs.
 fn played(
     setup: &Setup,
     name: BagSchedulerName,

@@ -1,5 +1,5 @@
-//! Customers of the provider as a third tenant: whose requests take the room of a bag's spot VMs, and
-//! what each of the three hears.
+//! Customers of the provider as a third tenant: their requests take the room of a bag's spot VMs. Checks the notices
+//! that each of the three tenants gets.
 
 use std::sync::{Arc, Mutex};
 
@@ -20,7 +20,7 @@ const NOTICE: Span = Span::from_secs(120);
 const BOOT: Span = Span::from_secs(60);
 const ALL: [TenantWork; 3] = [TenantWork::Bag, TenantWork::Jobs, TenantWork::Requests];
 
-/// A bag of so many tasks of 100 to 399 s, on a provider that takes spot VMs away for others.
+/// Makes a setup with a bag of `tasks` tasks of 100 to 399 s, on a provider that takes spot VMs away to make room.
 fn setup(seed: u64, tasks: usize) -> Setup {
     let mut chance = RandomStream::new(seed, "bag", 0);
     let runtimes = (0..tasks).map(|_| 100 + chance.draw_below(300) as u64);
@@ -30,10 +30,10 @@ fn setup(seed: u64, tasks: usize) -> Setup {
     Setup { terms, requests: true, preemption_notice: NOTICE, ..setup }
 }
 
-/// A request for a VM in this market: at, for how long, in s.
+/// A request for a VM: the time in s, the market, and the duration in s.
 type Asks = (u64, Market, u64);
 
-/// What comes to a run from outside: drawn jobs and these requests.
+/// Makes the events from outside of a run: random jobs and these requests.
 fn outside(first: u32, seed: u64, jobs: usize, asks: &[Asks]) -> Vec<(Time, Event)> {
     let request = |&(at, market, duration): &Asks| {
         let duration = Span::from_secs(duration);
@@ -46,10 +46,10 @@ fn outside(first: u32, seed: u64, jobs: usize, asks: &[Asks]) -> Vec<(Time, Even
     all
 }
 
-/// What a policy was told.
+/// Notices that a policy was given.
 type Heard = Arc<Mutex<Vec<Notice>>>;
 
-/// Keeps what its policy is told.
+/// Test policy that records the notices of the policy inside it.
 #[derive(Debug)]
 struct Spy(Box<dyn Policy>, Heard);
 
@@ -64,7 +64,7 @@ impl Policy for Spy {
     }
 }
 
-/// A run of the three, and what each was told.
+/// Makes a run of the three tenants, and returns the notices that each gets.
 fn three(setup: &Setup, name: BagSchedulerName, fleet: Market, vms: u32) -> (Run, [Heard; 3]) {
     let heard: [Heard; 3] = Default::default();
     let policies: [Box<dyn Policy>; 3] = [
@@ -80,7 +80,7 @@ fn played(run: Run, host: ResourceVector, outside: Vec<(Time, Event)>) -> Played
     world::played(run, host, outside, ProcessorSharing::PERFECT)
 }
 
-/// The machine of the jobs and room for so many VMs beside it.
+/// Returns the size of a host with room for the machine for parallel jobs and `vms` VMs beside it.
 fn host(vms: u32) -> ResourceVector {
     ResourceVector::new(PROCESSORS + 2 * vms, Bytes::new(100_000))
 }
@@ -89,7 +89,7 @@ fn effects(steps: &[Step]) -> impl Iterator<Item = (Time, &Effect)> {
     steps.iter().flat_map(|step| step.effects.iter().map(|effect| (step.at, effect)))
 }
 
-/// When a VM was ready.
+/// Returns the time at which a VM was ready.
 fn ready(steps: &[Step], of: VmId) -> Option<Time> {
     effects(steps).find(|(_, e)| matches!(e, Effect::VmReady { vm } if *vm == of)).map(|(at, _)| at)
 }

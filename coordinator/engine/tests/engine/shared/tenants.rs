@@ -1,4 +1,4 @@
-//! Two tenants of one provider: each does what it does alone, and has what the other leaves.
+//! Two tenants of one provider: each behaves as it does alone, in the room that the other leaves.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use dormouse_vm::ProcessorSharing;
 
 use super::world::{self, KIND, PROCESSORS, drawn, jobs_policy, shared, submissions};
 
-/// A bag of tasks of 20 to 319 s on on-demand VMs.
+/// Makes a setup with a bag of `tasks` tasks of 20 to 319 s on on-demand VMs.
 fn setup(seed: u64, tasks: usize) -> Setup {
     let mut chance = RandomStream::new(seed, "bag", 0);
     let runtimes = (0..tasks).map(|_| 20 + chance.draw_below(300) as u64);
@@ -36,7 +36,7 @@ fn played(
     (run, steps)
 }
 
-/// When each of `count` tasks finished: of its id less `first`.
+/// Returns the finish times of `count` tasks, by task id minus `first`.
 fn finishes(steps: &[Step], first: u32, count: usize) -> BTreeMap<u32, Time> {
     let mut all = world::finishes(steps, first);
     all.retain(|n, _| (*n as usize) < count);
@@ -119,7 +119,7 @@ fn where_there_is_room_for_one_the_other_waits_for_it() {
     assert!(first_job.expect("jobs are started").at > bag_done);
 }
 
-/// Gives back no VM that it has.
+/// Test policy that never gives back a VM.
 #[derive(Debug)]
 struct Keeper(Box<dyn Policy>);
 

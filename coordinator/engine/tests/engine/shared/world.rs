@@ -1,4 +1,4 @@
-//! The experiment that both tests vary, and a run of it.
+//! The experiment that the tests of shared runs vary, and runs of it.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -21,8 +21,8 @@ pub(crate) const PROCESSORS: u32 = 8;
 /// The one type of the catalogue: two vCPUs.
 pub(crate) const KIND: &str = "small";
 
-/// A bag of tasks that run so long, in s, on the one type, which boots for `boot` and of which the
-/// cloud gives five in each market.
+/// Makes a setup with a bag of tasks of these run times in s, on the only type, which boots for `boot` and of which the
+/// cloud has five VMs in each market.
 pub(crate) fn setup(seed: u64, runtimes: impl IntoIterator<Item = u64>, boot: Span) -> Setup {
     let kind = InstanceType {
         name: KIND.into(),
@@ -63,7 +63,7 @@ pub(crate) fn setup(seed: u64, runtimes: impl IntoIterator<Item = u64>, boot: Sp
     }
 }
 
-/// The bag's scheduler of this name, with so many VMs of each type and market.
+/// Makes the bag's scheduler of this name, with this many VMs of each type and market.
 pub(crate) fn bag_policy(
     setup: &Setup,
     name: BagSchedulerName,
@@ -79,22 +79,22 @@ pub(crate) fn bag_policy(
     build(&config, &setup.catalogue, &setup.bag, &setup.checkpoint, setup.seed).expect("a policy")
 }
 
-/// MEASY on a machine of [`PROCESSORS`].
+/// Makes the policy MEASY for a machine of [`PROCESSORS`] processors.
 pub(crate) fn jobs_policy() -> Box<dyn Policy> {
     let config = Config::new(Algorithm::Measy, PROCESSORS);
     Box::new(BatchScheduler::new(config, "processors".into()))
 }
 
-/// A run of both, in the order in which they are given.
+/// Makes a run of these tenants, in the given order.
 pub(crate) fn shared(setup: &Setup, policies: Vec<(TenantWork, Box<dyn Policy>)>) -> Run {
     let both = setup.clone().with_jobs(PROCESSORS, UsageInformation::Exact);
     Run::of_tenants(both, policies)
 }
 
-/// A job: submitted at, processes, run time, all in s, and percent of a processor that it uses.
+/// A job: submission time in s, processes, run time in s, and percent of a processor that each process uses.
 pub(crate) type Job = (u64, u32, u64, u32);
 
-/// Jobs drawn for a seed, of any use of their processors.
+/// Draws jobs by a seed, with any CPU usage.
 pub(crate) fn drawn(seed: u64, count: usize) -> Vec<Job> {
     let (mut chance, mut at) = (RandomStream::new(seed, "jobs", 0), 0);
     let mut draw = |_| {
@@ -105,7 +105,7 @@ pub(crate) fn drawn(seed: u64, count: usize) -> Vec<Job> {
     (0..count).map(&mut draw).collect()
 }
 
-/// Their submissions; the first job is the task `first`.
+/// Makes the submissions of these jobs; the first job is the task `first`.
 pub(crate) fn submissions(first: u32, jobs: &[Job]) -> Vec<(Time, Event)> {
     let submitted = |(number, &(at, processes, runtime, percent)): (u32, &Job)| {
         let job = Submission {
@@ -128,7 +128,7 @@ pub(crate) fn submissions(first: u32, jobs: &[Job]) -> Vec<(Time, Event)> {
     all
 }
 
-/// A run that was played, its steps, and how it ended.
+/// A played run, its steps, and how it ended.
 pub(crate) type Played = (Run, Vec<Step>, Result<(), PlayError<Infallible>>);
 
 /// Plays a run on one host, where the two VMs of a processor share it as `sharing` says.
@@ -150,7 +150,7 @@ pub(crate) fn played(
     (run, steps, end)
 }
 
-/// When each task finished: of its id less `first`.
+/// Returns the time at which each task finished, by task id minus `first`.
 pub(crate) fn finishes(steps: &[Step], first: u32) -> BTreeMap<u32, Time> {
     let of_step = |step: &Step| {
         let at = step.at;
