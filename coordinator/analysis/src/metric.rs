@@ -20,7 +20,7 @@ pub struct RunFigure {
     pub better: Option<BetterSide>,
 }
 
-/// The better one of two values of a figure.
+/// Which of two values of a figure is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BetterSide {
     /// The lower value, as for a cost.
@@ -39,7 +39,7 @@ const fn metric(
 }
 
 impl RunFigure {
-    /// Marks the figure as 0 where nothing of the kind happened.
+    /// Marks the figure as a count of events: it is 0 in a run without such events.
     const fn of_events(self) -> Self {
         Self { uneventful: Some(0.0), ..self }
     }

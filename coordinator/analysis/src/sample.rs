@@ -38,12 +38,13 @@ impl RunSample {
     }
 }
 
-/// Suffix of the name of a figure that is of a resample of the recorded data. The name without it
-/// is that of the figure of all recorded data, the same in all samples.
+/// Suffix of the names of figures that are computed from a resample of the recorded data. A name
+/// without this suffix is that of the figure of all recorded data, which is equal in all samples.
 pub const RESAMPLED: &str = "~";
 
-/// The values of a figure over the samples of a cell: those of the resamples if there are any, of
-/// the batches if a single run has them, else one of each run.
+/// The values of a figure over the samples of a cell (one setting of an experiment): the values of
+/// resamples if there are any, else of the batches of a single run if it has batches, else one
+/// value for each run.
 #[must_use]
 pub fn series(samples: &[RunSample], metric: &str) -> Series {
     let resampled = format!("{metric}{RESAMPLED}");
@@ -296,8 +297,8 @@ pub fn request_figures(of: &requests::RequestFigures) -> impl Iterator<Item = (&
     all.into_iter().filter_map(|(name, figure)| Some((name, figure?)))
 }
 
-/// Whether an effect is a hibernation that waited for its VM to boot. It follows from an earlier
-/// act of the provider that the log has already, and does not count as another act.
+/// Whether an effect is a hibernation that waited for its VM to boot. The log already has the act
+/// of the provider that caused the hibernation, so it does not count as another act.
 pub(crate) fn is_deferred(step: &Step, effect: &Effect) -> bool {
     let Effect::Interrupted {
         action: InterruptionAction::Hibernate,

@@ -144,7 +144,7 @@ mod tests {
 
     use super::*;
 
-    /// What is wrong with these effects at 0 s where two can be had, and one from 100 s on.
+    /// Rules that these effects break if two spot VMs are available from 0 s on, and one from 100 s on.
     fn wrong(effects: &[(u64, Effect)]) -> Vec<String> {
         let mut setup = Setup::of_jobs(1, UsageInformation::Exact, 1);
         let numbers = vec![(Time::ZERO, 2), (Time::from_secs(100), 1)];

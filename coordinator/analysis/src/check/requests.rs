@@ -32,7 +32,7 @@ struct HostedVm {
     is_preemptible: bool,
     /// Whether the VM certainly has its room: it is ready and not hibernated.
     holds: bool,
-    /// Whether the VM waited for others to leave first.
+    /// Whether the VM had to wait until other VMs left its host.
     has_waited: bool,
 }
 
@@ -461,7 +461,8 @@ mod tests {
 
     use super::*;
 
-    /// Whether it breaks a rule that a request for a spot VM is refused beside an empty host.
+    /// Whether the checker objects to the refusal of a request for a spot VM beside an empty host,
+    /// in a setup changed by `change`.
     fn is_wrong(change: impl FnOnce(&mut Setup)) -> bool {
         let cents = |cents: u64| Some(Price::from_nanos_per_hour(cents * 10_000_000));
         let kind = InstanceType {

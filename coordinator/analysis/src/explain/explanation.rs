@@ -41,7 +41,7 @@ impl Explanation {
         Self { of, ..Self::default() }
     }
 
-    /// Adds the dates of all events, as far as the run's calendar has them.
+    /// Adds the dates of all events, if the run's calendar knows dates.
     #[must_use]
     pub fn on(mut self, calendar: Calendar) -> Self {
         for line in &mut self.happened {

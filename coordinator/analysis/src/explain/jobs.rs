@@ -1,5 +1,5 @@
-//! Explains why a parallel job waited and why it was moved. The run's steps go through its
-//! scheduler again, with one job watched.
+//! Explains why a parallel job waited and why it was moved. For this, the run's scheduler gets all
+//! steps again while one job is watched.
 
 use std::collections::BTreeMap;
 

@@ -48,7 +48,7 @@ pub struct RunRecord {
     pub stale: u32,
     /// Time of the run's end, and whether all tasks were finished then.
     pub over: Option<(Time, bool)>,
-    /// Reason given by the user who ended the run early; `None` if nobody did.
+    /// Reason given by the user who ended the run early; `None` if no user did.
     pub cancelled: Option<String>,
     /// Number of steps that the record has seen.
     pub steps: u64,
@@ -94,7 +94,7 @@ pub struct HostHistory {
     pub offer: ResourceVector,
     /// Emulated time at which the host joined.
     pub joined: Time,
-    /// Time and reason of the host's loss.
+    /// Time and reason of the host's loss; `None` if the host was not lost.
     pub lost: Option<(Time, String)>,
 }
 
@@ -111,7 +111,7 @@ pub struct ProviderAct {
     pub target: InterruptionTarget,
     /// VMs that the action affected.
     pub vms: Vec<VmId>,
-    /// Reason given by the person who requested the action; `None` if the provider acted without a request.
+    /// Reason given by the person who requested the action; `None` if no person requested the action.
     pub asked_by: Option<String>,
 }
 
@@ -196,13 +196,13 @@ impl RunRecord {
         &self.closed
     }
 
-    /// A VM by id, also one that ended in the last step.
+    /// The VM with this id; it may have ended in the last step.
     #[must_use]
     pub fn vm(&self, id: VmId) -> Option<&VmHistory> {
         self.vms.get(&id).or_else(|| self.closed.vms.iter().find(|vm| vm.id == id))
     }
 
-    /// Attempts at a task of the bag or a parallel job, also if it ended in the last step.
+    /// Attempts at a task of the bag or a parallel job, which may have ended in the last step.
     #[must_use]
     pub fn task(&self, id: TaskId) -> Option<&TaskHistory> {
         let ended = || self.closed.jobs.iter().find(|job| job.id == id).map(|job| &job.task);
@@ -210,7 +210,7 @@ impl RunRecord {
         self.tasks.get(id.get() as usize).or_else(job).or_else(ended)
     }
 
-    /// The request that got this VM, also if it ended in the last step.
+    /// The request that got this VM, which may have ended in the last step.
     #[must_use]
     pub fn request(&self, vm: VmId) -> Option<&RequestHistory> {
         let over = || self.closed.requests.iter().find(|request| request.vm == vm);
@@ -246,7 +246,7 @@ impl RunRecord {
         }
     }
 
-    /// Adds the effects of a step, and what its decisions mean for attempts.
+    /// Adds the effects of a step, and the effects of its decisions on attempts.
     fn see_with_attempts(&mut self, step: &Step) {
         let done = carried_out(step);
         let stopped_first = self.stops_of_before(&done);

@@ -1,4 +1,4 @@
-//! Durations of the migrations in a live run of parallel jobs, which its experiment does not tell.
+//! Durations of the migrations in a live run of parallel jobs, which the experiment file does not contain.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;

@@ -4,8 +4,7 @@ use serde::Serialize;
 
 use super::{TaskStanding, TwinTask};
 
-/// Differences of tasks' durations as parts of the twin's: -0.01 took 1 % less time live than in
-/// the twin.
+/// Differences of tasks' durations as parts of the twin's: -0.01 means 1 % less time live than in the twin.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(into = "SpreadInJson")]
 pub struct DurationSpread {
@@ -49,7 +48,7 @@ impl DurationSpread {
         (!sorted.is_empty()).then_some(Self { sorted })
     }
 
-    /// The spread of the tasks with this standing; `None` if there are none.
+    /// The spread of the tasks with this standing; `None` if there are no such tasks.
     pub(super) fn of_those(rows: &[TwinTask], standing: &TaskStanding) -> Option<Self> {
         let rows = rows.iter().filter(|row| row.standing == *standing);
         Self::from_differences(rows.filter_map(|row| row.difference))
