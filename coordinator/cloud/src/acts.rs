@@ -6,7 +6,7 @@ use dormouse_units::{Span, Time, TypeName, VmId, ZoneName};
 use crate::act_events::read_events;
 use crate::{Interruption, InterruptionAction, InterruptionTarget};
 
-/// Greatest number of rows of a record, as they become part of the run's log.
+/// Greatest number of rows of a record of interruptions; all rows become part of the run's log.
 pub(crate) const MOST_ROWS: usize = 100_000;
 
 /// Least number of seconds that counts as a date: 1990, in seconds since 1970.

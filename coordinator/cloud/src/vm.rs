@@ -9,11 +9,11 @@ use crate::{BillingMeter, ChargedInterval, Market, ResourceVector, TariffName};
 /// Stage in a VM's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProviderVmState {
-    /// Requested, not usable yet; not charged unless [`crate::BillingTerms`] says so.
+    /// The VM is requested and not usable yet; it is not charged unless [`crate::BillingTerms`] says so.
     Booting,
-    /// Usable and charged.
+    /// The VM is usable and charged.
     Running,
-    /// The VM was commanded to hibernate; it is charged until it has.
+    /// The VM was commanded to hibernate; it is charged until it is frozen.
     Hibernating,
     /// The VM is frozen and its memory kept; it is not charged unless [`crate::BillingTerms`] says so.
     Hibernated {
@@ -66,8 +66,8 @@ pub struct ProviderVm {
     pub(crate) has_notice: bool,
     /// True if the VM hibernates to make room for another, so that the provider resumes it.
     pub(crate) is_displaced: bool,
-    /// Whether the VM hibernates whenever it is interrupted (`true`), or ends (`false`); `None`: each interruption says
-    /// which.
+    /// Whether the VM hibernates whenever it is interrupted (`true`), or ends (`false`); `None`:
+    /// the kind of each interruption decides.
     pub(crate) hibernates: Option<bool>,
     pub(crate) tariff: TariffName,
     pub(crate) meter: BillingMeter,

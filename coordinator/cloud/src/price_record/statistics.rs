@@ -75,7 +75,7 @@ impl PriceStatistics {
         found.map(|(price, _)| *price).unwrap_or_default()
     }
 
-    /// Fraction of the time in which the price was at or below this one.
+    /// Fraction of the time, from 0 to 1, in which the recorded price was at most `price`.
     #[must_use]
     pub fn share_up_to(&self, price: Price) -> f64 {
         let below = self.held.iter().take_while(|(held, _)| *held <= price);
