@@ -29,7 +29,7 @@ impl BurstableTerms {
         }
     }
 
-    /// Credits of a VM whose machine has `machine` credits; zero or less if the machine uses its overdraft.
+    /// Credits of a VM whose machine has `machine` credits; zero if the machine uses its overdraft.
     #[must_use]
     pub fn of_vm(self, machine: Credits) -> Credits {
         match self.surplus {

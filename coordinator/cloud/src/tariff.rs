@@ -197,7 +197,8 @@ const fn rest_of(of: Span) -> Span {
     Span::from_micros(of.as_micros() % HOUR.as_micros())
 }
 
-/// Cost of one use of a VM under the tariff by the hour.
+/// Cost of one use of a VM by whole hours; a last, partial hour is charged as a whole if the user
+/// ended the use, and free if not.
 fn cost_of_hours(used: &[ChargedInterval], ended: EndedBy) -> Money {
     let (mut owed, mut begins) = (Money::ZERO, used[0].from);
     let until = used[used.len() - 1].until;
@@ -266,8 +267,9 @@ mod tests {
         assert_eq!((forgone(&used, User), forgone(&used, Provider)), (5, 5 + 10));
     }
 
-    /// cases/billing-ec2-today: a VM at $1.20 an hour is preempted after 30 minutes, or ended by
-    /// its user after 50 minutes; or either happens after 90 minutes.
+    /// cases/billing-ec2-today: a VM at $1.20 an hour costs nothing if it is preempted after 30
+    /// minutes; it is charged if its user ends it after 50 minutes, or if it is preempted after 90
+    /// minutes.
     #[test]
     fn amazon_takes_nothing_for_a_first_hour_that_it_ends() {
         use EndedBy::{Provider, User};

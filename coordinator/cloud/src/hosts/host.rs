@@ -108,7 +108,7 @@ impl ResourceVector {
         }
     }
 
-    /// Least number of rooms like this that together hold `want`; `u64::MAX` if no number is enough.
+    /// Lower bound for the number of rooms like this that together hold `want`.
     #[must_use]
     pub(super) fn how_often_in(&self, want: &Self) -> u64 {
         let bytes = |have: Bytes, want: Bytes| want.get().div_ceil(have.get().max(1));
