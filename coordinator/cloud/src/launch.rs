@@ -23,7 +23,7 @@ pub struct LaunchRequest<'a> {
 pub struct GrantedLaunch {
     /// The host that will carry the VM.
     pub host: HostId,
-    /// Price of the VM per hour at first.
+    /// Price per hour of the VM at its launch.
     pub price: Price,
     /// Greatest price per hour; `None`: unlimited.
     pub bid: Option<Price>,

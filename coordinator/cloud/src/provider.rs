@@ -200,7 +200,7 @@ impl Provider {
         self.alive.iter().map(|id| (*id, &*self.vms[*id]))
     }
 
-    /// The VM of this id; `None`: no VM with this id was launched, or it is forgotten.
+    /// The VM of this id; `None`: no VM with this id was launched, or the VM is forgotten.
     #[must_use]
     pub fn find_vm(&self, id: VmId) -> Option<&ProviderVm> {
         self.vms.get(id).map(Box::as_ref)

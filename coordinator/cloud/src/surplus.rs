@@ -49,7 +49,7 @@ pub struct SurplusAccount {
     now: SurplusBalance,
     /// The account at the machine's last report, and the reported balance.
     then: (SurplusBalance, i128),
-    /// Estimated credits earned minus those spent since the report, in fine units.
+    /// Estimated credits earned minus credits spent since the last report, in fine units.
     since: i128,
     until: Time,
     /// Use of the VM's vCPUs, a sum of millionths; `None`: the VM is stopped and earns nothing.
@@ -94,7 +94,7 @@ impl SurplusAccount {
         (self.then, self.since) = ((self.now, fine_units(machine)), 0);
     }
 
-    /// Credits of the VM; none if it has a surplus.
+    /// Credits of the VM; zero if the VM has a surplus.
     #[must_use]
     pub fn credits(&self) -> Credits {
         let vcpu_us = u64::try_from(self.now.balance / FINE).unwrap_or(0);

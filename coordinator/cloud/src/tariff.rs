@@ -19,7 +19,7 @@ pub enum EndedBy {
 pub trait Tariff: std::fmt::Debug + Sync {
     /// Money owed for these intervals, in order of time. Intervals without a gap between them are
     /// one use of the VM, in which the price changed. All uses but the last were ended by the
-    /// provider by hibernation; `ended` tells who ended the last.
+    /// provider by hibernation; `ended` tells who ended the last use.
     fn money_owed(&self, used: &[ChargedInterval], ended: EndedBy) -> Money;
 
     /// Cost of time in these intervals, priced by the second, that the user does not owe because the provider ended the

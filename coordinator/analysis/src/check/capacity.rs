@@ -28,8 +28,8 @@ struct ScarceVm {
     has_notice: bool,
 }
 
-/// Follows the spot VMs of scarce types over a whole run, those of all tenants together. It reports
-/// a launch beyond the available number, a reclaim while enough are available, and an availability
+/// Follows the spot VMs of scarce types over a whole run, for all tenants together. It reports a
+/// launch beyond the available number, a reclaim while enough are available, and an availability
 /// that differs from the provider's trace.
 #[derive(Clone, Debug)]
 pub struct CapacityChecker<'a> {

@@ -23,12 +23,12 @@ mod taken;
 const ALIVE: [VmStage; 4] =
     [VmStage::Booting, VmStage::Running, VmStage::Freezing, VmStage::Frozen];
 
-/// An attempt under way.
+/// An attempt at a task that is under way, as the checker tracks it.
 #[derive(Clone, Debug)]
 struct OpenAttempt {
     attempt: Attempt,
     vm: VmId,
-    /// Time of the start, and how long the VM had been frozen by then.
+    /// Time at which the attempt started, and time for which its VM had been frozen in all by then.
     started: Option<(Time, Span)>,
     from: Ppm,
     checkpoints: u64,
@@ -40,7 +40,7 @@ struct CheckedTask {
     open: Option<OpenAttempt>,
     attempts: Attempt,
     kept: Ppm,
-    /// Parts of the work that stored checkpoints hold.
+    /// Parts of the task's work that its stored checkpoints hold.
     stored: BTreeSet<Ppm>,
     finished: bool,
 }

@@ -249,8 +249,7 @@ impl<'a> RequestsChecker<'a> {
         self.vms.insert(vm, there);
     }
 
-    /// Room that others certainly get when a spot VM is commanded to leave: a VM that hibernates keeps
-    /// its disk.
+    /// Room that other VMs certainly get when a spot VM is commanded to leave: a VM that hibernates keeps its disk.
     fn leaves_to_others(&self, [vcpus, memory, disk]: Room) -> Room {
         let hibernates = self.setup.terms.preemption == PreemptionAction::Hibernate;
         [vcpus, memory, if hibernates { 0 } else { disk }]

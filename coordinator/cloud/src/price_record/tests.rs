@@ -292,7 +292,7 @@ fn an_entry_a_line_and_the_last_line_of_a_query_are_read() {
     assert_eq!(steps(&only(all)), [(0, 0.034), (14_400, 0.035)]);
 }
 
-/// Two records whose times are seconds since 1970 share a clock, as two with dates do.
+/// Two records with times in seconds since 1970 have a common clock, as two records with dates have.
 #[test]
 fn seconds_since_1970_are_dates() {
     let (seconds, milliseconds, dates) = (
