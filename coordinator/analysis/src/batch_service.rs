@@ -13,7 +13,7 @@ pub struct ServiceTally {
     vms: BTreeMap<VmId, ServiceVm>,
     /// Number of times that a running job lost one of its VMs.
     hits: u32,
-    /// Number of job starts, restarts included.
+    /// Number of times that a job started, restarts included.
     starts: u32,
     /// Number of tasks that started on a VM which an earlier job had used.
     reused: u32,

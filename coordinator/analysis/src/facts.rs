@@ -24,9 +24,9 @@ pub struct LiveFacts {
     pub cpu_us: Vec<u64>,
     /// Hosts that ever joined.
     pub hosts: BTreeMap<HostId, HostHistory>,
-    /// Time of each freeze of a VM.
+    /// Duration of each freeze of a VM, from the command until it was frozen.
     pub freezes: Vec<CommandLatency>,
-    /// Time of each thaw of a VM.
+    /// Duration of each thaw of a VM, from the command until it ran again.
     pub thaws: Vec<CommandLatency>,
     /// Time from the command to the task's first own instruction, for tasks from scratch.
     pub starts: Vec<CommandLatency>,

@@ -7,7 +7,7 @@ pub struct RunFigure {
     pub name: &'static str,
     /// Heading of the figure in tables for people, with its unit.
     pub heading: &'static str,
-    /// Number of decimals.
+    /// Number of decimals with which the figure is printed.
     pub digits: usize,
     /// Whether tables of many runs show the figure.
     pub in_table: bool,
@@ -23,9 +23,9 @@ pub struct RunFigure {
 /// Which of two values of a figure is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BetterSide {
-    /// The lower value, as for a cost.
+    /// The lower value is better, as for a cost.
     Lower,
-    /// The higher value, as for a revenue.
+    /// The higher value is better, as for a revenue.
     Higher,
 }
 

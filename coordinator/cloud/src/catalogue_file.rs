@@ -78,9 +78,9 @@ const COLUMNS: [WantedColumn; 13] = [
 /// Content of a catalogue file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CatalogueFile {
-    /// The types by name.
+    /// The instance types of the file, by name.
     pub types: Types,
-    /// Types that were left out, by reason.
+    /// Instance types of the file that were left out, by reason.
     pub left_out: LeftOut,
     /// Format of the file, in words.
     pub form: &'static str,

@@ -98,7 +98,7 @@ const TYPES: [Row; 72] = [
     ("r6i.4xlarge", 16, 131_072, 100_800, Some(42_340), None),
 ];
 
-/// The catalogue's types by name.
+/// The instance types of the catalogue `ec2-2026`, by name.
 pub(super) fn all_types() -> Types {
     let types = TYPES.into_iter().map(instance_type);
     types.map(|kind| (kind.name.clone(), kind)).collect()

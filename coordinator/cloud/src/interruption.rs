@@ -32,7 +32,7 @@ pub enum InterruptionAction {
 pub enum InterruptionTarget {
     /// All spot VMs of the type at once (Burst-HADS: "for each type of spot VM").
     Type(TypeName),
-    /// One VM, by its id.
+    /// One VM with this id.
     Vm(VmId),
     /// All spot VMs of a zone at once.
     Zone(ZoneName),

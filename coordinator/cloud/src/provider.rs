@@ -33,7 +33,7 @@ pub struct Provider {
     placement: PlacementRule,
     placer: Box<dyn Placer>,
     preemption: PreemptionAction,
-    /// Seed of the random choice between hosts.
+    /// Seed of the random choice between equally good hosts.
     seed: u64,
     prices: Arc<dyn Prices>,
     tariff: TariffName,

@@ -50,7 +50,7 @@ pub enum TariffName {
 }
 
 impl TariffName {
-    /// The tariff of this name.
+    /// The rule of the tariff with this name.
     #[must_use]
     pub fn tariff_rule(self) -> &'static dyn Tariff {
         match self {

@@ -22,7 +22,7 @@ pub enum ProviderVmState {
     },
     /// The VM was commanded to resume; it is charged from when it runs.
     Resuming,
-    /// The VM is gone for good.
+    /// The VM was ended and can never run again.
     Terminated {
         /// Time at which the VM was gone.
         at: Time,
@@ -49,7 +49,7 @@ pub struct ProviderVm {
     pub kind: TypeName,
     /// Market in which the VM was bought.
     pub market: Market,
-    /// Greatest price per hour; `None`: unlimited.
+    /// Greatest price per hour that the user pays; `None`: unlimited.
     pub bid: Option<Price>,
     /// The host that carries the VM.
     pub host: HostId,
@@ -71,7 +71,7 @@ pub struct ProviderVm {
     pub(crate) hibernates: Option<bool>,
     pub(crate) tariff: TariffName,
     pub(crate) meter: BillingMeter,
-    /// Money owed for surplus credits.
+    /// Money owed for the VM's surplus credits.
     pub(crate) surcharge: Money,
 }
 
@@ -106,7 +106,7 @@ impl ProviderVm {
         self.meter.first_started()
     }
 
-    /// The completed charged intervals.
+    /// The completed charged intervals, in order of time.
     #[must_use]
     pub fn charges(&self) -> &[ChargedInterval] {
         self.meter.charges()

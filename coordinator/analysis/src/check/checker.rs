@@ -83,7 +83,7 @@ pub struct Checker<'a> {
     placement: PlacementRule,
     /// Memory that VMs of each type really fill, if the placement rule counts filled memory.
     filled: BTreeMap<TypeName, Bytes>,
-    /// Capacity of each host.
+    /// Capacity of each host for VMs.
     hosts: BTreeMap<HostId, ResourceVector>,
     /// Hosts on which a VM took room in this step.
     taken_of: BTreeSet<HostId>,

@@ -16,7 +16,7 @@ const LEAST_TASKS: usize = 5;
 /// Factor by which a task's cost must be above or below the median for the task to be named. Tasks
 /// that wait for memory, or are often restored, differ by less.
 const MOST_TIMES: f64 = 3.0;
-/// Greatest number of tasks that are named.
+/// Greatest number of tasks with unusual costs that the sentences name.
 const MOST_NAMED: usize = 5;
 
 /// Program and input of a task, as far as they decide the cost of a unit of its work.

@@ -54,7 +54,7 @@ pub struct Consolidation {
     pub swap_worst_s: f64,
     /// Work lost by kills, in jobs: a job killed half-way counts one half.
     pub killed_work: f64,
-    /// Errors of the jobs' promised times.
+    /// Errors of the jobs' times against the promised times.
     pub kept: PromiseErrors,
     /// Largest part by which a job's CPU time differs from what it was due.
     #[serde(skip)]

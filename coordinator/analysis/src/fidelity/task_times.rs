@@ -21,7 +21,7 @@ const PROMISE_SLACK: Duration = Duration::from_millis(20);
 /// workers keep a task two slices ahead.
 const SLICES: f64 = 4.0;
 
-/// Number of tasks that a note names.
+/// Greatest number of tasks that a note names.
 const NAMED: usize = 5;
 
 /// Promised and taken time of a finished attempt.

@@ -16,7 +16,7 @@ pub const MOST_DRAWN: usize = 2_000;
 pub struct JobsOfWindow {
     /// Jobs that have ended; at the end of the record also jobs that have not ended.
     jobs: BTreeMap<TaskId, JobHistory>,
-    /// The requested window.
+    /// The requested window: its beginning and its end.
     wanted: (Time, Time),
     /// Submission time of the first job.
     first: Option<Time>,
@@ -96,7 +96,7 @@ impl JobsOfWindow {
         self
     }
 
-    /// The jobs in order of submission.
+    /// The collected jobs, in order of submission.
     pub fn jobs(&self) -> impl Iterator<Item = &JobHistory> {
         self.jobs.values()
     }

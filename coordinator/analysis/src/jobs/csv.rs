@@ -12,7 +12,7 @@ use dormouse_workload::decimal::{millionths, seconds, whole};
 
 use crate::{JobHistory, SpellEnd};
 
-/// Columns in Batsim's order; times in seconds.
+/// Columns of `jobs.csv` in Batsim's order; times in seconds.
 const COLUMNS: &str = "job_id,workload_name,profile,submission_time,\
 requested_number_of_resources,requested_time,success,final_state,starting_time,\
 execution_time,finish_time,waiting_time,turnaround_time,stretch,allocated_resources,\

@@ -10,11 +10,11 @@ const MAX_BINS: usize = 512;
 /// A quantity that is followed over time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobQuantity {
-    /// Processors with a foreground job.
+    /// Number of processors with a foreground job.
     Foreground,
-    /// Processors with a background job.
+    /// Number of processors with a background job.
     Background,
-    /// Jobs that wait for processors.
+    /// Number of jobs that wait for processors.
     Waiting,
 }
 

@@ -27,7 +27,7 @@ pub struct RecordedJobs {
     pub left: usize,
     /// Number of checkpoints of jobs that were kept.
     pub checkpoints: u32,
-    /// Number of starts from a checkpoint.
+    /// Number of starts of jobs from a checkpoint.
     pub restores: u32,
     /// Number of decisions of the jobs' scheduler that were rejected.
     pub rejected: u32,

@@ -8,7 +8,7 @@ use super::{AttemptHistory, RunRecord, VmHibernation, VmHistory};
 /// Microseconds in an hour.
 const HOUR: i128 = 3_600_000_000;
 
-/// Credit balance at a time.
+/// A credit balance, and the time at which the VM had it.
 type Balance = (Time, Credits);
 
 impl RunRecord {

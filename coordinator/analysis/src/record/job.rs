@@ -27,7 +27,7 @@ pub enum SpellEnd {
 pub struct JobSpell {
     /// Tier of the job in this spell.
     pub tier: Tier,
-    /// Processors of the job.
+    /// Processors of the job in this spell.
     pub on: Cpus,
     /// Emulated time at which the job began to run on these processors.
     pub from: Time,
@@ -46,7 +46,7 @@ pub struct JobHistory {
     pub heard: Option<Time>,
     /// The job's spells on processors, in order.
     pub spells: Vec<JobSpell>,
-    /// Attempts at the job.
+    /// History of the attempts at the job.
     pub task: TaskHistory,
     /// Time at which the job's scheduler learned of its end.
     pub ended: Option<Time>,

@@ -32,7 +32,7 @@ pub struct RunRecord {
     pub tasks: Vec<TaskHistory>,
     /// Parallel jobs in the system.
     pub jobs: Window<JobHistory>,
-    /// Open requests, by the VM of each.
+    /// Open requests for VMs, by the VM that each request got or may get.
     pub requests: BTreeMap<VmId, RequestHistory>,
     /// Acts of the provider on spot VMs, also those that hit no VM; empty in a record that forgets.
     pub interruptions: Vec<ProviderAct>,
@@ -58,7 +58,7 @@ pub struct RunRecord {
     pub now: Time,
     /// Speed of a live run's clock; `None` in virtual time.
     pub speedup: Option<Speedup>,
-    /// Account of the batch service.
+    /// Account of the batch service scheduler.
     pub service: ServiceTally,
     /// Most parallel jobs that were in the system at once.
     pub most_jobs: usize,
@@ -70,9 +70,9 @@ pub struct RunRecord {
     /// Whether attempts are not recorded.
     pub(super) skips_attempts: bool,
     pub(super) tariff: TariffName,
-    /// All burstable types.
+    /// Names of all burstable instance types.
     pub(super) burstable: BTreeSet<TypeName>,
-    /// Burstable types in unlimited mode.
+    /// Burstable instance types in unlimited mode, with their terms.
     pub(super) unlimited: BTreeMap<TypeName, BurstableTerms>,
     pub(super) billing: BillingTerms,
     /// Tasks whose programs save their work when they get a notice of interruption.

@@ -44,8 +44,8 @@ pub struct AttemptHistory {
     pub fell_back: ThinVec<RestoreFallback>,
     /// Time at which the attempt was sent to the VM.
     pub sent: Time,
-    /// Time from which the attempt's VM owes it CPU time. In a live run that includes the time until its
-    /// first instruction, but not the time until the inputs of its program had arrived.
+    /// Time from which the attempt's VM owes it CPU time. In a live run this is before the attempt's first
+    /// instruction, but not before the inputs of its program had arrived.
     pub started: Option<Time>,
     /// CPU modes on a burstable VM, each with its beginning.
     pub modes: ThinVec<(Time, Mode)>,

@@ -8,7 +8,7 @@ pub(super) struct RankedHosts {
     parts: Vec<Vec<Member>>,
     /// Last member of each part: a search by value reads only these.
     lasts: Vec<Member>,
-    /// Number of members in all parts.
+    /// Number of members in all parts of the list.
     len: usize,
 }
 
@@ -65,7 +65,7 @@ impl RankedHosts {
         }
     }
 
-    /// The member at a position, from 0.
+    /// The member at a position of the list, from 0; `None` beyond its end.
     pub(super) fn nth(&self, place: usize) -> Option<Member> {
         if place >= self.len {
             return None;

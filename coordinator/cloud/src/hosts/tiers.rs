@@ -61,7 +61,7 @@ impl HostTiers {
         self.hosts.insert(id, HostProcessors { count, taken: BTreeMap::new() });
     }
 
-    /// Removes a host.
+    /// Removes a host with its processors.
     pub fn remove_host(&mut self, id: HostId) {
         self.hosts.remove(&id);
         self.vms.retain(|_, placed| placed.host != id);

@@ -27,9 +27,9 @@ const PRICE_REMEDY: &str = "write dollars an hour, like 0.0347";
 /// Selection of prices in a file, and the user's choice of columns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PriceQuery {
-    /// The instance type; `None`: any.
+    /// The instance type whose prices are selected; `None`: any.
     pub kind: Option<String>,
-    /// The zone; `None`: any.
+    /// The zone whose prices are selected; `None`: any.
     pub zone: Option<String>,
     /// The product, such as `Linux/UNIX`; `None`: any.
     pub product: Option<String>,

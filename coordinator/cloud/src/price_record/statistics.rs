@@ -7,9 +7,9 @@ use crate::PriceTrace;
 /// Statistics of prices over an interval, each weighted by its duration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PriceStatistics {
-    /// Length of the interval.
+    /// Length of the interval that the statistics cover.
     pub length: Span,
-    /// Number of times the price changed.
+    /// Number of times that the price changed in the interval.
     pub changes: usize,
     /// Mean price over time, dollars per hour.
     pub mean_usd: f64,
