@@ -21,12 +21,12 @@ pub struct RunSample {
     /// Figures of the whole run, by their names in `table.csv`; figures that the run does not have
     /// are left out.
     pub figures: BTreeMap<String, f64>,
-    /// Batch means after the warm-up, by figure, for parallel jobs.
+    /// Means of each figure over batches of parallel jobs after the warm-up, by name of the figure.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub batches: BTreeMap<String, Vec<f64>>,
-    /// Number of steps of the event log.
+    /// Number of steps of the run's event log.
     pub steps: u64,
-    /// Digest of the decisions, in hexadecimal.
+    /// Digest of all decisions of the run, in hexadecimal.
     pub decisions: String,
 }
 
@@ -246,7 +246,7 @@ impl JobsTally {
         all.map(|(name, figure)| (name.to_owned(), figure)).into()
     }
 
-    /// Batch means after the warm-up, by figure.
+    /// Means of each figure over batches of jobs after the warm-up, by name of the figure.
     fn batches(&self) -> BTreeMap<String, Vec<f64>> {
         let batches = [
             ("response_s", &self.response),

@@ -33,9 +33,9 @@ const COLUMNS: [WantedColumn; 5] = [
 pub struct WrittenAct {
     /// The interruption: time, action and VMs.
     pub act: Interruption,
-    /// Line number in the file, from 1.
+    /// Line number of the interruption in the file, from 1.
     pub line: u64,
-    /// Text of the line.
+    /// Text of the line that holds the interruption.
     pub row: String,
 }
 

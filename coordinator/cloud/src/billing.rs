@@ -119,7 +119,7 @@ impl BillingMeter {
         }
     }
 
-    /// Changes the VM's price from `now` on.
+    /// Sets the VM's hourly price from `now` on.
     pub fn change_price(&mut self, now: Time, price: Price) {
         if let Some(from) = self.running_since.filter(|from| *from < now && price != self.price) {
             self.charges.push(ChargedInterval { from, until: now, price: self.charged_price() });

@@ -190,7 +190,7 @@ impl RunRecord {
         &self.changes
     }
 
-    /// Everything that ended in the last step.
+    /// The histories of everything that ended in the last step.
     #[must_use]
     pub const fn closed(&self) -> &ClosedHistories {
         &self.closed

@@ -18,7 +18,7 @@ pub struct VmHistory {
     pub kind: TypeName,
     /// Market on which the VM was bought.
     pub market: Market,
-    /// Price at the VM's launch.
+    /// Price per hour at the VM's launch.
     pub price: Price,
     /// Number of vCPUs of the VM.
     pub vcpus: u32,
@@ -123,7 +123,7 @@ impl VmHistory {
         self.ready.map_or(Span::ZERO, |ready| self.awake(ready, self.end_or(now)))
     }
 
-    /// Charged intervals in order.
+    /// Intervals for which the VM is charged, in order.
     #[must_use]
     pub fn charges(&self) -> &[ChargedInterval] {
         self.meter.charges()

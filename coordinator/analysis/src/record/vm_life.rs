@@ -209,7 +209,7 @@ impl RunRecord {
 pub(super) struct VcpuLanes {
     /// Number of lanes, including free ones.
     count: usize,
-    /// Lanes with a task, in order.
+    /// Lanes that hold a task, in order, each with its task.
     taken: ThinVec<(usize, TaskId)>,
 }
 

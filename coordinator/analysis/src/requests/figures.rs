@@ -58,7 +58,7 @@ pub struct LostRevenue {
 /// Figures of the requests of a run.
 #[derive(Clone, Debug, Default)]
 pub struct RequestFigures {
-    /// Outcomes by type and market.
+    /// Number of requests by outcome, for each instance type and market.
     pub by_type: BTreeMap<(TypeName, Market), RequestTally>,
     /// Number of VMs of preemptible requests that the provider ended, by reason: the tenant whose
     /// VM needed the room (`requests`, `bag`, `jobs`), or `interruption`, `outbid`, `host-lost`,
@@ -86,14 +86,14 @@ pub struct RequestFigures {
 }
 
 impl RequestFigures {
-    /// Sum of the outcomes of one market.
+    /// Number of requests by outcome, summed over all types of one market.
     #[must_use]
     pub fn market_tally(&self, market: Market) -> RequestTally {
         let alike = self.by_type.iter().filter(|((_, of), _)| *of == market);
         alike.fold(RequestTally::default(), |sum, (_, tally)| sum.with(tally))
     }
 
-    /// Sum of the outcomes of all types and markets.
+    /// Number of requests by outcome, summed over all types and markets.
     #[must_use]
     pub fn all(&self) -> RequestTally {
         self.market_tally(Market::OnDemand).with(&self.market_tally(Market::Spot))

@@ -20,7 +20,7 @@ pub enum RequestEnd {
     Completed,
     /// The provider ended the VM, for this reason ([`RequestFigures::terminations`]).
     Terminated(&'static str),
-    /// The run ended before the request's VM.
+    /// The run ended before the request's VM did.
     RunOver,
 }
 
@@ -46,7 +46,7 @@ impl RequestEnd {
 pub struct EndedRequest {
     /// Number of the request.
     pub request: RequestId,
-    /// The instance type.
+    /// Instance type that the request asked for.
     pub kind: TypeName,
     /// On-demand for a normal request, spot for a preemptible one.
     pub market: Market,
@@ -170,7 +170,7 @@ impl RequestLedger {
         &mut self.figures.usage
     }
 
-    /// Adds or removes a host's capacity.
+    /// Adds a host's capacity to the capacity of all hosts, or removes it.
     fn change_capacity(
         &mut self,
         record: &RunRecord,

@@ -27,7 +27,7 @@ impl Default for TimeQuantiles {
 }
 
 impl TimeQuantiles {
-    /// Adds a time.
+    /// Adds a time to the counts.
     pub fn add(&mut self, time: Span) {
         self.count += 1;
         self.sum_us += u128::from(time.as_micros());

@@ -10,7 +10,7 @@ const MAX_BINS: usize = 2_000;
 pub enum UsageLevel {
     /// vCPUs of running on-demand VMs: ready, and neither hibernated nor gone.
     NormalVcpus,
-    /// vCPUs of running spot VMs.
+    /// vCPUs of running spot VMs: ready, and neither hibernated nor gone.
     PreemptibleVcpus,
     /// Memory of running on-demand VMs, in bytes.
     NormalMemory,
@@ -27,11 +27,11 @@ const LEVELS: usize = 6;
 /// An event, or money, that is counted when it occurs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UsageFlow {
-    /// Requests that came.
+    /// Number of requests that arrived.
     Requests,
-    /// Normal requests that were refused.
+    /// Number of normal requests that were refused.
     FailedNormal,
-    /// Preemptible requests that were refused.
+    /// Number of preemptible requests that were refused.
     FailedPreemptible,
     /// Number of spot VMs of requests that the provider ended.
     Terminations,
@@ -219,7 +219,7 @@ impl HostUsage {
         &self.whole
     }
 
-    /// Time up to which levels are integrated.
+    /// Time up to which all quantities are integrated.
     #[must_use]
     pub const fn until(&self) -> Time {
         self.until

@@ -42,7 +42,7 @@ impl MachineWithMoves {
         }
     }
 
-    /// Lets time pass until `to`.
+    /// Lets time pass until `to`, with all ends of jobs and arrivals in that time.
     fn advance(&mut self, to: Duration) {
         while self.advance_to_an_end(to) {}
     }

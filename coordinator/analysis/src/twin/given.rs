@@ -60,7 +60,7 @@ impl TwinInputs {
         given
     }
 
-    /// Whether the experiment began.
+    /// Whether the experiment began in the compared run.
     #[must_use]
     pub fn began(&self) -> bool {
         self.outside.iter().any(|(_, event)| *event == Event::Begin)

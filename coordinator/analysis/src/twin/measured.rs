@@ -15,7 +15,7 @@ pub struct MeasuredMoves {
     pub pace: RunPace,
     /// Mean duration of a migration in emulated time; `None` if there was none.
     pub migration: Option<Span>,
-    /// Durations of all migrations.
+    /// Durations of all migrations, by job.
     pub moves: Moves,
 }
 

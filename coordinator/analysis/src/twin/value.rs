@@ -80,7 +80,7 @@ pub struct TwinComparison {
     pub counts: Vec<EventCount>,
     /// The first difference between the decisions of the run and those of its twin; `None` if all agree.
     pub divergence: Option<TwinDivergence>,
-    /// Every task or job, in order.
+    /// Every task or job of the two runs, in order.
     pub tasks: Vec<TwinTask>,
     /// Every VM of either run.
     pub vms: Vec<TwinVm>,

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::SpotAvailability;
 
-/// Longest record that is read, in bytes.
+/// Length of the longest availability record that is read, in bytes.
 const LONGEST: u64 = 256 << 20;
 /// Greatest number of entries of an availability record; all entries become part of the run's log.
 const MOST_NUMBERS: usize = 1_000_000;
