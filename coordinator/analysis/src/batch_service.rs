@@ -13,7 +13,7 @@ pub struct ServiceTally {
     vms: BTreeMap<VmId, ServiceVm>,
     /// Number of times that a running job lost one of its VMs.
     hits: u32,
-    /// Number of job starts, restarts included.
+    /// Number of times that a job started, restarts included.
     starts: u32,
     /// Number of tasks that started on a VM which an earlier job had used.
     reused: u32,
@@ -124,7 +124,7 @@ impl ServiceTally {
         }
     }
 
-    /// Takes a job's VMs from it, from `now` on.
+    /// Records that a job gives up its VMs at `now`.
     fn release_vms(&mut self, now: Time, job: u32) {
         let Some(of) = self.jobs.get_mut(&job) else { return };
         for id in std::mem::take(&mut of.vms) {
@@ -134,7 +134,7 @@ impl ServiceTally {
         }
     }
 
-    /// Counts a hit if the VM was lost while its task was not finished.
+    /// Adds 1 to `hits` and releases the job's VMs, if a VM was lost while its task was not finished.
     fn on_vm_lost(&mut self, now: Time, vm: VmId) {
         if let Some((job, task)) = self.task_on(vm)
             && self.jobs.get(&job).is_some_and(|of| !of.finished.contains(&task))
@@ -163,7 +163,7 @@ impl ServiceTally {
         u32::try_from(self.jobs.values().filter(is_finished).count()).unwrap_or(u32::MAX)
     }
 
-    /// Mean response time (submission to end) of the finished jobs, in seconds.
+    /// Mean response time (submission to end) of the finished jobs, in seconds; `None` if no job finished.
     fn mean_response_s(&self) -> Option<f64> {
         let finished = self.finished_jobs();
         (finished > 0).then(|| self.responses.as_secs_f64() / f64::from(finished))

@@ -24,9 +24,9 @@ pub struct LiveFacts {
     pub cpu_us: Vec<u64>,
     /// Hosts that ever joined.
     pub hosts: BTreeMap<HostId, HostHistory>,
-    /// Time of each freeze of a VM.
+    /// Duration of each freeze of a VM, from the command until it was frozen.
     pub freezes: Vec<CommandLatency>,
-    /// Time of each thaw of a VM.
+    /// Duration of each thaw of a VM, from the command until it ran again.
     pub thaws: Vec<CommandLatency>,
     /// Time from the command to the task's first own instruction, for tasks from scratch.
     pub starts: Vec<CommandLatency>,
@@ -39,9 +39,9 @@ pub struct LiveFacts {
     pub kills: Vec<VmKill>,
     /// Number of VMs that their host created only after their boot time was over.
     pub made_late: u32,
-    /// Load of each host beside the run, as last reported.
+    /// CPU load of each host, including programs outside the run, as last reported.
     pub loads: BTreeMap<HostId, LoadReport>,
-    /// Hosts that reported impossible measurements, with the first of these.
+    /// Hosts that reported impossible measurements, with the first impossible measurement of each.
     pub disbelieved: BTreeMap<HostId, String>,
     /// Evidence on the hosts: their jails and the spot checks.
     pub evidence: HostEvidence,
@@ -73,7 +73,7 @@ pub struct CommandLatency {
     pub vm: VmId,
     /// Task that the command was about, if any.
     pub task: Option<TaskId>,
-    /// Duration in real microseconds.
+    /// Time from the command until it was carried out, in real microseconds.
     pub real_us: u64,
 }
 
@@ -88,9 +88,9 @@ pub struct CheckpointCost {
     pub bytes: Bytes,
     /// Time for which the task was stopped, real microseconds.
     pub real_held_us: u64,
-    /// Part of that time that CRIU took, real microseconds.
+    /// Time that CRIU took while the task was stopped, real microseconds.
     pub real_dump_us: u64,
-    /// Time for which the task should have been stopped, real microseconds.
+    /// Time for which the task should have been stopped for the checkpoint, real microseconds.
     pub real_owed_us: u64,
     /// CPU time that CRIU used inside the task, real microseconds.
     pub real_criu_us: u64,
@@ -107,12 +107,12 @@ pub struct VmKill {
     pub gone: Option<Time>,
 }
 
-/// A time without a coordinator.
+/// A period in which the run had no coordinator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CoordinatorOutage {
-    /// Emulated time at which the run went on.
+    /// Emulated time at which the run continued after the outage.
     pub at: Time,
-    /// Emulated time since the last step before the outage.
+    /// Emulated time from the last step before the outage until the run continued.
     pub outage: Span,
     /// Real time for which the coordinator was away, in microseconds, by its log.
     pub away_real_us: u64,

@@ -57,7 +57,7 @@ impl StepSummary {
     }
 }
 
-/// Parts of a line, and the number of those that are left out.
+/// Parts of a line, and the number of parts that are left out.
 #[derive(Debug, Default)]
 struct BoundedLine {
     parts: Vec<String>,

@@ -7,7 +7,7 @@ pub struct RunFigure {
     pub name: &'static str,
     /// Heading of the figure in tables for people, with its unit.
     pub heading: &'static str,
-    /// Number of decimals.
+    /// Number of decimals with which the figure is printed.
     pub digits: usize,
     /// Whether tables of many runs show the figure.
     pub in_table: bool,
@@ -20,12 +20,12 @@ pub struct RunFigure {
     pub better: Option<BetterSide>,
 }
 
-/// The better one of two values of a figure.
+/// Which of two values of a figure is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BetterSide {
-    /// The lower value, as for a cost.
+    /// The lower value is better, as for a cost.
     Lower,
-    /// The higher value, as for a revenue.
+    /// The higher value is better, as for a revenue.
     Higher,
 }
 
@@ -39,7 +39,7 @@ const fn metric(
 }
 
 impl RunFigure {
-    /// Marks the figure as 0 where nothing of the kind happened.
+    /// Marks the figure as a count of events: it is 0 in a run without such events.
     const fn of_events(self) -> Self {
         Self { uneventful: Some(0.0), ..self }
     }

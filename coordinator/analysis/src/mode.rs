@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunMode {
-    /// Modelled machines under a virtual clock.
+    /// The run uses modelled machines under a virtual clock.
     Virtual,
-    /// Real machines under a dilated clock.
+    /// The run uses real machines under a dilated clock.
     Live,
 }
 

@@ -7,7 +7,7 @@ use std::io;
 pub struct TableError {
     /// Name of the table's file.
     pub file: &'static str,
-    /// The system's error.
+    /// The operating system's error.
     pub source: io::Error,
 }
 

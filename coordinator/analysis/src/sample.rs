@@ -21,12 +21,12 @@ pub struct RunSample {
     /// Figures of the whole run, by their names in `table.csv`; figures that the run does not have
     /// are left out.
     pub figures: BTreeMap<String, f64>,
-    /// Batch means after the warm-up, by figure, for parallel jobs.
+    /// Means of each figure over batches of parallel jobs after the warm-up, by name of the figure.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub batches: BTreeMap<String, Vec<f64>>,
-    /// Number of steps of the event log.
+    /// Number of steps of the run's event log.
     pub steps: u64,
-    /// Digest of the decisions, in hexadecimal.
+    /// Digest of all decisions of the run, in hexadecimal.
     pub decisions: String,
 }
 
@@ -38,12 +38,13 @@ impl RunSample {
     }
 }
 
-/// Suffix of the name of a figure that is of a resample of the recorded data. The name without it
-/// is that of the figure of all recorded data, the same in all samples.
+/// Suffix of the names of figures that are computed from a resample of the recorded data. A name
+/// without this suffix is that of the figure of all recorded data, which is equal in all samples.
 pub const RESAMPLED: &str = "~";
 
-/// The values of a figure over the samples of a cell: those of the resamples if there are any, of
-/// the batches if a single run has them, else one of each run.
+/// The values of a figure over the samples of a cell (one setting of an experiment): the values of
+/// resamples if there are any, else of the batches of a single run if it has batches, else one
+/// value for each run.
 #[must_use]
 pub fn series(samples: &[RunSample], metric: &str) -> Series {
     let resampled = format!("{metric}{RESAMPLED}");
@@ -245,7 +246,7 @@ impl JobsTally {
         all.map(|(name, figure)| (name.to_owned(), figure)).into()
     }
 
-    /// Batch means after the warm-up, by figure.
+    /// Means of each figure over batches of jobs after the warm-up, by name of the figure.
     fn batches(&self) -> BTreeMap<String, Vec<f64>> {
         let batches = [
             ("response_s", &self.response),
@@ -296,8 +297,8 @@ pub fn request_figures(of: &requests::RequestFigures) -> impl Iterator<Item = (&
     all.into_iter().filter_map(|(name, figure)| Some((name, figure?)))
 }
 
-/// Whether an effect is a hibernation that waited for its VM to boot. It follows from an earlier
-/// act of the provider that the log has already, and does not count as another act.
+/// Whether an effect is a hibernation that waited for its VM to boot. The log already has the act
+/// of the provider that caused the hibernation, so it does not count as another act.
 pub(crate) fn is_deferred(step: &Step, effect: &Effect) -> bool {
     let Effect::Interrupted {
         action: InterruptionAction::Hibernate,

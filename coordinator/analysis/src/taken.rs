@@ -1,5 +1,5 @@
-//! VMs that the provider took from one tenant for another: whose launch took which VM, its cost for
-//! the owner and its benefit for the taker.
+//! VMs that the provider took from one tenant for another: which launch took which VM, the cost for
+//! the owner and the benefit for the taker.
 
 use dormouse_cloud::{ChargedInterval, InterruptionAction};
 use dormouse_model::{TenantWork, Tenants, VmEnd};
@@ -32,7 +32,7 @@ pub struct TakenVm<'a> {
 pub struct VmTenant {
     /// Work of the tenant.
     pub work: TenantWork,
-    /// The customer's request that the VM was launched for; `None` if it is not a VM of a customer.
+    /// The customer's request that the VM was launched for; `None` if the VM is not a customer's.
     pub request: Option<RequestId>,
 }
 
@@ -45,7 +45,7 @@ pub enum DisplacementEnd {
     NoticeOver(Time),
     /// The VM ended before its notice ran out, at this time and for this other reason.
     Itself(Time, VmEnd),
-    /// The VM hibernated at the first time and ran again from the second on; `None` if it never ran again.
+    /// The VM hibernated at the first time and ran again from the second on; `None` if the VM never ran again.
     Hibernated(Time, Option<Time>),
     /// The run was over before the VM that made room had ended or resumed.
     Open,
@@ -64,12 +64,12 @@ pub struct DisplacedTask {
     pub lost: Span,
     /// Price of the task's vCPU for the time `lost`.
     pub charged: Money,
-    /// VM on which the task ran again, and the time at which it did; `None` if it never ran again.
+    /// VM on which the task ran again, and the time from which it ran there; `None` if the task never ran again.
     pub went_on: Option<(VmId, Time)>,
 }
 
 impl DisplacedTask {
-    /// Time for which the task did not run after it left the VM; `None` if it never ran again.
+    /// Time from when the task left the VM until it ran again; `None` if the task never ran again.
     #[must_use]
     pub fn stood(&self) -> Option<Span> {
         self.went_on.map(|(_, at)| at.since(self.left))
@@ -91,7 +91,7 @@ impl DisplacementEnd {
         }
     }
 
-    /// Time at which the VM freed its processors; `None` if it never did.
+    /// Time at which the VM freed its processors; `None` if the VM never freed them.
     #[must_use]
     pub const fn at(&self) -> Option<Time> {
         match *self {
@@ -115,13 +115,13 @@ impl TakenVm<'_> {
         self.tasks.iter().map(|task| task.charged).sum()
     }
 
-    /// Time for which the tasks of the preempted VM did not run, summed over those that ran again.
+    /// Time for which the tasks of the preempted VM did not run, summed over the tasks that ran again.
     #[must_use]
     pub fn stood(&self) -> Span {
         self.tasks.iter().filter_map(DisplacedTask::stood).sum()
     }
 
-    /// Time from the launch of the VM that got the room until that VM was ready.
+    /// Time from the launch of the VM that got the room until that VM was ready; `None` if it never was.
     #[must_use]
     pub fn waited(&self) -> Option<Span> {
         self.by.ready.map(|ready| ready.since(self.by.launched))
@@ -238,7 +238,8 @@ pub struct TenantToll {
     pub stood: Span,
     /// Number of VMs that were preempted to make room for VMs of the tenant.
     pub vms_taken: usize,
-    /// Longest time from the launch of a VM of the tenant until it was ready, among the VMs for which others made room.
+    /// Longest time from the launch of a VM of the tenant until that VM was ready, among the VMs
+    /// for which others made room.
     pub waited: Option<Span>,
     /// Cost of the tenant's VMs for which others made room.
     pub paid: Money,

@@ -3,7 +3,7 @@
 use dormouse_model::{Decision, EndReason, Event, Notice, StartReason};
 use dormouse_units::{Mode, Seats};
 
-/// Words for an event, for a step of which the scheduler got no notice.
+/// An event in words, for a step about which the scheduler got no notice.
 pub(crate) const fn event(event: &Event) -> &'static str {
     match event {
         Event::HostJoined { .. } => "a host joined",
@@ -63,7 +63,7 @@ pub(crate) fn heard(notice: &Notice) -> String {
     }
 }
 
-/// Words for a decision; `None` for a wake-up, which is nothing but a time.
+/// Words for a decision; `None` for a wake-up, which does nothing itself.
 pub(crate) fn decided(decision: &Decision) -> Option<String> {
     let in_mode = |mode: &Mode| match mode {
         Mode::Burst => "",

@@ -36,7 +36,7 @@ struct EventDetail {
     action: Option<String>,
 }
 
-/// True if a file that begins with these bytes has such events.
+/// True if a file that begins with these bytes holds events of EventBridge or operations of Compute Engine.
 #[must_use]
 pub fn are_cloud_events(begins: &[u8]) -> bool {
     let text = String::from_utf8_lossy(begins);
@@ -98,8 +98,8 @@ pub(crate) fn read_events(
     Ok(acts)
 }
 
-/// The interruption that an event reports: action, time, target, and delay after that time; `None`:
-/// it reports none.
+/// The interruption that an event reports: action, time of the event, target, and delay from that
+/// time to the interruption; `None`: the event reports no interruption.
 fn read_event(event: CloudEvent) -> Option<(InterruptionAction, String, InterruptionTarget, Span)> {
     if let Some(operation) = event.operation {
         let zone = event.zone.unwrap_or_default();
@@ -163,7 +163,7 @@ mod tests {
         .replace('\n', " ")
     }
 
-    /// Events of Amazon EventBridge as people collect them (cases/interruptions-eventbridge).
+    /// Reads events of Amazon EventBridge in the form in which people collect them (cases/interruptions-eventbridge).
     #[test]
     fn warnings_come_two_minutes_before_what_they_warn_of() {
         let rebalance = r#"{"detail-type":"EC2 Instance Rebalance Recommendation","time":"2024-05-01T09:30:00Z","resources":["arn:aws:ec2:us-east-2a:instance/i-1"],"detail":{"instance-id":"i-1"}}"#;

@@ -6,7 +6,7 @@ use dormouse_units::{Span, Time, TypeName, VmId, ZoneName};
 use crate::act_events::read_events;
 use crate::{Interruption, InterruptionAction, InterruptionTarget};
 
-/// Greatest number of rows of a record, as they become part of the run's log.
+/// Greatest number of rows of a record of interruptions; all rows become part of the run's log.
 pub(crate) const MOST_ROWS: usize = 100_000;
 
 /// Least number of seconds that counts as a date: 1990, in seconds since 1970.
@@ -33,9 +33,9 @@ const COLUMNS: [WantedColumn; 5] = [
 pub struct WrittenAct {
     /// The interruption: time, action and VMs.
     pub act: Interruption,
-    /// Line number in the file, from 1.
+    /// Line number of the interruption in the file, from 1.
     pub line: u64,
-    /// Text of the line.
+    /// Text of the line that holds the interruption.
     pub row: String,
 }
 

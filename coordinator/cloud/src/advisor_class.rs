@@ -1,4 +1,4 @@
-//! The spot advisor's classes of interruptions as laws of lifetimes.
+//! The spot advisor's classes of interruption frequency, as laws of VM lifetimes.
 
 use dormouse_units::Span;
 use schemars::JsonSchema;
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Exponential;
 
-/// Length of the time that the advisor looks back on, of which its classes are shares: a month of 30 days.
+/// Period over which the spot advisor counts interruptions, in seconds: a month of 30 days.
 const MONTH_S: f64 = 30.0 * 86_400.0;
 
 /// How often spot VMs of a type were interrupted in the last month, as the provider's spot advisor has it. The advisor says
@@ -31,7 +31,7 @@ pub enum AdvisorClass {
 }
 
 impl AdvisorClass {
-    /// The class with the advisor's number, `r` in its data; `None`: it has no such class.
+    /// The class that has this number (`r`) in the advisor's data; `None`: there is no such class.
     #[must_use]
     pub const fn of_number(number: u32) -> Option<Self> {
         Some(match number {
@@ -56,7 +56,8 @@ impl AdvisorClass {
         }
     }
 
-    /// The law under which that share is interrupted within a month, at any age alike.
+    /// The law of lifetimes under which the class's share of VMs is interrupted within a month,
+    /// equally likely at any age.
     #[must_use]
     pub fn law(self) -> Exponential {
         let mean = -MONTH_S / libm::log1p(-self.monthly_share());
@@ -69,7 +70,7 @@ mod tests {
     use super::*;
     use crate::Lifetimes;
 
-    /// By hand: 30 days / -ln(1 - share).
+    /// The expected mean lifetimes were computed by hand: 30 days / -ln(1 - share).
     #[test]
     fn a_class_takes_its_share_within_a_month() {
         for (number, share, days) in [

@@ -24,7 +24,7 @@ impl ChargedInterval {
         self.price.for_span(self.duration())
     }
 
-    /// Length of the interval.
+    /// Length of the charged interval.
     #[must_use]
     pub fn duration(&self) -> Span {
         self.until.since(self.from)
@@ -75,7 +75,7 @@ impl BillingMeter {
         Self { most: bid, ..self }
     }
 
-    /// The VM's current price per hour, not limited by its bid.
+    /// The VM's current price per hour, even if that exceeds the bid.
     #[must_use]
     pub const fn price(&self) -> Price {
         self.price
@@ -89,7 +89,7 @@ impl BillingMeter {
         }
     }
 
-    /// Stops charging, as the VM is hibernated; it may start again.
+    /// Stops charging, as the VM is hibernated; charging may start again.
     pub fn pause_charging(&mut self, now: Time) {
         self.close_interval(now, EndedBy::Provider);
         self.frozen_since = Some(now);
@@ -119,7 +119,7 @@ impl BillingMeter {
         }
     }
 
-    /// Changes the VM's price from `now` on.
+    /// Sets the VM's hourly price from `now` on.
     pub fn change_price(&mut self, now: Time, price: Price) {
         if let Some(from) = self.running_since.filter(|from| *from < now && price != self.price) {
             self.charges.push(ChargedInterval { from, until: now, price: self.charged_price() });
@@ -142,7 +142,7 @@ impl BillingMeter {
         Some(since)
     }
 
-    /// Time at which charging first started; `None`: it has not started.
+    /// Time at which charging first started; `None`: the VM was never charged.
     #[must_use]
     pub fn first_started(&self) -> Option<Time> {
         self.charges.first().map(|charge| charge.from).or(self.running_since)

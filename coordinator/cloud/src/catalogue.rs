@@ -151,7 +151,7 @@ pub struct Catalogue {
 }
 
 impl Catalogue {
-    /// The type of this name.
+    /// The instance type of this name; `None` if the catalogue lacks it.
     #[must_use]
     pub fn get(&self, name: &TypeName) -> Option<&InstanceType> {
         self.types.get(name)

@@ -78,9 +78,9 @@ const COLUMNS: [WantedColumn; 13] = [
 /// Content of a catalogue file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CatalogueFile {
-    /// The types by name.
+    /// The instance types of the file, by name.
     pub types: Types,
-    /// Types that were left out, by reason.
+    /// Instance types of the file that were left out, by reason.
     pub left_out: LeftOut,
     /// Format of the file, in words.
     pub form: &'static str,
@@ -90,7 +90,7 @@ pub struct CatalogueFile {
     pub unused: Vec<String>,
 }
 
-/// The part of an entry of `describe-instance-types` that is used.
+/// The fields that are used of an entry in a response of `describe-instance-types`.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct DescribedType {
@@ -114,7 +114,7 @@ struct MemoryInfo {
     size_in_mib: u64,
 }
 
-/// Layouts in which the response may be stored.
+/// Layouts in which a response of `describe-instance-types` may be stored.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum TypesResponse {
@@ -144,8 +144,9 @@ pub fn are_types(first: &Row<'_>) -> bool {
 
 /// Reads a catalogue: rows under a heading with `name`, `vcpus` and `memory` (GiB, or with a unit),
 /// and prices in dollars an hour; with a column of zones each row is a type of its own,
-/// `TYPE@ZONE`. Or the JSON of EC2's `describe-instance-types`, which has no prices: those, and
-/// burst rules, come from the built-in catalogue `ec2-2026`, and types missing there are left out.
+/// `TYPE@ZONE`. The JSON of EC2's `describe-instance-types` is read too. It has no prices: prices
+/// and burst rules come from the built-in catalogue `ec2-2026`, and types that this catalogue lacks
+/// are left out.
 ///
 /// # Errors
 ///
@@ -358,7 +359,7 @@ fn parse_memory(row: &Row<'_>, text: &str, is_mib: bool) -> Result<Bytes, FileFl
 /// The spot advisor's data on a type in a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub struct SpotAdvice {
-    /// Mean discount of a spot VM from the on-demand price, in percent; negative if it cost more.
+    /// Mean discount of a spot VM from the on-demand price, in percent; negative if the spot VM cost more.
     #[serde(rename = "s")]
     pub saving_percent: i32,
     /// Interruption frequency in the last month as the advisor's range: 0 is below 5 %, each
@@ -435,7 +436,8 @@ mod tests {
         assert_eq!((types["a.large"].on_demand, types["a.large"].burstable), (None, None));
     }
 
-    /// A catalogue of SkyPilot has a row for each type in each zone (cases/types-skypilot-catalog).
+    /// SkyPilot's catalogue has a row for each type in each zone (cases/types-skypilot-catalog);
+    /// each row becomes a type.
     #[test]
     fn types_of_several_zones_are_of_each() {
         let text = "InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,GpuInfo,Price,SpotPrice,Region,AvailabilityZone\n\

@@ -9,7 +9,7 @@ use crate::{BurstableTerms, InstanceType, Types, VmLimits};
 /// Name, mega-flops, vCPUs, memory in MiB, on-demand and spot price in 10^-5 $/h.
 type Row = (&'static str, u64, u32, u64, u64, Option<u64>);
 
-/// Types as in the authors' code and data, but with t3.large as in the paper and at its provider.
+/// Types as in the code and data of the authors of Burst-HADS, but with t3.large as in their paper and at the provider.
 const EC2_2020: [Row; 4] = [
     ("c3.large", 22_090, 2, 3_840, 10_500, Some(2_970)),
     ("c3.xlarge", 40_730, 4, 7_680, 21_000, Some(7_650)),
@@ -17,7 +17,7 @@ const EC2_2020: [Row; 4] = [
     ("t3.large", 38_000, 2, 8_192, 8_320, None),
 ];
 
-/// Types as in the paper's Table II; their computing power, which it lacks, as in `EC2_2020`.
+/// Types as in Table II of the Burst-HADS paper; computing power, which the table lacks, as in `EC2_2020`.
 const EC2_2020_PAPER: [Row; 4] = [
     ("c3.large", 22_090, 2, 3_840, 10_500, Some(2_990)),
     ("c3.xlarge", 40_730, 4, 7_680, 19_900, Some(6_340)),
@@ -25,7 +25,7 @@ const EC2_2020_PAPER: [Row; 4] = [
     ("t3.large", 38_000, 2, 8_192, 8_320, None),
 ];
 
-/// Types as in the authors' code and data throughout: their t3.large is as large as a t3.xlarge.
+/// Types exactly as in the code and data of the authors of Burst-HADS, in which t3.large is as large as a t3.xlarge.
 const EC2_2020_ARTIFACT: [Row; 4] = {
     let [large, xlarge, c4, _] = EC2_2020;
     [large, xlarge, c4, ("t3.large", 38_000, 4, 16_384, 8_320, None)]
@@ -36,10 +36,10 @@ pub const BUILT_IN: [&str; 5] =
     ["ec2-2020", "ec2-2020-paper", "ec2-2020-artifact", "ec2-2026", "gce-2019"];
 
 /// Baseline share and credits per hour of a burstable type: 36 credits are the provider's figure
-/// for a t3.large, 20 % is from Table II.
+/// for a t3.large, 20 % is from Table II of the Burst-HADS paper.
 const T3: (Ppm, u64) = (Ppm::new(200_000), 36);
-/// Baseline share and credits per hour in the artifact, whose planner has baseline mode three times
-/// as slow.
+/// Baseline share and credits per hour of a t3.large in the code of the authors of Burst-HADS,
+/// whose planner takes baseline mode to be three times as slow.
 const T3_ARTIFACT: (Ppm, u64) = (Ppm::new(333_333), 96);
 
 /// The instance types of the built-in catalogue of this name.

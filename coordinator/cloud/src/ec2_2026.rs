@@ -2,7 +2,7 @@
 //!
 //! Prices on demand are those of July 2026. Spot prices differ by zone and hour, and by up to twice
 //! between zones: these are typical ones, the prices on demand less the mean saving that the
-//! provider's spot advisor gave in June 2025. A run that is about prices needs a record of them.
+//! provider's spot advisor gave in June 2025. A run that studies prices needs recorded prices.
 //! Baselines and credits are those of the provider's user guide.
 
 use dormouse_units::{Bytes, Credits, Ppm, Price};
@@ -13,12 +13,11 @@ use crate::{BurstableTerms, InstanceType, Types, VmLimits};
 /// baseline in thousandths, credits per hour in tenths, and credits at launch.
 type Row = (&'static str, u32, u64, u64, Option<u64>, Option<(u32, u64, u64)>);
 
-/// Limit of VMs of a type at a time. Real quotas are on vCPUs of a family, and few users reach
-/// them.
+/// Limit of VMs of a type at a time. Real quotas limit the vCPUs of a family of types, and few users reach them.
 const LIMIT: u32 = 1_000;
 
-/// Computing power of a vCPU in mega-flops, the same for every type, as for users' types without
-/// it.
+/// Computing power of a vCPU in mega-flops, the same for every type; users' types that do not state
+/// it have this value too.
 const MFLOPS: u64 = 10_000;
 
 /// Prices of a surplus vCPU-hour in unlimited mode, in 10^-5 $: of Arm types, and of others.
@@ -99,7 +98,7 @@ const TYPES: [Row; 72] = [
     ("r6i.4xlarge", 16, 131_072, 100_800, Some(42_340), None),
 ];
 
-/// The catalogue's types by name.
+/// The instance types of the catalogue `ec2-2026`, by name.
 pub(super) fn all_types() -> Types {
     let types = TYPES.into_iter().map(instance_type);
     types.map(|kind| (kind.name.clone(), kind)).collect()

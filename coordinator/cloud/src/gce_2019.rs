@@ -10,8 +10,8 @@ const PRICES: (u64, u64) = (3_545, 750);
 /// Memory per vCPU in MiB: 0.9 GiB.
 const MEMORY: u64 = 921;
 
-/// Computing power of a vCPU in mega-flops, taken from a c3.large's vCPU: no paper gives it, and
-/// only plans by computing power use it.
+/// Computing power of a vCPU in mega-flops, taken from a c3.large's vCPU: no paper gives a value,
+/// and only plans by computing power use this one.
 const MFLOPS: u64 = 11_045;
 
 /// Limit of VMs of a type at a time, more than any experiment of the paper uses.

@@ -32,7 +32,7 @@ pub enum InterruptionAction {
 pub enum InterruptionTarget {
     /// All spot VMs of the type at once (Burst-HADS: "for each type of spot VM").
     Type(TypeName),
-    /// One VM, by its id.
+    /// One VM with this id.
     Vm(VmId),
     /// All spot VMs of a zone at once.
     Zone(ZoneName),
@@ -71,13 +71,13 @@ pub enum InterruptionScope {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "model", rename_all = "kebab-case")]
 pub enum InterruptionModel {
-    /// Poisson processes of hibernations and of resumes (Burst-HADS, section IV, Table V).
+    /// Hibernations and resumes are Poisson processes (Burst-HADS, section IV, Table V).
     Poisson {
-        /// Mean time between hibernations of one target, D / k_h; `None`: never.
+        /// Mean time between hibernations of one target, D / k_h in the paper; `None`: there are no hibernations.
         hibernate_every: Option<Span>,
-        /// Mean time between resumes of one target, D / k_r; `None`: never.
+        /// Mean time between resumes of one target, D / k_r in the paper; `None`: there are no resumes.
         resume_every: Option<Span>,
-        /// Scope of an event: all spot VMs of a type or of a zone, one VM, or all of them.
+        /// Scope of an event: all spot VMs of a type or of a zone, one VM, or all spot VMs.
         scope: InterruptionScope,
     },
     /// Every spot VM is preempted at the end of a lifetime, drawn when it has booted.
@@ -105,7 +105,7 @@ pub enum InterruptionModel {
 }
 
 /// The coming interruptions in order. Each target and action has its own random stream, so that an
-/// additional VM doesn't change the interruptions of others.
+/// additional VM doesn't change the interruptions of other VMs.
 #[derive(Debug, Default)]
 pub struct ComingInterruptions {
     processes: Vec<InterruptionProcess>,
@@ -277,8 +277,8 @@ impl ComingInterruptions {
         }
     }
 
-    /// Records that a spot VM of this type is usable: under scope `vm` its own processes begin, its
-    /// lifetime is drawn, and false recommendations may follow.
+    /// Records that a spot VM of this type is usable: under scope `vm` the random times of its own
+    /// interruptions begin, its lifetime is drawn, and false recommendations may follow.
     pub fn vm_started(&mut self, now: Time, vm: VmId, kind: &TypeName) {
         let mut ends = Vec::new();
         for (n, (only, lifetimes)) in (0_u64..).zip(&self.lifetimes) {
@@ -309,7 +309,7 @@ impl ComingInterruptions {
         }
     }
 
-    /// Records that a VM is gone, which ends its own processes.
+    /// Records that a VM is gone: the VM has no more interruptions of its own.
     pub fn vm_ended(&mut self, vm: VmId) {
         self.processes.retain(|p| p.next.target != InterruptionTarget::Vm(vm));
         self.ends.retain(|end| end.target != InterruptionTarget::Vm(vm));
@@ -323,7 +323,8 @@ impl ComingInterruptions {
         Time::sooner_of(Time::sooner_of(processes, schedule.map(|i| i.at)), ends.map(|i| i.at))
     }
 
-    /// The next interruption if it is due by `now`; among equals, the one with the least target.
+    /// The next interruption if it is due by `now`; among interruptions of the same time, the one
+    /// with the lowest target comes first.
     pub fn pop_due(&mut self, now: Time) -> Option<Interruption> {
         let others = self.processes.iter().map(|p| &p.next).chain(self.schedule.front()).min();
         if self.ends.first().is_some_and(|end| others.is_none_or(|other| end < other)) {

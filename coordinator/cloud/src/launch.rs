@@ -23,11 +23,11 @@ pub struct LaunchRequest<'a> {
 pub struct GrantedLaunch {
     /// The host that will carry the VM.
     pub host: HostId,
-    /// Price of the VM per hour at first.
+    /// Price per hour of the VM at its launch.
     pub price: Price,
     /// Greatest price per hour; `None`: unlimited.
     pub bid: Option<Price>,
-    /// Time at which the VM has booted; `None`: others have to leave first.
+    /// Time at which the VM has booted; `None`: other VMs have to leave first.
     pub ready_at: Option<Time>,
     /// Spot VMs that have to leave: some hibernate now, others will end.
     pub victims: Vec<VmId>,
@@ -90,7 +90,7 @@ pub enum LaunchError {
         /// Room that a VM of the type needs.
         room: ResourceVector,
     },
-    /// The id was used before in this run.
+    /// The id for the new VM was used before in this run.
     #[error("{0} has been used before")]
     UsedId(VmId),
 }

@@ -103,7 +103,7 @@ impl PriceModel {
     ///
     /// # Errors
     ///
-    /// The reason why it can't.
+    /// The reason why the model can't.
     pub fn check_model(&self, length: Span) -> Result<(), BadModel> {
         let changes = |every: Span| length.as_secs_f64() / every.as_secs_f64().max(1e-6);
         match self {
@@ -120,7 +120,7 @@ impl PriceModel {
         }
     }
 
-    /// Number of possible prices outside spikes.
+    /// Number of possible prices of the model outside spikes.
     fn level_count(&self) -> u64 {
         let band = self.high.as_nanos_per_hour().saturating_sub(self.low.as_nanos_per_hour());
         band / self.step.as_nanos_per_hour().max(1) + 1

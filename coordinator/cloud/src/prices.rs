@@ -9,7 +9,7 @@ use crate::{InstanceType, Market};
 
 /// Source of VMs' prices. On-demand prices never change.
 pub trait Prices: std::fmt::Debug + Send + Sync {
-    /// Price of a type at a time; `None` if it isn't sold in that market.
+    /// Price of a type at a time; `None` if the type isn't sold in that market.
     fn price_at(&self, kind: &InstanceType, market: Market, at: Time) -> Option<Price>;
 
     /// Time of the next change of a type's spot price after `after`; `None`: there is none.
@@ -35,8 +35,7 @@ impl Prices for ListedPrices {
 #[serde(from = "PriceTraceForm", into = "PriceTraceForm")]
 pub struct PriceTrace {
     steps: Vec<(Time, Price)>,
-    /// Prices before the beginning, oldest first, each with how long before the beginning it began
-    /// to hold.
+    /// Prices before the beginning, oldest first, each with the time from when it began to hold until the beginning.
     past: Vec<(Span, Price)>,
 }
 
@@ -107,8 +106,7 @@ impl PriceTrace {
         Self { past: before.chain(gone).collect(), ..new }
     }
 
-    /// The trace with its past prices before it, and how long before the beginning the first price
-    /// began.
+    /// The trace with its past prices in front, and the time from the first past price to the beginning.
     #[must_use]
     pub fn with_past(&self) -> (Self, Span) {
         let length = self.past.first().map_or(Span::ZERO, |(before, _)| *before);
@@ -147,15 +145,14 @@ pub struct DrawnStart {
 }
 
 impl DrawnStart {
-    /// Beginning of a run with this seed within the record: at the same fraction of the length in
-    /// all records.
+    /// Point of the record at which a run with this seed begins: at the same fraction of the length in all records.
     #[must_use]
     pub fn draw_start(&self, seed: u64) -> Span {
         let part = RandomStream::new(seed, "start of prices", 0).draw_unit();
         Span::from_secs_f64(self.length.as_secs_f64() * part).unwrap_or_default()
     }
 
-    /// Prices of a run with this seed.
+    /// Prices for a run with this seed, from its point of the record on.
     #[must_use]
     pub fn draw_trace(&self, seed: u64) -> PriceTrace {
         self.record.begun_at(self.draw_start(seed))

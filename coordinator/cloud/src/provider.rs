@@ -33,16 +33,16 @@ pub struct Provider {
     placement: PlacementRule,
     placer: Box<dyn Placer>,
     preemption: PreemptionAction,
-    /// Seed of the random choice between hosts.
+    /// Seed of the random choice between equally good hosts.
     seed: u64,
     prices: Arc<dyn Prices>,
     tariff: TariffName,
     billing: BillingTerms,
     default_bid: Option<Ppm>,
     fleet: HostFleet,
-    /// Assignment of VMs to processors if spot VMs run in the background; otherwise `None`.
+    /// Assignment of VMs to processors; `None` unless spot VMs run in the background of others.
     tiers: Option<HostTiers>,
-    /// VMs by id. They are boxed because a long-lived VM keeps a slot for each later one.
+    /// VMs by id. They are boxed because a long-lived VM makes the window keep a slot for each later VM.
     vms: Window<Box<ProviderVm>, VmId>,
     alive: BTreeSet<VmId>,
     /// Ids of living VMs by type and market; empty sets are removed.
@@ -127,7 +127,7 @@ impl Provider {
         self
     }
 
-    /// True if somebody has to be told of each change of this type's spot price.
+    /// True if each change of this type's spot price has to be reported, even without VMs.
     #[must_use]
     pub fn is_watched(&self, kind: &TypeName) -> bool {
         self.watched.contains(kind)
@@ -184,7 +184,7 @@ impl Provider {
         lost
     }
 
-    /// Assignment of VMs to processors if spot VMs run in the background; otherwise `None`.
+    /// Assignment of VMs to processors; `None` unless spot VMs run in the background of others.
     #[must_use]
     pub const fn tiers(&self) -> Option<&HostTiers> {
         self.tiers.as_ref()
@@ -200,7 +200,7 @@ impl Provider {
         self.alive.iter().map(|id| (*id, &*self.vms[*id]))
     }
 
-    /// The VM of this id; `None`: none was launched, or it is forgotten.
+    /// The VM of this id; `None`: no VM with this id was launched, or the VM is forgotten.
     #[must_use]
     pub fn find_vm(&self, id: VmId) -> Option<&ProviderVm> {
         self.vms.get(id).map(Box::as_ref)
@@ -310,13 +310,12 @@ impl Provider {
         Ok(GrantedLaunch { host, price, bid, ready_at, victims })
     }
 
-    /// VMs that got the room they waited for since the last call, and now boot.
+    /// VMs that, since the last call, got the room they waited for, and now boot.
     pub fn take_placed(&mut self) -> Vec<VmId> {
         self.fleet.take_placed()
     }
 
-    /// Records that a VM has booted: it is usable and charged from now on. False if it wasn't
-    /// booting.
+    /// Records that a VM has booted: it is usable and charged from now on. Returns false if the VM wasn't booting.
     pub fn vm_booted(&mut self, now: Time, id: VmId) -> bool {
         self.start_running(now, id, ProviderVmState::Booting)
     }
@@ -330,7 +329,7 @@ impl Provider {
         self.fleet.mark_ending(host, id);
     }
 
-    /// Records that a spot VM makes room for another: it hibernates or has its notice.
+    /// Records that a spot VM makes room for another: the VM hibernates or has notice of its end.
     fn displace_vm(&mut self, id: VmId) {
         if self.preemption == PreemptionAction::Hibernate && self.hibernate_vm(id) {
             if let Some(vm) = self.vms.get_mut(id) {
@@ -341,14 +340,14 @@ impl Provider {
         }
     }
 
-    /// True if a VM waits for room that others have to leave.
+    /// True if a VM waits for room that other VMs have to leave.
     #[must_use]
     pub fn waits_for_room(&self, id: VmId) -> bool {
         self.find_vm(id).is_some_and(|vm| self.fleet.waits_for_room(vm.host, id))
     }
 
-    /// Resumes the VMs that hibernated to make room and can have it back; returns them. On each
-    /// host they are tried in the order in which they froze.
+    /// Resumes the VMs that hibernated to make room and can have their room back; returns these
+    /// VMs. On each host VMs are tried in the order in which they froze.
     pub fn give_back(&mut self, now: Time) -> Vec<VmId> {
         let (mut back, regained) = (Vec::new(), self.fleet.take_regained());
         // As after nearly every event.
@@ -364,7 +363,7 @@ impl Provider {
         back
     }
 
-    /// Marks a VM that hibernated to make room as ready to resume.
+    /// Marks a VM that hibernated to make room, so that [`Provider::give_back`] tries to resume it.
     pub fn look_again(&mut self, id: VmId) {
         if let Some(host) = self.find_vm(id).map(|vm| vm.host) {
             self.fleet.look_again(host);
@@ -377,7 +376,7 @@ impl Provider {
         matches!(state, Some(ProviderVmState::Hibernated { since }) if now >= since + self.catalogue.hibernation)
     }
 
-    /// Time of the next change of a price that is paid or watched; `None`: there is none.
+    /// Time of the next change of a price that a VM pays or that is watched; `None`: there is none.
     #[must_use]
     pub fn next_price_change(&self) -> Option<Time> {
         self.changes.first().map(|(at, _)| *at)
@@ -394,8 +393,7 @@ impl Provider {
         Some((at, self.prices.price_at(self.catalogue.get(kind)?, market, at)?))
     }
 
-    /// Applies the price changes due by `now` to spot VMs, and returns those that are paid or
-    /// watched.
+    /// Applies the price changes due by `now` to spot VMs, and returns the changes that a VM pays or that are watched.
     pub fn change_prices(&mut self, now: Time) -> Vec<PriceChange> {
         let mut changed = Vec::new();
         while self.next_price_change().is_some_and(|at| at <= now) {
@@ -426,7 +424,7 @@ impl Provider {
         changed
     }
 
-    /// Records that a running VM is commanded to hibernate; false if it can't be.
+    /// Records that a running VM is commanded to hibernate; false if the VM can't hibernate.
     pub fn hibernate_vm(&mut self, id: VmId) -> bool {
         let told = self.change_state(id, |state| {
             (state == ProviderVmState::Running).then_some(ProviderVmState::Hibernating)
@@ -436,8 +434,8 @@ impl Provider {
         is_told
     }
 
-    /// Records that a VM is frozen: charging stops, and its vCPUs and memory become free. False if
-    /// it wasn't told to hibernate.
+    /// Records that a VM is frozen: charging stops, and its vCPUs and memory become free. Returns
+    /// false if the VM wasn't commanded to hibernate.
     pub fn vm_hibernated(&mut self, now: Time, id: VmId) -> bool {
         let frozen = self.change_state(id, |state| {
             (state == ProviderVmState::Hibernating)
@@ -494,12 +492,12 @@ impl Provider {
         true
     }
 
-    /// Records that a resumed VM runs again: charging starts. False if it wasn't told to resume.
+    /// Records that a resumed VM runs again: charging starts. Returns false if the VM wasn't commanded to resume.
     pub fn vm_resumed(&mut self, now: Time, id: VmId) -> bool {
         self.start_running(now, id, ProviderVmState::Resuming)
     }
 
-    /// Records that a VM is gone, ended by `by`: charging stops. False if it was gone already.
+    /// Records that a VM is gone, ended by `by`: charging stops. Returns false if the VM was gone already.
     pub fn vm_terminated(&mut self, now: Time, id: VmId, by: EndedBy) -> bool {
         let Some(vm) = self.vms.get_mut(id).filter(|vm| vm.is_alive()) else { return false };
         vm.state = ProviderVmState::Terminated { at: now };
@@ -534,7 +532,7 @@ impl Provider {
         }
     }
 
-    /// Forgets a VM that is gone; returns the money owed for it, which stays in the total.
+    /// Forgets a VM that is gone; returns the money owed for the VM, which stays in the provider's total.
     pub fn forget_vm(&mut self, id: VmId) -> Money {
         match self.find_vm(id) {
             Some(vm) if !vm.is_alive() => {
@@ -552,8 +550,8 @@ impl Provider {
         self.settled + self.alive_vms().map(|(_, vm)| vm.owed_at(now)).sum()
     }
 
-    /// Changes a VM from state `from` to running, and starts charging if necessary; false if it is
-    /// in another state.
+    /// Changes a VM from state `from` to running, and starts charging if necessary; returns false
+    /// if the VM is in another state.
     fn start_running(&mut self, now: Time, id: VmId, from: ProviderVmState) -> bool {
         let running =
             self.change_state(id, |state| (state == from).then_some(ProviderVmState::Running));
@@ -585,7 +583,7 @@ impl Provider {
         self.fleet.parked_vms(host).map(|vm| self.vcpus_of(vm)).sum()
     }
 
-    /// vCPUs of a VM's type, even if they don't count as room on its host.
+    /// Number of vCPUs of a VM's type, even if these don't count as room on the host.
     fn vcpus_of(&self, id: VmId) -> u32 {
         let kind = self.find_vm(id).and_then(|vm| self.catalogue.get(&vm.kind));
         kind.map_or(0, |kind| kind.vcpus)

@@ -27,15 +27,16 @@ fn is_never(part: &Ppm) -> bool {
 }
 
 impl RebalanceRule {
-    /// The rule of a recommendation exactly this long before each interruption and no false ones;
-    /// `None`: no recommendations.
+    /// The rule under which a recommendation comes exactly `lead` before each interruption, and no
+    /// false ones come; `None`: no recommendations.
     #[must_use]
     pub fn exactly_before(lead: Option<Span>) -> Self {
         Self { lead: lead.map(|lead| (lead, lead)), ..Self::default() }
     }
 
-    /// Draws the recommendation before an interruption that is known from `now` on; `None`: no recommendation comes.
-    /// Each interruption has a draw of its own; a recommendation whose time is past comes at once.
+    /// Draws the recommendation before an interruption that is known from `now` on; `None`: no
+    /// recommendation comes. Each interruption has its own random draw; a recommendation whose time
+    /// has passed comes at once.
     pub(crate) fn draw_recommendation(
         &self,
         seed: u64,
@@ -84,8 +85,8 @@ mod tests {
         })
     }
 
-    /// The night that aws-node-termination-handler#141 counts: 6 of 15 were taken without a recommendation, the others had it
-    /// from 17 minutes to 8 h 42 min before.
+    /// The night that aws-node-termination-handler#141 describes: 6 of 15 spot VMs were interrupted
+    /// without a recommendation; the others got one between 17 minutes and 8 h 42 min before.
     #[test]
     fn leads_are_drawn_and_some_interruptions_are_missed() {
         let lead = (Span::from_secs(17 * 60), Span::from_secs(522 * 60));

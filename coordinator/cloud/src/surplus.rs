@@ -1,14 +1,13 @@
-//! Surplus credits: those that a burstable VM in unlimited mode spends beyond what it has earned,
-//! and pays for.
+//! Surplus credits: credits that a burstable VM in unlimited mode spends beyond those it has earned, and pays for.
 
 use dormouse_units::{Credits, Money, Price, Span, Time};
 
 use crate::BurstableTerms;
 
-/// Additional credits of the machine that emulates a VM in unlimited mode, so that it never runs
-/// out; what it uses of them is the VM's surplus. They are 33,333 vCPU-hours, 174 days of the
-/// largest burstable types; with a VM's own credits they are within the range that a worker may
-/// report.
+/// Additional credits of the machine that emulates a VM in unlimited mode, so that the machine
+/// never runs out; those that it uses are the VM's surplus. The overdraft is 33,333 vCPU-hours, 174
+/// days of the largest burstable types; with a VM's own credits it is within the range that a
+/// worker may report.
 const OVERDRAFT: Credits = Credits::whole_credits(2_000_000);
 
 /// Fine units in one vCPU-microsecond, in which both rates per hour and uses in parts per million
@@ -30,7 +29,7 @@ impl BurstableTerms {
         }
     }
 
-    /// Credits of a VM whose machine has this many: none if it uses its overdraft.
+    /// Credits of a VM whose machine has `machine` credits; zero if the machine uses its overdraft.
     #[must_use]
     pub fn of_vm(self, machine: Credits) -> Credits {
         match self.surplus {
@@ -50,7 +49,7 @@ pub struct SurplusAccount {
     now: SurplusBalance,
     /// The account at the machine's last report, and the reported balance.
     then: (SurplusBalance, i128),
-    /// Estimated credits earned minus those spent since the report, in fine units.
+    /// Estimated credits earned minus credits spent since the last report, in fine units.
     since: i128,
     until: Time,
     /// Use of the VM's vCPUs, a sum of millionths; `None`: the VM is stopped and earns nothing.
@@ -60,9 +59,9 @@ pub struct SurplusAccount {
 /// Balance and charged surplus in fine units.
 #[derive(Clone, Copy, Debug)]
 struct SurplusBalance {
-    /// Credits less surplus.
+    /// Credits less surplus, in fine units.
     balance: i128,
-    /// Surplus that was charged.
+    /// Surplus that was charged, in fine units.
     charged: i128,
 }
 
@@ -79,14 +78,14 @@ impl SurplusAccount {
         Some(Self { burstable, price, now: account, then, since: 0, until: now, used: None })
     }
 
-    /// Sets the use of the VM's vCPUs from now on, a sum of millionths; `None`: it is stopped.
+    /// Sets the use of the VM's vCPUs from now on, a sum of millionths; `None`: the VM is stopped.
     pub fn set_use(&mut self, now: Time, used: Option<u64>) {
         self.pass_time(now);
         self.used = used;
     }
 
-    /// Records the balance that the machine reports, overdraft included; it replaces the estimate
-    /// since the last report.
+    /// Records the balance that the machine reports, overdraft included; this replaces the balance
+    /// estimated since the last report.
     pub fn record_balance(&mut self, now: Time, machine: Credits) {
         self.until = self.until.max(now);
         let (account, had) = self.then;
@@ -95,7 +94,7 @@ impl SurplusAccount {
         (self.then, self.since) = ((self.now, fine_units(machine)), 0);
     }
 
-    /// Credits of the VM; none if it has a surplus.
+    /// Credits of the VM; zero if the VM has a surplus.
     #[must_use]
     pub fn credits(&self) -> Credits {
         let vcpu_us = u64::try_from(self.now.balance / FINE).unwrap_or(0);
@@ -126,7 +125,8 @@ impl SurplusAccount {
         self.settle_net(us * (earned - spent));
     }
 
-    /// Adds this net of earned less spent credits.
+    /// Adds `net`, the earned less the spent credits in fine units, to the balance, and charges the
+    /// surplus beyond the cap.
     fn settle_net(&mut self, net: i128) {
         let most = fine_units(self.burstable.cap);
         let balance = self.now.balance + net;

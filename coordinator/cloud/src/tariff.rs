@@ -19,7 +19,7 @@ pub enum EndedBy {
 pub trait Tariff: std::fmt::Debug + Sync {
     /// Money owed for these intervals, in order of time. Intervals without a gap between them are
     /// one use of the VM, in which the price changed. All uses but the last were ended by the
-    /// provider by hibernation; `ended` tells who ended the last.
+    /// provider by hibernation; `ended` tells who ended the last use.
     fn money_owed(&self, used: &[ChargedInterval], ended: EndedBy) -> Money;
 
     /// Cost of time in these intervals, priced by the second, that the user does not owe because the provider ended the
@@ -50,7 +50,7 @@ pub enum TariffName {
 }
 
 impl TariffName {
-    /// The tariff of this name.
+    /// The rule of the tariff with this name.
     #[must_use]
     pub fn tariff_rule(self) -> &'static dyn Tariff {
         match self {
@@ -132,7 +132,7 @@ pub struct BySecondsOfUse {
 }
 
 impl BySecondsOfUse {
-    /// True if a use that ended this way is free.
+    /// True if this use of a VM costs nothing, given who ended it.
     fn is_free(&self, of_one: &[ChargedInterval], ended: EndedBy) -> bool {
         ended == EndedBy::Provider && use_length(of_one) < self.free
     }
@@ -160,7 +160,7 @@ impl Tariff for BySecondsOfUse {
     }
 }
 
-/// Length of a use.
+/// Length of a use of a VM, over its intervals.
 fn use_length(of_one: &[ChargedInterval]) -> Span {
     match of_one {
         [] => Span::ZERO,
@@ -169,7 +169,7 @@ fn use_length(of_one: &[ChargedInterval]) -> Span {
     }
 }
 
-/// Splits intervals into uses, each with who ended it.
+/// Splits intervals into uses (intervals without a gap between them), each with the side that ended it.
 fn split_uses(used: &[ChargedInterval], ended: EndedBy) -> Vec<(&[ChargedInterval], EndedBy)> {
     let uses = used.chunk_by(|a, b| a.until == b.from);
     let mut uses: Vec<_> = uses.map(|of_one| (of_one, EndedBy::Provider)).collect();
@@ -179,7 +179,7 @@ fn split_uses(used: &[ChargedInterval], ended: EndedBy) -> Vec<(&[ChargedInterva
     uses
 }
 
-/// Cost by the second of the last, partial hour of a use.
+/// Cost, by the second, of the last, partial hour of a use of a VM.
 fn last_part(used: &[ChargedInterval]) -> Money {
     let [first, .., last] = used else {
         return used.first().map_or(Money::ZERO, |one| one.price.for_span(rest_of(one.duration())));
@@ -197,7 +197,8 @@ const fn rest_of(of: Span) -> Span {
     Span::from_micros(of.as_micros() % HOUR.as_micros())
 }
 
-/// Cost of the hours of one use.
+/// Cost of one use of a VM by whole hours; a last, partial hour is charged as a whole if the user
+/// ended the use, and free if not.
 fn cost_of_hours(used: &[ChargedInterval], ended: EndedBy) -> Money {
     let (mut owed, mut begins) = (Money::ZERO, used[0].from);
     let until = used[used.len() - 1].until;
@@ -266,7 +267,9 @@ mod tests {
         assert_eq!((forgone(&used, User), forgone(&used, Provider)), (5, 5 + 10));
     }
 
-    /// cases/billing-ec2-today: at $1.20, preempted after 30 minutes and ended by its user after 50; and after 90 minutes instead.
+    /// cases/billing-ec2-today: a VM at $1.20 an hour costs nothing if it is preempted after 30
+    /// minutes; it is charged if its user ends it after 50 minutes, or if it is preempted after 90
+    /// minutes.
     #[test]
     fn amazon_takes_nothing_for_a_first_hour_that_it_ends() {
         use EndedBy::{Provider, User};

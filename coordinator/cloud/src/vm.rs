@@ -9,11 +9,11 @@ use crate::{BillingMeter, ChargedInterval, Market, ResourceVector, TariffName};
 /// Stage in a VM's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProviderVmState {
-    /// Requested, not usable yet; not charged unless [`crate::BillingTerms`] says so.
+    /// The VM is requested and not usable yet; it is not charged unless [`crate::BillingTerms`] says so.
     Booting,
-    /// Usable and charged.
+    /// The VM is usable and charged.
     Running,
-    /// The VM was commanded to hibernate; it is charged until it has.
+    /// The VM was commanded to hibernate; it is charged until it is frozen.
     Hibernating,
     /// The VM is frozen and its memory kept; it is not charged unless [`crate::BillingTerms`] says so.
     Hibernated {
@@ -22,7 +22,7 @@ pub enum ProviderVmState {
     },
     /// The VM was commanded to resume; it is charged from when it runs.
     Resuming,
-    /// The VM is gone for good.
+    /// The VM was ended and can never run again.
     Terminated {
         /// Time at which the VM was gone.
         at: Time,
@@ -49,7 +49,7 @@ pub struct ProviderVm {
     pub kind: TypeName,
     /// Market in which the VM was bought.
     pub market: Market,
-    /// Greatest price per hour; `None`: unlimited.
+    /// Greatest price per hour that the user pays; `None`: unlimited.
     pub bid: Option<Price>,
     /// The host that carries the VM.
     pub host: HostId,
@@ -66,12 +66,12 @@ pub struct ProviderVm {
     pub(crate) has_notice: bool,
     /// True if the VM hibernates to make room for another, so that the provider resumes it.
     pub(crate) is_displaced: bool,
-    /// Whether the VM hibernates whenever it is interrupted (`true`), or ends (`false`); `None`: each interruption says
-    /// which.
+    /// Whether the VM hibernates whenever it is interrupted (`true`), or ends (`false`); `None`:
+    /// the kind of each interruption decides.
     pub(crate) hibernates: Option<bool>,
     pub(crate) tariff: TariffName,
     pub(crate) meter: BillingMeter,
-    /// Money owed for surplus credits.
+    /// Money owed for the VM's surplus credits.
     pub(crate) surcharge: Money,
 }
 
@@ -106,7 +106,7 @@ impl ProviderVm {
         self.meter.first_started()
     }
 
-    /// The completed charged intervals.
+    /// The completed charged intervals, in order of time.
     #[must_use]
     pub fn charges(&self) -> &[ChargedInterval] {
         self.meter.charges()

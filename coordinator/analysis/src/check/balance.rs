@@ -18,13 +18,13 @@ pub(super) struct BalanceBounds {
     said: (Time, Credits),
     /// Time by which the last report may have been delayed because the coordinator was away.
     held_up: Span,
-    /// Time up to which use is added up, with the least and greatest use since the last report in
-    /// vCPU-microseconds × millionths.
+    /// Time up to which CPU use is added up in `used`: the least and the greatest use since the
+    /// last report, in vCPU-microseconds × millionths.
     until: Time,
     used: (u128, u128),
 }
 
-/// Rounding error of this much use: rates are whole millionths, times whole microseconds.
+/// Greatest rounding error in `used`, an amount of CPU use: rates are rounded to millionths, and times to microseconds.
 const fn rounding_error(used: u128) -> u128 {
     4 + used / 100_000
 }
@@ -42,7 +42,7 @@ impl BalanceBounds {
         }
     }
 
-    /// Adds the use between the last call and `now`.
+    /// Adds the CPU use, within these bounds, between the last call and `now`.
     pub(super) fn pass(&mut self, now: Time, of: UseBounds) {
         let us = u128::from(now.since(self.until).as_micros());
         self.until = now;
@@ -50,11 +50,11 @@ impl BalanceBounds {
         self.used.1 += us * u128::from(of.most);
     }
 
-    /// Checks a newly reported balance and returns what is wrong with it. In a live run the report
-    /// before may have been `lateness` late and this one punctual: the VM then earned for that much
-    /// longer, and nothing is known of its least use, since a report held up by a lost connection
-    /// describes an earlier time. This report may have waited another `held_up` while its
-    /// coordinator was away. A balance that carries a time, `as_of`, is checked for that time.
+    /// Checks a newly reported balance and returns what is wrong with it. In a live run the
+    /// previous report may have been `lateness` late and this one punctual: the VM then earned
+    /// credits for that much longer, and its least use is unknown, since a report delayed by a lost
+    /// connection describes an earlier time. The new report may have waited another `held_up` while
+    /// the coordinator was away. A balance that carries a time, `as_of`, is checked for that time.
     pub(super) fn error_in(
         &mut self,
         now: Time,

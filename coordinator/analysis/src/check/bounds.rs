@@ -31,7 +31,7 @@ impl TimeBounds {
         if now <= back + lateness { outage } else { Span::ZERO }
     }
 
-    /// Describes what is impossible about the times of a step; `None`: nothing is.
+    /// Describes what is impossible about the times of a step; `None` if all times are possible.
     pub(super) fn broken_by(&mut self, step: &Step) -> Option<String> {
         if let Event::Resumed { outage, away_real_us } = step.event {
             if away_real_us > MOST_REAL_US {

@@ -28,8 +28,8 @@ struct ScarceVm {
     has_notice: bool,
 }
 
-/// Follows the spot VMs of scarce types over a whole run, those of all tenants together. It reports
-/// a launch beyond the available number, a reclaim while enough are available, and an availability
+/// Follows the spot VMs of scarce types over a whole run, for all tenants together. It reports a
+/// launch beyond the available number, a reclaim while enough are available, and an availability
 /// that differs from the provider's trace.
 #[derive(Clone, Debug)]
 pub struct CapacityChecker<'a> {
@@ -144,7 +144,7 @@ mod tests {
 
     use super::*;
 
-    /// What is wrong with these effects at 0 s where two can be had, and one from 100 s on.
+    /// Rules that these effects break if two spot VMs are available from 0 s on, and one from 100 s on.
     fn wrong(effects: &[(u64, Effect)]) -> Vec<String> {
         let mut setup = Setup::of_jobs(1, UsageInformation::Exact, 1);
         let numbers = vec![(Time::ZERO, 2), (Time::from_secs(100), 1)];

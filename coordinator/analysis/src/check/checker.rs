@@ -23,24 +23,24 @@ mod taken;
 const ALIVE: [VmStage; 4] =
     [VmStage::Booting, VmStage::Running, VmStage::Freezing, VmStage::Frozen];
 
-/// An attempt under way.
+/// An attempt at a task that is under way, as the checker tracks it.
 #[derive(Clone, Debug)]
 struct OpenAttempt {
     attempt: Attempt,
     vm: VmId,
-    /// Time of the start, and how long the VM had been frozen by then.
+    /// Time at which the attempt started, and time for which its VM had been frozen in all by then.
     started: Option<(Time, Span)>,
     from: Ppm,
     checkpoints: u64,
 }
 
-/// A task as the checker follows it.
+/// State of a task, as the checker tracks it.
 #[derive(Clone, Debug, Default)]
 struct CheckedTask {
     open: Option<OpenAttempt>,
     attempts: Attempt,
     kept: Ppm,
-    /// Parts of the work that stored checkpoints hold.
+    /// Parts of the task's work that its stored checkpoints hold.
     stored: BTreeSet<Ppm>,
     finished: bool,
 }
@@ -83,7 +83,7 @@ pub struct Checker<'a> {
     placement: PlacementRule,
     /// Memory that VMs of each type really fill, if the placement rule counts filled memory.
     filled: BTreeMap<TypeName, Bytes>,
-    /// Capacity of each host.
+    /// Capacity of each host for VMs.
     hosts: BTreeMap<HostId, ResourceVector>,
     /// Hosts on which a VM took room in this step.
     taken_of: BTreeSet<HostId>,
@@ -118,7 +118,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// All violations. If `ended`, a log that stops before the run is over is one too.
+    /// All violations. If `ended`, a log that stops before the end of the run is a violation too.
     #[must_use]
     pub fn finish(mut self, ended: bool) -> Vec<RuleViolation> {
         if ended && !self.over {
@@ -205,9 +205,9 @@ impl<'a> Checker<'a> {
         self.look_at_rooms();
     }
 
-    /// Whether a stop takes effect without the worker's answer: one without a checkpoint, or of a
-    /// frozen task. A VM that boots or resumes in this very step runs when the scheduler learns of
-    /// it; a stop on a VM that freezes in this very step is reported to the scheduler at once.
+    /// Whether a task is stopped without an answer of its worker: by a stop without a checkpoint,
+    /// or while its VM is frozen. A VM that boots or resumes in this step counts as running; a stop
+    /// on a VM that freezes in this step is reported to the scheduler at once.
     fn stops_at_once(&self, (task, vm): (TaskId, VmId), step: &Step, decision: &Decision) -> bool {
         let runs = |effect: &Effect| matches!(effect, Effect::VmResumed { vm: v, .. } | Effect::VmReady { vm: v } if *v == vm);
         let frozen = self.vms.get(&vm).is_some_and(|vm| vm.life != VmStage::Running)
@@ -406,8 +406,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Checks a surplus charge: it costs what the type's surplus price makes of `credits`, and no
-    /// VM can spend more than its vCPUs' time since launch.
+    /// Checks a charge for surplus credits: `cost` must be the price of `credits`, must not
+    /// decrease, and the credits can't exceed the time of the VM's vCPUs since its launch.
     fn check_surcharge(&mut self, id: VmId, credits: Credits, cost: Money) {
         let now = self.now;
         self.check_vm(id, &ALIVE, "is charged for surplus credits", |vm| {
@@ -556,8 +556,8 @@ impl<'a> Checker<'a> {
     }
 
     /// Whether a task may start with `done` of its work although its newest checkpoint holds more:
-    /// an older checkpoint holds that, or it starts from scratch. In virtual time every checkpoint
-    /// can be restored.
+    /// an older checkpoint holds `done`, or the task starts from scratch. In virtual time every
+    /// checkpoint can be restored.
     fn may_begin_at(&self, task: TaskId, done: Ppm) -> bool {
         let stored = self.tasks.get(task.get() as usize).map(|task| &task.stored);
         !self.is_exact() && (done == Ppm::ZERO || stored.is_some_and(|all| all.contains(&done)))
@@ -567,8 +567,8 @@ impl<'a> Checker<'a> {
         self.vms.get(&vm).map_or(Span::ZERO, |vm| vm.frozen_until(self.now))
     }
 
-    /// Requires that the VM is awake. Only in virtual time: a real VM's report may be of the moment
-    /// before it froze.
+    /// In virtual time, requires that the VM is not hibernated. A real VM's report may date from
+    /// just before its hibernation, so live runs are not checked.
     fn require_awake(&mut self, vm: VmId, what: &str) {
         if self.is_exact() {
             self.check_vm(vm, &[VmStage::Running, VmStage::Freezing], what, |_| None);

@@ -1,7 +1,7 @@
-//! Rules of parallel jobs, each by what breaks it: two jobs in one seat, a job on the wrong number
-//! of processors, a promotion that its scheduler does not have, a decision that can't be carried
-//! out, a job submitted before the end of one that it follows, a job that never ended, credits of
-//! the machine that can't have been earned or used.
+//! Rules of parallel jobs, each by what breaks it: two jobs in one tier of a processor, a job on
+//! the wrong number of processors, a kind of promotion that the scheduler does not have, a decision
+//! that can't be carried out, a job submitted before the end of one that it follows, a job that
+//! never ended, credits of the machine that can't have been earned or used.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ use super::RuleViolation;
 
 mod credits;
 
-/// A job in the system and its seats.
+/// A job in the system, with its places on processors.
 #[derive(Debug)]
 struct JobInSystem {
     job: Job,
@@ -35,7 +35,7 @@ pub struct JobsChecker {
     promotion: Option<OnPromotion>,
     usable_below: Ppm,
     space: JobCapacity,
-    /// Jobs in the background and foreground seat of each processor, indexed by tier.
+    /// Jobs in the background and the foreground of each processor, indexed by tier.
     processors: Vec<[Option<TaskId>; 2]>,
     inside: BTreeMap<TaskId, JobInSystem>,
     /// Jobs that have ended at this instant, whose end the scheduler does not know yet.
@@ -220,7 +220,7 @@ impl JobsChecker {
         }
     }
 
-    /// Takes a job off its seats.
+    /// Removes a job from its processors.
     fn leave_seats(&mut self, id: TaskId) {
         let seats = self.inside.get_mut(&id).and_then(|inside| inside.seats.take());
         let Some((tier, on)) = seats else { return };
@@ -231,7 +231,7 @@ impl JobsChecker {
         }
     }
 
-    /// Takes all jobs off their seats, as the machine that they share is lost.
+    /// Removes all jobs from their processors, because the machine that they share is lost.
     fn machine_lost(&mut self) {
         self.processors.fill([None; 2]);
         self.inside.values_mut().for_each(|inside| inside.seats = None);
@@ -296,7 +296,7 @@ impl JobsChecker {
         }
     }
 
-    /// Requires that this scheduler has this kind of promotion.
+    /// Requires that the run's scheduler has the kind of promotion `by`.
     fn check_promotion(&mut self, id: TaskId, by: &PromotionMethod) {
         let allowed = match by {
             PromotionMethod::Swap => self.promotion.is_some(),

@@ -32,7 +32,7 @@ struct HostedVm {
     is_preemptible: bool,
     /// Whether the VM certainly has its room: it is ready and not hibernated.
     holds: bool,
-    /// Whether the VM waited for others to leave first.
+    /// Whether the VM had to wait until other VMs left its host.
     has_waited: bool,
 }
 
@@ -249,8 +249,7 @@ impl<'a> RequestsChecker<'a> {
         self.vms.insert(vm, there);
     }
 
-    /// Room that others certainly get when a spot VM is commanded to leave: a VM that hibernates keeps
-    /// its disk.
+    /// Room that other VMs certainly get when a spot VM is commanded to leave: a VM that hibernates keeps its disk.
     fn leaves_to_others(&self, [vcpus, memory, disk]: Room) -> Room {
         let hibernates = self.setup.terms.preemption == PreemptionAction::Hibernate;
         [vcpus, memory, if hibernates { 0 } else { disk }]
@@ -461,7 +460,8 @@ mod tests {
 
     use super::*;
 
-    /// Whether it breaks a rule that a request for a spot VM is refused beside an empty host.
+    /// Whether the checker objects to the refusal of a request for a spot VM beside an empty host,
+    /// in a setup changed by `change`.
     fn is_wrong(change: impl FnOnce(&mut Setup)) -> bool {
         let cents = |cents: u64| Some(Price::from_nanos_per_hour(cents * 10_000_000));
         let kind = InstanceType {

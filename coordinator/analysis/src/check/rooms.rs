@@ -11,7 +11,7 @@ pub(super) type Room = [i128; 3];
 /// Greatest number of hosts with enough vCPUs that are searched for room after a refusal.
 const MOST_LOOKED_AT: usize = 1_000;
 
-/// The dimensions of a host or VM as a room. An unlimited disk becomes a very large number.
+/// Converts the resources of a host or VM to a `Room`. An unlimited disk becomes a very large number.
 pub(super) fn room(of: &ResourceVector) -> Room {
     [of.vcpus.into(), of.memory.get().into(), of.disk.get().into()]
 }
@@ -19,12 +19,12 @@ pub(super) fn room(of: &ResourceVector) -> Room {
 /// Room on one host, counted in three ways.
 #[derive(Clone, Copy, Debug, Default)]
 struct RoomOnHost {
-    /// Room that is certainly free: VMs that wait for room, that are to leave and that are
-    /// hibernated all count as taking theirs.
+    /// Room that is certainly free: VMs that wait for room, that are about to leave or that are
+    /// hibernated count as if they held all their room.
     free: Room,
     /// Total room of the spot VMs that can be preempted to make room.
     preemptible: Room,
-    /// Room left beside the VMs that certainly have theirs; never negative in a right run.
+    /// Room left by the VMs that certainly hold their room; negative only if a rule is broken.
     held: Room,
 }
 
@@ -32,8 +32,7 @@ struct RoomOnHost {
 #[derive(Debug, Default)]
 pub(super) struct HostRooms {
     hosts: BTreeMap<HostId, RoomOnHost>,
-    /// Hosts sorted by two counts of vCPUs: free ones, and those that are free or belong to spot
-    /// VMs that can leave.
+    /// Hosts sorted by their number of free vCPUs; `by_partial` also counts the vCPUs of spot VMs that can leave.
     by_free: BTreeSet<(i128, HostId)>,
     by_partial: BTreeSet<(i128, HostId)>,
 }

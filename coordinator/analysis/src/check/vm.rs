@@ -1,4 +1,4 @@
-//! A VM as the bag's checker follows it.
+//! State of a VM, as the checker of a bag of tasks tracks it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -31,7 +31,7 @@ impl fmt::Display for VmStage {
     }
 }
 
-/// What the log says about a VM.
+/// State of a VM, according to the log.
 #[derive(Clone, Debug)]
 pub(super) struct CheckedVm {
     pub(super) kind: InstanceType,
@@ -54,8 +54,7 @@ pub(super) struct CheckedVm {
     pub(super) launched: Time,
     /// Charges for the VM.
     pub(super) meter: BillingMeter,
-    /// Time for which the VM was frozen in completed hibernations, and the start of the present
-    /// one.
+    /// Time for which the VM was frozen in completed hibernations; the present one began at `frozen_since`.
     pub(super) frozen: Span,
     pub(super) frozen_since: Option<Time>,
     /// Tasks on the VM with their memory.

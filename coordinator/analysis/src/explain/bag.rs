@@ -96,8 +96,8 @@ impl<'a> BagExplainer<'a> {
         }
     }
 
-    /// Adds the tasks that this one follows, and when the last of them finished or which are still
-    /// open.
+    /// Adds to the explanation of a task the tasks that it follows: when the last of them finished,
+    /// or which are still open.
     fn tell_followed(&self, told: &mut Explanation, spec: Option<&Task>) {
         let after = spec.map(|spec| spec.after.as_slice()).unwrap_or_default();
         let Some(submitted) = spec.map(|spec| spec.submitted).filter(|_| !after.is_empty()) else {
@@ -217,7 +217,7 @@ impl<'a> BagExplainer<'a> {
         there.filter(|step| step.decisions.iter().any(is_it)).collect()
     }
 
-    /// Sentence that says who requested a checkpoint of a task while the task ran.
+    /// Sentence on who requested a checkpoint of a task while the task ran.
     fn checkpoint_reason(&self, at: Time, decided: bool, task: TaskId, vm: VmId) -> String {
         let is_it = |d: &Decision| matches!(d, Decision::Checkpoint { task: t, .. } if *t == task);
         let why = match self.step_deciding(at, is_it).filter(|_| decided) {
@@ -384,7 +384,7 @@ impl<'a> BagExplainer<'a> {
         recommended.map(|at| (at, in_words(at))).collect()
     }
 
-    /// Adds the VMs whose room this VM waited for, and how long.
+    /// Adds the VMs whose room this VM waited for, and how long it waited.
     fn tell_wait(&self, told: &mut Explanation, vm: &VmHistory) {
         if vm.waited_for.is_empty() {
             return;
@@ -396,7 +396,7 @@ impl<'a> BagExplainer<'a> {
         }
     }
 
-    /// How long a VM waited for other VMs' room; `None` if it never was ready.
+    /// How long a VM waited for other VMs' room; `None` if the VM never was ready.
     fn wait_of(&self, vm: &VmHistory) -> Option<Span> {
         Some(vm.ready?.since(vm.launched).saturating_sub(self.setup.catalogue.boot))
     }
@@ -479,8 +479,8 @@ fn tell_supplies(told: &mut Explanation, vm: &VmHistory) {
     }
 }
 
-/// How long the inputs of an attempt's program took to arrive, from a tenth of a second on; else an
-/// empty text.
+/// Clause on the time that the inputs of an attempt's program took to arrive; empty if that was
+/// less than a tenth of a second.
 fn inputs_came(attempt: &AttemptHistory) -> String {
     const WORTH_TELLING_US: u64 = 100_000;
     match attempt.real_inputs_us {
@@ -509,7 +509,8 @@ fn fell_back(told: &mut Explanation, it: &RestoreFallback) {
     told.say(it.at, format!("checkpoint {number} could not be restored: {instead}"));
 }
 
-/// The scheduler's reason to give this VM back, from a decision that has one.
+/// Returns a function that reads, from a decision to give this VM back, the scheduler's reason;
+/// `None` for other decisions.
 fn reason_of(id: VmId) -> impl Fn(&Decision) -> Option<EndReason> {
     move |decision| match decision {
         Decision::Terminate { vm, reason } if *vm == id => *reason,
@@ -517,8 +518,9 @@ fn reason_of(id: VmId) -> impl Fn(&Decision) -> Option<EndReason> {
     }
 }
 
-/// The notice that a step answered to, in words: one about the task or the VM comes first. Prices
-/// and credits come last, since they are no causes by themselves.
+/// The notice that the scheduler answered to in this step, in words: preferably a notice about the
+/// task, else about the VM, else any other. Notices of prices and credits come last, since prices
+/// and credits are no causes by themselves.
 fn cause(step: &Step, vm: VmId, task: Option<TaskId>) -> String {
     let rank = |notice: &&Notice| match notice {
         Notice::Price { .. } | Notice::Credits { .. } => 3,
@@ -529,7 +531,7 @@ fn cause(step: &Step, vm: VmId, task: Option<TaskId>) -> String {
     step.notices.iter().min_by_key(rank).map_or_else(|| event(&step.event).to_owned(), heard)
 }
 
-/// The task that a notice is about.
+/// The task that a notice is about; `None` if the notice is not about a task.
 const fn task_of(notice: &Notice) -> Option<TaskId> {
     match notice {
         Notice::TaskDue { task }

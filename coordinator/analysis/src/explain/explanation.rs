@@ -14,9 +14,9 @@ use crate::VmHistory;
 pub struct Explanation {
     /// Heading that names the explained thing, such as `vm3 (spot c3.large at $0.032/h, on host0)`.
     pub of: String,
-    /// Events in order of time.
+    /// The explained events, in order of time.
     pub happened: Vec<ExplainedEvent>,
-    /// Closing sentences on the outcome.
+    /// Closing sentences of the explanation, on the outcome.
     pub came_to: Vec<String>,
     /// Whether `Display` writes times as hours, minutes and seconds instead of seconds.
     #[serde(skip)]
@@ -32,7 +32,7 @@ pub struct ExplainedEvent {
     /// Date and time (UTC) of the event; `None` if no date is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub date: Option<String>,
-    /// The event and its reason.
+    /// The event and its reason, as a sentence.
     pub what: String,
 }
 
@@ -41,7 +41,7 @@ impl Explanation {
         Self { of, ..Self::default() }
     }
 
-    /// Adds the dates of all events, as far as the run's calendar has them.
+    /// Adds the dates of all events, if the run's calendar knows dates.
     #[must_use]
     pub fn on(mut self, calendar: Calendar) -> Self {
         for line in &mut self.happened {

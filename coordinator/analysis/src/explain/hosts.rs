@@ -98,7 +98,7 @@ mod tests {
         Effect::VmLaunched { vm, kind, market, price, bid: None, vcpus: 2, host }
     }
 
-    /// The provider of a virtual bag has as many as are requested, which is not a number.
+    /// The host of a virtual bag has as many vCPUs as are requested: its explanation shows no number of vCPUs.
     #[test]
     fn a_host_without_bounds_has_no_figures() {
         let offer = ResourceVector::new(u32::MAX, Bytes::new(u64::MAX));

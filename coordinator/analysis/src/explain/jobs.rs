@@ -1,5 +1,5 @@
-//! Explains why a parallel job waited and why it was moved. The run's steps go through its
-//! scheduler again, with one job watched.
+//! Explains why a parallel job waited and why it was moved. For this, the run's scheduler gets all
+//! steps again while one job is watched.
 
 use std::collections::BTreeMap;
 
@@ -95,7 +95,7 @@ struct WatchedJob {
     watched: Option<(Time, Job)>,
     /// Trace numbers of all jobs: the scheduler's notes may name any of them.
     numbers: BTreeMap<TaskId, u64>,
-    /// Decisions about the job.
+    /// The scheduler's decisions about the watched job, with their times.
     told: Vec<(Time, Decision)>,
     ended: Option<Time>,
     /// The story of the job's other events.
@@ -107,7 +107,7 @@ impl WatchedJob {
         self.watched.as_ref().is_some_and(|(_, job)| job.id == id)
     }
 
-    /// Whether the job has processors.
+    /// Whether the watched job has processors now.
     fn is_running(&self) -> bool {
         !self.told.is_empty() && self.ended.is_none()
     }

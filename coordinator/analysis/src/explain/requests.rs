@@ -1,5 +1,5 @@
-//! Explains a request for a VM: which VMs had to leave for it and what that cost, or for which VM
-//! it had to leave.
+//! Explains a customer's request for a VM: which VMs had to leave for the new VM and what that
+//! cost, or for which other VM the new VM had to leave.
 
 use dormouse_cloud::{CostName, InterruptionAction, Market};
 use dormouse_model::{Effect, Event, Notice, Setup, Step, Tenants};

@@ -21,9 +21,9 @@ pub struct JobFacts {
     pub kills: Vec<(TaskId, Ppm)>,
     /// CPU use of the processes of every job.
     pub uses: Vec<(TaskId, ProcessCpuUse)>,
-    /// Account of every job that ended, of its last start.
+    /// Account of the CPU time of every job that ended, since the job's last start.
     pub ledgers: Vec<(TaskId, JobStartLedger)>,
-    /// How much later than reported each job really ended; negative if earlier.
+    /// Real microseconds by which each job ended later than reported; negative if the job ended earlier.
     pub late_us: BTreeMap<TaskId, i64>,
     /// Number of jobs that ended with a right answer.
     pub verified: u64,
@@ -31,9 +31,9 @@ pub struct JobFacts {
     pub reported: u64,
     /// Jobs that ended with a right answer and without an account of their CPU time.
     pub unjudged: Vec<TaskId>,
-    /// Jobs with a wrong answer, once for each: they were started again.
+    /// Jobs that gave a wrong answer and were started again; a job is listed once for each wrong answer.
     pub wrong: Vec<TaskId>,
-    /// The last account, of an attempt whose end is reported next.
+    /// The last reported account of a job's CPU time; the end of its attempt is reported next.
     account: Option<(TaskId, Attempt, Box<JobStartAccount>)>,
 }
 
@@ -44,15 +44,15 @@ pub struct JobMove {
     pub job: TaskId,
     /// Part of the job's work that was moved along.
     pub done: Ppm,
-    /// Why no work was moved along; empty if some was.
+    /// Reason why the migration lost all of the job's work; empty if work was moved along.
     pub lost: String,
-    /// Time from the command until the job ran again.
+    /// Real microseconds from the command to migrate until the job ran again.
     pub took_us: u64,
-    /// Part of that time that the dump took.
+    /// Real microseconds that CRIU took to dump the job.
     pub dump_us: u64,
-    /// Part of that time that the restore took.
+    /// Real microseconds that CRIU took to restore the job.
     pub restore_us: u64,
-    /// Size of the checkpoint, in bytes.
+    /// Size of the checkpoint that was moved, in bytes.
     pub bytes: u64,
 }
 
@@ -66,7 +66,7 @@ impl JobFacts {
         self.verified += step.notices.iter().filter(finished).count() as u64;
     }
 
-    /// Adds a report. A `stale` one is of an attempt that is over: the job runs again.
+    /// Adds a worker's report; `stale` if the report is about an attempt that is over.
     fn see_report(&mut self, report: &Report, stale: bool) {
         match report {
             Report::TaskStarted { real_took_us, .. } => self.starts_us.push(*real_took_us),

@@ -18,7 +18,7 @@ pub struct SpotCheck {
     pub by: HostId,
     /// Whether the whole task was computed again.
     pub whole: bool,
-    /// Outcome of the check.
+    /// Outcome of the spot check.
     pub finding: CheckFinding,
 }
 

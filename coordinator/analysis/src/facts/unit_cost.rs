@@ -11,12 +11,12 @@ use dormouse_model::Report;
 use dormouse_units::{Attempt, HostId, TaskId};
 use serde::Deserialize;
 
-/// Fewer tasks of a program than this on a host are no basis for a comparison.
+/// Least number of tasks of a program on a host whose costs are compared.
 const LEAST_TASKS: usize = 5;
 /// Factor by which a task's cost must be above or below the median for the task to be named. Tasks
 /// that wait for memory, or are often restored, differ by less.
 const MOST_TIMES: f64 = 3.0;
-/// Greatest number of tasks that are named.
+/// Greatest number of tasks with unusual costs that the sentences name.
 const MOST_NAMED: usize = 5;
 
 /// Program and input of a task, as far as they decide the cost of a unit of its work.
@@ -63,7 +63,7 @@ impl UnitCosts {
     }
 
     /// One sentence for each task whose cost differs much from the median of its program on its
-    /// host, the farthest first.
+    /// host, the largest difference first.
     pub(super) fn findings(&self, name: impl Fn(HostId) -> String) -> Vec<String> {
         let mut found = Vec::new();
         for ((host, program), tasks) in &self.of {
@@ -123,7 +123,7 @@ mod tests {
         costs.findings(|host| host.to_string())
     }
 
-    /// The attack: the time of a task is spent, on a tenth of its work.
+    /// The attack: a worker takes the whole time of a task, and does only a tenth of the work.
     #[test]
     fn a_task_that_did_a_tenth_of_its_work_in_the_same_time_is_named() {
         let honest = |task| finished(task, 1, (1_000, 50_000 + u64::from(task) * 1_000));

@@ -50,7 +50,7 @@ impl BackgroundSupply {
         })
     }
 
-    /// A sentence with the figures of the background VMs.
+    /// A sentence with the number of background VMs, their time and their share.
     #[must_use]
     pub fn sentence(&self) -> String {
         format!(
@@ -73,7 +73,7 @@ enum SupplyChange {
 /// Time that an undisturbed task on a background VM should take, without hibernations, given the
 /// supply of its vCPU: computed with the same model that its worker runs. `runtime` is its full
 /// work and `done` the part done before; `points` are its checkpoints, each of which takes `cost`.
-/// `None` if it never ends.
+/// `None` if the task would never end.
 pub(super) fn owed(
     (runtime, done): (Span, Ppm),
     (points, cost): (Vec<Ppm>, Span),
@@ -121,7 +121,8 @@ pub(super) fn owed(
     Some(vm.awake(began, end))
 }
 
-/// Runs the VM model up to `until`; returns the time at which its task finishes, `None` if it does not by then.
+/// Runs the VM model up to `until`; returns the time at which its task finishes, `None` if the task
+/// does not finish by then.
 fn finish_time(model: &mut VmModel, until: Time) -> Option<Time> {
     let mut told = Vec::new();
     while let Some(at) = model.next_at().filter(|at| *at <= until) {

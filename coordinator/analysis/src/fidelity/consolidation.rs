@@ -15,9 +15,9 @@ use crate::{JobFacts, LiveFacts};
 const LEAST_WANTED_US: u64 = 1_000_000;
 
 /// Part of its speed that a foreground process may lose to its neighbour at any time, besides the
-/// time for which the neighbour may keep it waiting when it wakes. It gets the loss back soon; what
-/// counts is whether its job was in time ([`PromiseErrors`]). The paper measured losses up to 4 %, of whole
-/// jobs.
+/// time for which the neighbour may keep it waiting when it wakes. The process soon gets the lost
+/// time back; what counts is whether its job ended in time ([`PromiseErrors`]). The paper measured
+/// losses up to 4 %, of whole jobs.
 const STATED_LOSS: f64 = 0.02;
 
 /// Costs of two jobs on one processor, and of moving them.
@@ -41,8 +41,8 @@ pub struct Consolidation {
     pub alone_mean_loss: f64,
     /// Mean share of a processor that background processes with a neighbour got.
     pub background_mean_share: f64,
-    /// Number of processes of every job that was long in the background of others, with the part of
-    /// the idle cycles that became its progress (the x of the virtual model).
+    /// Number of processes of every job that was long enough in the background of others, with the
+    /// part of the idle cycles that the job turned into progress (the x of the virtual model).
     pub background_utilisations: Vec<(u32, f64)>,
     /// Mean time of a migration, from the decision until the job ran again, in real seconds.
     pub migration_mean_s: f64,
@@ -54,7 +54,7 @@ pub struct Consolidation {
     pub swap_worst_s: f64,
     /// Work lost by kills, in jobs: a job killed half-way counts one half.
     pub killed_work: f64,
-    /// Errors of the jobs' promised times.
+    /// Errors of the jobs' times against the promised times.
     pub kept: PromiseErrors,
     /// Largest part by which a job's CPU time differs from what it was due.
     #[serde(skip)]
@@ -72,7 +72,7 @@ struct UseSum {
     may_wait_us: u64,
 }
 
-/// Speed that a process lost to its neighbour, and that it may lose, as parts of its speed.
+/// Speed that a process lost to its neighbour, and speed that it may lose; both as parts of the process's full speed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct SpeedLoss {
     lost: f64,

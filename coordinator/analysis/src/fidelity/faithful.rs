@@ -1,4 +1,5 @@
-//! Findings that make a live run unfaithful, apart from shares of the processor; its distance from its virtual twin is one.
+//! Findings that make a live run unfaithful, apart from the VMs' shares of processors; a large
+//! distance from the run's virtual twin is such a finding.
 
 use std::time::Duration;
 
@@ -138,9 +139,9 @@ fn late_kills(allowed: &AllowedErrors, facts: &LiveFacts, notes: &mut Vec<String
     }
 }
 
-/// A faithful run may differ from its twin by this many times the errors that its tasks and jobs
-/// may have. The twin has no births, waits for CRIU or late messages; quiet runs are within 5 % for
-/// each task and within 0.5 % on average.
+/// Factor by which the differences between a faithful run and its twin may exceed the errors that
+/// the run's tasks and jobs may have. The twin has no delays from process starts, CRIU or late
+/// messages; quiet runs are within 5 % for each task and within 0.5 % on average.
 const TIMES: f64 = 2.0;
 
 /// Distance of a live run from its twin. Differences are parts of the twin's value.
@@ -154,7 +155,7 @@ pub struct TwinDistance {
     pub cost: Option<f64>,
     /// Mean difference of the times of undisturbed tasks and jobs; `None` if there are none.
     pub undisturbed_mean: Option<f64>,
-    /// The difference of an undisturbed task or job that is furthest from zero.
+    /// The difference furthest from zero among the times of undisturbed tasks and jobs; `None` if there are none.
     pub undisturbed_worst: Option<f64>,
 }
 

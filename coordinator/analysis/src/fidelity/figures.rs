@@ -14,7 +14,7 @@ pub(super) fn total_us(of: impl Iterator<Item = u64>) -> u64 {
     of.fold(0, u64::saturating_add)
 }
 
-/// Mean; 0 for an empty input.
+/// Mean of the values; 0 for an empty input.
 pub(super) fn mean(of: impl Iterator<Item = f64>) -> f64 {
     let (sum, n) = of.fold((0.0, 0.0), |(sum, n), x| (sum + x, n + 1.0));
     sum / f64::max(n, 1.0)

@@ -8,7 +8,7 @@ use dormouse_model::LoadReport;
 /// Load of one machine, which may carry several workers. Times are core microseconds.
 #[derive(Clone, Copy, Debug, Default)]
 struct MachineLoad {
-    /// Core time that the machine had.
+    /// Core time that the machine offered, in core microseconds.
     there: f64,
     busy: f64,
     ours: f64,
@@ -16,7 +16,7 @@ struct MachineLoad {
 
 /// Part of all machines' core time that processes outside the run used; `None` if no worker could
 /// measure it. `coordinator` is the coordinator's machine, by the name that hosts report, with the
-/// CPU time that it used there.
+/// CPU time that the coordinator used.
 pub fn other_load<'a>(
     loads: impl IntoIterator<Item = &'a LoadReport>,
     coordinator: (&str, Duration),

@@ -1,4 +1,4 @@
-//! Errors of the jobs of a live run: the time that each took beside the time that it was promised.
+//! Errors of the jobs of a live run: the time that each job took, compared with the time that it was promised.
 
 use dormouse_model::JobStartLedger;
 use dormouse_units::{Span, TaskId};
@@ -9,21 +9,22 @@ use super::figures::{mean, note_first, seconds, total_us};
 use super::promises::{JobLife, JobPromise};
 use crate::{LiveFacts, cut_short};
 
-/// CPU time in seconds by which a process may be ahead of the time that it was due. A process that was further ahead
-/// makes a run unfaithful, even if the worker stopped the process for that later. The kernel pays out a quota in slices
-/// and notices only at a tick of its clock that a slice is used up: leads of some 40 ms have been measured.
+/// CPU time in seconds by which a process may be ahead of the time that it was due. A process that
+/// was further ahead makes a run unfaithful, even if the worker later stopped the process to
+/// compensate. The kernel pays out a quota in slices and notices only at a tick of its clock that a
+/// slice is used up: leads of some 40 ms have been measured.
 const WORST_AHEAD_S: f64 = 0.1;
 
-/// Errors of the jobs to which the same happened, such as all jobs that ran in the background.
+/// Errors of one group of jobs, such as all jobs that ran in the background.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LifeErrors {
-    /// What happened to these jobs, as a phrase after "jobs" (see `JobLife`).
+    /// What happened to the jobs of this group, as a phrase that follows the word "jobs" (see `JobLife`).
     pub life: &'static str,
-    /// Number of jobs with this kind of life.
+    /// Number of jobs in this group.
     pub jobs: usize,
-    /// Mean error of these jobs; an error is the extra time as a part of the promised time.
+    /// Mean error of the jobs in this group; an error is the extra time as a part of the promised time.
     pub mean_error: f64,
-    /// The error that is furthest from zero, among these jobs.
+    /// The error furthest from zero among the jobs in this group.
     pub worst_error: f64,
 }
 
@@ -54,13 +55,13 @@ pub struct PromiseErrors {
     pub ahead_s: f64,
     /// Most real seconds of CPU time by which a process was behind what its processor owed it.
     pub behind_s: f64,
-    /// CPU time due in all, by the ledgers, in real seconds of a core.
+    /// CPU time that all jobs were due, by their accounts, in real seconds of a core.
     pub due_s: f64,
-    /// CPU time received in all, by the ledgers, in real seconds of a core.
+    /// CPU time that all jobs received, by their accounts, in real seconds of a core.
     pub received_s: f64,
-    /// CPU time charged beside the work of the jobs, by the ledgers, in real seconds of a core.
+    /// CPU time charged to all jobs for other things than their work, by their accounts, in real seconds of a core.
     pub beside_s: f64,
-    /// The time for which quotas were lifted in all, by the ledgers, in real seconds.
+    /// Total time for which the CPU quotas of jobs were lifted, by the jobs' accounts, in real seconds.
     pub lifted_s: f64,
     /// Number of the job with the process that was furthest ahead of its due, and that lead in seconds of CPU time;
     /// `None` if no lead was too large.

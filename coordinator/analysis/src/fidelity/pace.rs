@@ -5,23 +5,23 @@ use std::time::Duration;
 use dormouse_units::{Span, Speedup, Time, Usage};
 use dormouse_vm::ideal::{JobProgram, phases_of};
 
-/// Real time for which a job's processes compute between two barriers. It is long beside the time
-/// that a waking process may wait for its neighbour: a period of a quota, and the time in which the
-/// quota makes up for a tick of the kernel's clock (4 ms) for which a neighbour may run without
-/// quota, together some 50 ms at a tenth of a core.
+/// Real time for which a job's processes compute between two barriers. This is much longer than the
+/// time that a waking process may wait for its neighbour: a period of a quota, and the time in
+/// which the quota makes up for a tick of the kernel's clock (4 ms) for which a neighbour may run
+/// without quota, together some 50 ms at a tenth of a core.
 pub const PHASE: Duration = Duration::from_millis(1_600);
 
-/// Speed of a run's clock, and real length of the phases of its jobs.
+/// Speed of a run's clock, and real length of its jobs' phases (the time between two barriers).
 #[derive(Clone, Copy, Debug)]
 pub struct RunPace {
     /// Speed of the run's clock.
     pub speedup: Speedup,
-    /// Real length of a phase.
+    /// Real time for which a job's processes compute between two barriers.
     pub phase: Duration,
 }
 
 impl RunPace {
-    /// The pace of a run at this speed-up, with phases of the usual length.
+    /// The pace of a run at this speed-up, with phases of the usual length, `PHASE`.
     #[must_use]
     pub const fn at(speedup: Speedup) -> Self {
         Self { speedup, phase: PHASE }

@@ -1,10 +1,11 @@
 //! Promised and taken times of every job of a live run.
 //!
 //! A promise is computed from the decisions alone, at the times at which they were made: the time
-//! that the job would take on exact processors whose foreground computes whenever it wants to and
-//! whose background computes in the rest ([`dormouse_vm::ideal`]). It contains nothing that the job
-//! received, and nothing that a worker reported of credits: those of a burstable machine are
-//! computed from its launch on. The time of a move is promised to nobody and taken from the log.
+//! that the job would take on ideal processors, on which a foreground job computes whenever it
+//! wants to and a background job in the remaining time ([`dormouse_vm::ideal`]). It depends neither
+//! on the CPU time that the job received nor on credits that a worker reported: a burstable
+//! machine's credits are computed from its launch on. The time of a migration is not promised, but
+//! taken from the log.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -109,14 +110,14 @@ struct StartedJob {
     leaves: Option<Duration>,
     /// Part of the job's work that was already done when the job was last started.
     began_with: Ppm,
-    /// Index of the hold for the job's last checkpoint in the list of changes.
+    /// Index, in the list of the machine's changes, of the stop for the job's last checkpoint.
     last_hold: Option<usize>,
 }
 
 struct PromiseBuilder<'a> {
     submissions: SubmittedJobs<'a>,
     pace: RunPace,
-    /// By how many real microseconds each job ended later than reported.
+    /// Real microseconds by which each job ended later than reported.
     late_us: &'a BTreeMap<TaskId, i64>,
     known: BTreeMap<TaskId, StartedJob>,
     changes: Vec<(Duration, MachineChange<TaskId>)>,
@@ -163,7 +164,7 @@ impl<'a> PromiseBuilder<'a> {
         self.note_neighbours();
     }
 
-    /// Removes the jobs that `which` selects from their processors; they have not ended.
+    /// Removes the jobs that `which` selects from their processors; these jobs have not ended.
     fn remove_jobs(&mut self, at: Duration, which: impl Fn(TaskId) -> bool) {
         let there =
             self.known.iter_mut().filter(|(job, known)| known.place.is_some() && which(**job));
@@ -204,8 +205,8 @@ impl<'a> PromiseBuilder<'a> {
         }
     }
 
-    /// Corrects the work done of a job that began with a different checkpoint than its command named, because that one
-    /// was damaged.
+    /// Corrects the work done of a job that began with a different checkpoint than its command
+    /// named, because the named checkpoint was damaged.
     fn correct_work(&mut self, at: Time, job: TaskId, done: Ppm) {
         let at = self.pace.real(at);
         if self.known.get(&job).is_some_and(|known| known.began_with != done) {
@@ -213,8 +214,9 @@ impl<'a> PromiseBuilder<'a> {
         }
     }
 
-    /// Adds the time for which the job was stopped for a checkpoint. It begins at the time that the job's worker
-    /// reports, but not later than the report; if the worker reports none, just before the report.
+    /// Adds the time for which the job was stopped for a checkpoint. The stop begins at the time
+    /// that the job's worker states, but not later than the report; if the worker states no time,
+    /// just before the report.
     fn add_checkpoint(&mut self, at: Time, job: TaskId, owed_us: u64, held_at: Option<Time>) {
         let owed = Duration::from_micros(owed_us);
         let pace = self.pace;
@@ -273,7 +275,7 @@ impl<'a> PromiseBuilder<'a> {
         }
     }
 
-    /// Adds a reported migration. A job that ends before it can be dumped has no migration.
+    /// Adds a reported migration. A job that ends before CRIU can dump it is not migrated.
     fn add_move(&mut self, job: TaskId, anew: bool, took_us: u64) {
         let Some(known) = self.known.get_mut(&job) else { return };
         let (Some(at), Some((_, on))) = (known.leaves.take(), &known.place) else { return };
@@ -305,7 +307,7 @@ impl<'a> PromiseBuilder<'a> {
         }
     }
 
-    /// The time at which a job really ended; `end`, which the log has, is the time at which the job was due to end.
+    /// The time at which a job really ended; `end`, the time in the log, is when the job was due to end.
     fn real_end(&self, job: TaskId, end: Time) -> Time {
         let late_us = self.late_us.get(&job).copied().unwrap_or_default();
         let span = self.pace.speedup.to_emulated(Duration::from_micros(late_us.unsigned_abs()));
@@ -458,7 +460,7 @@ mod tests {
         assert_eq!(told(&found)[1], (2, JobLife::Moved, 100.0, 140.0));
     }
 
-    /// A checkpoint costs nothing while the foreground is in the way of the job anyway.
+    /// A checkpoint costs a background job no time while a foreground job uses the processor anyway.
     #[test]
     fn a_checkpoint_is_reckoned_from_when_its_worker_says_but_not_after_its_report() {
         let submissions = [submission(1, 100, 500_000), submission(2, 10, 600_000)];
@@ -494,8 +496,8 @@ mod tests {
         assert_eq!(promised(Some(30_000), 19_800), promised(Some(19_800), 19_800));
     }
 
-    /// A job that is started again has its promise from its first start on, with the time for which
-    /// it had no machine.
+    /// The promised time of a job that is started again counts from its first start, including the
+    /// time for which the job had no machine.
     #[test]
     fn a_lost_machine_loses_the_work_of_its_jobs() {
         let submissions = [submission(1, 100, 1_000_000), submission(2, 50, 1_000_000)];

@@ -13,8 +13,8 @@ pub fn jobs_in(steps: &[Step]) -> Vec<Submission> {
     steps.iter().filter_map(job).collect()
 }
 
-/// Number of jobs that a complete run of this workload has: all of the workload and those submitted
-/// from outside. A run that was ended early may have submitted fewer.
+/// Number of jobs that a complete run of this workload has: all jobs of the workload, and all jobs
+/// submitted from outside. A run that was ended early may have submitted fewer.
 #[must_use]
 pub fn expected(steps: &[Step], workload: &[Submission]) -> u64 {
     let outside = |step: &&Step| matches!(step.event, Event::Submitted { key: Some(_), .. });

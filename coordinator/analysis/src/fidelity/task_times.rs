@@ -1,4 +1,4 @@
-//! Times that tasks took beside the times that their VMs promised.
+//! Times that tasks took, compared with the times that their VMs promised.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ const PROMISE_SLACK: Duration = Duration::from_millis(20);
 /// workers keep a task two slices ahead.
 const SLICES: f64 = 4.0;
 
-/// Number of tasks that a note names.
+/// Greatest number of tasks that a note names.
 const NAMED: usize = 5;
 
 /// Promised and taken time of a finished attempt.
@@ -29,13 +29,13 @@ const NAMED: usize = 5;
 pub struct TaskTime {
     /// Task that was attempted.
     pub task: TaskId,
-    /// The attempt that came to its end.
+    /// Number of the attempt that finished.
     pub attempt: Attempt,
     /// Emulated time that the attempt's VM promised.
     pub promised: Span,
     /// Emulated time that the attempt took by its worker's clock, without hibernations.
     pub took: Span,
-    /// Emulated time that the attempt took by the run's log, which the policy and the bill go by.
+    /// Emulated time that the attempt took by the run's log, which the scheduler and the bill use.
     pub logged: Span,
 }
 
@@ -46,8 +46,8 @@ impl TaskTime {
         self.took.as_secs_f64() / self.promised.as_secs_f64().max(1e-6) - 1.0
     }
 
-    /// The error beyond a tolerance: by how much it took longer than promised plus `slack`, or less
-    /// than promised minus `slack`, as a part of the promised time.
+    /// The error beyond a tolerance: the time by which the attempt took longer than promised plus
+    /// `slack`, or less than promised minus `slack`, as a part of the promised time.
     fn error_beyond(&self, slack: Span) -> f64 {
         let (promised, took) = (self.promised, self.took);
         let nearest = took.max(promised.saturating_sub(slack)).min(promised + slack);
@@ -56,14 +56,14 @@ impl TaskTime {
     }
 }
 
-/// Errors of a run's tasks against the promises of their VMs. An error is a part of the task's
-/// time, or, for work, of its work.
+/// Errors of a run's tasks against the promises of their VMs. An error of a time is a part of the
+/// promised time; an error of work is a part of the task's work.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TaskTimes {
     /// Number of attempts that finished.
     pub tasks_finished: usize,
-    /// Number of finished attempts with an account, whose time is judged.
+    /// Number of finished attempts with an account of their CPU time; only their times are judged.
     pub tasks_judged: usize,
     /// Number of attempts that did not finish, whose work until their end is judged.
     pub attempts_unfinished: usize,
@@ -82,7 +82,7 @@ pub struct TaskTimes {
     pub worst_behind: f64,
     /// CPU time of the tasks' own work, in real seconds.
     pub worked_s: f64,
-    /// CPU time of the tasks' births, in real seconds.
+    /// CPU time that starting the tasks' processes took, in real seconds.
     pub births_s: f64,
     /// CPU time of CRIU in and around the tasks, in real seconds.
     pub criu_s: f64,
@@ -92,9 +92,9 @@ pub struct TaskTimes {
     pub checkpoints_missed: u32,
 }
 
-/// Time from a task's start to its end, hibernations included; `None` unless it had exactly one
-/// attempt and finished. In a live run it is the worker's measurement: the log has the end when it
-/// was due.
+/// Time from a task's start to its end, hibernations included; `None` unless the task had exactly
+/// one attempt and finished. In a live run this is the worker's measurement, since the log has the
+/// time at which the end was due.
 #[must_use]
 pub fn span_of(record: &RunRecord, task: TaskId) -> Option<Span> {
     let history = record.tasks.get(task.get() as usize)?;
@@ -119,7 +119,7 @@ fn attempts_in(record: &RunRecord) -> impl Iterator<Item = (TaskId, &AttemptHist
     })
 }
 
-/// Promised and taken time of an attempt; `None` if it did not finish or has no account.
+/// Promised and taken time of an attempt; `None` if the attempt did not finish or has no account of its CPU time.
 fn time_of(
     record: &RunRecord,
     task: TaskId,
@@ -307,9 +307,9 @@ pub(super) fn vm_slices_us(record: &RunRecord, vm: VmId) -> u64 {
     slice.saturating_mul(SLICES as u64).saturating_mul(interrupted)
 }
 
-/// Time that an undisturbed attempt should take on its VM, its work and its checkpoints: on a VM of
-/// constant speed, or, on a background VM, given its supply. `None` for a burstable VM, whose speed
-/// depends on its credits.
+/// Time that an undisturbed attempt should take on its VM, for its work and its checkpoints: on a
+/// VM of constant speed, or, on a background VM, given its supply. `None` for a burstable VM, whose
+/// speed depends on its credits.
 #[must_use]
 pub fn owed(setup: &Setup, task: TaskId, attempt: &AttemptHistory, vm: &VmHistory) -> Option<Span> {
     if setup.catalogue.get(&vm.kind)?.burstable.is_some() {
@@ -341,7 +341,7 @@ fn times_agree(one: Span, other: Span, speedup: Speedup) -> bool {
     (one - other).abs() <= other * PROMISE_TOLERANCE + slack
 }
 
-/// Notes checkpoints for which a task was stopped for less time than it had to be.
+/// Adds a note on checkpoints for which a task was stopped too briefly.
 fn short_holds(record: &RunRecord, notes: &mut Vec<String>) {
     let mut short = Vec::new();
     for (task, attempt, _) in attempts_in(record) {

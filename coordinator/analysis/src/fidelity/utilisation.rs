@@ -14,19 +14,20 @@ use super::Consolidation;
 use super::submitted::SubmittedJobs;
 use crate::{LiveFacts, RunRecord, SpellEnd};
 
-/// A job that was below others for less emulated time than this tells nothing: its progress still
-/// depends on how its first phases fell.
+/// Least emulated time below other jobs for which a job's progress is judged: after less time, the
+/// progress still depends on how the job's first phases fell.
 const LEAST_BELOW_S: f64 = 100.0;
 
-/// A time in which no job above or below a background job came or went.
+/// A period of a job in the background, in which the jobs on the job's processors stayed the same.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct BackgroundStay {
     seconds: f64,
-    /// Smallest (1 − u_fg) / u_bg over the job's processes; infinite if no foreground process is on their processors.
+    /// Smallest (1 − u_fg) / u_bg over the job's processes, where u is CPU use; infinite if no
+    /// foreground process is on their processors.
     room: f64,
 }
 
-/// Number of processes and x of every job that was long enough in the background.
+/// Number of processes, and utilisation x, of every job that was in the background for long enough.
 #[must_use]
 pub fn utilisations(
     steps: &[Step],
@@ -56,7 +57,7 @@ pub fn utilisations(
     background_stays(steps, submissions).into_iter().filter_map(x).collect()
 }
 
-/// The x, at most 1, with which a job progresses by `progress` seconds.
+/// The utilisation x, at most 1, with which a job progresses by `progress` seconds in these background periods.
 fn solve_utilisation(stays: &[BackgroundStay], progress: f64) -> f64 {
     let under = |x: f64| stays.iter().map(|s| s.seconds * (x * s.room).min(1.0)).sum::<f64>();
     let (mut low, mut high) = (0.0, 1.0);
@@ -67,7 +68,7 @@ fn solve_utilisation(stays: &[BackgroundStay], progress: f64) -> f64 {
     high
 }
 
-/// The stays of every job in the background.
+/// The background periods of every job.
 fn background_stays(
     steps: &[Step],
     submissions: SubmittedJobs<'_>,
@@ -157,7 +158,8 @@ mod tests {
         }
     }
 
-    /// A job of 50 % below one of 60 % on one of its two processors for 200 s, alone for 100 s.
+    /// A job with a CPU use of 50 % runs for 200 s below a job of 60 % on one of its two
+    /// processors, and then alone for 100 s.
     #[test]
     fn the_x_is_the_one_under_which_a_job_came_as_far_as_it_did() {
         let submissions = [submission(600_000), submission(500_000)];

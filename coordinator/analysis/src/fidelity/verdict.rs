@@ -11,17 +11,16 @@ use crate::{RunRecord, VmHistory};
 /// Share error of a VM from which on a run is unfaithful.
 const WORST_SHARE_ERROR: f64 = 0.05;
 
-/// A VM that was promised less CPU time than this, in real microseconds, tells nothing: the kernel
-/// gives CPU time out in slices of a millisecond and more, and where in a slice a task begins and
-/// ends is chance.
+/// Least promised CPU time, in real microseconds, of a VM whose share is judged: the kernel gives
+/// out CPU time in slices of a millisecond or more, so that shorter times depend on chance.
 const LEAST_PROMISED_US: u64 = 100_000;
 
 /// Part of the hosts' cores that other processes may use at most: with more, the VMs can't get what
 /// they are promised.
 const TOO_MUCH_ELSE: f64 = 0.25;
 
-/// Real seconds by which a VM may end later than decided: the conductor is a little behind the clock, and its command
-/// takes time to arrive. What tasks compute in that time is not used.
+/// Real seconds by which a VM may end later than decided: the coordinator acts a little late, and
+/// its command takes time to arrive. Work that tasks do in that time is not used.
 const ENDS_LATE_S: f64 = 0.1;
 
 /// Largest errors of a run that counts as faithful, and the speed of its clock.
@@ -43,7 +42,7 @@ pub struct FidelityVerdict {
     pub faithful: bool,
     /// Largest |received − promised| / promised over the VMs with a large enough promise.
     pub worst_share_error: f64,
-    /// Mean of |received − promised| / promised CPU time over these VMs.
+    /// Mean of |received − promised| / promised CPU time over the VMs with a large enough promise.
     pub mean_share_error: f64,
     /// The findings that make the run unfaithful, with their causes.
     pub notes: Vec<String>,
@@ -57,7 +56,7 @@ pub struct FidelityVerdict {
     /// Part of the hosts' cores that other processes used; `None` if it is unknown.
     #[serde(default)]
     pub other_load: Option<f64>,
-    /// Distance from the run's twin in virtual time; `None` if it has none.
+    /// Distance from the run's twin in virtual time; `None` if the run has no twin.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub twin: Option<TwinDistance>,
 }
@@ -117,8 +116,7 @@ impl FidelityVerdict {
         Self { evidence, ..self }
     }
 
-    /// Adds the distance from the run's twin, if it has one, and a note for each difference that is
-    /// too large.
+    /// Adds the distance from the run's twin, if there is a twin, and a note for each difference that is too large.
     #[must_use]
     pub fn beside_twin(mut self, twin: Option<TwinDistance>, allowed: &AllowedErrors) -> Self {
         self.twin = twin;
@@ -128,8 +126,8 @@ impl FidelityVerdict {
         self
     }
 
-    /// Notes the load of other processes where it alone breaks the promises, and otherwise, in an
-    /// unfaithful run, as the likely cause.
+    /// Adds a note on the load of other processes, if the load alone makes the run unfaithful, or
+    /// if the run is unfaithful anyway and the load is the likely cause.
     fn note_other_load(&mut self, load: f64) {
         let used = format!("other processes used {:.0} % of the hosts' cores", load * 100.0);
         if load > TOO_MUCH_ELSE {
@@ -140,7 +138,7 @@ impl FidelityVerdict {
         }
     }
 
-    /// Judges the shares of VMs.
+    /// The verdict from the CPU time that each VM received and was promised; `noticed` are other findings.
     fn judge_shares(shares: impl Iterator<Item = (VmId, CpuShare)>, noticed: Vec<String>) -> Self {
         let mut notes = noticed;
         let mut errors = Vec::new();

@@ -14,15 +14,15 @@ pub const MOST_DRAWN: usize = 2_000;
 /// step, at the end [`Self::with_the_rest`].
 #[derive(Clone, Debug)]
 pub struct JobsOfWindow {
-    /// Jobs that have ended; at the end of the record also those that have not.
+    /// Jobs that have ended; at the end of the record also jobs that have not ended.
     jobs: BTreeMap<TaskId, JobHistory>,
-    /// The requested window.
+    /// The requested window: its beginning and its end.
     wanted: (Time, Time),
     /// Submission time of the first job.
     first: Option<Time>,
     /// Number of jobs submitted in the window.
     seen: usize,
-    /// The first job beyond [`MOST_DRAWN`], with its submission time.
+    /// The first job that is left out because [`MOST_DRAWN`] are drawn, with its submission time.
     cut: Option<(TaskId, Time)>,
     /// Last submission or end of a job that is kept.
     last: Time,
@@ -96,13 +96,14 @@ impl JobsOfWindow {
         self
     }
 
-    /// The jobs in order of submission.
+    /// The collected jobs, in order of submission.
     pub fn jobs(&self) -> impl Iterator<Item = &JobHistory> {
         self.jobs.values()
     }
 
-    /// The window in which the chart shows all jobs: from the first submission, or the requested time, to the
-    /// submission of the first job too many, or else to the last end.
+    /// The window in which the chart shows all jobs. It begins with the first submission, or at the
+    /// requested time, and ends with the submission of the first job that is left out, or else with
+    /// the last end.
     #[must_use]
     pub fn window(&self) -> (Time, Time) {
         let (from, until) = self.wanted;
@@ -110,7 +111,7 @@ impl JobsOfWindow {
         (from.max(self.first.unwrap_or(Time::ZERO)), until)
     }
 
-    /// Number of jobs in the window asked for, if some of them are left out.
+    /// Number of jobs in the requested window, if some of them are left out; `None` if all are shown.
     #[must_use]
     pub const fn cut_from(&self) -> Option<usize> {
         if self.cut.is_some() { Some(self.seen) } else { None }

@@ -12,7 +12,7 @@ use dormouse_workload::decimal::{millionths, seconds, whole};
 
 use crate::{JobHistory, SpellEnd};
 
-/// Columns in Batsim's order; times in seconds.
+/// Columns of `jobs.csv` in Batsim's order; times in seconds.
 const COLUMNS: &str = "job_id,workload_name,profile,submission_time,\
 requested_number_of_resources,requested_time,success,final_state,starting_time,\
 execution_time,finish_time,waiting_time,turnaround_time,stretch,allocated_resources,\
@@ -33,10 +33,11 @@ const fn end_of(job: &Submission) -> &'static [u8] {
 /// Additional columns of a live run, in seconds: promised and taken times.
 const PROMISES: &str = ",promised_s,took_s";
 
-/// Writes one line for each job, in the order in which jobs end.
+/// Writes `jobs.csv`: one line for each job, in the order in which jobs end.
 ///
-/// The starting time is the time at which a job first had processors, in either tier: a killed job
-/// did not wait until its restart. The metadata counts promotions: `swaps=1;kills=0;migrations=0`.
+/// The starting time is the time at which a job first had processors, in either tier: the wait of a
+/// killed job does not last until its restart. The metadata counts promotions:
+/// `swaps=1;kills=0;migrations=0`.
 #[derive(Debug)]
 pub struct JobsCsv<W: Write> {
     lines: Lines<W>,
@@ -57,8 +58,8 @@ impl<W: Write> JobsCsv<W> {
     }
 
     /// Begins a file with two more columns at the end of each line: the time promised to the job
-    /// from its start to its end, and the time that it took. Tools that read columns by name, as
-    /// Batsim's do, ignore them.
+    /// from its start to its end, and the time that the job took. Tools that read columns by name,
+    /// as Batsim's do, ignore these columns.
     ///
     /// # Errors
     ///
@@ -77,7 +78,7 @@ impl<W: Write> JobsCsv<W> {
         Ok(Self { lines, workload: plain_name(workload), calendar, has_promises })
     }
 
-    /// Writes times as in the workload's log, by this calendar.
+    /// Makes the writer give times as the workload's log does, by this calendar.
     #[must_use]
     pub fn on(self, calendar: Calendar) -> Self {
         Self { calendar, ..self }
@@ -145,9 +146,9 @@ impl<W: Write> JobsCsv<W> {
     }
 }
 
-/// Writes one line for each allocation: the same columns, and the tier. A job that moved has
-/// several allocations; those of one tier never overlap on a processor. The metadata tells how it
-/// ended: `end=swapped`.
+/// Writes `allocations.csv`: one line for each allocation of processors to a job, with the columns
+/// of `jobs.csv` and the tier. A job that moved has several allocations; those of one tier never
+/// overlap on a processor. The metadata tells how the allocation ended: `end=swapped`.
 #[derive(Debug)]
 pub struct AllocationsCsv<W: Write> {
     lines: Lines<W>,
@@ -156,7 +157,7 @@ pub struct AllocationsCsv<W: Write> {
 }
 
 impl<W: Write> AllocationsCsv<W> {
-    /// Begins a file, as [`JobsCsv::new`].
+    /// Begins a file, as [`JobsCsv::new`] does.
     ///
     /// # Errors
     ///
@@ -170,7 +171,7 @@ impl<W: Write> AllocationsCsv<W> {
         Ok(Self { lines, workload: plain_name(workload), calendar: Calendar::UNKNOWN })
     }
 
-    /// Writes times as in the workload's log, by this calendar.
+    /// Makes the writer give times as the workload's log does, by this calendar.
     #[must_use]
     pub fn on(self, calendar: Calendar) -> Self {
         Self { calendar, ..self }
@@ -229,18 +230,18 @@ impl<W: Write> AllocationsCsv<W> {
 struct JobRow<'a> {
     job: &'a Submission,
     submitted: Time,
-    /// Success and final state.
+    /// Success and final state of the job, in Batsim's words.
     state: &'a [u8],
     during: (Time, Time),
     on: &'a [u32],
 }
 
-/// The name with blanks for characters that would end a field.
+/// The workload's name, with blanks for characters that would end a CSV field.
 fn plain_name(workload: &str) -> String {
     workload.replace([',', '\n', '\r', '"'], " ")
 }
 
-/// Writes the columns up to the metadata, with times as in the workload's log.
+/// Writes the columns of a job or allocation up to the metadata, with times as in the workload's log.
 fn write_row(line: &mut Vec<u8>, (workload, calendar): (&str, Calendar), of: &JobRow<'_>) {
     let (started, ended) = of.during;
     let Submission { number, processes, estimate, .. } = *of.job;
@@ -337,7 +338,8 @@ mod tests {
     use super::*;
     use crate::JobSpell;
 
-    /// A job that waited in the background for 9.5 s and moved from there, or that was cut.
+    /// A job that ran in the background for 9.5 s and was then moved, or, if `is_cut`, a job that
+    /// ran in the foreground until its time limit.
     fn example(is_cut: bool) -> JobHistory {
         let job = Submission {
             number: 15,

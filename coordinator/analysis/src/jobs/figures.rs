@@ -10,13 +10,13 @@ use dormouse_workload::Moments;
 use super::series::JobSeries;
 use crate::{JobHistory, SpellEnd};
 
-/// Number of longest waits that are kept.
+/// Number of longest waits of jobs that are kept.
 const LONGEST: usize = 12;
 
 /// One of the jobs of a run that waited longest for processors.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LongWait {
-    /// Wait until the job first had processors.
+    /// Time from the submission of the job until it first had processors.
     pub wait: Span,
     /// Number of the job in the trace; among equal waits the smaller number comes first.
     pub number: Reverse<u64>,
@@ -37,11 +37,11 @@ pub struct JobFigures {
     pub slowdown: Moments,
     /// Waits until a job first had processors, in seconds.
     pub wait: Moments,
-    /// Number of promotions in place.
+    /// Number of promotions of background jobs to the foreground in place, by a swap.
     pub swaps: u64,
-    /// Number of promotions by kill and restart.
+    /// Number of promotions of background jobs by kill and restart.
     pub kills: u64,
-    /// Number of promotions by migration.
+    /// Number of promotions of background jobs by migration.
     pub migrations: u64,
     /// Number of jobs that ended without ever having been in the foreground.
     pub background_only: u64,

@@ -1,5 +1,4 @@
-//! The parallel jobs of a run: the tables that are written of them while it goes, and their
-//! figures.
+//! The parallel jobs of a run: the tables of jobs that are written during the run, and the jobs' figures.
 
 mod chart;
 mod csv;

@@ -9,8 +9,9 @@ use dormouse_workload::{Header, SwfJob, SwfWriter};
 
 use crate::JobHistory;
 
-/// Writes finished jobs in order of submission. Jobs come as they end and are held until all before
-/// them have ended: at most as many as are submitted while the longest job is in the system.
+/// Writes finished jobs in order of submission. Jobs are added as they end, and held until all jobs
+/// submitted before them have ended: at most as many as are submitted while the longest job is in
+/// the system.
 #[derive(Debug)]
 pub struct ScheduleWriter<W: Write> {
     to: SwfWriter<W>,
@@ -37,7 +38,7 @@ impl<W: Write> ScheduleWriter<W> {
         Ok(Self { to, calendar, next: TaskId::new(0), early: Window::default() })
     }
 
-    /// Writes times as in the workload's own log, by this calendar.
+    /// Makes the writer give times as the workload's log does, by this calendar.
     #[must_use]
     pub fn on(self, calendar: Calendar) -> Self {
         Self { calendar, ..self }
@@ -61,8 +62,8 @@ impl<W: Write> ScheduleWriter<W> {
         Ok(())
     }
 
-    /// Writes the jobs that are still held: after an incomplete run, jobs behind one that never
-    /// ended.
+    /// Writes the jobs that are still held: after an incomplete run, jobs that were submitted after
+    /// a job that never ended.
     ///
     /// # Errors
     ///
@@ -75,12 +76,11 @@ impl<W: Write> ScheduleWriter<W> {
     }
 }
 
-/// The known fields of a job's SWF line, in whole seconds; they take a third of the memory of the
-/// whole line.
+/// The known fields of a job's SWF line, in whole seconds; this takes a third of the memory of the whole line.
 ///
-/// The run time is the job's own, so that the log has the load that was run. Time for which it
-/// shared processors, or ran for nothing before a kill, counts as wait. Wait and run time add up to
-/// the response time.
+/// The run time is the job's own, so that the log has the load that was run. Time for which the job
+/// was slowed by others on its processors, or ran in vain before a kill, counts as wait. Wait and
+/// run time add up to the response time.
 #[derive(Clone, Copy, Debug)]
 struct ScheduledJob {
     number: i64,
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
     use crate::{JobSpell, SpellEnd};
 
-    /// A job of three seconds, or of as long as there is time, that ended then.
+    /// A job with this run time that ended after three seconds; `is_cut`: its time limit ended it.
     fn job(id: u32, runtime: Span, is_cut: bool) -> JobHistory {
         let submission = Submission {
             number: u64::from(id) + 1,
@@ -159,7 +159,7 @@ mod tests {
         JobHistory { spells, ended: Some(ended), ..job }
     }
 
-    /// Columns of the log's lines: the number, and another.
+    /// The job number and the column with index `other` of each line of the log.
     fn columns(bytes: Vec<u8>, other: usize) -> Vec<(String, String)> {
         let text = String::from_utf8(bytes).expect("text");
         let lines = text.lines().filter(|line| !line.starts_with(';'));

@@ -6,7 +6,7 @@ use dormouse_engine::tenants_view;
 use dormouse_model::{Step, TenantWork, Tenants};
 use dormouse_units::TenantId;
 
-/// Translates the steps of a run into those that the scheduler of its parallel jobs saw.
+/// Translates the steps of a run into the steps that the scheduler of its parallel jobs saw.
 #[derive(Clone, Debug)]
 pub struct SeenByJobs {
     tenants: Tenants,

@@ -1,4 +1,4 @@
-//! Quantities over time, in a bounded number of bins whatever the length of the run.
+//! Quantities over time, in bins whose number is bounded even in long runs.
 
 use dormouse_units::Time;
 
@@ -10,11 +10,11 @@ const MAX_BINS: usize = 512;
 /// A quantity that is followed over time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobQuantity {
-    /// Processors with a foreground job.
+    /// Number of processors with a foreground job.
     Foreground,
-    /// Processors with a background job.
+    /// Number of processors with a background job.
     Background,
-    /// Jobs that wait for processors.
+    /// Number of jobs that wait for processors.
     Waiting,
 }
 
@@ -28,8 +28,7 @@ const QUANTITIES: usize = 3;
 pub struct JobSeries {
     width_us: u64,
     bins: Vec<[f64; QUANTITIES]>,
-    /// Changes of a quantity's constant part, by bin: each is added to its own bin and to all later
-    /// bins.
+    /// Changes of a quantity's constant part, by bin: each change applies to its own bin and to all later bins.
     steps: Vec<[f64; QUANTITIES]>,
 }
 
@@ -77,7 +76,7 @@ impl JobSeries {
         self.steps[last][of] -= amount;
     }
 
-    /// Doubles the width: two bins become one.
+    /// Doubles the width of the bins: each two neighbours become one.
     fn double_width(&mut self) {
         let means = self.bin_means();
         self.width_us *= 2;
@@ -136,7 +135,7 @@ mod tests {
         assert!(series.points(JobQuantity::Waiting).len() <= MAX_BINS);
     }
 
-    /// However wide the bins become, their integral stays what was put in.
+    /// The integral over all bins equals the sum of what was added, however wide the bins become.
     #[test]
     fn integrals_are_kept() {
         let mut series = JobSeries::default();

@@ -6,13 +6,13 @@ use dormouse_model::{Step, Submission};
 use crate::RunRecord;
 
 /// Runs all submissions, in order of submission, to the end on a modelled machine, and returns the
-/// final record. `see` gets every step with the record that has taken it in. Memory grows with the
-/// jobs in the system only.
+/// final record. `see` gets every step, with the record after the step. Memory grows only with the
+/// number of jobs in the system.
 ///
 /// # Errors
 ///
-/// Whatever the stream or `see` reports, a job that can't be taken, submissions out of order, or a
-/// schedule that never ends.
+/// Whatever the stream or `see` reports, a job that the machine can't run, submissions out of
+/// order, or a schedule that never ends.
 pub fn simulate<E>(
     submissions: impl IntoIterator<Item = Result<Submission, E>>,
     simulation: &JobSimulation,

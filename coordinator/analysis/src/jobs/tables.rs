@@ -27,14 +27,14 @@ pub struct RecordedJobs {
     pub left: usize,
     /// Number of checkpoints of jobs that were kept.
     pub checkpoints: u32,
-    /// Number of starts from a checkpoint.
+    /// Number of starts of jobs from a checkpoint.
     pub restores: u32,
     /// Number of decisions of the jobs' scheduler that were rejected.
     pub rejected: u32,
 }
 
-/// Whether a step matters to [`JobsTables`], whoever shares the run. Most steps don't: they report
-/// the ends of jobs, which the scheduler learns of at the end of the instant.
+/// Whether a step matters to [`JobsTables`], whichever tenants share the run. Most steps don't:
+/// most report ends of jobs, and the scheduler learns of these only at the end of the instant.
 #[must_use]
 pub fn is_of_jobs(step: &Step) -> bool {
     match &step.event {
@@ -66,8 +66,8 @@ pub struct JobsTables<W: Write> {
 
 impl<W: Write> JobsTables<W> {
     /// Begins the files of a run, given its name and number of processors. `open` opens a file by
-    /// its name; `drawn` has no job yet; `calendar` turns times of the run into those of the
-    /// workload's log.
+    /// its name; `drawn`, still empty, collects the jobs of the chart; `calendar` turns times of
+    /// the run into those of the workload's log.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
 //! The outcomes of work: how a task or job ended, how many ended in which way, and the words for
-//! it. Every text for people about an outcome takes its words from here;
+//! outcomes. Every text for people about an outcome takes its words from here;
 //! `tests/tests/command/outcome_words.rs` refuses them elsewhere.
 
 mod outcome_tally;

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::WorkOutcome;
 use crate::RunMode;
 
-/// Number of tasks or jobs in all and by outcome. In a run that is over, the rest was given up; in
-/// one that continues it is open.
+/// Number of tasks or jobs in all and by outcome. In a run that is over, tasks or jobs without
+/// another outcome were given up; in a run that continues they are open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OutcomeTally {
     /// Number of tasks or jobs in all.
@@ -54,7 +54,8 @@ impl OutcomeTally {
         self.program_failed + self.given_up
     }
 
-    /// The number of failed tasks that were given up, in brackets, such as ` (1 given up)`; empty if none was.
+    /// The number of failed tasks that were given up, in brackets, such as ` (1 given up)`; empty
+    /// if no task was given up.
     #[must_use]
     pub fn given_up_in_brackets(&self) -> String {
         match self.given_up {
@@ -97,7 +98,7 @@ impl OutcomeTally {
         format!("{number} of {} {word}{others}{}", self.total, self.given_up_in_brackets())
     }
 
-    /// Words for a tile beside the number that is done, such as `2 verified, 1 reported`.
+    /// Words for a tile on a page, beside the number of tasks or jobs that are done, such as `2 verified, 1 reported`.
     #[must_use]
     pub fn on_a_tile(&self) -> String {
         let parts = [

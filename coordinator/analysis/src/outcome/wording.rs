@@ -34,9 +34,9 @@ pub const ATTEMPTS_LOST: &str = "attempts lost";
 pub const REVENUE_LOST: &str = "revenue lost";
 /// Title of the tile with missed revenue.
 pub const REVENUE_LOST_TILE: &str = "Revenue lost";
-/// Words on that tile for the parts of the missed revenue.
+/// Words for the parts of missed revenue, on the tile of missed revenue.
 pub const REVENUE_LOST_PARTS: &str = "failed, cut short and not charged";
-/// Line on the part of the missed revenue that ran without charge.
+/// Line on the part of missed revenue for VMs that ran without charge.
 pub const RAN_UNCHARGED: &str =
     "VMs that the provider ended: what they ran and are not charged for";
 
@@ -67,7 +67,7 @@ pub fn revenue_lost(failed: Money, cut_short: Money, uncharged: Money) -> String
     format!("{failed} failed, {cut_short} cut short, {uncharged} run and not charged")
 }
 
-/// One line on faults: how many of them are over, and the hosts, VMs and attempts lost by them.
+/// One line on faults: how many faults are over, and how many hosts, VMs and attempts were lost by faults.
 #[must_use]
 pub fn faults_line(over: usize, all: usize, (hosts, vms, attempts): (u32, u32, u32)) -> String {
     format!(

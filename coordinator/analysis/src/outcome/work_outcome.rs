@@ -57,9 +57,9 @@ impl Display for WorkOutcome {
 /// program".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProgramFailure {
-    /// The program returned another status than 0.
+    /// The program returned this status, which is not 0.
     Status(i32),
-    /// A signal ended the program.
+    /// A signal of this number ended the program.
     Signal(i32),
     /// The program returned 0, and the program that checks its answer returned this status.
     Check(i32),

@@ -40,10 +40,10 @@ impl RunRecord {
         self.task(task)?.last().filter(|a| a.ended.is_none() && a.vm == vm)
     }
 
-    /// Ends the attempts that the step's stops end at once: those of earlier attempts if
-    /// `are_of_before`, else those of attempts of this step. An attempt stopped with a checkpoint
-    /// ends when that is reported, unless the scheduler learns of the stop at once because the VM
-    /// was frozen.
+    /// Ends the attempts that this step's stop decisions end at once: attempts from before the step
+    /// if `are_of_before`, else attempts that start in this step. An attempt stopped with a
+    /// checkpoint ends when the checkpoint is reported, unless the scheduler learns of the stop at
+    /// once because the VM was frozen.
     pub(super) fn stop(
         &mut self,
         step: &Step,
@@ -81,8 +81,8 @@ impl RunRecord {
         self.on_vm(vm, |vm| vm.lanes.leave(task));
     }
 
-    /// Notes the notice on the programs of a VM that save their work at a notice: what they compute
-    /// afterwards is not saved.
+    /// Notes that a VM got notice of its end, for its programs that save their work at a notice:
+    /// what these compute afterwards is not saved.
     pub(super) fn notice_on(&mut self, now: Time, vm: VmId) {
         let Self { tasks, savers, .. } = self;
         for task in savers.iter() {
@@ -367,7 +367,8 @@ impl RunRecord {
     }
 }
 
-/// The reason without what differs between failures: the task, its process and the path of its log.
+/// The reason for a failed checkpoint, without the details that differ between failures: the task,
+/// its process and the path of its log.
 pub(super) fn reason(why: &str) -> String {
     let first = why.lines().next().unwrap_or_default();
     let said = first.split_once("; its log ").map_or(first, |(said, _)| said);
@@ -388,13 +389,13 @@ fn without_number(word: &str) -> &str {
     if is_number { "…" } else { word }
 }
 
-/// Part of the owed time that may be missing.
+/// Fraction of the time for which a task should have been stopped that may always be missing.
 const TOLERANCE: f64 = 0.25;
-/// Real time that may be missing as well, in microseconds.
+/// Real time of a stop, in microseconds, that may always be missing.
 const SLACK_US: u64 = 20_000;
 
-/// The end of a sentence on a checkpoint for which a task was stopped too briefly; `None` if the time
-/// is all right. Times are real microseconds.
+/// The end of a sentence on a checkpoint for which a task was stopped too briefly; `None` if
+/// `held_us` is long enough. Times are real microseconds.
 #[must_use]
 pub fn cut_short(held_us: u64, owed_us: u64) -> Option<String> {
     let missing = owed_us.saturating_sub(held_us);

@@ -25,7 +25,7 @@ pub enum RecordChange {
     Granted(VmId),
 }
 
-/// Everything that ended in a step.
+/// Histories of everything that ended in a step.
 #[derive(Clone, Debug, Default)]
 pub struct ClosedHistories {
     /// Parallel jobs that ended, in the order in which their scheduler learned of it.

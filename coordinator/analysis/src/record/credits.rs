@@ -8,14 +8,15 @@ use super::{AttemptHistory, RunRecord, VmHibernation, VmHistory};
 /// Microseconds in an hour.
 const HOUR: i128 = 3_600_000_000;
 
-/// Credit balance at a time.
+/// A credit balance, and the time at which the VM had it.
 type Balance = (Time, Credits);
 
 impl RunRecord {
     /// Balance of a VM over its life: a point at its launch, at each report, and at its end or the
     /// end of the record. Before the first and after the last report the balance is computed: the
-    /// VM earns by its type, and its tasks spend by their modes; a hibernated VM does neither. The
-    /// balance is linear between two points. Empty for a VM that is not burstable.
+    /// VM earns credits by its type, and its tasks spend credits by their CPU modes; a hibernated
+    /// VM neither earns nor spends. The balance is linear between two points. Empty for a VM that
+    /// is not burstable.
     #[must_use]
     pub fn credits(&self, vm: VmId, catalogue: &Catalogue) -> Vec<Balance> {
         let Some(vm) = self.vms.get(&vm) else { return Vec::new() };
@@ -101,14 +102,14 @@ mod tests {
 
     use super::*;
 
-    /// A type that earns a credit a minute, begins with two and holds ten.
+    /// A burstable type that earns one credit a minute, begins with two credits and holds at most ten.
     fn burstable() -> BurstableTerms {
         let [initial, cap] = [2, 10].map(Credits::whole_credits);
         let of = BurstableTerms::new(Ppm::new(200_000), Credits::whole_credits(60));
         BurstableTerms { initial, cap, ..of }
     }
 
-    /// The points from minute 0, with two credits, until minute `until`, as minutes and credits.
+    /// The computed balances from minute 0, with two credits, to minute `until`, as pairs of minutes and credits.
     fn points(hibernations: &[(u64, Option<u64>)], until: u64, spent: u64) -> Vec<(u64, u64)> {
         let minute = |n: u64| Time::from_secs(n * 60);
         let hibernations: Vec<_> = hibernations

@@ -36,24 +36,24 @@ pub struct FaultOnHost {
     pub refused: Option<String>,
     /// Time of the host's loss while the fault was in effect, and whether this fault is blamed for it.
     pub lost: Option<(Time, bool)>,
-    /// Number of checkpoints that failed on the host meanwhile.
+    /// Number of checkpoints that failed on the host during the fault.
     pub checkpoints_failed: u32,
 }
 
-/// Cost of a fault: everything that happened on its hosts from the command until its end. Where two
-/// faults overlap on a host both are blamed, except for the host's loss: that is blamed on the
-/// fault that cuts the host off most.
+/// Cost of a fault: everything that happened on its hosts from the command until its end. If two
+/// faults overlap on a host, both are blamed, except for the host's loss, for which only the fault
+/// that cuts the host off most is blamed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FaultCost {
-    /// Number of hosts lost.
+    /// Number of hosts lost by the fault.
     pub hosts_lost: u32,
-    /// Number of VMs that were lost with these hosts, or failed.
+    /// Number of VMs that were lost with their hosts, or failed, because of the fault.
     pub vms_lost: u32,
     /// Number of attempts that ended during the fault without finishing their work.
     pub attempts_lost: u32,
-    /// Time that the lost attempts had computed since their last checkpoints.
+    /// Time that the attempts lost by the fault had computed since their last checkpoints.
     pub work_lost: Span,
-    /// Number of failed checkpoints.
+    /// Number of checkpoints that failed during the fault.
     pub checkpoints_failed: u32,
     /// Time by which attempts that ran during the fault exceeded their VMs' promises, summed.
     pub late: Span,
@@ -68,8 +68,8 @@ impl FaultOnHost {
 
 impl FaultHistory {
     /// Time at which the fault ended on a host, at this speed-up, or at which the host was lost;
-    /// `None` if it never was in effect or its end is unknown. The report of the end may come
-    /// later.
+    /// `None` if the fault never was in effect or its end is unknown. The report of the end may
+    /// come later.
     #[must_use]
     pub fn until(&self, host: HostId, speedup: Option<Speedup>) -> Option<Time> {
         let on = self.hosts.get(&host)?;

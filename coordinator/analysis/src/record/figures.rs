@@ -6,7 +6,7 @@ use super::{RunRecord, TaskHistory, VmHistory};
 use crate::outcome::{OutcomeTally, ProgramFailure, WorkOutcome};
 
 impl RunRecord {
-    /// Time at which the last task finished; `None` if some have not.
+    /// Time at which the last task finished; `None` if some tasks have not finished.
     #[must_use]
     pub fn makespan(&self) -> Option<Time> {
         self.tasks.iter().map(|t| t.finished).try_fold(Time::ZERO, |latest, t| Some(latest.max(t?)))
@@ -30,7 +30,7 @@ impl RunRecord {
         self.finished
     }
 
-    /// Outcome of a task or job; `None` if the task is not over and the run continues.
+    /// Outcome of a task or job; `None` while the task is open and the run continues.
     #[must_use]
     pub fn outcome(&self, task: &TaskHistory) -> Option<WorkOutcome> {
         if task.finished.is_none() {

@@ -27,11 +27,11 @@ pub enum SpellEnd {
 pub struct JobSpell {
     /// Tier of the job in this spell.
     pub tier: Tier,
-    /// Processors of the job.
+    /// Processors of the job in this spell.
     pub on: Cpus,
     /// Emulated time at which the job began to run on these processors.
     pub from: Time,
-    /// Time at which the job left these processors or changed its tier, and why; `None` while it is still there.
+    /// Time at which the job left these processors or changed its tier, and why; `None` while the job is still there.
     pub until: Option<(Time, SpellEnd)>,
 }
 
@@ -46,7 +46,7 @@ pub struct JobHistory {
     pub heard: Option<Time>,
     /// The job's spells on processors, in order.
     pub spells: Vec<JobSpell>,
-    /// Attempts at the job.
+    /// History of the attempts at the job.
     pub task: TaskHistory,
     /// Time at which the job's scheduler learned of its end.
     pub ended: Option<Time>,
@@ -81,7 +81,7 @@ impl JobHistory {
         self.spells.last().map_or(&[], |spell| &spell.on)
     }
 
-    /// Number of the job's spells that ended like this.
+    /// Number of the job's spells on processors that ended for this reason.
     #[must_use]
     pub fn left_by(&self, end: SpellEnd) -> u32 {
         let alike = |spell: &&JobSpell| spell.until.is_some_and(|(_, how)| how == end);
@@ -102,14 +102,14 @@ impl JobHistory {
         Some((self.response()?.as_secs_f64() / runtime.as_secs_f64()).max(1.0))
     }
 
-    /// Ends the present spell, if there is one.
+    /// Ends the job's present spell on its processors, if there is one.
     pub(super) fn leaves(&mut self, now: Time, why: SpellEnd) {
         if let Some(spell) = self.spells.last_mut() {
             spell.until = Some((now, why));
         }
     }
 
-    /// Ends the present spell because the machine was lost.
+    /// Ends the job's present spell on its processors because the machine was lost.
     pub(super) fn loses_its_machine(&mut self, now: Time) {
         if self.spells.last().is_some_and(|spell| spell.until.is_none()) {
             self.leaves(now, SpellEnd::Failed);

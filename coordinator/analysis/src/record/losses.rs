@@ -20,7 +20,7 @@ impl RunRecord {
         self.attempts().map(|attempt| self.lost(attempt)).sum()
     }
 
-    /// Time that attempts which ended on `vm` between two times computed in vain.
+    /// Time that attempts computed in vain which ended on `vm` between `from` and `until`.
     #[must_use]
     pub fn lost_on(&self, vm: VmId, from: Time, until: Time) -> Span {
         let ended = |a: &&AttemptHistory| {
@@ -29,8 +29,8 @@ impl RunRecord {
         self.attempts().filter(|a| a.vm == vm).filter(ended).map(|a| self.lost(a)).sum()
     }
 
-    /// Work that an act of the provider cost on the VMs that it hit, each until it was resumed or
-    /// gone; `None` if it hit none.
+    /// Time that attempts computed in vain because of an act of the provider: on each affected VM,
+    /// until the VM was resumed or gone. `None` if no VM was affected.
     #[must_use]
     pub fn lost_by(&self, by: &ProviderAct) -> Option<Span> {
         let until = |vm| {

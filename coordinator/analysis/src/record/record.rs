@@ -32,7 +32,7 @@ pub struct RunRecord {
     pub tasks: Vec<TaskHistory>,
     /// Parallel jobs in the system.
     pub jobs: Window<JobHistory>,
-    /// Open requests, by the VM of each.
+    /// Open requests for VMs, by the VM that each request got or may get.
     pub requests: BTreeMap<VmId, RequestHistory>,
     /// Acts of the provider on spot VMs, also those that hit no VM; empty in a record that forgets.
     pub interruptions: Vec<ProviderAct>,
@@ -48,7 +48,7 @@ pub struct RunRecord {
     pub stale: u32,
     /// Time of the run's end, and whether all tasks were finished then.
     pub over: Option<(Time, bool)>,
-    /// Reason given by the user who ended the run early; `None` if nobody did.
+    /// Reason given by the user who ended the run early; `None` if no user did.
     pub cancelled: Option<String>,
     /// Number of steps that the record has seen.
     pub steps: u64,
@@ -58,7 +58,7 @@ pub struct RunRecord {
     pub now: Time,
     /// Speed of a live run's clock; `None` in virtual time.
     pub speedup: Option<Speedup>,
-    /// Account of the batch service.
+    /// Account of the batch service scheduler.
     pub service: ServiceTally,
     /// Most parallel jobs that were in the system at once.
     pub most_jobs: usize,
@@ -70,9 +70,9 @@ pub struct RunRecord {
     /// Whether attempts are not recorded.
     pub(super) skips_attempts: bool,
     pub(super) tariff: TariffName,
-    /// All burstable types.
+    /// Names of all burstable instance types.
     pub(super) burstable: BTreeSet<TypeName>,
-    /// Burstable types in unlimited mode.
+    /// Burstable instance types in unlimited mode, with their terms.
     pub(super) unlimited: BTreeMap<TypeName, BurstableTerms>,
     pub(super) billing: BillingTerms,
     /// Tasks whose programs save their work when they get a notice of interruption.
@@ -94,7 +94,7 @@ pub struct HostHistory {
     pub offer: ResourceVector,
     /// Emulated time at which the host joined.
     pub joined: Time,
-    /// Time and reason of the host's loss.
+    /// Time and reason of the host's loss; `None` if the host was not lost.
     pub lost: Option<(Time, String)>,
 }
 
@@ -111,7 +111,7 @@ pub struct ProviderAct {
     pub target: InterruptionTarget,
     /// VMs that the action affected.
     pub vms: Vec<VmId>,
-    /// Reason given by the person who requested the action; `None` if the provider acted without a request.
+    /// Reason given by the person who requested the action; `None` if no person requested the action.
     pub asked_by: Option<String>,
 }
 
@@ -190,19 +190,19 @@ impl RunRecord {
         &self.changes
     }
 
-    /// Everything that ended in the last step.
+    /// The histories of everything that ended in the last step.
     #[must_use]
     pub const fn closed(&self) -> &ClosedHistories {
         &self.closed
     }
 
-    /// A VM by id, also one that ended in the last step.
+    /// The VM with this id; it may have ended in the last step.
     #[must_use]
     pub fn vm(&self, id: VmId) -> Option<&VmHistory> {
         self.vms.get(&id).or_else(|| self.closed.vms.iter().find(|vm| vm.id == id))
     }
 
-    /// Attempts at a task of the bag or a parallel job, also if it ended in the last step.
+    /// Attempts at a task of the bag or a parallel job, which may have ended in the last step.
     #[must_use]
     pub fn task(&self, id: TaskId) -> Option<&TaskHistory> {
         let ended = || self.closed.jobs.iter().find(|job| job.id == id).map(|job| &job.task);
@@ -210,7 +210,7 @@ impl RunRecord {
         self.tasks.get(id.get() as usize).or_else(job).or_else(ended)
     }
 
-    /// The request that got this VM, also if it ended in the last step.
+    /// The request that got this VM, which may have ended in the last step.
     #[must_use]
     pub fn request(&self, vm: VmId) -> Option<&RequestHistory> {
         let over = || self.closed.requests.iter().find(|request| request.vm == vm);
@@ -246,7 +246,7 @@ impl RunRecord {
         }
     }
 
-    /// Adds the effects of a step, and what its decisions mean for attempts.
+    /// Adds the effects of a step, and the effects of its decisions on attempts.
     fn see_with_attempts(&mut self, step: &Step) {
         let done = carried_out(step);
         let stopped_first = self.stops_of_before(&done);

@@ -13,7 +13,7 @@ use super::VmHistory;
 /// One task with every attempt at it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TaskHistory {
-    /// Attempts in order.
+    /// Attempts at the task, in order.
     pub attempts: Vec<AttemptHistory>,
     /// Time at which the task finished, whether its answer was verified or only reported; `None` if it did not finish.
     pub finished: Option<Time>,
@@ -32,7 +32,7 @@ pub struct AttemptHistory {
     pub vm: VmId,
     /// vCPU on which charts draw the attempt: the one that the log names, else the first free one.
     pub lane: usize,
-    /// The scheduler's reason for this VM.
+    /// The scheduler's reason to start the task on this VM.
     pub reason: StartReason,
     /// Checkpoint that the attempt was to start from, and the part of the work that it holds; `None`: from scratch.
     pub sent_with: Option<(CheckpointSeq, Ppm)>,
@@ -44,8 +44,8 @@ pub struct AttemptHistory {
     pub fell_back: ThinVec<RestoreFallback>,
     /// Time at which the attempt was sent to the VM.
     pub sent: Time,
-    /// Time from which the attempt's VM owes it CPU time. In a live run that includes the time until its
-    /// first instruction, but not the time until the inputs of its program had arrived.
+    /// Time from which the attempt's VM owes it CPU time. In a live run this is before the attempt's first
+    /// instruction, but not before the inputs of its program had arrived.
     pub started: Option<Time>,
     /// CPU modes on a burstable VM, each with its beginning.
     pub modes: ThinVec<(Time, Mode)>,
@@ -54,7 +54,7 @@ pub struct AttemptHistory {
     pub asked: ThinVec<(Time, bool)>,
     /// Complete checkpoints of the attempt.
     pub checkpoints: ThinVec<CheckpointMark>,
-    /// Number of reported checkpoints, taken or failed.
+    /// Number of checkpoints that the worker reported as taken or failed.
     pub checkpoint_reports: u32,
     /// Reason why the attempt's work was not saved before its VM ended, as its worker reported.
     pub unsaved: Option<String>,

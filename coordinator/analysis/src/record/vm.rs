@@ -18,7 +18,7 @@ pub struct VmHistory {
     pub kind: TypeName,
     /// Market on which the VM was bought.
     pub market: Market,
-    /// Price at the VM's launch.
+    /// Price per hour at the VM's launch.
     pub price: Price,
     /// Number of vCPUs of the VM.
     pub vcpus: u32,
@@ -36,7 +36,7 @@ pub struct VmHistory {
     pub displaced: ThinVec<VmDisplacement>,
     /// VMs whose room this VM waited for after its launch.
     pub waited_for: ThinVec<VmId>,
-    /// Why the VM will end soon, if the provider has a reason of its own.
+    /// The provider's reason for which the VM will soon end or hibernate; `None` if it has none.
     pub leaving: Option<LeaveReason>,
     /// Whether the VM has notice of its end.
     pub has_notice: bool,
@@ -48,8 +48,9 @@ pub struct VmHistory {
     pub share: Option<(u64, u64)>,
     /// Whether the VM is in the background of other VMs' processors.
     pub is_background: bool,
-    /// Changes of supply in order: from this time the vCPU of this number had this share of its
-    /// processor. Before the first it had all of it.
+    /// Changes of supply in order: the time of the change, the index of a vCPU, and the share of
+    /// its processor that the vCPU has from then on. Before the first change a vCPU has its whole
+    /// processor.
     pub supplies: ThinVec<(Time, u32, Ppm)>,
     /// Charge for credits spent beyond what the VM had earned.
     pub surcharge: Money,
@@ -66,7 +67,7 @@ pub enum LeaveReason {
     Outbid,
     /// The limit of the VM's type has fallen below the number of existing VMs.
     Reclaimed,
-    /// The room of the VM goes to this one.
+    /// The room of the VM goes to this other VM.
     For(VmId),
 }
 
@@ -88,7 +89,7 @@ pub struct VmDisplacement {
     pub at: Time,
     /// VM for which the room was made.
     pub by: VmId,
-    /// What happened to the displaced VM: notice of its end, or hibernation.
+    /// Action on the displaced VM: notice of its end, or hibernation.
     pub action: InterruptionAction,
     /// Time at which the VM got its room back after a hibernation and was commanded to resume.
     pub given_back: Option<Time>,
@@ -122,7 +123,7 @@ impl VmHistory {
         self.ready.map_or(Span::ZERO, |ready| self.awake(ready, self.end_or(now)))
     }
 
-    /// Charged intervals in order.
+    /// Intervals for which the VM is charged, in order.
     #[must_use]
     pub fn charges(&self) -> &[ChargedInterval] {
         self.meter.charges()

@@ -1,4 +1,4 @@
-//! Lives of VMs in a record: the provider's acts and their costs, and the vCPUs that charts give to tasks.
+//! Changes of VMs in a record: the provider's acts and their costs, and the vCPUs that charts give to tasks.
 
 use dormouse_cloud::{BillingMeter, InterruptionAction, InterruptionTarget, Market};
 use dormouse_model::{Effect, Event, Step, VmEnd};
@@ -203,24 +203,24 @@ impl RunRecord {
     }
 }
 
-/// A lane for each vCPU of a VM, and one for each task beyond these. Only lanes with a task take
-/// memory: a log may name any number of vCPUs.
+/// Lanes of a VM in charts: one for each vCPU, and one for each task beyond the number of vCPUs.
+/// Only lanes with a task take memory: a log may name any number of vCPUs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct VcpuLanes {
-    /// Number of lanes.
+    /// Number of lanes, including free ones.
     count: usize,
-    /// Lanes with a task, in order.
+    /// Lanes that hold a task, in order, each with its task.
     taken: ThinVec<(usize, TaskId)>,
 }
 
 impl VcpuLanes {
-    /// Lanes for this many vCPUs, all of them free.
+    /// Chart lanes for this many vCPUs, all of them free.
     #[must_use]
     pub(super) fn new(vcpus: u32) -> Self {
         Self { count: vcpus as usize, taken: ThinVec::new() }
     }
 
-    /// Puts a task on `vcpu`, or on the first free lane if that is not known; returns the lane.
+    /// Puts a task on `vcpu`, or on the first free lane if the vCPU is not known; returns the lane's index.
     pub(super) fn take(&mut self, task: TaskId, vcpu: Option<u32>) -> usize {
         let known = vcpu.map(|vcpu| vcpu as usize).filter(|lane| *lane < self.count);
         let lane = known.unwrap_or_else(|| {
@@ -235,7 +235,7 @@ impl VcpuLanes {
         lane
     }
 
-    /// Takes a task off its lane.
+    /// Removes a task from its chart lane.
     pub(super) fn leave(&mut self, task: TaskId) {
         self.taken.retain(|(_, it)| *it != task);
     }

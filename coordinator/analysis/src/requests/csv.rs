@@ -30,8 +30,9 @@ impl<W: Write> RequestsCsv<W> {
         Ok(Self(lines))
     }
 
-    /// Writes a request that is over. Fields without a value are empty: the host and `ready_s` if the request got no
-    /// VM, `waited_s` if no VM had to make room, `displaced_by` if its VM did not have to.
+    /// Writes a request that is over. Fields without a value are empty: the host and `ready_s` if
+    /// the request got no VM, `waited_s` if no VM had to make room for the request's VM,
+    /// `displaced_by` if the request's VM did not have to make room.
     ///
     /// # Errors
     ///
@@ -107,7 +108,7 @@ impl<W: Write> RequestsTables<W> {
     ///
     /// # Errors
     ///
-    /// It can't be opened or written.
+    /// The file can't be opened or written.
     pub fn begin(
         open: impl FnOnce(&'static str) -> io::Result<W>,
         setup: &Setup,
@@ -132,7 +133,7 @@ impl<W: Write> RequestsTables<W> {
     ///
     /// # Errors
     ///
-    /// It can't be written.
+    /// The file can't be written.
     pub fn finish(self) -> Result<RequestFigures, TableError> {
         self.csv.finish().map_err(TableError::in_file(REQUESTS))?;
         Ok(self.ledger.finish())

@@ -40,7 +40,7 @@ impl RequestTally {
     }
 }
 
-/// Revenue that the provider missed; the parts don't overlap. Uncharged time is priced by the
+/// Revenue that the provider missed; its parts don't overlap. Uncharged time is priced by the
 /// second, at the price that the VM had or would have had.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LostRevenue {
@@ -58,22 +58,22 @@ pub struct LostRevenue {
 /// Figures of the requests of a run.
 #[derive(Clone, Debug, Default)]
 pub struct RequestFigures {
-    /// Outcomes by type and market.
+    /// Number of requests by outcome, for each instance type and market.
     pub by_type: BTreeMap<(TypeName, Market), RequestTally>,
     /// Number of VMs of preemptible requests that the provider ended, by reason: the tenant whose
     /// VM needed the room (`requests`, `bag`, `jobs`), or `interruption`, `outbid`, `host-lost`,
     /// `failed`.
     pub terminations: BTreeMap<&'static str, u64>,
-    /// Time for which normal requests waited for VMs that had to end first, over those that waited
-    /// and got their VM.
+    /// Time for which normal requests waited for VMs that had to end first, over the requests that
+    /// waited and got their VM.
     pub waits: TimeQuantiles,
     /// Time from each normal request until its VM was ready.
     pub normal_latency: TimeQuantiles,
     /// Time from each preemptible request until its VM was ready.
     pub preemptible_latency: TimeQuantiles,
     /// Work lost on VMs of preemptible requests that the provider ended: run time without
-    /// hibernations × vCPUs, in vCPU-microseconds. All of it is lost, since nothing there is
-    /// checkpointed.
+    /// hibernations × vCPUs, in vCPU-microseconds. All of this work is lost, since VMs of requests
+    /// are not checkpointed.
     pub work_lost_vcpu_us: u128,
     /// Revenue that the provider missed, by cause.
     pub lost: LostRevenue,
@@ -81,19 +81,19 @@ pub struct RequestFigures {
     pub usage: HostUsage,
     /// Time at which the last request ended.
     pub last_end: Time,
-    /// Reason given by the user who ended the run early; `None` if nobody did.
+    /// Reason given by the user who ended the run early; `None` if no user did.
     pub cancelled: Option<String>,
 }
 
 impl RequestFigures {
-    /// Sum of the outcomes of one market.
+    /// Number of requests by outcome, summed over all types of one market.
     #[must_use]
     pub fn market_tally(&self, market: Market) -> RequestTally {
         let alike = self.by_type.iter().filter(|((_, of), _)| *of == market);
         alike.fold(RequestTally::default(), |sum, (_, tally)| sum.with(tally))
     }
 
-    /// Sum of the outcomes of all types and markets.
+    /// Number of requests by outcome, summed over all types and markets.
     #[must_use]
     pub fn all(&self) -> RequestTally {
         self.market_tally(Market::OnDemand).with(&self.market_tally(Market::Spot))
@@ -106,7 +106,7 @@ impl RequestFigures {
         all.requests - all.refused - all.completed - all.terminated
     }
 
-    /// Refused part of the normal requests; `None` if there were none.
+    /// Refused part of the normal requests; `None` if there were no normal requests.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a share for people")]
     pub fn failed_share(&self) -> Option<f64> {

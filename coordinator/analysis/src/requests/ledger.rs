@@ -20,12 +20,13 @@ pub enum RequestEnd {
     Completed,
     /// The provider ended the VM, for this reason ([`RequestFigures::terminations`]).
     Terminated(&'static str),
-    /// The run ended before the request's VM.
+    /// The run ended before the request's VM did.
     RunOver,
 }
 
 impl RequestEnd {
-    /// The end as one word for tables; `displaced` if the VM was ended for the sake of another.
+    /// The end of a request as one word for tables; `displaced` if the provider ended its VM to
+    /// make room for another VM.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -45,7 +46,7 @@ impl RequestEnd {
 pub struct EndedRequest {
     /// Number of the request.
     pub request: RequestId,
-    /// The instance type.
+    /// Instance type that the request asked for.
     pub kind: TypeName,
     /// On-demand for a normal request, spot for a preemptible one.
     pub market: Market,
@@ -57,7 +58,7 @@ pub struct EndedRequest {
     pub vcpus: u32,
     /// Last hourly price of the request's VM, or the price that the VM would have had.
     pub price: Price,
-    /// VM and host that the request got; `None` if it was refused.
+    /// VM and host that the request got; `None` if the request was refused.
     pub vm: Option<(VmId, HostId)>,
     /// Time at which the request's VM was ready.
     pub ready: Option<Time>,
@@ -67,7 +68,8 @@ pub struct EndedRequest {
     pub end: RequestEnd,
     /// Time for which the request's VM ran, from ready to its end without hibernations.
     pub ran: Span,
-    /// Time for which the request waited for VMs that had to end first; zero if it never got their room.
+    /// Time for which the request waited for VMs that had to end first; zero if the request never
+    /// got the room of these VMs.
     pub waited: Span,
     /// VM for which the request's own VM was last commanded to make room, whatever the outcome.
     pub displaced_by: Option<VmId>,
@@ -124,7 +126,7 @@ impl RequestLedger {
     ///
     /// # Errors
     ///
-    /// Those of `ended`.
+    /// Errors that `ended` returns.
     pub fn see<E>(
         &mut self,
         record: &RunRecord,
@@ -168,7 +170,7 @@ impl RequestLedger {
         &mut self.figures.usage
     }
 
-    /// Adds or removes a host's capacity.
+    /// Adds a host's capacity to the capacity of all hosts, or removes it.
     fn change_capacity(
         &mut self,
         record: &RunRecord,
@@ -236,7 +238,7 @@ impl RequestLedger {
         }
     }
 
-    /// Time for which a request waited for other VMs' room; zero if the request never got it.
+    /// Time for which a request waited for other VMs' room; zero if the request never got that room.
     fn wait_for_room(&self, request: &RequestHistory, vm: &VmHistory) -> Span {
         match (vm.waited_for.is_empty(), vm.ready) {
             (false, Some(ready)) => {

@@ -1,4 +1,4 @@
-//! Requests for VMs of a run: the table that is written of them while it goes, and their figures.
+//! Requests for VMs of a run: the table that is written during a run, and the requests' figures.
 
 mod csv;
 mod figures;

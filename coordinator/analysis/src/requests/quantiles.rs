@@ -12,7 +12,7 @@ const MAX_DISTINCT_TIMES: usize = 4_096;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimeQuantiles {
     unit_us: u64,
-    /// Number of times by time, in units of `unit_us`.
+    /// Number of occurrences of each time; times are in units of `unit_us` microseconds.
     counts: BTreeMap<u64, u64>,
     count: u64,
     sum_us: u128,
@@ -27,7 +27,7 @@ impl Default for TimeQuantiles {
 }
 
 impl TimeQuantiles {
-    /// Counts a time in.
+    /// Adds a time to the counts.
     pub fn add(&mut self, time: Span) {
         self.count += 1;
         self.sum_us += u128::from(time.as_micros());
@@ -60,8 +60,8 @@ impl TimeQuantiles {
         self.largest
     }
 
-    /// Smallest time that at least `percent` % of the times do not exceed, rounded up as described
-    /// above; `None` if nothing was counted.
+    /// Smallest time that at least `percent` % of the counted times do not exceed, rounded up as
+    /// [`TimeQuantiles`] describes; `None` if nothing was counted.
     #[must_use]
     pub fn at(&self, percent: u64) -> Option<Span> {
         let wanted = (self.count * percent).div_ceil(100).max(1);

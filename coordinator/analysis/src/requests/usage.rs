@@ -2,7 +2,7 @@
 
 use dormouse_units::Time;
 
-/// Greatest number of bins; a bin's width doubles when there would be more.
+/// Greatest number of bins; the width of the bins doubles when there would be more.
 const MAX_BINS: usize = 2_000;
 
 /// A quantity with a current value, whose integral over time is kept.
@@ -10,7 +10,7 @@ const MAX_BINS: usize = 2_000;
 pub enum UsageLevel {
     /// vCPUs of running on-demand VMs: ready, and neither hibernated nor gone.
     NormalVcpus,
-    /// vCPUs of running spot VMs.
+    /// vCPUs of running spot VMs: ready, and neither hibernated nor gone.
     PreemptibleVcpus,
     /// Memory of running on-demand VMs, in bytes.
     NormalMemory,
@@ -27,11 +27,11 @@ const LEVELS: usize = 6;
 /// An event, or money, that is counted when it occurs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UsageFlow {
-    /// Requests that came.
+    /// Number of requests that arrived.
     Requests,
-    /// Normal requests that were refused.
+    /// Number of normal requests that were refused.
     FailedNormal,
-    /// Preemptible requests that were refused.
+    /// Number of preemptible requests that were refused.
     FailedPreemptible,
     /// Number of spot VMs of requests that the provider ended.
     Terminations,
@@ -46,7 +46,7 @@ const FLOWS: usize = 6;
 /// Integrals and counts over a part of the run's time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UsageBin {
-    /// Integral of each level, in units × microseconds.
+    /// Integral of each [`UsageLevel`], in its order, in the quantity's unit × microseconds.
     levels: [u128; LEVELS],
     /// Sum or number of each [`UsageFlow`], in its order.
     flows: [i64; FLOWS],
@@ -60,28 +60,26 @@ impl UsageBin {
         Self { levels, flows }
     }
 
-    /// Integral of a level, in units × microseconds.
+    /// Integral of a quantity over the bin, in the quantity's unit × microseconds.
     #[must_use]
     pub const fn integral(&self, of: UsageLevel) -> u128 {
         self.levels[of as usize]
     }
 
-    /// Count of a flow.
+    /// Number of events of this kind in the bin, or, for revenue, sum in nano-dollars.
     #[must_use]
     pub const fn count(&self, of: UsageFlow) -> i64 {
         self.flows[of as usize]
     }
 
-    /// vCPUs used by on-demand and by spot VMs, as parts of the hosts' vCPUs; `None` if there were
-    /// no hosts, or some without bounds.
+    /// vCPUs used by on-demand and by spot VMs, as parts of the hosts' vCPUs; `None` if the hosts had no vCPUs.
     #[must_use]
     pub fn vcpus(&self) -> Option<(f64, f64)> {
         let (normal, preemptible) = (UsageLevel::NormalVcpus, UsageLevel::PreemptibleVcpus);
         self.parts_of([normal, preemptible], UsageLevel::HostVcpus)
     }
 
-    /// Memory used by on-demand and by spot VMs, as parts of the hosts' memory; `None` as for
-    /// vCPUs.
+    /// Memory used by on-demand and by spot VMs, as parts of the hosts' memory; `None` if the hosts had no memory.
     #[must_use]
     pub fn memory(&self) -> Option<(f64, f64)> {
         let (normal, preemptible) = (UsageLevel::NormalMemory, UsageLevel::PreemptibleMemory);
@@ -96,8 +94,8 @@ impl UsageBin {
     }
 }
 
-/// Levels and flows in equal bins from the beginning of the run on, exact in each; the number of
-/// bins is bounded whatever the length of the run.
+/// Integrals of quantities and counts of events in bins of equal width from the beginning of the
+/// run on, exact in each bin; the number of bins is bounded even in long runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostUsage {
     width_us: u64,
@@ -105,7 +103,8 @@ pub struct HostUsage {
     bins: Vec<UsageBin>,
     level: [u64; LEVELS],
     until: Time,
-    /// Integrals and counts until now, and until the last request came.
+    /// Integrals of quantities and counts of events, from the beginning of the run until now;
+    /// `until_arrival` has them until the last request came.
     whole: UsageBin,
     until_arrival: Option<(Time, UsageBin)>,
     /// True if a host without bounds exists: then fractions of the capacity mean nothing.
@@ -156,7 +155,7 @@ impl HostUsage {
         self.until = now;
     }
 
-    /// Doubles the width: two bins become one.
+    /// Doubles the width of the bins: each two neighbours become one.
     fn double_width(&mut self) {
         self.width_us *= 2;
         let one =
@@ -164,19 +163,19 @@ impl HostUsage {
         self.bins = self.bins.chunks(2).map(one).collect();
     }
 
-    /// Raises a level from now on.
+    /// Raises the current value of a quantity by `by`.
     pub fn more(&mut self, of: UsageLevel, by: u64) {
         let level = &mut self.level[of as usize];
         *level = level.saturating_add(by);
     }
 
-    /// Lowers a level from now on.
+    /// Lowers the current value of a quantity by `by`.
     pub fn less(&mut self, of: UsageLevel, by: u64) {
         let level = &mut self.level[of as usize];
         *level = level.saturating_sub(by);
     }
 
-    /// Counts an event at the present time.
+    /// Counts `by` events, or for revenue `by` nano-dollars, at the present time.
     pub fn count(&mut self, of: UsageFlow, by: i64) {
         let flow = &mut self.whole.flows[of as usize];
         *flow = flow.saturating_add(by);
@@ -220,7 +219,7 @@ impl HostUsage {
         &self.whole
     }
 
-    /// Time up to which levels are integrated.
+    /// Time up to which all quantities are integrated.
     #[must_use]
     pub const fn until(&self) -> Time {
         self.until
@@ -273,7 +272,7 @@ mod tests {
         assert_eq!(sum, [i64::MAX]);
     }
 
-    /// Levels and flows are what was put in, in whatever bins.
+    /// The integrals and counts over all bins equal what was added, however wide the bins are.
     #[test]
     fn every_bin_is_exact_however_wide() {
         let (mut usage, mut changes) = (HostUsage::default(), Vec::new());

@@ -1,4 +1,4 @@
-//! A bag's VM of two vCPUs is taken for a request: what each of its tasks comes to.
+//! Tests with a bag's VM of two vCPUs that is preempted for a request: what happens to each of its tasks.
 
 use dormouse_cloud::{Market, TariffName};
 use dormouse_model::{Effect, Event, Report, StartReason, Step};
@@ -8,7 +8,7 @@ use super::*;
 
 const ALL: [TenantWork; 2] = [TenantWork::Bag, TenantWork::Requests];
 const HOST: HostId = HostId::new(0);
-/// The bag's first VM and its second, and that of the second request.
+/// The bag's first VM, which is preempted; `OTHER` is its second, and `BY` the request's VM.
 const VM: VmId = VmId::new(0);
 const OTHER: VmId = VmId::new(2);
 const BY: VmId = VmId::new(3);
@@ -61,7 +61,7 @@ fn kept(task: u32, vm: VmId) -> Report {
     }
 }
 
-/// Two tasks run on a VM from 0 s on; the first has a checkpoint of 40 s; at 100 s it is told to make room.
+/// Two tasks run on a VM from 0 s on; the first has a checkpoint of 40 s; at 100 s the VM is commanded to make room.
 fn told() -> RunRecord {
     let mut record = RunRecord::default();
     record.tasks = vec![TaskHistory::default(); 2];
@@ -118,7 +118,8 @@ fn what_is_lost_is_since_the_last_checkpoint_and_costs_a_vcpus_part() {
     );
 }
 
-/// By the hour a VM that the provider ends within its first one costs nothing, and so does what was lost there.
+/// Under the tariff by the hour, a VM that the provider ends within its first hour costs nothing,
+/// and the work lost on it costs nothing either.
 #[test]
 fn nobody_paid_for_what_was_lost_in_an_hour_that_is_free() {
     let mut record = told();

@@ -15,16 +15,16 @@ use super::{
 use crate::fidelity::span_of;
 use crate::{RunRecord, TaskHistory, VmHistory, words};
 
-/// Reason for the end of a run whose log has no end.
+/// Reason that is given for the end of a run whose log is incomplete.
 const CUT: &str = "its log ends here";
 
-/// Runs the twin of a run with the inputs `given`, and compares the two. `empty` is an empty record
-/// for the run; `runs` are two runs of this setup, whose interruptions are those of `given`. The
-/// twin ends at `limit` at the latest.
+/// Runs the twin of a run with the inputs `given`, and compares the twin with the run. `empty` is
+/// an empty record for the run; `runs` are two runs of this setup, whose interruptions are those of
+/// `given`. The twin ends at `limit` at the latest.
 ///
 /// # Errors
 ///
-/// The number of the first step that this program decides otherwise.
+/// The number of the first step in which this program decides differently.
 pub fn twin_of_bag(
     (about, setup): (ComparedRun, &Setup),
     empty: RunRecord,
@@ -106,7 +106,7 @@ fn side_by_side(
     }
 }
 
-/// All notices and decisions in order, in words.
+/// All notices and decisions in these steps, in order and in words.
 fn moments_of(steps: &[Step]) -> Vec<DecisionMoment> {
     let moment = |step: &Step| DecisionMoment {
         at: step.at,
@@ -130,7 +130,7 @@ fn task_fate(id: TaskId, task: &TaskHistory, record: &RunRecord) -> TaskFate {
     }
 }
 
-/// The type of the VM that a task had, or else the reason for which it counts as disturbed.
+/// The type of the VM that a task had (`None`: it never had one), or else the reason for which it counts as disturbed.
 fn vm_type_or_disturbance(
     task: &TaskHistory,
     record: &RunRecord,
@@ -173,7 +173,7 @@ fn compare_vms(live: &RunRecord, twin: &RunRecord) -> Vec<TwinVm> {
     ids.into_iter().map(row).collect()
 }
 
-/// The counts of `summary.json`, all of them.
+/// All counts of `summary.json`, in the live run and in the twin.
 fn compare_counts(live: &RunRecord, twin: &RunRecord) -> Vec<EventCount> {
     let of = |record: &RunRecord| match serde_json::to_value(record.counts) {
         Ok(serde_json::Value::Object(counts)) => counts,

@@ -1,4 +1,4 @@
-//! The place where two runs diverge.
+//! The first decision at which a run and its twin differ.
 
 use std::collections::BTreeMap;
 
@@ -44,10 +44,9 @@ pub struct DivergentDecision {
     /// The decision in words, without times.
     #[serde(rename = "decision")]
     pub what: String,
-    /// The scheduler's last notice before the decision; notices that the other run got at another
-    /// time come first.
+    /// The scheduler's last notice before the decision; preferably one that the other run got at another time.
     pub heard: String,
-    /// Time at which the other run had the same notice; `None` if it never had.
+    /// Time at which the other run had the same notice; `None` if the other run never had the notice.
     #[serde(rename = "other_heard_s", serialize_with = "in_seconds::maybe_time")]
     pub other_heard: Option<Time>,
 }
@@ -73,8 +72,7 @@ impl TwinDivergence {
 }
 
 impl DivergentDecision {
-    /// The decision at this place of a run, with the time at which the other run had the same
-    /// notice.
+    /// The decision at this place of the run `of`, with the time at which the other run had the same notice.
     fn at(place: &DecisionPlace<'_>, of: &[DecisionMoment], other: &[DecisionMoment]) -> Self {
         let heard = place.moment.heard.first().cloned().unwrap_or_default();
         // The same notice may come more than once: the one of the same rank is meant.
@@ -85,11 +83,11 @@ impl DivergentDecision {
     }
 }
 
-/// A decision of a run, with the moment of it.
+/// A decision of a run, with the instant at which it was made.
 struct DecisionPlace<'a> {
     what: &'a str,
     moment: &'a DecisionMoment,
-    /// Index of the moment among all moments.
+    /// Index of the decision's instant among all instants of the run.
     number: usize,
 }
 

@@ -15,10 +15,10 @@ use dormouse_vm::ideal::{self, JobProgram, MachineChange};
 use super::measured::Moves;
 use crate::fidelity::RunPace;
 
-/// Half a microsecond, for rounding: the machine counts nanoseconds, decisions microseconds.
+/// Half a microsecond, for rounding: the machine's clock counts nanoseconds, the run's times are microseconds.
 const HALF: Duration = Duration::from_nanos(500);
 
-/// A machine, with the jobs that are migrating to other processors of it, by their arrival times.
+/// A machine, with the jobs that are migrating between its processors, ordered by arrival time.
 #[derive(Clone, Debug, Default)]
 struct MachineWithMoves {
     ideal: ideal::IdealMachine<TaskId>,
@@ -26,7 +26,7 @@ struct MachineWithMoves {
 }
 
 impl MachineWithMoves {
-    /// Lets time pass until the next job is through, at most until `limit`; true if one is.
+    /// Lets time pass until the next job ends, at most until `limit`; returns true if a job has ended.
     fn advance_to_an_end(&mut self, limit: Duration) -> bool {
         loop {
             let next = self.coming.first_key_value().map(|(&(at, _), _)| at);
@@ -42,7 +42,7 @@ impl MachineWithMoves {
         }
     }
 
-    /// Lets time pass until `to`.
+    /// Lets time pass until `to`, with all ends of jobs and arrivals in that time.
     fn advance(&mut self, to: Duration) {
         while self.advance_to_an_end(to) {}
     }
@@ -56,20 +56,20 @@ struct NextEnds {
 }
 
 /// A modelled machine in emulated time whose foreground computes whenever it wants to and whose
-/// background computes in the rest ([`dormouse_vm::ideal`]). It stands for the one VM of a run.
+/// background computes in the rest ([`dormouse_vm::ideal`]). This machine stands for the only VM of
+/// a run of parallel jobs.
 #[derive(Debug)]
 pub struct TwoTier {
     pace: RunPace,
     /// Durations of the migrations to come, as far as they are known.
     moves: Moves,
-    /// Duration of all other migrations.
+    /// Duration of each migration that `moves` does not list.
     migration_cost: Span,
     /// Time for which a job is stopped for a checkpoint.
     checkpoint_cost: Duration,
     /// Number of the last checkpoint of every submitted job that has not ended.
     checkpoints: BTreeMap<TaskId, CheckpointSeq>,
-    /// The VM of the machine for parallel jobs, and its host; `None`: it was not launched or has
-    /// ended.
+    /// The VM of the machine for parallel jobs, and its host; `None`: the VM was not launched or has ended.
     vm: Option<(HostId, VmId)>,
     machine: MachineWithMoves,
     /// Current attempt of every job that runs.
@@ -241,7 +241,8 @@ impl MachineWorld for TwoTier {
         self.next.as_ref()?.as_ref().map(|next| next.at)
     }
 
-    /// Ends of one microsecond are reported in the order of the jobs.
+    /// Reports the ends and checkpoints that are due by `now`. Ends within one microsecond are
+    /// reported in the order of the jobs.
     fn step_machines(&mut self, now: Time, out: &mut Reports) {
         let next = self.next.take().flatten();
         let Some((next, (host, vm))) = next.filter(|next| next.at <= now).zip(self.vm) else {
@@ -316,13 +317,13 @@ mod tests {
 
     use super::*;
 
-    /// A second is a second, and a phase as well.
+    /// A pace at which an emulated second takes a real second, and a phase one second.
     const PACE: RunPace = RunPace { speedup: Speedup::ONE, phase: Duration::from_secs(1) };
 
     const HOST: HostId = HostId::new(0);
     const VM: VmId = VmId::new(0);
 
-    /// A machine on which a migration takes 5 s, if nothing else is known of it.
+    /// A machine on which a migration takes 5 s, unless `moves` gives another duration.
     fn machine(moves: Moves) -> TwoTier {
         let (mut on, mut out) = (TwoTier::new(PACE, moves, Span::from_secs(5)), Reports::new());
         let create = Command::CreateVm {
@@ -344,7 +345,8 @@ mod tests {
         on.execute_command(Time::from_secs(at), command, &mut Reports::new());
     }
 
-    /// A start of a job that runs for so long and uses this part of its processor.
+    /// A command to start the attempt `job.1` of the job `job.0`, which runs for `of.0` seconds and
+    /// uses the fraction `of.1` of its processor.
     fn start(job: (u32, u32), of: (u64, f64), tier: Tier, cpu: u32) -> Command {
         let (task, attempt) = (TaskId::new(job.0), Attempt::new(job.1));
         let runtime = Span::from_secs(of.0);
@@ -376,7 +378,7 @@ mod tests {
         })
     }
 
-    /// All ends that are left until then: when, of which job, of which start.
+    /// All remaining ends of jobs until second `until`: time in seconds, id of the job, and number of its start.
     fn ends(on: &mut TwoTier, until: u64) -> Vec<(f64, u32, u32)> {
         let mut ends = Vec::new();
         while let Some(now) = on.next_at().filter(|at| *at <= Time::from_secs(until)) {

@@ -1,5 +1,5 @@
-//! Inputs of a twin: the external events of the run, which it gets instead of chance, and the check
-//! that this program makes the decisions of the run's log.
+//! Inputs of a twin: the external events of the run, which the twin gets instead of random events,
+//! and the check that this program makes the decisions of the run's log.
 
 use dormouse_cloud::{Interruption, InterruptionModel};
 use dormouse_engine::Run;
@@ -60,7 +60,7 @@ impl TwinInputs {
         given
     }
 
-    /// Whether the experiment began.
+    /// Whether the experiment began in the compared run.
     #[must_use]
     pub fn began(&self) -> bool {
         self.outside.iter().any(|(_, event)| *event == Event::Begin)
@@ -73,12 +73,13 @@ impl TwinInputs {
     }
 }
 
-/// Feeds the events of a log to a new run of its experiment and checks that this program makes the same decisions: then
-/// any difference between the run and its twin comes from the machines. Returns the run after the last step.
+/// Feeds the events of a log to a new run of its experiment and checks that this program makes the
+/// same decisions: then any difference between the run and its twin comes from the machines.
+/// Returns the run after the last step.
 ///
 /// # Errors
 ///
-/// The number of the first step that comes out otherwise.
+/// The number of the first step in which this program decides differently.
 pub fn decided_again(mut run: Run, steps: &[Step]) -> Result<Run, u64> {
     for step in steps {
         let (again, _) = run.handle_again(step);

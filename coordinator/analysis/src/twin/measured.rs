@@ -1,4 +1,4 @@
-//! Durations of the migrations in a live run of parallel jobs, which its experiment does not tell.
+//! Durations of the migrations in a live run of parallel jobs, which the experiment file does not contain.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -15,7 +15,7 @@ pub struct MeasuredMoves {
     pub pace: RunPace,
     /// Mean duration of a migration in emulated time; `None` if there was none.
     pub migration: Option<Span>,
-    /// Durations of all migrations.
+    /// Durations of all migrations, by job.
     pub moves: Moves,
 }
 

@@ -1,5 +1,5 @@
-//! Comparison of a run with its twin: the same run in virtual time, with the interruptions that it
-//! really had. Every difference is the emulation's doing.
+//! Comparison of a run with its twin: the same run in virtual time, with the interruptions of the
+//! compared run. Every difference is caused by the emulation.
 
 mod bag;
 mod divergence;

@@ -4,12 +4,11 @@ use serde::Serialize;
 
 use super::{TaskStanding, TwinTask};
 
-/// Differences of tasks' durations as parts of the twin's: -0.01 took 1 % less time live than in
-/// the twin.
+/// Differences of tasks' durations as parts of the twin's: -0.01 means 1 % less time live than in the twin.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(into = "SpreadInJson")]
 pub struct DurationSpread {
-    /// Differences in increasing order; at least one.
+    /// Differences of durations in increasing order; at least one.
     sorted: Vec<f64>,
 }
 
@@ -37,7 +36,7 @@ impl From<DurationSpread> for SpreadInJson {
 /// A task counts as deviating if it takes longer or shorter than in the twin by more than this fraction.
 const PAST: f64 = 0.05;
 
-/// Borders of the bins of the distribution.
+/// Borders of the bins of the distribution, as parts of the durations in the twin.
 const BORDERS: [f64; 6] = [-0.05, -0.03, -0.01, 0.01, 0.03, 0.05];
 
 impl DurationSpread {
@@ -49,7 +48,7 @@ impl DurationSpread {
         (!sorted.is_empty()).then_some(Self { sorted })
     }
 
-    /// The spread of the tasks with this standing; `None` if there are none.
+    /// The spread of the tasks with this standing; `None` if there are no such tasks.
     pub(super) fn of_those(rows: &[TwinTask], standing: &TaskStanding) -> Option<Self> {
         let rows = rows.iter().filter(|row| row.standing == *standing);
         Self::from_differences(rows.filter_map(|row| row.difference))
@@ -61,26 +60,26 @@ impl DurationSpread {
         self.sorted.len()
     }
 
-    /// Mean of the differences.
+    /// Mean of the tasks' differences in duration, as parts of the twin's.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a count of tasks")]
     pub fn mean(&self) -> f64 {
         self.sorted.iter().sum::<f64>() / self.sorted.len() as f64
     }
 
-    /// Smallest of the tasks' differences.
+    /// Smallest of the tasks' differences in duration, as a part of the twin's.
     #[must_use]
     pub fn shortest(&self) -> f64 {
         self.sorted.first().copied().unwrap_or_default()
     }
 
-    /// The largest of the differences.
+    /// Largest of the tasks' differences in duration, as a part of the twin's.
     #[must_use]
     pub fn longest(&self) -> f64 {
         self.sorted.last().copied().unwrap_or_default()
     }
 
-    /// Largest absolute difference.
+    /// Difference in duration that is furthest from zero, as an absolute part of the twin's.
     #[must_use]
     pub fn worst(&self) -> f64 {
         self.longest().abs().max(self.shortest().abs())

@@ -59,30 +59,28 @@ pub struct TwinComparison {
     /// In the twin each migration takes as long as it did in the run.
     #[serde(rename = "migration_s", serialize_with = "in_seconds::maybe_span")]
     pub migration: Option<Span>,
-    /// Whether tasks are users' own programs: the twin only knows the run times that the user
-    /// stated.
+    /// Whether tasks are users' own programs; the twin then uses the run times that the user stated.
     #[serde(skip)]
     pub has_own_programs: bool,
-    /// Time until the last task or job was done, by the log, whose steps have the times at which they were due; `None`
-    /// if some were left.
+    /// Time until the last task or job was done, by the log, which gives the times at which ends
+    /// were due; `None` if some tasks or jobs were left.
     #[serde(rename = "makespan_s", serialize_with = "makespan")]
     pub makespan: LiveAndTwin<Option<Span>>,
     /// Cost of the VMs by the log; `None` for parallel jobs.
     #[serde(rename = "cost_usd", serialize_with = "cost")]
     pub cost: Option<LiveAndTwin<Money>>,
-    /// Reason for which the run, or its twin, ended with tasks left; `None` if it finished all.
+    /// Reason for which the run, or its twin, ended with tasks left; `None` if all tasks were finished.
     pub ended_early: LiveAndTwin<Option<String>>,
     /// Differences of the undisturbed tasks; `None` if there are none.
     pub undisturbed: Option<DurationSpread>,
-    /// Differences of the jobs that were in the background from start to end in both; `None` if
-    /// there are none.
+    /// Differences of the jobs that were in the background from start to end in both runs; `None` if there are none.
     pub background: Option<DurationSpread>,
     /// Number of times that each kind of event happened.
     #[serde(serialize_with = "counts")]
     pub counts: Vec<EventCount>,
     /// The first difference between the decisions of the run and those of its twin; `None` if all agree.
     pub divergence: Option<TwinDivergence>,
-    /// Every task or job, in order.
+    /// Every task or job of the two runs, in order.
     pub tasks: Vec<TwinTask>,
     /// Every VM of either run.
     pub vms: Vec<TwinVm>,
@@ -177,7 +175,7 @@ pub struct TwinTask {
     /// The task's fate in each of both runs.
     #[serde(flatten)]
     pub sides: LiveAndTwin<TaskFate>,
-    /// Extra time in the run as a part of the twin's time; `None` if it was not finished in both.
+    /// Extra time in the run as a part of the twin's time; `None` if the task was not finished in both runs.
     pub difference: Option<f64>,
     /// Whether the two times can be compared.
     #[serde(flatten)]
@@ -206,7 +204,7 @@ pub struct TaskFate {
     pub attempts: usize,
     /// Time of the task's first start; `None` if it never started.
     pub started: Option<Time>,
-    /// Time at which the task was done; `None` if it was not finished.
+    /// Time at which the task was done; `None` if the task was not finished.
     pub finished: Option<Time>,
     /// Duration measured by the task's worker, for a task with one attempt.
     pub measured: Option<Span>,
@@ -248,7 +246,7 @@ pub enum TaskStanding {
     /// Undisturbed in both runs: one attempt on the same type of VM, without restore, migration or loss; for a job, in
     /// the foreground from start to end.
     Undisturbed,
-    /// A job that was in the background from start to end in both.
+    /// A job that was in the background from start to end in both runs.
     Background,
     /// Disturbed, for this reason: its two times do not measure the same thing.
     Disturbed(String),
@@ -256,8 +254,8 @@ pub enum TaskStanding {
 
 impl TaskStanding {
     /// The standing of a task or job. Each run gives a value (its type of VM, or tier), or the
-    /// reason for which it was disturbed; `same` makes the standing from a common value, and
-    /// `another` describes different ones.
+    /// reason for which the task or job was disturbed; `same` makes the standing from a common
+    /// value, and `another` describes different ones.
     pub(super) fn compare<T: PartialEq>(
         both: LiveAndTwin<Result<T, String>>,
         same: impl FnOnce(T) -> Self,
@@ -327,10 +325,10 @@ pub struct VmFate {
     /// Time at which the VM was requested.
     #[serde(rename = "launched_s", serialize_with = "in_seconds::time")]
     pub launched: Time,
-    /// Time at which the VM was gone.
+    /// Time at which the VM was gone; `None` if it was not.
     #[serde(rename = "ended_s", serialize_with = "in_seconds::maybe_time")]
     pub ended: Option<Time>,
-    /// Number of hibernations.
+    /// Number of hibernations of the VM.
     pub hibernations: usize,
     /// All charges for the VM.
     #[serde(rename = "cost_usd", serialize_with = "in_seconds::dollars")]

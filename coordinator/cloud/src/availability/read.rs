@@ -6,9 +6,9 @@ use serde::Deserialize;
 
 use super::SpotAvailability;
 
-/// Longest record that is read, in bytes.
+/// Length of the longest availability record that is read, in bytes.
 const LONGEST: u64 = 256 << 20;
-/// Greatest number of entries of a record, as they become part of the run's log.
+/// Greatest number of entries of an availability record; all entries become part of the run's log.
 const MOST_NUMBERS: usize = 1_000_000;
 
 /// Least number of seconds that counts as a date: 1990, in seconds since 1970.
@@ -27,8 +27,7 @@ const COLUMNS: [WantedColumn; 2] = [
     },
 ];
 
-/// A trace of github.com/skypilot-org/spot-traces: the number of instances that could be had,
-/// sampled every `gap_seconds`.
+/// A trace of github.com/skypilot-org/spot-traces: the number of available instances, sampled every `gap_seconds`.
 #[derive(Deserialize)]
 struct SkypilotTrace {
     metadata: SkypilotMetadata,
@@ -58,7 +57,7 @@ impl SpotAvailability {
 
     /// Reads a record: the JSON of a spot-trace, or rows of a time and a number of VMs, with or
     /// without a heading. Times are seconds, spans such as `15m`, or dates, which count from the
-    /// first, which is given as well, in seconds since 1970.
+    /// first date. That date is returned too, in seconds since 1970; `None` if there are no dates.
     ///
     /// # Errors
     ///
@@ -126,7 +125,8 @@ fn vms_of(number: f64) -> Option<u32> {
     is_whole.then_some(number as u32)
 }
 
-/// Numbers of VMs, each with the time from which it holds, and the date of the first.
+/// Numbers of VMs, each with the time from which it holds, and the date of the first, in seconds
+/// since 1970, if it is known.
 type Dated = (Vec<(Time, u32)>, Option<i64>);
 
 fn read_rows(source: Source, chosen: &Chosen) -> Result<Dated, FileFlaw> {
@@ -175,7 +175,8 @@ fn read_rows(source: Source, chosen: &Chosen) -> Result<Dated, FileFlaw> {
     }
 }
 
-/// Parses a bare number of seconds from the beginning; `None` for a date in seconds since 1970.
+/// Parses a number of seconds since the beginning of the record; `None` if the number is so large
+/// that it is a date in seconds since 1970, or if it is no number.
 fn parse_seconds(text: &str) -> Option<Span> {
     let number = text.parse::<f64>().ok().filter(|seconds| *seconds < FIRST_DATE)?;
     Span::from_secs_f64(number)

@@ -1,4 +1,4 @@
-//! Number of spot VMs of a type that can be had, over time.
+//! Number of spot VMs of a type that are available, over time.
 
 use dormouse_units::{Span, Time};
 use serde::{Deserialize, Serialize};
@@ -54,7 +54,7 @@ impl SpotAvailability {
         Self::new(self.0.iter().map(|(at, vms)| (since(*at), *vms)).collect())
     }
 
-    /// The availability for a run that begins `span` earlier: the first number holds until then.
+    /// The availability for a run that begins `span` earlier: the first number also holds for the time before.
     #[must_use]
     pub fn delayed_by(&self, span: Span) -> Self {
         Self::new(self.0.iter().map(|(at, vms)| (*at + span, *vms)).collect())

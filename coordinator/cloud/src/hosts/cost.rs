@@ -35,7 +35,7 @@ pub(super) fn signed_micros(time: Time) -> i64 {
 }
 
 impl CostName {
-    /// True if costs of this kind grow with time.
+    /// True if the cost of ending a VM, computed this way, grows with time.
     pub(super) fn grows_with_time(self) -> bool {
         self != Self::Number
     }
@@ -70,7 +70,7 @@ impl CostName {
 }
 
 impl LinearCost {
-    /// Sum of two linear costs, which holds until the earlier of the times until which they hold.
+    /// Sum of two linear costs; it holds as long as both costs hold.
     pub(super) fn add_line(&self, other: &Self) -> Self {
         Self {
             slope: self.slope + other.slope,

@@ -10,7 +10,7 @@ use crate::{Market, ResourceVector};
 #[derive(Clone, Debug, Default)]
 pub struct HostFleet {
     hosts: ById<HostId, OccupiedHost>,
-    /// VMs that have got the room they waited for, in that order.
+    /// VMs that got the room they waited for, in the order in which they got it.
     placed: Vec<VmId>,
     /// Hosts on which hibernated VMs may get their room back.
     regained: BTreeSet<HostId>,
@@ -23,19 +23,19 @@ pub struct HostFleet {
 /// A host with the VMs on it.
 #[derive(Clone, Debug)]
 pub(super) struct OccupiedHost {
-    /// Free room: the full view.
+    /// Room that no VM of the host holds (the full view of the host).
     pub(super) free: ResourceVector,
-    /// Free room plus what preemptible VMs would yield: the partial view.
+    /// Free room plus the room that preemptible VMs would free (the partial view of the host).
     pub(super) partial: ResourceVector,
     vms: ById<VmId, HeldRoom>,
-    /// VMs waiting for room of others, in order, each with the room that it still lacks.
+    /// VMs waiting for room that other VMs hold, in order, each with the room that the VM still lacks.
     waiting: Vec<(VmId, ResourceVector)>,
-    /// VMs hibernated to make room for others, in order, each with the room that it takes back as
-    /// soon as it is free.
+    /// VMs hibernated to make room for others, in order, each with the room that the VM takes back
+    /// as soon as that room is free.
     parked: Vec<(VmId, ResourceVector)>,
 }
 
-/// The part of a VM's room that the provider can give to others.
+/// The part of a VM's room that the provider can give to other VMs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum YieldedRoom {
     /// No room: the VM stays, or its end is already decided.
@@ -46,7 +46,7 @@ pub enum YieldedRoom {
     All,
 }
 
-/// Room that a VM holds on its host, and the part of it that others can get.
+/// Room that a VM holds on its host, and the part of that room that other VMs can get.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HeldRoom {
     pub(super) room: ResourceVector,
@@ -56,7 +56,7 @@ pub(super) struct HeldRoom {
 }
 
 impl HeldRoom {
-    /// The room that others can get from this VM.
+    /// The room that other VMs can get from this VM.
     pub(super) const fn yielded_room(&self) -> ResourceVector {
         match self.yields {
             YieldedRoom::Nothing => ResourceVector::NONE,
@@ -87,7 +87,7 @@ impl OccupiedHost {
         copy
     }
 
-    /// Free room that is not reserved for parked VMs.
+    /// Free room that is not reserved for parked VMs (those hibernated to make room).
     pub(super) fn spare_room(&self) -> ResourceVector {
         self.parked.iter().fold(self.free, |left, (_, room)| left.minus_room(room))
     }
@@ -134,19 +134,20 @@ impl HostFleet {
         self.forgotten + self.changes.len()
     }
 
-    /// Hosts changed since the number of changes was `changes`, possibly repeated; `None`: the list
-    /// no longer goes back so far.
+    /// Hosts that have changed since the count of changes was `changes`, possibly repeated; `None`:
+    /// the list of changes no longer goes back so far.
     pub(super) fn changed_since(&self, changes: usize) -> Option<&[HostId]> {
         self.changes.get(changes.checked_sub(self.forgotten)?..)
     }
 
-    /// Free room on a host; none if it doesn't exist.
+    /// Free room on a host; none if the host doesn't exist.
     #[must_use]
     pub fn free_room(&self, id: HostId) -> ResourceVector {
         self.hosts.get(&id).map_or(ResourceVector::NONE, |host| host.free)
     }
 
-    /// Free room on a host that is not reserved for parked VMs, and so available to spot VMs.
+    /// Free room on a host that is not reserved for parked VMs (those hibernated to make room), and
+    /// so available to spot VMs.
     #[must_use]
     pub fn spare_room(&self, id: HostId) -> ResourceVector {
         self.hosts.get(&id).map_or(ResourceVector::NONE, OccupiedHost::spare_room)
@@ -174,13 +175,12 @@ impl HostFleet {
         lacks == ResourceVector::NONE
     }
 
-    /// Records that a VM will end, or leaves its room to a certain VM: others can't count on that
-    /// room.
+    /// Records that a VM will end, or leaves its room to a certain VM, so that no other VM can get that room.
     pub fn mark_ending(&mut self, id: HostId, vm: VmId) {
         self.set_yielded(id, vm, YieldedRoom::Nothing);
     }
 
-    /// Sets the part of a VM's room that others can get.
+    /// Sets the part of a VM's room that other VMs can get.
     pub fn set_yielded(&mut self, id: HostId, vm: VmId, yields: YieldedRoom) {
         if let Some(held) = self.held_mut(id, vm).filter(|held| held.yields != yields) {
             held.yields = yields;
@@ -196,7 +196,7 @@ impl HostFleet {
         }
     }
 
-    /// Parks a VM that left this room to others; it takes the room back as soon as it is free.
+    /// Parks a VM that hibernated and left `room` to other VMs; the VM takes the room back as soon as it is free.
     pub fn park_vm(&mut self, id: HostId, vm: VmId, room: ResourceVector) {
         if let Some(host) = self.hosts.get_mut(&id).filter(|host| host.vms.contains_key(&vm)) {
             host.parked.push((vm, room));
@@ -205,7 +205,8 @@ impl HostFleet {
         }
     }
 
-    /// Ends the parking of a hibernated VM; the VM does not get its room back by this alone.
+    /// Removes a hibernated VM from the parked ones (those that wait to get their room back); this
+    /// alone does not give the room back.
     pub fn unpark_vm(&mut self, id: HostId, vm: VmId) {
         let Some(host) = self.hosts.get_mut(&id) else { return };
         let before = host.parked.len();
@@ -227,14 +228,14 @@ impl HostFleet {
         std::mem::take(&mut self.regained)
     }
 
-    /// Marks a host so that the hibernated VMs parked on it are tried again.
+    /// Marks a host, so that the provider tries again to resume the hibernated VMs parked on the host.
     pub fn look_again(&mut self, id: HostId) {
         if self.hosts.get(&id).is_some_and(|host| !host.parked.is_empty()) {
             self.regained.insert(id);
         }
     }
 
-    /// Gives a VM `more` room of its host; false, without a change, if it is not free.
+    /// Gives a VM `more` room of its host; false, without a change, if that room is not free.
     pub fn take_room(&mut self, id: HostId, vm: VmId, more: ResourceVector) -> bool {
         let Some(host) = self.hosts.get_mut(&id) else { return false };
         let Some(held) = host.vms.get_mut(&vm) else { return false };
@@ -308,7 +309,7 @@ impl HostFleet {
         self.hosts.get_mut(&id)?.vms.get_mut(&vm)
     }
 
-    /// Records that a host changed, so that placers look at it again.
+    /// Records that a host changed, so that placers examine the host again.
     fn note_change(&mut self, id: HostId) {
         if let Some(host) = self.hosts.get_mut(&id) {
             let rooms = host.preemptible_vms().map(|(_, held)| held.yielded_room());

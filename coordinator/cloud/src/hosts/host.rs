@@ -12,11 +12,12 @@ pub struct ResourceVector {
     pub vcpus: u32,
     /// Memory that the host has, or that the VM occupies.
     pub memory: Bytes,
-    /// Disk; `u64::MAX`, which is not written out, means more than all VMs need.
+    /// Disk that the host has, or that the VM occupies; `u64::MAX`, which is left out when
+    /// serialised, means more than all VMs need.
     #[serde(default = "endless_disk", skip_serializing_if = "is_endless")]
     pub disk: Bytes,
-    /// Memory that processes really fill; `u64::MAX`, which is not written out, means enough for
-    /// all VMs. Emulated VMs may have more nominal memory than their host.
+    /// Memory that processes really fill; `u64::MAX`, which is left out when serialised, means
+    /// enough for all VMs. Emulated VMs may have more nominal memory than their host.
     #[serde(default = "endless_disk", skip_serializing_if = "is_endless")]
     pub filled: Bytes,
 }
@@ -33,7 +34,7 @@ impl ResourceVector {
     /// No room in any dimension.
     pub(super) const NONE: Self = Self::of_vcpus(0);
 
-    /// A host with unlimited disk and fillable memory.
+    /// A host of this size with unlimited disk, and no limit on the memory that processes fill.
     #[must_use]
     pub const fn new(vcpus: u32, memory: Bytes) -> Self {
         Self { vcpus, memory, disk: endless_disk(), filled: endless_disk() }
@@ -56,9 +57,9 @@ impl ResourceVector {
         Self { vcpus, memory: Bytes::ZERO, disk: Bytes::ZERO, filled: Bytes::ZERO }
     }
 
-    /// The part of a VM's room that others can use while it is hibernated: vCPUs, and memory, which
-    /// is saved to disk. The disk stays taken, and so does memory that is really filled: an
-    /// emulated VM is frozen in place.
+    /// The part of a VM's room that other VMs can use while the VM is hibernated: vCPUs, and
+    /// memory, whose content is saved to disk. The disk stays taken, and so does memory that is
+    /// really filled: an emulated VM is frozen in place.
     #[must_use]
     pub const fn left_while_hibernated(&self) -> Self {
         Self { disk: Bytes::ZERO, filled: Bytes::ZERO, ..*self }
@@ -107,7 +108,7 @@ impl ResourceVector {
         }
     }
 
-    /// Least number of rooms like this that together hold `want`; the greatest number if none does.
+    /// Lower bound for the number of rooms like this that together hold `want`.
     #[must_use]
     pub(super) fn how_often_in(&self, want: &Self) -> u64 {
         let bytes = |have: Bytes, want: Bytes| want.get().div_ceil(have.get().max(1));

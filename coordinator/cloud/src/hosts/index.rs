@@ -1,4 +1,4 @@
-//! Hosts ranked by weight for one kind of request, updated as they change.
+//! Hosts ranked by weight for one kind of request; the ranking is updated as hosts change.
 //!
 //! Scores are kept for each host that passes the filters. They are constant until the host changes,
 //! except for one, the *axis*: the cost of ending VMs grows with time. Hosts with equal other
@@ -24,8 +24,8 @@ pub(super) struct HostIndex {
     want: PlacementRequest,
     view: RoomView,
     weighers: Vec<ScaledWeigher>,
-    /// Index of the axis in `weighers`: the weigher of costs if there is one; `None` without
-    /// weighers.
+    /// Index in `weighers` of the axis, by which hosts of a class are ordered: the weigher of costs
+    /// if there is one; `None` without weighers.
     axis: Option<usize>,
     cost: CostName,
     /// Number of fleet changes already included; `None`: the fleet was not read yet.
@@ -33,25 +33,25 @@ pub(super) struct HostIndex {
     /// Hosts that were examined, with an entry if they have room.
     hosts: ById<HostId, Option<IndexedHost>>,
     classes: Vec<WeightClass>,
-    /// Index in `classes` of each class that has hosts, by the key of the class.
+    /// Index in `classes` of each class (hosts with equal steady scores) that has hosts, by the key of the class.
     places: BTreeMap<Key, usize>,
     /// Indices of empty classes in `classes`, for reuse.
     spare: Vec<usize>,
-    /// Times at which a host's cost line changes, by [`time_slot`]; a time that differs from the one in the host's
-    /// entry is stale.
+    /// Times at which the linear cost of making room on a host changes, by [`time_slot`]; a time
+    /// that differs from the one in the host's entry is stale.
     due: BTreeMap<u64, Vec<(Time, HostId)>>,
-    /// Number of times in `due`, stale ones included.
+    /// Number of entries in `due`, outdated ones included.
     dues: usize,
     victims: VictimSearch,
 }
 
-/// Key of a class: the scores beside the axis, and the number of VMs with which the costs grow.
+/// Key of a class of hosts: all scores without the axis, and the number of VMs whose costs grow with time.
 type Key = (Scores, i64);
 
 #[derive(Debug)]
 struct WeightClass {
     key: Key,
-    /// Hosts of the class, ordered by the offset of their costs.
+    /// Hosts of the class, ordered by the constant part (offset) of their costs.
     hosts: RankedHosts,
 }
 
@@ -62,7 +62,8 @@ struct IndexedHost {
     until: Option<Time>,
 }
 
-/// Hosts of a class with equal weight: `count` of them, after `before` others.
+/// Hosts of equal weight, which are neighbours in the order of their class: `count` hosts after the
+/// first `before` hosts.
 struct EqualHosts<'a> {
     hosts: &'a RankedHosts,
     offset: i64,
@@ -70,7 +71,7 @@ struct EqualHosts<'a> {
     count: usize,
 }
 
-/// Slot of about a second (2^20 us) of an instant; due times are searched by slot.
+/// Number of the slot of about a second (2^20 us) that contains an instant; times of changes are searched by slot.
 const fn time_slot(time: Time) -> u64 {
     time.as_micros() >> 20
 }
@@ -137,8 +138,9 @@ impl HostIndex {
         nth_host(&best, chosen).map(HostId::new)
     }
 
-    /// Hosts that can take a VM without ending others, if these certainly have the most weight. They do if the only
-    /// weighers are the one that asks whether other VMs must end and the one that asks at what cost.
+    /// Hosts that can take a VM without ending others, if these hosts certainly have the greatest
+    /// weight; else `None`. That is certain if there are only two weighers: whether other VMs must
+    /// end, and at what cost.
     fn free_hosts(&self) -> Option<EqualHosts<'_>> {
         let overcommit = self.weighers.iter().position(|one| one.name == Weigher::Overcommit)?;
         let is_rule = self.weighers.len() == 2
@@ -150,7 +152,7 @@ impl HostIndex {
         Some(EqualHosts::new(&self.classes[*place].hosts, 0))
     }
 
-    /// Updates the ranking by the changes of the fleet since the last call.
+    /// Updates the ranking with the changes of the fleet since the last call.
     fn take_in(&mut self, now: Time, fleet: &HostFleet) {
         match self.seen.and_then(|seen| fleet.changed_since(seen)) {
             Some(changed) => {
@@ -176,7 +178,7 @@ impl HostIndex {
         self.seen = Some(fleet.change_count());
     }
 
-    /// Re-examines hosts whose cost line has changed by now.
+    /// Re-examines the hosts whose linear cost of making room has changed by now.
     fn look_at_due(&mut self, now: Time, fleet: &HostFleet) {
         while let Some(mut first) =
             self.due.first_entry().filter(|first| *first.key() <= time_slot(now))
@@ -199,7 +201,8 @@ impl HostIndex {
         }
     }
 
-    /// Moves a host to its present class; removes the host if it has left the fleet or has no room.
+    /// Moves a host to the class that fits its present scores; removes the host if it has left the
+    /// fleet or has no room.
     fn look_at(&mut self, id: HostId, host: Option<&OccupiedHost>, now: Time) {
         let found = host.and_then(|host| self.score_host(host, now));
         let former = self.make_entry(id);
@@ -232,7 +235,7 @@ impl HostIndex {
         }
     }
 
-    /// Removes stale times from `due`.
+    /// Removes times from `due` at which no host's cost changes any more.
     fn forget_dues(&mut self) {
         let hosts = &self.hosts;
         let holds = |at: Time, id: &HostId| {
@@ -260,7 +263,7 @@ impl HostIndex {
         }
     }
 
-    /// Adds a host to its class; returns the index of the class.
+    /// Adds a host to the class with this key; returns the index of the class.
     fn put_in(&mut self, id: HostId, key: Key, offset: i64) -> usize {
         let (classes, spare) = (&mut self.classes, &mut self.spare);
         let place = *self.places.entry(key).or_insert_with(|| {
@@ -280,7 +283,7 @@ impl HostIndex {
         place
     }
 
-    /// Class of a host and its cost line; `None`: the host has no room.
+    /// Key of a host's class, and the linear cost of making room there; `None`: the host has no room.
     fn score_host(&mut self, host: &OccupiedHost, now: Time) -> Option<(Key, LinearCost)> {
         if !self.view.has_room(host, &self.want) {
             return None;
@@ -309,8 +312,8 @@ impl HostIndex {
         lines.fold(LinearCost::default(), |sum, line| sum.add_line(&line))
     }
 
-    /// Cost of making room on a host, as a line that holds while the same VMs are the cheapest to
-    /// end.
+    /// Cost of making room on a host, as a linear function of time that holds while the same VMs
+    /// are the cheapest to end.
     fn of_victims(&mut self, host: &OccupiedHost, now: Time) -> LinearCost {
         if host.free.holds(&self.want.room) {
             return LinearCost::default();
@@ -372,7 +375,7 @@ impl<'a> EqualHosts<'a> {
         Self { hosts, offset, before, count }
     }
 
-    /// Number of these equal hosts whose id is at most `host`.
+    /// Number of hosts in this group whose id is at most `host`.
     fn up_to(&self, host: u32) -> usize {
         self.hosts.up_to((self.offset, host)) - self.before
     }

@@ -4,7 +4,7 @@ use dormouse_units::{HostId, RandomStream, Time, VmId};
 
 use crate::{HostFleet, Market, ResourceVector};
 
-/// A request to a placer.
+/// A request to a placer, for a host for one VM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlacementRequest {
     /// Room that the VM takes.

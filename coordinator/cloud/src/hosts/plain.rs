@@ -11,12 +11,12 @@ use crate::{
     SchedulerName, TieBreak, ViewSource, Weigher,
 };
 
-/// Filters and weighs every host for every VM. [`crate::Scheduler`] must agree with it, and falls
-/// back to it where no ranking can be kept.
+/// Filters and weighs every host for every VM. [`crate::Scheduler`] must make the same choices, and
+/// uses this scheduler where no ranking can be kept.
 #[derive(Debug)]
 pub struct PlainScheduler {
     rule: PlacementRule,
-    /// Number of additional full views to build for each call.
+    /// Number of additional copies of all hosts (full views) to make for each call, for measurements.
     unused_views: u32,
 }
 
@@ -25,7 +25,8 @@ pub struct PlainScheduler {
 pub(super) enum RoomView {
     /// All VMs of the host count.
     Full,
-    /// All VMs of the host count, and hibernated VMs (which have given up their room) count as if they had it back.
+    /// All VMs of the host count, and hibernated VMs (which have given up their room) count as if
+    /// they had their room back.
     Reserved,
     /// All VMs of the host count, except the preemptible ones.
     Partial,
@@ -42,7 +43,7 @@ impl RoomView {
     }
 }
 
-/// One pass over the hosts: the view of them, and the weighers.
+/// One pass over the hosts: the view of the hosts, and the weighers that compare them.
 pub(super) type Pass<'a> = (RoomView, &'a [ScaledWeigher]);
 
 /// Passes over the hosts for a request; the second one, if any, is made if the first finds no host.
@@ -59,7 +60,7 @@ pub(super) fn list_passes(rule: &PlacementRule, market: Market) -> (Pass<'_>, Op
     }
 }
 
-/// Chooses the spot VMs that must leave the chosen host to make room for the request; returns them with the host.
+/// Chooses the spot VMs that must leave the chosen host to make room for the request; returns the host and these VMs.
 pub(super) fn select_victims(
     rule: &PlacementRule,
     now: Time,

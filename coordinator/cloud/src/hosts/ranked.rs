@@ -1,21 +1,21 @@
 //! Sorted list with fast access by position.
 
-/// Sorted list of scores with the hosts' numbers, in which positions are found without counting all
-/// members.
+/// Sorted list of scores with the hosts' numbers, in which the position of a member is found
+/// without counting all members.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RankedHosts {
     /// Consecutive parts of the list, none of them empty.
     parts: Vec<Vec<Member>>,
     /// Last member of each part: a search by value reads only these.
     lasts: Vec<Member>,
-    /// Number of members in all parts.
+    /// Number of members in all parts of the list.
     len: usize,
 }
 
 /// A score, and the number of the host that has it.
 pub(super) type Member = (i64, u32);
 
-/// Greatest number of members of a part; a longer one is split in two.
+/// Greatest number of members of a part; a longer part is split in two.
 const LONGEST: usize = 128;
 
 impl RankedHosts {
@@ -50,7 +50,7 @@ impl RankedHosts {
         }
     }
 
-    /// Removes a member, if it is in the list.
+    /// Removes a member from the list, if it is there.
     pub(super) fn remove(&mut self, one: Member) {
         let at = self.lasts.partition_point(|last| *last < one);
         let Some(part) = self.parts.get_mut(at) else { return };
@@ -65,7 +65,7 @@ impl RankedHosts {
         }
     }
 
-    /// The member at a position, from 0.
+    /// The member at a position of the list, from 0; `None` beyond its end.
     pub(super) fn nth(&self, place: usize) -> Option<Member> {
         if place >= self.len {
             return None;

@@ -109,7 +109,7 @@ impl SchedulerName {
         }
     }
 
-    /// The scheduler's name, as experiments have it.
+    /// The scheduler's name in experiment files.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -217,8 +217,8 @@ impl PlacerName {
 }
 
 impl PlacementRule {
-    /// Room that a VM takes on its host if its processes really fill `filled` bytes; without vCPUs
-    /// if it runs in the background of others' processors.
+    /// Room that a VM takes on its host if its processes really fill `filled` bytes; no vCPUs are
+    /// counted if the VM runs in the background of other VMs' processors.
     #[must_use]
     pub fn room_of(
         &self,
@@ -230,7 +230,7 @@ impl PlacementRule {
         self.filtered_room(if in_background { ResourceVector { vcpus: 0, ..room } } else { room })
     }
 
-    /// The dimensions of a room that the rule filters by, and filled memory; others are zero.
+    /// The dimensions of a room that the rule filters by, and filled memory; other dimensions are zero.
     #[must_use]
     fn filtered_room(&self, room: ResourceVector) -> ResourceVector {
         let counts = |filter| self.filters.contains(&filter);

@@ -18,7 +18,7 @@ pub struct HostScheduler {
     indices: Vec<HostIndex>,
 }
 
-/// Greatest number of rankings that are kept.
+/// Greatest number of rankings (one for each requested room) that are kept.
 const MOST_ROOMS: usize = 32;
 
 impl HostScheduler {

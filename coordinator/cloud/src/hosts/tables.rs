@@ -19,19 +19,19 @@ pub const TABLES: [(&str, &str); 4] = [
     ("several-sizes-2", include_str!("tables/several-sizes-2.csv")),
 ];
 
-/// VM sizes of the paper (Table 2).
+/// VM sizes of the OPIE paper (Table 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableVmSize {
     /// A VM of 1 vCPU, 2,000 MB of memory and 20 GB of disk.
     Small,
-    /// 2 vCPUs, 4,000 MB, 40 GB.
+    /// A VM of 2 vCPUs, 4,000 MB of memory and 40 GB of disk.
     Medium,
-    /// 4 vCPUs, 8,000 MB, 80 GB.
+    /// A VM of 4 vCPUs, 8,000 MB of memory and 80 GB of disk.
     Large,
 }
 
 impl TableVmSize {
-    /// The size's letter in tables.
+    /// The letter of a VM size in tables.
     #[must_use]
     pub const fn letter(self) -> &'static str {
         match self {
@@ -52,8 +52,8 @@ impl TableVmSize {
     }
 }
 
-/// Room of `vcpus` vCPUs, with 2,000 MB and 20 GB for each: that of the paper's VMs and, for 8,
-/// that of its hosts.
+/// Room of `vcpus` vCPUs, with 2,000 MB of memory and 20 GB of disk for each, like the VMs of the
+/// OPIE paper and its hosts of 8 vCPUs.
 #[must_use]
 pub fn paper_room(vcpus: u32) -> ResourceVector {
     let each = |bytes: u64| Bytes::new(u64::from(vcpus) * bytes);
@@ -77,7 +77,7 @@ pub struct TableVm {
     pub size: TableVmSize,
     /// Minutes for which the VM has run.
     pub minutes: u64,
-    /// True if the paper marks the VM as selected.
+    /// True if the OPIE paper marks the VM as selected for termination.
     pub is_marked: bool,
 }
 
@@ -89,7 +89,7 @@ impl TableVm {
     }
 }
 
-/// Hosts with VMs on them, and a normal request for one more.
+/// Hosts with VMs on them, and a normal request for one more VM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostTable {
     /// The VMs, grouped by host.

@@ -1,4 +1,4 @@
-//! The rules against the plainest ways to say what they choose.
+//! Compares the placement rules with the simplest code that makes the same choices.
 #![expect(clippy::cast_possible_truncation, reason = "draws below small numbers")]
 
 mod agreement;
@@ -23,7 +23,7 @@ fn drawn(chance: &mut RandomStream, most: usize) -> ResourceVector {
     room(one(), one().into(), one().into())
 }
 
-/// A few hosts with VMs on them; some of these are being ended already.
+/// A few hosts with VMs on them; some of the VMs are being ended already.
 fn fleet(chance: &mut RandomStream) -> HostFleet {
     let mut fleet = HostFleet::default();
     let mut next = 0;

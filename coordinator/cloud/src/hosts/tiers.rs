@@ -13,7 +13,7 @@ pub struct HostTiers {
     vms: BTreeMap<VmId, PlacedVm>,
 }
 
-/// Processors of one host.
+/// Processors of one host, with the VMs that have places on them.
 #[derive(Clone, Debug)]
 struct HostProcessors {
     count: u32,
@@ -61,15 +61,15 @@ impl HostTiers {
         self.hosts.insert(id, HostProcessors { count, taken: BTreeMap::new() });
     }
 
-    /// Removes a host.
+    /// Removes a host with its processors.
     pub fn remove_host(&mut self, id: HostId) {
         self.hosts.remove(&id);
         self.vms.retain(|_, placed| placed.host != id);
     }
 
     /// Chooses a host for a VM of `vcpus` vCPUs in the background, among those for which
-    /// `have_room` holds: the one with most entirely free processors, then with most free
-    /// background places, then with the lowest id.
+    /// `have_room` is true: the host with most entirely free processors, among equals the one with
+    /// most free background places, then the one with the lowest id.
     pub fn for_background(&self, vcpus: u32, have_room: impl Fn(HostId) -> bool) -> Option<HostId> {
         let free = |host: &HostProcessors| host.count_free(Tier::Background);
         let fit =
@@ -96,7 +96,7 @@ impl HostTiers {
         true
     }
 
-    /// Frees the places of a VM, if it has any.
+    /// Frees a VM's places on processors, if the VM has any.
     pub fn leave_places(&mut self, vm: VmId) {
         let Some(placed) = self.vms.remove(&vm) else { return };
         let Some(host) = self.hosts.get_mut(&placed.host) else { return };
@@ -110,13 +110,13 @@ impl HostTiers {
         }
     }
 
-    /// Places of a VM; `None` if it has none, such as when it is hibernated.
+    /// Places of a VM on processors; `None` if the VM has none, for example while it is hibernated.
     #[must_use]
     pub fn vm_places(&self, vm: VmId) -> Option<&PlacedVm> {
         self.vms.get(&vm)
     }
 
-    /// All VMs with places, ordered by id.
+    /// All VMs that have places on processors, ordered by id.
     pub fn all_places(&self) -> impl Iterator<Item = (VmId, &PlacedVm)> {
         self.vms.iter().map(|(vm, placed)| (*vm, placed))
     }

@@ -13,7 +13,7 @@ use crate::{CostName, ResourceVector, VictimTies};
 pub(super) struct VictimSearch {
     /// VMs that can make room, grouped by room, the cheapest of each group first.
     all: Vec<VictimCandidate>,
-    /// Groups of VMs of equal room. It is enough to consider the first VMs of each group.
+    /// Groups of VMs of equal room. Only the first (cheapest) VMs of each group have to be considered.
     groups: Vec<EqualRoomGroup>,
     /// Number of VMs chosen from each group.
     taken: Vec<usize>,
@@ -38,24 +38,24 @@ struct EqualRoomGroup {
     from: usize,
     until: usize,
     room: ResourceVector,
-    /// Totals over this and all later groups: sum of room, largest room in every dimension, and
-    /// least cost of a VM.
+    /// Sum of room over this and all later groups; `largest` is the largest room in every
+    /// dimension, and `cheapest` the least cost of a VM among these groups.
     sum: ResourceVector,
     largest: ResourceVector,
     cheapest: u64,
 }
 
-/// Cost of a set, and a tie-breaker, lower is better: the number of its VMs, or of those whose cost
-/// grows.
+/// Cost of a set of VMs, and a second number that decides at equal cost (lower is better): the
+/// number of all VMs in the set, or of those whose cost grows with time.
 type Total = (u64, u64);
 
-/// Goal of a search: the least cost, or the VMs.
+/// Result that a search looks for: the least cost, or the VMs to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SearchGoal {
-    /// The least cost and, among sets of that cost, the least number of VMs whose cost grows, if at
-    /// most `growing`.
+    /// The least cost and, among sets of VMs of that cost, the least number of VMs whose cost grows
+    /// with time, if that is at most `growing`.
     Cost { growing: u64 },
-    /// The VMs to end: the fewest at the least cost, and among these the first.
+    /// The VMs to end: the fewest at the least cost, and among such sets the first in order.
     Set,
 }
 
@@ -72,8 +72,8 @@ impl VictimSearch {
         }));
     }
 
-    /// Least cost of the missing room, and the number of VMs (at most `growing`) with which that
-    /// cost grows; `None`: there is not enough room.
+    /// Least cost of freeing the missing room, and the number of VMs (at most `growing`) whose cost
+    /// grows with time; `None`: not enough room can be freed.
     pub(super) fn least_cost(
         &mut self,
         lacks: &ResourceVector,
@@ -84,7 +84,7 @@ impl VictimSearch {
         self.best
     }
 
-    /// VMs to end for the missing room, ordered by `ties`; `None`: there is not enough room.
+    /// VMs to end to free the missing room, ordered by `ties`; `None`: not enough room can be freed.
     pub(super) fn select_victims(
         &mut self,
         lacks: &ResourceVector,
@@ -127,7 +127,7 @@ impl VictimSearch {
         self.descend_from(0, *lacks, (0, 0), goal);
     }
 
-    /// Tries all sets from group `n` on, beside the VMs that are already chosen.
+    /// Tries all sets from group `n` on, in addition to the VMs that are already chosen.
     fn descend_from(
         &mut self,
         n: usize,
@@ -190,7 +190,7 @@ impl VictimSearch {
         }
     }
 
-    /// Positions of the VMs of a set, ascending.
+    /// Positions, in the order that decides between equally good sets, of the VMs of a set; ascending.
     fn list_places(&self, taken: &[usize]) -> Vec<usize> {
         let of_group = |(group, n): (&EqualRoomGroup, &usize)| {
             self.all[group.from..group.from + n].iter().map(|one| one.place)

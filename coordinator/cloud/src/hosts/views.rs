@@ -6,7 +6,7 @@ use super::fleet::OccupiedHost;
 use super::plain::RoomView;
 use crate::{HostFleet, PlacementRequest};
 
-/// Copies of all hosts: for filtering and, if the rule has two views, for weighing.
+/// Copies of all hosts: one for filtering and, if the rule needs two views, one for weighing.
 #[derive(Debug)]
 pub(super) struct BuiltViews {
     filtered: Vec<(HostId, OccupiedHost)>,
@@ -25,8 +25,8 @@ impl BuiltViews {
         Self { filtered, weighed: is_second_built.then(|| full_views(fleet)) }
     }
 
-    /// The hosts that have room for `want` in the view for filtering, as they are in the view for
-    /// weighing.
+    /// The hosts that have room for `want` in the view for filtering, in the form that they have in
+    /// the view for weighing.
     pub(super) fn with_room(
         &self,
         view: RoomView,

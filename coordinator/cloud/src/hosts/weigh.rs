@@ -48,19 +48,19 @@ impl Weigher {
         ScaledWeigher { name: self, multiplier: 1 }
     }
 
-    /// True if a host's score depends on the cost of ending VMs.
+    /// True if the score of a host by this weigher depends on the cost of ending VMs.
     pub(super) const fn is_of_costs(self) -> bool {
         matches!(self, Self::TotalCost | Self::VictimCost)
     }
 }
 
-/// Number of weighers; a rule names each at most once.
+/// Number of weighers; a rule names each weigher at most once.
 pub(super) const WEIGHERS: usize = 6;
 
 /// Scores of a host in the order of the rule's weighers; higher is better.
 pub(super) type Scores = [i64; WEIGHERS];
 
-/// Lowest and highest of each score over all weighed hosts.
+/// Lowest and highest value of each score over all weighed hosts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ScoreRanges {
     least: Scores,

@@ -95,7 +95,7 @@ pub enum Lifetimes {
 }
 
 impl Lifetimes {
-    /// The law as its interface.
+    /// The law of lifetimes behind the interface that all laws share.
     #[must_use]
     pub fn law(&self) -> &dyn Lifetime {
         match self {
@@ -128,7 +128,7 @@ impl Lifetime for Exponential {
         if t.is_finite() { mean - (t + mean) * libm::exp(-t / mean) } else { mean }
     }
 
-    /// Draws with the stream's own exponential draw, which keeps old runs reproducible.
+    /// Draws a lifetime with the random stream's own exponential draw, so that old runs stay reproducible.
     fn draw_lifetime(&self, chance: &mut RandomStream) -> Option<Span> {
         Some(chance.draw_exponential(self.mean))
     }

@@ -1,4 +1,4 @@
-//! Laws of how long spot VMs live: probabilities over their ages, behind one interface.
+//! Laws of spot VMs' lifetimes: the probability of preemption by age, behind one interface.
 
 pub mod curve;
 mod empirical;

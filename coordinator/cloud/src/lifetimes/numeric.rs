@@ -3,7 +3,7 @@
 use super::Lifetime;
 
 /// The least x from 0 to `most` at which the non-decreasing function `rises` is at least `y`, by
-/// bisection to neighbouring numbers; `most` if there is none.
+/// bisection to neighbouring numbers; `most` if there is no such x.
 pub(super) fn invert_rising(rises: impl Fn(f64) -> f64, y: f64, most: f64) -> f64 {
     if rises(0.0) >= y {
         return 0.0;
@@ -18,8 +18,8 @@ pub(super) fn invert_rising(rises: impl Fn(f64) -> f64, y: f64, most: f64) -> f6
     }
 }
 
-/// Gauss–Legendre quadrature with five points: positions from the middle of a piece, in halves of
-/// it, and weights.
+/// Points of Gauss–Legendre quadrature: the distance of each from the middle of an interval, as a
+/// fraction of half the interval, and its weight.
 const POINTS: [(f64, f64); 5] = [
     (-0.906_179_845_938_664, 0.236_926_885_056_189_08),
     (-0.538_469_310_105_683, 0.478_628_670_499_366_47),
@@ -28,11 +28,12 @@ const POINTS: [(f64, f64); 5] = [
     (0.906_179_845_938_664, 0.236_926_885_056_189_08),
 ];
 const PIECES: u32 = 48;
-/// Exposure at which the fraction 10^-15 is left; later contributions are negligible.
+/// Integrated hazard at which a fraction of about 10^-15 of VMs is left; later ages contribute almost nothing.
 const LAST: f64 = 34.0;
 
-/// ∫₀ᵗ x dF(x) = ∫₀ᵗ (1 − F) − t (1 − F(t)) for a continuous law. Pieces end where certain
-/// fractions are left, densely at first, so that each is smooth whatever the law's scale and shape.
+/// ∫₀ᵗ x dF(x) = ∫₀ᵗ (1 − F) − t (1 − F(t)) for a continuous law. The integral is split at ages at
+/// which certain fractions of VMs are left, so that F is smooth in each part, whatever the law's
+/// scale and shape.
 pub(super) fn integrate_lived(law: &(impl Lifetime + ?Sized), t: f64) -> f64 {
     let end = t.min(law.quantile(-libm::expm1(-LAST)));
     let (mut sum, mut from) = (0.0, 0.0);

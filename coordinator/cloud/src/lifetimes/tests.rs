@@ -1,4 +1,5 @@
-//! Each law by itself: what it draws has the law's distribution and mean, its parts agree with each other.
+//! Tests of each law: drawn lifetimes have the law's distribution and mean, and the law's functions
+//! agree with each other.
 
 use dormouse_units::{Ppm, RandomStream, Span};
 
@@ -8,7 +9,7 @@ fn h(hours: f64) -> Span {
     span_of_hours(hours).expect("a span")
 }
 
-/// The bathtub of the authors' simulations.
+/// The bathtub law with the parameters of the HPDC 2020 authors' simulations.
 fn bathtub() -> Bathtub {
     Bathtub { a: Ppm::new(413_700), b: h(24.0), tau1: h(0.9), tau2: h(0.76) }
 }
@@ -73,7 +74,7 @@ fn a_quantile_is_the_age_by_which_so_many_are_taken() {
     }
 }
 
-/// The integral is summed over the midpoints of many pieces of F's rise.
+/// The expected value is a sum over the midpoints of many small steps of F.
 #[test]
 fn what_was_lived_by_an_age_is_the_integral() {
     for law in continuous() {
@@ -104,7 +105,7 @@ fn the_density_is_the_slope_and_the_hazard_is_of_those_left() {
     }
 }
 
-/// PAPERS, section 4: F reaches 1 near b + τ2 ln(1/A − 1).
+/// F reaches 1 near the age b + τ2 ln(1/A − 1) (PAPERS, section 4).
 #[test]
 fn the_authors_bathtub_is_full_a_little_after_a_day() {
     let law = bathtub();

@@ -76,7 +76,7 @@ const LEADING: [&str; 2] = ["SPOTPRICEHISTORY", "SPOTINSTANCEPRICE"];
 const SAY_WHICH: &str = "name the columns in the first row, such as time,price, or say which they are: --column \
                          time=1 --column price=2";
 
-/// Positions of the used cells in a row.
+/// Positions of a price table's used cells in each row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RowCells {
     /// Index of time, price, type, zone and product; `None`: the file lacks it.
@@ -88,7 +88,7 @@ pub(super) struct RowCells {
 }
 
 impl RowCells {
-    /// Determines the cells of a file from its first row.
+    /// Determines from the first row of a file which cells are used.
     pub(super) fn from_first_row(first: &Row<'_>, chosen: &Chosen) -> Result<Self, FileFlaw> {
         if let Some(columns) = ColumnPlaces::from_heading(first, &COLUMNS, chosen)? {
             let places = [0, 1, 2, 3, 4].map(|n| columns.place(n));
@@ -112,7 +112,7 @@ impl RowCells {
         Ok(Self { places, said, has_heading: false })
     }
 
-    /// True if rows have only a time and a price.
+    /// True if the used cells of a row are only a time and a price.
     pub(super) fn are_two(&self) -> bool {
         self.places[2..].iter().all(Option::is_none)
     }
@@ -137,7 +137,8 @@ pub(super) fn parse_price(text: &str) -> Option<Price> {
     })
 }
 
-/// Recognises the cells of a row without a heading by their content.
+/// Recognises time, price, type, zone and product in a row without a heading, by the content of its
+/// cells; `None` if this fails.
 fn recognise_cells(row: &Row<'_>) -> Option<[Option<usize>; 5]> {
     let from = usize::from(LEADING.contains(&row.cell(0)));
     let all = || (from..row.len()).map(|at| (at, row.cell(at)));

@@ -38,7 +38,7 @@ impl RecordDates {
         span_of(self.last - self.first)
     }
 
-    /// Time from this first date to the first date of `others`; zero if that is earlier.
+    /// Time from this first date to the first date of `others`; zero if the other date is earlier.
     #[must_use]
     pub fn time_before(self, others: Self) -> Span {
         span_of(others.first - self.first)

@@ -8,7 +8,7 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 
 use super::columns::COLUMNS;
 
-/// Keys of entries that were found, each with its column and its rank among names of that column.
+/// Keys found in entries, each with its column and the key's rank among the names of that column.
 #[derive(Debug)]
 pub(super) struct ColumnKeys<'c> {
     chosen: &'c Chosen,
@@ -23,7 +23,7 @@ impl<'c> ColumnKeys<'c> {
         Self { chosen, known: Vec::new() }
     }
 
-    /// Checks that each key chosen by the user occurs in some entry.
+    /// Checks that each key chosen by the user occurred in some entry.
     pub(super) fn all_are_there(&self) -> Result<(), FileFlaw> {
         let is_there =
             |key: &str| self.known.iter().any(|(known, _)| plain_key(known) == plain_key(key));
@@ -36,7 +36,7 @@ impl<'c> ColumnKeys<'c> {
         Err(FileFlaw::whole(what, format!("they have {}", has.join(", "))))
     }
 
-    /// Parses an entry.
+    /// Parses one entry of the price history.
     pub(super) fn read<'a>(&mut self, bytes: &'a [u8]) -> Result<Entry<'a>, serde_json::Error> {
         let mut reader = serde_json::Deserializer::from_slice(bytes);
         let entry = self.deserialize(&mut reader)?;
@@ -98,7 +98,7 @@ impl<'a> Visitor<'a> for &mut ColumnKeys<'_> {
     }
 }
 
-/// A text or a number; `None`: any other value.
+/// A text or a number from JSON, as text; `None`: any other value.
 struct JsonText<'a>(Option<Cow<'a, str>>);
 
 impl<'a> serde::Deserialize<'a> for JsonText<'a> {

@@ -7,9 +7,9 @@ use dormouse_units::Price;
 use super::record::{PriceRecord, ZoneStatistics};
 use dormouse_input::written;
 
-/// A time without a price is a gap if it exceeds the usual one by this factor, and lasts longer
-/// than this many days. Providers repeat an unchanged price about a day later, and may skip one of
-/// these.
+/// A time between two prices is a gap if it exceeds the usual one by this factor, and lasts longer
+/// than `DAYS` days. Providers repeat an unchanged price about a day later, and may skip one
+/// repetition.
 const TIMES_USUAL: i64 = 10;
 const DAYS: i64 = 2;
 const DAY: i64 = 86_400;

@@ -27,9 +27,9 @@ const PRICE_REMEDY: &str = "write dollars an hour, like 0.0347";
 /// Selection of prices in a file, and the user's choice of columns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PriceQuery {
-    /// The instance type; `None`: any.
+    /// The instance type whose prices are selected; `None`: any.
     pub kind: Option<String>,
-    /// The zone; `None`: any.
+    /// The zone whose prices are selected; `None`: any.
     pub zone: Option<String>,
     /// The product, such as `Linux/UNIX`; `None`: any.
     pub product: Option<String>,
@@ -38,7 +38,7 @@ pub struct PriceQuery {
 }
 
 impl PriceQuery {
-    /// Selected type, zone and product.
+    /// Names of the selected type, zone and product; `None`: any.
     const fn wanted_names(&self) -> [&Option<String>; 3] {
         [&self.kind, &self.zone, &self.product]
     }
@@ -91,7 +91,7 @@ pub fn read_prices(mut source: Source, query: &PriceQuery) -> Result<PriceHistor
     }
 }
 
-/// True if a file that begins with these unpacked bytes looks like one of spot prices.
+/// True if a file that begins with these unpacked bytes looks like a file of spot prices.
 #[must_use]
 pub fn looks_like_prices(begins: &[u8]) -> bool {
     let Ok(mut source) = Source::new(Cursor::new(begins.to_vec())) else { return false };
@@ -273,7 +273,7 @@ fn describe_packing(packing: Packing) -> String {
     }
 }
 
-/// The first letters of a text, for a one-line message.
+/// The beginning of a text, short enough for a one-line message.
 fn shorten_text(text: &str) -> String {
     text.chars().take(60).map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
@@ -281,7 +281,7 @@ fn shorten_text(text: &str) -> String {
 /// Series collected while a file is read.
 struct SeriesCollection<'q> {
     query: &'q PriceQuery,
-    /// Index of each series in `slots`.
+    /// Index in `slots` of each series, by name.
     names: BTreeMap<SeriesName, usize>,
     /// Series with their prices; `None`: the series is not selected.
     slots: Vec<(SeriesName, Option<PriceRecord>)>,
@@ -387,7 +387,7 @@ impl<'q> SeriesCollection<'q> {
     }
 }
 
-/// Lists the first few of these names, for a one-line message.
+/// Lists at most the first few names, for a one-line message.
 #[must_use]
 pub fn list_names(names: impl ExactSizeIterator<Item = String>) -> String {
     const SHOWN: usize = 8;

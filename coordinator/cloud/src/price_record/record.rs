@@ -9,7 +9,7 @@ use super::oddities::describe_oddities;
 use crate::PriceTrace;
 use dormouse_input::{Moment, written};
 
-/// Recorded prices of a type with their seconds.
+/// Recorded prices of a type, each with its time in seconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PriceRecord {
     pub(super) rows: Vec<(i64, Price)>,
@@ -23,20 +23,21 @@ pub struct PriceRecord {
 pub(super) struct ZoneStatistics {
     /// Number of dates with a time zone.
     pub(super) with: usize,
-    /// Number of dates without a price.
+    /// Number of dates without a time zone.
     pub(super) without: usize,
     /// Offsets of the record's time zones from UTC, in seconds east.
     pub(super) east: BTreeSet<i64>,
 }
 
-/// Rules by which rows are assumed to be in reverse order of time.
+/// Rule that decides whether rows are taken to be in reverse order of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NewestFirst {
-    /// Rows are in reverse if the last one is not later than the first: the provider's call returns the newest first.
+    /// Rows are in reverse order if the last row is not later than the first: the provider's call
+    /// returns the newest first.
     Usually,
-    /// Rows are in reverse if more of them are earlier than the row before them than later.
+    /// Rows are in reverse order if more rows are earlier than their predecessor than are later.
     WhereMostAre,
-    /// Rows are never in reverse: of several rows at one time the last one counts.
+    /// Rows are never in reverse order: of several rows at one time the last one counts.
     Never,
 }
 
@@ -111,7 +112,7 @@ impl PriceRecord {
         Some(Span::from_secs(u64::try_from(last - first).unwrap_or(0)))
     }
 
-    /// Describes misplaced and repeated rows, times of two zones, and gaps.
+    /// Describes misplaced and repeated rows, times of two time zones, and gaps; `None`: there are none.
     #[must_use]
     pub fn describe_oddities(&self) -> Option<String> {
         describe_oddities(self)
@@ -127,8 +128,8 @@ impl PriceRecord {
         (Time::ZERO + start <= since(last)).then(|| PriceTrace::new(rows).begun_at(start))
     }
 
-    /// The record as CSV in order of time, with dates (UTC) or numbers as in the record; it reads
-    /// back to the same prices and times.
+    /// The record as CSV in order of time, with dates (UTC) or numbers as in the record; reading
+    /// this CSV gives the same prices and times.
     #[must_use]
     pub fn to_csv(&self) -> String {
         let mut rows = self.rows.clone();

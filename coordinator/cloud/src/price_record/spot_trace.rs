@@ -3,7 +3,7 @@
 use dormouse_input::{FileFlaw, Moment, Source};
 use serde::Deserialize;
 
-/// Longest trace that is read, in bytes.
+/// Length of the longest availability trace that is read, in bytes.
 pub(super) const LONGEST: u64 = 256 << 20;
 
 /// An availability trace, as far as its prices are concerned.

@@ -7,9 +7,9 @@ use crate::PriceTrace;
 /// Statistics of prices over an interval, each weighted by its duration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PriceStatistics {
-    /// Length of the interval.
+    /// Length of the interval that the statistics cover.
     pub length: Span,
-    /// Number of times the price changed.
+    /// Number of times that the price changed in the interval.
     pub changes: usize,
     /// Mean price over time, dollars per hour.
     pub mean_usd: f64,
@@ -75,7 +75,7 @@ impl PriceStatistics {
         found.map(|(price, _)| *price).unwrap_or_default()
     }
 
-    /// Fraction of the time in which the price was at or below this one.
+    /// Fraction of the time, from 0 to 1, in which the recorded price was at most `price`.
     #[must_use]
     pub fn share_up_to(&self, price: Price) -> f64 {
         let below = self.held.iter().take_while(|(held, _)| *held <= price);

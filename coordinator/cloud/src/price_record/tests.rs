@@ -1,4 +1,4 @@
-//! Files of spot prices of every form, each with the prices that are in it.
+//! Tests with files of spot prices of every format, and the prices that each contains.
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 use std::io::Cursor;
@@ -20,7 +20,7 @@ fn read_with(text: &str, query: &PriceQuery) -> Result<PriceHistories, String> {
     read_prices(source(text.as_bytes()), query).map_err(|error| error.to_string())
 }
 
-/// The only record of a file.
+/// Reads a file that contains a single price record.
 fn record(text: &str) -> PriceRecord {
     only(read(text).unwrap())
 }
@@ -30,7 +30,7 @@ fn only(all: PriceHistories) -> PriceRecord {
     record
 }
 
-/// Seconds from the first price, and dollars an hour.
+/// Prices of a record in dollars an hour, each with its seconds since the first price.
 fn steps(record: &PriceRecord) -> Vec<(u64, f64)> {
     let trace = record.from(Span::ZERO).unwrap();
     let usd = |price: &Price| price.as_nanos_per_hour() as f64 / 1e9;
@@ -292,7 +292,7 @@ fn an_entry_a_line_and_the_last_line_of_a_query_are_read() {
     assert_eq!(steps(&only(all)), [(0, 0.034), (14_400, 0.035)]);
 }
 
-/// Two records whose times are seconds since 1970 share a clock, as two with dates do.
+/// Two records with times in seconds since 1970 have a common clock, as two records with dates have.
 #[test]
 fn seconds_since_1970_are_dates() {
     let (seconds, milliseconds, dates) = (
@@ -356,7 +356,7 @@ fn packed_files_are_unpacked() {
     assert_eq!(steps(&only(all)), [(0, 0.4), (60, 0.5)]);
 }
 
-/// cases/spot-traces-prices, and what such a file may lack.
+/// Prices in an availability trace (cases/spot-traces-prices), and traces that lack some fields.
 #[test]
 fn prices_of_a_trace_of_availability_are_read() {
     let trace = r#"{"metadata": {"gap_seconds": 600, "start_time": 1682150400.0}, "data": [1,1,0,1],

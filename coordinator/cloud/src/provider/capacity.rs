@@ -1,4 +1,4 @@
-//! Limits on spot VMs of scarce types, and VMs taken back when a limit falls.
+//! Limits on spot VMs of scarce types, and the VMs that the provider takes back when a limit falls.
 
 use dormouse_units::{Time, TypeName, VmId};
 
@@ -59,7 +59,7 @@ impl Provider {
         changed
     }
 
-    /// Gives notice to spot VMs of a type beyond its limit; returns them.
+    /// Gives notice to spot VMs of a type beyond its limit; returns these VMs.
     pub fn reclaim_vms(&mut self, kind: &TypeName) -> Vec<VmId> {
         let Some(&most) = self.available.get(kind) else { return Vec::new() };
         let stays = |vm: &ProviderVm| {
@@ -85,7 +85,7 @@ impl Provider {
     }
 
     /// Lets VMs of a type that made room for others resume, as far as their hosts have room,
-    /// because the limit allows more.
+    /// because the type's limit allows more VMs.
     pub(super) fn places_came_free(&mut self, kind: &TypeName) {
         if !self.is_scarce(kind) {
             return;

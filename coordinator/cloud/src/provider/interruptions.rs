@@ -1,4 +1,4 @@
-//! Selection of the VMs that an interruption affects, and of those that it leaves unchanged.
+//! Selection of the VMs that an interruption affects, and of the VMs that it leaves unchanged.
 
 use dormouse_units::{Time, TypeName, VmId};
 
@@ -9,7 +9,7 @@ use crate::{
 
 impl Provider {
     /// VMs that an interruption affects now: running spot VMs for a hibernation; booting, running
-    /// or hibernated ones for a preemption; VMs hibernated for long enough for a resume.
+    /// or hibernated spot VMs for a preemption; VMs hibernated for long enough for a resume.
     #[must_use]
     pub fn hit_by(&self, now: Time, interruption: &Interruption) -> Vec<VmId> {
         let in_state = |vm: &ProviderVm| match (interruption.action, vm.state) {
@@ -35,7 +35,7 @@ impl Provider {
         self.living_targets(&interruption.target).into_iter().filter(hit).collect()
     }
 
-    /// Sets what happens to a spot VM whenever it is interrupted: it hibernates, or is given notice and ends.
+    /// Sets what happens to a spot VM whenever it is interrupted: the VM hibernates, or is given notice and ends.
     pub fn interrupt_by(&mut self, id: VmId, hibernates: bool) {
         if let Some(vm) = self.vms.get_mut(id).filter(|vm| vm.market == Market::Spot) {
             vm.hibernates = Some(hibernates);
@@ -49,8 +49,9 @@ impl Provider {
             .is_some_and(|vm| vm.hibernates == Some(true) && vm.state == ProviderVmState::Running)
     }
 
-    /// Removes, from the VMs that this action affects, those whose users have chosen the other action, and returns
-    /// them. Also removes VMs that are hibernated already, or about to end.
+    /// Removes, from the VMs that this action affects, those whose users have chosen the other
+    /// action, and returns these with that action. Also removes VMs that are hibernated already, or
+    /// about to end.
     pub fn take_otherwise(
         &self,
         action: InterruptionAction,

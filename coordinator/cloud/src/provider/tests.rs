@@ -1,4 +1,4 @@
-//! The provider, asked in turn.
+//! Tests of the provider with calls one after the other.
 
 mod room;
 
@@ -109,8 +109,8 @@ fn requests_that_cannot_be_are_refused_and_change_nothing() {
     assert!(matches!(ask(&mut p, 3, &kind, Market::Spot), Err(LaunchError::NoCapacity { .. })));
 }
 
-/// A provider of one type of 2 vCPUs at these spot prices: in cents an hour, each from its second
-/// on.
+/// A provider of one type of 2 vCPUs at these spot prices: pairs of a second and the price in cents
+/// an hour from then on.
 fn at_prices(prices: &[(u64, u64)], tariff: TariffName) -> Provider {
     let mut catalogue = provider().catalogue().clone();
     for kind in catalogue.types.values_mut() {

@@ -6,7 +6,7 @@ use dormouse_units::VmId;
 use super::{Checker, VmStage};
 
 impl Checker<'_> {
-    /// Whether spot VMs hibernate to make room, as the provider's terms have it.
+    /// Whether, by the provider's terms, spot VMs hibernate to make room instead of ending.
     pub(super) fn hibernates(&self) -> bool {
         self.setup.terms.preemption == PreemptionAction::Hibernate
     }

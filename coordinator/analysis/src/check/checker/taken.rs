@@ -6,8 +6,8 @@ use dormouse_units::{Time, VmId};
 use super::{ALIVE, CheckedVm, Checker, VmStage};
 
 impl Checker<'_> {
-    /// Checks an act of the provider: `vms` are those that it hit, `left` those that it passed
-    /// over.
+    /// Checks an interruption by the provider: `vms` are the VMs that it affected, `left` the VMs
+    /// that it left unchanged.
     pub(super) fn check_interruption(
         &mut self,
         asked: Time,
@@ -59,7 +59,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Gives a spot VM notice of its end; `and` returns what is wrong with the reason, if anything.
+    /// Gives a spot VM notice of its end; `and` describes what is wrong with the reason for that, if anything.
     pub(super) fn check_preemption(
         &mut self,
         vm: VmId,
@@ -72,7 +72,7 @@ impl Checker<'_> {
         self.has_notice(vm);
     }
 
-    /// Notes that a VM is given notice, and requires that it has none yet.
+    /// Notes that a VM is given notice of its end, and requires that the VM had no notice before.
     pub(super) fn has_notice(&mut self, id: VmId) {
         let now = self.now;
         self.check_vm(id, &ALIVE, "is given notice", |vm| {

@@ -7,7 +7,7 @@ use dormouse_units::{Credits, Ppm, Span, Tier, Time, TypeName, VmId};
 use super::{JobInSystem, JobsChecker};
 use crate::check::balance::{BalanceBounds, UseBounds};
 
-/// Credits of the machine of parallel jobs, and the use that its jobs make of it.
+/// Credits of the machine of parallel jobs, and the CPU use of its jobs.
 #[derive(Debug)]
 pub(super) struct MachineCredits {
     burstable: Option<BurstableTerms>,
@@ -15,9 +15,9 @@ pub(super) struct MachineCredits {
     checkpoints: bool,
     lateness: Span,
     machine: Option<(VmId, BalanceBounds)>,
-    /// True if the machine has reported zero credits, and since then not a whole credit.
+    /// True if the machine has reported zero credits, and no whole credit since then.
     is_throttled: bool,
-    /// Least and greatest use by the jobs on the machine now.
+    /// Least and greatest CPU use by the jobs on the machine now.
     now: UseBounds,
 }
 
@@ -45,7 +45,7 @@ impl MachineCredits {
         }
     }
 
-    /// Adds the machine's use up to `now`.
+    /// Adds the machine's CPU use up to `now`.
     pub(super) fn pass(&mut self, now: Time) {
         if let Some((_, balance)) = &mut self.machine {
             balance.pass(now, self.now);
@@ -73,7 +73,7 @@ impl MachineCredits {
 }
 
 impl JobsChecker {
-    /// Recomputes the least and greatest use of the machine by the jobs that sit on it.
+    /// Recomputes the least and greatest CPU use of the jobs on the machine.
     pub(super) fn look_at_use(&mut self) {
         let Some(burstable) = self.credits.burstable else { return };
         let (whole, mut now) = (u64::from(Ppm::ONE.get()), UseBounds::default());
@@ -91,7 +91,7 @@ impl JobsChecker {
         self.credits.now = now;
     }
 
-    /// Use of the machine by the jobs that `which` selects, at this speed, in millionths of a vCPU.
+    /// CPU use of the jobs that `which` selects, at this speed, in millionths of a vCPU.
     fn usage_of_all(&self, speed: Ppm, which: impl Fn(&JobInSystem) -> bool) -> u64 {
         let seated = self.inside.values().filter(|inside| which(inside));
         let usage = seated.filter_map(|inside| {
@@ -102,8 +102,8 @@ impl JobsChecker {
         speed.scale_number(usage.sum())
     }
 
-    /// Whether nothing can keep a job from its full CPU usage: it is in the foreground, no job is below it, and it was
-    /// never moved (a move takes time in which it uses nothing).
+    /// Whether nothing can keep a job from its full CPU usage: the job is in the foreground, no job
+    /// is below it, and it was never moved (while a job moves, it uses no CPU time).
     fn is_unhindered(&self, inside: &JobInSystem) -> bool {
         let Some((Tier::Foreground, on)) = &inside.seats else { return false };
         let has_below = |p: &u32| {

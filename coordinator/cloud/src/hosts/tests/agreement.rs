@@ -1,4 +1,4 @@
-//! The scheduler that keeps the order of the hosts against the one that looks at all of them.
+//! Compares the scheduler that keeps hosts ranked with the scheduler that examines all hosts.
 
 use super::room;
 use crate::{
@@ -8,11 +8,11 @@ use crate::{
 };
 use dormouse_units::{HostId, RandomStream, Span, Time, VmId};
 
-/// Sizes of VMs: those of the paper, and one that is odd in every dimension.
+/// VM sizes (vCPUs, MB of memory, GB of disk): those of the OPIE paper, and some of other proportions.
 const SIZES: [(u32, u64, u64); 5] =
     [(1, 2_000, 20), (2, 4_000, 40), (4, 8_000, 80), (1, 5_000, 7), (6, 12_000, 60)];
 
-/// Hosts on which VMs come and go, and three schedulers of one rule.
+/// Hosts on which VMs come and go, and three schedulers that follow the same rule.
 struct World {
     chance: RandomStream,
     fleet: HostFleet,
@@ -22,9 +22,9 @@ struct World {
     next: u32,
     plain: PlainScheduler,
     kept: HostScheduler,
-    /// Builds its views of the hosts for each call.
+    /// Scheduler that builds its views of the hosts for each call.
     built: PlainScheduler,
-    /// Step in which time passes; with long steps, many costs are equal.
+    /// Unit in which time advances; with long steps, many costs are equal.
     step: Span,
 }
 
@@ -94,7 +94,7 @@ impl World {
         }
     }
 
-    /// Something happens to a host or a VM.
+    /// Makes a random change to a host or a VM.
     fn disturb(&mut self) {
         let Self { chance, fleet, .. } = self;
         if chance.draw_below(60) == 0 {
@@ -131,7 +131,7 @@ impl World {
         }
     }
 
-    /// Asks for a VM; returns how many VMs had to end, or `None` if there was no host for it.
+    /// Requests a VM; returns how many VMs had to end, or `None` if there was no host for it.
     fn decide(&mut self, what: &str) -> Option<usize> {
         let steps = match self.chance.draw_below(40) {
             0 => 10_000_000_000 / self.step.as_micros(),
@@ -175,8 +175,8 @@ fn host(chance: &mut RandomStream) -> ResourceVector {
     }
 }
 
-/// Makes decisions in `worlds` worlds of at most `hosts` hosts; returns how many found no host, and
-/// how many ended 0, 1, ... and 8 or more VMs.
+/// Makes decisions in `worlds` worlds of at most `hosts` hosts; returns how many decisions found no
+/// host, and how many ended 0, 1, ... and 8 or more VMs.
 fn agree(worlds: u64, hosts: usize, decisions: usize) -> (usize, [usize; 9]) {
     let (mut refused, mut chosen) = (0, [0; 9]);
     for seed in 0..worlds {
@@ -194,7 +194,7 @@ fn agree(worlds: u64, hosts: usize, decisions: usize) -> (usize, [usize; 9]) {
     (refused, chosen)
 }
 
-/// Factor for the number of worlds: a million decisions in optimized builds, where they are fast.
+/// Factor for the number of worlds: optimized builds, which are fast, make a million decisions.
 const TIMES: u64 = if cfg!(debug_assertions) { 1 } else { 50 };
 
 #[test]

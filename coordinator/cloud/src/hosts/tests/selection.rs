@@ -1,4 +1,4 @@
-//! Tests of the choice of VMs that end: by the tables of the paper, and against every set there is.
+//! Tests of the choice of VMs that end: by the tables of the OPIE paper, and by a search through every set of VMs.
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 use std::cmp::Reverse;
@@ -11,8 +11,8 @@ use crate::{
 };
 use dormouse_units::{HostId, RandomStream, Span, Time, VmId};
 
-/// VMs that end on the hosts of each of the paper's tables under this rule, whatever the seed, and
-/// the sum of their costs in minutes.
+/// VMs that end on the hosts of each of the OPIE paper's tables under this rule, whatever the seed,
+/// and the sum of their costs in minutes.
 fn selected(rule: &PlacementRule) -> Vec<(Vec<String>, u64)> {
     let of_table = |(_, text): (&str, &str)| {
         let table = HostTable::read(text).unwrap();
@@ -43,7 +43,7 @@ fn the_tables_of_the_paper_end_the_vms_that_are_marked_there() {
     }
 }
 
-/// The score counts all preemptible VMs of a host, and not only those that have to end.
+/// Algorithm 4 of the OPIE paper counts all preemptible VMs of a host, and not only the VMs that have to end.
 #[test]
 fn the_sum_as_algorithm_4_is_written_ends_others_where_sizes_differ() {
     let weighers = vec![Weigher::Overcommit.weighed_once(), Weigher::TotalCost.weighed_once()];
@@ -51,8 +51,8 @@ fn the_sum_as_algorithm_4_is_written_ends_others_where_sizes_differ() {
     assert_eq!(chosen, expected([("BP1", 11), ("CP1", 1), ("BP1", 58), ("AP1", 52)]));
 }
 
-/// The best of all sets of these VMs that have enough: the least cost, then the fewest, then the first
-/// in the order of `ties`.
+/// The best of all sets of these VMs that free enough room: the set with the least cost, then the
+/// fewest, then the first in the order of `ties`.
 fn brute(
     vms: &[(VmId, ResourceVector, u64)],
     lacks: &ResourceVector,

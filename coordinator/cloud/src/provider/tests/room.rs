@@ -1,4 +1,4 @@
-//! Tests of VMs that make room for others and get it back: in turn, and in random order.
+//! Tests of VMs that make room for others and get their room back: step by step, and in random order.
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 #![expect(clippy::cast_possible_truncation, reason = "draws below small numbers")]
 
@@ -27,7 +27,8 @@ fn kind(name: &str, vcpus: u32, memory: u64, disk: u64) -> InstanceType {
     }
 }
 
-/// A provider of small, large and odd VMs that takes spot VMs' room in this way, by a rule of OPIE.
+/// A provider of small, large and odd VMs that takes the room of spot VMs by this kind of
+/// preemption, under a rule of the OPIE paper.
 fn provider_of(
     preemption: PreemptionAction,
     scheduler: SchedulerName,
@@ -186,7 +187,7 @@ fn places_in_the_background_are_kept_for_those_who_left_them() {
     assert_eq!(p.fleet.free_room(HOST), room(4, 40, 380));
 }
 
-/// A provider under random operations, and what each host has.
+/// A provider under random operations, and the room that each host offers.
 struct World {
     p: Provider,
     preemption: PreemptionAction,
@@ -194,9 +195,10 @@ struct World {
     now: u64,
     next: u32,
     offers: BTreeMap<HostId, ResourceVector>,
-    /// Seconds at which VMs that have their notice end.
+    /// Second at which each VM that has notice ends.
     ends: BTreeMap<VmId, u64>,
-    /// Number of VMs launched, waited, displaced, given back, and waited in vain.
+    /// Numbers of VMs that were launched, that waited, that were displaced, that got their room
+    /// back, and that waited in vain.
     counts: [usize; 5],
 }
 
@@ -318,7 +320,7 @@ impl World {
         self.look(now);
     }
 
-    /// Checks what holds at any time.
+    /// Checks the invariants that hold at any time.
     fn look(&self, now: Time) {
         let dims =
             |h: &ResourceVector| [h.vcpus.into(), h.memory.get(), h.disk.get(), h.filled.get()];
