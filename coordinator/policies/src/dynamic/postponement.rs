@@ -134,8 +134,8 @@ fn is_waiting(view: &ClusterView, now: Time, machine: &ScheduledVm) -> bool {
     (is_hibernated(machine) && machine.has_work()) || !late_tasks(view, now, machine).is_empty()
 }
 
-/// The latest time to begin migrating for which everything ends by D even if other spot VMs hibernate at any moment
-/// before or after; `now` if no time does.
+/// The latest time to begin migrating at which everything still ends by D even if other spot VMs hibernate
+/// at any moment before or after; `now` if there is no such time.
 pub(crate) fn latest_migration(
     view: &ClusterView,
     ahead: &TakeoverForecast<'_>,

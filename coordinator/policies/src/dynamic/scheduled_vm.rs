@@ -13,7 +13,7 @@ use dormouse_units::Mode;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum VmPhase {
     Booting,
-    /// Usable, whether busy or idle.
+    /// The VM can be used, whether busy or idle.
     Ready,
     Hibernated {
         since: Time,

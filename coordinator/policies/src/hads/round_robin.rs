@@ -48,7 +48,7 @@ impl RoundRobin {
         self.market
     }
 
-    /// The types in the order in which they would be next.
+    /// The types in the order in which the round-robin would hand them out from now on.
     pub(crate) fn candidate_types(&self) -> Vec<KindId> {
         let mut order: Vec<_> = self.entries.iter().filter(|e| e.left > 0).collect();
         order.sort_by_key(|e| (std::cmp::Reverse(e.current + e.weight), e.kind));

@@ -183,8 +183,8 @@ fn without_memory<const VCPUS: usize>(lengths: &[Span], words: &[u64]) -> Span {
 
 #[cfg(test)]
 impl SearchPool {
-    /// A candidate with each of these numbers of vCPUs, and tasks of any lengths; on every other
-    /// candidate memory binds.
+    /// A pool for tests: for each number in `vcpus` a candidate VM with that many vCPUs, and `tasks` tasks
+    /// of random lengths; memory binds on every second candidate.
     pub(crate) fn random_pool(
         random: &mut dormouse_units::RandomStream,
         vcpus: &[usize],

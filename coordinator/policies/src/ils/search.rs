@@ -25,7 +25,8 @@ struct LocalSearch<'a> {
     scale: FitnessScale,
     /// Lower bound of the cost of any solution.
     least_cost: u128,
-    /// A fitness, and the end of a VM at or after which no solution can be better than it.
+    /// A fitness, and the end that a VM must stay below: if a VM ends at that time or later, no solution is
+    /// better than the fitness.
     hopeless: (f64, Span),
     /// Number of moves of one attempt.
     moves: usize,
