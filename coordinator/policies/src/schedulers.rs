@@ -1,4 +1,4 @@
-//! The list of all bag-of-tasks schedulers, and what each says of itself.
+//! The list of all bag-of-tasks schedulers, each with its own description.
 //!
 //! # A new scheduler
 //!
