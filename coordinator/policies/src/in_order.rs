@@ -150,7 +150,8 @@ impl InOrder {
         price.zip(wanted.bid).is_some_and(|(price, bid)| price > bid)
     }
 
-    /// Handles a change of a type's price: launches VMs of the type that were too expensive before.
+    /// Handles a change of a type's price: if tasks are left to start, launches the VMs whose price has
+    /// come down to their bid.
     fn on_price(&mut self, now: Time, kind: &TypeName, price: Price, out: &mut Vec<Decision>) {
         let Some(kind) = self.problem.kinds.iter().position(|k| k.name == *kind) else { return };
         self.prices.add_price(now, kind, price);

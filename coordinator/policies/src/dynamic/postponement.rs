@@ -157,8 +157,8 @@ pub(crate) fn latest_migration(
     bisect_times(now, last, |at| ahead.others_after(at))
 }
 
-/// The last time at which a condition holds, if it holds at `good` and not at `bad`, to within
-/// `GRAIN`.
+/// The last time at which the condition `holds` is true, to within `GRAIN`. The condition must be true at
+/// `good` and false at `bad`.
 fn bisect_times(mut good: Time, mut bad: Time, holds: impl Fn(Time) -> bool) -> Time {
     while bad.since(good) > GRAIN {
         let middle = good + Span::from_micros(bad.since(good).as_micros() / 2);

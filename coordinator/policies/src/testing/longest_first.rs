@@ -8,8 +8,8 @@ use dormouse_units::{Bytes, Mode, Price, Seats, Span, TaskId, Time, TypeName, Vm
 use super::no_budget;
 use crate::{BagSchedulerConfig, BagSchedulerName, PlanError, Policy, build};
 
-/// A cloud with the types "a" and, at a higher price, "b", of one vCPU each: at most two VMs of each type
-/// in each market.
+/// A cloud with the types "a" and, at twice the price, "b", of one vCPU each: at most two VMs of each type
+/// in each market, and no spot VMs unless `is_spot_sold`.
 fn cloud(is_spot_sold: bool) -> Catalogue {
     let price = |usd: u64| Price::from_nanos_per_hour(usd * 1_000_000_000);
     let kind = |name: &str, usd| InstanceType {

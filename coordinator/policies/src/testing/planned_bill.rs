@@ -69,8 +69,8 @@ fn a_plan_pays_for_vms_that_are_kept_idle() {
     assert!((beside - (1_810.0 + 2_000.0 + 5.0 * 2_000.0)).abs() < 0.01, "{beside}");
 }
 
-/// With `WhileSpotWorks` a burstable VM stands by only while spot VMs work, though an on-demand VM works
-/// until 3,000 s.
+/// With `WhileSpotWorks` a plan pays for idle VMs, burstable ones too, only until the last spot VM is done
+/// at 2,000 s, though an on-demand VM works until 3,000 s.
 #[test]
 fn a_plan_pays_for_idle_vms_only_while_spot_vms_work_where_that_is_said() {
     let name = BagSchedulerName::BurstHads;
