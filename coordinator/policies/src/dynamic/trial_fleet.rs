@@ -40,7 +40,7 @@ struct TrialVms {
     kind: KindId,
     /// Index of the type among the types for which a task's lengths are given.
     column: usize,
-    /// Rank of a new VM where busy ones are tried before, and have rank 0: the cheaper first.
+    /// Rank of a new VM of the type if busy VMs, of rank 0, are tried first: the cheaper, the lower.
     rank: u64,
     vcpus: usize,
     /// When a VM that is launched now will have booted.
