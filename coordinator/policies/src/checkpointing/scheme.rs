@@ -59,11 +59,11 @@ pub struct Quote<'a> {
     pub market: Market,
     /// When the VM was requested.
     pub launched: Time,
-    /// When the VM could first be used, from when its lifetime counts, if it has a limited lifetime;
-    /// `None`: the VM is not usable yet.
+    /// When the VM could first be used; if the VM's lifetime is limited, it counts from then. `None`: the
+    /// VM is not usable yet.
     pub usable: Option<Time>,
-    /// Time since when the VM is charged for, from when its hours are counted, without time in which the VM
-    /// was frozen; `None`: the VM is not charged for.
+    /// Time since when the VM is charged for, without time in which the VM was frozen; the VM's hours are
+    /// counted from then. `None`: the VM is not charged for.
     pub charged_from: Option<Time>,
     /// Price of the VM now.
     pub price: Price,

@@ -9,7 +9,7 @@ use dormouse_units::{Credits, Ppm, Span, TaskId, Time};
 use crate::problem::{KindId, KnownType, Offer};
 use dormouse_units::Mode;
 
-/// Phase of a VM's life. A terminated VM is forgotten.
+/// Phase of a VM, from its launch to its end. A terminated VM has none, as the view forgets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum VmPhase {
     Booting,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use dormouse_model::StartReason;
 use dormouse_units::{Ppm, TaskId, Time, VmId};
 
-/// Phase of a job's life.
+/// Phase of a job, from its submission to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum JobPhase {
     /// The job has no VMs.

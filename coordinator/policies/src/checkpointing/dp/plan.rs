@@ -142,10 +142,10 @@ impl Plan {
         chunks
     }
 
-    /// Work of the whole job's chunks, in steps, read from the table as the paper's authors did for
-    /// their printed schedule. At each age this takes the longest chunk of any remaining work, not
-    /// that of the job, and the age grows by the work alone, without checkpoints. Work that is left
-    /// when the next chunk would be longer gets no chunk.
+    /// Work of the whole job's chunks, in steps, read from the table as the paper's authors did for their
+    /// printed schedule. For each age the authors take the longest chunk of any remaining work, not the
+    /// chunk of the job, and the age grows by the work alone, without checkpoints. Work that is left when
+    /// the next chunk would be longer gets no chunk.
     #[must_use]
     pub fn as_read_out(&self) -> Vec<usize> {
         let (mut done, mut all) = (0, Vec::new());
