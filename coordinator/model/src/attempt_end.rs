@@ -19,8 +19,8 @@ pub struct ProgramAttemptEnd {
     pub end: Arc<ProgramEnd>,
 }
 
-/// Collects the ends of attempts from a run's steps. What is known of an end is a step of its own,
-/// before that of the report.
+/// Collects the ends of attempts at users' own programs from a run's steps. Each end comes in two steps:
+/// first the attempt's account with the program's end, then the report that the task finished or failed.
 #[derive(Debug, Default)]
 pub struct AttemptEnds {
     known: Option<(TaskId, Attempt, Arc<ProgramEnd>)>,

@@ -50,7 +50,8 @@ impl Calendar {
         Some(format!("{} UTC", self.date_at(Time::ZERO)?))
     }
 
-    /// Label of a figure's time axis: `time since the beginning`, or since its date.
+    /// Label of a figure's time axis: `time since` the date on which the run began, or `time since the
+    /// beginning` if dates are unknown.
     #[must_use]
     pub fn time_axis(&self) -> String {
         format!(

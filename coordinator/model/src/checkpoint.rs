@@ -151,8 +151,8 @@ impl CheckpointConfig {
         unsaved: BTreeSet::new(),
     };
 
-    /// True if a task's program saves its work at a notice by itself and computes on until it had
-    /// the time to.
+    /// True if the task's program saves its own work when its VM is given notice of preemption, and goes on
+    /// computing until it has had the time to save.
     #[must_use]
     pub fn is_saved_by_program(&self, task: TaskId) -> bool {
         // Without a scheme nothing else of the bag is kept, unless the bag says who saves.

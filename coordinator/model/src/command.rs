@@ -55,7 +55,7 @@ pub enum Command {
     },
     /// Start a task on seats that are free or about to be.
     StartTask(TaskStart),
-    /// Stop an attempt; on a frozen VM it never runs again.
+    /// Stop an attempt; on a frozen VM the attempt never runs again.
     StopTask {
         /// The host of the VM.
         host: HostId,
@@ -78,8 +78,9 @@ pub enum Command {
         task: TaskId,
         /// The attempt at this task or job that runs.
         attempt: Attempt,
-        /// Time by which the task's program is assumed to have saved its work at the VM's present
-        /// notice; `None`: it gets no notice. Workers know it from their announcements to VMs.
+        /// Time by which the task's program is assumed to have saved its work after the VM's present
+        /// notice; `None`: the program gets no notice. Workers, in contrast, learn of notices from their
+        /// announcements to VMs.
         saved_by: Option<Time>,
     },
     /// Bring a background job to the foreground of its own vCPUs.

@@ -56,14 +56,15 @@ pub enum Event {
     },
     /// Somebody calls the provider's API. The policy that answers for the provider learns of the call in this step.
     Called {
-        /// The caller's name for the call, if it gives one: the same call with it is carried out once.
+        /// The caller's token for the call, if there is one: repeated calls with the same token are carried
+        /// out once.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         token: Option<Arc<str>>,
         /// The call of the provider's API.
         call: Arc<ApiCall>,
     },
-    /// No more VMs will be requested; a run that has only requests ends once their VMs are gone, and one that an API's
-    /// callers keep open ends at once.
+    /// No more VMs will be requested. A run that has only requests ends once the requested VMs are gone; a
+    /// run that callers of the provider's API keep open ends at once.
     AllRequested,
     /// No more jobs are accepted from outside; jobs of the workload still come.
     Closed,
@@ -125,7 +126,7 @@ pub enum Event {
     },
     /// A host reports its load since its worker was welcomed.
     HostLoad {
-        /// The host that reports it.
+        /// The host whose load is reported.
         host: HostId,
         /// Index of the report among its host's reports.
         number: u64,
@@ -136,7 +137,7 @@ pub enum Event {
     /// A host reported an impossible measurement, or a checkpoint that it never stored: its
     /// measurements no longer count as evidence.
     Disbelieved {
-        /// The host that reported this.
+        /// The host that reported the impossible measurement or checkpoint.
         host: HostId,
         /// The measurement with its limit, or the checkpoint, as one line for the log.
         why: String,
@@ -181,8 +182,8 @@ pub enum Event {
         /// The user or cause that ended the run, as one line for the log.
         why: String,
     },
-    /// A live run's clock beside the wall clock, logged every few seconds, from which a restarted
-    /// coordinator learns how long the run had none.
+    /// A live run's clock beside the wall clock, logged every few seconds. A restarted coordinator learns
+    /// from it for how long the run had no coordinator.
     Clock {
         /// Emulated time on the run's clock.
         shows: Time,

@@ -101,7 +101,7 @@ impl FaultKind {
 }
 
 impl FaultVictims {
-    /// True if a host with this number, worker name and types of VMs is selected.
+    /// True if a host with this number, worker name and types of VMs is among the selected hosts.
     pub fn includes_host<'a>(
         &self,
         host: &str,

@@ -28,8 +28,8 @@ pub struct Submission {
     /// then `submitted` is the time in its log. `None`: it follows none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<Arc<JobPredecessors>>,
-    /// True if the job would have run longer than its estimate, at which it is killed; its run time
-    /// is what it got.
+    /// True if the job would have run longer than its estimate and is killed then; `runtime` is the time
+    /// until it is killed.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_cut: bool,
     /// True if the program reports a failure at its end; its run time is the same.
@@ -74,7 +74,7 @@ pub enum JobRefusal {
     /// The job has no processes.
     #[error("it wants no processor")]
     NoProcess,
-    /// A process of the job needs more memory than it can have.
+    /// A process of the job needs more memory than the machine has for one process.
     #[error("it wants {memory} for each process; a process can have {most}")]
     TooMuchMemory {
         /// Memory that each of the job's processes wants.

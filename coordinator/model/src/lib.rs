@@ -1,9 +1,9 @@
 //! Data types of a run, shared by the policies, the engine, the coordinator and readers of its log.
 //!
-//! A [`Setup`] says what a run is made of: a [`Bag`] of tasks, parallel jobs ([`Submission`]),
-//! requests for VMs ([`VmRequest`]). Each line of its log is a [`Step`]: an [`Event`], the
-//! [`Notice`]s that policies heard of it, their [`Decision`]s, and each [`Effect`]. Machines are
-//! told [`Command`]s and answer with [`Report`]s.
+//! A [`Setup`] describes a run's work: a [`Bag`] of tasks, parallel jobs ([`Submission`]), requests for VMs
+//! ([`VmRequest`]). Each line of the log is a [`Step`]: an [`Event`], the [`Notice`]s of the event that
+//! policies get, the policies' [`Decision`]s, and each [`Effect`]. Machines get [`Command`]s and answer
+//! with [`Report`]s.
 
 mod api_call;
 mod attempt_end;

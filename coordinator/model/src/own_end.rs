@@ -9,7 +9,7 @@ pub struct ProgramEnd {
     /// Exit of the program; `None` if it was killed before its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<ProgramExit>,
-    /// Exit status of the program that checked the answer; `None` if there was none or it did not
+    /// Exit status of the program that checked the answer; `None`: there was no such program, or it did not
     /// run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify_status: Option<i32>,

@@ -148,7 +148,7 @@ pub enum PrecedenceError {
         /// The task that does not exist.
         before: TaskId,
     },
-    /// A task lists the same predecessor twice.
+    /// A task lists one predecessor twice.
     Twice {
         /// The task that follows.
         task: TaskId,

@@ -165,7 +165,7 @@ pub enum Report {
         task: TaskId,
         /// The attempt that was restored.
         attempt: Attempt,
-        /// Time for which the program could have run by then, in real microseconds.
+        /// Time for which the program could have run since it was restored, in real microseconds.
         real_for_us: u64,
     },
     /// A user's own program was restored and, before it ran, compared with its state when the
@@ -221,7 +221,7 @@ pub enum Report {
         attempt: Attempt,
         /// Part of the job's work that was kept in the move.
         done: Ppm,
-        /// Reason why no work was kept; empty if it was.
+        /// Reason why no work was kept in the move; empty if work was kept.
         lost: String,
         /// Time from the command to this report, real microseconds.
         real_took_us: u64,

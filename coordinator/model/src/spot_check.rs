@@ -13,7 +13,7 @@ pub enum CheckFinding {
         /// The reported and the repeated value, as one line for the log.
         why: String,
     },
-    /// The host that was to repeat the part did not.
+    /// The host that was asked to repeat the part sent no result.
     Unanswered {
         /// The error, or that no answer came, as one line for the log.
         why: String,

@@ -34,7 +34,7 @@ pub struct Step {
 }
 
 impl Step {
-    /// An empty step, to be filled in after `begin`.
+    /// An empty step, to be filled by `begin_step` and after it.
     #[must_use]
     pub fn blank() -> Self {
         Self {

@@ -13,7 +13,7 @@ use dormouse_policies::dp::{Plan, Problem, Rules, Survival};
 use dormouse_samples::{ReportError, Samples, median};
 use dormouse_units::Span;
 
-/// How often each plan is made.
+/// How often each plan is computed for one measurement.
 const PLANS: usize = 5;
 
 fn main() -> Result<(), ReportError> {

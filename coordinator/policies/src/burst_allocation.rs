@@ -7,14 +7,14 @@ use crate::assignment::{AssignedVm, TaskAssignment};
 use crate::problem::{KindId, SchedulingProblem};
 use dormouse_units::Mode;
 
-/// Adds ceil(`burst_rate` × spot VMs used) burstable VMs to a map, the cheapest first, as far as
-/// they may be had.
+/// Adds ceil(`burst_rate` × spot VMs used) burstable VMs to a map: the cheapest types first, each up to its
+/// limit.
 ///
-/// Tasks that end after `spot_limit` on a spot VM move to burstable VMs in baseline mode, one to
-/// each, and when those are taken, to the cheapest regular on-demand VM. A burstable VM that is
-/// left over takes the task that ends last of all; but where others follow the tasks of the map, a VM
-/// keeps its only task, as those that follow go where it ran. No task moves where it would end after D;
-/// a burstable VM for which there is no task stands by.
+/// Tasks that end after `spot_limit` on a spot VM move to burstable VMs in baseline mode, one task to each
+/// VM. When all burstable VMs are taken, the tasks move to the cheapest regular on-demand VM. A burstable
+/// VM that is left over takes the task that ends last of all. In a workflow that task must not be the only
+/// one of its VM, because the tasks that follow it go to that VM. No task moves where it would end after
+/// the deadline D; a burstable VM without a task stands by.
 pub(crate) fn burst_allocation(
     problem: &SchedulingProblem,
     mut map: TaskAssignment,
@@ -85,8 +85,8 @@ fn burstable_types(problem: &SchedulingProblem, n: usize) -> Vec<KindId> {
         .collect()
 }
 
-/// The VM's index and the task that ends last among the tasks for which `qualifies` holds; of
-/// several, the shortest, as it loses least in baseline mode.
+/// Among the tasks for which `qualifies` holds, finds the task that ends last, and returns it after the
+/// index of its VM. Of several such tasks the shortest is taken, which loses least in baseline mode.
 fn last_ending_task(
     problem: &SchedulingProblem,
     map: &TaskAssignment,

@@ -332,17 +332,17 @@ impl Default for BagSchedulerConfig {
 }
 
 impl BagSchedulerConfig {
-    /// The paper's parameters, with its gaps closed: the defaults.
+    /// The default parameters: those of the Burst-HADS paper, with our own choices where the paper gives no
+    /// value.
     #[must_use]
     pub fn paper(name: BagSchedulerName) -> Self {
         Self { name, ..Self::default() }
     }
 
-    /// The rules of the authors' published code (`luanteylo/hads_`, aac5f65) where they differ from
-    /// the text, each of them a setting of its own. The code's slips are left out: here a migrated
-    /// task is not started on every VM that would do, the test of spare time on a spot VM is not
-    /// reversed, and idle VMs are kept to the end of their cycle although the code's clock for that
-    /// stands still.
+    /// The rules of the authors' published code (`luanteylo/hads_`, aac5f65) where they differ from the
+    /// paper's text, each of them a setting of its own. The code's slips are not reproduced: here a
+    /// migrated task is started on one VM only, the test of spare time on a spot VM is not reversed, and
+    /// idle VMs are kept to the end of their cycle, although the code's clock for that never advances.
     #[must_use]
     pub fn artifact(name: BagSchedulerName) -> Self {
         Self {

@@ -176,7 +176,7 @@ pub(crate) fn check_tasks(
 ///
 /// # Errors
 ///
-/// Its VMs can't be had, or can't run some task.
+/// The fleet's VMs can't be had, or can't run some task.
 pub(crate) fn check_fleet(given: &SchedulerInput<'_>) -> Result<(), PlanError> {
     let SchedulerInput { config, problem, catalogue, bag, .. } = given;
     let mut runs_on = Vec::new();

@@ -21,7 +21,8 @@ impl HeardPrices {
         self.0.get(&kind)?.last().map(|(_, price)| *price)
     }
 
-    /// The price of a type at a time that is not in the future; `None`: the scheduler knew no price by then.
+    /// The price of a type at the time `at`, which must not be in the future; `None`: the scheduler knew no
+    /// price by then.
     pub(crate) fn price_at(&self, kind: KindId, at: Time) -> Option<Price> {
         let heard = self.0.get(&kind)?;
         let after = heard.partition_point(|(from, _)| *from <= at);

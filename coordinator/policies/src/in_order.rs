@@ -1,4 +1,5 @@
-//! Scheduling without a plan: tasks are run in an order on the VMs of a list, or on those that a rule finds.
+//! Scheduling without a plan: tasks run in a fixed order, on the VMs of a list or on VMs that a buying rule
+//! selects.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -20,12 +21,12 @@ pub(crate) enum WhoEnds {
     User,
 }
 
-/// Launches its fleet at the beginning and starts the next task of the bag wherever a vCPU and the
-/// memory are free. Tasks of a lost, preempted or hibernated VM come first again, and a VM like it
-/// is launched; there is no waiting for a resume. VMs go when no task is left to start and none
-/// runs on them. A refused launch is tried again later, each time after twice the wait; but a spot
-/// VM whose price is known to be above its bid is asked for at the first price that is not. Tasks that
-/// come due during the run come last, and VMs stay for them.
+/// Launches its fleet at the beginning and starts the next task of the bag wherever a vCPU and enough
+/// memory are free. Tasks of a lost, preempted or hibernated VM return to the head of the queue, and a
+/// similar VM is launched; the scheduler does not wait for a resume. An idle VM is terminated when no task
+/// is left to start. A refused launch is tried again later, each time after twice the wait. A spot VM whose
+/// price is known to be above its bid is requested once the price is within the bid. Tasks that come due
+/// during the run go to the end of the queue, and VMs are kept for them.
 ///
 /// A notice costs constant time, however many tasks there are, as long as memory doesn't bind.
 #[derive(Debug)]
@@ -40,7 +41,7 @@ pub(crate) struct InOrder {
     with_room: BTreeSet<VmId>,
     /// VMs whose launch was refused, to be launched again.
     refused: Vec<WantedVm>,
-    /// VMs that wait for a price within their bids.
+    /// VMs to be launched once their price is within their bid.
     too_dear: Vec<WantedVm>,
     prices: HeardPrices,
     who_ends: WhoEnds,
@@ -143,13 +144,14 @@ impl InOrder {
         out.push(Decision::Launch { vm, kind, market, bid });
     }
 
-    /// True if a VM is known to cost more than its bid.
+    /// True if the VM to be launched is known to cost more than its bid.
     fn is_too_dear(&self, wanted: WantedVm) -> bool {
         let price = self.prices.last_price(wanted.kind).filter(|_| wanted.market == Market::Spot);
         price.zip(wanted.bid).is_some_and(|(price, bid)| price > bid)
     }
 
-    /// Handles a change of price: VMs that were too dear may be had now.
+    /// Handles a change of a type's price: if tasks are left to start, launches the VMs whose price has
+    /// come down to their bid.
     fn on_price(&mut self, now: Time, kind: &TypeName, price: Price, out: &mut Vec<Decision>) {
         let Some(kind) = self.problem.kinds.iter().position(|k| k.name == *kind) else { return };
         self.prices.add_price(now, kind, price);
@@ -177,7 +179,8 @@ impl InOrder {
         self.add(Market::Spot, usize::MAX, out);
     }
 
-    /// Sorts the waiting tasks: those that lost their VMs stay first, then the longest comes first.
+    /// Sorts the waiting tasks: tasks that lost their VMs stay first, and the others follow, the longest
+    /// first.
     fn sort_waiting(&mut self) {
         let Self { waiting, problem, .. } = self;
         waiting.make_contiguous().sort_by_key(|&(task, reason)| {
@@ -189,8 +192,8 @@ impl InOrder {
         });
     }
 
-    /// Launches VMs for waiting tasks, first in this market, with at most `most_vcpus` vCPUs: the
-    /// cheapest types first, each up to its limit. Booting VMs count as capacity. True if any was
+    /// Launches VMs for the waiting tasks, with at most `most_vcpus` vCPUs: in this market if possible, the
+    /// cheapest types first, each up to its limit. Booting VMs count as capacity. Returns true if a VM was
     /// launched or none was needed.
     fn add(&mut self, market: Market, most_vcpus: usize, out: &mut Vec<Decision>) -> bool {
         let Some(provision) = &self.provision else { return false };
@@ -221,7 +224,8 @@ impl InOrder {
         needed == 0 || !new.is_empty()
     }
 
-    /// Launches on-demand VMs for the tasks on a VM that the provider takes, and for those that would have run there.
+    /// Launches on-demand VMs for the tasks on a VM that the provider takes away, and for waiting tasks
+    /// that would have run on that VM.
     fn stand_in(&mut self, vm: VmId, out: &mut Vec<Decision>) {
         self.start_waiting(None, out);
         let Some(state) = self.vms.get_mut(&vm) else { return };
@@ -232,8 +236,9 @@ impl InOrder {
         }
     }
 
-    /// Handles a VM that is frozen. A scheduler with a fleet gives the VM back and launches another; a scheduler
-    /// without one keeps the VM, as it may resume while tasks wait, and its tasks run elsewhere at once.
+    /// Handles a VM that is frozen. A scheduler with a fleet gives the VM back and launches another. A
+    /// scheduler without a fleet runs the VM's tasks elsewhere at once, and keeps the VM, which may resume,
+    /// while tasks wait.
     fn on_vm_hibernated(&mut self, vm: VmId, out: &mut Vec<Decision>) {
         if !self.vms.contains_key(&vm) {
             return;
@@ -305,8 +310,8 @@ impl InOrder {
         true
     }
 
-    /// Removes all tasks from a VM and puts them first in the queue. `stop` is `None` if the
-    /// attempts have ended already; else they are stopped, with a checkpoint if it is true.
+    /// Removes all tasks from a VM and puts them at the head of the queue. `stop` is `None` if the attempts
+    /// have ended already; else they are stopped, after a checkpoint if `stop` is true.
     fn vacate_vm(&mut self, vm: VmId, stop: Option<bool>, out: &mut Vec<Decision>) {
         let Some(state) = self.vms.get_mut(&vm) else { return };
         (state.ready, state.memory) = (false, Bytes::ZERO);
@@ -323,7 +328,7 @@ impl InOrder {
         }
     }
 
-    /// Replaces a VM that is gone, if tasks wait: by a VM like it, or by those that [`BuyingOrder`] finds.
+    /// Replaces a VM that is gone, if tasks wait: by a similar VM, or by VMs that [`BuyingOrder`] selects.
     fn replace_vm(&mut self, vm: VmId, out: &mut Vec<Decision>) {
         let Some(state) = self.vms.remove(&vm) else { return };
         self.held.retain(|_, on| *on != vm);
@@ -383,7 +388,8 @@ impl InOrder {
 }
 
 impl InOrder {
-    /// Ends a VM early: its tasks come first again, and if any wait, a VM like it is launched.
+    /// Terminates a VM early: its tasks return to the head of the queue, and if any wait, a similar VM is
+    /// launched.
     pub(crate) fn give_back(&mut self, vm: VmId, reason: EndReason, out: &mut Vec<Decision>) {
         self.vacate_vm(vm, Some(false), out);
         out.push(Decision::Terminate { vm, reason: Some(reason) });

@@ -2,12 +2,11 @@
 
 use dormouse_units::{Bytes, Span, Time};
 
-/// A VM's vCPUs as lanes. Tasks are put in one after the other: each starts on the vCPU that is
-/// free first (the lowest of several), no sooner than the task before it, and as soon as the tasks
-/// that run by then leave it the memory it needs. No task overtakes another.
+/// A VM's vCPUs as lanes, to which tasks are added one after the other. Each task starts on the vCPU that
+/// is free first, of several on the lowest. It starts no sooner than the task before it, and only once the
+/// tasks that still run leave enough memory. No task overtakes another.
 ///
-/// The last end of a VM, from which its cost and the makespan follow, is the latest end of these
-/// lanes.
+/// The last end of a VM, from which its cost and the makespan follow, is the latest end of its lanes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct VcpuPacking {
     lanes: Vec<VcpuLane>,
@@ -47,7 +46,7 @@ impl VcpuPacking {
         (self.memory, self.not_before, self.last_end) = (memory, from, from);
     }
 
-    /// Gives a lane to a task that already runs, until `end`.
+    /// Gives a lane to a task that already runs and ends at `end`.
     pub(crate) fn occupy_lane(&mut self, end: Time, memory: Bytes) {
         let from = self.not_before;
         if let Some(lane) = self.lanes.iter_mut().find(|lane| lane.free <= from) {
@@ -56,7 +55,7 @@ impl VcpuPacking {
         }
     }
 
-    /// The slot that a task would get.
+    /// The slot that a task would get if it were added next.
     pub(crate) fn peek(&self, length: Span, memory: Bytes) -> TaskSlot {
         let (lane, free) = self.first_free();
         let mut start = free.max(self.not_before);
@@ -68,7 +67,7 @@ impl VcpuPacking {
         TaskSlot { lane, start, end: start + length }
     }
 
-    /// Puts a task into its slot.
+    /// Adds a task in the slot that `peek` returns, and returns the slot.
     pub(crate) fn push(&mut self, length: Span, memory: Bytes) -> TaskSlot {
         let slot = self.peek(length, memory);
         if let Some(lane) = self.lanes.get_mut(slot.lane) {

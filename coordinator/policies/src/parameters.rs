@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::PlanError;
 
-/// The type of a scheduler's own parameters: a struct, read as people write it.
+/// JSON schema of the parameters that only one scheduler has, made from a struct.
 #[derive(Clone, Copy, Debug)]
 pub struct ParameterSchema {
     schema: fn(&mut SchemaGenerator) -> Schema,
@@ -23,7 +23,7 @@ impl ParameterSchema {
     /// The scheduler has no parameters of its own.
     pub const NONE: Self = Self { schema: NoParameters::json_schema };
 
-    /// The fields of `P`, whose doc comments are the text of the reference.
+    /// Makes the schema of the struct `P`; the doc comments of its fields become the text of the reference.
     #[must_use]
     pub const fn from_type<P: JsonSchema + DeserializeOwned>() -> Self {
         Self { schema: P::json_schema }

@@ -51,10 +51,10 @@ impl Plan {
         })
     }
 
-    /// The plan with makespan and cost computed anew, as those stored with it may be another
-    /// plan's. If the time of a task contradicts the bag (less than its run time, or more than that
-    /// with its checkpoints), the times of all tasks are made anew as well: the tasks of every vCPU
-    /// one after the other from the end of the boot. `true`: times were made anew.
+    /// The plan with makespan and cost computed anew, as the stored values may come from another plan. If a
+    /// task's time contradicts the bag (less than its run time, or more than that with its checkpoints),
+    /// the times of all tasks are computed anew as well: the tasks of every vCPU one after the other from
+    /// the end of the boot. Also returns true if times were computed anew.
     #[must_use]
     pub fn reckoned(
         mut self,
@@ -92,13 +92,13 @@ impl Plan {
         (self, again)
     }
 
-    /// Checks that the plan can be run: it has each task of the bag once, on types that are sold and
-    /// have room. Of a workflow, tasks that can't start at once may be left out: they are placed when
+    /// Checks that the plan can be run: it has each task of the bag once, on types that are sold and have
+    /// enough memory. In a workflow, tasks that can't start at once may be left out: they are placed when
     /// they come due.
     ///
     /// # Errors
     ///
-    /// [`PlanError::BadPlan`] with the first thing that is wrong.
+    /// [`PlanError::BadPlan`] with the first mistake.
     pub fn check(&self, catalogue: &Catalogue, bag: &Bag) -> Result<(), PlanError> {
         let bad = |why: String| Err(PlanError::BadPlan(why));
         let mut seen = vec![false; bag.tasks.len()];

@@ -7,9 +7,9 @@ use dormouse_units::{Money, Span, Time};
 use crate::dynamic::cycle_end;
 use crate::{BagSchedulerConfig, KeepIdle, Plan};
 
-/// Cost of a run in which everything goes as planned: each VM from its launch to where the scheduler gives
-/// it back, under the provider's tariff and prices. [`Plan::cost`] is what a search minimises, which leaves
-/// out the boot and the time in which VMs are kept idle.
+/// Cost of a run in which everything goes as planned: each VM is paid from its launch until the scheduler
+/// gives it back, by the provider's tariff and prices. In contrast, [`Plan::cost`], which a search
+/// minimises, leaves out the boot and the time in which VMs are kept idle.
 #[must_use]
 pub fn planned_bill(plan: &Plan, config: &BagSchedulerConfig, setup: &Setup) -> Money {
     let Setup { catalogue, terms, .. } = setup;
@@ -28,7 +28,8 @@ struct VmKeeping {
     boot: Time,
     /// Time at which the last task of the plan ends; the run and all of its VMs end then.
     over: Time,
-    /// Length of the cycles to whose end idle VMs are kept; `None`: they are given back at once.
+    /// Length of the allocation cycles: an idle VM is kept to the end of its cycle; `None`: idle VMs are
+    /// given back at once.
     cycle: Option<Span>,
     /// Time at which the last task on a spot VM ends, if no idle VM is kept after that.
     spot_over: Option<Time>,
@@ -62,8 +63,8 @@ fn last_end(vm: &PlannedVm) -> Option<Time> {
     vm.vcpus.iter().flatten().map(|task| task.end).max()
 }
 
-/// Cost of a VM that is launched at the beginning, is ready after `boot` and is given back at `until`; `None`
-/// where it isn't sold.
+/// Cost of a VM that is launched at the beginning, is ready after `boot` and is given back at `until`;
+/// `None` if its type isn't sold in its market.
 fn bill_vm(
     kind: &InstanceType,
     market: Market,

@@ -31,8 +31,8 @@ pub fn build(
     config.name.scheduling().build(given, plan)
 }
 
-/// The primary schedule that the scheduler of `config` begins with: the one that it is given, or
-/// one that it makes. `None`: it makes none, and decides as it goes.
+/// The primary schedule with which the scheduler of `config` begins: a given plan, or one that the
+/// scheduler makes. `None`: the scheduler has no plan and decides as it goes.
 ///
 /// # Errors
 ///
@@ -93,8 +93,8 @@ pub(crate) fn primary_schedule(
     }
 }
 
-/// The primary schedule of a workflow, which has the tasks that can start at the beginning. Those that
-/// follow them are placed as they come due.
+/// The primary schedule of a workflow: it has only the tasks that can start at the beginning. The tasks
+/// that follow these are placed as they come due.
 fn first_of_workflow(
     given: &SchedulerInput<'_>,
     how: PrimarySchedule,
@@ -109,7 +109,8 @@ fn first_of_workflow(
     planned_by(given, how, &wave)
 }
 
-/// The primary schedule of this problem, which may be only the first part of the given one.
+/// The primary schedule for `problem`, which is the given problem or only its tasks that can start at the
+/// beginning.
 fn planned_by(
     given: &SchedulerInput<'_>,
     how: PrimarySchedule,
@@ -139,8 +140,8 @@ fn planned_by(
     Ok(map.into_plan(problem, config.name, spot_limit, evaluations))
 }
 
-/// The map for bags on which the greedy one fails: every task goes to the VM that is done with it
-/// first among those that are done in time, spot or not, else among all on-demand VMs.
+/// The map for bags for which the greedy map fails: every task goes to the VM that finishes it first, among
+/// spot and on-demand VMs that finish it in time, else among all on-demand VMs.
 fn earliest_map(problem: &SchedulingProblem, market: Market, limit: Span) -> TaskAssignment {
     let markets: &[Market] =
         if market == Market::Spot { &[Market::Spot, Market::OnDemand] } else { &[market] };

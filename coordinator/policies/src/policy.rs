@@ -31,7 +31,7 @@ pub trait Policy: std::fmt::Debug + Send {
         Delivery::Immediate
     }
 
-    /// True if the policy has work for VMs whose price exceeds its bid, and waits for a lower one.
+    /// True if the policy has work for a VM whose price exceeds its bid, and waits for a lower price.
     fn waits_for_price(&self) -> bool {
         false
     }
@@ -41,14 +41,14 @@ pub trait Policy: std::fmt::Debug + Send {
         None
     }
 
-    /// True if the policy is outside this program, such as a program of its own, and can't be asked
-    /// again. Its answers are recorded, and a repeated run takes them from the record.
+    /// True if the policy is outside this program, such as a separate program, and can't be asked the same
+    /// question twice. Its answers are recorded, and a repeated run takes them from the record.
     fn is_outside(&self) -> bool {
         false
     }
 
-    /// Reason why the policy can't decide any more: its program ended, or its answer is invalid.
-    /// `None`: it can.
+    /// Reason why the policy can't decide any more: its program ended, or an answer is invalid. `None`: the
+    /// policy works.
     fn failure(&self) -> Option<&str> {
         None
     }

@@ -21,7 +21,7 @@ pub(crate) struct TimeAllowances {
     pub(crate) restore: Span,
     /// Time to keep free before the deadline.
     pub(crate) margin: Span,
-    /// Time for the boot of a VM that takes tasks over (ω); `None`: the cloud's.
+    /// Time for the boot of a VM that takes tasks over (ω); `None`: the boot time of the cloud.
     pub(crate) boot: Option<Span>,
 }
 
@@ -63,21 +63,23 @@ pub(crate) struct SchedulingProblem {
     memory: Vec<Bytes>,
     most_memory: Bytes,
     work: Vec<Option<TaskWork>>,
-    /// The plans of checkpoints: a task with the same plan as the task before it shares that.
+    /// The different checkpoint plans; tasks refer to them by index, and consecutive tasks with the same
+    /// plan share one.
     checkpoints: Vec<CheckpointPlan>,
     /// True if tasks on on-demand VMs are checkpointed, too.
     is_checkpointed_on_demand: bool,
-    /// Time of each whole task at full speed on VMs where it is checkpointed, in the order of
-    /// `work`: the value that is read most often, in a table a quarter of the size.
+    /// Time of each whole task at full speed on VMs where it is checkpointed, in the order of `work`;
+    /// `None`: the task can't run on the type. A table of its own, as this value is read most often.
     whole: Vec<Option<Span>>,
     longest: Vec<Span>,
-    /// The tasks that are planned, the longest first: all of a whole problem.
+    /// The tasks to plan, the longest first: all tasks, or in a first wave those that can start at the
+    /// beginning.
     by_length: Vec<TaskId>,
     followers: TaskFollowers,
     /// Time that each task has to end before the deadline to leave room for its successors; empty
     /// where no task follows another.
     behind: Vec<Span>,
-    /// The tasks that can't start at the beginning, in order; empty where no task follows another.
+    /// The tasks that can't start at the beginning, by id; empty where no task follows another.
     later: Vec<TaskId>,
 }
 
@@ -219,14 +221,14 @@ impl SchedulingProblem {
         self.whole_time(task, (kind, Market::Spot)).is_some()
     }
 
-    /// Time that a whole task keeps a vCPU busy at full speed, with its checkpoints in a market where
-    /// it is checkpointed; `None` if it can't run on the type.
+    /// Time that a whole task keeps a vCPU busy at full speed, including checkpoints if tasks are
+    /// checkpointed in the offer's market; `None` if the task can't run on the type.
     pub(crate) fn whole_time(&self, task: TaskId, on: Offer) -> Option<Span> {
         self.remaining_time(task, on, Ppm::ZERO, Ppm::ONE)
     }
 
-    /// Time that the rest of a task keeps a vCPU of this speed busy when `done` of its work is
-    /// kept; `None` if it can't run on the type.
+    /// Time that the rest of a task keeps a vCPU of this speed busy when `done` of its work is kept; `None`
+    /// if the task can't run on the type.
     pub(crate) fn remaining_time(
         &self,
         task: TaskId,
@@ -256,8 +258,9 @@ impl SchedulingProblem {
         plan.map_or(Span::ZERO, |plan| plan.cost)
     }
 
-    /// The longest time that a task takes at full speed on any type, with the checkpoints of the market in
-    /// which it is taken over: on demand, if regular types are sold so.
+    /// The longest time that a task takes at full speed on any type, including checkpoints if tasks are
+    /// checkpointed in the market in which tasks are taken over: on demand, if regular types are sold
+    /// there.
     pub(crate) fn longest_time(&self, task: TaskId) -> Span {
         self.longest.get(task.get() as usize).copied().unwrap_or_default()
     }
@@ -267,8 +270,8 @@ impl SchedulingProblem {
         &self.by_length
     }
 
-    /// Time that a planned task takes on a type in its mode, without checkpoints and with those of its
-    /// market. `None`: it can't run there.
+    /// Time that a planned task takes on a type in its mode: first without checkpoints, then with those of
+    /// the offer's market. `None`: the task can't run on the type.
     pub(crate) fn planned_time(&self, planned: &PlannedTask, on: Offer) -> Option<(Span, Span)> {
         let (kind, _) = on;
         let speed = match planned.mode {
@@ -281,8 +284,7 @@ impl SchedulingProblem {
         Some((bare.min(with), with))
     }
 
-    /// The tasks that are planned, by their memory, the most first (Algorithm 2, line 2), then by how
-    /// long they are.
+    /// The tasks to plan, by descending memory (Algorithm 2, line 2), then by length.
     pub(crate) fn by_memory(&self) -> Vec<TaskId> {
         let mut tasks = self.by_length.clone();
         tasks.sort_by_key(|&t| (Reverse((self.task_memory(t), self.longest_time(t))), t));

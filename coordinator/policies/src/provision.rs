@@ -7,8 +7,8 @@ use crate::feasibility;
 use crate::problem::{KindId, SchedulingProblem};
 use crate::scheduler_input::SchedulerInput;
 
-/// The regular types of each market on which every task of a bag can run, the cheapest first. A type is
-/// cheap where the whole bag would cost little on VMs of it that are never idle.
+/// The regular types of each market on which every task of a bag can run, the cheapest first. Types are
+/// compared by what the whole bag would cost on VMs of the type that are never idle.
 #[derive(Clone, Debug)]
 pub(crate) struct BuyingOrder {
     spot: Vec<KindId>,
@@ -21,8 +21,8 @@ impl BuyingOrder {
         Self { spot: order(Market::Spot), on_demand: order(Market::OnDemand) }
     }
 
-    /// The market to buy in with its types, the cheapest first: this market, or the other one if
-    /// nothing is sold in it.
+    /// The market in which VMs are bought, with its types, the cheapest first: the market `market`, or the
+    /// other market if nothing is sold in that one.
     pub(crate) fn types_to_buy(&self, market: Market) -> (Market, &[KindId]) {
         match market {
             Market::Spot if self.spot.is_empty() => (Market::OnDemand, &self.on_demand),

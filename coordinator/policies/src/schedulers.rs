@@ -1,4 +1,4 @@
-//! The list of all bag-of-tasks schedulers, and what each says of itself.
+//! The list of all bag-of-tasks schedulers, each with its own description.
 //!
 //! # A new scheduler
 //!
@@ -51,7 +51,7 @@ pub(crate) trait ListedBagScheduler: Sync {
         false
     }
 
-    /// The scheduler itself, with its primary schedule or the one that it was given.
+    /// Builds the scheduler, with a primary schedule that it makes itself or that was given.
     ///
     /// # Errors
     ///
@@ -62,15 +62,15 @@ pub(crate) trait ListedBagScheduler: Sync {
         plan: Option<Plan>,
     ) -> Result<Box<dyn Policy>, PlanError>;
 
-    /// Length of the cycles to whose end the scheduler keeps idle VMs that it planned; `None`: it gives them
-    /// back at once.
+    /// Length of the allocation cycles: the scheduler keeps an idle VM of its plan to the end of the VM's
+    /// cycle; `None`: the scheduler gives idle VMs back at once.
     fn keeps_idle(&self, config: &BagSchedulerConfig) -> Option<Span> {
         let _ = config;
         None
     }
 
     /// True if the scheduler moves tasks between VMs with the work they have done, so that it needs
-    /// checkpoints whatever the experiment says of them.
+    /// checkpoints even if the experiment configures none.
     fn moves_tasks(&self) -> bool {
         false
     }

@@ -1,3 +1,3 @@
-//! Schedulers as whoever uses the crate has them.
+//! Tests of schedulers through the public interface of the crate.
 
 mod ils_bound;

@@ -71,8 +71,8 @@ impl Config {
         }
     }
 
-    /// Expected end of a job of this estimate that began in the background at `since` and comes to the
-    /// foreground at `now`, in this way.
+    /// Expected end, by the rule `expected_end`, of a job with this estimate that began in the background
+    /// at `since` and is promoted to the foreground at `now` by the method `by`.
     pub(super) fn end_expected_of(
         &self,
         by: &PromotionMethod,

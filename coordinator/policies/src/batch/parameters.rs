@@ -63,7 +63,7 @@ pub enum UsageKnowledge {
 const TAKEN_FOR: Ppm = Ppm::new(700_000);
 
 impl BatchSchedulerConfig {
-    /// Configuration of the scheduler for a machine of this many processors.
+    /// Configuration of the scheduler for a machine of `processors` processors.
     #[must_use]
     pub fn on(&self, processors: u32) -> Config {
         let standard = Config::new(self.name, processors);

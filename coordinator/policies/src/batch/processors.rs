@@ -33,7 +33,7 @@ pub(crate) struct TwoTierProcessors {
     lends: Vec<u64>,
     /// CPU usage of a foreground below which a background is of use.
     usable_below: Ppm,
-    /// True if a background is of use where no foreground is, too.
+    /// True if a background VM may also be used where no foreground process runs.
     usable_idle: bool,
     /// Processors being chosen, a buffer that is empty between choices.
     chosen: Vec<u32>,

@@ -54,7 +54,7 @@ impl<'a> FromIterator<&'a QueuedJob> for ShortestFirst {
     }
 }
 
-/// A job in the foreground, and when it is expected to end.
+/// A job in the foreground, and the time at which the job is expected to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ExpectedEnding {
     pub(crate) at: Time,

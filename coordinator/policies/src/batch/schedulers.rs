@@ -1,4 +1,4 @@
-//! The list of all schedulers of parallel jobs, and what each says of itself.
+//! The list of all schedulers of parallel jobs, each with its own description.
 //!
 //! # A new scheduler
 //!

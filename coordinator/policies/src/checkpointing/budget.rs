@@ -5,7 +5,7 @@ use dormouse_units::{Ppm, Span, Time};
 
 use super::{CheckpointPlan, CheckpointPoints, Checkpointing, Quote, TaskView, When};
 
-/// The last of the checkpoints that a budget pays for.
+/// Whether the last checkpoint that a budget pays for is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LastCheckpoint {
     /// The last checkpoint is taken as long before the task ends as the first comes after its beginning.
@@ -14,7 +14,8 @@ pub(super) enum LastCheckpoint {
     AtTheEnd,
 }
 
-/// Checkpoints evenly spaced over a task's work, that add at most this part to its run time.
+/// Scheme of checkpoints that are evenly spaced over a task's work and add at most this part to its run
+/// time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OverheadBudget(pub(super) Ppm, pub(super) LastCheckpoint);
 

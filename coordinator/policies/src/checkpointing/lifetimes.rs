@@ -27,9 +27,9 @@ trait InSteps {
 
     fn problem<'a>(&self, job: usize, cost: usize, age: usize, of: &'a Survival) -> Problem<'a>;
 
-    /// The size of the job and the VM age for which the table is made that answers for `left` steps
-    /// of work on a VM of this age. Where one table serves all shorter jobs and all ages, sizes are
-    /// rounded up so that few tables are made.
+    /// Finds the table that answers for `left` steps of work on a VM of the age `age`: returns the job size
+    /// and the VM age, in steps, for which that table is made. Where one table serves all shorter jobs and
+    /// all ages, the job size is rounded up so that few tables are made.
     fn table_of(&self, law: &Lifetimes, left: usize, age: usize) -> (usize, usize);
 }
 
@@ -121,9 +121,9 @@ impl LifetimeTables {
         Self { of, made: BTreeMap::new() }
     }
 
-    /// Points of its work at which a task is checkpointed that takes `runtime` and has `left` to
-    /// do, on a VM of this type and age; without a type, on one that lives by the first law. Empty
-    /// where there is no law or no schedule.
+    /// Points at which a task is checkpointed, as parts of its work. The task takes `runtime` in all and
+    /// has `left` to do, on a VM of this type and age; without a type, the first law applies to the VM.
+    /// Empty if there is no law for the VM, or no schedule.
     pub(super) fn checkpoint_points(
         &mut self,
         kind: Option<&TypeName>,
@@ -183,7 +183,7 @@ mod tests {
         Span::from_secs(60 * n)
     }
 
-    /// The law of the authors' simulations.
+    /// The lifetime law of VMs in the authors' simulations.
     fn bathtub() -> Lifetimes {
         let tau = |hundredths: u64| Span::from_secs(36 * hundredths);
         let (a, b) = (Ppm::new(413_700), Span::from_secs(24 * 3_600));

@@ -34,13 +34,14 @@ pub struct Begun<'a> {
 
 /// Schemes and plans that a run and its schedulers derive from the configuration of checkpoints.
 pub trait CheckpointPlanning {
-    /// The scheme itself; `prices` has the spot prices of the types where they change.
+    /// Makes the scheme of the configuration; `prices` holds the spot prices of the types whose price
+    /// changes.
     #[must_use]
     fn build(&self, prices: &BTreeMap<TypeName, PriceTrace>) -> Box<dyn Checkpointing>;
 
-    /// The checkpoints that schedulers expect of a task that takes `runtime` at full speed, on VMs
-    /// where it is checkpointed. None where prices alone decide on checkpoints; where lifetimes do,
-    /// those on a new VM of the first law.
+    /// The checkpoints that schedulers expect for a task that takes `runtime` at full speed, on VMs where
+    /// the task is checkpointed. The plan is empty if the scheme decides by prices alone. If the scheme
+    /// decides by VM lifetimes, the plan is that for a new VM of the first law.
     #[must_use]
     fn plan(&self, memory: Bytes, runtime: Span) -> CheckpointPlan;
 
@@ -52,7 +53,7 @@ pub trait CheckpointPlanning {
     #[must_use]
     fn plan_on(&self, market: Market, memory: Bytes, runtime: Span) -> CheckpointPlan;
 
-    /// True if schedulers reckon with checkpoints of tasks on VMs that are bought in this market.
+    /// True if schedulers plan for checkpoints of tasks on VMs that are bought in this market.
     #[must_use]
     fn is_planned_on(&self, market: Market) -> bool;
 
@@ -60,8 +61,8 @@ pub trait CheckpointPlanning {
     #[must_use]
     fn takes_any_on(&self, market: Market, memory: Bytes, runtime: Span) -> bool;
 
-    /// The checkpoints whose points of the work are known when an attempt begins. Some may lie
-    /// before the work that is kept.
+    /// The checkpoints of an attempt that are known, as parts of the work, when the attempt begins. Some of
+    /// them may lie in the part of the work that is kept already.
     #[must_use]
     fn known_on(&self, begun: &Begun<'_>, memory: Bytes, runtime: Span) -> CheckpointPlan;
 }

@@ -1,4 +1,4 @@
-//! Checkpointing schemes: what they are told, and what they can answer.
+//! Interface of checkpointing schemes: their inputs and their answers.
 
 use dormouse_cloud::Market;
 use dormouse_units::{Attempt, Bytes, Ppm, Price, Span, TaskId, Time, TypeName};
@@ -59,16 +59,17 @@ pub struct Quote<'a> {
     pub market: Market,
     /// When the VM was requested.
     pub launched: Time,
-    /// When the VM could first be used: its lifetime, if it has one, counts from then.
+    /// When the VM could first be used; if the VM's lifetime is limited, it counts from then. `None`: the
+    /// VM is not usable yet.
     pub usable: Option<Time>,
-    /// Time since when the VM is charged for, except while it was frozen: hours are counted from
-    /// then.
+    /// Time since when the VM is charged for, without time in which the VM was frozen; the VM's hours are
+    /// counted from then. `None`: the VM is not charged for.
     pub charged_from: Option<Time>,
     /// Price of the VM now.
     pub price: Price,
-    /// Most to be paid for the VM, if a bid was given.
+    /// Most to be paid for the VM; `None`: no bid was given.
     pub bid: Option<Price>,
-    /// When the VM's price changes next, and to what, as far as is known.
+    /// When the VM's price changes next, and the new price; `None`: no change is known.
     pub change: Option<(Time, Price)>,
 }
 

@@ -29,7 +29,7 @@ impl Checkpointing for ListedPoints {
     }
 }
 
-/// A scheme that is asked on spot VMs only.
+/// Applies another scheme to tasks on spot VMs only; tasks on other VMs take no checkpoints.
 #[derive(Debug)]
 pub(super) struct SpotOnly(pub(super) Box<dyn Checkpointing>);
 

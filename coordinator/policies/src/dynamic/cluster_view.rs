@@ -214,8 +214,9 @@ impl ClusterView {
         }
     }
 
-    /// Checkpoints the tasks of a VM that will be killed before they end, while they run on: as
-    /// late as leaves time for this checkpoint and the one before it.
+    /// Checkpoints the running tasks of a VM that will be killed before they end. The checkpoints begin as
+    /// late as possible, at two checkpoint times before the end of the VM; before that, a wake-up is
+    /// requested.
     pub(crate) fn checkpoint_before_end(&self, context: &mut DecisionContext<'_>, vm: VmId) {
         let Some(machine) = self.machines.get(&vm).filter(|m| m.phase == VmPhase::Leaving) else {
             return;

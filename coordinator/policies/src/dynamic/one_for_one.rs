@@ -23,12 +23,12 @@ struct ReplacementType {
 }
 
 impl BagScheduler {
-    /// Replaces each hibernated VM whose last moment has come by one on-demand VM, and asks to be woken
-    /// at the next such moment.
+    /// Replaces each hibernated VM by one on-demand VM at the last moment for that, and asks to be woken at
+    /// the next such moment.
     ///
-    /// A VM that hibernated too late for that, and one for which no on-demand VM can be had, has its tasks
-    /// migrated at once, as Algorithm 4 does it; so have tasks of a resumed VM that would end too late to be
-    /// saved once more.
+    /// If a VM hibernated too late to be replaced, or if no on-demand VM can be had for its tasks, these
+    /// are migrated at once by Algorithm 4. So are tasks of a resumed VM that would end too late to survive
+    /// another hibernation.
     pub(crate) fn replace_one_for_one(&mut self, context: &mut DecisionContext<'_>) {
         self.leave_late_vms(context);
         let waiting = self.view.machines.iter();
@@ -84,8 +84,9 @@ impl BagScheduler {
     }
 }
 
-/// The regular on-demand type of which a VM can be launched last to do all work of a hibernated VM by the
-/// deadline, or before the first of its tasks is due that others follow, the cheaper of equals; `None`: no VM can be had that could run it.
+/// The regular on-demand type of which a VM can be launched last to do all work of a hibernated VM in time;
+/// among equals, the cheapest. In time means by the deadline, and early enough for the tasks that follow.
+/// `None`: no type is available on which the VM's tasks can run in time.
 fn find_replacement(view: &ClusterView, machine: &ScheduledVm) -> Option<ReplacementType> {
     let offers = view.problem.regular_types(Market::OnDemand);
     let found = offers.filter(|(kind, _)| view.launchable_vms(*kind, Market::OnDemand) > 0);
@@ -102,8 +103,8 @@ fn find_replacement(view: &ClusterView, machine: &ScheduledVm) -> Option<Replace
 }
 
 impl ClusterView {
-    /// Time that all tasks of a VM take on a new on-demand VM of this type, from the end of its
-    /// boot; `None` if one of them can't run on it.
+    /// Time that all tasks of a VM take on a new on-demand VM of this type, from the end of its boot;
+    /// `None` if a task can't run on this type.
     fn time_on_new(&self, machine: &ScheduledVm, kind: KindId) -> Option<Span> {
         let offer = &self.problem.kinds[kind];
         let mut packing =

@@ -134,8 +134,8 @@ fn is_waiting(view: &ClusterView, now: Time, machine: &ScheduledVm) -> bool {
     (is_hibernated(machine) && machine.has_work()) || !late_tasks(view, now, machine).is_empty()
 }
 
-/// The latest time to begin migrating for which everything ends by D even if other spot VMs hibernate at any moment
-/// before or after; `now` if no time does.
+/// The latest time to begin migrating at which everything still ends by D even if other spot VMs hibernate
+/// at any moment before or after; `now` if there is no such time.
 pub(crate) fn latest_migration(
     view: &ClusterView,
     ahead: &TakeoverForecast<'_>,
@@ -157,8 +157,8 @@ pub(crate) fn latest_migration(
     bisect_times(now, last, |at| ahead.others_after(at))
 }
 
-/// The last time at which a condition holds, if it holds at `good` and not at `bad`, to within
-/// `GRAIN`.
+/// The last time at which the condition `holds` is true, to within `GRAIN`. The condition must be true at
+/// `good` and false at `bad`.
 fn bisect_times(mut good: Time, mut bad: Time, holds: impl Fn(Time) -> bool) -> Time {
     while bad.since(good) > GRAIN {
         let middle = good + Span::from_micros(bad.since(good).as_micros() / 2);

@@ -9,11 +9,11 @@ use dormouse_units::{Credits, Ppm, Span, TaskId, Time};
 use crate::problem::{KindId, KnownType, Offer};
 use dormouse_units::Mode;
 
-/// Phase of a VM's life. A terminated VM is forgotten.
+/// Phase of a VM, from its launch to its end. A terminated VM has none, as the view forgets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum VmPhase {
     Booting,
-    /// Usable, whether busy or idle.
+    /// The VM can be used, whether busy or idle.
     Ready,
     Hibernated {
         since: Time,

@@ -29,15 +29,15 @@ pub(crate) struct SchedulerParts {
     pub(crate) stealing: StealingRule,
     /// The market of the VMs that are launched for tasks that come due during the run.
     pub(crate) market: Market,
-    /// Length of the cycles to whose end idle VMs are kept; `None`: they are given back at once.
+    /// Length of the allocation cycles: an idle VM is kept to the end of its cycle; `None`: idle VMs are
+    /// given back at once.
     pub(crate) keep_idle: Option<Span>,
     /// True if no idle VM is kept once no spot VM works.
     pub(crate) only_beside_spot: bool,
 }
 
 impl SchedulerParts {
-    /// All parts off: the plan is carried out as it is. Nothing needs an idle VM where none
-    /// hibernates.
+    /// All parts off: the plan is carried out as it is, and idle VMs are given back at once.
     pub(crate) const NONE: Self = Self {
         burst: false,
         migrate: MigrateMoment::AtOnce,
@@ -67,7 +67,7 @@ pub(crate) struct BagScheduler {
     pub(crate) retry_armed: bool,
     /// Time of the wake-up that HADS last requested to migrate tasks.
     pub(crate) migrate_at: Option<Time>,
-    /// The reason for which a task was given up first.
+    /// The reason for which the first task was given up; `None`: no task was given up.
     pub(crate) given_up: Option<GivenUp>,
 }
 
@@ -140,7 +140,7 @@ impl BagScheduler {
         self.if_idle(context, vm);
     }
 
-    /// Handles a refused launch: the VM's tasks go elsewhere, for the reason that they had.
+    /// Handles a refused launch: the VM's tasks go to other VMs, each with the start reason that it had.
     fn launch_refused(&mut self, context: &mut DecisionContext<'_>, vm: VmId) {
         let Some(machine) = self.view.machines.remove(&vm) else { return };
         self.view.refused.insert((machine.kind, machine.market));

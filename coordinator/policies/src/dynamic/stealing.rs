@@ -135,7 +135,7 @@ impl BagScheduler {
         Some(StealableTask { victim: vm, market: machine.market, task, end })
     }
 
-    /// Terminates a victim that still boots and has no task left, before it costs anything.
+    /// Terminates a VM whose last task was stolen while the VM still boots, before the VM costs anything.
     fn on_robbed(&mut self, context: &mut DecisionContext<'_>, vm: VmId) {
         let machine = self.view.machines.get(&vm);
         if machine

@@ -198,7 +198,8 @@ impl<'a> TakeoverForecast<'a> {
         self.first_failure(&self.moments, &self.rescuers, TaskSelection::All)
     }
 
-    /// True if, after the waiting tasks are migrated at `at`, the other spot VMs may hibernate as well.
+    /// True if, after the waiting tasks are migrated at `at`, all other tasks still end in time even if the
+    /// other spot VMs hibernate as well.
     pub(crate) fn others_after(&self, at: Time) -> bool {
         let placed = self.place_tasks::<_, Vec<TrialPlacement>>(
             at,

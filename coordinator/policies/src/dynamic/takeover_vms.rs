@@ -65,7 +65,7 @@ impl TakeoverVms {
         Self { sites, lanes, free, boot: view.problem.takeover_boot }
     }
 
-    /// Calls `see` with each time from which vCPUs are free, seen from `at`, and the number of
+    /// Calls `see` for each time from which vCPUs are free, but not before `at`, with the number of these
     /// vCPUs. A VM without work at `at` may have been given back by then and has to boot again.
     pub(crate) fn free_at(
         &self,

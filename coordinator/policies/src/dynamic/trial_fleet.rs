@@ -40,7 +40,7 @@ struct TrialVms {
     kind: KindId,
     /// Index of the type among the types for which a task's lengths are given.
     column: usize,
-    /// Rank of a new VM where busy ones are tried before, and have rank 0: the cheaper first.
+    /// Rank of a new VM of the type if busy VMs, of rank 0, are tried first: the cheaper, the lower.
     rank: u64,
     vcpus: usize,
     /// When a VM that is launched now will have booted.
@@ -52,10 +52,11 @@ struct TrialVms {
 
 /// The VMs of a type that have tasks.
 enum BusyVms {
-    /// The vCPUs of the VMs, the one that is free first on top, for a type on whose VMs any tasks
-    /// fit together.
+    /// For a type on whose VMs memory never binds: the time from which each vCPU is free, with its VM's
+    /// index, earliest first.
     Lanes(BinaryHeap<Reverse<(Time, usize)>>),
-    /// The VMs with their packings, for a type where memory can keep a vCPU idle.
+    /// For a type where memory can keep a vCPU idle: the index and packing of each VM, and the memory of a
+    /// VM.
     Packed(Vec<(usize, VcpuPacking)>, Option<Bytes>),
 }
 
@@ -106,7 +107,7 @@ pub(crate) fn is_gone(site: &PlacementSite, at: Time) -> bool {
     site.class == SiteClass::New || site.packing.last_end() <= at
 }
 
-/// Rank of a new VM of this price.
+/// Rank of a new VM of this price among the VMs that are tried: the cheaper, the lower.
 fn rank_of_price(price: Option<Price>) -> u64 {
     price.map_or(1, |price| price.as_nanos_per_hour().saturating_add(2))
 }
@@ -173,8 +174,8 @@ impl<'a> TrialFleet<'a> {
         Self { view, kinds }
     }
 
-    /// Places a task that takes this long on each of the types, or [`UNABLE`]. `None` if it can't be
-    /// done by D.
+    /// Places a task whose time on each of the types is given in `lengths`, [`UNABLE`] where the task can't
+    /// run. `None` if no VM can finish the task by D or early enough for its successors.
     pub(crate) fn place_task(
         &mut self,
         task: TaskId,

@@ -14,13 +14,13 @@ struct OpenVm {
     packing: VcpuPacking,
 }
 
-/// The greedy map: tasks by descending memory, each on the cheapest VM selected so far that is done
-/// with it in time, else on a new VM that weighted round-robin picks. Spot VMs have to be done by
+/// The greedy map: takes tasks by descending memory, and puts each on the cheapest selected VM that
+/// finishes it in time, else on a new VM that weighted round-robin picks. Spot VMs must finish by
 /// `spot_limit`.
 ///
-/// The text leaves open where a task goes that no VM of `market` can take in time. Here it goes to
-/// a new regular on-demand VM that is done by D (the stored plan of ED200 has one) [choice]. Tasks
-/// that even those can't take are returned.
+/// The text does not say what becomes of a task that no VM of `market` can finish in time. Here such a task
+/// goes to a new regular on-demand VM that finishes it by D (the stored plan of ED200 has one) [choice].
+/// Tasks that no on-demand VM can finish in time either are returned.
 pub(crate) fn greedy_map(
     problem: &SchedulingProblem,
     market: Market,
@@ -84,7 +84,8 @@ fn place_in_new(
     false
 }
 
-/// `check_schedule` and `schedule`: puts the task in if it ends by `limit`.
+/// Puts the task on the VM if it ends there by `limit`, and returns true if so (`check_schedule` and
+/// `schedule` of the authors' code).
 fn put_if_in_time(
     problem: &SchedulingProblem,
     open: &mut OpenVm,

@@ -4,9 +4,9 @@ use dormouse_cloud::Market;
 
 use crate::problem::{KindId, SchedulingProblem};
 
-/// Hands out types in proportion to Gflops / price. It is smooth: in each turn every type gains its
-/// weight, and the type with most is next and pays the sum of all weights, so that heavy types
-/// don't come in runs.
+/// Hands out types in proportion to Gflops / price. In each turn the value of every type grows by its
+/// weight; the type with the greatest value is next, and its value falls by the sum of all weights. So
+/// types of great weight are not handed out many times in a row.
 #[derive(Clone, Debug)]
 pub(crate) struct RoundRobin {
     market: Market,
@@ -48,7 +48,7 @@ impl RoundRobin {
         self.market
     }
 
-    /// The types in the order in which they would be next.
+    /// The types in the order in which the round-robin would hand them out from now on.
     pub(crate) fn candidate_types(&self) -> Vec<KindId> {
         let mut order: Vec<_> = self.entries.iter().filter(|e| e.left > 0).collect();
         order.sort_by_key(|e| (std::cmp::Reverse(e.current + e.weight), e.kind));

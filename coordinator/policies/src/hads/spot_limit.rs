@@ -9,11 +9,11 @@ use crate::SpotLimitRule;
 use crate::packing::VcpuPacking;
 use crate::problem::{KindId, KnownType, Offer, SchedulingProblem};
 
-/// A type, and the market in which it is bought.
+/// A type of VM that could take tasks over: its index, its figures, and the market in which it is bought.
 type Rescuer<'a> = (KindId, &'a KnownType, Market);
 
-/// `D_spot`, from the beginning: D − ω − the time to take over; zero if nothing is left. The
-/// artifact's D − the time to take over is counted from the end of the boot.
+/// `D_spot`, counted from the beginning of the run: D − ω − the time to take over; zero if nothing is left.
+/// By the rule of the authors' code: D − the time to take over, counted from the end of the boot.
 pub(crate) fn spot_limit(problem: &SchedulingProblem, rule: SpotLimitRule) -> Span {
     let rescuers = takeover_types(problem);
     let takeover = match rule {
@@ -74,7 +74,7 @@ fn task_lengths(problem: &SchedulingProblem, on: Offer) -> Vec<Span> {
     problem.by_memory().iter().filter_map(|&task| problem.whole_time(task, on)).collect()
 }
 
-/// The time of the first `n` of these tasks on one VM.
+/// Time that the first `n` of the tasks with these lengths take on one VM of the type `kind`.
 fn packed_time(kind: &KnownType, lengths: &[Span], n: usize) -> Span {
     let mut packing = VcpuPacking::new(kind.vcpus, Time::ZERO, None);
     for &length in lengths.iter().take(n) {

@@ -96,8 +96,8 @@ impl SearchPool {
         self.candidates.iter().filter_map(cost).min().unwrap_or(0)
     }
 
-    /// When candidate `vm` is done with the tasks whose positions are set in `words`, from the end
-    /// of its boot: their [`VcpuPacking::last_end`] in ascending order.
+    /// Time from the end of the boot until candidate `vm` is done with the tasks whose positions are set in
+    /// `words`: the [`VcpuPacking::last_end`] of these tasks, added in ascending order of position.
     pub(crate) fn last_end(&self, packing: &mut VcpuPacking, vm: usize, words: &[u64]) -> Span {
         let CandidateVm { lengths, vcpus, memory, .. } = self.candidates[vm];
         let lengths = &self.lengths[lengths..][..self.tasks.len()];
@@ -183,8 +183,8 @@ fn without_memory<const VCPUS: usize>(lengths: &[Span], words: &[u64]) -> Span {
 
 #[cfg(test)]
 impl SearchPool {
-    /// A candidate with each of these numbers of vCPUs, and tasks of any lengths; on every other
-    /// candidate memory binds.
+    /// A pool for tests: for each number in `vcpus` a candidate VM with that many vCPUs, and `tasks` tasks
+    /// of random lengths; memory binds on every second candidate.
     pub(crate) fn random_pool(
         random: &mut dormouse_units::RandomStream,
         vcpus: &[usize],

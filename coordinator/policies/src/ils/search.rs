@@ -25,7 +25,8 @@ struct LocalSearch<'a> {
     scale: FitnessScale,
     /// Lower bound of the cost of any solution.
     least_cost: u128,
-    /// A fitness, and the end of a VM at or after which no solution can be better than it.
+    /// A fitness, and the end that a VM must stay below: if a VM ends at that time or later, no solution is
+    /// better than the fitness.
     hopeless: (f64, Span),
     /// Number of moves of one attempt.
     moves: usize,
@@ -125,11 +126,11 @@ fn moves_per_attempt(swap_rate: f64, tasks: usize) -> usize {
 }
 
 impl LocalSearch<'_> {
-    /// Algorithm 3. Leaves the best solution found in `best` and returns its fitness; `scratch`
-    /// is overwritten.
+    /// Runs Algorithm 3: leaves the best solution found in `best` and returns its fitness; `scratch` is
+    /// overwritten.
     ///
-    /// All moves of an attempt go to one VM, which is done later and later: once it is done too late
-    /// for any solution that is better, no further move has to be looked at.
+    /// All moves of an attempt go to one VM, which ends later with each move. Once that VM ends too late
+    /// for any better solution, further moves to it are counted but not evaluated.
     fn local_search(
         &mut self,
         best: &mut TaskMap,
@@ -186,8 +187,8 @@ impl LocalSearch<'_> {
         fitness
     }
 
-    /// The end of a VM, counted from its boot, at or after which no solution is better than this
-    /// fitness.
+    /// The end that a VM must stay below, counted from its boot: if a VM ends then or later, no solution
+    /// has a fitness below `fitness`.
     fn hopeless_end(&mut self, fitness: f64) -> Span {
         // Most searches find nothing better than the one before.
         if self.hopeless.0 != fitness {

@@ -32,8 +32,8 @@ impl FitnessScale {
             + (1.0 - self.alpha) * (makespan / self.makespan.as_micros().max(1) as f64)
     }
 
-    /// The least end of a VM, from its boot, at which no solution that costs at least so much has a
-    /// fitness below this one.
+    /// The least end of a VM, counted from its boot, at which no solution that costs `least_cost` or more
+    /// has a fitness below `fitness`.
     pub(crate) fn hopeless_end(&self, pool: &SearchPool, least_cost: u128, fitness: f64) -> Span {
         let is_hopeless = |end: u64| {
             self.fitness(least_cost, Span::from_micros(end) + pool.boot_time()) >= fitness
@@ -47,7 +47,8 @@ impl FitnessScale {
     }
 }
 
-/// A number of more than 64 bits in floating point; apart from the others, as it is rare and slow.
+/// Converts a number of more than 64 bits to floating point; a function of its own, as the conversion is
+/// rare and slow.
 #[cold]
 #[inline(never)]
 #[expect(clippy::cast_precision_loss, reason = "a weight, not an amount")]
@@ -66,7 +67,8 @@ pub(crate) struct TaskMap {
     words: usize,
     /// For each VM, the sum of the lengths of its tasks.
     work: Vec<Span>,
-    /// Last end on each VM, from its boot; a lower bound of it for VMs in `rough`.
+    /// When the last task of each VM ends, counted from the VM's boot; for VMs in `rough`, a lower bound of
+    /// that.
     ends: Vec<Span>,
     rough: Vec<usize>,
     /// Σ price × time used, in nano-dollars per hour × microseconds.
@@ -98,7 +100,7 @@ impl TaskMap {
         self.cost = other.cost;
     }
 
-    /// True if the task at `position` can be moved to `vm`: the task is not on it, and can run on it.
+    /// True if the task at `position` can be moved to `vm`: it can run there and isn't there already.
     pub(crate) fn can_place(&self, pool: &SearchPool, position: usize, vm: usize) -> bool {
         self.vm_of[position] as usize != vm && pool.task_length(vm, position) != NEVER
     }
@@ -130,8 +132,8 @@ impl TaskMap {
         self.vm_of[position] = u32::try_from(vm).unwrap_or(u32::MAX);
     }
 
-    /// Lower bound of the end of `vm`, from its boot, with the tasks that it has; it ends no sooner with
-    /// more.
+    /// Lower bound of the end of `vm`, counted from its boot, with its present tasks; with more tasks the
+    /// VM ends no sooner.
     pub(crate) fn least_end(&self, vm: usize) -> Span {
         self.ends[vm]
     }
@@ -142,10 +144,10 @@ impl TaskMap {
         placed.map(|position| pool.least_cost(position)).sum()
     }
 
-    /// Updates the bound of a VM that has got or lost a task. It is done no sooner than if its work
-    /// were spread evenly; nor, where memory never binds, than `least`. There no vCPU, in the order
-    /// in which they are free, is free sooner with one more task, and together they are busy longer
-    /// by its length.
+    /// Updates the lower bound of the end of a VM that has got or lost a task. The VM ends no sooner than
+    /// if its work were spread evenly over its vCPUs; where memory never binds, it also ends no sooner than
+    /// `least`: one more task never makes a vCPU free sooner, and adds its length to the vCPUs' total busy
+    /// time.
     fn bound(&mut self, pool: &SearchPool, vm: usize, least: Span) {
         let spread = pool.spread_time(vm, self.work[vm]);
         self.set_end(pool, vm, if pool.is_packed(vm) { spread } else { spread.max(least) });
@@ -178,15 +180,16 @@ impl TaskMap {
         positions(&self.sets[vm * self.words..][..self.words])
     }
 
-    /// Cost of the solution as the unit of a scale: at least one.
+    /// Cost of the solution as the unit of a `FitnessScale`, in nano-dollars per hour × microseconds; at
+    /// least one.
     #[expect(clippy::cast_precision_loss, reason = "a weight, not an amount")]
     pub(crate) fn cost(&self) -> f64 {
         self.cost.max(1) as f64
     }
 
-    /// Fitness by Eq. 8; infinite if a VM is done later than its `latest`, from boot. For a
-    /// solution that is not worked out it is a lower bound: it grows with cost and makespan, in
-    /// floating point too.
+    /// Fitness by Eq. 8; infinite if a VM ends later than its entry in `latest`, counted from its boot. For
+    /// a solution whose VM ends are not all computed, this is a lower bound: fitness grows with cost and
+    /// makespan, in floating point too.
     pub(crate) fn fitness(&self, pool: &SearchPool, scale: &FitnessScale, latest: &[Span]) -> f64 {
         let (mut makespan, mut is_late) = (Span::ZERO, false);
         for (&end, &latest) in self.ends.iter().zip(latest) {
@@ -201,8 +204,8 @@ impl TaskMap {
 mod tests {
     use super::*;
 
-    /// The fitness of a solution never falls while it is worked out, and ends at that of the same
-    /// solution made from scratch.
+    /// The fitness of a solution never falls while its VM ends are computed one by one, and finally equals
+    /// that of the same solution made from scratch.
     #[test]
     fn a_rough_solution_is_never_worse_than_it_is() {
         let mut random = dormouse_units::RandomStream::new(1, "test", 0);
@@ -238,8 +241,8 @@ mod tests {
         }
     }
 
-    /// Once a VM is done too late for a solution of some fitness, no further move to it makes a better
-    /// one; and it is not found too late before one that is better.
+    /// Once a VM ends too late for any solution of a given fitness, no further move to that VM makes a
+    /// better solution, and no VM counts as too late before a move that does.
     #[test]
     fn what_is_given_up_never_gets_better() {
         let mut random = dormouse_units::RandomStream::new(2, "test", 0);

@@ -1,5 +1,5 @@
-//! The last moments of a bag on spot VMs: until when a task may start on one, and until when on-demand
-//! VMs alone could still do all that is left.
+//! The last moments of a bag on spot VMs: the times until which a task may start on a spot VM, and until
+//! which on-demand VMs alone could still do all remaining work in time.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -22,7 +22,7 @@ struct RescueTimes {
     need: Span,
 }
 
-/// The last moments of a bag whose tasks end one after the other.
+/// The last moments of a bag, updated as its tasks end one after the other.
 #[derive(Clone, Debug)]
 pub(super) struct LastMoments {
     of_tasks: Vec<RescueTimes>,
@@ -31,7 +31,7 @@ pub(super) struct LastMoments {
     /// Time that an on-demand VM takes to boot (ω).
     boot: Span,
     deadline: Time,
-    /// Work of all tasks that have not ended, on on-demand VMs, in microseconds.
+    /// Time that all tasks that have not ended take on on-demand VMs, in microseconds of one vCPU.
     work: u128,
     /// Unfinished tasks by the time that they and the tasks which follow them need before the deadline.
     by_need: BTreeSet<(Span, TaskId)>,
@@ -99,15 +99,16 @@ impl LastMoments {
         self.of_tasks.get(task.get() as usize).map_or(Time::ZERO, |times| times.last_spot_start)
     }
 
-    /// Order of waiting tasks that may start on a spot VM equally long: the longest comes first.
+    /// Sort key of a waiting task among tasks that may start on a spot VM until the same moment: the
+    /// longest comes first.
     pub(super) fn length_order(&self, task: TaskId) -> Reverse<Span> {
         Reverse(self.of_tasks.get(task.get() as usize).map_or(Span::ZERO, |times| times.on_demand))
     }
 
-    /// The last moment at which on-demand VMs, launched then, are sure to do all that is left by the
-    /// deadline, in whichever order it comes to them; `None` if nothing is left, or none is sold.
+    /// The last moment at which on-demand VMs, if launched then, are sure to do all remaining work by the
+    /// deadline, whatever the order of the tasks; `None` if nothing is left, or no VM is sold on demand.
     ///
-    /// Where each task has a vCPU of its own the longest decides. Else no list schedule on m vCPUs ends
+    /// If each task has a vCPU of its own, the longest task decides. Else no list schedule on m vCPUs ends
     /// later than the work divided by m plus the longest task (Graham 1966).
     pub(super) fn last_moment_for_all(&self) -> Option<Time> {
         let (longest, _) = *self.by_need.last()?;

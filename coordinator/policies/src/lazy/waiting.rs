@@ -60,7 +60,8 @@ impl WaitingTasks {
         self.patient_places(now).map(|&(_, _, task)| task)
     }
 
-    /// The next moment at which a waiting task becomes urgent; `None` if none will.
+    /// The next moment after which a waiting task may no longer start on a spot VM; `None` if there is
+    /// none.
     pub(super) fn next_urgent(&self, now: Time) -> Option<Time> {
         self.patient_places(now).next().map(|&(last, ..)| last)
     }

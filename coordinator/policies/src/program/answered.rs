@@ -5,8 +5,8 @@ use dormouse_units::Time;
 
 use crate::{Delivery, Policy};
 
-/// Placeholder for a program that is not started, as a repeated run takes its answers from the log.
-/// If it is asked for a new decision it fails with an error.
+/// Placeholder for a program that is not started, because a repeated run takes the program's answers from
+/// the log. It fails if it is asked for a decision.
 #[derive(Debug)]
 pub struct UnstartedProgram {
     hearing: Delivery,
@@ -14,7 +14,7 @@ pub struct UnstartedProgram {
 }
 
 impl UnstartedProgram {
-    /// Makes a placeholder for a program that gets its notices in this way, for a replay of its answers.
+    /// Makes a placeholder for a program to which notices are delivered by `hearing`.
     #[must_use]
     pub const fn new(hearing: Delivery) -> Self {
         Self { hearing, failure: None }

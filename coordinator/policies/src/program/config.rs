@@ -83,7 +83,7 @@ impl ProgramConfig {
     ///
     /// # Errors
     ///
-    /// [`PlanError::Parameter`] for the first value that can't be.
+    /// [`PlanError::Parameter`] for the first invalid value.
     pub fn check(&self) -> Result<(), PlanError> {
         let wrong = |key, value: String, want| Err(PlanError::Parameter { key, value, want });
         match (self.command.first().map(String::as_str), &self.linked) {

@@ -7,11 +7,11 @@ use dormouse_units::{Span, Time};
 
 use crate::{Delivery, Policy};
 
-/// Gives the recorded answers of a program again, each to the notices that it was given to: the twin
-/// of a live run learns of the same things at slightly other times, maybe in another order.
+/// Repeats the recorded answers of a program, each at the notices that it answered. The run that repeats a
+/// live run gets the same notices at slightly other times, maybe in another order.
 ///
-/// An answer to several notices is given as soon as the first of them is heard. What was never
-/// asked has no answer.
+/// An answer to several notices is given at the first of them. A notice without a recorded answer gets
+/// none.
 #[derive(Debug)]
 pub struct Following {
     hearing: Delivery,
@@ -85,7 +85,7 @@ fn notice_key(notice: &Notice) -> String {
     }
 }
 
-/// A decision made at `then`, moved to `now`: a wake-up keeps its distance.
+/// Moves a decision made at `then` to `now`: a wake-up keeps its distance from the decision.
 fn move_decision(decision: Decision, then: Time, now: Time) -> Decision {
     match decision {
         Decision::Wake { at, token } => {

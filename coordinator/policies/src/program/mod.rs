@@ -1,6 +1,5 @@
-//! Schedulers that are programs of their own, as far as this crate knows them: how they are
-//! configured, and what stands for one where only its recorded answers are needed. Who starts a
-//! program and talks to it is the crate `dormouse-program`.
+//! Schedulers that are separate programs: their configuration, and placeholders that repeat recorded
+//! answers. The crate `dormouse-program` starts the programs and talks to them.
 
 mod answered;
 mod config;

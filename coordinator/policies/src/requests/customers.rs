@@ -7,10 +7,10 @@ use dormouse_units::{RequestId, Span, Time, VmId};
 
 use crate::Policy;
 
-/// Launches a VM for each request and terminates it once it has run for the requested time. A
-/// refused request and a lost VM are not tried again.
+/// Launches a VM for each request and terminates the VM once it has run for the requested time. Refused
+/// requests and lost VMs are not launched again.
 ///
-/// The VM of request n is this tenant's VM n, and so are the wake-ups for it.
+/// The VM of request n has the number n among this tenant's VMs, and wake-ups for the VM have the token n.
 #[derive(Debug, Default)]
 pub struct Customers {
     open: BTreeMap<VmId, OpenRequest>,
@@ -19,7 +19,8 @@ pub struct Customers {
 /// A request whose VM may still run.
 #[derive(Clone, Copy, Debug)]
 struct OpenRequest {
-    /// Time that the VM has to run from `since` on, or from when it runs first.
+    /// Time that the VM still has to run, counted from `since`; while the VM does not run, from its next
+    /// start.
     left: Span,
     /// Time since when the VM runs; `None`: it doesn't run.
     since: Option<Time>,
@@ -62,7 +63,8 @@ impl Customers {
         }
     }
 
-    /// Handles a wake-up for a VM. It is too early if the VM was stopped in between.
+    /// Handles a wake-up for a VM: terminates the VM if it has run for its time. It has not if it was
+    /// stopped since the wake-up was requested.
     fn on_wakeup(&mut self, now: Time, vm: VmId, out: &mut Vec<Decision>) {
         let Some(OpenRequest { left, since: Some(since) }) = self.open.get(&vm) else { return };
         if *since + *left <= now {

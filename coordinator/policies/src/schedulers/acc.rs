@@ -14,7 +14,8 @@ use crate::parameters::ParameterSchema;
 use crate::{BagSchedulerConfig, Fleet, GivenUp, Plan, PlanError, Policy, feasibility};
 use dormouse_spot::{HOUR, before_hour_ends};
 
-/// Tasks in their order on spot VMs that the user ends, and not the provider.
+/// The scheduler `acc`: runs tasks in the order of the bag on spot VMs, which the user ends for their
+/// price, not the provider.
 pub(super) struct Acc;
 
 /// Parameters that only the scheduler `acc` has.
@@ -27,7 +28,7 @@ struct OwnParameters {
     look: Option<Span>,
 }
 
-/// The default look, t_w: the paper doesn't give it.
+/// Default time before the end of an hour at which the price is checked (t_w); the paper gives no value.
 const LOOK: Span = Span::from_secs(60);
 
 impl ListedBagScheduler for Acc {
@@ -85,15 +86,17 @@ impl ListedBagScheduler for Acc {
     }
 }
 
-/// The provider is told no bid, so that it takes no VM for its price. At `look` before the end of
-/// each hour for which a VM is charged, its price is looked at: if it is above the bid, the VM is
-/// given back, and launched again at the first price that is not. A checkpoint that should have
-/// begun before, by its scheme, and is not kept yet is waited for, at most to the end of the hour.
+/// The policy ACC. The provider gets no bid, so it takes no VM away for its price. At `look` before the end
+/// of each hour for which a VM is charged, the policy checks the VM's price. If the price is above the bid,
+/// the VM is given back, and launched again once the price is within the bid. If a checkpoint should have
+/// begun before, by the checkpointing scheme, and is not complete yet, the policy first waits for the
+/// checkpoint, at most to the end of the hour.
 #[derive(Debug)]
 struct ApplicationCentric {
     order: InOrder,
     look: Span,
-    /// Price above which tasks are checkpointed before the look; `None`: they are not.
+    /// Price above which the scheme checkpoints tasks before the end of an hour; `None`: the scheme takes
+    /// no such checkpoints.
     checkpointed_above: Option<Price>,
     vms: BTreeMap<VmId, ChargedInstance>,
     attempts: BTreeMap<TaskId, RunningAttempt>,
@@ -107,7 +110,7 @@ struct ChargedInstance {
     ending: Option<PendingEnd>,
 }
 
-/// A VM that cost too much when it was looked at.
+/// A VM whose price was above its bid when it was checked, and which will be given back.
 #[derive(Debug)]
 struct PendingEnd {
     looked: Time,
@@ -127,13 +130,13 @@ struct RunningAttempt {
 }
 
 impl RunningAttempt {
-    /// True if a checkpoint was kept at this time or since.
+    /// True if a checkpoint of the attempt was kept at the time `at` or later.
     fn is_kept_since(&self, at: Time) -> bool {
         self.kept.is_some_and(|kept| kept >= at)
     }
 }
 
-/// Purpose of a wake-up: to look at a VM, or the end of its hour.
+/// Purpose of a wake-up: to check a VM's price, or to end a VM at the end of its hour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LookPurpose {
     Look(VmId),
@@ -208,7 +211,7 @@ impl ApplicationCentric {
         }
     }
 
-    /// Asks to be woken for the next look after now.
+    /// Asks to be woken for the next check of a VM's price after `now`.
     fn look_later(&self, now: Time, vm: VmId, out: &mut Vec<Decision>) {
         if let Some(ChargedInstance { begins, .. }) = self.vms.get(&vm) {
             let at = before_hour_ends(*begins, self.look, now + Span::from_micros(1));
@@ -216,7 +219,8 @@ impl ApplicationCentric {
         }
     }
 
-    /// Looks at the price of a VM, `look` before an hour of it ends.
+    /// Checks the price of a VM, `look` before an hour of the VM ends, and gives the VM back if its price
+    /// is above its bid.
     fn look_at(&mut self, now: Time, vm: VmId, out: &mut Vec<Decision>) {
         if !self.order.has_vm(vm) {
             self.vms.remove(&vm);
@@ -240,8 +244,8 @@ impl ApplicationCentric {
         });
     }
 
-    /// The tasks on a VM whose checkpoint should have begun before this look and is not complete
-    /// yet.
+    /// The tasks on a VM whose checkpoint should have begun before the price check at `looked` and is not
+    /// complete yet.
     fn under_way(&self, looked: Time, vm: VmId) -> BTreeSet<TaskId> {
         let is_under_way = |&(task, takes): &(TaskId, Span)| {
             let due = looked - takes;
@@ -267,7 +271,7 @@ impl ApplicationCentric {
         }
     }
 
-    /// Gives back a VM that cost too much when it was looked at, with the tasks that run there.
+    /// Gives back a VM whose price was above its bid when it was checked, with the tasks that run there.
     fn end_instance(&mut self, vm: VmId, out: &mut Vec<Decision>) {
         let ending = self.vms.remove(&vm).and_then(|instance| instance.ending);
         let Some(PendingEnd { looked, price, bid, .. }) = ending.filter(|_| self.order.has_vm(vm))

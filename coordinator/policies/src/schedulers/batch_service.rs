@@ -11,8 +11,8 @@ use crate::problem::{KindId, KnownType};
 use crate::service::{BatchServicePolicy, ServiceConfig};
 use crate::{BagSchedulerConfig, Plan, PlanError, Policy, feasibility};
 
-/// Jobs of one or more VMs each, on VMs that are chosen by their age. Given a plan, the scheduler
-/// only carries that out.
+/// Runs jobs of one or more VMs each, on VMs that are chosen by their age. If a plan is given, the
+/// scheduler only carries out the plan.
 pub(super) struct BatchService;
 
 impl ListedBagScheduler for BatchService {
@@ -100,7 +100,7 @@ fn lifetime_law(config: &BagSchedulerConfig, market: Market, kind: &TypeName) ->
     place.map(|place| config.laws[place].of.clone())
 }
 
-/// Checks that each task can end on a VM of this law, where tasks are never checkpointed.
+/// Checks that each task can end on a VM with its type's lifetime law, if tasks are never checkpointed.
 fn check_lifetimes(
     given: &SchedulerInput<'_>,
     law: &Lifetimes,

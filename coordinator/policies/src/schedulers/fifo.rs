@@ -7,8 +7,8 @@ use crate::dynamic::{BagScheduler, SchedulerParts};
 use crate::in_order::{InOrder, WhoEnds};
 use crate::{BagSchedulerConfig, Fleet, Plan, PlanError, Policy, feasibility};
 
-/// The tasks in their order on the VMs of `scheduler.fleet`. Given a plan, the scheduler only
-/// carries that out.
+/// Runs the tasks in the order of the bag on the VMs of `scheduler.fleet`. If a plan is given, the
+/// scheduler only carries out the plan.
 pub(super) struct Fifo;
 
 impl ListedBagScheduler for Fifo {

@@ -1,14 +1,13 @@
-//! A rule in four lines that knows the deadline, beside which schedulers that search and foresee can be
-//! judged.
+//! A simple rule that uses the deadline: a baseline for schedulers that search or forecast.
 
 use super::{ListedBagScheduler, SchedulerInput};
 use crate::lazy::LazyScheduler;
 use crate::provision::BuyingOrder;
 use crate::{Plan, PlanError, Policy};
 
-/// The most urgent task first on spot VMs, the cheapest type up to its limit, then the next. What
-/// hibernates waits for its resume or for another spot VM. On-demand VMs are launched at the last moment at
-/// which they can still make the deadline.
+/// Runs the most urgent task first, on spot VMs of the cheapest type up to its limit, then of the next. A
+/// task whose VM hibernates waits for the resume or for another spot VM. On-demand VMs are launched at the
+/// last moment at which they can still finish by the deadline.
 pub(super) struct Lazy;
 
 impl ListedBagScheduler for Lazy {

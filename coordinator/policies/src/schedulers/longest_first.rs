@@ -1,4 +1,4 @@
-//! A rule in three lines, beside which schedulers that search and foresee can be judged.
+//! A simple rule: a baseline for schedulers that search or forecast.
 
 use super::{ListedBagScheduler, SchedulerInput};
 use crate::dynamic::{BagScheduler, SchedulerParts};
@@ -6,10 +6,10 @@ use crate::in_order::InOrder;
 use crate::provision::BuyingOrder;
 use crate::{Plan, PlanError, Policy};
 
-/// The longest task first on spot VMs, the cheapest type up to its limit, then the next, as long as a
-/// task has no vCPU. What the provider hibernates or takes goes on at once, on on-demand VMs where no
-/// vCPU is free; a VM that resumes is used again. Neither deadline nor chance is reckoned with. Given a
-/// plan, the scheduler only carries that out.
+/// Runs the longest task first, on spot VMs of the cheapest type up to its limit, then of the next, as long
+/// as a task has no vCPU. A task whose VM is hibernated or taken away continues at once, on an on-demand VM
+/// if no vCPU is free; a VM that resumes is used again. The rule considers neither the deadline nor
+/// probabilities. If a plan is given, the scheduler only carries out the plan.
 pub(super) struct LongestFirst;
 
 impl ListedBagScheduler for LongestFirst {

@@ -5,8 +5,8 @@ use crate::parameters::ParameterSchema;
 use crate::program::{self, ProgramConfig, UnstartedProgram};
 use crate::{Delivery, Plan, PlanError, Policy};
 
-/// Entry of the list for a scheduler that is a program. [`ListedBagScheduler::build`] returns only
-/// a placeholder; whoever runs the experiment starts the program instead.
+/// Entry of the list for a scheduler that is a program. [`ListedBagScheduler::build`] returns only a
+/// placeholder; the code that runs the experiment starts the program instead.
 pub(super) struct BagSchedulerProgram;
 
 impl ListedBagScheduler for BagSchedulerProgram {

@@ -17,15 +17,15 @@ struct JobBag {
 #[derive(Debug)]
 pub(super) struct SubmittedBags {
     all: Vec<JobBag>,
-    /// Index of the bag of each job.
+    /// For each job, the index of its bag.
     of_job: Vec<usize>,
     /// Number of bags that have been submitted.
     came: usize,
 }
 
 impl SubmittedBags {
-    /// The bags of jobs that are submitted at these times; a job of a new bag is expected to take
-    /// `first`, if that is known.
+    /// Groups jobs into bags by their submission times, given for each job in order; before a job of a bag
+    /// has ended, a job is expected to take `first`, if that is given.
     pub(super) fn new(submitted: &[Time], first: Option<Span>) -> Self {
         let mut times = submitted.to_vec();
         times.sort_unstable();

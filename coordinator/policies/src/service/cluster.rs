@@ -17,7 +17,7 @@ pub(super) struct ClusterVm {
     pub(super) job: Option<usize>,
     /// Time since when no job has the VM.
     pub(super) idle: Time,
-    /// True if the VM has run a job.
+    /// True if a job has run on the VM.
     pub(super) used: bool,
     /// True if the VM will be preempted soon.
     pub(super) leaves: bool,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use dormouse_model::StartReason;
 use dormouse_units::{Ppm, TaskId, Time, VmId};
 
-/// Phase of a job's life.
+/// Phase of a job, from its submission to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum JobPhase {
     /// The job has no VMs.
@@ -24,8 +24,8 @@ pub(super) struct ServiceJob {
     pub(super) phase: JobPhase,
     /// The job's tasks that have not ended.
     pub(super) left: BTreeSet<TaskId>,
-    /// The job's VMs, each with its task and the reason for choosing it. VMs of tasks that have
-    /// ended stay the job's own until all its tasks have ended.
+    /// The job's VMs, each with its task and the reason for choosing the VM. The job keeps the VMs of tasks
+    /// that have ended until all of its tasks have ended.
     pub(super) on: BTreeMap<VmId, (TaskId, StartReason)>,
     /// Parts of the tasks' work that checkpoints keep.
     kept: BTreeMap<TaskId, Ppm>,

@@ -37,8 +37,9 @@ pub struct ReuseComparison {
 }
 
 impl ReuseComparison {
-    /// True if the existing VM is at least as good. Values that differ by less than a millionth count as equal, as
-    /// those of all ages should be under a law without memory: so large are rounding errors.
+    /// True if the existing VM is at least as good as a new one. Values that differ by less than a
+    /// millionth count as equal: under a law without memory all ages should have equal values, but rounding
+    /// makes them differ.
     #[must_use]
     pub fn reuse(&self) -> bool {
         self.here <= self.anew * (1.0 + 1e-6)
@@ -135,8 +136,7 @@ mod tests {
         assert!(!ReusePolicy::ExpectedTime.compare(&law, 25.0, 1.0).reuse());
     }
 
-    /// No job fails more often under the policy than without one, so that it is the best where only
-    /// failures count (Figures 5 to 7).
+    /// Under `ConditionalProbability` no job fails more often than without a reuse policy (Figures 5 to 7).
     #[test]
     fn by_the_chance_of_a_failure_no_job_fails_more_often_than_without_a_policy() {
         let law = bathtub();

@@ -12,9 +12,8 @@ use super::cluster::{ClusterVm, ServiceCluster};
 use super::job::{JobPhase, ServiceJob};
 use crate::{BagSchedulerConfig, GivenUp, Policy};
 
-/// Token of the wake-up for refused launches. Spare VMs use their number as a token, which is less.
-/// Tokens of several tenants are multiples of their policies' tokens, so that the largest number
-/// can't be used.
+/// Token of the wake-up for refused launches. The wake-up for a spare VM has the VM's number, which is
+/// less. The largest `u64` can't be used here, because tokens are multiplied in runs with several tenants.
 pub(super) const RETRY: u64 = 1 << 32;
 
 /// Token of the wake-up for the next bag.
@@ -219,8 +218,9 @@ impl BatchServicePolicy {
         self.release_vms(now, place, out);
     }
 
-    /// Interrupts a running job that lost a VM, or one of whose tasks failed: its other tasks are stopped, and it
-    /// returns to the head of the queue unless that has happened too often.
+    /// Interrupts a running job that lost a VM, or of which a task failed: the job's other tasks are
+    /// stopped, and the job returns to the head of the queue. A job that was interrupted too often is given
+    /// up.
     fn interrupt_job(&mut self, now: Time, place: usize, out: &mut Vec<Decision>) {
         let job = &mut self.jobs[place];
         let running = job.on.iter().filter(|(_, (task, _))| job.left.contains(task));
@@ -263,7 +263,7 @@ impl BatchServicePolicy {
         }
     }
 
-    /// Takes a frozen VM's task off it, and gives it back.
+    /// Takes the task off a frozen VM, and gives the VM back.
     fn on_vm_frozen(&mut self, now: Time, vm: VmId, out: &mut Vec<Decision>) {
         if let Some((task, place)) = self.task_on_vm(vm)
             && self.jobs[place].left.contains(&task)
@@ -288,7 +288,7 @@ impl BatchServicePolicy {
         self.task_on_vm(vm).filter(|(on_it, _)| *on_it == task).map(|(_, place)| place)
     }
 
-    /// Records that a task has ended, and that its job has, if the task was the last.
+    /// Records that a task has ended; if it was the last of its job, the job has ended, too.
     fn on_task_finished(&mut self, now: Time, task: TaskId, place: usize, out: &mut Vec<Decision>) {
         let job = &mut self.jobs[place];
         job.left.remove(&task);

@@ -36,14 +36,14 @@ impl Bench {
         Self::submitted(&vec![0; tasks as usize], config)
     }
 
-    /// Bench whose tasks are submitted at these times, in seconds.
+    /// Test bench of the service whose tasks are submitted at the times `at`, in seconds.
     fn submitted(at: &[u64], config: ServiceConfig) -> Self {
         let kind = ("x".into(), Some(bathtub()));
         let at: Vec<Time> = at.iter().copied().map(Time::from_secs).collect();
         Self(BatchServicePolicy::new(&BagSchedulerConfig::default(), config, &at, kind))
     }
 
-    /// Decisions of the service on a notice, without wake-ups.
+    /// Passes a notice to the service at `secs` seconds and returns its decisions, without wake-ups.
     fn hears(&mut self, secs: u64, notice: Notice) -> Vec<Decision> {
         let mut out = Vec::new();
         self.0.handle(Time::from_secs(secs), &[notice], &mut out);
@@ -64,7 +64,7 @@ impl Bench {
     }
 }
 
-/// Decisions in short: launches, ends, starts (task@vm) and stops.
+/// Decisions as text in short: launches (+vm), terminations (-vm), starts (task@vm) and stops.
 fn short(decisions: &[Decision]) -> String {
     let one = |decision: &Decision| match decision {
         Decision::Launch { vm, .. } => format!("+{}", vm.get()),
@@ -210,8 +210,8 @@ fn refused_launches_are_tried_again_and_then_no_more() {
     assert_eq!(short(&bench.ready(180, 2)), "0@0 1@2");
 }
 
-/// Launches for a new bag are tried however often those of the bag before were refused, and
-/// whatever wake-up for those is left.
+/// Launches for a new bag are tried even if those for the bag before were refused so often that they were
+/// given up, and even if an old wake-up is still pending; so they are after a change of price.
 #[test]
 fn a_new_bag_and_a_new_price_have_launches_tried_again() {
     let general = BagSchedulerConfig { max_retries: 1, ..BagSchedulerConfig::default() };
@@ -237,7 +237,7 @@ fn a_new_bag_and_a_new_price_have_launches_tried_again() {
     assert_eq!(bench.0.given_up(), None);
 }
 
-/// A later bag finds the VMs of the bag before as spares, unless no spares are kept.
+/// The spare VMs of one bag run the jobs of the next bag, unless no spares are kept.
 #[test]
 fn spares_serve_the_next_bag() {
     for (spare, idle, next) in [(600, "", "1@0"), (0, "-0", "+1")] {

@@ -43,9 +43,10 @@ fn shape(
         .collect()
 }
 
-/// 100 − 10 boot − takeover. Last round: one task. Six tasks over 2 + 2 on-demand VMs are two a
-/// VM: 20 on one vCPU, whichever the tasks or the type. The artifact has the burstable type's two
-/// as well, so one a VM, and its 90 begin after the boot.
+/// `D_spot` by each rule, for six tasks of 10 s, a deadline of 100 s and a boot of 10 s. Last round: 90 s
+/// less one task. Longest: two on-demand VMs of each of two types may be had, so each VM takes over two
+/// tasks: 90 s less 20 s. The authors' code counts two burstable VMs as well, so each VM takes over one
+/// task, and it counts the 90 s from the end of the boot.
 #[test]
 fn spot_limits() {
     let (cloud, bag) = (cloud(2), tens(6, 100));
@@ -55,8 +56,9 @@ fn spot_limits() {
     assert_eq!(limit(SpotLimitRule::Artifact), Span::from_secs(10 + 90));
 }
 
-/// Done by 30, each VM takes two tasks from 10 on. Weights are 1000 and 500: first "a" (1000
-/// against 500), which pays 1500; then "b" has 1000 against 500; then "a" has 1500 against 0.
+/// With `D_spot` at 30 s, each VM takes two tasks from 10 s on. The weights of the types are 1000 for "a"
+/// and 500 for "b". First comes "a" (1000 against 500), which pays 1500; then "b" (1000 against 500); then
+/// "a" (1500 against 0).
 #[test]
 fn greedy_fills_selected_vms_and_takes_new_ones_by_weight() {
     let (cloud, bag) = (cloud(2), tens(5, 100));
@@ -70,8 +72,8 @@ fn greedy_fills_selected_vms_and_takes_new_ones_by_weight() {
     assert_eq!(map.cost(&problem), Money::from_nanos(5_555_555 + 11_111_111 + 2_777_777));
 }
 
-/// With one VM of each type and market, four spot tasks fit by 30; the fifth and sixth go to the
-/// on-demand VM that weighs most, and are done by 30 as well.
+/// With one VM of each type and market, four tasks fit on spot VMs by 30 s; the fifth and sixth go to the
+/// on-demand VM of the type with the greatest weight, and are done by 30 s as well.
 #[test]
 fn what_spot_cannot_do_in_time_goes_on_demand() {
     let (cloud, bag) = (cloud(1), tens(6, 30));
@@ -83,8 +85,8 @@ fn what_spot_cannot_do_in_time_goes_on_demand() {
     assert_eq!(on_demand, [("a".to_owned(), Market::OnDemand, Mode::Burst, vec![4, 5])]);
 }
 
-/// Two tasks on one VM of $1/h end at 30; one each on two of them cost the same and end at 20,
-/// which no other map does.
+/// Two tasks on one VM at $1/h end at 30 s. With one task on each of two such VMs they cost the same and
+/// end at 20 s, so the search prefers that map.
 #[test]
 fn ils_spreads_what_costs_the_same() {
     let (cloud, bag) = (cloud(2), tens(2, 100));
@@ -102,9 +104,9 @@ fn ils_spreads_what_costs_the_same() {
     assert!(found.evaluations > 0);
 }
 
-/// Two tasks cost 20 s at $1/h on one VM and 10 s at $1/h and 10 s at $2/h on two, which end at 20
-/// and not at 30: half as much more money is more than 10 of the 80 s; some thousandths of a dollar
-/// are not.
+/// Two tasks on one VM pay for 20 s at $1/h and end at 30 s; on two VMs they pay for 10 s at $1/h and 10 s
+/// at $2/h and end at 20 s. Relative to the initial cost, the extra half outweighs the 10 s gained; in
+/// dollars, the extra thousandths don't.
 #[test]
 fn ils_weighs_costs_by_the_initial_one_or_by_dollars() {
     let (cloud, bag) = (cloud(1), tens(2, 100));
@@ -120,8 +122,9 @@ fn ils_weighs_costs_by_the_initial_one_or_by_dollars() {
     }
 }
 
-/// On one spot VM tasks 0 to 3 end at 20, 30, 40, 50. By 30, 3 and 2 are late: 3 takes the one
-/// burstable VM (20 s in baseline mode), 2 the cheapest regular on-demand VM.
+/// On one spot VM tasks 0 to 3 end at 20, 30, 40 and 50 s. With `D_spot` at 30 s, tasks 3 and 2 are late:
+/// task 3 moves to the one burstable VM, where it takes 20 s in baseline mode, and task 2 to the cheapest
+/// regular on-demand VM.
 #[test]
 fn late_tasks_go_to_burstable_then_on_demand_vms() {
     let (cloud, bag) = (cloud(1), tens(4, 100));
@@ -152,10 +155,10 @@ fn late_tasks_go_to_burstable_then_on_demand_vms() {
     );
 }
 
-/// Task 0 runs and 1 waits on a spot VM; a burstable VM with 10 credits stands by. (It doesn't
-/// steal 1: in baseline mode that would end at 30, as where it is.) Attempt 1 takes 0, which
-/// needs 1 credit; then the burstable VM isn't idle, nothing else is there, and attempt 4
-/// launches the cheapest.
+/// Task 0 runs and task 1 waits on a spot VM that hibernates; a burstable VM with 10 credits stands by.
+/// Attempt 1 of Algorithm 4 moves task 0 to the burstable VM, for 1 credit. That VM is not idle any more,
+/// so attempt 4 launches the cheapest on-demand VM for task 1. (The burstable VM steals nothing before: in
+/// baseline mode task 1 would end there at 30 s, no sooner.)
 #[test]
 fn migration_bursts_first_and_launches_last() {
     let (cloud, bag) = (cloud(2), tens(2, 100));
@@ -181,8 +184,8 @@ fn migration_bursts_first_and_launches_last() {
     );
 }
 
-/// The spot VMs 0 and 1 hibernate at one instant. What 0 ran doesn't go to 1, which has less to do
-/// than a VM that has yet to boot, but to a new one.
+/// The spot VMs 0 and 1 hibernate at one instant. The tasks of VM 0 must not move to VM 1, although VM 1
+/// has less to do than a VM that has yet to boot; they move to a new VM.
 #[test]
 fn tasks_do_not_go_to_a_vm_that_hibernates_at_the_same_instant() {
     let vms: &[(&str, Market, &[u32])] = &[("a", Market::Spot, &[0, 2]), ("a", Market::Spot, &[1])];
@@ -203,8 +206,8 @@ fn tasks_do_not_go_to_a_vm_that_hibernates_at_the_same_instant() {
     }
 }
 
-/// A burstable VM of two vCPUs runs a task. It is not idle (Algorithm 4); with `FreeVcpu` its
-/// other vCPU takes one of the two tasks, and only one.
+/// A burstable VM of two vCPUs runs one task when two tasks lose their VM. With `Idle` (Algorithm 4) the VM
+/// takes none of the two; with `FreeVcpu` its free vCPU takes one.
 #[test]
 fn a_busy_burstable_vm_bursts_where_that_is_said() {
     let (mut cloud, bag) = (cloud(2), tens(3, 100));
@@ -222,8 +225,9 @@ fn a_busy_burstable_vm_bursts_where_that_is_said() {
     }
 }
 
-/// A burstable VM of two vCPUs stands by as three tasks lose theirs: it takes one of them
-/// (Algorithm 4), or one on each vCPU. It takes none where it has a task of its own.
+/// A burstable VM of two vCPUs stands by when three tasks lose their VM. With `Idle` (Algorithm 4) it takes
+/// one of them, with `IdleVcpus` one on each vCPU. With `IdleVcpus` it takes none if it has a task of its
+/// own.
 #[test]
 fn an_idle_burstable_vm_takes_a_task_on_each_vcpu_where_that_is_said() {
     let mut cloud = cloud(2);
@@ -244,9 +248,9 @@ fn an_idle_burstable_vm_takes_a_task_on_each_vcpu_where_that_is_said() {
     }
 }
 
-/// The spot VM's two tasks would end at 20 s after the boot of one on-demand VM; with two to be
-/// had, 10 s after, so they can wait until 100 − 20 (found to the second). A resume before that
-/// and they go on where they are.
+/// HADS waits with the two tasks of a hibernated VM until the last moment, found to a second. On two new
+/// on-demand VMs they end 20 s after the launch, boot included, so with a deadline of 100 s they can wait
+/// until 80 s. If the VM resumes before, they continue there.
 #[test]
 fn hads_waits_for_a_resume_as_long_as_it_can() {
     let (cloud, bag) = (cloud(1), tens(2, 100));
@@ -259,7 +263,8 @@ fn hads_waits_for_a_resume_as_long_as_it_can() {
     assert_eq!(fixture.tell(55, &finished(0, 0)), [start(1, 0, Mode::Burst, StartReason::Planned)]);
 }
 
-/// A spot VM that will be killed hibernates and resumes: it takes no work all the same.
+/// A spot VM with a notice that it will be killed hibernates and resumes: after that the scheduler starts
+/// no tasks on it.
 #[test]
 fn a_resume_does_not_make_a_doomed_vm_fit_for_work() {
     for name in [BagSchedulerName::BurstHads, BagSchedulerName::Hads] {
@@ -276,7 +281,8 @@ fn a_resume_does_not_make_a_doomed_vm_fit_for_work() {
     }
 }
 
-/// Found by the simulator: a task that left a VM was stopped again where that froze first, which no run carries out.
+/// A task that is being stopped, because its VM will be preempted, is not stopped a second time when the VM
+/// freezes first. (A bug that the simulator found: no run carries out the second stop.)
 #[test]
 fn a_task_that_is_being_stopped_is_not_stopped_again_where_its_vm_freezes() {
     let runtime = ["a", "b", "t"].map(|kind| (kind.into(), Span::from_secs(60)));
@@ -296,8 +302,8 @@ fn a_task_that_is_being_stopped_is_not_stopped_again_where_its_vm_freezes() {
     }
 }
 
-/// Found by the simulator: a task is to take a checkpoint and go on elsewhere, and finishes before that. It was started
-/// there all the same, for a moment.
+/// A task that was told to take a checkpoint and move finishes before that: it is not started on the other
+/// VM. (A bug that the simulator found: the task was started there for a moment.)
 #[test]
 fn a_task_that_finishes_while_it_is_stopped_is_not_started_again() {
     let runtime = ["a", "b", "t"].map(|kind| (kind.into(), Span::from_secs(60)));
@@ -316,8 +322,8 @@ fn a_task_that_finishes_while_it_is_stopped_is_not_started_again() {
     }
 }
 
-/// On VM 0 tasks 1 and 2 wait and would end at 30 and 40. VM 1 is done at 20: there 2 ends at 30,
-/// sooner; 1 after that at 40, later.
+/// Tasks 1 and 2 wait on VM 0 and would end there at 30 and 40 s. VM 1 is idle at 20 s and steals task 2,
+/// which then ends at 30 s. VM 1 does not steal task 1, which would end later, at 40 s.
 #[test]
 fn an_idle_vm_steals_what_ends_sooner_with_it() {
     let (cloud, bag) = (cloud(2), tens(4, 200));
@@ -326,8 +332,8 @@ fn an_idle_vm_steals_what_ends_sooner_with_it() {
     assert_eq!(fixture.tell(20, &finished(3, 1)), [start(2, 1, Mode::Burst, StartReason::Stolen)]);
 }
 
-/// On VM 0 tasks 1 and 2 wait; VM 1 is done at 20 and VM 0 is idle at 20, too. Task 1, which waits
-/// on VM 1 if that stole all that ends in time, is stolen back.
+/// Tasks 1 and 2 wait on VM 0; VM 1 and then VM 0 are idle at 20 s. With `InTime` VM 1 steals both tasks,
+/// and VM 0 steals task 1 back; with `Sooner` VM 1 steals only task 2.
 #[test]
 fn an_idle_vm_steals_all_that_ends_in_time_where_that_is_said() {
     let (cloud, bag) = (cloud(2), tens(4, 200));
@@ -344,7 +350,8 @@ fn an_idle_vm_steals_all_that_ends_in_time_where_that_is_said() {
     }
 }
 
-/// VM 1 is idle from 20 on; at 25 the other spot VM hibernates, and its task bursts on VM 2.
+/// VM 1 is idle from 20 s on. At 25 s the other spot VM hibernates, and its task moves to the burstable VM
+/// 2. With `WhileSpotWorks` VM 1 is then terminated, with `Cycle` it is kept.
 #[test]
 fn no_idle_vm_is_kept_once_no_spot_vm_works_where_that_is_said() {
     let (cloud, bag) = (cloud(2), tens(2, 2_000));
@@ -484,7 +491,8 @@ fn configurations_and_plans_read_back() {
     assert_eq!(sparse, BagSchedulerConfig::paper(BagSchedulerName::IlsOnDemand));
 }
 
-/// 100,000 tasks over two VMs: each end brings exactly the next start, in order.
+/// The scheduler `fifo` runs 100,000 tasks on two VMs: each end of a task leads to exactly one start, of
+/// the next task in order.
 #[test]
 fn fifo_starts_the_next_task_at_each_end() {
     let n = 100_000;

@@ -17,7 +17,7 @@ fn secs(seconds: u64) -> Span {
     Span::from_secs(seconds)
 }
 
-/// One checkpoint of 3 s for a task of 10 s.
+/// A configuration by which a task of 10 s takes one checkpoint of 3 s, on the VMs that `on` selects.
 fn a_third(on: CheckpointOn) -> CheckpointConfig {
     let scheme = CheckpointScheme::Budget(Ppm::new(300_000));
     CheckpointConfig { scheme, fixed: secs(3), per_megabyte: Span::ZERO, on, ..no_budget() }
@@ -27,9 +27,9 @@ fn planned(config: &BagSchedulerConfig, checkpoints: &CheckpointConfig, tasks: u
     plan(config, &cloud(2), &tens(tasks, 100), checkpoints, 1).expect("a plan").expect("it plans")
 }
 
-/// A task of 10 s has a checkpoint of 3 s on a spot VM; on an on-demand VM none, unless tasks are
-/// checkpointed everywhere. So have plans, the time to take over (`D_spot` = 100 − 10 − it), and
-/// half a task.
+/// A task of 10 s is planned with a checkpoint of 3 s on a spot VM, but without one on an on-demand VM,
+/// unless tasks are checkpointed on all VMs. This holds for whole tasks, for the rest of a task, for the
+/// time to take over in `D_spot`, and for plans.
 #[test]
 fn tasks_are_planned_without_checkpoints_where_none_are_taken() {
     let (cloud, bag) = (cloud(2), tens(2, 100));
@@ -52,7 +52,8 @@ fn tasks_are_planned_without_checkpoints_where_none_are_taken() {
     }
 }
 
-/// The plan's VMs are ready after the cloud's 10 s; 40 s are kept free for a VM that takes over.
+/// A boot allowance of 40 s moves `D_spot` and the last moment to migrate, but not the plan, whose VMs are
+/// ready after the cloud's boot of 10 s.
 #[test]
 fn a_boot_allowance_is_kept_free_and_does_not_move_the_plan() {
     let name = BagSchedulerName::Hads;
@@ -69,8 +70,9 @@ fn a_boot_allowance_is_kept_free_and_does_not_move_the_plan() {
     }
 }
 
-/// Four tasks on a hibernated VM take 40 s on one VM: it is launched by 100 − 10 − 40 = 50, and has all
-/// of them. (Together they would wait for 70, when two VMs can just do two each.)
+/// With `LateOneForOne`, four tasks of a hibernated VM take 40 s on one new VM, which is launched at 100 −
+/// 10 − 40 = 50 s and gets all four. (With `Late` they would wait until 70 s, when two VMs can just do two
+/// tasks each.)
 #[test]
 fn one_vm_replaces_one_vm_where_that_is_said() {
     let migrate = MigrateMoment::LateOneForOne;
@@ -91,8 +93,8 @@ fn one_vm_replaces_one_vm_where_that_is_said() {
     assert_eq!(ready, [start(0, 1, Mode::Burst, StartReason::Migrated)]);
 }
 
-/// A VM that hibernates at 60 with three tasks has no time for one VM: its tasks migrate at once, to as
-/// many VMs as it takes.
+/// A VM that hibernates at 60 s leaves too little time for one VM to do all its tasks by 100 s: its tasks
+/// migrate at once, to several VMs.
 #[test]
 fn a_vm_that_hibernates_too_late_for_one_replacement_has_several() {
     let migrate = MigrateMoment::LateOneForOne;
@@ -105,7 +107,8 @@ fn a_vm_that_hibernates_too_late_for_one_replacement_has_several() {
     assert!(launches > 1, "{decisions:?}");
 }
 
-/// Ten tasks are done soonest on two VMs of each type; with a limit of one each type has one.
+/// Without a limit the search uses up to two VMs of each type; with `search_limit` 1 it uses at most one of
+/// each.
 #[test]
 fn the_search_uses_no_more_vms_of_a_type_than_is_said() {
     for (search_limit, most) in [(None, 2), (Some(1), 1)] {
@@ -118,8 +121,8 @@ fn the_search_uses_no_more_vms_of_a_type_than_is_said() {
     }
 }
 
-/// The spot plan of two tasks is two VMs of the type that is cheapest as a spot VM; bought on demand they
-/// cost what that says, and no checkpoint is planned.
+/// The spot plan of two tasks has two VMs of the type that is cheapest as a spot VM. Bought on demand,
+/// these VMs cost what on-demand VMs cost, and no checkpoint is planned.
 #[test]
 fn the_yardstick_can_run_the_spot_plan_on_demand() {
     let name = BagSchedulerName::IlsOnDemand;
@@ -133,8 +136,9 @@ fn the_yardstick_can_run_the_spot_plan_on_demand() {
     assert_eq!((own.makespan, own.cost), (plan.makespan, plan.cost));
 }
 
-/// A spot VM that is done early leaves time for another hibernation: with the comparison reversed it gets
-/// nothing, and one that is done late does.
+/// A task that loses its VM early leaves enough time for another hibernation, and moves to a spot VM; a
+/// task that loses its VM late does not. With the comparison reversed, only the late task moves to a spot
+/// VM.
 #[test]
 fn the_reversed_comparison_sends_tasks_where_there_is_no_time_to_spare() {
     for (spare_time, at, migrates) in [

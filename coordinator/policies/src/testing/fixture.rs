@@ -7,7 +7,8 @@ use dormouse_units::{Bytes, Credits, Mode, Money, Ppm, Price, Seats, Span, TaskI
 use super::no_budget;
 use crate::{BagSchedulerConfig, BagSchedulerName, GivenUp, Plan, Policy, build};
 
-/// One vCPU, 10 bytes; "a" is twice "b" by Eq. 7; "t" is burstable with half a vCPU as baseline.
+/// A cloud of three types with one vCPU and 10 bytes of memory each, `limit` VMs per type and market. By
+/// Eq. 7 the type "a" has twice the weight of "b"; "t" is burstable with half a vCPU as baseline.
 pub(super) fn cloud(limit: u32) -> Catalogue {
     let price = |usd: u64| Some(Price::from_nanos_per_hour(usd * 1_000_000_000));
     let kind = |name: &str, on_demand, spot, burstable| InstanceType {
@@ -53,7 +54,7 @@ pub(super) fn tens(n: usize, deadline: u64) -> Bag {
     Bag { tasks: vec![task; n].into(), deadline: Span::from_secs(deadline) }
 }
 
-/// A scheduler with a plan given: per VM its type, market and tasks, one after the other.
+/// A scheduler that carries out a given plan, for tests.
 pub(super) struct Fixture {
     scheduler: Box<dyn Policy>,
 }

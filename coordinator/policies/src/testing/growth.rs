@@ -12,8 +12,8 @@ use crate::problem::{SchedulingProblem, TimeAllowances};
 use crate::{BagSchedulerConfig, BagSchedulerName, MigrateMoment, Plan, Policy};
 use dormouse_units::Mode;
 
-/// Ten tasks of 8 to 12 s, no two alike, on each of `vms` spot VMs, each of which an on-demand
-/// VM could replace.
+/// The scheduler HADS with ten tasks of 8 to 12 s, no two of equal length, on each of `vms` spot VMs, and
+/// with as many on-demand VMs available.
 fn hads(vms: u32) -> BagScheduler {
     let price = |cents: u64| Some(Price::from_nanos_per_hour(cents * 10_000_000));
     let kind = InstanceType {

@@ -10,8 +10,8 @@ use crate::{BagSchedulerConfig, BagSchedulerName, GivenUp, PlanError, Policy, bu
 
 use StartReason::{Migrated, Planned};
 
-/// Two spot VMs of "a", which is cheaper, and of "b", with one vCPU each, and as many on-demand VMs as are
-/// asked for.
+/// A cloud with the types "a" and, at twice the price, "b", of one vCPU each: at most two spot VMs and
+/// `on_demand` on-demand VMs of each type.
 fn cloud(on_demand: u32) -> Catalogue {
     let price = |usd: u64| Price::from_nanos_per_hour(usd * 1_000_000_000);
     let kind = |name: &str, usd| InstanceType {
@@ -43,7 +43,7 @@ fn bag(lengths: &[u64], deadline: u64) -> Bag {
     Bag { tasks: lengths.iter().map(task).collect(), deadline: Span::from_secs(deadline) }
 }
 
-/// The rule with what it decides, notice by notice.
+/// The rule `lazy` under test, which answers each notice with decisions.
 struct Rule(Box<dyn Policy>);
 
 impl Rule {
@@ -52,7 +52,8 @@ impl Rule {
         build(&config, cloud, bag, &no_budget(), 1).map(Self)
     }
 
-    /// The rule where two on-demand VMs of each type may be had.
+    /// The rule `lazy` for tasks of these lengths and this deadline in seconds, in a cloud with at most two
+    /// on-demand VMs of each type.
     fn of(lengths: &[u64], deadline: u64) -> Self {
         Self::new(&cloud(2), &bag(lengths, deadline)).expect("a scheduler")
     }
@@ -65,7 +66,7 @@ impl Rule {
         out
     }
 
-    /// All VMs up to this one boot, and then hibernate.
+    /// Tells the rule that the VMs 0 to `last` have booted, and then that they hibernate.
     fn hibernate_all(&mut self, last: u32) {
         let all = || (0..=last).map(VmId::new);
         self.tell(10, &all().map(|vm| Notice::VmReady { vm }).collect::<Vec<_>>());
@@ -113,8 +114,9 @@ fn refused(vm: u32) -> Notice {
     Notice::LaunchRefused { vm: VmId::new(vm), why: String::new(), unavailable: true }
 }
 
-/// Five tasks on the four spot VMs that there are. The longest, of 40 s, may start on one until 210: if it
-/// is taken at 250, an on-demand VM boots until 260 and ends at 300. VM 0, which has it, hibernates at 15.
+/// The rule `lazy` at 15 s with five tasks on four spot VMs, one of which, VM 0, has hibernated with the
+/// longest task, of 40 s. That task may start on a spot VM until 210 s: if it is lost after 40 s, at 250 s,
+/// an on-demand VM boots until 260 s and finishes it by the deadline of 300 s.
 fn frozen() -> Rule {
     let mut rule = Rule::of(&[10, 30, 20, 10, 40], 300);
     let begun = [launches(0, Market::Spot), vec![wake(210, 1)]].concat();
@@ -146,7 +148,8 @@ fn a_task_goes_on_where_it_was_once_its_vm_resumes() {
     assert_eq!(rule.tell(52, &[finished(4, 0)]), [end(0)]);
 }
 
-/// Four tasks of 40 s on four spot VMs, all of which hibernate.
+/// All four spot VMs, with a task of 40 s each, hibernate: at 210 s, the last moment, on-demand VMs are
+/// launched, and the tasks move there.
 #[test]
 fn at_the_last_moment_tasks_go_on_demand() {
     let mut rule = Rule::of(&[40; 4], 300);
@@ -164,8 +167,9 @@ fn at_the_last_moment_tasks_go_on_demand() {
     assert_eq!(rule.tell(260, &[finished(0, 4)]), [end(4)]);
 }
 
-/// Eight tasks of 40 s are 320 s of work for four on-demand VMs: 80 s, and 40 more in a bad order, and the
-/// boot. So 170 is the last moment for all, before 210, that of each.
+/// Eight tasks of 40 s are 320 s of work for four on-demand VMs: 80 s, up to 40 s more in a bad order, and
+/// the boot of 10 s. So with a deadline of 300 s the last moment for all tasks together is 170 s, before
+/// that of each single task, 210 s.
 #[test]
 fn work_that_queues_for_on_demand_vms_makes_the_last_moment_come_sooner() {
     let mut rule = Rule::of(&[40; 8], 300);
@@ -201,7 +205,7 @@ fn without_on_demand_vms_spot_vms_do_all() {
     );
 }
 
-/// One on-demand VM for six urgent tasks: the spot VMs do what it does not.
+/// Three tasks are urgent, and only one on-demand VM can be had: spot VMs are launched for the other two.
 #[test]
 fn what_no_on_demand_vm_can_be_had_for_runs_on_spot_vms() {
     let mut cloud = cloud(1);

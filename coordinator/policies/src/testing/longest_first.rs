@@ -8,7 +8,8 @@ use dormouse_units::{Bytes, Mode, Price, Seats, Span, TaskId, Time, TypeName, Vm
 use super::no_budget;
 use crate::{BagSchedulerConfig, BagSchedulerName, PlanError, Policy, build};
 
-/// Two VMs in each market of "a", which is cheaper, and of "b"; one vCPU each.
+/// A cloud with the types "a" and, at twice the price, "b", of one vCPU each: at most two VMs of each type
+/// in each market, and no spot VMs unless `is_spot_sold`.
 fn cloud(is_spot_sold: bool) -> Catalogue {
     let price = |usd: u64| Price::from_nanos_per_hour(usd * 1_000_000_000);
     let kind = |name: &str, usd| InstanceType {
@@ -74,8 +75,8 @@ fn finished(task: u32, vm: u32) -> Notice {
     Notice::TaskFinished { task: TaskId::new(task), vm: VmId::new(vm) }
 }
 
-/// Five tasks on the four spot VMs that there are, the longest on the cheapest. VM 0, which has the longest,
-/// hibernates at 15: a vCPU is missing now, so that an on-demand VM is launched at once.
+/// The rule `longest-first` at 15 s with five tasks on four spot VMs. VM 0, which runs the longest task,
+/// has hibernated, so a vCPU is missing, and an on-demand VM has been launched.
 fn hibernated() -> Box<dyn Policy> {
     use StartReason::Planned;
     let (cloud, bag) = (cloud(true), bag(&[10, 30, 20, 10, 40], &["a", "b"]));
@@ -115,8 +116,8 @@ fn a_vm_that_resumes_is_used_again() {
     assert_eq!(booted, [start(3, 4, StartReason::Planned)]);
 }
 
-/// Three tasks on two spot "a" and one "b", all of which are taken: each is made up for at once, on the
-/// cheapest on-demand type up to its limit, then on the next.
+/// Three tasks run on two spot VMs of type "a" and one of "b", all of which are lost. Each is replaced at
+/// once by an on-demand VM, of the cheapest type up to its limit, then of the next.
 #[test]
 fn as_many_vms_stand_in_as_tasks_wait() {
     let (cloud, bag) = (cloud(true), bag(&[10, 10, 10], &["a", "b"]));

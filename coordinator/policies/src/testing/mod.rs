@@ -21,7 +21,8 @@ use std::path::PathBuf;
 use dormouse_model::{CheckpointConfig, CheckpointOn, CheckpointScheme};
 use dormouse_units::Span;
 
-/// Configuration without checkpoints; one that is taken to leave a VM costs what the artifact's do.
+/// Configuration by which no checkpoints are planned; a checkpoint taken when a task leaves its VM costs
+/// what it costs in the authors' artifact.
 fn no_budget() -> CheckpointConfig {
     CheckpointConfig {
         scheme: CheckpointScheme::None {},

@@ -1,5 +1,5 @@
-//! What plans are billed, worked out by hand: the boot takes 10 s; "a" costs 1 dollar an hour on the spot
-//! market and 10 on demand, "t" is burstable and costs 5.
+//! Tests of the bills of plans, worked out by hand. The boot takes 10 s; "a" costs 1 dollar an hour on the
+//! spot market and 10 on demand, "t" is burstable and costs 5.
 
 use dormouse_cloud::{BillingTerms, Market, PriceTrace, ProviderTerms, TariffName};
 use dormouse_model::{CheckpointConfig, PlannedTask, PlannedVm, Setup};
@@ -25,7 +25,7 @@ fn setup(terms: ProviderTerms) -> Setup {
     }
 }
 
-/// A VM with one task that ends then, or with none.
+/// A planned VM with one task that ends at `end_s` seconds; `None`: without tasks.
 fn vm(kind: &str, market: Market, end_s: Option<u64>) -> PlannedVm {
     let task = |end| PlannedTask {
         task: TaskId::new(0),
@@ -36,8 +36,9 @@ fn vm(kind: &str, market: Market, end_s: Option<u64>) -> PlannedVm {
     PlannedVm { kind: kind.into(), market, vcpus: vec![end_s.map(task).into_iter().collect()] }
 }
 
-/// Seconds for which a plan's VMs are paid, each at a dollar an hour of "a" on the spot market: VMs whose
-/// tasks end after 1,000 s and 2,000 s, and with `by` a burstable one that stands by at 5 dollars.
+/// Bill of a plan, in seconds of a spot VM of "a" at a dollar an hour. The plan has two such VMs, whose
+/// tasks end after 1,000 s and 2,000 s, and with `by` also a burstable VM that stands by at 5 dollars an
+/// hour.
 fn paid_s(name: BagSchedulerName, keep_idle: KeepIdle, boot: bool, by: bool) -> f64 {
     let spot = |end| vm("a", Market::Spot, Some(end));
     let mut vms = vec![spot(1_000), spot(2_000)];
@@ -68,7 +69,8 @@ fn a_plan_pays_for_vms_that_are_kept_idle() {
     assert!((beside - (1_810.0 + 2_000.0 + 5.0 * 2_000.0)).abs() < 0.01, "{beside}");
 }
 
-/// Once no spot VM works, nothing stands by: an on-demand VM works on to 3,000 s.
+/// With `WhileSpotWorks` a plan pays for idle VMs, burstable ones too, only until the last spot VM is done
+/// at 2,000 s, though an on-demand VM works until 3,000 s.
 #[test]
 fn a_plan_pays_for_idle_vms_only_while_spot_vms_work_where_that_is_said() {
     let name = BagSchedulerName::BurstHads;

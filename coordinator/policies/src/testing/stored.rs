@@ -71,7 +71,8 @@ fn catalogue(env: &Value) -> Catalogue {
     }
 }
 
-/// Cost and makespan of a stored map at the prices of the catalogue, with or without burstable VMs.
+/// Cost and makespan of one of the authors' stored maps at the prices of the catalogue, with or without
+/// burstable VMs.
 fn stored(map: &Value, catalogue: &Catalogue, burstables: bool) -> (f64, f64) {
     let (mut cost, mut makespan) = (0.0, 0.0_f64);
     for vm in map["instances"].as_object().unwrap().values() {
@@ -128,8 +129,8 @@ fn our_plans_are_no_worse_than_the_stored_ones() {
     assert_eq!(worse, [""; 0]);
 }
 
-/// D_spot of the authors' code is 2462 s for J80 and 1750 s for ED200: by then all spot VMs of their
-/// stored plans are done, and what is left of ED200 has an on-demand VM.
+/// `D_spot` of the authors' code is 2462 s for J80 and 1750 s for ED200: all spot VMs of their stored plans
+/// end by then, and the tasks of ED200 that don't fit have an on-demand VM.
 #[test]
 fn the_artifacts_limit_is_that_of_the_stored_plans() {
     let Some(folder) = data_folder("burst-hads") else { return };

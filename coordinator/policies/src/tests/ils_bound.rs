@@ -1,5 +1,5 @@
-//! Distance of the ILS from the best possible map on small instances: the same objective as a
-//! mixed-integer program.
+//! Tests how far the ILS is from the best possible map on small instances; the best map comes from a
+//! mixed-integer program with the same objective.
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 #![expect(clippy::disallowed_macros, reason = "a test prints what it found")]
 
@@ -14,8 +14,8 @@ use crate::{BagSchedulerConfig, BagSchedulerName, Plan, plan};
 const TYPES: [&str; 3] = ["a", "b", "c"];
 const BOOT: f64 = 180.0;
 
-/// A few tasks on one VM of each of three types of one vCPU each, so that the program is exact:
-/// a VM is done after the sum of its tasks.
+/// A test instance: a few tasks, and one VM with one vCPU of each of three types. The mixed-integer program
+/// is exact for it, as a VM ends after the sum of its tasks.
 struct Instance {
     bag: Bag,
     catalogue: Catalogue,
@@ -132,8 +132,8 @@ fn gaps(swap_rate: f64) -> (f64, f64) {
     (mean, worst)
 }
 
-/// The attempts of a local search move tasks to one VM and keep improvements only, so that two
-/// tasks which would have to change places may stay: hence the worst case.
+/// Each attempt of a local search moves tasks to one VM and keeps improvements only. So two tasks that
+/// would have to change places may stay where they are, which explains the worst case.
 #[test]
 fn the_ils_is_near_the_best_map() {
     let (mean, worst) = gaps(0.1);

@@ -7,7 +7,7 @@ use dormouse_units::{Ppm, RandomStream, Usage};
 use super::*;
 use crate::batch::Algorithm;
 
-/// A job for one to all of eight processors.
+/// A random job of one to eight processes, for a machine of eight processors.
 fn job(id: u32, stream: &mut RandomStream) -> Job {
     let processes = 1 + stream.draw_below(8) as u32;
     let share = Ppm::new(400_000 + stream.draw_below(600_001) as u32);
@@ -16,7 +16,7 @@ fn job(id: u32, stream: &mut RandomStream) -> Job {
     Job { id: TaskId::new(id), number: id.into(), processes, estimate, usage }
 }
 
-/// A scheduler whose machine of eight processors is there.
+/// A scheduler whose machine, of eight processors, is ready.
 fn scheduler(algorithm: Algorithm) -> BatchScheduler {
     let mut made = BatchScheduler::new(Config::new(algorithm, 8), TypeName::from("machine"));
     let mut out = Vec::new();
@@ -26,8 +26,8 @@ fn scheduler(algorithm: Algorithm) -> BatchScheduler {
     made
 }
 
-/// The findings kept from the last pass save work and change no decision, whatever happens to
-/// jobs.
+/// A scheduler that keeps the findings of its last pass makes the same decisions as one that forgets them,
+/// whatever happens to jobs.
 #[test]
 fn a_pass_decides_as_one_that_remembers_nothing() {
     for (algorithm, seed) in Algorithm::ALL.into_iter().flat_map(|a| (0..40).map(move |s| (a, s))) {

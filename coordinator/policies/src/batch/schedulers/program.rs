@@ -6,8 +6,8 @@ use super::{BatchPolicy, Config, ListedBatchScheduler, OnPromotion};
 use crate::Delivery;
 use crate::program::{self, UnstartedProgram};
 
-/// Entry of the list for a scheduler that is a program. [`ListedBatchScheduler::build`] returns
-/// only a placeholder; whoever runs the experiment starts the program instead.
+/// Entry of the list for a scheduler that is a program. [`ListedBatchScheduler::build`] returns only a
+/// placeholder; the code that runs the experiment starts the program instead.
 pub(super) struct BatchProgram;
 
 impl ListedBatchScheduler for BatchProgram {

@@ -1,4 +1,4 @@
-//! The recursion under the rules that it means: conditional probabilities, the exact loss, a new VM
+//! The recursion under the rules that its text means: conditional probabilities, the exact loss, a new VM
 //! after a failure. For n steps of work on VMs of T ages the time grows with n · T.
 //!
 //! With G = 1 − F, H = ∫ G and c = restart + the expected makespan of the job on a new VM, Eq. 9 to
@@ -16,7 +16,8 @@ use std::collections::VecDeque;
 use super::problem::steps;
 use super::{Plan, Problem, ProblemError};
 
-/// The least expected makespans of jobs of 0 to `job` steps.
+/// Computes the least expected makespans, in steps, of jobs of 0 to `job` steps, and the chunks that attain
+/// them.
 pub(super) fn solve(problem: &Problem<'_>) -> Result<Plan, ProblemError> {
     let Problem { job, checkpoint, survival, .. } = *problem;
     let (last, restart) = (survival.last(), steps(problem.restart));

@@ -4,8 +4,8 @@ use super::problem::steps;
 use super::{Problem, ProblemError};
 
 /// Exact expected makespan of a job, in steps, if `next(left, age)` steps of work are done between
-/// checkpoints: with the chances of a VM that has reached its age, and on a new VM after each
-/// failure, whatever the rules by which the chunks were chosen.
+/// checkpoints. Probabilities of failure are conditional on the VM's age, and each failure leads to a new
+/// VM, even if the chunks were chosen under other rules.
 ///
 /// # Errors
 ///
@@ -28,8 +28,9 @@ pub fn expected(
     Ok(way.takes + way.lost_first * (steps(problem.restart) + anew[problem.job]))
 }
 
-/// A job's schedule on one VM: the expected time until the job ends or the VM fails, plus what is
-/// left then, apart from failures in the first chunk.
+/// Expected course of a job on one VM: in `takes` the expected steps until the job ends, including what
+/// follows a failure in any chunk but the first; in `lost_first` the probability that the first chunk
+/// fails.
 struct ExpectedPath {
     takes: f64,
     lost_first: f64,

@@ -4,7 +4,8 @@
 use super::problem::steps;
 use super::{AfterFailure, FailureLoss, Plan, Problem, ProblemError};
 
-/// The least expected makespans of jobs of 0 to `job` steps, whatever the rules.
+/// Computes the least expected makespans, in steps, of jobs of 0 to `job` steps, and the chunks that attain
+/// them, under any rules.
 pub(super) fn solve(problem: &Problem<'_>) -> Result<Plan, ProblemError> {
     let Problem { job, .. } = *problem;
     let (first, last) = (problem.youngest_age(), problem.survival.last());

@@ -1,4 +1,5 @@
-//! The least expected makespans of a job, and the chunks that have them.
+//! Plans of the dynamic program: the least expected makespans of a job, and the chunks of work that attain
+//! them.
 
 use super::problem::steps;
 use super::{
@@ -25,12 +26,13 @@ pub struct Plan {
     ages: usize,
     /// Work of the next chunk, in steps, by remaining work and age.
     chosen: Vec<u16>,
-    /// The first chunk after a failure by work that is left, where it does not depend on the age.
+    /// Steps of work in the first chunk after a failure, indexed by the remaining work; used where this
+    /// chunk does not depend on the VM's age.
     first_after: Vec<u16>,
     /// Expected makespans after a failure of jobs of 0, 1, 2, … steps, without the restart, in
     /// steps.
     anew: Vec<f64>,
-    /// Expected makespan of the whole job on a VM of each age.
+    /// Expected makespan of the whole job, in steps, on a VM of each age.
     values: Vec<f64>,
 }
 
@@ -78,13 +80,14 @@ impl Plan {
         self.first_after[left] = u16::try_from(work).unwrap_or(u16::MAX);
     }
 
-    /// First chunk after a failure under [`AfterFailure::SameAge`]; 0: no chunk is known.
+    /// Steps of work in the first chunk after a failure under [`AfterFailure::SameAge`], with `left` steps
+    /// of work to do; 0: no chunk is known.
     pub(super) fn next_after_failure(&self, left: usize) -> usize {
         usize::from(self.first_after[left])
     }
 
-    /// Stores the expected makespans of `left` steps of work: after a failure, and, for the whole
-    /// job only, by age.
+    /// Stores expected makespans of `left` steps of work: `anew` after a failure, and, only if `left` is
+    /// the whole job, `values` by VM age.
     pub(super) fn set_makespans(&mut self, left: usize, anew: f64, values: &[f64]) {
         self.anew[left] = anew;
         if left == self.job {
@@ -104,28 +107,29 @@ impl Plan {
         self.values[self.age.min(self.ages - 1)]
     }
 
-    /// Expected makespan if the job began on a VM of this age, up to the last on the grid. `None`
-    /// for another age than the job's where the rules look at no other ([`AfterFailure::SameAge`]).
+    /// Expected makespan, in steps, if the job began on a VM of this age. `None`: the age is off the grid,
+    /// or, under [`AfterFailure::SameAge`], isn't the age on which the problem's job begins.
     #[must_use]
     pub fn makespan_at(&self, age: usize) -> Option<f64> {
         self.values.get(age).copied().filter(|_| self.any_age || age == self.age)
     }
 
-    /// Expected makespan of a job with `left` steps from the beginning of its next VM on.
+    /// Expected makespan, in steps, of a job with `left` steps of work that has just lost its VM, counted
+    /// from the beginning of the next VM.
     #[must_use]
     pub fn makespan_after_failure(&self, left: usize) -> f64 {
         self.anew[left.min(self.job)]
     }
 
-    /// Steps of work to do before the next checkpoint, with `left` steps on a VM of this age; 0 if
-    /// nothing is left.
+    /// Steps of work to do before the next checkpoint, if `left` steps of work remain and the VM has this
+    /// age; 0 if no work remains.
     #[must_use]
     pub fn next(&self, left: usize, age: usize) -> usize {
         let (left, age) = (left.min(self.job), age.clamp(self.first, self.ages - 1));
         usize::from(self.chosen[left * self.ages + age])
     }
 
-    /// The chunks of a job with `left` steps, from this age of its VM on, if the VM is not preempted.
+    /// The chunks of work of a job with `left` steps, on a VM of this age that is not preempted.
     #[must_use]
     pub fn schedule(&self, left: usize, age: usize) -> Vec<WorkChunk> {
         let (mut left, mut age, mut chunks) = (left.min(self.job), age, Vec::new());
@@ -138,10 +142,10 @@ impl Plan {
         chunks
     }
 
-    /// Work of the whole job's chunks, in steps, read from the table as the paper's authors did for
-    /// their printed schedule. At each age this takes the longest chunk of any remaining work, not
-    /// that of the job, and the age grows by the work alone, without checkpoints. Work that is left
-    /// when the next chunk would be longer gets no chunk.
+    /// Work of the whole job's chunks, in steps, read from the table as the paper's authors did for their
+    /// printed schedule. For each age the authors take the longest chunk of any remaining work, not the
+    /// chunk of the job, and the age grows by the work alone, without checkpoints. Work that is left when
+    /// the next chunk would be longer gets no chunk.
     #[must_use]
     pub fn as_read_out(&self) -> Vec<usize> {
         let (mut done, mut all) = (0, Vec::new());

@@ -7,11 +7,11 @@ use super::{AfterFailure, FailureLoss, FailureProbability, Rules, Survival};
 pub struct Problem<'a> {
     /// The job's work, in steps.
     pub job: usize,
-    /// Time that a checkpoint takes.
+    /// Time that a checkpoint takes, in steps.
     pub checkpoint: usize,
-    /// Time to resume from a checkpoint on another VM.
+    /// Time that a job takes to resume from a checkpoint on another VM, in steps.
     pub restart: usize,
-    /// Age of the VM on which the job begins.
+    /// Age of the VM on which the job begins, in steps.
     pub age: usize,
     /// Rules by which the recursion is read.
     pub rules: Rules,
@@ -22,7 +22,7 @@ pub struct Problem<'a> {
 /// Error: no schedule can be computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProblemError {
-    /// No work is ever kept.
+    /// No work is ever kept: no VM lives long enough for one step and its checkpoint.
     #[error(
         "no VM lives long enough for one step of {step} and its checkpoint, so no schedule \
              ends: try shorter steps"
@@ -36,11 +36,11 @@ pub enum ProblemError {
         "{job} steps of work on VMs of {ages} ages are more than {most} million cases: take coarser steps"
     )]
     TooFine {
-        /// Steps of the job.
+        /// Number of steps of work in the job.
         job: usize,
-        /// Ages on the grid.
+        /// Number of VM ages on the grid.
         ages: usize,
-        /// Millions of states.
+        /// Greatest number of states that a table may have, in millions.
         most: usize,
     },
     /// The job is empty.
@@ -49,9 +49,9 @@ pub enum ProblemError {
     /// The VM is older than any VM can get.
     #[error("no VM reaches the age of {age} steps: give an age below {last}")]
     TooOld {
-        /// The age that was given.
+        /// The VM age that was given, in steps.
         age: usize,
-        /// The first age that no VM reaches.
+        /// The first age that no VM reaches, in steps.
         last: usize,
     },
 }
@@ -86,7 +86,8 @@ impl Problem<'_> {
         Ok(())
     }
 
-    /// Time in steps of `work` of the `left` steps with the checkpoint after it, if one is taken.
+    /// Time in steps that a chunk of `work` steps takes when `left` steps remain, including the checkpoint
+    /// that follows the chunk, if one is taken.
     #[must_use]
     pub const fn chunk_time(&self, work: usize, left: usize) -> usize {
         if work == left && !self.rules.last_checkpoint { work } else { work + self.checkpoint }

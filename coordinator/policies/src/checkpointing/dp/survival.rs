@@ -2,21 +2,22 @@
 
 use dormouse_units::{RandomStream, Span};
 
-/// Probability that a VM lives to each age, in whole steps, and the expected time that it has lived
-/// by then. The last age is the one at which no VM is left, or the furthest that is looked at.
+/// Distribution of VM lifetimes: for each age in whole steps, the probability that a VM reaches that age,
+/// and the expected time that a VM has lived by then. The last age is the one that no VM reaches, or the
+/// greatest age of the computation.
 #[derive(Clone, Debug)]
 pub struct Survival {
     /// 1 − F at the ages 0, 1, 2, … steps.
     alive: Vec<f64>,
-    /// ∫ (1 − F) from zero to each of these ages, in steps.
+    /// ∫ (1 − F) from zero to the age of 0, 1, 2, … steps, in steps.
     lived: Vec<f64>,
 }
 
 impl Survival {
-    /// Grid of lifetimes with this distribution (`cdf` takes hours), of at most `ages` steps.
+    /// Grid of lifetimes with the distribution `cdf`, whose argument is in hours, of at most `ages` steps.
     ///
-    /// Values of `cdf` are held between zero and one and never fall; NaN counts as the value before
-    /// it. VMs that would end before they begin are left out.
+    /// Values of `cdf` are limited to the range from zero to one, and a value below the one before counts
+    /// as that one, as NaN does. VMs that would end at the age of zero are left out.
     #[must_use]
     pub fn new(cdf: &dyn Fn(f64) -> f64, step: Span, ages: usize) -> Self {
         let hours = step.as_secs_f64() / 3_600.0;
@@ -56,25 +57,27 @@ impl Survival {
         self.alive.len() - 1
     }
 
-    /// Probability that a VM lives to this age, or to the last.
+    /// Probability that a VM lives to this age; beyond the grid, to the last age on the grid.
     #[must_use]
     pub fn alive(&self, age: usize) -> f64 {
         self.alive[age.min(self.last())]
     }
 
-    /// Expected time that a VM has lived by this age, or by the last, in steps.
+    /// Expected time in steps that a VM has lived by this age; beyond the grid, by the last age on the
+    /// grid.
     #[must_use]
     pub fn lived(&self, age: usize) -> f64 {
         self.lived[age.min(self.last())]
     }
 
-    /// `alive` and `lived` at the ages in this range, which is on the grid.
+    /// The values of `alive` and of `lived` for the ages from `from` to before `to`, which must be on the
+    /// grid.
     pub(super) fn survival_between(&self, from: usize, to: usize) -> (&[f64], &[f64]) {
         (&self.alive[from..to], &self.lived[from..to])
     }
 
-    /// Draws the age in steps at which a VM that has reached this age is preempted; infinite if it is not by the last
-    /// age. The distribution is inverted, and assumed to be linear between steps.
+    /// Draws the age in steps at which a VM that has reached the age `age` is preempted; infinite if the VM
+    /// outlives the grid. The distribution is inverted, and assumed to be linear between steps.
     pub(super) fn draw(&self, age: usize, chance: &mut RandomStream) -> f64 {
         let left = (1.0 - chance.draw_unit()) * self.alive(age);
         let after = self.alive.partition_point(|alive| *alive >= left);

@@ -12,7 +12,8 @@ use serde_json::Value;
 use super::*;
 use crate::testing::data_folder;
 
-/// The bathtub of the authors' own simulations, hours.
+/// Probability that a VM has been preempted after this number of hours: the bathtub distribution of the
+/// authors' own simulations.
 fn bathtub(hours: f64) -> f64 {
     let f = 0.4137 * (1.0 - (-hours / 0.9).exp() + ((hours - 24.0) / 0.76).exp());
     f.clamp(0.0, 1.0)
@@ -95,7 +96,8 @@ fn the_last_checkpoint_is_left_out_where_it_keeps_nothing() {
     assert!((with - 317.076).abs() < 0.01 && (315.9..316.1).contains(&without), "{with} {without}");
 }
 
-/// The expected makespan of a schedule, computed in another way, is the one in its plan.
+/// The makespan that a plan states equals the expected makespan computed from the plan's schedule by
+/// `expected`.
 #[test]
 fn what_a_plan_says_is_what_its_schedule_is_expected_to_take() {
     let survival = minutes(&bathtub, 3_000);
