@@ -15,10 +15,10 @@ use crate::{
     UsageRule, offered_load, scale_arrivals, tsafrir_estimates,
 };
 
-/// Number of jobs up to which those of a log are counted before the first of them runs.
+/// Greatest number of jobs of a log that are counted before the first job runs.
 pub const COUNTED_AHEAD: usize = 1 << 16;
 
-/// Reason why the jobs of a workload can't be had.
+/// Reason why the jobs of a workload can't be read or generated.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkloadError {
     /// The log can't be read.
@@ -35,7 +35,7 @@ pub enum WorkloadError {
         "{0}: workload.load has nothing to scale: it takes two jobs submitted at different times"
     )]
     NoLoad(String),
-    /// A submission can't be scaled to the load that is wanted.
+    /// The time of a submission can't be scaled to the requested load.
     #[error("{name}: {source}")]
     Unscalable {
         /// The file of the log, or the name of the workload.
@@ -43,7 +43,7 @@ pub enum WorkloadError {
         /// The arrival that can't be scaled.
         source: UnscalableArrival,
     },
-    /// The requests for VMs can't be had.
+    /// The requests for VMs can't be read or generated.
     #[error(transparent)]
     Requests(#[from] RequestError),
 }
@@ -63,9 +63,9 @@ pub struct Wanted<'a> {
     pub open: fn(&Path) -> io::Result<Box<dyn Read + Send>>,
 }
 
-/// Submissions with load, estimates and usage as the experiment says: first those that follow others,
-/// since they may be due at any time, then the rest in order of submission. A log is streamed: the
-/// memory that is needed does not grow with it, but for jobs that follow others.
+/// Submissions with load, estimates and usage as the experiment says: first those that follow others, since they may be
+/// due at any time, then the rest in order of submission. A log is streamed: the memory needed does not grow with the
+/// log, except for jobs that follow others.
 #[derive(Debug)]
 pub struct Jobs {
     /// Jobs that follow others, which are still to come.

@@ -124,7 +124,7 @@ impl ShownFigures {
         all.map(|metric| ShownFigure { metric, unit: TimeUnit::Second }).collect()
     }
 
-    /// A sentence on the intervals of shares of runs, if there is such a figure.
+    /// A sentence on the intervals of shares of runs; `None` if no figure is a share of runs.
     #[must_use]
     pub fn interval_note(&self) -> Option<&'static str> {
         let has_share = self.told.iter().any(|measure| measure.metric.is_share);
@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(headings(&of), ["makespan, s", "VMs preempted"]);
     }
 
-    /// Student's interval of these two makespans begins at −85 s.
+    /// Two makespans of 1,542 s and 1,820 s have a Student's interval that begins below zero, so that none is shown.
     #[test]
     fn a_mean_of_too_few_runs_has_no_interval_below_zero_and_that_is_said() {
         let runs = |all: &[f64]| {

@@ -1,5 +1,5 @@
-//! `lsb.acct` of IBM Spectrum LSF: words and numbers a line, words in quotation marks, of which `JOB_FINISH` tells of a job
-//! that ended (LSF's reference, "lsb.acct").
+//! The file `lsb.acct` of IBM Spectrum LSF: each line has numbers, and words in quotation marks; lines that begin with
+//! `JOB_FINISH` are jobs that ended (LSF's reference, "lsb.acct").
 
 use super::accounting_record::{AccountingLine, JobOutcome, JobRecord, parse_whole, value_problem};
 use super::problem::LineProblem;
@@ -18,7 +18,7 @@ pub(super) fn is_first_line(line: &str) -> bool {
         && cells.next().is_some_and(|time| !time.is_quoted && parse_whole(&time.text).is_some())
 }
 
-/// Parser of one cell: text between blanks, or in quotation marks, where two marks stand for one.
+/// A cell of a line: text between blanks, or in quotation marks, where two marks stand for one.
 #[derive(Debug)]
 struct LsfCell {
     text: String,

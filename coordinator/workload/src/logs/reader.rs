@@ -89,8 +89,8 @@ impl SwfReader {
         Self::read_listing(path, read, rules.into())
     }
 
-    /// Reads a log from `input`, which is not packed and of lines of SWF, of `sacct` or of an accounting file; errors
-    /// name it by `path`.
+    /// Reads a log from `input`, which must not be packed and has lines of SWF, of `sacct` or of an accounting file;
+    /// errors name the log by `path`.
     ///
     /// # Errors
     ///

@@ -20,7 +20,7 @@ pub struct ModelTargets {
     pub mean_runtime_s: f64,
     /// Share of one-process jobs.
     pub serial: f64,
-    /// Factor by which a power of two is as likely as its neighbours.
+    /// Factor by which a size that is a power of two is likelier than its neighbours.
     pub power_of_two_weight: f64,
     /// Probability of a long run for a job of one process, and the amount by which it is greater
     /// for the largest job.

@@ -71,7 +71,7 @@ impl RequestStream {
     ///
     /// # Errors
     ///
-    /// The file can't be read; or what is written down is wrong, or asks for what is not offered.
+    /// The file can't be read; or the source is wrong, or requests VMs that are not offered.
     pub fn open(wanted: &RequestsWanted<'_>) -> Result<Self, WorkloadError> {
         let RequestsWanted { source, offer, seed, open } = wanted;
         if let Some(flaw) = source.flaws(offer.as_deref()).into_iter().next() {

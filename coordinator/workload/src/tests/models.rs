@@ -14,8 +14,8 @@ fn assert_near(what: &str, got: f64, wanted: f64, by: f64) {
     assert!((got / wanted - 1.0).abs() < by, "{what}: {got}, not {wanted}");
 }
 
-/// "200,000 jobs …, the average parallelism of it is 23.4, and the average runtime is
-/// 2606.6 seconds", serial "less than 18.0%".
+/// The MEASY paper on its FW workload: "200,000 jobs …, the average parallelism of it is 23.4, and the average runtime
+/// is 2606.6 seconds", serial jobs "less than 18.0%".
 #[test]
 fn fw_like_has_the_papers_moments() {
     let got = statistics(Model::FwLike, 100_000, 320);
@@ -24,7 +24,8 @@ fn fw_like_has_the_papers_moments() {
     assert!((0.17..0.18).contains(&got.serial_share()), "{}", got.serial_share());
 }
 
-/// "100,000 jobs …, 10.5, … 11267.0 seconds", serial "about 40.8%".
+/// The MEASY paper on its JW workload: "100,000 jobs …", with a mean of 10.5 processes and 11267.0 seconds, serial jobs
+/// "about 40.8%".
 #[test]
 fn jw_like_has_the_papers_moments() {
     let got = statistics(Model::JwLike, 100_000, 320);

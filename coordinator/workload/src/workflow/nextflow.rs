@@ -1,5 +1,5 @@
-//! Reader of Nextflow's trace of a run (`-with-trace`): a table of its tasks, separated by tabs. It says how long each took,
-//! and not which follow which.
+//! Reader of Nextflow's trace of a run (`-with-trace`): a table of its tasks, separated by tabs. The trace has the run
+//! time of each task, but not the order between tasks.
 
 use std::collections::BTreeMap;
 use std::path::Path;

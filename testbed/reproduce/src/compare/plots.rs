@@ -10,7 +10,8 @@ use super::{FigurePair, SchedulerComparison};
 use crate::measures::ShownFigure;
 use crate::sweep::Samples;
 
-/// Distance of a mean above the middle of its row, and of the seeds below it, in rows.
+/// Distance of a mean above the middle of its row, and of the points of single seeds below the middle, in heights of a
+/// row.
 const APART: f64 = 0.2;
 
 /// A row of a panel: its samples in the order of seeds, and their mean.

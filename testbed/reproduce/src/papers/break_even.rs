@@ -115,8 +115,8 @@ mod tests {
         assert_eq!(crossing_cost(&[], &[]), None);
     }
 
-    /// At 120 s one load is behind by chance. Lines between the means would have it that the gain is gone at
-    /// 70 s; it is there at 480 s, and gone at 980 s.
+    /// The gain of a load is negative by chance at a cost of 120 s, positive at 480 s, and really gone at about 980 s.
+    /// Plain lines between the means would put the break-even cost at 70 s.
     #[test]
     fn a_gain_that_is_lost_once_by_chance_is_not_gone() {
         let noisy = load([&[1.0, 1.2], &[-0.9, -1.3], &[2.4, 2.0], &[0.3, 0.1], &[-1.4, -1.2]]);

@@ -32,9 +32,9 @@ pub struct JudgedClaim {
     pub readings: Vec<JudgedReading>,
     /// Estimates of the cells or groups of a claim about each of several, by name.
     pub each: Vec<(String, Estimate)>,
-    /// The verdict by the rule of before; `None` if nothing of that rule differs for the claim.
+    /// The verdict by the earlier rule for verdicts; `None` if the earlier rule makes no difference for the claim.
     pub former: Option<FormerJudging>,
-    /// Samples behind our estimate, by seed; for a claim about every cell, those of each.
+    /// Samples behind our estimate, by seed; for a claim about every cell, one series for each cell.
     pub(super) series: Vec<Series>,
 }
 
@@ -194,8 +194,8 @@ fn as_few_runs(
     as_printed(&cells, (claim.measure, claim.over), (printed, last_digit), (runs, &claim.says))
 }
 
-/// The claim's measure of a cell, sample by sample; if the claim has resamples, the samples are
-/// spread by as much as those. `None` if a cell has no such figure, or no resample was made.
+/// The claim's measure of a cell, sample by sample; if the claim has resamples, the samples are spread by as much as
+/// the resamples. `None` if a cell has no such figure, or no resample was made.
 fn measured_series(
     claim: &PaperClaim,
     results: &CellResults,
@@ -247,7 +247,7 @@ fn measured_once(
     }
 }
 
-/// Comparison of two cells; over runs, a ratio is that of their means.
+/// Comparison of two cells; over several runs, the ratio is that of the cells' means.
 pub(super) fn compared(of: &Series, than: &Series, measure: ClaimMeasure) -> Option<Series> {
     if measure.is_ratio() {
         of.compared_by_means(than, |pair| measure.value(pair))

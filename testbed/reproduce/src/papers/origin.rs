@@ -1,7 +1,7 @@
 //! Origin of a reproduction: the program, the host, and the time and memory. This part of its
 //! results differs between hosts and days.
 //!
-//! `claims.json`, which later reproductions are compared with, has nothing of it.
+//! It is not in `claims.json`, with which later reproductions are compared.
 
 use std::fs;
 use std::path::Path;

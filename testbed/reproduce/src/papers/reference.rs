@@ -51,9 +51,9 @@ pub struct ListedReading {
 /// A claim whose verdict by the earlier rule differs, on the same samples.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ListedFormer {
-    /// The former verdict in a word.
+    /// The verdict by the earlier rule, in a word.
     pub verdict: String,
-    /// Our estimate by the former rule.
+    /// Our estimate by the earlier rule.
     pub ours: f64,
     /// The 95 % interval of the estimate; `None` if it has none.
     pub ci95: Option<(f64, f64)>,
@@ -139,7 +139,7 @@ impl ClaimList {
     ///
     /// # Errors
     ///
-    /// There is none, or the file is not such a list.
+    /// The folder has no list of claims, or the file is not a list of claims.
     pub fn read(path: &Path) -> Result<Self, SweepError> {
         let file = if path.is_dir() { path.join(CLAIMS) } else { path.to_path_buf() };
         let unfit = |error: &dyn std::fmt::Display| {

@@ -88,7 +88,7 @@ impl SweepWork<'_> {
         Ok(cells.iter().map(samples).collect())
     }
 
-    /// Runs to make: a shard is the same whatever exists already.
+    /// Runs that are still to be made. Which runs belong to a shard does not depend on the runs that exist already.
     fn runs_to_make<'c, C: SampleSource>(
         &self,
         all: Vec<(&'c C, u64)>,

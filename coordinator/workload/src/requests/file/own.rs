@@ -1,4 +1,4 @@
-//! Our own files: a request a row, in the order of time.
+//! Reader of our own files of requests: one request per row, in order of time.
 
 use std::borrow::Cow;
 
@@ -58,7 +58,7 @@ impl OwnRows {
     }
 }
 
-/// The request in a row; one before the row above it is an error.
+/// The request in a row; an error if its time is before that of the row above.
 fn read_request(
     row: &Row<'_>,
     layout: &VmTableLayout,

@@ -1,4 +1,4 @@
-//! Tables of VMs: one a row, in any order.
+//! Reader of tables of VMs: one VM per row, in any order.
 
 use dormouse_input::{Row, Rows};
 

@@ -97,7 +97,7 @@ pub(crate) fn simulated(
 ///
 /// # Errors
 ///
-/// There is none.
+/// There is no such record.
 pub(crate) fn check(case: &str, records: &PriceFiles) -> Result<(), SweepError> {
     let series = case.split('/').next().unwrap_or(case);
     match series {

@@ -100,7 +100,7 @@ mod tests {
 
     use super::*;
 
-    /// Five cents, but for two hours of nine in every ten.
+    /// Prices of five cents per hour; in the last two of every ten hours nine cents.
     fn prices() -> PriceTrace {
         let cents = |n: u64| Price::from_nanos_per_hour(n * 10_000_000);
         let hour = |n: u64| Time::from_secs(3_600 * n);

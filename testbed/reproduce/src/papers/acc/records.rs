@@ -103,7 +103,7 @@ impl PriceFiles {
     ///
     /// # Errors
     ///
-    /// There are none.
+    /// There are no prices with this name.
     pub(super) fn prices(&self, name: &str) -> Result<(&PriceTrace, Time), SweepError> {
         let found = self.all.get(name).map(|(trace, until)| (trace, *until));
         found.ok_or_else(|| {

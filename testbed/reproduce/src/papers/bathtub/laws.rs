@@ -28,7 +28,7 @@ fn bathtub_law(a: u32, [b, tau1, tau2]: [f64; 3], vms: usize) -> Option<Publishe
 
 /// A published law by its name in cases.
 pub(super) fn published(name: &str) -> Option<PublishedLaw> {
-    /// Number of preempted VMs in the authors' record: all, and of n1-highcpu-16.
+    /// Number of all preempted VMs in the authors' record; the constant below counts those of type n1-highcpu-16.
     const ALL: usize = 717;
     const HIGHCPU_16: usize = 132;
     match name {

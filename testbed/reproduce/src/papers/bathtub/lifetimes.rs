@@ -36,7 +36,7 @@ const EARLY: f64 = 3.0;
 /// Beginning of the last phase in hours. The text does not give it: it is as long before 24 h as
 /// the first phase lasts.
 const LATE: f64 = 21.0;
-/// Longest life, in hours.
+/// Longest lifetime of a VM, in hours.
 const DAY: f64 = 24.0;
 
 /// Parts of the VMs that are preempted by the end of each of the three phases of life.

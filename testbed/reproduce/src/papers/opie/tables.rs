@@ -120,8 +120,8 @@ const fn selection_mark(is_selected: bool) -> &'static str {
 mod tests {
     use super::*;
 
-    /// The other possibilities of the third table are 58 for BP1, 57 for CP1 and 112 for CP2 and CP3; in
-    /// the fourth DP3 is next, with 24 minutes, and no set with BP3 in it counts.
+    /// In the third table the other choices cost 58 minutes (BP1), 57 (CP1) and 112 (CP2 and CP3). In the fourth table
+    /// DP3 is the next best choice, with 24 minutes, and no set that contains BP3 counts.
     #[test]
     fn the_next_best_choice_is_found_among_all() {
         let found = |case: &str| {
