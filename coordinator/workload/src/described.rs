@@ -63,7 +63,7 @@ pub enum JobSource {
         #[serde(default, skip_serializing_if = "is_standard")]
         shape: Shape,
     },
-    /// Jobs that the description itself lists.
+    /// Jobs that are listed in the description of the workload itself.
     Jobs {
         /// The jobs, in order of submission.
         job: Vec<JobSpec>,

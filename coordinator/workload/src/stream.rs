@@ -24,13 +24,13 @@ pub enum WorkloadError {
     /// The log can't be read.
     #[error(transparent)]
     Swf(#[from] SwfError),
-    /// The model can't make the wanted jobs.
+    /// The model can't generate the requested jobs.
     #[error("workload: {0}")]
     Model(#[from] ModelError),
     /// The estimates can't be made.
     #[error("workload.estimates: {0}")]
     Estimates(#[from] EstimatesError),
-    /// A workload whose load can't be scaled.
+    /// The load of the workload can't be scaled.
     #[error(
         "{0}: workload.load has nothing to scale: it takes two jobs submitted at different times"
     )]
@@ -128,7 +128,7 @@ impl Listed {
         Self { load: offered_load(&jobs, machine), jobs: jobs.into() }
     }
 
-    /// Reads or makes the jobs of a workload; those of a log are then all in memory.
+    /// Reads or generates the jobs of a workload; all jobs of a log are then in memory.
     ///
     /// # Errors
     ///
@@ -168,8 +168,8 @@ impl Wanted<'_> {
         }
     }
 
-    /// Calendar of a run of the workload, from the log's dates. Where the load is scaled there is
-    /// none, as the times between submissions are not the log's.
+    /// Calendar of a run of the workload, from the log's dates. A workload whose load is scaled has no calendar, since
+    /// its times between submissions are not the log's.
     ///
     /// # Errors
     ///
@@ -306,8 +306,7 @@ impl Jobs {
         }
     }
 
-    /// Lower bound of the number of remaining jobs: those of a log are counted up to
-    /// [`COUNTED_AHEAD`].
+    /// Lower bound of the number of remaining jobs: the jobs of a log are counted up to [`COUNTED_AHEAD`].
     #[must_use]
     pub fn at_least(&self) -> usize {
         match &self.source {

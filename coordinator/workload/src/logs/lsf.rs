@@ -50,10 +50,10 @@ fn split_cells(line: &str) -> Vec<LsfCell> {
     }
 }
 
-/// Seconds of the run limit (`bsub -W`) in the fields from `mailUser` on; 0: the record is of a version that does not
-/// have it, or there is none. Before it stand two lists with their lengths, so that it is looked for only where the
-/// fields around them have their kinds. LSF's reference names options3 before it; records of jobs with a known `-W` have
-/// the limit first.
+/// Seconds of the run limit (`bsub -W`) in the fields from `mailUser` on; 0: the job has no limit, or the record is of
+/// a version without the field. Two lists with their lengths precede the limit, so that it is only used if the fields
+/// around the lists have the right kinds. LSF's reference has options3 before the limit; in records of jobs with a
+/// known `-W`, the limit comes first.
 fn run_limit(fields: &[LsfCell]) -> i64 {
     const SUBMIT_PAIRS: usize = 30;
     let behind_list = |at: usize, each: usize| {

@@ -1,9 +1,8 @@
-//! FW-like and JW-like: models of the MEASY paper's two workloads, whose generators are not
-//! available, from what the paper says of them. The mean size, the mean run time and the share of
-//! one-process jobs are its figures; the shapes are ours, after what the two models are known for:
-//! sizes that fall off as a power with a preference for powers of two, run times as a mixture of
-//! short and long Erlang stages that is longer for larger jobs (FW) or not (JW), arrivals that are
-//! Poisson (FW) or bursty (JW).
+//! FW-like and JW-like: models of the MEASY paper's two workloads, whose generators are not available, built from the
+//! paper's figures. The mean size, the mean run time and the share of one-process jobs are its figures; the shapes are
+//! ours, after what the two models are known for: sizes that fall off as a power with a preference for powers of two,
+//! run times as a mixture of short and long Erlang stages that is longer for larger jobs (FW) or not (JW), arrivals
+//! that are Poisson (FW) or bursty (JW).
 
 use dormouse_model::Submission;
 use dormouse_units::{Bytes, RandomStream, Span, Time, Usage};

@@ -36,7 +36,7 @@ const PROCESSORS: u32 = 100;
 /// Seed of all random draws.
 const SEED: u64 = 7;
 
-/// Outcome of a log's jobs under the crate's own schedulers.
+/// Outcome of the jobs of a log under the crate's scheduler for this algorithm.
 fn ours(algorithm: Algorithm, text: &str) -> Outcome {
     let file = Ok(Cursor::new(text.to_owned().into_bytes()));
     let trace = Trace::from_file(Path::new("log.swf"), file, Some(PROCESSORS), OnMalformed::Fail);

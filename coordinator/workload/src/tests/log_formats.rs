@@ -525,7 +525,8 @@ fn executions_that_were_requeued_are_left_out_and_counted() {
     assert!(skipped.to_string().contains(said), "{skipped}");
 }
 
-/// Steps of jobs are recognised in output of `sacct` with JobIDRaw alone, or with both JobID and JobIDRaw.
+/// Steps of jobs are recognised in output of `sacct` with the column `JobIDRaw` alone, or with both `JobID` and
+/// `JobIDRaw`.
 #[test]
 fn steps_of_jobs_are_told_by_either_number() {
     for (text, job) in [

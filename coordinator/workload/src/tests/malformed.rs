@@ -1,4 +1,4 @@
-//! Bad logs: one clear error that names file and line, or a counted skip.
+//! Malformed logs: each gives one clear error with file and line, or its bad jobs are skipped and counted.
 
 #![expect(clippy::disallowed_methods, reason = "the crate opens no file, its tests do")]
 
@@ -189,7 +189,8 @@ fn is_read_or_empty(text: &[u8]) -> bool {
 }
 
 proptest! {
-    /// What the fuzz target does, on fewer inputs: no input panics, and skipping never fails.
+    /// Like the fuzz target, on fewer inputs: random bytes never make the reader panic, and a reader that skips
+    /// malformed lines never fails.
     #[test]
     fn no_bytes_upset_the_reader(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
         let _ = read(&bytes, OnMalformed::Fail);

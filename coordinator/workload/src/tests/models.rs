@@ -35,9 +35,9 @@ fn jw_like_has_the_papers_moments() {
     assert!(got.gap.deviation() > 1.5 * got.gap.mean(), "bursty");
 }
 
-/// The published parameters give what the model's own programs give for 128 processors:
-/// serial .2927 of batch and .1541 of interactive jobs, most others powers of two, and a
-/// daily cycle that leaves the early morning almost empty.
+/// Lublin's model with its published parameters agrees with its authors' programs for 128 processors: .2927 of batch
+/// and .1541 of interactive jobs are serial, most other sizes are powers of two, and few jobs come in the early
+/// morning.
 #[test]
 fn lublin_has_its_published_shape() {
     let jobs = Model::Lublin.generate(40_000, 128, 1).expect("it generates");

@@ -149,7 +149,7 @@ fn names_that_no_file_can_hold_are_refused() {
 }
 
 proptest! {
-    /// An exported stream is read in again to the identical stream, plain and gzipped.
+    /// An exported stream of requests is read back to the identical stream, plain and gzipped.
     #[test]
     fn what_is_written_reads_back(
         rows in proptest::collection::vec(

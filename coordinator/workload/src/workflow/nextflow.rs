@@ -111,7 +111,7 @@ fn parse_length(text: &str) -> Option<Span> {
     (!text.is_empty()).then(|| Span::from_secs_f64(seconds))?
 }
 
-/// Parses a size such as `2.4 MB`, of binary units as Nextflow's are, or a plain number of bytes.
+/// Parses a size such as `2.4 MB`, with Nextflow's binary units (1 MB is 2^20 bytes), or a plain number of bytes.
 fn parse_size(text: &str) -> Option<Bytes> {
     let (number, unit) = text.split_once(' ').unwrap_or((text, "B"));
     let shift = match unit {

@@ -154,7 +154,7 @@ impl Workflow {
         Some(said)
     }
 
-    /// The tasks with only their names and dependencies.
+    /// The tasks of the workflow with only their names and dependencies.
     pub(super) fn in_order(&self) -> Vec<Task> {
         let task = |task: &WorkflowTask| Task {
             name: task.name.clone(),

@@ -22,8 +22,8 @@ struct PanelRow<'a> {
 }
 
 impl SchedulerComparison {
-    /// A chart for each figure that is not the same in all runs: the figure of each scheduler, and
-    /// its difference from the first scheduler's.
+    /// One chart for each figure that is not the same in all runs, with a panel for the figure of each scheduler, and a
+    /// panel for the differences from the first scheduler.
     pub fn plots(&self, samples: &Samples) -> Vec<PanelChart> {
         let measures = self.measures(samples).told;
         let pairs = self.pairs(samples, &measures);

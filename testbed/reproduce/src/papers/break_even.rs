@@ -7,14 +7,13 @@ use super::claim::CellCombination;
 /// Cost at which a gain vanishes, at the load where that is soonest ([`CellCombination::Least`]) or latest
 /// ([`CellCombination::Most`]).
 ///
-/// `gains` has for each load the gain at each of the ascending `costs`, sample by sample; a gain is
-/// positive. A gain can only fall with its cost, so at each load the means are replaced by the
-/// nearest non-increasing ones (least squares, by pooling adjacent violators; Ayer and others
-/// 1955), and the cost is where the straight lines between them cross 0. A gain that is lost by
-/// chance at one cost and is back at the next three is therefore not gone. The interval is the
-/// jackknife's over the samples, which repeats the choice of the load. A crossing outside the costs
-/// counts as the first or last cost. The series has the jackknife's samples. `None` if no sample
-/// has every gain; a single sample has no interval.
+/// `gains` has for each load the gain at each of the ascending `costs`, sample by sample; a gain is positive. A gain
+/// can only fall with its cost, so at each load the means are replaced by the nearest non-increasing ones (least
+/// squares, by pooling adjacent violators; Ayer and others 1955), and the cost is where the straight lines between them
+/// cross 0. So a gain that is negative by chance at one cost, and positive at the next three, does not put the
+/// break-even there. The interval is the jackknife's over the samples, which repeats the choice of the load. A crossing
+/// outside the costs counts as the first or last cost. The series has the jackknife's samples. `None` if no sample has
+/// every gain; a single sample has no interval.
 pub(super) fn break_even(
     gains: &[Vec<Series>],
     costs: &[f64],

@@ -222,13 +222,13 @@ fn in_runs(set: &str) -> String {
     if set.is_empty() { String::new() } else { format!(" in runs with {set}") }
 }
 
-/// The same claim, as judged under another reading.
+/// The claim of `judged` as it was judged under another reading; `None` if the reading lacks it.
 fn same_claim(reading: &PaperReading, judged: &JudgedClaim) -> Option<JudgedClaim> {
     let is_same = |other: &&JudgedClaim| other.claim.says == judged.claim.says;
     reading.claims.iter().find(is_same).cloned()
 }
 
-/// A claim without any factor, and under each factor that was tried on it; `None` if none was.
+/// A claim as judged without any factor, and under each factor that was tried on it; `None` if no factor was tried.
 fn tried_factors<'a>(
     paper: &PaperEvaluation,
     judged: &JudgedClaim,
@@ -246,8 +246,8 @@ fn tried_factors<'a>(
     Some((before, tried.collect()))
 }
 
-/// The factor under which a claim that needs a cause comes nearest in the trials, however few their runs
-/// are, and the number of factors that were tried on it; `None` if it needs none, or none comes nearer.
+/// The factor under which a claim that needs a cause comes nearest in the trials, however few their runs are, and the
+/// number of factors that were tried on it; `None` if the claim needs no cause, or no factor brings it nearer.
 pub(super) fn nearest_factor(
     paper: &PaperEvaluation,
     judged: &JudgedClaim,

@@ -14,7 +14,7 @@ pub struct PaperClaim {
     /// The paper's own words; empty if the paper does not state the claim.
     #[serde(default)]
     pub quote: String,
-    /// Section, figure or table of the paper with these words.
+    /// Section, figure or table of the paper that has the quoted words.
     #[serde(default)]
     pub place: String,
     /// Words that replace `#` in the names of cells: the claim is judged for the cells of each word, and holds if it

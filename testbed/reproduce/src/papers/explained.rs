@@ -74,8 +74,7 @@ impl ExplainedStatements {
     }
 }
 
-/// Whether a printed figure is not contradicted; `None` if nothing was printed, or ours has no
-/// verdict.
+/// Whether a printed figure is not contradicted; `None` if the paper prints no figure, or our figure has no verdict.
 fn is_possible_row(paper: &PaperEvaluation, row: &FigureRow) -> Option<bool> {
     let (printed, _) = row.paper?;
     let verdict = row.verdict?;

@@ -16,7 +16,7 @@ use crate::sweep::{SweepError, SweepFolder};
 /// Name of the file in a reproduction's folder that has its results, including the origin, in a form for programs.
 pub(super) const RESULTS: &str = "results.json";
 
-/// A file that clones of this program's repository have, and hardly any other repository.
+/// A file by which a clone of this program's repository is recognised, since hardly any other repository has it.
 const OF_THIS_CLONE: &str = "testbed/reproduce/Cargo.toml";
 
 /// Program and host that made a reproduction, with its time and memory.

@@ -27,8 +27,7 @@ const BEST: usize = 5;
 /// more runs, the more statements are contradicted.
 const LEAST_SEEDS: u64 = 2;
 
-/// Number of readings that are run at the same time; of each only the explained statements are
-/// kept.
+/// Number of readings that are run at the same time; of each reading only the explained statements are kept.
 const AT_ONCE: usize = 16;
 
 /// A reading with its results.
@@ -136,8 +135,8 @@ impl PaperReading {
     }
 }
 
-/// The reading that explains more than ours by more than its price and by more than chance; presets
-/// are left out. `None` if there is none.
+/// The reading that explains more statements than our default one, by more than the price of its changes and by more
+/// than chance; presets are left out. `None` if no reading does.
 pub(super) fn recommended(read: &[PaperReading]) -> Option<&PaperReading> {
     let ours = read.iter().find(|reading| reading.factors.is_empty())?;
     let is_reading = |reading: &&PaperReading| !reading.factors.iter().any(|factor| factor.preset);
@@ -240,7 +239,8 @@ where
         self.make("factors", all, seeds)
     }
 
-    /// Makes every combination of the given factors with `seeds` runs each: ours first, then those with the best score.
+    /// Makes a reading of every combination of the given factors, with `seeds` runs each; returns our default reading
+    /// first, then the others, the best score first.
     ///
     /// # Errors
     ///
@@ -296,9 +296,9 @@ where
         of_runs || self.beside.iter().any(|cell| is_made(cell) || has(cell))
     }
 
-    /// Searches readings with `few` runs each, then makes `many` runs of those that explain most.
-    /// In the result ours comes first, then the best ones, with those that the text allows, then
-    /// the paper's presets.
+    /// Searches readings with `few` runs each, then makes `many` runs of those that explain most. The result has our
+    /// default reading first, then the best readings and the best ones that the paper's text allows, then the paper's
+    /// presets.
     pub(super) fn search(&mut self, few: u64, many: u64) -> Result<Vec<PaperReading>, SweepError> {
         check_seeds(few)?;
         let all = self.changes();

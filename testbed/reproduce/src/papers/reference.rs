@@ -72,7 +72,7 @@ pub struct ListedClaim {
     pub says: String,
     /// The claim in the paper's words.
     pub quote: String,
-    /// Section, figure or table of the paper with these words.
+    /// Section, figure or table of the paper that has the quoted words.
     pub place: String,
     /// Figure that the paper prints.
     pub paper: Option<f64>,

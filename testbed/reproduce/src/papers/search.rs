@@ -102,7 +102,7 @@ pub(super) fn search<E>(
 mod tests {
     use super::*;
 
-    /// The best of a search among four changes, and how many readings were tried.
+    /// The best reading of a search among four changes, and the number of readings that were tried.
     fn best_of(
         touch: impl Fn(usize, usize) -> bool,
         together: impl Fn(usize, usize) -> bool,

@@ -320,7 +320,7 @@ pub(super) fn damaged(path: &Path, line: usize, error: &serde_json::Error) -> Sw
     SweepError::BadInput(format!("{path}: line {line}: {error}; {remedy}"))
 }
 
-/// Opens a file of lines for appending after its last whole line; a truncated one is dropped.
+/// Opens a file of lines for appending after its last whole line; a truncated last line is dropped.
 fn whole_lines(path: &Path) -> std::io::Result<File> {
     let mut options = OpenOptions::new();
     let mut file = options.create(true).read(true).append(true).open(path)?;

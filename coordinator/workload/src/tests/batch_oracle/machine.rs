@@ -38,7 +38,7 @@ pub(crate) enum Place {
 pub(crate) struct Present {
     pub(crate) id: usize,
     pub(crate) place: Place,
-    /// The end that the scheduler expects of a job in the foreground, in microseconds.
+    /// Time at which the scheduler expects a job in the foreground to end, in microseconds.
     pub(crate) expected_end: u64,
     /// Remaining work of the job, in microseconds times parts per million of a processor.
     left: u128,
@@ -173,14 +173,14 @@ impl<'a> Machine<'a> {
         self.present.iter().map(rate).collect()
     }
 
-    /// Part of its speed that a job loses to neighbours in the background, in parts per million: from .5
+    /// Part of a job's speed that it loses to jobs in the background of its processors, in parts per million: from .5
     /// to 4 %.
     fn loss(&self, id: usize) -> u64 {
         let unit = RandomStream::new(self.seed, "loss", id as u64).draw_unit();
         ppm(0.005 + (0.04 - 0.005) * unit)
     }
 
-    /// Part of the idle cycles that a job in the background makes use of, in parts per million.
+    /// Part of the foreground's idle cycles that a job in the background uses, in parts per million.
     fn utilisation(&self, id: usize) -> u64 {
         let mut stream = RandomStream::new(self.seed, "utilisation", id as u64);
         if self.jobs[id].processes == 1 {

@@ -205,8 +205,7 @@ mod tests {
         assert!(differ.iter().all(|name| name.starts_with("adapt/")), "{differ:?}");
     }
 
-    /// Drawing weeks anew changes nothing where every week is like every other; where they differ,
-    /// so do resamples.
+    /// Resamples of a record whose weeks are all alike have the same figures; if weeks differ, resamples differ too.
     #[test]
     fn resamples_differ_as_much_as_weeks_do() {
         let cents = |n: u64| Price::from_nanos_per_hour(n * 10_000_000);

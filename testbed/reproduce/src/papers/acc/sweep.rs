@@ -21,8 +21,8 @@ const STARTS: usize = 10;
 /// The record of a type: its name, its prices, and the time until which they are known.
 pub(super) type Series<'a> = (&'a str, &'a PriceTrace, Time);
 
-/// Time between the beginnings of jobs on each type when weeks are resampled: another time of day
-/// each day.
+/// Time between the beginnings of jobs on each type when weeks are resampled: a day and an hour, so that jobs begin at
+/// all hours of the day.
 const EVERY: Span = Span::from_secs(25 * 3_600);
 
 /// Figures of all series (one for each instance type): `acc/cost_usd` and more.

@@ -51,9 +51,8 @@ pub(super) fn published(name: &str) -> Option<PublishedLaw> {
 }
 
 impl PublishedLaw {
-    /// The published law, or a law fitted to a resample. The record is not needed for that (the
-    /// parametric bootstrap): as many lifetimes as the fit had are drawn from the law, and the law
-    /// is fitted to them.
+    /// The published law, or a law fitted to a resample. A resample does not need the record (parametric bootstrap): as
+    /// many lifetimes as the law was fitted to are drawn from the law, and a new law is fitted to the draws.
     pub(super) fn drawn(self, name: &str, draw: RecordDraw) -> Option<Lifetimes> {
         let RecordDraw::Resample(seed) = draw else { return Some(self.lifetimes) };
         if self.vms == 0 {

@@ -61,9 +61,8 @@ impl FailurePhases {
         100.0 * (first.min(last) - middle_rate)
     }
 
-    /// Excess of the preemption rate per hour of surviving VMs in the first phase over the middle;
-    /// 0 for VMs without memory. If no VM survives the middle, its rate is that of one VM in a
-    /// thousand surviving.
+    /// Excess of the preemption rate per hour of surviving VMs in the first phase over the middle; 0 if the preemption
+    /// rate does not depend on age. The part of VMs that survive a phase counts as at least one in a thousand.
     fn early_hazard_more(&self) -> f64 {
         let left = |taken: f64| (1.0 - taken).max(1e-3);
         let early = -left(self.early).ln() / EARLY;

@@ -45,7 +45,7 @@ fn failure_probability(
     if left <= 0.0 { 1.0 } else { (law.cdf(from + job) - law.cdf(from)) / left }
 }
 
-/// Policy and law of a word: `POLICY` or `POLICY@LAW`; the policy knows the law.
+/// Names of the policy and the law in a word, `POLICY` or `POLICY@LAW`; the policy knows the law.
 fn policy_and_law(name: &str) -> (&str, &str) {
     name.split_once('@').unwrap_or((name, TYPE))
 }

@@ -50,10 +50,10 @@ pub const SCENARIOS: [LatencyScenario; 5] = [
     LatencyScenario { name: "saturated-day", over: Some(Span::from_secs(86_400)), ..FULL },
 ];
 
-/// The schedulers, as figures name them: the unmodified one; OPIE by the text of its paper, and by its
-/// published code; the one with a second look; and OPIE as this provider uses it, which keeps the order of
-/// the hosts. All but the last look at every host, by views of the hosts that are kept as VMs come and go or,
-/// with `-built`, built for each call, as OpenStack's scheduler and the paper's do.
+/// Names of the schedulers in figures: `filter` is the unmodified one; `opie` follows the text of the OPIE paper,
+/// `opie-code` its published code; `retry` looks at the hosts a second time; `incremental` is OPIE as this provider
+/// uses it, which keeps the hosts in order. All but `incremental` look at every host, by views of the hosts that are
+/// kept as VMs come and go or, with `-built`, built for each call, as OpenStack's scheduler and the paper's do.
 pub const SCHEDULERS: [&str; 9] = [
     "filter",
     "opie",
@@ -251,8 +251,8 @@ impl ChoiceTimes {
 /// Hosts with VMs, which are made empty or full again before every request.
 struct MeasuredHosts {
     fleet: HostFleet,
-    /// Empty hosts for the scheduler that ends no VM; `None` if all hosts are empty, since it then
-    /// uses the same as the others.
+    /// Empty hosts for the scheduler that ends no VM; `None` if all hosts are empty, since this scheduler then uses the
+    /// same hosts as the others.
     of_filter: Option<HostFleet>,
     scenario: LatencyScenario,
     now: Time,

@@ -36,8 +36,8 @@ fn total_cost(vms: &[&TableVm]) -> u64 {
     vms.iter().map(|vm| vm.ending_cost()).sum()
 }
 
-/// Least cost of any other set of preemptible VMs that makes room on its host, as the text lists the other
-/// possibilities: sets that have all of `chosen` in them are none. `None` if there is no other.
+/// Least cost of a set of preemptible VMs, other than `chosen`, that makes room on its host. Sets that contain all of
+/// `chosen` do not count, as in the paper's text. `None` if there is no other set.
 fn next_least_cost(table: &HostTable, chosen: &[&TableVm]) -> Option<u64> {
     // Sizes are in proportion, so that vCPUs stand for all that a VM takes.
     let takes = |vms: &[&TableVm]| vms.iter().map(|vm| vm.size.vm_room().vcpus).sum::<u32>();
