@@ -436,7 +436,7 @@ pub(super) fn generate_jobs(
 /// years.
 const FAR: Span = Span::from_secs(365 * 86_400);
 
-/// Range of seconds since 1970, from 1990 to 2100, that is taken for dates.
+/// Range of seconds since 1970, from 1990 to 2100: times of a log in this range are dates.
 const DATES: RangeInclusive<i64> = 631_152_000..=4_102_444_800;
 
 /// Shift of submission times so that a log that begins far from zero begins at zero.

@@ -20,7 +20,7 @@ pub struct ShownFigures {
     pub told: Vec<ShownFigure>,
     /// Figures left out because nothing of the kind happened in any run.
     uneventful: Vec<&'static RunFigure>,
-    /// Whether some figure has no interval because it has too few runs for one above zero.
+    /// Whether some figure has no interval because it has too few runs for an interval above zero.
     has_too_few: bool,
     unit: TimeUnit,
 }
@@ -134,8 +134,8 @@ impl ShownFigures {
         )
     }
 
-    /// Sentences on what is left out: figures that are zero in all runs, and intervals of too few
-    /// runs; `None` if nothing is.
+    /// Sentences on what is left out: figures that are zero in all runs, and intervals of too few runs; `None` if
+    /// nothing is left out.
     #[must_use]
     pub fn left_out(&self) -> Option<String> {
         let (met, none): (Vec<_>, Vec<_>) =

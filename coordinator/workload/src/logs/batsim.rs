@@ -35,7 +35,7 @@ struct BatsimJob {
     profile: String,
 }
 
-/// The work of a job; the keys that are used depend on the kind.
+/// A profile: the work of a job. The keys that are used depend on the kind of profile.
 #[derive(Deserialize)]
 struct BatsimProfile {
     #[serde(rename = "type")]

@@ -295,7 +295,7 @@ fn parse_number(text: &str) -> Option<f64> {
 #[derive(Default)]
 struct TaskOrder {
     tasks: Vec<OrderedTask>,
-    /// Number and end of each job's tasks by their place in it.
+    /// Number and end in seconds of each task, by the name of its job and its place in the job.
     ended: BTreeMap<(String, u32), (i64, i64)>,
 }
 
@@ -360,7 +360,8 @@ impl TaskOrder {
     }
 }
 
-/// Place of a task in its job and places of those before it, from its name; a name such as `task_x` has none.
+/// Place of a task in its job, and the places of the tasks that it follows, from the task's name; a name such as
+/// `task_x` gives `None` and no places.
 fn parse_order(name: &str) -> (Option<u32>, Vec<u32>) {
     let mut parts = name.split('_');
     let first = parts.next().unwrap_or_default().trim_start_matches(|c: char| c.is_alphabetic());

@@ -1,4 +1,4 @@
-//! One line of a log.
+//! A job as a line of an SWF log, and how the line is read.
 
 use std::collections::BTreeMap;
 

@@ -34,7 +34,7 @@ pub struct Trace {
     memory: Option<Bytes>,
     last: i64,
     numbers: SeenNumbers,
-    /// Numbers of skipped jobs.
+    /// Job numbers of the jobs that were skipped.
     left_out: SeenNumbers,
     filler: PrecedingJobField,
     /// True once a job was returned.

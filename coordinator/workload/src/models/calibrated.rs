@@ -35,8 +35,8 @@ pub struct ModelTargets {
     pub bursts: Option<(f64, f64)>,
 }
 
-/// Figures that the paper prints of this log: "The average parallelism of it is 23.4, and the
-/// average runtime is 2606.6 seconds", one-process jobs "less than 18.0%".
+/// Figures that the MEASY paper prints for its FW workload: "The average parallelism of it is 23.4, and the average
+/// runtime is 2606.6 seconds", one-process jobs "less than 18.0%".
 pub(super) const FW: ModelTargets = ModelTargets {
     mean_size: 23.4,
     mean_runtime_s: 2606.6,
@@ -49,9 +49,9 @@ pub(super) const FW: ModelTargets = ModelTargets {
     bursts: None,
 };
 
-/// Figures that the paper prints of this log: "The average parallelism of it is 10.5, and the
-/// average runtime is 11267.0 seconds", one-process jobs "about 40.8%"; 18 h was the longest queue
-/// of the machine that the log seems to be of.
+/// Figures that the MEASY paper prints for its JW workload: "The average parallelism of it is 10.5, and the average
+/// runtime is 11267.0 seconds", one-process jobs "about 40.8%"; 18 h was the longest queue of the machine that the log
+/// seems to be of.
 pub(super) const JW: ModelTargets = ModelTargets {
     mean_size: 10.5,
     mean_runtime_s: 11_267.0,

@@ -1,4 +1,4 @@
-//! The models have the moments they state, and estimates cover their run times.
+//! Tests that generated workloads have the means that the papers print, and that estimates are not below run times.
 
 use dormouse_units::Span;
 

@@ -410,8 +410,8 @@ fn laws() -> impl Strategy<Value = DurationLaw> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// A random model without flaws makes requests in order of time, with durations within their bounds, and ends as it
-    /// says.
+    /// A random model without flaws makes requests in order of time, with durations within their bounds, and none after
+    /// its end.
     #[test]
     fn a_model_without_flaw_keeps_to_what_it_says(
         (arrivals, duration, preemptible) in (processes(), laws(), laws()),

@@ -13,7 +13,7 @@ pub(super) fn is_one(text: &str) -> bool {
     text.trim_start().starts_with("digraph snakemake")
 }
 
-/// A job of the graph.
+/// A job in the graph that Snakemake prints.
 struct DagJob {
     label: String,
     /// True if the node is dashed: the job's output exists, and Snakemake would not run the job again.

@@ -193,9 +193,9 @@ pub enum CellCombination {
     Mean,
     /// The mean over all samples of all cells.
     Pooled,
-    /// The largest of the measures.
+    /// The largest of the cells' measures.
     Most,
-    /// The smallest of the measures.
+    /// The smallest of the cells' measures.
     Least,
     /// The number of cells that agree with the claim, which has to be all of them.
     Each,

@@ -509,8 +509,8 @@ mod tests {
         assert!(but_one.how.contains("not in: d -0.85 ["), "{}", but_one.how);
     }
 
-    /// Runs exactly on the line 100 + 3 x have a slope of 3 % of 100 with no interval width; runs beside the line have
-    /// a wide interval around 3.
+    /// Runs exactly on the line 100 + 3 x have a slope of 3 % of 100, with an interval of no width; runs beside the
+    /// line have a wide interval around 3.
     #[test]
     fn a_slope_is_that_of_the_line_through_the_runs() {
         let x = [0.0, 1.0, 2.0, 5.0, 9.0];

@@ -58,7 +58,7 @@ impl FigureRow {
     }
 }
 
-/// All figures of the parts `parts` of a paper, in the order of their cells.
+/// Rows of all figures of these parts of a paper, in the order of the parts' cells.
 pub(super) fn rows(
     paper: &PaperEvaluation,
     parts: &[&PaperPart],

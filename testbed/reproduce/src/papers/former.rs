@@ -17,7 +17,7 @@ pub struct FormerJudging {
     pub ours: Estimate,
     /// The verdict on the claim.
     pub verdict: Verdict,
-    /// What causes a different verdict today; empty if the verdict is the same.
+    /// Reason why the present rule gives another verdict, in words; empty if the verdict is the same.
     pub because: &'static str,
 }
 

@@ -57,7 +57,7 @@ pub struct ListedFormer {
     pub ours: f64,
     /// The 95 % interval of the estimate; `None` if it has none.
     pub ci95: Option<(f64, f64)>,
-    /// What causes the different verdict today.
+    /// Reason why the present rule gives another verdict, in words.
     pub because: String,
 }
 

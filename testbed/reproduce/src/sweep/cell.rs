@@ -26,7 +26,7 @@ use dormouse_report::virtual_run::{model, play_out, virtual_run};
 pub struct SweepCell {
     /// Name of the cell, such as `j60-sc2/burst-hads`.
     pub case: String,
-    /// File or built-in experiment.
+    /// The experiment's file, or the name of a built-in experiment.
     pub name: String,
     /// The cell's settings: the arguments of `--set`.
     pub set: Vec<String>,

@@ -12,7 +12,7 @@ use super::{SharedInputs, SweepError, SweepFolder, SweepShard};
 
 /// Something that gives one sample for each seed.
 pub trait SampleSource: Sync {
-    /// Name in tables.
+    /// Name of the source in tables.
     fn case(&self) -> &str;
 
     /// Digest of everything that the samples depend on, besides the seed.

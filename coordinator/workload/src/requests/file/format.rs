@@ -280,7 +280,7 @@ impl EventColumns {
 ///
 /// # Errors
 ///
-/// The table is no table of requests, or lacks a column.
+/// The table has no requests in a known format, or lacks a column.
 pub(super) fn detect_layout(first: &Row<'_>, chosen: &Chosen) -> Result<RowLayout, OfferRefusal> {
     let line = text(first)?;
     if chosen.is_empty() {

@@ -17,7 +17,7 @@ use crate::sweep::SweepError;
 /// Number of jobs in a sample.
 const STARTS: usize = 20;
 
-/// Time between the beginnings of jobs when weeks are resampled; it reaches all times of the day.
+/// Time between the beginnings of jobs when weeks are resampled: jobs begin at eight times of each day.
 const EVERY: Span = Span::from_secs(3 * 3_600);
 
 /// Jobs of a case that are run once for all of its resamples.
