@@ -65,8 +65,8 @@ pub fn scale_arrivals(
     Ok(Submission { submitted, after, ..job })
 }
 
-/// A logged job with its time since `first` multiplied by `factor`, in whole seconds. Everything
-/// else stays, including the think time, which is the user's and no time between submissions.
+/// A logged job with its time since `first` multiplied by `factor`, in whole seconds. All other fields stay, including
+/// the think time, which is the user's own and not a time between submissions.
 ///
 /// # Errors
 ///

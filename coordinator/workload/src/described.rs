@@ -1,5 +1,5 @@
-//! Descriptions of the parallel jobs of a run: their source, and what the source does not say of
-//! each.
+//! Descriptions of the parallel jobs of a run: the source of the jobs, and settings for properties that the source
+//! lacks.
 
 use std::path::PathBuf;
 
@@ -63,7 +63,7 @@ pub enum JobSource {
         #[serde(default, skip_serializing_if = "is_standard")]
         shape: Shape,
     },
-    /// Jobs that the description itself lists.
+    /// Jobs that are listed in the description of the workload itself.
     Jobs {
         /// The jobs, in order of submission.
         job: Vec<JobSpec>,
@@ -129,8 +129,8 @@ pub enum Estimates {
 }
 
 impl Estimates {
-    /// `job` with its user's estimate replaced by one of this kind; before, it has that of the log
-    /// or of Tsafrir's model.
+    /// Returns `job` with its estimate of the run time replaced by one of this kind; `job` comes with the estimate of
+    /// the log or of Tsafrir's model.
     #[must_use]
     pub fn apply(self, job: Submission) -> Submission {
         match self {

@@ -3,9 +3,9 @@
 //!
 //! [`bag`] has the bags of the Burst-HADS paper, [`artifact`] reads the files of its authors.
 //!
-//! A workload of parallel jobs is a stream of [`Submission`](dormouse_model::Submission)s in order
-//! of submission. [`Trace`] streams them from an SWF log, packed or not, so that memory does not
-//! grow with the log; of other formats ([`JobsFormat`]) it has them all. The models make a list. The caller opens the files.
+//! A workload of parallel jobs is a stream of [`Submission`](dormouse_model::Submission)s in order of submission.
+//! [`Trace`] streams them from an SWF log, packed or not, so that memory does not grow with the log; jobs of other
+//! formats ([`JobsFormat`]) are all held in memory. The models make a list. The caller opens the files.
 //!
 //! A [`Workflow`] is a bag of which some tasks follow others.
 //!

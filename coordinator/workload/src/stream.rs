@@ -15,27 +15,27 @@ use crate::{
     UsageRule, offered_load, scale_arrivals, tsafrir_estimates,
 };
 
-/// Number of jobs up to which those of a log are counted before the first of them runs.
+/// Greatest number of jobs of a log that are counted before the first job runs.
 pub const COUNTED_AHEAD: usize = 1 << 16;
 
-/// Reason why the jobs of a workload can't be had.
+/// Reason why the jobs of a workload can't be read or generated.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkloadError {
     /// The log can't be read.
     #[error(transparent)]
     Swf(#[from] SwfError),
-    /// The model can't make the wanted jobs.
+    /// The model can't generate the requested jobs.
     #[error("workload: {0}")]
     Model(#[from] ModelError),
     /// The estimates can't be made.
     #[error("workload.estimates: {0}")]
     Estimates(#[from] EstimatesError),
-    /// A workload whose load can't be scaled.
+    /// The load of the workload can't be scaled.
     #[error(
         "{0}: workload.load has nothing to scale: it takes two jobs submitted at different times"
     )]
     NoLoad(String),
-    /// A submission can't be scaled to the load that is wanted.
+    /// The time of a submission can't be scaled to the requested load.
     #[error("{name}: {source}")]
     Unscalable {
         /// The file of the log, or the name of the workload.
@@ -43,7 +43,7 @@ pub enum WorkloadError {
         /// The arrival that can't be scaled.
         source: UnscalableArrival,
     },
-    /// The requests for VMs can't be had.
+    /// The requests for VMs can't be read or generated.
     #[error(transparent)]
     Requests(#[from] RequestError),
 }
@@ -63,9 +63,9 @@ pub struct Wanted<'a> {
     pub open: fn(&Path) -> io::Result<Box<dyn Read + Send>>,
 }
 
-/// Submissions with load, estimates and usage as the experiment says: first those that follow others,
-/// since they may be due at any time, then the rest in order of submission. A log is streamed: the
-/// memory that is needed does not grow with it, but for jobs that follow others.
+/// Submissions with load, estimates and usage as the experiment says: first those that follow others, since they may be
+/// due at any time, then the rest in order of submission. A log is streamed: the memory needed does not grow with the
+/// log, except for jobs that follow others.
 #[derive(Debug)]
 pub struct Jobs {
     /// Jobs that follow others, which are still to come.
@@ -128,7 +128,7 @@ impl Listed {
         Self { load: offered_load(&jobs, machine), jobs: jobs.into() }
     }
 
-    /// Reads or makes the jobs of a workload; those of a log are then all in memory.
+    /// Reads or generates the jobs of a workload; all jobs of a log are then in memory.
     ///
     /// # Errors
     ///
@@ -168,8 +168,8 @@ impl Wanted<'_> {
         }
     }
 
-    /// Calendar of a run of the workload, from the log's dates. Where the load is scaled there is
-    /// none, as the times between submissions are not the log's.
+    /// Calendar of a run of the workload, from the log's dates. A workload whose load is scaled has no calendar, since
+    /// its times between submissions are not the log's.
     ///
     /// # Errors
     ///
@@ -306,8 +306,7 @@ impl Jobs {
         }
     }
 
-    /// Lower bound of the number of remaining jobs: those of a log are counted up to
-    /// [`COUNTED_AHEAD`].
+    /// Lower bound of the number of remaining jobs: the jobs of a log are counted up to [`COUNTED_AHEAD`].
     #[must_use]
     pub fn at_least(&self) -> usize {
         match &self.source {
@@ -437,7 +436,7 @@ pub(super) fn generate_jobs(
 /// years.
 const FAR: Span = Span::from_secs(365 * 86_400);
 
-/// Range of seconds since 1970, from 1990 to 2100, that is taken for dates.
+/// Range of seconds since 1970, from 1990 to 2100: times of a log in this range are dates.
 const DATES: RangeInclusive<i64> = 631_152_000..=4_102_444_800;
 
 /// Shift of submission times so that a log that begins far from zero begins at zero.

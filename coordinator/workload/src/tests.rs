@@ -1,4 +1,4 @@
-//! The crate as whoever uses it has it: whole logs, models, files and streams.
+//! Tests of the whole crate through its public interface: logs, models, files and streams.
 
 mod batch_oracle;
 mod log_formats;

@@ -1,6 +1,6 @@
-//! How long the provider's scheduler takes for a request on 100,000 saturated hosts, against the same scheduler
-//! looking at each of them, and against itself on 4: the ends of Figure 2 of the OPIE paper. `dormouse reproduce
-//! opie/figure-2` has what is between.
+//! Benchmark of the provider's scheduler: the time of a decision on 100,000 saturated hosts, against a variant of the
+//! scheduler that looks at every host, and against the same scheduler on 4 hosts. These are the ends of Figure 2 of the
+//! OPIE paper; `dormouse reproduce opie/figure-2` measures the sizes between them.
 //!
 //!     cargo bench -p dormouse-reproduce --bench placement
 #![expect(clippy::disallowed_macros, reason = "a benchmark prints what it measured")]
@@ -35,7 +35,8 @@ fn mean_us(hosts: u32, seed: u64, scheduler: &str) -> Option<f64> {
     means_us(hosts, seed, [scheduler])[0]
 }
 
-/// Mean time of a decision of each of these schedulers in microseconds, all asked the same by turns.
+/// Mean time of a decision of each of the schedulers `of`, in microseconds; all get the same requests in turn. `None`
+/// for an unknown scheduler.
 fn means_us<const N: usize>(hosts: u32, seed: u64, of: [&str; N]) -> [Option<f64>; N] {
     let Some(full) = SCENARIOS.into_iter().find(|known| known.name == "saturated-normal") else {
         return [None; N];

@@ -20,7 +20,7 @@ pub struct ShownFigures {
     pub told: Vec<ShownFigure>,
     /// Figures left out because nothing of the kind happened in any run.
     uneventful: Vec<&'static RunFigure>,
-    /// Whether some figure has no interval because it has too few runs for one above zero.
+    /// Whether some figure has no interval because it has too few runs for an interval above zero.
     has_too_few: bool,
     unit: TimeUnit,
 }
@@ -124,7 +124,7 @@ impl ShownFigures {
         all.map(|metric| ShownFigure { metric, unit: TimeUnit::Second }).collect()
     }
 
-    /// A sentence on the intervals of shares of runs, if there is such a figure.
+    /// A sentence on the intervals of shares of runs; `None` if no figure is a share of runs.
     #[must_use]
     pub fn interval_note(&self) -> Option<&'static str> {
         let has_share = self.told.iter().any(|measure| measure.metric.is_share);
@@ -134,8 +134,8 @@ impl ShownFigures {
         )
     }
 
-    /// Sentences on what is left out: figures that are zero in all runs, and intervals of too few
-    /// runs; `None` if nothing is.
+    /// Sentences on what is left out: figures that are zero in all runs, and intervals of too few runs; `None` if
+    /// nothing is left out.
     #[must_use]
     pub fn left_out(&self) -> Option<String> {
         let (met, none): (Vec<_>, Vec<_>) =
@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(headings(&of), ["makespan, s", "VMs preempted"]);
     }
 
-    /// Student's interval of these two makespans begins at −85 s.
+    /// Two makespans of 1,542 s and 1,820 s have a Student's interval that begins below zero, so that none is shown.
     #[test]
     fn a_mean_of_too_few_runs_has_no_interval_below_zero_and_that_is_said() {
         let runs = |all: &[f64]| {

@@ -153,7 +153,7 @@ mod tests {
 
     use super::*;
 
-    /// An instance type as the authors write it.
+    /// An instance type in the form that the authors' `env.json` has.
     const ENV: &str = r#"{"instances": {"c3.large": {
   "memory": 3.75, "vcpu": 2, "gflops": 22.09,
   "prices": {"on-demand": 0.105, "preemptible": 0.0299},

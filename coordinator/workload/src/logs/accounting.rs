@@ -1,4 +1,4 @@
-//! Accounting files of batch systems: a record a line, of a job that ended or of something else.
+//! Accounting files of batch systems: each line is a record, of a job that ended or of another event.
 
 use dormouse_input::{Line, Text};
 

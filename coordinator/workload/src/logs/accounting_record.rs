@@ -58,8 +58,8 @@ pub(super) enum AccountingLine {
     Step,
     /// A job that had not ended.
     Unfinished,
-    /// A job that took none of the machine's processors: of a log of GPUs one without any, of HTCondor one that ran on
-    /// the access point.
+    /// A job that took none of the machine's processors: in a log of GPUs a job without GPUs, in a log of HTCondor a
+    /// job that ran on the access point.
     NoProcessor,
     /// A line that describes no job.
     Other,

@@ -1,7 +1,7 @@
 //! Workloads of Batsim: `nb_res` hosts, `jobs` and `profiles` that say what the jobs do.
 //!
-//! Jobs of profiles that say how long they take are read: delays, and sequences of delays. Whatever
-//! else a job computes and sends takes a time that depends on Batsim's platform.
+//! Only jobs whose profile gives their duration are read: delays, and sequences of delays. The duration of other
+//! profiles, which compute or send, depends on Batsim's platform.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ struct BatsimJob {
     profile: String,
 }
 
-/// The work of a job; the keys that are used depend on the kind.
+/// A profile: the work of a job. The keys that are used depend on the kind of profile.
 #[derive(Deserialize)]
 struct BatsimProfile {
     #[serde(rename = "type")]

@@ -1,5 +1,5 @@
 //! Tables of jobs that operators of clusters published: Helios (Hu et al., SC '21), and Alibaba's batch tasks of 2018
-//! and tasks on GPUs of 2020. Alibaba's have no heading; one that was put there is read.
+//! and tasks on GPUs of 2020. Alibaba's tables have no heading; a heading that a user added is read.
 
 use std::collections::BTreeMap;
 
@@ -231,8 +231,8 @@ impl TableRow<'_> {
         })))
     }
 
-    /// Start and end of one of Alibaba's tasks, which has no other submission than its start; an error value is what
-    /// stands for a task that has not ended, or never began.
+    /// Start and end of one of Alibaba's tasks, whose start also counts as its submission. The inner error is the
+    /// record for a task that has not ended, or never began.
     fn alibaba_times(&self) -> Result<Result<(i64, i64), AccountingLine>, LineProblem> {
         let began = self.whole("start_time")?.filter(|second| *second > 0);
         let ended = self.whole("end_time")?.filter(|second| *second > 0);
@@ -247,7 +247,7 @@ impl TableRow<'_> {
         })
     }
 
-    /// A row's outcome; a table without a status has tasks that were done.
+    /// Outcome of the task in the row; without a status, the task counts as completed.
     fn alibaba_outcome(&self) -> JobOutcome {
         match self.cell("status") {
             "Terminated" | "" => JobOutcome::Completed,
@@ -256,7 +256,7 @@ impl TableRow<'_> {
         }
     }
 
-    /// A task of 2020, whose processors are GPUs: of several that share one, a whole one.
+    /// Reads a task of Alibaba's table of 2020, whose processors are GPUs, rounded up to whole ones.
     fn read_alibaba_2020(&self) -> Result<AccountingLine, LineProblem> {
         let (began, ended) = match self.alibaba_times()? {
             Ok(times) => times,
@@ -279,7 +279,7 @@ impl TableRow<'_> {
     }
 }
 
-/// Processors of this many instances at a percentage of one each, rounded up.
+/// Number of processors of this many instances that use `percent` % of a processor each, rounded up.
 #[expect(clippy::cast_possible_truncation, reason = "both are below 1e12")]
 fn share_of(instances: f64, percent: f64) -> i64 {
     (instances * percent / 100.0).ceil().clamp(0.0, 1e12) as i64
@@ -295,11 +295,11 @@ fn parse_number(text: &str) -> Option<f64> {
 #[derive(Default)]
 struct TaskOrder {
     tasks: Vec<OrderedTask>,
-    /// Number and end of each job's tasks by their place in it.
+    /// Number and end in seconds of each task, by the name of its job and its place in the job.
     ended: BTreeMap<(String, u32), (i64, i64)>,
 }
 
-/// What a row says about a task, with the numbers, in its job, of the tasks that must end before it.
+/// A task as read from its row; `before` has the numbers, within the job, of the tasks that must end first.
 struct OrderedTask {
     line: u64,
     task: Result<AccountingLine, LineProblem>,
@@ -321,7 +321,7 @@ impl TaskOrder {
         self.tasks.push(OrderedTask { line, task, before, job });
     }
 
-    /// A task of 2018, whose processors are cores.
+    /// Reads a task of Alibaba's table of 2018, whose processors are cores.
     fn read_task(row: &TableRow<'_>, number: i64) -> Result<AccountingLine, LineProblem> {
         let (began, ended) = match row.alibaba_times()? {
             Ok(times) => times,
@@ -360,7 +360,8 @@ impl TaskOrder {
     }
 }
 
-/// Place of a task in its job and places of those before it, from its name; a name such as `task_x` has none.
+/// Place of a task in its job, and the places of the tasks that it follows, from the task's name; a name such as
+/// `task_x` gives `None` and no places.
 fn parse_order(name: &str) -> (Option<u32>, Vec<u32>) {
     let mut parts = name.split('_');
     let first = parts.next().unwrap_or_default().trim_start_matches(|c: char| c.is_alphabetic());

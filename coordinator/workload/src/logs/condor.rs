@@ -1,5 +1,5 @@
 //! Histories of HTCondor: what `condor_history -long`, `-json` and `-jsonl` print, and the schedd's own history files.
-//! A record (ClassAd) has an attribute a line, or is a JSON object (HTCondor's manual, "Job ClassAd Attributes").
+//! A record (ClassAd) has one attribute per line, or is a JSON object (HTCondor's manual, "Job ClassAd Attributes").
 
 use std::collections::BTreeMap;
 
@@ -46,7 +46,7 @@ const TELLING: [&str; 6] =
 /// Line with which the schedd's history files end a record.
 const BANNER: &str = "*** ";
 
-/// True if a file that begins with this text has attributes a line.
+/// True if a file that begins with this text has one attribute per line.
 pub(super) fn is_long_form(begins: &[u8]) -> bool {
     let text = String::from_utf8_lossy(begins);
     let is_telling = |line: &str| {
@@ -65,7 +65,7 @@ pub(super) fn is_json_form(begins: &[u8]) -> bool {
     TELLING.iter().filter(|name| text.contains(&format!("\"{name}\""))).count() >= 2
 }
 
-/// Reads a history with an attribute a line; `text` has just read its first line.
+/// Reads a history with one attribute per line; `text` has just read its first line.
 pub(super) fn read_long(mut text: Text) -> Result<JobListing, UnusableLog> {
     let mut listing = ListingBuilder::new(JobsFormat::Condor, true);
     let mut record = CondorRecord::default();

@@ -89,8 +89,8 @@ impl JobsFormat {
         Ok(Self::detect(source.next_bytes()?))
     }
 
-    /// The columns, attributes or keys that are read of a file that begins so, in formats that name them; of a table
-    /// without a heading all of them, by their places.
+    /// Names of the columns, attributes or keys that are read from a file that begins with `begins`. For a table
+    /// without a heading, all columns, which are recognised by their positions.
     #[must_use]
     pub fn columns_read(self, begins: &[u8]) -> Vec<&'static str> {
         let text = String::from_utf8_lossy(begins).to_ascii_lowercase();

@@ -41,7 +41,7 @@ pub enum SwfError {
         /// The file of the log.
         path: PathBuf,
     },
-    /// The size of the machine, as the log says it, can't be read.
+    /// The size of the machine that the log gives can't be read.
     #[error(
         "{}: {what}; write a number there, or give the number of processors", path.display()
     )]

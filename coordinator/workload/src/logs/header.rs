@@ -96,7 +96,7 @@ impl Header {
 /// Directives that give the size of the machine, in order of preference.
 const SIZES: [&str; 2] = ["MaxProcs", "MaxNodes"];
 
-/// Reason for an unreadable number: empty, as the value itself shows it.
+/// Reason why a number can't be read: empty, since the message shows the value itself.
 const UNREAD: &str = "";
 const TOO_LARGE: &str = "is too large";
 const NONE: &str = "is no number of processors";

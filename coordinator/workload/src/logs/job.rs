@@ -1,4 +1,4 @@
-//! One line of a log.
+//! A job as a line of an SWF log, and how the line is read.
 
 use std::collections::BTreeMap;
 
@@ -22,9 +22,9 @@ pub struct SwfJob {
     pub run_time: i64,
     /// Field 5: processors that the job had.
     pub allocated: i64,
-    /// 6: mean CPU time a processor.
+    /// Field 6: mean CPU time of the job's processors, in seconds.
     pub cpu_time: i64,
-    /// 7: mean memory a processor.
+    /// Field 7: mean memory used on each of the job's processors, in kilobytes.
     pub memory: i64,
     /// Field 8: number of processors that the job requested.
     pub requested: i64,
@@ -34,13 +34,13 @@ pub struct SwfJob {
     pub requested_memory: i64,
     /// Field 11: how the job ended: 1 completed, 0 failed, 5 cancelled.
     pub status: i64,
-    /// 12: number of the user.
+    /// Field 12: number of the user.
     pub user: i64,
-    /// 13: number of the user's group.
+    /// Field 13: number of the user's group.
     pub group: i64,
-    /// 14: number of the program.
+    /// Field 14: number of the program.
     pub program: i64,
-    /// 15: number of the queue.
+    /// Field 15: number of the queue.
     pub queue: i64,
     /// Field 16: number of the partition.
     pub partition: i64,
@@ -48,7 +48,7 @@ pub struct SwfJob {
     pub preceding: i64,
     /// Other jobs that this job follows: field 17 of some logs is a list such as `1&2&3`.
     pub preceding_others: Box<[i64]>,
-    /// 18: seconds from the end of the job it follows to its submission.
+    /// Field 18: seconds from the end of the preceding job to this job's submission.
     pub think_time: i64,
     /// True if a used time (fields 2, 4 and 9) had a fraction of a second, which was cut off.
     pub had_fractions: bool,
@@ -132,7 +132,8 @@ impl SwfJob {
         Self::read(line, Separator::Blanks, &mut NumberedNames::default())
     }
 
-    /// Reads the line of a job.
+    /// Reads the line of a job, with this separator between its fields; names of users, groups and the like are
+    /// replaced by the numbers in `names`.
     pub(super) fn read(
         line: &[u8],
         separator: Separator,
@@ -291,7 +292,7 @@ impl From<&Submission> for SwfJob {
     }
 }
 
-/// A job all of whose fields are unknown except the number of the job that it follows.
+/// A job of which only the preceding jobs and the think time are known, as in `job`.
 fn followed_job(job: &Submission) -> SwfJob {
     let mut follows = SwfJob::unknown();
     if let Some(after) = &job.after {
@@ -361,7 +362,7 @@ fn parse_number(word: &[u8]) -> Option<(i64, bool)> {
 mod tests {
     use super::*;
 
-    /// A line is read the same whichever way it is read.
+    /// The fast path and the general parser read the same values from a line.
     #[test]
     fn plain_lines_are_read_as_all_are() {
         let rest = " 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 -1";

@@ -117,7 +117,7 @@ impl ListingBuilder {
         }
     }
 
-    /// Adds jobs of which no record of an end was read: these had begun, and those had not.
+    /// Counts jobs without a record of their end: `begun` jobs that had begun, and `never_ran` jobs that had not.
     pub(super) const fn add_open(&mut self, begun: u64, never_ran: u64) {
         self.listing.skipped.unfinished += begun;
         self.listing.skipped.never_ran += never_ran;

@@ -1,5 +1,5 @@
-//! `lsb.acct` of IBM Spectrum LSF: words and numbers a line, words in quotation marks, of which `JOB_FINISH` tells of a job
-//! that ended (LSF's reference, "lsb.acct").
+//! The file `lsb.acct` of IBM Spectrum LSF: each line has numbers, and words in quotation marks; lines that begin with
+//! `JOB_FINISH` are jobs that ended (LSF's reference, "lsb.acct").
 
 use super::accounting_record::{AccountingLine, JobOutcome, JobRecord, parse_whole, value_problem};
 use super::problem::LineProblem;
@@ -18,7 +18,7 @@ pub(super) fn is_first_line(line: &str) -> bool {
         && cells.next().is_some_and(|time| !time.is_quoted && parse_whole(&time.text).is_some())
 }
 
-/// Parser of one cell: text between blanks, or in quotation marks, where two marks stand for one.
+/// A cell of a line: text between blanks, or in quotation marks, where two marks stand for one.
 #[derive(Debug)]
 struct LsfCell {
     text: String,
@@ -50,10 +50,10 @@ fn split_cells(line: &str) -> Vec<LsfCell> {
     }
 }
 
-/// Seconds of the run limit (`bsub -W`) in the fields from `mailUser` on; 0: the record is of a version that does not
-/// have it, or there is none. Before it stand two lists with their lengths, so that it is looked for only where the
-/// fields around them have their kinds. LSF's reference names options3 before it; records of jobs with a known `-W` have
-/// the limit first.
+/// Seconds of the run limit (`bsub -W`) in the fields from `mailUser` on; 0: the job has no limit, or the record is of
+/// a version without the field. Two lists with their lengths precede the limit, so that it is only used if the fields
+/// around the lists have the right kinds. LSF's reference has options3 before the limit; in records of jobs with a
+/// known `-W`, the limit comes first.
 fn run_limit(fields: &[LsfCell]) -> i64 {
     const SUBMIT_PAIRS: usize = 30;
     let behind_list = |at: usize, each: usize| {

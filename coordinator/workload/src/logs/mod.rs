@@ -1,7 +1,7 @@
-//! Logs of parallel jobs: the Standard Workload Format, version 2.2 (Chapin et al. 1999; Parallel
-//! Workloads Archive), in which `;` begins comments with `; Name: value` directives and a job is
-//! eighteen numbers a line; workloads of Batsim; what Slurm's `sacct` prints; accounting files of PBS, LSF
-//! and Grid Engine; histories of HTCondor; traces of Philly, Helios and Alibaba.
+//! Logs of parallel jobs: the Standard Workload Format, version 2.2 (Chapin et al. 1999; Parallel Workloads Archive),
+//! in which `;` begins comments with `; Name: value` directives and a job is eighteen numbers a line; workloads of
+//! Batsim; output of Slurm's `sacct`; accounting files of PBS, LSF and Grid Engine; histories of HTCondor; traces of
+//! Philly, Helios and Alibaba.
 
 mod accounting;
 mod accounting_record;

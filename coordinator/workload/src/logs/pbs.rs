@@ -1,5 +1,5 @@
-//! Accounting files of OpenPBS, PBS Professional and Torque: `date time;TYPE;job;key=value ...` a line, of which `E` tells
-//! of a job that ended (PBS Administrator's Guide, "Accounting Log").
+//! Accounting files of OpenPBS, PBS Professional and Torque: each line is `date time;TYPE;job;key=value ...`, with the
+//! type `E` for a job that ended (PBS Administrator's Guide, "Accounting Log").
 
 use std::collections::BTreeMap;
 
@@ -134,7 +134,7 @@ fn job_record(id: &str, fields: &BTreeMap<&str, &str>) -> Result<JobRecord, Line
     })
 }
 
-/// Number of processors that a job asked for: by PBS's own count, or from Torque's `nodes=2:ppn=8`.
+/// Number of processors that a job requested: from PBS's own count, or from Torque's `nodes=2:ppn=8`.
 fn requested_processors<'a>(field: &impl Fn(&str) -> &'a str) -> i64 {
     let counted = ["Resource_List.ncpus", "Resource_List.procs"];
     if let Some(counted) =

@@ -9,13 +9,13 @@ use super::format::JobsFormat;
 use super::listing::{JobListing, ListingBuilder, UnusableLog};
 use super::problem::LineProblem;
 
-/// True if a JSON file that begins with this text is such a log.
+/// True if a JSON file that begins with this text is a job log of Philly.
 pub(super) fn is_json_form(begins: &[u8]) -> bool {
     let text = String::from_utf8_lossy(begins);
     ["\"attempts\"", "\"jobid\""].iter().all(|key| text.contains(key))
 }
 
-/// The keys that are read.
+/// Keys of the JSON file that are read.
 pub(super) const KEYS: [&str; 8] =
     ["status", "vc", "user", "submitted_time", "attempts", "start_time", "end_time", "gpus"];
 
@@ -24,7 +24,7 @@ pub(super) const KEYS: [&str; 8] =
 struct PhillyJob {
     #[serde(default)]
     status: String,
-    /// The virtual cluster.
+    /// Name of the virtual cluster of the job.
     #[serde(default)]
     vc: String,
     #[serde(default)]

@@ -89,8 +89,8 @@ impl SwfReader {
         Self::read_listing(path, read, rules.into())
     }
 
-    /// Reads a log from `input`, which is not packed and of lines of SWF, of `sacct` or of an accounting file; errors
-    /// name it by `path`.
+    /// Reads a log from `input`, which must not be packed and has lines of SWF, of `sacct` or of an accounting file;
+    /// errors name the log by `path`.
     ///
     /// # Errors
     ///
@@ -264,7 +264,7 @@ impl SwfReader {
 }
 
 impl SwfLines {
-    /// The next job of the lines, as [`SwfReader::read_but`] returns it.
+    /// The next job of the lines, in the form in which [`SwfReader::read_but`] returns it.
     fn read_but(
         &mut self,
         is_passed_over: impl Fn(&[u8], Separator) -> bool,
@@ -293,9 +293,8 @@ impl SwfLines {
     }
 }
 
-/// True if a line's last two fields show directly that the job follows none: both are unknown. It
-/// makes the search for preceding jobs fast, which reads a log of a million jobs before the first
-/// runs.
+/// True if the last two fields of a line are unknown, so that the job follows no other job. This test makes the search
+/// for preceding jobs fast, which reads a log of a million jobs before the first job runs.
 fn follows_none(line: &[u8], separator: Separator) -> bool {
     // Separators are blanks or control characters, which no cell contains: there are at most
     // eighteen cells.

@@ -167,8 +167,7 @@ pub struct OddJobs {
     /// Jobs that are submitted after the end of others.
     #[serde(skip_serializing_if = "is_zero")]
     pub follow_ups: u64,
-    /// Jobs submitted at their logged time although they follow another, as that other job is
-    /// missing.
+    /// Jobs that follow another job, but are submitted at their logged time since that other job is missing.
     #[serde(skip_serializing_if = "is_zero")]
     pub follow_none: u64,
     /// Jobs of a log in which all jobs follow the same one, which follows itself: the field carries

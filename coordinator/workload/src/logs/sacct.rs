@@ -130,7 +130,7 @@ impl SacctLayout {
     }
 }
 
-/// Columns that are used.
+/// Columns of `sacct` output that are used.
 #[derive(Clone, Copy)]
 enum SacctColumn {
     Id,
@@ -211,7 +211,7 @@ impl ColumnIndices {
     }
 }
 
-/// Content of a row.
+/// Content of a row of `sacct` output.
 enum RowKind {
     /// A job that ended, or never ran.
     Job(Box<SwfJob>),
@@ -337,7 +337,7 @@ impl SacctRow<'_> {
         read.map(|moment| Some(moment.second)).ok_or_else(|| value_problem(name, cell, right))
     }
 
-    /// Number of processors or nodes; −1: not recorded.
+    /// Number of processors or nodes in a column of the row; −1: not recorded.
     fn count(&self, name: &'static str, column: SacctColumn) -> Result<i64, LineProblem> {
         let cell = self.cell_text(column);
         if cell.is_empty() {
@@ -348,7 +348,7 @@ impl SacctRow<'_> {
         number.ok_or_else(|| value_problem(name, cell, "write a whole number"))
     }
 
-    /// Run time in seconds; `None`: not recorded.
+    /// Run time of the row's job in seconds; `None`: not recorded.
     fn elapsed_seconds(&self) -> Result<Option<i64>, LineProblem> {
         let right = "write seconds, or [days-]hours:minutes:seconds";
         let (raw, elapsed) =
@@ -371,7 +371,7 @@ impl SacctRow<'_> {
         Ok(start.zip(end).map(|(start, end)| (end - start).max(0)))
     }
 
-    /// Time limit in seconds; −1: none.
+    /// Time limit of the row's job in seconds; −1: none.
     fn limit_seconds(&self) -> Result<i64, LineProblem> {
         let right = "write minutes, or [days-]hours:minutes:seconds, or UNLIMITED";
         let (raw, limit) =

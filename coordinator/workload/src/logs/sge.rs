@@ -1,4 +1,5 @@
-//! The accounting file of Grid Engine: 45 fields a line with colons between them, of a job or a task of one (accounting(5)).
+//! The accounting file of Grid Engine: each line is a job, or a task of a job, in 45 fields with colons between them
+//! (accounting(5)).
 
 use super::accounting_record::{
     AccountingLine, JobOutcome, JobRecord, parse_duration, parse_whole, value_problem,

@@ -34,7 +34,7 @@ pub struct Trace {
     memory: Option<Bytes>,
     last: i64,
     numbers: SeenNumbers,
-    /// Numbers of skipped jobs.
+    /// Job numbers of the jobs that were skipped.
     left_out: SeenNumbers,
     filler: PrecedingJobField,
     /// True once a job was returned.
@@ -143,7 +143,8 @@ impl Trace {
         &self.reader
     }
 
-    /// The job that a job follows; none if the field names the job itself.
+    /// The jobs that `job` follows; `None` if it follows no job, if one of them is not above it in the log, or if the
+    /// rules ignore this order.
     fn jobs_before(&mut self, job: &SwfJob) -> Option<Arc<JobPredecessors>> {
         // In logs that number jobs from 1, a 0 here means no preceding job.
         let follows_none = job.preceding == 0 && !self.numbers.has_number(0);
@@ -280,9 +281,9 @@ const fn is_partial(job: &SwfJob) -> bool {
 struct PrecedingJobField {
     /// The first preceding job that a line names.
     names: Option<i64>,
-    /// True if all lines name the same job.
+    /// True if all lines with a preceding job name the same one.
     is_one: bool,
-    /// True if one of these lines is that of the preceding job itself.
+    /// True if one of the lines that name the preceding job is the line of that job itself.
     is_own: bool,
 }
 

@@ -1,9 +1,8 @@
-//! FW-like and JW-like: models of the MEASY paper's two workloads, whose generators are not
-//! available, from what the paper says of them. The mean size, the mean run time and the share of
-//! one-process jobs are its figures; the shapes are ours, after what the two models are known for:
-//! sizes that fall off as a power with a preference for powers of two, run times as a mixture of
-//! short and long Erlang stages that is longer for larger jobs (FW) or not (JW), arrivals that are
-//! Poisson (FW) or bursty (JW).
+//! FW-like and JW-like: models of the MEASY paper's two workloads, whose generators are not available, built from the
+//! paper's figures. The mean size, the mean run time and the share of one-process jobs are its figures; the shapes are
+//! ours, after what the two models are known for: sizes that fall off as a power with a preference for powers of two,
+//! run times as a mixture of short and long Erlang stages that is longer for larger jobs (FW) or not (JW), arrivals
+//! that are Poisson (FW) or bursty (JW).
 
 use dormouse_model::Submission;
 use dormouse_units::{Bytes, RandomStream, Span, Time, Usage};
@@ -20,7 +19,7 @@ pub struct ModelTargets {
     pub mean_runtime_s: f64,
     /// Share of one-process jobs.
     pub serial: f64,
-    /// Factor by which a power of two is as likely as its neighbours.
+    /// Factor by which a size that is a power of two is likelier than its neighbours.
     pub power_of_two_weight: f64,
     /// Probability of a long run for a job of one process, and the amount by which it is greater
     /// for the largest job.
@@ -36,8 +35,8 @@ pub struct ModelTargets {
     pub bursts: Option<(f64, f64)>,
 }
 
-/// Figures that the paper prints of this log: "The average parallelism of it is 23.4, and the
-/// average runtime is 2606.6 seconds", one-process jobs "less than 18.0%".
+/// Figures that the MEASY paper prints for its FW workload: "The average parallelism of it is 23.4, and the average
+/// runtime is 2606.6 seconds", one-process jobs "less than 18.0%".
 pub(super) const FW: ModelTargets = ModelTargets {
     mean_size: 23.4,
     mean_runtime_s: 2606.6,
@@ -50,9 +49,9 @@ pub(super) const FW: ModelTargets = ModelTargets {
     bursts: None,
 };
 
-/// Figures that the paper prints of this log: "The average parallelism of it is 10.5, and the
-/// average runtime is 11267.0 seconds", one-process jobs "about 40.8%"; 18 h was the longest queue
-/// of the machine that the log seems to be of.
+/// Figures that the MEASY paper prints for its JW workload: "The average parallelism of it is 10.5, and the average
+/// runtime is 11267.0 seconds", one-process jobs "about 40.8%"; 18 h was the longest queue of the machine that the log
+/// seems to be of.
 pub(super) const JW: ModelTargets = ModelTargets {
     mean_size: 10.5,
     mean_runtime_s: 11_267.0,

@@ -33,7 +33,7 @@ pub enum ModelError {
     /// The workload is too short.
     #[error("a workload has at least 2 jobs, not {0}")]
     FewJobs(usize),
-    /// The workload has more jobs than there are positions.
+    /// The workload has too many jobs.
     #[error("a workload has at most 4,000,000,000 jobs, not {0}")]
     ManyJobs(usize),
 }

@@ -1,6 +1,6 @@
-//! Estimates as users give them: the model of Tsafrir, Etsion and Feitelson, "Modeling
-//! user runtime estimates" (2005): few distinct values, twenty of which make up nine
-//! tenths, the longest allowed the most popular; never below the run time. With the published parameters of the model.
+//! Estimates as users give them: the model of Tsafrir, Etsion and Feitelson, "Modeling user runtime estimates" (2005):
+//! there are few distinct estimates, the twenty most popular ones make up nine tenths, and the longest allowed one is
+//! the most popular; no estimate is below the run time. The parameters are the published ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 

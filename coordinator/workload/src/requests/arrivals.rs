@@ -85,7 +85,7 @@ impl RequestArrivals {
     }
 }
 
-/// The times of requests, one after the other.
+/// Generator of the times of requests, in order.
 #[derive(Clone, Debug)]
 pub(super) struct ArrivalTimes {
     arrivals: RequestArrivals,

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::sampling::exponential;
 
-/// Most draws for one duration within its bounds; [`DurationLaw::probability_within`] of a law that is fit for
-/// use makes it less likely than 1 in 10^400 that it takes more.
+/// Greatest number of draws for one duration within its bounds. For a law with a valid
+/// [`DurationLaw::probability_within`], the probability that more draws are needed is below 10^-400.
 const MOST_DRAWS: u32 = 1_000_000;
 
 /// How long VMs are wanted, from when they are ready.
@@ -84,7 +84,7 @@ impl DurationLaw {
         }
     }
 
-    /// The probability that a draw of the law without bounds lies within them.
+    /// The probability that a draw from the law without its bounds lies within the bounds.
     #[must_use]
     pub fn probability_within(&self) -> f64 {
         let (least, most) = self.bounds();

@@ -1,8 +1,9 @@
 //! Streams of requests for VMs: what a provider's customers ask for, and when.
 //!
-//! A [`RequestSource`] is written down, read from a file or made by a [`RequestModel`]; a
-//! [`RequestStream`] gives its requests in the order of their times, with memory that does not grow with
-//! their number, except for traces, which are put in order first. [`RequestWriter`] writes any of them as CSV, which reads back to the identical stream.
+//! A [`RequestSource`] is written down, read from a file or made by a [`RequestModel`]; a [`RequestStream`] gives its
+//! requests in the order of their times, with memory that does not grow with their number, except for traces, which are
+//! put in order first. [`RequestWriter`] writes the requests of any source as CSV, which reads back to the identical
+//! stream.
 
 mod arrivals;
 mod check;

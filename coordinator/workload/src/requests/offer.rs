@@ -41,7 +41,7 @@ pub struct VmSize {
 }
 
 impl VmSize {
-    /// True if a VM of this size holds one of the other; rounding errors don't count.
+    /// True if a VM of this size has at least the vCPUs and memory of `other`, but for rounding errors.
     fn can_hold(&self, other: &Self) -> bool {
         const ROUNDING: f64 = 1e-9;
         self.vcpus * (1.0 + ROUNDING) >= other.vcpus

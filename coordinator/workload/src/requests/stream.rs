@@ -71,7 +71,7 @@ impl RequestStream {
     ///
     /// # Errors
     ///
-    /// The file can't be read; or what is written down is wrong, or asks for what is not offered.
+    /// The file can't be read; or the source is wrong, or requests VMs that are not offered.
     pub fn open(wanted: &RequestsWanted<'_>) -> Result<Self, WorkloadError> {
         let RequestsWanted { source, offer, seed, open } = wanted;
         if let Some(flaw) = source.flaws(offer.as_deref()).into_iter().next() {
@@ -91,8 +91,8 @@ impl RequestStream {
         }))
     }
 
-    /// Lower bound of the number of remaining requests: those of a model are counted up to
-    /// [`COUNTED_AHEAD`], those of a file not at all.
+    /// Lower bound of the number of remaining requests: the requests of a model are counted up to [`COUNTED_AHEAD`],
+    /// the requests of a file not at all.
     #[must_use]
     pub fn at_least(&self) -> usize {
         match &self.0 {
@@ -130,12 +130,12 @@ impl Iterator for RequestStream {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "source", rename_all = "kebab-case", rename_all_fields = "kebab-case")]
 pub enum RequestSource {
-    /// Requests that the description itself lists.
+    /// Requests that are listed in the description itself.
     Written {
         /// The requests, in order of time.
         request: Vec<RequestSpec>,
     },
-    /// A file: a CSV file of ours, or a trace that others made.
+    /// Requests from a file: a CSV file in our own format, or a trace that others published.
     Csv {
         /// Path of the file.
         csv: PathBuf,

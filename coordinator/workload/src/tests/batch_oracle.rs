@@ -1,5 +1,5 @@
-//! The five schedulers against an implementation of its own, job by job and to the last microsecond: on a log
-//! that is generated here, and on the first jobs of KTH's where that log is.
+//! The five schedulers against an independent implementation (the oracle), job by job and to the microsecond: on a
+//! generated log, and on the first jobs of the log of KTH if it is installed.
 //!
 //! KTH's log is looked for in the data folder: `DORMOUSE_DATA`, or `../shared/data` beside the workspace.
 
@@ -29,14 +29,14 @@ use swf::{Job, SECOND};
 
 use crate::{OnMalformed, Trace, UsageRule};
 
-/// Jobs that are compared.
+/// Number of jobs that are compared.
 const JOBS: usize = 3_000;
-/// Processors of the machine.
+/// Number of processors of the machine.
 const PROCESSORS: u32 = 100;
-/// Seed of all chance.
+/// Seed of all random draws.
 const SEED: u64 = 7;
 
-/// Outcome of a log's jobs under the crate's own schedulers.
+/// Outcome of the jobs of a log under the crate's scheduler for this algorithm.
 fn ours(algorithm: Algorithm, text: &str) -> Outcome {
     let file = Ok(Cursor::new(text.to_owned().into_bytes()));
     let trace = Trace::from_file(Path::new("log.swf"), file, Some(PROCESSORS), OnMalformed::Fail);
@@ -68,7 +68,8 @@ fn mean_response(jobs: &[Job], outcome: &Outcome) -> u64 {
     sum / jobs.len() as u64
 }
 
-/// Compares the five on a log, and gives their mean response times in microseconds.
+/// Compares the crate's five schedulers with the oracle on a log, and returns their mean response times in
+/// microseconds.
 fn compared(text: &str) -> [u64; 5] {
     let jobs = swf::read(text, JOBS, SEED);
     assert_eq!(jobs.len(), JOBS);
@@ -121,10 +122,10 @@ fn kth_sp2_is_scheduled_as_by_the_oracle() {
     assert_eq!(compared(&text), means);
 }
 
-/// Two processors, worked out by hand: job 1 holds both until 100 s. Job 2 waits for both and job 3 for one,
-/// for 40 s: under EASY they come after each other. In two tiers job 3, the shorter, has the background of
-/// one of them. As job 1's processes use 40 %, it gets from .80 to .92 of 60 % of the processor there; job 1
-/// loses from .5 to 4 % meanwhile.
+/// A case on two processors, worked out by hand. Job 1 holds both until 100 s; job 2 waits for both and job 3 for one,
+/// for 40 s. Under EASY they run after each other. With two tiers job 3, the shorter one, runs in the background of one
+/// processor. Since job 1 uses 40 % of the processor, job 3 gets from .80 to .92 of the remaining 60 %, and job 1 loses
+/// from .5 to 4 % meanwhile.
 #[test]
 fn the_oracle_does_a_case_by_hand() {
     let job = |submitted: u64, usage: &[u64], runtime: u64| Job {

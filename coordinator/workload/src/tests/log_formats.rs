@@ -1,4 +1,4 @@
-//! Logs of jobs as people have them: what is read, what is said of it, and what EASY makes of it.
+//! Logs of jobs in all formats: the jobs that are read, the report on the reading, and their schedule under EASY.
 
 #![expect(clippy::disallowed_methods, reason = "the crate opens no file, its tests do")]
 
@@ -19,7 +19,7 @@ use crate::{
     Trace, UsageKind, Wanted, scale_arrivals,
 };
 
-/// The jobs of a log and what is said of it, or the error.
+/// The jobs of a log and the report on skipped lines and jobs, or the error as text.
 fn read(
     log: &[u8],
     machine: Option<u32>,
@@ -40,7 +40,7 @@ fn cut() -> LogRules {
     LogRules { ran_over: RanOver::Cut, ..LogRules::default() }
 }
 
-/// The stream of jobs that a run has of a log, which `path` names.
+/// A workload with the jobs of the log at `path`, and the workload's name for messages.
 fn jobs_of(
     path: &Path,
     processors: u32,
@@ -99,7 +99,7 @@ fn easy(log: &[u8], processors: u32, rules: LogRules) -> Vec<(u64, u64, u64, boo
     one
 }
 
-/// Bursts of a job that was swapped out are parts of it, not jobs.
+/// Lines for single bursts of a job that was swapped out are parts of the job, not further jobs.
 #[test]
 fn partial_executions_are_left_out_where_there_is_a_line_for_all() {
     let log = b"; Version: 2.2\n; Preemption: Double\n; MaxProcs: 8\n; UnixStartTime: 0\n\
@@ -117,7 +117,8 @@ fn partial_executions_are_left_out_where_there_is_a_line_for_all() {
     assert_eq!((jobs.len(), skipped.partial, skipped.odd.repeated), (4, 0, 2));
 }
 
-/// Own inputs: parts of a job that never ran, or was left out, and parts that are all there is.
+/// Partial executions of a job that never ran or was left out are left out too; without a line for the whole job, each
+/// counts as a job.
 #[test]
 fn partial_executions_of_a_job_that_is_left_out_are_so_too() {
     let log = b"; MaxProcs: 8\n\
@@ -150,8 +151,8 @@ fn a_job_that_follows_another_is_submitted_after_its_end() {
     assert!(skipped.is_worth_telling());
 }
 
-/// Own inputs: several predecessors, a chain, and one that comes earlier than in the log; and what is
-/// followed and not there.
+/// Jobs with several predecessors, in a chain, and submitted earlier than in the log; and jobs whose predecessor is
+/// missing.
 #[test]
 fn jobs_follow_the_last_of_several_and_come_earlier_than_in_the_log_too() {
     let log = b"; MaxProcs: 4\n\
@@ -180,7 +181,7 @@ fn jobs_follow_the_last_of_several_and_come_earlier_than_in_the_log_too() {
     assert_eq!((skipped.odd.follow_ups, skipped.odd.follow_none), (0, 3));
 }
 
-/// Where all lines name the same job, itself included, field 17 is filled with something.
+/// If all lines name the same preceding job, and that job names itself, field 17 is only a filler.
 #[test]
 fn a_field_that_is_only_filled_is_no_predecessor() {
     let line =
@@ -222,7 +223,7 @@ fn sizes_have_thousands_separators_or_are_said_to_be_unreadable() {
     assert!(error.contains("can't read its 'MaxProcs: 93,31'"), "{error}");
 }
 
-/// Tabs, line breaks of Windows, a first line of names; and the same with semicolons and names of users.
+/// Logs are read that have tabs, Windows line breaks and a heading; or semicolons, and names of users.
 #[test]
 fn tabs_semicolons_and_names_are_read() {
     let log = "id\tsubmit\twait\truntime\tcpus\tcpu\tmem\treq\twalltime\tmemreq\tstatus\tuser\tgroup\tapp\t\
@@ -297,7 +298,7 @@ fn packed_logs_are_read_as_they_are() {
     }
 }
 
-/// Zero run time, zero time limit, cancelled, no processors.
+/// Jobs with a run time of zero or a time limit of zero are run; cancelled jobs and jobs without processors never ran.
 #[test]
 fn jobs_of_no_time_run_and_those_without_processors_never_ran() {
     let log = b"; MaxProcs: 4\n\
@@ -312,7 +313,7 @@ fn jobs_of_no_time_run_and_those_without_processors_never_ran() {
     assert_eq!(skipped.never_ran, 2);
 }
 
-/// Job 1 wants 4 s and asked for 3.
+/// Job 1 runs for 4 s with a time limit of 3 s: it is cut if the rules say so.
 #[test]
 fn a_job_that_is_ended_at_its_time_limit_is_known_as_such() {
     let log = b"; MaxProcs: 3\n\
@@ -336,7 +337,8 @@ fn workloads_of_batsim_are_read() {
     assert_eq!(skipped.taken_for.format, JobsFormat::Batsim);
 }
 
-/// cases/logs-pbs-lsf-sge: one job of each, which waited ten seconds and ran for 600 on 4 processors.
+/// Accounting files of PBS, LSF and Grid Engine (cases/logs-pbs-lsf-sge), each with a job that waited ten seconds and
+/// ran for 600 seconds on 4 processors.
 #[test]
 fn accounting_files_of_batch_systems_are_read() {
     let pbs = "03/01/2024 10:00:00;Q;101.srv;queue=workq\n\
@@ -369,7 +371,8 @@ fn accounting_files_of_batch_systems_are_read() {
     }
 }
 
-/// Own inputs, by the manuals: requeued, unfinished, never run, arrays, Torque's words, failures.
+/// Accounting files written by the manuals: jobs that were requeued, are unfinished, never ran, are in arrays or
+/// failed, and Torque's keys.
 #[test]
 fn accounting_files_tell_of_more_than_ends() {
     let text = "05/01/2024 08:00:00;S;1.s;ctime=100 start=110 exec_host=n1/0-3\n\
@@ -408,7 +411,7 @@ fn accounting_files_tell_of_more_than_ends() {
     assert_eq!(listed(array).iter().map(|job| job.status).collect::<Vec<_>>(), [5, 0]);
 }
 
-/// A profile says how its jobs end (cases/batsim-ret), and Batsim ends a sequence of profiles with the first that fails.
+/// Jobs fail if their profile does (cases/batsim-ret); Batsim ends a sequence of profiles at the first one that fails.
 #[test]
 fn jobs_of_batsim_fail_as_their_profiles_say() {
     let log = br#"{"nb_res": 4, "jobs": [
@@ -438,7 +441,8 @@ fn jobs_of_batsim_fail_as_their_profiles_say() {
     assert!(skipped.to_string().contains("3 fail at their end"), "{skipped}");
 }
 
-/// Own inputs: out of order, exact times, sequences of delays; and profiles that don't say.
+/// Jobs out of order, times to the microsecond and sequences of delays are read; profiles without a duration are named
+/// in the error.
 #[test]
 fn delays_of_batsim_are_exact_and_other_profiles_are_named() {
     let log = br#"{"jobs": [
@@ -504,7 +508,8 @@ fn the_output_of_sacct_is_read() {
     }
 }
 
-/// `sacct -D` has a row for each execution of a job that was requeued, and its processor time is lost.
+/// `sacct -D` has a row for each execution of a requeued job; executions before the last are left out, and their
+/// processor time is counted.
 #[test]
 fn executions_that_were_requeued_are_left_out_and_counted() {
     let text = "JobID|Submit|Start|End|ElapsedRaw|TimelimitRaw|NCPUS|State\n\
@@ -520,7 +525,8 @@ fn executions_that_were_requeued_are_left_out_and_counted() {
     assert!(skipped.to_string().contains(said), "{skipped}");
 }
 
-/// Own inputs: the other column of numbers alone, and both, of which either may say it.
+/// Steps of jobs are recognised in output of `sacct` with the column `JobIDRaw` alone, or with both `JobID` and
+/// `JobIDRaw`.
 #[test]
 fn steps_of_jobs_are_told_by_either_number() {
     for (text, job) in [
@@ -543,7 +549,7 @@ fn steps_of_jobs_are_told_by_either_number() {
     }
 }
 
-/// Own inputs: parts of an array, a bar inside of a cell, and columns instead of bars.
+/// Output of `sacct` with tasks of an array, with a bar inside a cell, and with columns instead of bars.
 #[test]
 fn rows_of_sacct_that_are_broken_are_counted_and_columns_have_widths() {
     let text = "JobID|JobName|Submit|Elapsed|Timelimit|NCPUS|State\n\
@@ -571,7 +577,7 @@ fn rows_of_sacct_that_are_broken_are_counted_and_columns_have_widths() {
     assert!(error.contains("has no column ElapsedRaw; print it with: sacct -X -P"), "{error}");
 }
 
-/// The times between submissions are multiplied, and the clock begins with the first.
+/// To scale the load, the times between submissions are multiplied; the first submission is at time zero.
 #[test]
 fn scaling_begins_at_the_first_submission() {
     let log = b"; MaxProcs: 2\n\
@@ -598,7 +604,7 @@ fn scaling_begins_at_the_first_submission() {
     assert_eq!(scale_arrivals(jobs[0].clone(), first, 1e300), Ok(jobs[0].clone()));
 }
 
-/// What is followed stands in a log that is written.
+/// The preceding jobs of a job are written to a log and read back.
 #[test]
 fn predecessors_are_written() {
     let log = b"1 0 0 100 1 -1 -1 1 100 -1 1 1 1 -1 1 1 -1 -1\n\
@@ -615,8 +621,8 @@ fn predecessors_are_written() {
     assert_eq!(again, jobs);
 }
 
-/// A row with a bar in its last but one cell and nothing in its last has a cell too many, and is no
-/// row that ends with a bar.
+/// A row with a bar inside its last but one cell and an empty last cell has a cell too many; it does not count as a row
+/// that ends with a bar.
 #[test]
 fn a_bar_within_a_cell_of_sacct_moves_no_others() {
     let rows = "State|Submit|JobName|ElapsedRaw|TimelimitRaw|AllocCPUS|JobID|Comment\n\
@@ -631,7 +637,7 @@ fn a_bar_within_a_cell_of_sacct_moves_no_others() {
     assert_eq!(jobs.iter().map(|job| job.processes).collect::<Vec<_>>(), [4]);
 }
 
-/// The jobs of a log as it has them, without those that can't be read.
+/// The jobs of a log with their fields as logged, without jobs that can't be read.
 fn listed(text: &str) -> Vec<SwfJob> {
     let file = Ok(Cursor::new(text.as_bytes().to_vec()));
     let reader = SwfReader::from_file(Path::new("some.log"), file, skip()).expect("it is read");

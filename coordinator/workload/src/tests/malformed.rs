@@ -1,4 +1,4 @@
-//! Bad logs: one clear error that names file and line, or a counted skip.
+//! Malformed logs: each gives one clear error with file and line, or its bad jobs are skipped and counted.
 
 #![expect(clippy::disallowed_methods, reason = "the crate opens no file, its tests do")]
 
@@ -20,7 +20,7 @@ fn trace(text: &[u8], rules: impl Into<LogRules>) -> Result<Trace, SwfError> {
     Trace::new(SwfReader::new(Path::new("some.swf"), input, rules)?, Some(100))
 }
 
-/// All jobs and what was left out, or the first error as text.
+/// All jobs of a log and its trace, which counts the skipped jobs, or the first error as text.
 fn read(text: &[u8], rules: impl Into<LogRules>) -> Result<(Vec<Submission>, Trace), String> {
     let mut trace = trace(text, rules).map_err(|e| e.to_string())?;
     let jobs: Result<Vec<_>, _> = trace.by_ref().collect();
@@ -62,7 +62,7 @@ fn each_kind_of_bad_line_is_named_or_counted() {
     assert_eq!(trace.skipped().to_string(), "left out 1 that never ran");
 }
 
-/// Each oddity is counted and has a rule, which makes the job malformed or changes it.
+/// Each oddity of a job is counted and has a rule, by which the job is malformed or changed.
 #[test]
 fn what_is_odd_is_counted_and_has_a_rule() {
     let text = "1 0 -1 90 4 -1 -1 4 60 -1 1 1 1 1 1 1 -1 -1\n\
@@ -116,7 +116,7 @@ fn an_empty_log_is_refused() {
     }
 }
 
-/// Field 10 counts where the machine's memory is known, in kilobytes a processor.
+/// Field 10 (memory per processor in kilobytes) is used if the machine's memory is known.
 #[test]
 fn jobs_that_want_more_memory_than_there_is_are_named_or_counted() {
     let asks = |number, kilobytes| {
@@ -179,8 +179,7 @@ fn a_missing_file_and_a_cut_gzip_say_so() {
     assert!(error.contains("cut.swf.gz"), "{error}");
 }
 
-/// Whether nothing is wrong with the text but that there may be no job in it, or that its lines end
-/// as those of no log do.
+/// True if a text is read as a log, or refused only because it has no job or has carriage returns.
 fn is_read_or_empty(text: &[u8]) -> bool {
     let has_lone_cr = text.contains(&b'\r');
     read(text, OnMalformed::Skip).err().is_none_or(|error| {
@@ -190,7 +189,8 @@ fn is_read_or_empty(text: &[u8]) -> bool {
 }
 
 proptest! {
-    /// What the fuzz target does, on fewer inputs: no input panics, and skipping never fails.
+    /// Like the fuzz target, on fewer inputs: random bytes never make the reader panic, and a reader that skips
+    /// malformed lines never fails.
     #[test]
     fn no_bytes_upset_the_reader(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
         let _ = read(&bytes, OnMalformed::Fail);

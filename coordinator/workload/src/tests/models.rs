@@ -1,4 +1,4 @@
-//! The models have the moments they state, and estimates cover their run times.
+//! Tests that generated workloads have the means that the papers print, and that estimates are not below run times.
 
 use dormouse_units::Span;
 
@@ -14,8 +14,8 @@ fn assert_near(what: &str, got: f64, wanted: f64, by: f64) {
     assert!((got / wanted - 1.0).abs() < by, "{what}: {got}, not {wanted}");
 }
 
-/// "200,000 jobs …, the average parallelism of it is 23.4, and the average runtime is
-/// 2606.6 seconds", serial "less than 18.0%".
+/// The MEASY paper on its FW workload: "200,000 jobs …, the average parallelism of it is 23.4, and the average runtime
+/// is 2606.6 seconds", serial jobs "less than 18.0%".
 #[test]
 fn fw_like_has_the_papers_moments() {
     let got = statistics(Model::FwLike, 100_000, 320);
@@ -24,7 +24,8 @@ fn fw_like_has_the_papers_moments() {
     assert!((0.17..0.18).contains(&got.serial_share()), "{}", got.serial_share());
 }
 
-/// "100,000 jobs …, 10.5, … 11267.0 seconds", serial "about 40.8%".
+/// The MEASY paper on its JW workload: "100,000 jobs …", with a mean of 10.5 processes and 11267.0 seconds, serial jobs
+/// "about 40.8%".
 #[test]
 fn jw_like_has_the_papers_moments() {
     let got = statistics(Model::JwLike, 100_000, 320);
@@ -34,9 +35,9 @@ fn jw_like_has_the_papers_moments() {
     assert!(got.gap.deviation() > 1.5 * got.gap.mean(), "bursty");
 }
 
-/// The published parameters give what the model's own programs give for 128 processors:
-/// serial .2927 of batch and .1541 of interactive jobs, most others powers of two, and a
-/// daily cycle that leaves the early morning almost empty.
+/// Lublin's model with its published parameters agrees with its authors' programs for 128 processors: .2927 of batch
+/// and .1541 of interactive jobs are serial, most other sizes are powers of two, and few jobs come in the early
+/// morning.
 #[test]
 fn lublin_has_its_published_shape() {
     let jobs = Model::Lublin.generate(40_000, 128, 1).expect("it generates");

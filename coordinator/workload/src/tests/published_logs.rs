@@ -1,5 +1,5 @@
-//! Histories of HTCondor and traces that operators published: made samples by their documented columns, each with a right
-//! value, and with every optional column missing in turn.
+//! Histories of HTCondor and traces that operators published: samples made by hand from the documented columns, read
+//! whole, and with each optional column missing in turn.
 
 use std::io::Cursor;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::{
 
 const SKIP: OnMalformed = OnMalformed::Skip;
 
-/// The jobs as the log has them, and what is said of it.
+/// The jobs of a log with their fields as logged, and the report on skipped lines and jobs; or the error as text.
 fn listed(text: &str) -> Result<(Vec<SwfJob>, Skipped), String> {
     let file = Ok(Cursor::new(text.as_bytes().to_vec()));
     let reader = SwfReader::from_file(Path::new("some.log"), file, LogRules::from(SKIP));
@@ -20,7 +20,7 @@ fn listed(text: &str) -> Result<(Vec<SwfJob>, Skipped), String> {
     Ok((jobs, reader.skipped()))
 }
 
-/// What is said of a log once all of its jobs were taken for a machine of 64 processors.
+/// The report on skipped lines and jobs after all jobs of a log were read for a machine of 64 processors.
 fn skipped(text: &str) -> Skipped {
     let file = Ok(Cursor::new(text.as_bytes().to_vec()));
     let trace = Trace::from_file(Path::new("some.log"), file, Some(64), SKIP);
@@ -29,7 +29,8 @@ fn skipped(text: &str) -> Skipped {
     trace.skipped()
 }
 
-/// A job of 600 seconds on four processors that waited for ten, as cases/logs-pbs-lsf-sge has it of other systems.
+/// HTCondor's record of a job that waited ten seconds and ran for 600 seconds on four processors, like the job of other
+/// batch systems in cases/logs-pbs-lsf-sge.
 const CONDOR: &str = "ClusterId = 101\nProcId = 0\nOwner = \"ann\"\nAcctGroup = \"g\"\nQDate = 1709287200\n\
     JobStartDate = 1709280000\nJobCurrentStartDate = 1709287210\nCompletionDate = 1709287810\n\
     RemoteWallClockTime = 900.0\nNumJobStarts = 3\nJobStatus = 4\nJobUniverse = 5\nRequestCpus = 4\n\
@@ -71,7 +72,7 @@ fn a_history_of_htcondor_is_read_in_each_form() {
     assert_eq!(JobsFormat::detect(b"kind = \"swf\"\nQDate = 3\n"), None, "an experiment's file");
 }
 
-/// What becomes of a record without one of its attributes.
+/// A record of HTCondor is read without any one of its attributes; each test case has the effect on the job.
 #[test]
 fn each_attribute_of_htcondor_may_be_missing() {
     type Field = fn(&SwfJob) -> i64;
@@ -160,8 +161,8 @@ fn jobs_of_htcondor_that_did_not_end_or_run_are_counted() {
     assert!(said.contains("took none of the processors that are counted"), "{said}");
 }
 
-/// As the traces' description has a job: an attempt of 74 s on 8 GPUs, then one that took long; made of it are one that was
-/// killed, one without GPUs, one that never ran and one that has no end.
+/// A job as in the description of Philly's traces, with an attempt of 74 s on 8 GPUs and a long one; and changed copies
+/// of it: a job that was killed, one without GPUs, one that never ran and one without an end.
 #[test]
 fn the_job_log_of_philly_is_read() {
     let gpus = |n: usize| (0..n).map(|n| format!("\"gpu{n}\"")).collect::<Vec<_>>().join(", ");
@@ -244,7 +245,7 @@ fn a_job_log_of_helios_is_read() {
     );
 }
 
-/// A table without one of its columns.
+/// The text of a table without its `column`-th column.
 fn without(table: &str, separator: char, column: usize) -> String {
     let cut = |line: &str| {
         let cells = line.split(separator).enumerate().filter(|(n, _)| *n != column);
@@ -282,7 +283,7 @@ const BATCH_TASKS: &str = "M1,10,j_1,1,Terminated,100,200,50.00,0.3\n\
     M1,,j_4,1,Waiting,,,100.00,0.1\n\
     M2_1,1,j_3,1,Terminated,160,150,100.00,0.1\n";
 
-/// A task's name says which tasks of its job it follows.
+/// The name of one of Alibaba's tasks gives the tasks of its job that must end before it.
 #[test]
 fn batch_tasks_of_alibaba_are_read_with_their_order() {
     assert_eq!(JobsFormat::detect(BATCH_TASKS.as_bytes()), Some(JobsFormat::Alibaba2018));
@@ -350,8 +351,8 @@ fn tasks_on_gpus_of_alibaba_are_read() {
     }
 }
 
-/// A record of LSF whose fields go on to the run limit, with lists of one entry each before it, in the order of a public
-/// record of a job with `bsub -W 1:00` (... 0 0 3600 16 460800 "select[...").
+/// A record of LSF with all fields up to the run limit, with lists of one entry each before it, in the order of a
+/// public record of a job with `bsub -W 1:00` (... 0 0 3600 16 460800 "select[...").
 #[test]
 fn the_run_limit_of_lsf_is_found_behind_its_lists() {
     let begin = "\"JOB_FINISH\" \"10.1\" 1709287810 101 1000 33619971 4 1709287200 0 0 1709287210 \"ann\" \"normal\" \
@@ -375,7 +376,7 @@ fn the_run_limit_of_lsf_is_found_behind_its_lists() {
     }
 }
 
-/// Whatever a log was, it is written in each format such that the same jobs are read again.
+/// A log of any format is written in each output format, and the same jobs are read back.
 #[test]
 fn logs_are_written_in_other_formats_and_read_again() {
     for text in [CONDOR, HELIOS, BATCH_TASKS, PAI_TASKS] {

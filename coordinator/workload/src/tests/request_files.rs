@@ -1,5 +1,5 @@
-//! Requests in CSV files and in experiments: what is written reads back, and whatever is wrong is named
-//! with its line and what would be right.
+//! Requests in CSV files and in experiments: written requests read back, and each mistake is reported with its line and
+//! the remedy.
 
 use std::io::{self, Cursor, Write};
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::{
     RequestStream, RequestWriter, RequestsWanted, TypeShare,
 };
 
-/// The types of 2020 on hosts of 4 vCPUs.
+/// An offer of the built-in types `ec2-2020` on hosts of at most 4 vCPUs.
 fn offer() -> Arc<Offer> {
     let types = built_in("ec2-2020").expect("a catalogue");
     let hosts =
@@ -149,7 +149,7 @@ fn names_that_no_file_can_hold_are_refused() {
 }
 
 proptest! {
-    /// An exported stream is read in again to the identical stream, plain and gzipped.
+    /// An exported stream of requests is read back to the identical stream, plain and gzipped.
     #[test]
     fn what_is_written_reads_back(
         rows in proptest::collection::vec(
@@ -200,7 +200,7 @@ fn model() -> RequestModel {
     }
 }
 
-/// All mistakes in a source, each as its key and words.
+/// All mistakes in a source of requests, each as `KEY: MISTAKE`.
 fn flaws(source: &RequestSource) -> Vec<String> {
     let offer = offer();
     source
@@ -210,7 +210,7 @@ fn flaws(source: &RequestSource) -> Vec<String> {
         .collect()
 }
 
-/// Mistakes in the good model after one change.
+/// Mistakes in a model of requests that is valid except for one change.
 fn flawed(change: impl FnOnce(&mut RequestModel)) -> Vec<String> {
     let mut model = model();
     change(&mut model);
@@ -340,8 +340,8 @@ fn written_requests_are_in_order_and_there_to_be_had() {
     assert!(is_each && found.len() == says.len(), "{found:#?}");
 }
 
-/// Whatever a stream's source, it gives the same as the file it was exported to; and the source is
-/// the same after it was kept in a log.
+/// The stream of any source equals the stream of the file that it was exported to; and a source is unchanged after
+/// being written as JSON and read.
 #[test]
 fn sources_of_all_kinds_give_their_stream() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,5 +1,5 @@
-//! Traces that others published, read as requests: small files in their schemas, with values reckoned by
-//! hand.
+//! Traces that others published, read as requests: small files with the columns of each trace, and expected values
+//! computed by hand.
 
 use std::collections::BTreeMap;
 use std::io::{self, Cursor, Read};
@@ -47,7 +47,7 @@ struct Got {
     said: String,
 }
 
-/// What the file with this text holds, with these rules; `types.csv` has `table`.
+/// Requests read from a file with this text by these rules; `table` is the content of the file `types.csv`.
 fn got(text: &str, table: &'static str, rules: &RequestRules) -> Result<Got, String> {
     // The name says which content is meant: the opener is a function without a state.
     thread_local! {
@@ -92,15 +92,15 @@ fn rules(change: impl FnOnce(&mut RequestRules)) -> RequestRules {
     rules
 }
 
-/// A machine of 32 vCPUs and 128 GiB.
+/// Rules for a trace whose largest machine has 32 vCPUs and 128 GiB.
 fn of_machine() -> RequestRules {
     rules(|r| {
         (r.machine_vcpus, r.machine_memory) = (Some(32), Some(Bytes::new(128 * GIB)));
     })
 }
 
-/// Six VMs: one there before the trace, one until its end, one never deleted, one of no length, one
-/// larger than every type; the rows are out of order.
+/// Rows of Azure's VM table, out of order, with six VMs: one that began before the trace, one that ran until its end,
+/// one never deleted, one with no duration, and one larger than every type.
 const AZURE: &str = "\
 vmA,subA,depA,600,4200,91.7,0.7,20.7,Delay-insensitive,2,4
 vmB,subA,depA,0,900,50,10,40,Interactive,1,1.75
@@ -167,7 +167,8 @@ fn sizes_can_be_mapped_and_those_that_fit_no_type_are_counted() {
     }
 }
 
-/// Days; a VM there before the trace, one with low priority, one without an end, one that ended before.
+/// Rows of Azure's packing trace, with times in days: a VM that began before the trace, one with low priority, one
+/// without an end, and one that ended before the trace.
 const PACKING: &str = "\
 vmId,tenantId,vmTypeId,priority,starttime,endtime
 1,7,10,0,-1.5,0.25
@@ -177,7 +178,8 @@ vmId,tenantId,vmTypeId,priority,starttime,endtime
 5,8,12,0,1,1.125
 ";
 
-/// Type 10 is an eighth of the smaller machine, and a sixteenth of the largest.
+/// Table of VM types of Azure's packing trace; type 10 takes an eighth of the smaller machine, and a sixteenth of the
+/// largest.
 const PACKING_TYPES: &str = "\
 id,vmTypeId,machineId,core,memory,hdd,ssd,nic
 0,10,0,0.125,0.125,,0.1,0.1
@@ -229,8 +231,9 @@ fn the_azure_trace_for_packing_has_days_priorities_and_types_of_its_own() {
     assert!(error.contains("types-map = { \"11\" = \"TYPE\" }"), "{error}");
 }
 
-/// Five instances: one evicted and scheduled again, one there before, one that runs on, one inside an
-/// alloc instance, one killed while it waits. Sizes are parts of 32 vCPUs and 128 GiB.
+/// Events of Google's trace of 2019 with five instances: one evicted and scheduled again, one that began before the
+/// trace, one that does not end, one inside an alloc instance, and one killed while it waits. Sizes are parts of 32
+/// vCPUs and 128 GiB.
 const EVENTS_2019: &str = "\
 time,type,collection_id,priority,alloc_collection_id,instance_index,machine_id,resource_request_cpus,resource_request_memory
 0,3,900,200,0,0,1,0.03125,0.015625
@@ -246,7 +249,7 @@ time,type,collection_id,priority,alloc_collection_id,instance_index,machine_id,r
 680000000.,,,,,,,,
 ";
 
-/// The same without the last row, which is broken, and with the ends.
+/// Events of Google's trace of 2019 without the last row, which is broken, and with the ends of the running instances.
 fn events_2019() -> String {
     let whole = EVENTS_2019.lines().filter(|line| !line.contains("680000000."));
     let ends = "700000000,6,901,103,0,0,7,0.0625,0.0625\n710000000,5,900,200,0,0,1,,\n";
@@ -330,8 +333,8 @@ fn flaws_of_events_are_named_with_their_lines() {
     }
 }
 
-/// Four tasks: a free one that is evicted, one of production, one that is lost, one that runs on; and one
-/// that begins in an earlier part, and one that is killed while it waits.
+/// Events of Google's trace of 2011 with six tasks: a free one that is evicted, one of production, one that is lost,
+/// one that does not end, one that began in an earlier part of the trace, and one killed while it waits.
 const EVENTS_2011: &str = "\
 600000000,,3418309,0,4155527081,0,user,3,0,0.03125,0.01,0.0001,0
 601000000,,3418309,0,4155527081,1,user,3,0,0.03125,0.01,0.0001,0
@@ -422,7 +425,7 @@ fn tables_of_vms_have_other_names_for_their_columns() {
 }
 
 proptest::proptest! {
-    /// Whatever follows a trace's first rows is read or refused, in one line.
+    /// Random text after the first rows of a trace is read, or refused with a message of one line.
     #[test]
     fn no_rows_upset_the_readers(
         which in 0_usize..5,
@@ -441,7 +444,7 @@ proptest::proptest! {
     }
 }
 
-/// A stream says what was read, and its source keeps the rules.
+/// A stream from a file reports on the reading, and a source keeps its rules when it is written as JSON.
 #[test]
 fn rules_are_kept_with_the_source() {
     let source = RequestSource::Csv { csv: "azure".into(), rules: Box::new(of_machine()) };

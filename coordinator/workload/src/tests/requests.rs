@@ -1,5 +1,5 @@
-//! Streams of requests: processes and laws have the moments and distributions that theory gives them,
-//! each is drawn by a chance of its own, and the same seed makes the same bytes.
+//! Streams of requests: processes and laws have the moments and distributions that theory gives them, each has a random
+//! stream of its own, and the same seed makes the same bytes.
 
 use std::io;
 use std::path::Path;
@@ -50,7 +50,8 @@ fn statistics(all: &[(Time, VmRequest)]) -> RequestStatistics {
     statistics
 }
 
-/// Means of `n` draws with this deviation are this near to the expectation but once in two million.
+/// Checks that the mean of `n` draws lies within five standard errors of the expected one; by chance it does not once
+/// in two million times.
 fn near(mean: f64, expected: f64, deviation: f64, n: usize, what: &str) {
     let bound = 5.0 * deviation / (n as f64).sqrt();
     assert!((mean - expected).abs() < bound, "{what}: {mean}, not {expected} within {bound}");
@@ -86,7 +87,7 @@ fn poisson_gaps_have_their_mean_and_as_much_deviation() {
     near(variance / mean, 1.0, 1.5, 2_500, "dispersion of counts");
 }
 
-/// The rate's integral over each hour of the day and both kinds of days is what comes.
+/// The number of requests in each hour of weekdays and of weekends is the integral of the rate over the hour.
 #[test]
 fn diurnal_requests_come_by_the_hour_as_the_rate_says() {
     let (amplitude, weekend, every) = (0.8, 0.25, 20.0);
@@ -139,9 +140,8 @@ fn half_way_is_the_peak_of_a_period_that_does_not_say() {
     near(part, expected, (expected * (1.0 - expected)).sqrt(), 40_000, "the middle half");
 }
 
-/// Bursts are a Poisson process that a chain of two states modulates: the mean rate and the index
-/// of dispersion of counts, 1 + A (1 − (1 − e^−rt) / rt), are those of Fischer and
-/// Meier-Hellstern 1993.
+/// Requests in bursts are a Poisson process modulated by a chain of two states: their mean rate and index of dispersion
+/// of counts, 1 + A (1 − (1 − e^−rt) / rt), agree with Fischer and Meier-Hellstern 1993.
 #[test]
 fn bursts_have_the_rate_and_the_dispersion_of_their_process() {
     let mut model = model(400_000);
@@ -174,8 +174,8 @@ fn bursts_have_the_rate_and_the_dispersion_of_their_process() {
     }
 }
 
-/// The largest distance between what was drawn and a distribution function (Kolmogorov), for which
-/// 0.02 is exceeded by 20,000 draws less than once in a million times.
+/// Checks the mean of draws from a law, and their largest distance from a distribution function (Kolmogorov): with
+/// 20,000 draws it exceeds 0.02 less than once in a million times.
 fn fits(law: &DurationLaw, mean: f64, distribution: impl Fn(f64) -> f64) {
     let n = 20_000;
     let all = drawn(&RequestModel { duration: law.clone(), ..model(n) }, 11);
@@ -259,7 +259,7 @@ fn types_and_markets_come_by_their_weights_and_shares() {
     assert!(part(Market::OnDemand, "c3.xlarge") + part(Market::Spot, "m3.medium") == 0.0);
 }
 
-/// A different law of one thing leaves all others as they are.
+/// Changing one law of a model (arrivals, types, markets or durations) leaves the draws of all others unchanged.
 #[test]
 fn each_thing_has_a_chance_of_its_own() {
     let mut model = model(2_000);
@@ -310,7 +310,7 @@ fn csv(all: &[(Time, VmRequest)]) -> String {
     String::from_utf8(bytes).expect("text")
 }
 
-/// Results are compared across versions: these bytes may never move.
+/// The requests drawn with a fixed seed may never change, since results are compared across versions.
 #[test]
 fn the_same_seed_makes_the_same_bytes() {
     let mut model = model(3);
@@ -369,7 +369,7 @@ fn figures_are_of_what_was_counted() {
     assert!(text.contains("offered load          0.2292 of 16 vCPUs"), "{text}");
 }
 
-/// Times up to a week, of some microseconds at least, so that no model asks for billions of requests.
+/// Random times of at most a week, with a lower bound so that no model makes billions of requests.
 fn times() -> impl Strategy<Value = Span> {
     (1_000_000_u64..604_800_000_000).prop_map(Span::from_micros)
 }
@@ -410,7 +410,8 @@ fn laws() -> impl Strategy<Value = DurationLaw> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Whatever model has no flaw gives its requests in order, within its bounds and its end.
+    /// A random model without flaws makes requests in order of time, with durations within their bounds, and none after
+    /// its end.
     #[test]
     fn a_model_without_flaw_keeps_to_what_it_says(
         (arrivals, duration, preemptible) in (processes(), laws(), laws()),

@@ -1,4 +1,4 @@
-//! Files of workflows: what is read of them, what is wrong with them, and that nothing in them is fatal.
+//! Files of workflows: their tasks, the errors for wrong files, and that no content makes the reader panic.
 
 use std::path::Path;
 
@@ -24,12 +24,12 @@ const OF_1_5: &str = r#"{"name": "small", "schemaVersion": "1.5", "workflow": {"
     {"name": "a", "id": "a", "outputFiles": ["x"]}, {"name": "b", "id": "b", "inputFiles": ["x"]}]},
     "execution": {"tasks": [{"id": "b", "runtimeInSeconds": 7, "memoryInBytes": 5, "coreCount": 1}]}}}"#;
 
-/// As WfCommons wrote until 1.3, and of 1.0, which has jobs.
+/// A workflow in the format that WfCommons used until version 1.3.
 const OF_1_3: &str = r#"{"name": "x", "schemaVersion": "1.3", "workflow": {"makespan": 30, "tasks": [
     {"name": "a_ID1", "id": "ID1", "runtime": 10.0, "memory": 2048, "children": ["b_ID2"], "cores": 1},
     {"name": "b_ID2", "id": "ID2", "runtime": 20.0, "parents": ["a_ID1"], "cores": 1}]}}"#;
 
-/// As `snakemake --dag` prints it, with a job whose output is there.
+/// A graph as `snakemake --dag` prints it, with a job whose output exists already.
 const SNAKEMAKE: &str = "digraph snakemake_dag {\n    graph[bgcolor=white, margin=0];\n    node[shape=box, style=rounded];\n\
     \t0[label = \"all\", color = \"0.28 0.6 0.85\", style=\"rounded\"];\n\
     \t1[label = \"map\\nsample: A\", color = \"0.5 0.6 0.85\", style=\"rounded\"];\n\
@@ -37,7 +37,8 @@ const SNAKEMAKE: &str = "digraph snakemake_dag {\n    graph[bgcolor=white, margi
     \t3[label = \"fetch\", color = \"0.6 0.6 0.85\", style=\"rounded,dashed\"];\n\
     \t1 -> 0\n\t2 -> 0\n\t3 -> 1\n}            \n";
 
-/// As Pegasus' API for Python writes it: a job that two follow by their files, and one by what is written.
+/// A workflow as Pegasus' API for Python writes it: a job follows another by its files, and one by an explicit
+/// dependency.
 const PEGASUS: &str = "x-pegasus:\n  apiLang: python\npegasus: '5.0'\nname: blackdiamond\njobs:\n\
     - type: job\n  name: preprocess\n  id: ID0000001\n  arguments:\n  - -i\n  - f.a\n  uses:\n  - lfn: f.b1\n    type: output\n    \
     stageOut: false\n  - lfn: f.a\n    type: input\n  profiles:\n    pegasus:\n      runtime: '60'\n      memory: 2048\n      cores: 2\n\
@@ -81,7 +82,7 @@ fn files_of_older_versions_of_wfformat_have_their_run_times() {
     assert_eq!(later.left_out, ["its WfFormat 2.0 is not known, and was read as 1.5 is"]);
 }
 
-/// As programs write long lines of nodes, which DAGMan joins.
+/// A line of a DAG file that ends in a blank and a backslash continues on the next line, as in DAGMan.
 #[test]
 fn a_line_of_a_dag_goes_on_behind_a_backslash() {
     let dag = "JOB a step.sub\nJOB b step.sub\nPARENT a \\\n  CHILD b\nVARS a \\\n runtime=\"90s\" \\ \n name=\"x\"\n\
@@ -161,7 +162,8 @@ fn both_versions_of_wfcommons_are_read() {
     );
 }
 
-/// cases/wf-without-order: tasks that ran one after the other, of whose order the file says nothing.
+/// A workflow of tasks that ran one after the other, without their order in the file (cases/wf-without-order), gets a
+/// remark.
 #[test]
 fn a_workflow_without_any_order_is_named() {
     let text = r#"{"name": "x", "schemaVersion": "1.5", "workflow": {"specification": {"tasks": [
@@ -275,7 +277,7 @@ fn mistakes_in_wfcommons_have_their_places() {
 }
 
 proptest! {
-    /// Whatever a file is made into, it is read or refused.
+    /// A file of any format with random changes is read or refused, and the reader does not panic.
     #[test]
     fn no_file_is_fatal(
         which in 0_usize..6,

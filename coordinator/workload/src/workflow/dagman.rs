@@ -69,7 +69,7 @@ struct DagReading<'a> {
     source: &'a str,
     names: Vec<String>,
     nodes: BTreeMap<String, DagNode>,
-    /// Descriptions that stand in the file, by name.
+    /// Submit descriptions that the DAG file itself contains, by name.
     descriptions: BTreeMap<String, Settings>,
     left_out: BTreeMap<&'static str, usize>,
     /// Dependency lines, with their place in the file: parents and children, which may be defined later.

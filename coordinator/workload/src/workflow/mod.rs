@@ -1,8 +1,8 @@
-//! Workflows: tasks of which some follow others, from files of HTCondor's DAGMan, WfCommons, Pegasus,
-//! Snakemake and Nextflow.
+//! Workflows, in which some tasks follow others, from files of HTCondor's DAGMan, WfCommons, Pegasus, Snakemake and
+//! Nextflow.
 //!
-//! [`Workflow::read`] tells the format by the content. Nothing is opened here: the caller gives the text,
-//! and that of the submit files that a DAGMan file names.
+//! [`Workflow::read`] detects the format from the content. No file is opened here: the caller gives the text of the
+//! workflow's file, and of the submit files that a DAGMan file names.
 
 mod dagman;
 mod nextflow;

@@ -1,5 +1,5 @@
-//! Reader of Nextflow's trace of a run (`-with-trace`): a table of its tasks, separated by tabs. It says how long each took,
-//! and not which follow which.
+//! Reader of Nextflow's trace of a run (`-with-trace`): a table of its tasks, separated by tabs. The trace has the run
+//! time of each task, but not the order between tasks.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -111,7 +111,7 @@ fn parse_length(text: &str) -> Option<Span> {
     (!text.is_empty()).then(|| Span::from_secs_f64(seconds))?
 }
 
-/// Parses a size such as `2.4 MB`, of binary units as Nextflow's are, or a plain number of bytes.
+/// Parses a size such as `2.4 MB`, with Nextflow's binary units (1 MB is 2^20 bytes), or a plain number of bytes.
 fn parse_size(text: &str) -> Option<Bytes> {
     let (number, unit) = text.split_once(' ').unwrap_or((text, "B"));
     let shift = match unit {

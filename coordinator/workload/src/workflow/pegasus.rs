@@ -1,5 +1,5 @@
-//! Reader of Pegasus 5's abstract workflows in YAML: jobs with the files that they use, and the order that is written beside
-//! what the files say.
+//! Reader of Pegasus 5's abstract workflows in YAML: jobs with the files that they use, and explicit dependencies
+//! beside those that follow from the files.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -79,7 +79,7 @@ pub(super) fn read(source: &str, text: &str, found: &mut Mistakes) -> Workflow {
     workflow
 }
 
-/// The task of a job; Pegasus' profiles say what it needs.
+/// Converts a job to a task; its needs come from the job's Pegasus profiles.
 fn task_of(job: &YamlNode, id: String) -> WorkflowTask {
     let profile = |name: &str| job.get("profiles")?.get("pegasus")?.text(name);
     let number = |text: String| text.parse::<f64>().ok().filter(|number| *number > 0.0);

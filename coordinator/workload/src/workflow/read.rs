@@ -33,7 +33,7 @@ pub struct WorkflowTask {
     pub runtime: Option<Span>,
     /// Memory that the task needs; `None` if the file does not say.
     pub memory: Option<Bytes>,
-    /// The number of cores that it uses; `None`: the file does not say.
+    /// The number of cores that the task uses; `None`: the file does not say.
     pub cores: Option<u32>,
     /// Command of the task; `None`: the file does not have it.
     pub command: Option<WorkflowCommand>,
@@ -99,8 +99,8 @@ impl WorkflowFormat {
 }
 
 impl Workflow {
-    /// Reads a workflow from the text of the file that is called `source`. `open` has the text of a
-    /// submit file, whose path is relative to the workflow's file.
+    /// Reads a workflow from the text of the file that is called `source`. `open` returns the text of a submit file by
+    /// its path relative to the workflow's file.
     ///
     /// # Errors
     ///
@@ -139,7 +139,7 @@ impl Workflow {
         Ok(workflow)
     }
 
-    /// A remark where no task follows another: a workflow whose file lost its order runs as a bag.
+    /// A remark if no task follows another, since such a workflow runs as a bag; `None` if any does.
     fn lack_of_order(&self) -> Option<String> {
         if self.tasks.len() < 2 || self.tasks.iter().any(|task| !task.after.is_empty()) {
             return None;
@@ -154,7 +154,7 @@ impl Workflow {
         Some(said)
     }
 
-    /// The tasks with only their names and dependencies.
+    /// The tasks of the workflow with only their names and dependencies.
     pub(super) fn in_order(&self) -> Vec<Task> {
         let task = |task: &WorkflowTask| Task {
             name: task.name.clone(),

@@ -19,7 +19,7 @@ pub struct WorkflowShape {
     pub width: usize,
     /// The run time of all tasks together.
     pub work: Span,
-    /// The run time of the chain that takes longest, below which no makespan is.
+    /// The run time of the chain of tasks that takes longest: no makespan is shorter.
     pub critical: Span,
     /// The names of the critical chain's tasks, in order.
     pub path: Vec<String>,

@@ -8,15 +8,15 @@ use dormouse_units::TaskId;
 
 use super::{Workflow, WorkflowTask};
 
-/// True if a text begins as such a graph.
+/// True if a text begins as a graph printed by `snakemake --dag`.
 pub(super) fn is_one(text: &str) -> bool {
     text.trim_start().starts_with("digraph snakemake")
 }
 
-/// A job of the graph.
+/// A job in the graph that Snakemake prints.
 struct DagJob {
     label: String,
-    /// True for a dashed node: its output is there, and Snakemake would not run it again.
+    /// True if the node is dashed: the job's output exists, and Snakemake would not run the job again.
     is_done: bool,
 }
 
@@ -73,8 +73,8 @@ pub(super) fn read(source: &str, text: &str, found: &mut Mistakes) -> Workflow {
     Workflow { tasks, left_out, ..Workflow::default() }
 }
 
-/// Statements of a graph's body, each with the number of lines before it. They end with a line or a semicolon, but within
-/// brackets and quotation marks.
+/// Statements of a graph's body, each with the number of lines before it. A statement ends at the end of a line or at a
+/// semicolon, unless inside brackets or quotation marks.
 fn statements(body: &str) -> Vec<(usize, &str)> {
     let (mut all, mut begin, mut begun_at, mut line) = (Vec::new(), 0, 0, 0);
     let (mut is_text, mut is_escaped, mut depth) = (false, false, 0_u32);
@@ -98,7 +98,7 @@ fn statements(body: &str) -> Vec<(usize, &str)> {
     all
 }
 
-/// Text of an attribute of a node: of a label `map\nsample: A` it is `map, sample: A`.
+/// Text of an attribute of a node, with line breaks as commas: `map, sample: A` for the label `map\nsample: A`.
 fn attribute(statement: &str, name: &str) -> Option<String> {
     let (_, attributes) = statement.split_once('[')?;
     let mut rest = attributes;

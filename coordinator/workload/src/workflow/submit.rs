@@ -87,8 +87,8 @@ pub(super) fn describe_task(task: &mut WorkflowTask, settings: &Settings, macros
     }
 }
 
-/// Splits arguments or an environment into words. In double quotes it is HTCondor's new syntax, in
-/// which single quotes keep a word together; otherwise words stand between blanks.
+/// Splits arguments or an environment into words. A text in double quotes has HTCondor's new syntax, in which single
+/// quotes keep a word together; in other texts, blanks separate words.
 fn split_words(text: &str) -> Vec<String> {
     let Some(inside) = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')) else {
         return text.split_whitespace().map(str::to_owned).collect();
@@ -114,8 +114,8 @@ fn split_words(text: &str) -> Vec<String> {
     words
 }
 
-/// Parses a `request_memory`: a number of MiB, or with a unit such as `2G` or `512 MB`. `None`: it
-/// is an expression.
+/// Parses a `request_memory`: a number of MiB, or with a unit such as `2G` or `512 MB`. `None`: the value is an
+/// expression.
 fn parse_memory(text: &str) -> Option<Bytes> {
     let end = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at_checked(end)?;

@@ -88,7 +88,8 @@ pub(super) fn read(root: &Node, found: &mut Mistakes) -> Workflow {
     Workflow { tasks, left_out, makespan: recorded_makespan(root) }
 }
 
-/// Length of the run that was recorded: `makespan` until 1.3, `makespanInSeconds` since, which 1.5 has in the execution.
+/// Length of the run that was recorded: the key `makespan` until 1.3, `makespanInSeconds` since; version 1.5 has the
+/// key in the part `execution`.
 fn recorded_makespan(root: &Node) -> Option<Span> {
     let inside = root.get("workflow")?;
     let places = [inside.get("execution"), Some(inside)];

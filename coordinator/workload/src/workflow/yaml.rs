@@ -9,7 +9,7 @@ use dormouse_documents::{InputError, Place};
 /// Deepest nesting that is read.
 const DEEPEST: usize = 64;
 
-/// Longest list, object or text that may go on over several lines, in bytes.
+/// Greatest length of a list, object or text that extends over several lines, in bytes.
 const LONGEST: usize = 64 << 10;
 
 /// A value, with the line on which it begins.
@@ -28,7 +28,7 @@ enum YamlValue {
 }
 
 impl YamlNode {
-    /// The value of a key; `None`: this has no keys, or not that one.
+    /// The value of a key; `None`: this node is no object, or lacks the key.
     pub(super) fn get(&self, key: &str) -> Option<&Self> {
         match &self.value {
             YamlValue::Map(all) => all.iter().find(|(name, _)| name == key).map(|(_, node)| node),
@@ -50,7 +50,7 @@ impl YamlNode {
         }
     }
 
-    /// Text of a key.
+    /// The value of a key as text.
     pub(super) fn text(&self, key: &str) -> Option<String> {
         self.get(key)?.scalar()
     }
@@ -60,7 +60,7 @@ impl YamlNode {
     }
 }
 
-/// A line that has something on it, with those that it was folded over.
+/// A line that is not empty, joined with the further lines over which a list, object or text extends.
 struct YamlLine {
     number: usize,
     indent: usize,
@@ -71,7 +71,7 @@ struct YamlLine {
 ///
 /// # Errors
 ///
-/// The first line that is not of the part of YAML that is read.
+/// The first line that is not in the supported part of YAML.
 pub(super) fn parse(source: &str, text: &str) -> Result<YamlNode, InputError> {
     let mut lines: Vec<YamlLine> = Vec::new();
     let mut is_open = false;
@@ -114,7 +114,7 @@ impl YamlReading<'_> {
         InputError::new(&place, what, "write it in blocks of key: value and - entry")
     }
 
-    /// The block whose lines are indented this far.
+    /// Reads the block whose lines have this indentation.
     fn block(&mut self, indent: usize, left: usize) -> Result<YamlNode, InputError> {
         let Some(first) = self.lines.last() else {
             return Ok(node(0, "", YamlValue::Scalar(String::new())));
@@ -148,7 +148,7 @@ impl YamlReading<'_> {
         Ok(node(number, &text, YamlValue::Map(all)))
     }
 
-    /// The entries of a list whose dashes are indented this far.
+    /// Reads the entries of the list whose dashes have this indentation.
     fn entries(&mut self, indent: usize, left: usize) -> Result<Vec<YamlNode>, InputError> {
         let mut all = Vec::new();
         while let Some(line) =
@@ -170,7 +170,7 @@ impl YamlReading<'_> {
         Ok(all)
     }
 
-    /// A plain text with the lines over which it was folded: those indented further, without a key or a dash.
+    /// A plain text joined with the following lines that are indented further and have no key or dash.
     fn folded(&mut self, indent: usize, text: &str) -> String {
         let mut folded = text.to_owned();
         let goes_on = |line: &mut YamlLine| {
@@ -183,8 +183,8 @@ impl YamlReading<'_> {
         folded
     }
 
-    /// The block below the line of a key or a dash, which is indented further; a list may be indented as far as its
-    /// key.
+    /// Reads the block below the line of a key or a dash. The block is indented further; only a list may be indented as
+    /// far as its key.
     fn below(&mut self, indent: usize, of: &YamlLine, left: usize) -> Result<YamlNode, InputError> {
         let is_list =
             |line: &YamlLine| line.indent == indent && is_entry(&line.text) && !is_entry(&of.text);
@@ -197,7 +197,7 @@ impl YamlReading<'_> {
         }
     }
 
-    /// A value on the line of its key or dash.
+    /// Parses a value that stands on the line of its key or dash.
     fn inline(&self, number: usize, text: &str, left: usize) -> Result<YamlNode, InputError> {
         let line = YamlLine { number, indent: 0, text: text.to_owned() };
         if left == 0 {
@@ -245,7 +245,7 @@ fn is_entry(text: &str) -> bool {
     text == "-" || text.starts_with("- ")
 }
 
-/// True if the value on this line begins with a bracket or a quotation mark whose other is not there yet.
+/// True if the value on this line begins with a bracket or a quotation mark that is not closed yet.
 fn is_unclosed(text: &str) -> bool {
     let mut value = text;
     while let Some(inside) = value.strip_prefix("- ") {
@@ -365,7 +365,7 @@ mod tests {
         assert_eq!(jobs[2].scalar().as_deref(), Some("plain text"));
     }
 
-    /// As PyYAML folds what is longer than 80 columns.
+    /// Lists and texts that extend over several lines are read, as PyYAML writes what is longer than 80 columns.
     #[test]
     fn lists_and_texts_go_on_over_several_lines() {
         let text = "a: [1, 'x,\n    y', {b: c,\n  d: e}]\nf: a plain\n  text\n- g\n";

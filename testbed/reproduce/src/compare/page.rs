@@ -7,7 +7,7 @@ use crate::runs::FILES;
 use crate::sweep::Samples;
 
 impl SchedulerComparison {
-    /// The page of `report.html`.
+    /// Builds the page `report.html` of a comparison from the samples.
     pub fn page(&self, samples: &Samples, (seeds, command): (u64, &str)) -> HtmlPage {
         let first = self.first();
         let under =

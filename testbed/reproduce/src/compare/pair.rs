@@ -145,7 +145,7 @@ mod tests {
         FigurePair::new(("j60", "hads"), makespan(), &of(mine), Some(&of(theirs))).unwrap()
     }
 
-    /// Means that overlap may differ under every seed.
+    /// Two schedulers whose figures have overlapping intervals can differ in the same direction under every seed.
     #[test]
     fn differences_are_taken_seed_by_seed() {
         let pair = pair(&[102.0, 203.0, 302.0, 403.0], &[100.0, 200.0, 300.0, 400.0]);
@@ -156,7 +156,7 @@ mod tests {
         assert!(pair.figure.covers(250.0));
     }
 
-    /// A scheduler is not better for the runs that it did not finish.
+    /// The mean of a scheduler with an unfinished run is followed by the number of runs that it covers.
     #[test]
     fn runs_without_a_figure_are_told_of() {
         let unfinished = RunSample { figures: [].into(), ..sample(0.0) };

@@ -10,7 +10,8 @@ use super::{FigurePair, SchedulerComparison};
 use crate::measures::ShownFigure;
 use crate::sweep::Samples;
 
-/// Distance of a mean above the middle of its row, and of the seeds below it, in rows.
+/// Distance of a mean above the middle of its row, and of the points of single seeds below the middle, in heights of a
+/// row.
 const APART: f64 = 0.2;
 
 /// A row of a panel: its samples in the order of seeds, and their mean.
@@ -21,8 +22,8 @@ struct PanelRow<'a> {
 }
 
 impl SchedulerComparison {
-    /// A chart for each figure that is not the same in all runs: the figure of each scheduler, and
-    /// its difference from the first scheduler's.
+    /// One chart for each figure that is not the same in all runs, with a panel for the figure of each scheduler, and a
+    /// panel for the differences from the first scheduler.
     pub fn plots(&self, samples: &Samples) -> Vec<PanelChart> {
         let measures = self.measures(samples).told;
         let pairs = self.pairs(samples, &measures);

@@ -80,8 +80,7 @@ fn sentence_on(
     }
 }
 
-/// Size of a difference: in per cent of the first scheduler's mean, or in the figure's unit if that
-/// is zero.
+/// Size of a difference: in per cent of the first scheduler's mean, or in the figure's unit if that mean is zero.
 fn by_how_much(pair: &FigurePair<'_>, difference: f64) -> String {
     if let Some(relative) = pair.relative {
         return format!("{} %", size_in_words(relative.mean * 100.0, 1));
@@ -121,12 +120,14 @@ mod tests {
     use crate::sweep::{OwnProgram, SharedInputs};
     use dormouse_analysis::RunSample;
 
-    /// Runs of two schedulers on j60, with a makespan, a cost and a number of checkpoints each.
+    /// Sentences of a comparison of two schedulers on j60. `runs` has the makespan and cost of both schedulers under
+    /// each seed; the number of checkpoints follows from the makespan.
     fn said(runs: &[[(f64, f64); 2]]) -> Vec<String> {
         said_with("checkpoints", runs)
     }
 
-    /// The same, with another figure that is a tenth of the makespan, less 10.
+    /// Sentences of a comparison of two schedulers on j60, whose runs have a makespan, a cost, and `figure`, which is a
+    /// tenth of the makespan, less 10.
     fn said_with(figure: &str, runs: &[[(f64, f64); 2]]) -> Vec<String> {
         let words = |all: &[&str]| all.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         let (on, schedulers) = (words(&["j60"]), words(&["burst-hads", "hads"]));
@@ -152,7 +153,8 @@ mod tests {
         comparison.sentences(&vec![of(0), of(1)])
     }
 
-    /// Ten seconds more under every seed, at costs that differ by chance.
+    /// The second scheduler takes ten seconds more under every seed, at costs that differ by chance; then it is better
+    /// in makespan; then nothing differs but by chance.
     #[test]
     fn a_comparison_says_what_is_better_by_how_much_and_what_may_be_chance() {
         let cheaper = [0.9, 1.1, 1.0, 0.95, 1.05, 1.02];
@@ -183,7 +185,8 @@ mod tests {
         );
     }
 
-    /// Nothing is lost under the first scheduler, and ten seconds under the other: there is no percentage of that.
+    /// The first scheduler loses no work and the second one ten seconds: a per cent of zero makes no sense, so that the
+    /// difference is printed in seconds.
     #[test]
     fn a_difference_from_nothing_has_its_unit() {
         let runs: Vec<_> = (0..6).map(|_| [(100.0, 1.0), (200.0, 1.0)]).collect();
@@ -196,7 +199,8 @@ mod tests {
         );
     }
 
-    /// One second in ten thousand, under every seed: it is there, and rounds to nothing.
+    /// The second scheduler takes one second more in ten thousand under every seed: the difference is real, but rounds
+    /// to 0.0 %.
     #[test]
     fn a_difference_that_rounds_to_nothing_is_not_said_to_be_zero() {
         let runs: Vec<_> = (0..6)

@@ -16,7 +16,7 @@ pub enum EngineError {
         engine: JobEngine,
         /// Name of the command.
         command: &'static str,
-        /// Place from which the command can be had.
+        /// Advice on where to get the command.
         remedy: &'static str,
     },
     /// The containers of Kubernetes only see the volume of their claim, not this host's files.
@@ -35,12 +35,12 @@ pub enum EngineError {
         /// Output of the command.
         said: String,
     },
-    /// The system refused.
+    /// The system refused an action on a file or folder.
     #[error("can't {doing} {}; check the path and the disk, or give another --out", .path.display())]
     Io {
         /// The action that failed, worded to follow "cannot".
         doing: &'static str,
-        /// The file or folder.
+        /// File or folder that the failed action concerns.
         path: PathBuf,
         /// Error of the system.
         source: std::io::Error,

@@ -7,14 +7,13 @@ use super::claim::CellCombination;
 /// Cost at which a gain vanishes, at the load where that is soonest ([`CellCombination::Least`]) or latest
 /// ([`CellCombination::Most`]).
 ///
-/// `gains` has for each load the gain at each of the ascending `costs`, sample by sample; a gain is
-/// positive. A gain can only fall with its cost, so at each load the means are replaced by the
-/// nearest non-increasing ones (least squares, by pooling adjacent violators; Ayer and others
-/// 1955), and the cost is where the straight lines between them cross 0. A gain that is lost by
-/// chance at one cost and is back at the next three is therefore not gone. The interval is the
-/// jackknife's over the samples, which repeats the choice of the load. A crossing outside the costs
-/// counts as the first or last cost. The series has the jackknife's samples. `None` if no sample
-/// has every gain; a single sample has no interval.
+/// `gains` has for each load the gain at each of the ascending `costs`, sample by sample; a gain is positive. A gain
+/// can only fall with its cost, so at each load the means are replaced by the nearest non-increasing ones (least
+/// squares, by pooling adjacent violators; Ayer and others 1955), and the cost is where the straight lines between them
+/// cross 0. So a gain that is negative by chance at one cost, and positive at the next three, does not put the
+/// break-even there. The interval is the jackknife's over the samples, which repeats the choice of the load. A crossing
+/// outside the costs counts as the first or last cost. The series has the jackknife's samples. `None` if no sample has
+/// every gain; a single sample has no interval.
 pub(super) fn break_even(
     gains: &[Vec<Series>],
     costs: &[f64],
@@ -115,8 +114,8 @@ mod tests {
         assert_eq!(crossing_cost(&[], &[]), None);
     }
 
-    /// At 120 s one load is behind by chance. Lines between the means would have it that the gain is gone at
-    /// 70 s; it is there at 480 s, and gone at 980 s.
+    /// The gain of a load is negative by chance at a cost of 120 s, positive at 480 s, and really gone at about 980 s.
+    /// Plain lines between the means would put the break-even cost at 70 s.
     #[test]
     fn a_gain_that_is_lost_once_by_chance_is_not_gone() {
         let noisy = load([&[1.0, 1.2], &[-0.9, -1.3], &[2.4, 2.0], &[0.3, 0.1], &[-1.4, -1.2]]);

@@ -135,7 +135,7 @@ impl ClaimCause {
     ///
     /// # Errors
     ///
-    /// The reason in words for which it shows none.
+    /// The reason in words why the trial shows no cause.
     fn from_closer(judged: &JudgedClaim, closer: &CloserTrial) -> Result<Self, String> {
         let CloserTrial { without, with, tried, set, .. } = closer;
         let of = |reading: &PaperReading| same_claim(reading, judged);
@@ -222,13 +222,13 @@ fn in_runs(set: &str) -> String {
     if set.is_empty() { String::new() } else { format!(" in runs with {set}") }
 }
 
-/// The same claim, as judged under another reading.
+/// The claim of `judged` as it was judged under another reading; `None` if the reading lacks it.
 fn same_claim(reading: &PaperReading, judged: &JudgedClaim) -> Option<JudgedClaim> {
     let is_same = |other: &&JudgedClaim| other.claim.says == judged.claim.says;
     reading.claims.iter().find(is_same).cloned()
 }
 
-/// A claim without any factor, and under each factor that was tried on it; `None` if none was.
+/// A claim as judged without any factor, and under each factor that was tried on it; `None` if no factor was tried.
 fn tried_factors<'a>(
     paper: &PaperEvaluation,
     judged: &JudgedClaim,
@@ -246,8 +246,8 @@ fn tried_factors<'a>(
     Some((before, tried.collect()))
 }
 
-/// The factor under which a claim that needs a cause comes nearest in the trials, however few their runs
-/// are, and the number of factors that were tried on it; `None` if it needs none, or none comes nearer.
+/// The factor under which a claim that needs a cause comes nearest in the trials, however few their runs are, and the
+/// number of factors that were tried on it; `None` if the claim needs no cause, or no factor brings it nearer.
 pub(super) fn nearest_factor(
     paper: &PaperEvaluation,
     judged: &JudgedClaim,
@@ -368,7 +368,7 @@ mod tests {
     use super::super::factor::ReadingFactor;
     use super::*;
 
-    /// A claim of 10 ± 1 whose samples are these; `verdict` is what was judged.
+    /// A claim of 10 ± 1 that was judged with this verdict, with `samples` behind our estimate.
     fn judged(verdict: Verdict, samples: &[f64]) -> JudgedClaim {
         let claim = "says = \"s\"\ncase = \"\"\nname = \"\"\nmetric = \"x\"\nmeasure = \"value\"\nof = \"a\"\n\
                      over = \"mean\"\nfigure = [10.0]\nrelative = 0.1";
@@ -388,7 +388,8 @@ mod tests {
         }
     }
 
-    /// Runs about a mean that have most of their scatter in common with those of any other mean.
+    /// Samples with about this mean. Their scatter around the mean is the same for every mean, like that of runs under
+    /// the same seeds, except for a part of size `own`.
     fn runs(mean: f64, own: f64) -> Vec<f64> {
         let scatter = |n: u32| f64::from(n * 7 % 11) - 5.0 + own * (f64::from(n * 5 % 7) - 3.0);
         (0..33).map(|n| mean + scatter(n)).collect()
@@ -441,8 +442,8 @@ mod tests {
         assert_eq!(found(&judged(Verdict::Holds, &runs(10.0, 0.0)), &trials), None);
     }
 
-    /// A factor that does nothing, but is nearer by chance as one of many, is no cause. Nor is any by few runs, or by other
-    /// runs than the figure's.
+    /// A factor is no cause if it brings our figure nearer to the paper's by chance only, if it was tried with too few
+    /// runs, or if its trials had other runs than the figure.
     #[test]
     fn what_chance_brings_nearer_is_no_cause() {
         let before = runs(15.0, 0.0);
@@ -472,8 +473,8 @@ mod tests {
         assert!(cause.words("").contains("takes 30 pairs of runs, here are 10"), "{cause:?}");
     }
 
-    /// Trials of other runs show a cause if their nearest factor is tried again with enough pairs, and their
-    /// own figure is not as said; it is said whose runs they are.
+    /// If the trials had other runs than our figure, a factor is still a cause if a closer trial of it has enough pairs
+    /// and its own figure without the factor disagrees with the claim. The words then tell the settings of those runs.
     #[test]
     fn a_closer_trial_of_other_runs_shows_a_cause_and_says_so() {
         let (paper, _) = super::super::named("opie").expect("it is there");
@@ -513,7 +514,7 @@ mod tests {
         assert!(by_chance.contains("not shown to bring it nearer"), "{by_chance}");
     }
 
-    /// Whatever a trial of fewer runs comes to.
+    /// If our mean agrees with the claim, no cause is looked for, whatever the trials show.
     #[test]
     fn a_mean_that_is_as_said_has_no_cause() {
         let open = judged(Verdict::Open, &runs(10.5, 0.0));

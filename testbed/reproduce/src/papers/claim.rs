@@ -14,7 +14,7 @@ pub struct PaperClaim {
     /// The paper's own words; empty if the paper does not state the claim.
     #[serde(default)]
     pub quote: String,
-    /// Section, figure or table of the paper with these words.
+    /// Section, figure or table of the paper that has the quoted words.
     #[serde(default)]
     pub place: String,
     /// Words that replace `#` in the names of cells: the claim is judged for the cells of each word, and holds if it
@@ -193,9 +193,9 @@ pub enum CellCombination {
     Mean,
     /// The mean over all samples of all cells.
     Pooled,
-    /// The largest of the measures.
+    /// The largest of the cells' measures.
     Most,
-    /// The smallest of the measures.
+    /// The smallest of the cells' measures.
     Least,
     /// The number of cells that agree with the claim, which has to be all of them.
     Each,

@@ -32,9 +32,9 @@ pub struct JudgedClaim {
     pub readings: Vec<JudgedReading>,
     /// Estimates of the cells or groups of a claim about each of several, by name.
     pub each: Vec<(String, Estimate)>,
-    /// The verdict by the rule of before; `None` if nothing of that rule differs for the claim.
+    /// The verdict by the earlier rule for verdicts; `None` if the earlier rule makes no difference for the claim.
     pub former: Option<FormerJudging>,
-    /// Samples behind our estimate, by seed; for a claim about every cell, those of each.
+    /// Samples behind our estimate, by seed; for a claim about every cell, one series for each cell.
     pub(super) series: Vec<Series>,
 }
 
@@ -194,8 +194,8 @@ fn as_few_runs(
     as_printed(&cells, (claim.measure, claim.over), (printed, last_digit), (runs, &claim.says))
 }
 
-/// The claim's measure of a cell, sample by sample; if the claim has resamples, the samples are
-/// spread by as much as those. `None` if a cell has no such figure, or no resample was made.
+/// The claim's measure of a cell, sample by sample; if the claim has resamples, the samples are spread by as much as
+/// the resamples. `None` if a cell has no such figure, or no resample was made.
 fn measured_series(
     claim: &PaperClaim,
     results: &CellResults,
@@ -247,7 +247,7 @@ fn measured_once(
     }
 }
 
-/// Comparison of two cells; over runs, a ratio is that of their means.
+/// Comparison of two cells; over several runs, the ratio is that of the cells' means.
 pub(super) fn compared(of: &Series, than: &Series, measure: ClaimMeasure) -> Option<Series> {
     if measure.is_ratio() {
         of.compared_by_means(than, |pair| measure.value(pair))
@@ -441,7 +441,7 @@ mod tests {
         toml::from_str(&data).expect("it is right")
     }
 
-    /// What becomes of a claim on the figure `x` of these cells.
+    /// Judges the claim in the TOML text `claim`, which is about the figure `x`, by these samples of each cell.
     fn judged(claim: &str, cells: &[(&str, &[f64])]) -> JudgedClaim {
         judge_all(&paper(claim), &of_runs("x", cells)).pop().expect("its cells are there")
     }
@@ -467,7 +467,8 @@ mod tests {
         assert_eq!(paired.verdict, Verdict::Holds, "{}", paired.how);
     }
 
-    /// A dear seed counts as much as its money: 5 % dearer by the means, 10 % by each seed's own ratio.
+    /// A percentage over several seeds compares the means: `a` is 5 % above `b` by the means, but would be 50 % by the
+    /// mean of the seeds' own ratios.
     #[test]
     fn percentages_compare_means_over_seeds() {
         let claim = "measure = \"percent-above\"\nof = \"{a,c}\"\nthan = \"{b,d}\"\nover = \"mean\"\nabove = 0";
@@ -477,7 +478,7 @@ mod tests {
         assert_eq!(ours.verdict, Verdict::Holds, "{}", ours.how);
     }
 
-    /// However many runs are as it says.
+    /// A claim about every run fails if a single one of 30 runs disagrees, and is open for one run.
     #[test]
     fn what_is_said_of_every_run_fails_by_one() {
         let claim = "measure = \"worst\"\nof = \"a\"\nover = \"each\"\nabove = 0.99";
@@ -508,7 +509,8 @@ mod tests {
         assert!(but_one.how.contains("not in: d -0.85 ["), "{}", but_one.how);
     }
 
-    /// Runs on the line 100 + 3 x, of whole runs of 100; then some beside it.
+    /// Runs exactly on the line 100 + 3 x have a slope of 3 % of 100, with an interval of no width; runs beside the
+    /// line have a wide interval around 3.
     #[test]
     fn a_slope_is_that_of_the_line_through_the_runs() {
         let x = [0.0, 1.0, 2.0, 5.0, 9.0];
@@ -530,7 +532,8 @@ mod tests {
         assert_eq!(slope_series(&runs, &runs, &runs), None);
     }
 
-    /// Ours are 4 in a and about 5 in b, known much less well.
+    /// The samples of cell `a` are all 6; those of `b` have mean 5, but vary much, so that the larger of the means has
+    /// a wide interval.
     #[test]
     fn the_most_of_several_cells_is_as_uncertain_as_the_cell_that_could_be_it() {
         let claim =
@@ -554,7 +557,8 @@ mod tests {
         }
     }
 
-    /// Ours is 40 % below in the mean; three runs can well be 50 % below.
+    /// Our figure is 40 % below over 40 runs, which contradicts the printed 50 %; a mean of three runs, as the paper
+    /// has, can well be 50 % below.
     #[test]
     fn few_runs_could_print_what_ours_is_not() {
         let claim = "runs = 3\nmeasure = \"percent-below\"\nof = \"a\"\nthan = \"b\"\nover = \"mean\"\n\
@@ -570,7 +574,8 @@ mod tests {
         assert_eq!(order.as_printed, None);
     }
 
-    /// Two groups of two cells: the means of both are above, one cell of the second is not.
+    /// A claim holds for two groups of cells, since the means of both are above its bound. A reading of the claim about
+    /// every cell fails, since one cell of the second group is below.
     #[test]
     fn a_claim_of_groups_is_about_the_mean_of_each_and_readings_stand_beside() {
         let claim = "measure = \"value\"\nof = \"{#}\"\nover = \"mean\"\ngroups = [\"a,b\", \"c,d\"]\nabove = 1.5\n\

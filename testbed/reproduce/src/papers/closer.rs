@@ -36,7 +36,7 @@ struct FactorLead {
 ///
 /// # Errors
 ///
-/// Those of `run`.
+/// The errors of `run`.
 pub(super) fn look_closer<S, R>(
     (paper, parts, cases): (&PaperEvaluation, &[&PaperPart], &[String]),
     (ours, trials, set): (&PaperReading, &[PaperReading], &[(String, String)]),

@@ -74,8 +74,7 @@ impl ExplainedStatements {
     }
 }
 
-/// Whether a printed figure is not contradicted; `None` if nothing was printed, or ours has no
-/// verdict.
+/// Whether a printed figure is not contradicted; `None` if the paper prints no figure, or our figure has no verdict.
 fn is_possible_row(paper: &PaperEvaluation, row: &FigureRow) -> Option<bool> {
     let (printed, _) = row.paper?;
     let verdict = row.verdict?;
@@ -128,8 +127,8 @@ mod tests {
         Series::of_runs(samples.iter().copied().map(Some).collect()).estimate().expect("samples")
     }
 
-    /// Three runs have a mean of 10 and a standard deviation of 1: another three are 4.30 · √(2/3) = 3.51
-    /// away at most, and thirty like them only 2.05 · √(1/3 + 1/30) · .83 = 1.03.
+    /// Our three runs have a mean of 10 and a standard deviation of 1. The mean of another three runs is at most 4.30 ·
+    /// √(2/3) = 3.51 away; beside thirty such runs of ours, at most 2.05 · √(1/3 + 1/30) · .83 = 1.03.
     #[test]
     fn what_contradicts_a_reading_depends_on_how_many_runs_there_are() {
         let (three, thirty) = (estimate(&[9.0, 10.0, 11.0]), [9.0, 10.0, 11.0].repeat(10));
@@ -139,8 +138,8 @@ mod tests {
         assert!(is(&thirty, 11.0) && !is(&thirty, 11.1), "{thirty:?}");
     }
 
-    /// Twelve gained and one lost are 11 more, of a deviation of √13; eleven and one are 10, of √12,
-    /// which chance does.
+    /// A reading that gains 12 statements and loses 1 is better by 11, more than 3 standard deviations of √13. One that
+    /// gains 11 and loses 1 is better by 10, less than 3 of √12: that may be chance.
     #[test]
     fn a_few_statements_more_are_chance() {
         let of = |figures: &[bool]| ExplainedStatements {

@@ -58,7 +58,7 @@ impl FigureRow {
     }
 }
 
-/// All figures of the parts `parts` of a paper, in the order of their cells.
+/// Rows of all figures of these parts of a paper, in the order of the parts' cells.
 pub(super) fn rows(
     paper: &PaperEvaluation,
     parts: &[&PaperPart],
@@ -179,9 +179,9 @@ pub struct FigureTally {
     pub within: usize,
     /// Number of figures for which our whole interval is beyond the tolerance.
     pub beyond: usize,
-    /// Neither is so.
+    /// Number of figures whose verdict is open: our interval is partly within the tolerance and partly beyond it.
     pub open: usize,
-    /// A mean of as few runs as the paper's could be the printed value.
+    /// Number of figures whose printed value could be the mean of as few of our runs as the paper averaged.
     pub as_printed: usize,
     /// Number of figures for which [`Self::as_printed`] could be tested, because their number of
     /// averaged runs is known.
@@ -226,7 +226,8 @@ mod tests {
     use super::super::results::tests::of_runs;
     use super::*;
 
-    /// The rows of a paper that prints a figure of the cells e/a and e/b, with these words about its table.
+    /// Figure rows of a paper that prints one figure of the cells e/a and e/b; `table` has further settings of the
+    /// printed table, in TOML.
     fn rows_of(table: &str, printed: [f64; 2], samples: [&[f64]; 2]) -> Vec<FigureRow> {
         let [a, b] = printed;
         let data = format!(

@@ -1,6 +1,6 @@
-//! Claims judged by the rule of before: a ratio as the mean of each seed's own, and a tolerance that is a part
-//! of the printed figure even where that is a difference in per cent. Beside the verdicts of today it shows, on
-//! the same samples, what the rule alone changes.
+//! Claims judged by the earlier rule for verdicts: a ratio was the mean of the ratios of all seeds, and a tolerance was
+//! a fraction of the printed figure even if the figure is a difference in per cent. Beside the present verdicts, these
+//! show on the same samples what the rule alone changes.
 
 use dormouse_estimate::{Estimate, Verdict};
 
@@ -10,14 +10,14 @@ use super::paper::PaperEvaluation;
 use super::results::CellResults;
 use super::tolerance::QuantityKind;
 
-/// Verdict on a claim by the rule of before.
+/// Verdict on a claim by the earlier rule for verdicts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FormerJudging {
     /// Our estimate; for a claim about each of several cells, the number that agree.
     pub ours: Estimate,
     /// The verdict on the claim.
     pub verdict: Verdict,
-    /// What causes a different verdict today; empty if the verdict is the same.
+    /// Reason why the present rule gives another verdict, in words; empty if the verdict is the same.
     pub because: &'static str,
 }
 
@@ -94,7 +94,8 @@ mod tests {
 
     const BELOW: &str = "measure = \"percent-below\"\nthan = \"b\"\nover = \"mean\"\nfigure = [20.0]\nkind = \"measured\"";
 
-    /// 28 % lower: within 15 points of 20 %, and not within 15 % of it.
+    /// Our figure is 28 % lower where the paper prints 20 %: within 15 percentage points of the paper's figure (the
+    /// present rule), but not within 15 % of it (the earlier rule).
     #[test]
     fn a_difference_in_per_cent_had_a_tolerance_of_its_own_part() {
         let (today, former) = judged(BELOW, &[72.0, 72.1, 71.9, 72.0], &[100.0; 4]);
@@ -103,7 +104,8 @@ mod tests {
         assert_eq!(former.because, TOLERANCE);
     }
 
-    /// The mean of the ratios of 1 to 2 and of 9 to 6 is 1; that of the means is 10 to 8.
+    /// Two seeds have the ratios 1/2 and 9/6: the mean of the ratios (earlier rule) is 1, the ratio of the means
+    /// (present rule) is 10/8.
     #[test]
     fn each_seeds_own_ratio_was_averaged() {
         let of: Vec<f64> = [1.0, 9.0].repeat(20);

@@ -26,7 +26,7 @@ struct ProcessorTicks {
     own: f64,
 }
 
-/// A measurement under way.
+/// Start of a measurement of the load of other programs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LoadOfOthers {
     began: Option<ProcessorTicks>,
@@ -38,8 +38,7 @@ impl LoadOfOthers {
         Self { began: ProcessorTicks::now() }
     }
 
-    /// Mean number of processors that other programs used since; `None` if the kernel does not
-    /// tell.
+    /// Mean number of processors that other programs used since [`Self::begin`]; `None` if the kernel does not tell.
     pub(super) fn others(self) -> Option<f64> {
         let (began, now) = (self.began?, ProcessorTicks::now()?);
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
@@ -70,8 +69,8 @@ impl ProcessorTicks {
         Some(Self { busy: all - times[3] - times[4], all, own })
     }
 
-    /// Mean number of processors, of `processors` in all, that others used between these two;
-    /// `None` if no time has passed.
+    /// Mean number of processors, of `processors` in all, that other programs used between these ticks and the later
+    /// ones in `now`; `None` if no time has passed.
     fn others(self, now: Self, processors: f64) -> Option<f64> {
         let passed = (now.all - self.all) / processors;
         let others = (now.busy - self.busy) - (now.own - self.own);

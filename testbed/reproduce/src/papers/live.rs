@@ -133,7 +133,8 @@ impl LiveRun {
         names.into_iter().filter_map(|name| Some((name.clone(), self.figure(&name)?))).collect()
     }
 
-    /// Compares this figure with the virtual runs of the same cell, if there are any with seeds from `first_seed` on.
+    /// The figure `metric` in the virtual runs of this run's cell, whose seeds begin with `first_seed`, for comparison;
+    /// `None` if no virtual run has it.
     pub(super) fn against(
         &self,
         metric: &str,
@@ -239,7 +240,7 @@ impl MakeLive {
     }
 }
 
-/// Whether a finished live run of this very experiment exists.
+/// Whether the folder `out` has a finished live run of exactly this experiment with this seed.
 fn is_there(out: &Path, cell: &SweepCell, seed: u64) -> bool {
     let finished = LiveRun::read(out).is_ok_and(|run| run.makespan_s.is_some());
     let mut wanted = cell.experiment.clone();

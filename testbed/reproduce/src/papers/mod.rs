@@ -1,4 +1,5 @@
-//! Papers' evaluations made again, ours beside theirs: one framework, and a folder for each paper.
+//! Reproductions of papers' evaluations, with our figures beside the printed ones: one framework, and a folder for each
+//! paper.
 //!
 //! A paper is a data file: its cells, each an experiment with settings that a command can run
 //! alone; the printed values with their tolerances; the claims of its text; and the factors that

@@ -1,7 +1,7 @@
 //! Origin of a reproduction: the program, the host, and the time and memory. This part of its
 //! results differs between hosts and days.
 //!
-//! `claims.json`, which later reproductions are compared with, has nothing of it.
+//! It is not in `claims.json`, with which later reproductions are compared.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::sweep::{SweepError, SweepFolder};
 /// Name of the file in a reproduction's folder that has its results, including the origin, in a form for programs.
 pub(super) const RESULTS: &str = "results.json";
 
-/// A file that clones of this program's repository have, and hardly any other repository.
+/// A file by which a clone of this program's repository is recognised, since hardly any other repository has it.
 const OF_THIS_CLONE: &str = "testbed/reproduce/Cargo.toml";
 
 /// Program and host that made a reproduction, with its time and memory.

@@ -66,7 +66,7 @@ impl RecordedInputs {
     }
 }
 
-/// A computation that makes several cells at once: those whose names begin with its case.
+/// A computation that makes several cells at once: all cells whose names begin with the computation's case.
 #[derive(Debug)]
 pub(super) struct CellComputation {
     pub(super) own: FigureSource,

@@ -26,7 +26,7 @@ pub fn read_paper(file: &Path) -> Result<PaperEvaluation, SweepError> {
 }
 
 impl PaperEvaluation {
-    /// All flaws of the data file, in words; those of an experiment appear when it is loaded.
+    /// All flaws of the data file, in words; flaws of an experiment are found when the experiment is loaded.
     pub(super) fn flaws(&self) -> Vec<String> {
         let name_is_plain = self.name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
         let mut flaws = Vec::new();

@@ -20,7 +20,7 @@ type Named<'a> = Vec<(&'a CellComputation, String)>;
 ///
 /// # Errors
 ///
-/// Those of `run`.
+/// The errors of `run`.
 pub(super) fn each_alone(
     (paper, parts): (&PaperEvaluation, &[&PaperPart]),
     (own, about): (&[CellComputation], &[String]),

@@ -411,8 +411,8 @@ mod tests {
     use super::super::{PAPERS, named};
     use super::*;
 
-    /// The data files say what there is: every pattern stands for cells that there are, and no claim is
-    /// judged by two rules or by none that it names.
+    /// The built-in data files are consistent: every pattern of a factor matches existing cells, every table has a
+    /// reason for its tolerance, and no claim has a tolerance of its own.
     #[test]
     fn the_data_files_are_consistent() {
         for (name, _) in PAPERS {
@@ -445,7 +445,8 @@ mod tests {
         }
     }
 
-    /// A cell that can't be loaded ends the whole reproduction. Those of data that is not ours to ship are left out.
+    /// Every cell of the built-in papers can be loaded, since one that can't ends the whole reproduction. Cells that
+    /// need data which we can't ship are not tested.
     #[test]
     fn every_cell_of_an_experiment_can_be_loaded() {
         for (name, _) in PAPERS {

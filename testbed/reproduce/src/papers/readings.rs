@@ -19,16 +19,15 @@ use super::search::{ReadingChanges, score, search};
 use crate::sweep::{Samples, SweepCell, SweepError};
 use dormouse_experiment::InputError;
 
-/// Number of best readings of a search that get more runs, and as many of those whose changes the
-/// text allows.
+/// Number of best readings of a search that get more runs; of the readings whose changes the paper's text allows, the
+/// best ones get more runs too, as many again.
 const BEST: usize = 5;
 
-/// Least number of runs of each reading in a search. A single one has no interval and contradicts
-/// nothing; the more runs, the more is contradicted.
+/// Least number of runs of each reading in a search. A single run has no interval and contradicts no statement; the
+/// more runs, the more statements are contradicted.
 const LEAST_SEEDS: u64 = 2;
 
-/// Number of readings that are run at the same time; of each only the explained statements are
-/// kept.
+/// Number of readings that are run at the same time; of each reading only the explained statements are kept.
 const AT_ONCE: usize = 16;
 
 /// A reading with its results.
@@ -40,8 +39,8 @@ pub struct PaperReading {
     pub rows: Vec<FigureRow>,
     /// Claims, judged with this reading.
     pub claims: Vec<JudgedClaim>,
-    /// Number of the figures that the paper searches by that are within their tolerance, and of all
-    /// of them, without inputs of a run.
+    /// Of the figures by which the paper's readings are searched: the number within their tolerance, and the number of
+    /// all. Inputs of a run are not counted.
     pub within: (usize, usize),
     /// Figures and claims of the reading that our runs do not contradict.
     pub explained: ExplainedStatements,
@@ -136,8 +135,8 @@ impl PaperReading {
     }
 }
 
-/// The reading that explains more than ours by more than its price and by more than chance; presets
-/// are left out. `None` if there is none.
+/// The reading that explains more statements than our default one, by more than the price of its changes and by more
+/// than chance; presets are left out. `None` if no reading does.
 pub(super) fn recommended(read: &[PaperReading]) -> Option<&PaperReading> {
     let ours = read.iter().find(|reading| reading.factors.is_empty())?;
     let is_reading = |reading: &&PaperReading| !reading.factors.iter().any(|factor| factor.preset);
@@ -229,7 +228,7 @@ where
         Ok(read.collect())
     }
 
-    /// Makes every factor alone that changes any cell, after the reading without any.
+    /// Makes the reading without any factor, then a reading with each single factor that changes a cell.
     pub(super) fn each_alone(&mut self, seeds: u64) -> Result<Vec<PaperReading>, SweepError> {
         let changes = |factor: &&ReadingFactor| {
             let sets = |case: &String| !self.paper.settings(factor, case).is_empty();
@@ -240,7 +239,8 @@ where
         self.make("factors", all, seeds)
     }
 
-    /// Makes every combination of the given factors with `seeds` runs each: ours first, then those with the best score.
+    /// Makes a reading of every combination of the given factors, with `seeds` runs each; returns our default reading
+    /// first, then the others, the best score first.
     ///
     /// # Errors
     ///
@@ -296,9 +296,9 @@ where
         of_runs || self.beside.iter().any(|cell| is_made(cell) || has(cell))
     }
 
-    /// Searches readings with `few` runs each, then makes `many` runs of those that explain most.
-    /// In the result ours comes first, then the best ones, with those that the text allows, then
-    /// the paper's presets.
+    /// Searches readings with `few` runs each, then makes `many` runs of those that explain most. The result has our
+    /// default reading first, then the best readings and the best ones that the paper's text allows, then the paper's
+    /// presets.
     pub(super) fn search(&mut self, few: u64, many: u64) -> Result<Vec<PaperReading>, SweepError> {
         check_seeds(few)?;
         let all = self.changes();
@@ -378,8 +378,8 @@ mod tests {
         }
     }
 
-    /// A search of Burst-HADS among the factors of these names; `sample` makes the figures of a run by its
-    /// cell, its settings and its seed. Also how often few and how often many runs were requested.
+    /// Searches readings of Burst-HADS among the factors named in `kept`; `sample` makes the cost and makespan of a run
+    /// from its cell and seed. Also returns how often runs were requested with few seeds, and how often with many.
     fn searched(
         kept: &[&str],
         seeds: (u64, u64),
@@ -419,7 +419,7 @@ mod tests {
         Ok((found, asked))
     }
 
-    /// Nothing runs, so that nothing is explained and every change only costs.
+    /// No run has a figure, so that no statement is explained and every change only lowers a reading's score.
     #[test]
     fn ours_comes_first_and_the_presets_last() {
         let kept = ["frozen-charged", "costs-in-dollars", "artifact"];
@@ -432,8 +432,8 @@ mod tests {
         assert!(recommended(&found).is_none());
     }
 
-    /// Every cell has what the paper prints, or has it where the factor is set, give or take a
-    /// tenth by chance.
+    /// Cost and makespan of a run, each within a tenth of the value that the paper prints; the cost is twice as high
+    /// unless `is_right`.
     fn near(
         paper: &PaperEvaluation,
         cell: &SweepCell,
@@ -457,8 +457,8 @@ mod tests {
         assert_eq!(recommended(&found).map(PaperReading::name), Some("frozen-charged".to_owned()));
     }
 
-    /// No factor changes anything but chance. A search that looks at single runs would find the reading that
-    /// happens to be near, and is refused; one that looks at a few finds nothing.
+    /// No factor changes more than chance does. A search with single runs would find a reading that is near by chance,
+    /// so it is refused; a search with several runs recommends no reading.
     #[test]
     fn chance_is_not_recommended() {
         let kept = ["costs-in-dollars", "frozen-charged", "checkpoints-everywhere", "relax-always"];

@@ -51,13 +51,13 @@ pub struct ListedReading {
 /// A claim whose verdict by the earlier rule differs, on the same samples.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ListedFormer {
-    /// The former verdict in a word.
+    /// The verdict by the earlier rule, in a word.
     pub verdict: String,
-    /// Our estimate by the former rule.
+    /// Our estimate by the earlier rule.
     pub ours: f64,
     /// The 95 % interval of the estimate; `None` if it has none.
     pub ci95: Option<(f64, f64)>,
-    /// What causes the different verdict today.
+    /// Reason why the present rule gives another verdict, in words.
     pub because: String,
 }
 
@@ -72,7 +72,7 @@ pub struct ListedClaim {
     pub says: String,
     /// The claim in the paper's words.
     pub quote: String,
-    /// Section, figure or table of the paper with these words.
+    /// Section, figure or table of the paper that has the quoted words.
     pub place: String,
     /// Figure that the paper prints.
     pub paper: Option<f64>,
@@ -139,7 +139,7 @@ impl ClaimList {
     ///
     /// # Errors
     ///
-    /// There is none, or the file is not such a list.
+    /// The folder has no list of claims, or the file is not a list of claims.
     pub fn read(path: &Path) -> Result<Self, SweepError> {
         let file = if path.is_dir() { path.join(CLAIMS) } else { path.to_path_buf() };
         let unfit = |error: &dyn std::fmt::Display| {

@@ -80,7 +80,7 @@ impl<'a> ResolvedSpec<'a> {
         self.spec.without.iter().any(|(of, _)| matches(of, case, &self.paper.lists))
     }
 
-    /// Cells of the parts that are left out, with what they need.
+    /// Cells of the parts that are left out, each with the input that the cell needs.
     fn left_out(&self) -> Vec<(String, String)> {
         let all: Vec<_> = self.parts.iter().flat_map(|part| self.paper.cells_of(part)).collect();
         let is_of_it = |(of, _): &&(String, String)| {
@@ -143,7 +143,7 @@ impl<'a> ResolvedSpec<'a> {
 }
 
 impl ReproductionRequest {
-    /// All runs on this many threads, and no live run.
+    /// A request for all runs on this many threads, without live runs.
     pub const fn new(threads: usize) -> Self {
         Self { threads, compute: Some(SweepShard::ALL), live: Vec::new(), make_live: None }
     }
@@ -214,7 +214,7 @@ impl ReproductionRequest {
     ///
     /// # Errors
     ///
-    /// As [`Self::run`], or runs are missing.
+    /// The errors of [`Self::run`], or runs are missing.
     pub fn merge(
         &self,
         parts: &[PathBuf],

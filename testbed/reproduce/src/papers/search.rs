@@ -1,13 +1,12 @@
 //! Search for the reading of a paper that explains most of its printed values with the fewest
 //! changes.
 //!
-//! A reading is a set of changes to how the text is read. It explains printed figures that ours
-//! could be, and claims that ours do not contradict. With enough changes anything comes near:
-//! therefore each has a price.
+//! A reading is a set of changes to how the text is read. A reading explains the printed figures and the claims that
+//! our runs with it do not contradict. With enough changes any figure comes near: therefore each change has a price.
 
-/// Statements that a change has to explain to pay off: as many as another thirty seeds move.
-/// (Burst-HADS: of ten times 30 seeds, each explains 67 to 75 of the 104 costs and makespans; their
-/// standard deviation is 2.9.)
+/// Number of further statements that a change has to explain to be worthwhile: about as many as another thirty seeds
+/// change by chance. (Burst-HADS: each of ten sets of 30 seeds explains 67 to 75 of the 104 costs and makespans, with a
+/// standard deviation of 2.9.)
 pub(super) const PRICE: i64 = 3;
 
 /// Number of best readings of each size, from pairs on, to which a further change is added.
@@ -103,7 +102,7 @@ pub(super) fn search<E>(
 mod tests {
     use super::*;
 
-    /// The best of a search among four changes, and how many readings were tried.
+    /// The best reading of a search among four changes, and the number of readings that were tried.
     fn best_of(
         touch: impl Fn(usize, usize) -> bool,
         together: impl Fn(usize, usize) -> bool,
@@ -146,8 +145,8 @@ mod tests {
         assert!((11..=15).contains(&tried), "{tried}");
     }
 
-    /// Changes 0 and 1 are of one scheduler, 2 and 3 of another. Of the four pairs across, only that of the
-    /// two that help is tried; it is found nevertheless.
+    /// Changes 0 and 1 affect one scheduler, 2 and 3 another one, and only 0 and 3 explain more statements. Of the four
+    /// pairs with a change from each scheduler only 0 and 3 are tried, and this pair is found.
     #[test]
     fn changes_that_touch_nothing_in_common_are_tried_together_only_if_both_help() {
         let each = |c: &[usize]| {

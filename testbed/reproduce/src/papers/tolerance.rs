@@ -17,7 +17,7 @@ pub const TOLERANCE_RULE: &str = "The tolerance of a claim's figure follows from
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum QuantityKind {
-    /// Stated about a model or a choice: only its rounding is uncertain.
+    /// The paper states the figure of a model or a choice: only the figure's rounding is uncertain.
     Stated,
     /// The paper's figure was computed or simulated from inputs that ours only resemble.
     Computed,

@@ -26,7 +26,7 @@ use dormouse_report::virtual_run::{model, play_out, virtual_run};
 pub struct SweepCell {
     /// Name of the cell, such as `j60-sc2/burst-hads`.
     pub case: String,
-    /// File or built-in experiment.
+    /// The experiment's file, or the name of a built-in experiment.
     pub name: String,
     /// The cell's settings: the arguments of `--set`.
     pub set: Vec<String>,
@@ -115,8 +115,7 @@ impl SweepCell {
         Ok(Jobs::listed(&batch.wanted(seed), &self.case, &shared.jobs(batch, seed)?)?)
     }
 
-    /// Words of the command that makes one of its runs, with all files, with the experiment's own
-    /// seed.
+    /// Words of the command that makes a single run of the cell, with all files, under the experiment's own seed.
     #[must_use]
     pub fn run_words(&self) -> Vec<String> {
         let run = ["dormouse", "run"].into_iter().chain(self.own.on(&self.name));
@@ -177,7 +176,7 @@ impl SweepCell {
     ///
     /// # Errors
     ///
-    /// As its run.
+    /// The run can't be made.
     pub fn gantt(&self, seed: u64, shared: &SharedInputs) -> Result<String, SweepError> {
         let wrong = SweepError::of_run(&self.case, seed);
         let experiment = self.with_seed(seed, shared).map_err(&wrong)?;
@@ -235,7 +234,7 @@ pub(crate) fn digest_of(what: &impl Serialize) -> String {
     hasher.finalize().to_hex()[..24].to_owned()
 }
 
-/// Digest of a file's content; `None` if it can't be read, which its run will report.
+/// Digest of a file's content; `None` if it can't be read, which the run will report.
 pub(crate) fn digest_of_file(file: &Path) -> Option<String> {
     let hash = |file| blake3::Hasher::new().update_reader(file).map(|h| h.finalize());
     File::open(file).and_then(hash).ok().map(|hash| hash.to_hex().to_string())

@@ -22,12 +22,12 @@ pub enum SweepError {
         /// Error of the run.
         source: RunError,
     },
-    /// The system refused.
+    /// The system refused an action on a file or folder.
     #[error("can't {doing} {}; check the path and the disk, or give another --out", .path.display())]
     Io {
         /// The action that failed, worded to follow "cannot".
         doing: &'static str,
-        /// The file or folder.
+        /// File or folder that the failed action concerns.
         path: PathBuf,
         /// Error of the system.
         source: std::io::Error,

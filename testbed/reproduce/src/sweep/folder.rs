@@ -48,14 +48,15 @@ pub struct SweepFolder {
     shard: SweepShard,
     /// Last time at which a shard's samples were certain to survive its node.
     synced: Instant,
-    /// Samples that were in the folder when it was opened, and those of them that this command uses.
+    /// Cells and seeds of the samples that were in the folder when it was opened; `reused` has those that this command
+    /// uses.
     there: HashSet<(String, u64)>,
     reused: HashSet<(String, u64)>,
     /// Number of samples that this command has made.
     made: usize,
     /// Files of samples of unfinished commands that were read from this folder.
     parts: BTreeSet<String>,
-    /// Results of earlier commands in the folder, and those of this command.
+    /// Names of files with results of earlier commands in the folder; `written` has those of this command.
     earlier: BTreeSet<String>,
     written: BTreeSet<String>,
 }
@@ -153,7 +154,7 @@ impl SweepFolder {
         placed.map(drop).map_err(SweepError::io("put in place", path))
     }
 
-    /// A truncated last line is dropped, and its run repeated.
+    /// Reads the samples of a file; a truncated last line is dropped, and its run is made again.
     fn read_samples(&mut self, from: &Path) -> Result<(), SweepError> {
         let parts = part_files::names(from).map_err(SweepError::io("read", from))?;
         if from == self.path {
@@ -187,7 +188,7 @@ impl SweepFolder {
         self.known.get(&(cell.digest().to_owned(), seed))
     }
 
-    /// Counts a sample of an earlier command as reused, if it is one.
+    /// Counts the sample of a cell with a seed as reused if an earlier command made it.
     pub(super) fn reuse(&mut self, cell: &dyn SampleSource, seed: u64) {
         let key = (cell.digest().to_owned(), seed);
         if self.there.contains(&key) {
@@ -319,7 +320,7 @@ pub(super) fn damaged(path: &Path, line: usize, error: &serde_json::Error) -> Sw
     SweepError::BadInput(format!("{path}: line {line}: {error}; {remedy}"))
 }
 
-/// Opens a file of lines for appending after its last whole line; a truncated one is dropped.
+/// Opens a file of lines for appending after its last whole line; a truncated last line is dropped.
 fn whole_lines(path: &Path) -> std::io::Result<File> {
     let mut options = OpenOptions::new();
     let mut file = options.create(true).read(true).append(true).open(path)?;

@@ -8,7 +8,7 @@ use super::{ParameterSweep, Samples};
 use crate::runs::FILES;
 
 impl ParameterSweep {
-    /// The page of `report.html`.
+    /// Builds the page `report.html` of a sweep from the samples.
     pub fn page(&self, samples: &Samples, command: &str) -> HtmlPage {
         let names: BTreeSet<&str> = self.cells.iter().map(|cell| cell.name.as_str()).collect();
         let name = names.into_iter().collect::<Vec<_>>().join(", ");

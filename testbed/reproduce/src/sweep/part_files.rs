@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::SweepShard;
 
-/// File of a command that makes everything; it continues the file after a kill.
+/// Name of the file of samples of a command without shards; after a kill, the same command continues the file.
 pub(super) const PART: &str = "samples.part.jsonl";
 /// Beginning of the names of shards' files, followed by `2-of-8.1.jsonl`.
 const OF_SHARDS: &str = "samples.part-";

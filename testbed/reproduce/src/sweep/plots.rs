@@ -180,8 +180,8 @@ impl ParameterSweep {
         }
     }
 
-    /// One figure against another: each run, and the means with their intervals; joined if the
-    /// values are numbers of one key.
+    /// Scatter plot of one figure against another, with each run, and with the means and their intervals; a line joins
+    /// the means if the sweep varies one key with numbers.
     fn scatter(&self, samples: &Samples) -> ChartPanel {
         let first = self.cells.first().map(|cell| &cell.experiment);
         let [x, y] = match first.map(|of| (of.scheduler.is_some(), of.jobs.is_some())) {

@@ -18,7 +18,8 @@ const MOST_JOBS: usize = 600_000;
 
 type Made<T, E> = Arc<OnceLock<Result<T, E>>>;
 
-/// Plans and jobs that several runs share. A thread that needs one that another thread is making waits for it.
+/// Plans and jobs that several runs share. A thread that needs a plan or jobs that another thread is making waits for
+/// that thread.
 #[derive(Debug, Default)]
 pub struct SharedInputs {
     plans: Mutex<HashMap<blake3::Hash, Made<Option<Plan>, PlanError>>>,
@@ -110,7 +111,8 @@ mod tests {
     use super::*;
     use crate::sweep::SweepCell;
 
-    /// Twenty seeds' short lists stay for the next cell; of long ones twelve do.
+    /// Short lists of jobs of twenty seeds are all kept; of lists that exceed the limit of jobs together, only the last
+    /// twelve.
     #[test]
     fn short_lists_of_many_seeds_are_kept_and_long_ones_are_not() {
         let cell = SweepCell::load("x", "jw-like", &["workload.jobs=100".to_owned()])

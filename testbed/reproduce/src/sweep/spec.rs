@@ -63,7 +63,7 @@ pub enum FolderSpec {
         /// Ways to save the work of tasks, if these are compared instead of schedulers.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         saves: Vec<String>,
-        /// Files or built-in experiments.
+        /// Experiments on which the schedulers are compared: files, or names of built-in ones.
         on: Vec<String>,
         /// Settings of every cell, `key=value`.
         set: Vec<String>,
@@ -78,7 +78,7 @@ pub enum FolderSpec {
     },
     /// The command `dormouse sweep`.
     Sweep {
-        /// File or built-in experiment.
+        /// The experiment's file, or the name of a built-in experiment.
         experiment: String,
         /// Settings, `key=value` or `key=value,value,…`.
         set: Vec<String>,

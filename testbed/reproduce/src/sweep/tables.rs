@@ -36,8 +36,8 @@ impl ParameterSweep {
         self.with_means(samples, columns)
     }
 
-    /// Table with one row for each cell: its values, and the means of these figures, in the unit of
-    /// a measure if there is one.
+    /// Table with one row for each cell: its values of the keys, and the means of the figures of `columns`, in the unit
+    /// of the shown figure if a column has one.
     fn with_means(
         &self,
         samples: &Samples,

@@ -12,7 +12,7 @@ use super::{SharedInputs, SweepError, SweepFolder, SweepShard};
 
 /// Something that gives one sample for each seed.
 pub trait SampleSource: Sync {
-    /// Name in tables.
+    /// Name of the source in tables.
     fn case(&self) -> &str;
 
     /// Digest of everything that the samples depend on, besides the seed.
@@ -88,7 +88,7 @@ impl SweepWork<'_> {
         Ok(cells.iter().map(samples).collect())
     }
 
-    /// Runs to make: a shard is the same whatever exists already.
+    /// Runs that are still to be made. Which runs belong to a shard does not depend on the runs that exist already.
     fn runs_to_make<'c, C: SampleSource>(
         &self,
         all: Vec<(&'c C, u64)>,

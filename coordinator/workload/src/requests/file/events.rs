@@ -53,7 +53,7 @@ pub(super) enum EventReader {
 }
 
 impl EventReader {
-    /// The next event.
+    /// Reads the next event of the file; `None` at the end.
     pub(super) fn next(&mut self) -> Result<Option<InstanceEvent>, RequestFileFlaw> {
         match self {
             Self::Rows(rows, format, columns) => {

@@ -1,4 +1,4 @@
-//! Formats of files of requests, told by what the first row holds.
+//! Formats of files of requests, detected from the first row.
 
 use std::fmt;
 
@@ -11,9 +11,9 @@ use crate::requests::offer::OfferRefusal;
 /// Format of a file of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestFormat {
-    /// A request a row, in the order of time, with `at`, `type` and `duration`: our own.
+    /// Our own format: one request per row, in order of time, with `at`, `type` and `duration`.
     Own,
-    /// A VM a row, in any order, with columns of known names.
+    /// A table with one VM per row, in any order, and columns of known names.
     Table,
     /// The table `vmtable` of the Azure Public Dataset, V1 or V2, which has no heading.
     AzureVms,
@@ -280,7 +280,7 @@ impl EventColumns {
 ///
 /// # Errors
 ///
-/// The table is no table of requests, or lacks a column.
+/// The table has no requests in a known format, or lacks a column.
 pub(super) fn detect_layout(first: &Row<'_>, chosen: &Chosen) -> Result<RowLayout, OfferRefusal> {
     let line = text(first)?;
     if chosen.is_empty() {
@@ -355,8 +355,8 @@ fn check_columns(columns: &ColumnPlaces, line: &str) -> Result<(), OfferRefusal>
     ))
 }
 
-/// True for a row of Azure's VM table: eleven cells, which are three names, two instants, three CPU
-/// shares, a category and two buckets.
+/// True if a row is of Azure's VM table: eleven cells, which are three names, two instants, three CPU shares, a
+/// category and two buckets.
 fn is_azure(row: &Row<'_>) -> bool {
     let is_number = |at: usize| row.cell(at).parse::<f64>().is_ok();
     row.len() == 11

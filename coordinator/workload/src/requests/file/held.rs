@@ -36,7 +36,7 @@ pub(super) struct RequestCollector {
 }
 
 impl RequestCollector {
-    /// Adds the request on this line; one without any duration is left out.
+    /// Adds the request on this line; a request with a duration of zero or less is left out.
     pub(super) fn add(&mut self, (at, until): (i64, i64), kind: u32, market: Market, line: u64) {
         self.note_instant(at);
         if until == UNSEEN {

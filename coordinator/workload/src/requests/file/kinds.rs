@@ -84,7 +84,7 @@ impl NumberedTypes {
     ///
     /// # Errors
     ///
-    /// The user's map names a type for it that is not sold.
+    /// The user's map of types gives this size a type that is not sold.
     pub(super) fn number_of_sized(
         &mut self,
         (vcpus, memory): (&str, &str),

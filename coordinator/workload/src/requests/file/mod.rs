@@ -1,4 +1,4 @@
-//! Files of requests, as people have them: one reader, which tells the format by the content.
+//! Files of requests in several formats: one reader, which detects the format from the content.
 //!
 //! [`RequestFile`] gives the requests of a CSV file of ours, of other tables of VMs (the Azure Public
 //! Dataset, the Azure trace for packing, any with columns of known names) and of the events of

@@ -1,4 +1,4 @@
-//! Our own files: a request a row, in the order of time.
+//! Reader of our own files of requests: one request per row, in order of time.
 
 use std::borrow::Cow;
 
@@ -35,7 +35,7 @@ impl OwnRows {
         Self { rows, layout, kinds, last: Time::ZERO, has_requests: false }
     }
 
-    /// The next request.
+    /// Reads the next request of the file; `None` at the end.
     pub(super) fn next(&mut self) -> Option<Result<(Time, VmRequest), RequestFileFlaw>> {
         let row = match self.rows.next_row() {
             Ok(Some(row)) => row,
@@ -58,7 +58,7 @@ impl OwnRows {
     }
 }
 
-/// The request in a row; one before the row above it is an error.
+/// The request in a row; an error if its time is before that of the row above.
 fn read_request(
     row: &Row<'_>,
     layout: &VmTableLayout,
@@ -95,7 +95,7 @@ fn read_request(
     Ok((at, VmRequest { kind, market, duration }))
 }
 
-/// Market in a row.
+/// Market of the request in a row.
 pub(super) fn read_market(row: &Row<'_>, layout: &VmTableLayout) -> Result<Market, OfferRefusal> {
     let said = cell_text(row, layout.place_of_column(MARKET));
     match layout.market {

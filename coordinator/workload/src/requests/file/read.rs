@@ -23,8 +23,8 @@ use crate::requests::offer::{Offer, OfferRefusal, VmSize};
 
 /// The requests of a file, in order of time.
 ///
-/// Our own format is read a row at a time, and has to be in order; any other is read in whole at the
-/// first request, with 24 bytes a request, and put in order.
+/// A file in our own format is read row by row, and has to be in order; a file in another format is read as a whole at
+/// the first request, which takes 24 bytes per request, and sorted.
 #[derive(Debug)]
 pub struct RequestFile {
     path: PathBuf,
@@ -47,13 +47,13 @@ enum UnreadRequests {
 }
 
 impl RequestFile {
-    /// Tells the format of a file, which may be packed, by its first row; `file` is the result of
-    /// opening it at `path`. Requests for what `offer` lacks are refused, and types are chosen among
-    /// what it has; `None`: any type will do, and sizes stand for types.
+    /// Opens a file, which may be packed, and detects its format from the first row; `file` is the result of opening it
+    /// at `path`. Requests for what `offer` lacks are refused, and types are chosen from it; `None`: every type is
+    /// accepted, and sizes stand for types.
     ///
     /// # Errors
     ///
-    /// The file can't be read, or is none of requests.
+    /// The file can't be read, or is not a file of requests.
     pub fn from_file<F: Read + Send + 'static>(
         path: &Path,
         file: io::Result<F>,
@@ -159,7 +159,7 @@ impl RequestFile {
         self.format
     }
 
-    /// Packing of the file, told by its first bytes.
+    /// Packing of the file, detected from its first bytes.
     #[must_use]
     pub const fn packing(&self) -> Packing {
         self.packing

@@ -32,7 +32,7 @@ pub struct RequestRules {
     /// Highest priority of Google's traces that is in the spot market.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spot_priority: Option<u32>,
-    /// Times stay as the file counts them, instead of from its first request.
+    /// True if times stay as they are in the file, instead of being counted from the first request.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub keep_times: bool,
 }
@@ -49,7 +49,7 @@ impl RequestRules {
     }
 }
 
-/// Report on what was read of a file of requests, and what was left out or changed.
+/// Report on the reading of a file of requests: its format, and the entries that were left out or changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub struct RequestsRead {

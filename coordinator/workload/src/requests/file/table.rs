@@ -1,4 +1,4 @@
-//! Tables of VMs: one a row, in any order.
+//! Reader of tables of VMs: one VM per row, in any order.
 
 use dormouse_input::{Row, Rows};
 
@@ -31,7 +31,7 @@ pub(super) fn collect_rows(
     Ok(times)
 }
 
-/// One VM's row with what is needed to read it.
+/// The row of one VM in a table, with the layout by which it is read.
 struct VmTableRow<'a> {
     row: Row<'a>,
     layout: &'a VmTableLayout,
@@ -87,7 +87,7 @@ impl VmTableRow<'_> {
         Ok(are_dates)
     }
 
-    /// The end of the VM.
+    /// End of the VM in microseconds on the file's clock, given its beginning.
     fn end_of_vm(&self, begun: i64) -> Result<i64, OfferRefusal> {
         let Self { row, layout, .. } = self;
         let duration = number_text(row, layout.place_of_column(DURATION));

@@ -1,4 +1,4 @@
-//! A machine of two-tier processors and the jobs on it, all reckoned anew at every event.
+//! A machine of two-tier processors and its jobs: the oracle computes all speeds anew at every event.
 
 use dormouse_units::RandomStream;
 
@@ -10,7 +10,7 @@ const ONE: u64 = 1_000_000;
 /// Time that a migration costs the job that is moved, in microseconds (section 3 of the paper).
 const MIGRATION: u64 = 20 * SECOND;
 
-/// The five schedulers.
+/// The five schedulers of the paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scheduler {
     Fcfs,
@@ -25,9 +25,9 @@ pub(crate) enum Scheduler {
 pub(crate) enum Place {
     /// The job has no processors.
     Waiting,
-    /// The job has the background of these processors.
+    /// The job runs in the background of these processors.
     Background(Vec<usize>),
-    /// The job has the foreground of these processors.
+    /// The job runs in the foreground of these processors.
     Foreground(Vec<usize>),
     /// The job is done.
     Gone,
@@ -38,18 +38,18 @@ pub(crate) enum Place {
 pub(crate) struct Present {
     pub(crate) id: usize,
     pub(crate) place: Place,
-    /// The end that the scheduler expects of a job in the foreground, in microseconds.
+    /// Time at which the scheduler expects a job in the foreground to end, in microseconds.
     pub(crate) expected_end: u64,
-    /// Work that is left, in microseconds times parts per million of a processor.
+    /// Remaining work of the job, in microseconds times parts per million of a processor.
     left: u128,
-    /// Until when a migration holds the job.
+    /// Time until which a migration keeps the job from running, in microseconds.
     held_until: u64,
 }
 
 /// Outcome of all jobs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outcome {
-    /// The end of each job, by its place in the log.
+    /// The end of each job in microseconds, by its index in the log.
     pub(crate) ends: Vec<u64>,
     pub(crate) swaps: u64,
     pub(crate) kills: u64,
@@ -122,7 +122,7 @@ impl<'a> Machine<'a> {
         seats
     }
 
-    /// CPU usage on each processor of a tier; `None`: nobody is there.
+    /// CPU usage on each processor of a tier, in parts per million; `None`: the processor has no job in this tier.
     pub(crate) fn usages(&self, foreground: bool) -> Vec<Option<u64>> {
         let usage = |(at, process): (usize, usize)| {
             let present: &Present = &self.present[at];
@@ -131,7 +131,7 @@ impl<'a> Machine<'a> {
         self.seats(foreground).into_iter().map(|seat| seat.map(usage)).collect()
     }
 
-    /// Brings a job that is in the background to the foreground of these processors.
+    /// Moves a job from the background to the foreground of the processors `on`.
     pub(crate) fn promote(&mut self, at: usize, on: Vec<usize>) {
         let (now, id) = (self.now, self.present[at].id);
         let (stays, outcome) =
@@ -173,14 +173,14 @@ impl<'a> Machine<'a> {
         self.present.iter().map(rate).collect()
     }
 
-    /// Part of its speed that a job loses to neighbours in the background, in parts per million: from .5
+    /// Part of a job's speed that it loses to jobs in the background of its processors, in parts per million: from .5
     /// to 4 %.
     fn loss(&self, id: usize) -> u64 {
         let unit = RandomStream::new(self.seed, "loss", id as u64).draw_unit();
         ppm(0.005 + (0.04 - 0.005) * unit)
     }
 
-    /// Part of the idle cycles that a job in the background makes use of, in parts per million.
+    /// Part of the foreground's idle cycles that a job in the background uses, in parts per million.
     fn utilisation(&self, id: usize) -> u64 {
         let mut stream = RandomStream::new(self.seed, "utilisation", id as u64);
         if self.jobs[id].processes == 1 {
@@ -196,7 +196,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// The next time at which a job or a migration ends.
+    /// The next time at which a job or a migration ends, in microseconds; `None` if there is none.
     fn next_change(&self) -> Option<u64> {
         let change = |(present, rate): (&Present, u64)| {
             if present.held_until > self.now {
@@ -208,7 +208,7 @@ impl<'a> Machine<'a> {
         self.present.iter().zip(self.rates()).filter_map(change).min()
     }
 
-    /// Lets time go on until `then`; nothing changes before.
+    /// Advances the clock to `then`, before which no job or migration ends.
     fn advance(&mut self, then: u64) {
         let (span, rates) = (u128::from(then - self.now), self.rates());
         for (present, rate) in self.present.iter_mut().zip(rates) {
@@ -219,7 +219,7 @@ impl<'a> Machine<'a> {
         self.now = then;
     }
 
-    /// Takes off the jobs that have done all their work; whether there was any.
+    /// Removes the jobs that have done all their work; true if there was any.
     fn take_off_the_done(&mut self) -> bool {
         let before = self.present.len();
         for present in &mut self.present {

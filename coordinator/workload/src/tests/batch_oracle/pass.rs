@@ -1,12 +1,13 @@
-//! Algorithms 1 to 3 of the paper as its text has them: nothing is remembered from one pass to the next.
+//! Algorithms 1 to 3 of the MEASY paper, followed literally: no state is kept from one pass to the next.
 
 use super::machine::{Machine, Place, Scheduler};
 
-/// CPU usage of a foreground, in parts per million, from which on a background below it is of no use.
+/// CPU usage of a process in the foreground, in parts per million, from which on its processor's background is not
+/// used.
 const THRESHOLD: u64 = 960_000;
 
 impl Machine<'_> {
-    /// The three steps of Algorithm 1.
+    /// Runs the three steps of Algorithm 1 of the paper.
     pub(crate) fn pass(&mut self) {
         for at in self.queue() {
             if self.needs(at) > self.idle() || !self.deploy(at, None) {
@@ -35,7 +36,7 @@ impl Machine<'_> {
         self.usages(true).iter().filter(|usage| usage.is_none()).count()
     }
 
-    /// Step 2: the reservation of the head, and the jobs that do not delay it.
+    /// Step 2 of a pass: makes a reservation for the first job in the queue, and starts the jobs that do not delay it.
     fn backfill(&mut self) {
         let queue = self.queue();
         let Some((&head, rest)) = queue.split_first() else { return };
@@ -52,8 +53,8 @@ impl Machine<'_> {
         }
     }
 
-    /// The shadow time, the processors that are left over then, and, under REASY, a head that can run
-    /// only where it is (Algorithm 3).
+    /// Reservation of the first job in the queue: its start (the shadow time), the number of processors that are left
+    /// over then, and, under REASY, the job itself if it can run only on its present processors (Algorithm 3).
     fn reservation(&self, head: usize) -> (u64, usize, Option<usize>) {
         let foreground = self.seats(true);
         if let (Scheduler::Reasy, Place::Background(on)) =
@@ -75,7 +76,7 @@ impl Machine<'_> {
         (shadow, free_by(shadow) - self.needs(head), None)
     }
 
-    /// Deploy (Algorithm 2): whether a job could be brought to the foreground, off the processors of `avoid`.
+    /// Deploys a job to the foreground (Algorithm 2), not on the processors of job `avoid`; true if there was room.
     fn deploy(&mut self, at: usize, avoid: Option<usize>) -> bool {
         let above = self.usages(true);
         let on = match &self.present[at].place {
@@ -92,8 +93,8 @@ impl Machine<'_> {
         true
     }
 
-    /// Dispatch to the foreground: idle processors, the least used background first. A job's own
-    /// background does not count, as it leaves.
+    /// Chooses idle processors for a job's foreground, those with the least used background first. The job's own
+    /// background does not count, as the job leaves it. `None` if there are too few.
     fn dispatch(&self, at: usize, avoid: Option<usize>) -> Option<Vec<usize>> {
         let (above, seats, below) = (self.usages(true), self.seats(false), self.usages(false));
         let mut idle: Vec<(u64, usize)> = (0..self.processors)
@@ -109,8 +110,8 @@ impl Machine<'_> {
         (chosen.len() == self.needs(at)).then_some(chosen)
     }
 
-    /// Step 3: waiting jobs go to the background, the shortest first; their busiest processes below the
-    /// least used foregrounds.
+    /// Step 3 of a pass: puts waiting jobs in the background, the shortest first, with their busiest processes on the
+    /// processors with the least used foregrounds.
     fn fill_the_background(&mut self) {
         let mut waiting: Vec<usize> = self.queue();
         waiting.retain(|&at| self.present[at].place == Place::Waiting);

@@ -14,7 +14,7 @@ pub(crate) struct Job {
     pub(crate) processes: usize,
     /// Run time of the job on processors of its own.
     pub(crate) runtime: u64,
-    /// Run time that the job's user says.
+    /// The user's estimate of the run time.
     pub(crate) estimate: u64,
     /// CPU usage of each process in parts per million, highest first (section 3.1 of the paper).
     pub(crate) usage: Vec<u64>,
@@ -26,8 +26,8 @@ pub(crate) fn read(text: &str, first: usize, seed: u64) -> Vec<Job> {
     lines.take(first).map(|line| job(line, seed)).collect()
 }
 
-/// A job by fields 1 (number), 2 (submission), 4 (run time), 5 and 8 (processors allocated and requested) and
-/// 9 (estimate); what is unknown is negative.
+/// A job by fields 1 (number), 2 (submission), 4 (run time), 5 and 8 (processors allocated and requested) and 9
+/// (estimate); unknown fields are negative.
 fn job(line: &str, seed: u64) -> Job {
     let fields: Vec<i64> =
         line.split_whitespace().map(|field| field.parse().expect("a whole number")).collect();
@@ -43,7 +43,8 @@ fn job(line: &str, seed: u64) -> Job {
     }
 }
 
-/// The single process of a job uses all of its processor, each of several from 40 to 100 %.
+/// Draws the CPU usage of a job's processes in parts per million: a single process uses its whole processor, each of
+/// several from 40 to 100 %.
 fn usage(processes: u64, number: i64, seed: u64) -> Vec<u64> {
     if processes == 1 {
         return vec![1_000_000];

@@ -17,7 +17,7 @@ use crate::sweep::SweepError;
 /// Number of jobs in a sample.
 const STARTS: usize = 20;
 
-/// Time between the beginnings of jobs when weeks are resampled; it reaches all times of the day.
+/// Time between the beginnings of jobs when weeks are resampled: jobs begin at eight times of each day.
 const EVERY: Span = Span::from_secs(3 * 3_600);
 
 /// Jobs of a case that are run once for all of its resamples.
@@ -97,7 +97,7 @@ pub(crate) fn simulated(
 ///
 /// # Errors
 ///
-/// There is none.
+/// There is no such record.
 pub(crate) fn check(case: &str, records: &PriceFiles) -> Result<(), SweepError> {
     let series = case.split('/').next().unwrap_or(case);
     match series {
@@ -205,8 +205,7 @@ mod tests {
         assert!(differ.iter().all(|name| name.starts_with("adapt/")), "{differ:?}");
     }
 
-    /// Drawing weeks anew changes nothing where every week is like every other; where they differ,
-    /// so do resamples.
+    /// Resamples of a record whose weeks are all alike have the same figures; if weeks differ, resamples differ too.
     #[test]
     fn resamples_differ_as_much_as_weeks_do() {
         let cents = |n: u64| Price::from_nanos_per_hour(n * 10_000_000);

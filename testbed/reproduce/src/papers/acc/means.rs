@@ -13,9 +13,8 @@ const FIGURES: [&str; 7] =
 
 /// Sums over jobs of their figures under each scheme.
 ///
-/// Means are over the jobs that OPT, HOUR, ADAPT and ACC all finish by the end of the record. Those
-/// of NONE and EDGE, which may never finish at a low bid, are over the jobs among these that they
-/// finish too.
+/// Means are over the jobs that OPT, HOUR, ADAPT and ACC all finish by the end of the record. NONE and EDGE may never
+/// finish a job at a low bid: their means are over those of these jobs that they finish, too.
 #[derive(Clone, Debug, Default)]
 pub(super) struct JobSums {
     /// Number of jobs.
@@ -100,7 +99,7 @@ mod tests {
 
     use super::*;
 
-    /// Five cents, but for two hours of nine in every ten.
+    /// Prices of five cents per hour; in the last two of every ten hours nine cents.
     fn prices() -> PriceTrace {
         let cents = |n: u64| Price::from_nanos_per_hour(n * 10_000_000);
         let hour = |n: u64| Time::from_secs(3_600 * n);

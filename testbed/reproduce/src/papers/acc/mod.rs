@@ -17,5 +17,5 @@ pub(super) use cases::{CaseInputs, CaseJobs, check, simulated};
 pub(super) use records::PriceFiles;
 pub(super) use settings::RecordSettings;
 
-/// The data file.
+/// Data file of this paper: its experiments, printed values and claims.
 pub(super) const DATA: &str = include_str!("paper.toml");

@@ -29,7 +29,7 @@ impl PriceFiles {
     ///
     /// # Errors
     ///
-    /// The folder can't be read, has no such file, or one of them is broken.
+    /// The folder can't be read, has no file with spot prices, or one of these files is broken.
     pub(crate) fn read(folder: &Path, settings: &RecordSettings) -> Result<Self, SweepError> {
         let unreadable = |error| SweepError::from(InputError::unreadable(folder, &error));
         let (mut all, mut digests, mut notes) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
@@ -103,7 +103,7 @@ impl PriceFiles {
     ///
     /// # Errors
     ///
-    /// There are none.
+    /// There are no prices with this name.
     pub(super) fn prices(&self, name: &str) -> Result<(&PriceTrace, Time), SweepError> {
         let found = self.all.get(name).map(|(trace, until)| (trace, *until));
         found.ok_or_else(|| {

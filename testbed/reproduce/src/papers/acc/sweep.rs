@@ -21,8 +21,8 @@ const STARTS: usize = 10;
 /// The record of a type: its name, its prices, and the time until which they are known.
 pub(super) type Series<'a> = (&'a str, &'a PriceTrace, Time);
 
-/// Time between the beginnings of jobs on each type when weeks are resampled: another time of day
-/// each day.
+/// Time between the beginnings of jobs on each type when weeks are resampled: a day and an hour, so that jobs begin at
+/// all hours of the day.
 const EVERY: Span = Span::from_secs(25 * 3_600);
 
 /// Figures of all series (one for each instance type): `acc/cost_usd` and more.
@@ -132,7 +132,7 @@ struct TypeResults {
     all: SchemeTally,
     /// For each scheme, sums over the jobs that it and ACC finish.
     beside: [PairedTally; SCHEMES],
-    /// Sums as above, for bids that the price crosses.
+    /// For each scheme, sums over the jobs that it and ACC finish, at bids that the price crosses during the record.
     crossed: [PairedTally; SCHEMES],
 }
 
@@ -224,7 +224,7 @@ mod tests {
         Price::from_nanos_per_hour(n * 10_000_000)
     }
 
-    /// 60 days of 10 cents, each day with 5 hours of 30 behind its first 15.
+    /// Prices of 60 days: 10 cents per hour, but 30 cents from hour 15 to hour 20 of each day.
     fn spiky() -> PriceTrace {
         let hour = |h: u64| Time::from_secs(3_600 * h);
         let day = |n: u64| {
@@ -237,7 +237,7 @@ mod tests {
         PriceTrace::new((0..60).flat_map(day).collect())
     }
 
-    /// All 2,001 bids one by one, which groups of them stand for.
+    /// Figures computed by groups of bids equal those of all 2,001 bids, run one by one.
     #[test]
     fn groups_of_bids_are_all_of_their_bids() {
         let (trace, until) = (spiky(), Time::from_secs(60 * 86_400));
@@ -293,8 +293,9 @@ mod tests {
         assert!(nothing.values().all(|value| *value == 0.0), "{nothing:?}");
     }
 
-    /// A type that is never taken has no difference between ACC and OPT: a resample of two types has that of
-    /// the other, or half of it, or none, by which are drawn; and weeks are the same for all.
+    /// On a type whose VMs are never preempted ACC and OPT do not differ. A resample of two types, of which the other
+    /// one shows a difference, therefore has all, half or none of this difference; the drawn weeks are the same for all
+    /// types.
     #[test]
     fn types_and_weeks_are_drawn_anew() {
         let until = Time::from_secs(60 * 86_400);

@@ -46,7 +46,7 @@ impl SchemeTally {
         (self.jobs > 0.0).then(|| self.sums[scheme][metric] / self.jobs)
     }
 
-    /// Per cent by which ACC's mean is lower.
+    /// Per cent by which ACC's mean of a metric is lower than that of a scheme; `None` if the scheme's mean is zero.
     pub(super) fn acc_under(&self, scheme: usize, metric: usize) -> Option<f64> {
         percent_below(self.sums[ACC][metric], self.sums[scheme][metric])
     }
@@ -72,7 +72,7 @@ impl PairedTally {
         sums.zip(more.scheme.iter().chain(&more.acc)).for_each(|(sum, more)| *sum += more);
     }
 
-    /// Per cent by which ACC's sum is lower.
+    /// Per cent by which ACC's sum of a metric is lower than the scheme's; `None` if the scheme's sum is zero.
     pub(super) fn under(&self, metric: usize) -> Option<f64> {
         percent_below(self.acc[metric], self.scheme[metric])
     }

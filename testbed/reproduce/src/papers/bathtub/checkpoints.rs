@@ -113,7 +113,7 @@ fn by_age(scheme: CheckpointRule, law: &Lifetimes, job: usize, ages: &[usize]) -
     ages.iter().map(of).collect()
 }
 
-/// Per cent by which a job takes longer.
+/// Per cent by which a job takes longer than its own length; both are in steps of a minute.
 fn percent_over(takes: f64, job: usize) -> f64 {
     100.0 * (takes / number(job) - 1.0)
 }

@@ -45,8 +45,8 @@ impl LifetimeEvidence {
         self.record.as_ref().map(|_| draw.pick(group, self.vms_of_group(group)))
     }
 
-    /// A law fitted to the preempted VMs of a group or of its resample; the fit to a resample
-    /// starts from that to the group.
+    /// A law fitted to the preempted VMs of a group or of its resample; the fit to a resample starts from the fit to
+    /// the group.
     pub(super) fn fit(&self, group: &str, family: Family, draw: RecordDraw) -> Option<Fit> {
         let key = (group.to_owned(), family, draw);
         let known = self.fits.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();

@@ -28,7 +28,7 @@ fn bathtub_law(a: u32, [b, tau1, tau2]: [f64; 3], vms: usize) -> Option<Publishe
 
 /// A published law by its name in cases.
 pub(super) fn published(name: &str) -> Option<PublishedLaw> {
-    /// Number of preempted VMs in the authors' record: all, and of n1-highcpu-16.
+    /// Number of all preempted VMs in the authors' record; the constant below counts those of type n1-highcpu-16.
     const ALL: usize = 717;
     const HIGHCPU_16: usize = 132;
     match name {
@@ -51,9 +51,8 @@ pub(super) fn published(name: &str) -> Option<PublishedLaw> {
 }
 
 impl PublishedLaw {
-    /// The published law, or a law fitted to a resample. The record is not needed for that (the
-    /// parametric bootstrap): as many lifetimes as the fit had are drawn from the law, and the law
-    /// is fitted to them.
+    /// The published law, or a law fitted to a resample. A resample does not need the record (parametric bootstrap): as
+    /// many lifetimes as the law was fitted to are drawn from the law, and a new law is fitted to the draws.
     pub(super) fn drawn(self, name: &str, draw: RecordDraw) -> Option<Lifetimes> {
         let RecordDraw::Resample(seed) = draw else { return Some(self.lifetimes) };
         if self.vms == 0 {

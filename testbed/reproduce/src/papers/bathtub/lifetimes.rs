@@ -36,7 +36,7 @@ const EARLY: f64 = 3.0;
 /// Beginning of the last phase in hours. The text does not give it: it is as long before 24 h as
 /// the first phase lasts.
 const LATE: f64 = 21.0;
-/// Longest life, in hours.
+/// Longest lifetime of a VM, in hours.
 const DAY: f64 = 24.0;
 
 /// Parts of the VMs that are preempted by the end of each of the three phases of life.
@@ -61,9 +61,8 @@ impl FailurePhases {
         100.0 * (first.min(last) - middle_rate)
     }
 
-    /// Excess of the preemption rate per hour of surviving VMs in the first phase over the middle;
-    /// 0 for VMs without memory. If no VM survives the middle, its rate is that of one VM in a
-    /// thousand surviving.
+    /// Excess of the preemption rate per hour of surviving VMs in the first phase over the middle; 0 if the preemption
+    /// rate does not depend on age. The part of VMs that survive a phase counts as at least one in a thousand.
     fn early_hazard_more(&self) -> f64 {
         let left = |taken: f64| (1.0 - taken).max(1e-3);
         let early = -left(self.early).ln() / EARLY;

@@ -104,8 +104,8 @@ mod tests {
         LifetimeEvidence::new(Some(Record { lives, ..Record::default() }))
     }
 
-    /// Whatever rests on recorded VMs or on a law fitted to them is made of a resample as well, and no
-    /// resample is the whole: every figure of the paper has an interval, and one of some width.
+    /// Every figure that depends on recorded VMs, or on a law fitted to them, is also computed from resamples, and
+    /// differs between resamples: so every such figure of the paper has an interval.
     #[test]
     fn every_figure_that_rests_on_a_fit_is_resampled() {
         let (paper, _) = named("bathtub").expect("it is right");

@@ -45,7 +45,8 @@ fn has_one_type(lives: &[&RecordedLife]) -> bool {
     lives.windows(2).all(|pair| pair[0].kind == pair[1].kind)
 }
 
-/// Type, zone, and whether the launch was at a weekend, as far as they count.
+/// Stratum of a VM: its type (empty if types are compared), its zone, and whether it was launched at a weekend (empty
+/// unless `by_day`).
 fn stratum_of(life: &RecordedLife, by_type: bool, by_day: bool) -> Stratum<'_> {
     let is_weekend = ["Saturday", "Sunday"].contains(&life.day.as_str());
     let day = if is_weekend { "weekend" } else { "week" };
@@ -91,9 +92,9 @@ mod tests {
 
     use super::*;
 
-    /// At night VMs live two hours longer, whatever the zone; in the zone where most are launched at night
-    /// all live ten hours less. `hr_of_day` is that of the end, in California, as in the authors' record: by
-    /// it all of them ran by day.
+    /// A record in which VMs launched at night live two hours longer in each zone, but all VMs live ten hours less in
+    /// the zone where most launches are at night. `hr_of_day` is always 12: as in the authors' record, it does not tell
+    /// the local hour of the launch.
     fn record() -> LifetimeEvidence {
         let mut rows =
             "machine_type,zone,workload,end_event,lifetime_s,hr_of_day,insert_time\n".to_owned();

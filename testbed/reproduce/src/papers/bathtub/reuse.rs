@@ -45,7 +45,7 @@ fn failure_probability(
     if left <= 0.0 { 1.0 } else { (law.cdf(from + job) - law.cdf(from)) / left }
 }
 
-/// Policy and law of a word: `POLICY` or `POLICY@LAW`; the policy knows the law.
+/// Names of the policy and the law in a word, `POLICY` or `POLICY@LAW`; the policy knows the law.
 fn policy_and_law(name: &str) -> (&str, &str) {
     name.split_once('@').unwrap_or((name, TYPE))
 }
@@ -158,7 +158,8 @@ mod tests {
 
     use super::*;
 
-    /// The law of n1-highcpu-32 has 6 % of the VMs taken at age 0, before any job could begin on them.
+    /// The law fitted to n1-highcpu-32 has 6 % of the VMs preempted at age 0, before any job could begin. A new VM is
+    /// one that survived this.
     #[test]
     fn a_new_vm_is_one_that_is_there() {
         let h = |hours| span_of_hours(hours).expect("a span");

@@ -6,5 +6,5 @@ mod plans;
 
 pub use plans::{StoredPlan, StoredPlans, stored_plans};
 
-/// The data file.
+/// Data file of this paper: its experiments, printed values and claims.
 pub(super) const DATA: &str = include_str!("paper.toml");

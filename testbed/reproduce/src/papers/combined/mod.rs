@@ -1,5 +1,4 @@
-//! Evaluations that no paper has: the schedulers of one with the lifetimes and checkpoints of
-//! another.
+//! Evaluations that no paper has: the schedulers of one paper with the lifetimes and checkpoints of another paper.
 
-/// The data file.
+/// Data file of these evaluations: their experiments and claims.
 pub(super) const DATA: &str = include_str!("paper.toml");

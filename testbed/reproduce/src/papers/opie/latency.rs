@@ -50,10 +50,10 @@ pub const SCENARIOS: [LatencyScenario; 5] = [
     LatencyScenario { name: "saturated-day", over: Some(Span::from_secs(86_400)), ..FULL },
 ];
 
-/// The schedulers, as figures name them: the unmodified one; OPIE by the text of its paper, and by its
-/// published code; the one with a second look; and OPIE as this provider uses it, which keeps the order of
-/// the hosts. All but the last look at every host, by views of the hosts that are kept as VMs come and go or,
-/// with `-built`, built for each call, as OpenStack's scheduler and the paper's do.
+/// Names of the schedulers in figures: `filter` is the unmodified one; `opie` follows the text of the OPIE paper,
+/// `opie-code` its published code; `retry` looks at the hosts a second time; `incremental` is OPIE as this provider
+/// uses it, which keeps the hosts in order. All but `incremental` look at every host, by views of the hosts that are
+/// kept as VMs come and go or, with `-built`, built for each call, as OpenStack's scheduler and the paper's do.
 pub const SCHEDULERS: [&str; 9] = [
     "filter",
     "opie",
@@ -142,12 +142,12 @@ impl SchedulerUnderTest {
     }
 }
 
-/// Figures of each of the [`SCHEDULERS`] on `hosts` hosts, times in microseconds: `mean_us`,
-/// `deviation_us`, `p50_us`, `p99_us`; `times_filter`, the median over that of the unmodified
-/// scheduler with the same kind of views; `terminations` and `requests`; `first_us`, the first
-/// decision, which builds what is kept and is in none of the others. For the one that keeps the
-/// order also `same_choice`, the part of its choices equal to those of `opie`, and
-/// `late_over_early`, the mean of the last tenth over that of the first.
+/// Figures of each of the [`SCHEDULERS`] on `hosts` hosts, times in microseconds: `mean_us`, `deviation_us`, `p50_us`,
+/// `p99_us`; `times_filter`, the median over that of the unmodified scheduler with the same kind of views;
+/// `terminations` and `requests`; `first_us`, the time of the first decision, which builds the views or the order that
+/// are kept, and which no other figure includes. For the scheduler that keeps the order of the hosts also
+/// `same_choice`, the part of its choices equal to those of `opie`, and `late_over_early`, the mean of the last tenth
+/// over that of the first.
 #[must_use]
 pub fn measure(
     hosts: u32,
@@ -251,8 +251,8 @@ impl ChoiceTimes {
 /// Hosts with VMs, which are made empty or full again before every request.
 struct MeasuredHosts {
     fleet: HostFleet,
-    /// Empty hosts for the scheduler that ends no VM; `None` if all hosts are empty, since it then
-    /// uses the same as the others.
+    /// Empty hosts for the scheduler that ends no VM; `None` if all hosts are empty, since this scheduler then uses the
+    /// same hosts as the others.
     of_filter: Option<HostFleet>,
     scenario: LatencyScenario,
     now: Time,
@@ -339,7 +339,8 @@ impl MeasuredHosts {
         (began.elapsed(), chosen)
     }
 
-    /// Ends the victims, runs and ends the VM, and launches as many spot VMs as there were.
+    /// Carries out a decision and undoes it: ends the victims, launches the requested VM on the host and removes it,
+    /// and launches a spot VM in place of each victim.
     fn carry_out(&mut self, host: HostId, victims: &[VmId], want: &PlacementRequest) {
         victims.iter().for_each(|vm| self.fleet.mark_ending(host, *vm));
         let vm = self.launch_vm(host, want.room, want.market, self.now);
@@ -381,8 +382,8 @@ mod tests {
         }
     }
 
-    /// On empty hosts the unmodified scheduler is asked of the same as the others: of two, one of which
-    /// something fills, it always takes the other.
+    /// In a scenario of empty hosts the unmodified scheduler chooses from the same hosts as all others: of two hosts,
+    /// one of which is full, every scheduler takes the other one.
     #[test]
     fn all_are_asked_of_the_same_hosts_where_none_is_full() {
         let mut world = MeasuredHosts::new(2, EMPTY, 1);

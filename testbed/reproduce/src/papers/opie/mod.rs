@@ -12,7 +12,7 @@ use super::host_load::{LoadOfOthers, OTHERS};
 
 pub(super) use tables::{blocks, selections};
 
-/// The data file.
+/// Data file of this paper: its experiments, printed values and claims.
 pub(super) const DATA: &str = include_str!("paper.toml");
 
 /// Latencies of all schedulers in a case such as `hosts-4/empty-normal`: `opie/mean_us`, and more;

@@ -36,8 +36,8 @@ fn total_cost(vms: &[&TableVm]) -> u64 {
     vms.iter().map(|vm| vm.ending_cost()).sum()
 }
 
-/// Least cost of any other set of preemptible VMs that makes room on its host, as the text lists the other
-/// possibilities: sets that have all of `chosen` in them are none. `None` if there is no other.
+/// Least cost of a set of preemptible VMs, other than `chosen`, that makes room on its host. Sets that contain all of
+/// `chosen` do not count, as in the paper's text. `None` if there is no other set.
 fn next_least_cost(table: &HostTable, chosen: &[&TableVm]) -> Option<u64> {
     // Sizes are in proportion, so that vCPUs stand for all that a VM takes.
     let takes = |vms: &[&TableVm]| vms.iter().map(|vm| vm.size.vm_room().vcpus).sum::<u32>();
@@ -120,8 +120,8 @@ const fn selection_mark(is_selected: bool) -> &'static str {
 mod tests {
     use super::*;
 
-    /// The other possibilities of the third table are 58 for BP1, 57 for CP1 and 112 for CP2 and CP3; in
-    /// the fourth DP3 is next, with 24 minutes, and no set with BP3 in it counts.
+    /// In the third table the other choices cost 58 minutes (BP1), 57 (CP1) and 112 (CP2 and CP3). In the fourth table
+    /// DP3 is the next best choice, with 24 minutes, and no set that contains BP3 counts.
     #[test]
     fn the_next_best_choice_is_found_among_all() {
         let found = |case: &str| {

@@ -135,8 +135,8 @@ pub(super) fn table(done: &FinishedReproduction) -> TypedTable {
     table.into()
 }
 
-/// A printed figure of a scheduler in all its cells, with the mean of a rule that is shown beside in
-/// the same experiments.
+/// A printed figure of a scheduler in all its cells, with our mean of an additional scheduler (a rule that is not in
+/// the paper) in the same experiments.
 struct AgainstPrinted<'a> {
     rule: &'a str,
     scheduler: String,
@@ -145,8 +145,8 @@ struct AgainstPrinted<'a> {
     pairs: Vec<(f64, f64)>,
 }
 
-/// Table of the rules that are shown beside, against the printed figures of all schedulers; empty
-/// without such a rule or its cells.
+/// Table of the schedulers that are not in the paper (rules), each compared with the printed figures of all schedulers;
+/// empty if there is no rule, or none was run.
 pub(super) fn against_printed(done: &FinishedReproduction) -> TypedTable {
     let of_rules = done.paper.beside.iter().flat_map(|rule| of_rule(done, rule));
     let all: Vec<AgainstPrinted<'_>> = of_rules.collect();
@@ -172,7 +172,8 @@ pub(super) fn against_printed(done: &FinishedReproduction) -> TypedTable {
         .into()
 }
 
-/// A rule against the printed figures of all schedulers.
+/// Our figures of one scheduler that is not in the paper (a rule), each paired with the printed figures of all
+/// schedulers.
 fn of_rule<'a>(done: &FinishedReproduction, rule: &'a str) -> Vec<AgainstPrinted<'a>> {
     let mut all: Vec<AgainstPrinted<'a>> = Vec::new();
     for row in done.ours.rows.iter().filter(|row| !row.is_input) {

@@ -9,7 +9,7 @@ use super::super::claims::JudgedClaim;
 use super::super::finished::FinishedReproduction;
 use super::tables;
 
-/// Blocks of that beginning; empty if no claim was judged.
+/// Blocks at the beginning of a paper's page; empty if no claim was judged.
 pub(super) fn blocks(done: &FinishedReproduction) -> Vec<PageBlock> {
     let claims = &done.ours.claims;
     if claims.is_empty() {

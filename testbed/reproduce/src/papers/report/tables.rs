@@ -103,8 +103,7 @@ struct TableLine<'a> {
     claim: Option<&'a JudgedClaim>,
 }
 
-/// Second verdict in a word: whether a mean of as few runs as the paper has could be the value that it prints; empty if
-/// unknown.
+/// Whether a mean of as few of our runs as the paper averaged could be the printed value, in a word; empty if unknown.
 pub(super) fn printable(few: Option<AsPrinted>) -> &'static str {
     match few {
         Some(few) if few.is_within => "possible",
@@ -201,7 +200,7 @@ fn verdict(row: &FigureRow) -> TableCell {
     TableCell::text(word).toned(difference_tone(row))
 }
 
-/// Second verdict with its range: `possible: 1.00 to 2.33`.
+/// Whether means of few runs could be the printed value, with the range of the means: `possible: 1.00 to 2.33`.
 fn few_runs(few: AsPrinted, digits: usize) -> String {
     let (low, high) = few.range;
     format!("{}: {low:.digits$} to {high:.digits$}", printable(Some(few)))
@@ -257,7 +256,8 @@ pub(super) fn claims(done: &FinishedReproduction) -> TypedTable {
         .into()
 }
 
-/// Whether any claim has the second verdict, because the paper tells its number of runs.
+/// Whether any claim was also compared with means of as few of our runs as the paper's, because the paper tells its
+/// number of runs.
 fn has_few_runs(done: &FinishedReproduction) -> bool {
     done.ours.claims.iter().any(|of| of.as_printed.is_some())
 }
