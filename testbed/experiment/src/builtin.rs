@@ -66,7 +66,7 @@ impl BuiltinPart {
         (about.trim_start_matches(['#', ' ']), body)
     }
 
-    /// Whether the text has interruptions of its own.
+    /// Whether the experiment's text has interruptions of its own.
     fn body_has_scenario(self) -> bool {
         self.text.contains("[[interruption]]")
     }

@@ -44,8 +44,8 @@ mod tests {
     /// 2024-09-22 09:09:07, in seconds since 1970.
     const FIRST: i64 = 1_726_996_147;
 
-    /// The date at which a run begins of a bag on a type with these prices, and of the jobs of a log with
-    /// this header.
+    /// Date at which a run begins, in seconds since 1970, with a bag on a type with the prices
+    /// `prices` and with jobs from a log with the header line `header`; `None` if no date is known.
     fn began(prices: &str, header: &str, seed: u64) -> Option<i64> {
         let folder = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();

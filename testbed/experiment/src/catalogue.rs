@@ -36,7 +36,7 @@ pub(super) fn named(
     file.types
 }
 
-/// Removes all types but those named; keeps all if none is named.
+/// Removes all types except those in `names`; keeps all if `names` is empty.
 pub(super) fn only(names: &[TypeName], types: &mut Types, node: &Node, found: &mut Mistakes) {
     let meant: Vec<_> = names.iter().flat_map(|name| zones::each(name, types)).collect();
     let is_none =

@@ -15,8 +15,8 @@ use super::sections::{CheckpointSection, Policy};
 /// Default overhead: ten per cent of a task's run time (the Burst-HADS paper).
 const OVERHEAD: Ppm = Ppm::new(100_000);
 
-/// Time before the end of an hour at which ACC ends an instance, and interval of ADAPT's decisions:
-/// their paper gives neither.
+/// Time before the end of an hour at which ACC ends an instance, and interval of ADAPT's decisions;
+/// the paper on ACC and ADAPT gives neither.
 const LOOK: Span = Span::from_secs(60);
 const EVERY: Span = Span::from_secs(600);
 const HOUR: Span = Span::from_secs(3_600);
@@ -24,7 +24,7 @@ const HOUR: Span = Span::from_secs(3_600);
 const AHEAD: Span = Span::from_micros(1);
 /// Longest time step of the dynamic program, if a bag's checkpoints don't take less.
 const STEP: Span = Span::from_secs(60);
-/// Number of steps in the shortest checkpoint, and greatest number in the longest task.
+/// Number of time steps in the shortest checkpoint.
 const STEPS_OF_A_CHECKPOINT: u64 = 4;
 const MOST_STEPS_OF_A_TASK: u64 = 2_000;
 
@@ -43,7 +43,7 @@ pub(crate) struct CheckpointContext<'a> {
     pub(crate) fleet: &'a [Fleet],
 }
 
-/// Resolves `section`, which stands at `node`.
+/// Resolves the section `[checkpoint]`, which stands at `node` of the document.
 pub(crate) fn check(
     section: CheckpointSection,
     node: &Node,

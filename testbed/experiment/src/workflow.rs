@@ -30,8 +30,8 @@ pub fn read_workflow(path: &Path) -> Result<Workflow, InputError> {
     Workflow::read(&path.display().to_string(), &text, &mut open)
 }
 
-/// Tasks of the `workflow` of a section, with defaults from the section. They run their commands if
-/// all of these can be run as they are, and the section has no `program`.
+/// Tasks of the `workflow` of a section, with defaults from the section. The tasks run the
+/// workflow's commands if all commands can be run unchanged and the section has no `program`.
 pub(crate) fn tasks(
     (section, file): (&BagSection, &str),
     node: &Node,

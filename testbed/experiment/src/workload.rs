@@ -47,8 +47,8 @@ pub(crate) struct WrittenBag {
     pub(crate) sources: Sources,
 }
 
-/// Resolves the bag of `section`, which stands at `node`, with run times on these types only;
-/// measured run times are converted for `live`.
+/// Resolves the bag in the section `[workload]`, which stands at `node`, with run times on these
+/// types only; measured run times are converted for `live`.
 pub(crate) fn check(
     section: &BagSection,
     node: &Node,
@@ -141,7 +141,8 @@ pub(crate) fn noise(section: NoiseSection, node: &Node, found: &mut Mistakes) ->
     noise
 }
 
-/// Programs of the tasks of a bag that is not listed.
+/// Users' own programs of a bag with `count` tasks that are not listed one by one, and the sources
+/// of the programs' inputs.
 fn programs_of(
     count: usize,
     program: &TaskSection,

@@ -18,7 +18,7 @@ pub(super) const DIRECTORY: Bytes = Bytes::new(1 << 30);
 pub(super) const THREADS: u32 = 256;
 const MOST_THREADS: u32 = 30_000;
 
-/// Run time of a task, as its section or row gives it.
+/// Source of a task's run time in its section or row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RuntimeGiven {
     /// The key `runtime` of the section gives the run time.

@@ -20,7 +20,7 @@ pub struct MeasureFile {
     /// Share of a core that a vCPU of the reference speed had during the measurements.
     pub share: Ppm,
     /// Emulated seconds for one second of a core in every run that reads this; `None` in files of
-    /// older versions: then the run's `live.speedup`.
+    /// older versions: then the run's `live.speedup` is used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pace: Option<Speedup>,
     /// Measurements, one for each run.
@@ -47,7 +47,7 @@ pub struct ProgramMeasure {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct MeasuredProgram {
-    /// Exit status; `None` if a signal ended it.
+    /// Exit status; `None` if a signal ended the program.
     pub exit_status: Option<i32>,
     /// The signal that ended the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -70,7 +70,8 @@ pub struct MeasuredProgram {
     /// Hash of each output by path: BLAKE3 in hexadecimal.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub outputs: BTreeMap<String, String>,
-    /// Reason for which CRIU can't checkpoint the program; `None` if it can, or nobody tried.
+    /// Reason for which CRIU can't checkpoint the program; `None` if it can, or a checkpoint was
+    /// not tried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_dumped: Option<String>,
     /// Observations of a second run, during which CRIU moved the program to another VM; `None` if there was none.
@@ -96,8 +97,8 @@ pub struct CarriedProgram {
 }
 
 impl MeasuredProgram {
-    /// Run time on a vCPU of the reference speed, if a second of a core counts for `pace`: its CPU
-    /// time and waiting time, whatever share of a core that vCPU has.
+    /// Run time on a vCPU of the reference speed, if one second of a core counts as `pace` emulated
+    /// seconds: the program's CPU time and waiting time, whatever share of a core the vCPU has.
     #[must_use]
     pub fn runtime(&self, pace: Speedup) -> Span {
         let real = Duration::from_micros(self.cpu_us.saturating_add(self.waited_us));
@@ -174,7 +175,8 @@ mod tests {
         }
     }
 
-    /// It computed for a second and waited for half of one, on a quarter of a core.
+    /// A program that computed for a second and waited for half a second, measured on a quarter of
+    /// a core.
     #[test]
     fn the_time_of_a_program_is_one_number_whatever_share_it_was_measured_at() {
         assert_eq!(measured().runtime(Speedup::ONE), Span::from_micros(1_500_000));

@@ -9,7 +9,7 @@ use crate::schema;
 
 /// Keys of a bag that define its tasks.
 const TASKS: [&str; 7] = ["name", "job", "env", "task", "tasks", "noise", "program"];
-/// Deadline of tasks that replace others without a deadline.
+/// Deadline of the tasks given on the command line if the replaced tasks have no deadline.
 const DEADLINE: &str = "45m";
 
 /// A user's own program given on the command line.

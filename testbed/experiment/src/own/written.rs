@@ -174,7 +174,7 @@ fn of_row(
     Ok(one)
 }
 
-/// A flaw, and where it is if that is not the task's place.
+/// A flaw, and its place; without a place, the flaw is at the place of the task.
 type PlacedFlaw = (Option<Box<Place>>, Flaw);
 
 fn fill_task(

@@ -14,7 +14,7 @@ pub(crate) struct TableFiles {
 }
 
 impl TableFiles {
-    /// No table yet, in this folder.
+    /// Starts with no tables; they will be created in this folder.
     pub(crate) fn new(folder: &Path) -> Self {
         Self { folder: folder.to_owned(), hashes: BTreeMap::new() }
     }

@@ -38,9 +38,9 @@ pub struct RunResults<'a> {
     pub requests: Option<RequestsOutcome>,
     /// Head of the hash chain over the lines of the run's log; `None` if it is unknown.
     pub log: Option<Head>,
-    /// BLAKE3 hash of each table that was written while it went, by file name, if known.
+    /// BLAKE3 hash of each table that was written during the run, by file name, if known.
     pub hashes: BTreeMap<&'static str, String>,
-    /// Real duration in seconds: the only thing that differs between equal runs.
+    /// Real duration of the run in seconds: the only value that differs between equal runs.
     pub wall_s: f64,
 }
 
@@ -175,7 +175,7 @@ impl BagResults<'_> {
         self.of.header.experiment.setup.bag.deadline
     }
 
-    /// Whether the run is for tasks; one of EC2's callers has VMs alone, and no deadline.
+    /// Whether the run is for tasks; a run for callers of EC2's API has only VMs, and no deadline.
     pub(super) const fn has_tasks(&self) -> bool {
         self.of.header.experiment.ec2.is_none()
     }
