@@ -23,21 +23,17 @@ pub(crate) struct RecordedCloud {
     beside: KeptLines,
 }
 
-/// The log and the records that are written while a run is called.
+/// The log and the records that are written while callers use the cloud of a run.
 #[derive(Debug)]
 pub(crate) struct CallRecord {
     log: RunLogWriter,
     record: RunRecord,
-    /// Error after which nothing is written any more; `None`: there was none.
+    /// Error after which nothing is written any more; `None`: no error occurred.
     failed: Option<OutputError>,
 }
 
 impl RecordedCloud {
-    /// Begins the run of this header, and its log in this folder.
-    ///
-    /// # Errors
-    ///
-    /// The system refuses.
+    /// Begins the run with this header, and the run's log in this folder.
     pub(crate) fn begin(header: &LogHeader, folder: &Path) -> Result<Self, OutputError> {
         let log = RunLogWriter::begin(folder, header)?;
         let mut cloud = Self::of_log(header, log, KeptLines::begin(folder)?);
@@ -45,12 +41,8 @@ impl RecordedCloud {
         Ok(cloud)
     }
 
-    /// Repeats the run of a log in order to resume it: makes its calls at their instants. `None`: the calls have
-    /// results different from those in the log.
-    ///
-    /// # Errors
-    ///
-    /// The log can't be read.
+    /// Repeats the run of a log in order to resume it: makes the calls of the log again, each at its recorded time.
+    /// `None`: the repeated calls have other results than the recorded ones.
     pub(crate) fn go_on(header: &LogHeader, folder: &Path) -> Result<Option<Self>, OutputError> {
         let (log, steps) = RunLogWriter::go_on(folder, header)?;
         let mut cloud = Self::of_log(header, log, KeptLines::go_on(folder)?);
@@ -80,7 +72,7 @@ impl RecordedCloud {
         self.record.keep(&steps)
     }
 
-    /// Ends the run: its instances end now, and are charged until now.
+    /// Ends the run: its instances end at the present time, and are charged until then.
     pub(crate) fn close(mut self) -> CallRecord {
         self.session.close();
         self.keep_steps();

@@ -1,5 +1,5 @@
-//! A second run of a program that is measured: in the middle of it its VM is taken away, and CRIU carries it to another. What that
-//! changes is compared with the undisturbed run.
+//! A second run of a measured program, in the middle of which the program's VM is preempted, and CRIU moves the program
+//! to another VM. The effects of the move are found by comparison with the undisturbed run.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use serde_json::json;
 
 use super::read::Sample;
 
-/// Time after its start by which a program has set itself up.
+/// Real time after a program's start by which its set-up counts as finished.
 const SETTLED: Duration = Duration::from_secs(2);
 /// Length of the notice before the VM is preempted, real time, for a program without memory; the next VM is there only
 /// after the notice.
@@ -32,7 +32,7 @@ const SHORTEST: Duration = Duration::from_millis(800);
 ///
 /// # Errors
 ///
-/// The type that it runs on is not there any more; in words.
+/// The instance type of the task's VM does not exist any more; in words.
 pub fn carried_off(
     alone: &Experiment,
     measured: &MeasuredProgram,
