@@ -166,7 +166,7 @@ pub fn open_cloud(
     Ok(LoadedExperiment { experiment: loaded.experiment.behind_ec2(config), ..loaded })
 }
 
-/// The experiment in a text; `name` is used in messages.
+/// Parses the experiment in a text; `name` is used in messages.
 ///
 /// # Errors
 ///

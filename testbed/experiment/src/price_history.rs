@@ -170,9 +170,9 @@ pub(crate) struct SharedFiles {
 }
 
 impl SharedFiles {
-    /// Prices of a type, like [`read_record`]. Unless another is picked, a file with several types
-    /// gives those of the type's own name, and one with several zones those of `zone`, if the type
-    /// stands for that in each zone.
+    /// Prices of a type, like [`read_record`]. Unless `pick` selects others, a file with several
+    /// types gives the prices of the type with the name `kind`, and a file with several zones the
+    /// prices of `zone`, if given.
     ///
     /// # Errors
     ///

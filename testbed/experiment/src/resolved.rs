@@ -160,7 +160,8 @@ impl Experiment {
         self.jobs.as_ref().map(|jobs| jobs.simulation(self.setup.seed))
     }
 
-    /// The experiment's parallel jobs in order of submission; `None` if it has none.
+    /// The experiment's parallel jobs in order of submission; `None` if the experiment has no
+    /// parallel jobs.
     ///
     /// # Errors
     ///

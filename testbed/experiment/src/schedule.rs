@@ -12,9 +12,9 @@ use super::files;
 use super::sections::{ActSection, ScheduleSection};
 use super::zones;
 
-/// Resolves `section`, which stands at `node`, in an experiment that launches fewer than `most_vms`
-/// VMs. `prices_begin` is the date at which the experiment's prices begin, in seconds since 1970,
-/// if the prices have dates.
+/// Resolves an `[[interruption]]` section with a schedule, which stands at `node`, in an experiment
+/// that launches fewer than `most_vms` VMs. `prices_begin` is the date at which the experiment's
+/// prices begin, in seconds since 1970, if the prices have dates.
 pub(super) fn check(
     section: &ScheduleSection,
     node: &Node,

@@ -1,4 +1,4 @@
-//! Live runs: begun by `dormouse run --live` and `dormouse coordinator`, continued by `dormouse resume`.
+//! Live runs: started by `dormouse run --live` and `dormouse coordinator`, continued by `dormouse resume`.
 
 use std::net::SocketAddr;
 use std::path::Path;

@@ -126,8 +126,8 @@ const CATALOGUE: &[&str] = &[
 ];
 
 impl Kind {
-    /// The kind of a file with this beginning; `None` if it is of no known kind. A file that no kind accepts, but that
-    /// can be only of one, counts as that one, whose reader then reports its flaws.
+    /// The kind of a file with this beginning; `None` if it is of no known kind. A file that no kind accepts but that
+    /// can belong to only one kind counts as this kind; the reader of this kind then reports the file's flaws.
     ///
     /// # Errors
     ///
