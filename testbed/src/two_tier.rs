@@ -39,8 +39,8 @@ pub(crate) fn write(
     Ok(())
 }
 
-/// A table of figures; the number of samples is in the same column as the mean in files, and in a column of its own for
-/// people.
+/// A table of figures; files give the number of samples together with the mean, the text for people in a column of its
+/// own.
 fn figures<'a>(
     rows: impl IntoIterator<Item = &'a PaperComparison>,
     is_for_people: bool,

@@ -11,7 +11,7 @@ use super::files;
 use super::sections::{AvailabilityPart, AvailabilitySection};
 use super::zones;
 
-/// Numbers of available VMs as written, and the place in them where a run begins.
+/// Numbers of available VMs as written, and the time in this record at which a run begins.
 struct WrittenNumbers {
     of: SpotAvailability,
     /// Date of the first number in seconds since 1970; `None` if times are not dates.

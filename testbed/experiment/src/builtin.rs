@@ -103,7 +103,8 @@ impl BuiltinExperiment {
         Self::all().find(|builtin| builtin.name() == name)
     }
 
-    /// Name: the workload's, with the scenario's if it has one.
+    /// Name of the experiment: the workload's name, followed by the scenario's name if there is a
+    /// scenario.
     pub fn name(&self) -> String {
         match self.scenario {
             None => self.workload.name.to_owned(),

@@ -20,7 +20,8 @@ impl Experiment {
         Calendar { began, ..of_log }
     }
 
-    /// Date at which the experiment's price records begin, if all that have dates share one.
+    /// Date at which the experiment's price records begin, if all records with dates begin at the
+    /// same date.
     fn prices_begin(&self) -> Option<i64> {
         self.price_files.iter().find_map(|file| {
             let drawn = self.drawn_prices.recorded.get(&file.kind);

@@ -10,8 +10,8 @@ use super::{files, zones};
 /// Default price of a surplus vCPU-hour in dollars: that of most of EC2's types.
 const SURPLUS_USD: f64 = 0.05;
 
-/// Types of the built-in catalogue with this name, or of the file; empty after an error, which is
-/// added to `found`.
+/// The instance types of the built-in catalogue or the catalogue file with this name; empty after
+/// an error, which is added to `found`.
 pub(super) fn named(
     name: &str,
     node: &Node,

@@ -31,11 +31,11 @@ const MOST_STEPS_OF_A_TASK: u64 = 2_000;
 /// Other parts of the experiment on which checkpoints depend.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CheckpointContext<'a> {
-    /// How spot VMs are taken away; `None` after an error in that part.
+    /// Models of the interruptions of spot VMs; `None` after an error in their sections.
     pub(crate) interruptions: Option<&'a [InterruptionModel]>,
-    /// Notice that a VM gets before its end.
+    /// Time from the notice of a VM's end to this end.
     pub(crate) notice: Span,
-    /// Time to continue on another VM.
+    /// Time that a task needs to continue on another VM after an interruption.
     pub(crate) restart: Span,
     /// The bag that is checkpointed, if it is known.
     pub(crate) bag: Option<&'a Bag>,
@@ -162,8 +162,8 @@ fn check_plannable(
     None
 }
 
-/// Resolves the checkpoints of parallel jobs; `None`: they take none. Their machine is never preempted, so there is no
-/// key `on`, and the cost of their memory is not given.
+/// Resolves the checkpoints of parallel jobs; `None`: the jobs take no checkpoints. Their machine
+/// is never preempted, so there is no key `on`, and the cost of their memory is not given.
 pub(crate) fn check_of_jobs(
     section: CheckpointSection,
     node: &Node,

@@ -19,7 +19,7 @@ const BYTES_OF_AN_EVENT: u64 = 300;
 const BYTES_OF_AN_INTERRUPTION: u64 = 150;
 /// Greatest number of events of a run: a log of more would have tens of gigabytes.
 const MOST_EVENTS: u64 = 100_000_000;
-/// Schemes that look at a VM's hours do so once per hour.
+/// Interval of checkpoints in the schemes that follow the hours of a VM.
 const HOUR: Span = Span::from_secs(3_600);
 
 /// Least size of a run, if some VM is interrupted while the run's longest task runs.

@@ -37,7 +37,7 @@ pub struct ExperimentSource<'a> {
     pub experiment: Option<&'a str>,
     /// Overrides in order.
     pub overrides: Vec<Override>,
-    /// File with a plan to run: ours or one of the artifact's.
+    /// File with a plan to run, in the format of Dormouse or of the Burst-HADS artifact.
     pub plan: Option<&'a Path>,
     /// Whether the overrides contain a workload: the experiment's own workload is then dropped.
     pub replaces_workload: bool,
@@ -547,7 +547,7 @@ fn a_worker_each(root: &Node, live: &mut Live, hosts: &[ResourceVector], found: 
     }
 }
 
-/// Checks that the machine of parallel jobs beside a bag fits on its hosts.
+/// Checks that the machine of parallel jobs beside a bag fits on the provider's hosts.
 fn check_machine_beside_bag(
     root: &Node,
     jobs: &BatchSetup,

@@ -1,9 +1,9 @@
 //! Recorded spot prices on one clock, from `[cloud.prices]`; drawn prices, which differ from run to
 //! run; and the files of both.
 //!
-//! Records with dates have the same calendar time at the same time of a run: the run begins where
-//! the last of them does, or `start` later; ADAPT knows the prices before that. Plain numbers of
-//! seconds count from the first row of each record.
+//! Records with dates have the same calendar time at the same time of a run: the run begins at the
+//! beginning of the last record, or `start` later; ADAPT knows the prices before the run. Plain
+//! numbers of seconds count from the first row of each record.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -281,10 +281,10 @@ pub struct PriceFile {
     /// The file as the experiment names it.
     pub file: String,
     /// Time from the beginning of the run to the last recorded price; if the beginning is drawn,
-    /// from the earliest one.
+    /// from the earliest possible beginning.
     pub lasts: Span,
-    /// Date of the beginning of the run in seconds since 1970; if it is drawn, the earliest. `None`
-    /// if the file has no dates.
+    /// Date of the beginning of the run in seconds since 1970; if the beginning is drawn, the
+    /// earliest possible date. `None` if the file has no dates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub begins: Option<i64>,
     /// One sentence for each oddity that was corrected.

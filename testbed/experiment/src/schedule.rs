@@ -80,7 +80,7 @@ fn of_file(
     acts
 }
 
-/// Targets that a target stands for: a type without a zone is that type in each zone.
+/// Targets that `target` means: a type without a zone means this type in each zone.
 fn targets_of(target: InterruptionTarget, types: Option<&Types>) -> Vec<InterruptionTarget> {
     match (target, types) {
         (InterruptionTarget::Type(kind), Some(types)) => {
@@ -123,7 +123,7 @@ fn resolve_act(
     acts
 }
 
-/// Whether the target of an act exists; else adds a mistake.
+/// Whether the target of a scheduled interruption exists; else adds a mistake.
 fn is_right(
     target: &InterruptionTarget,
     place: &Place,

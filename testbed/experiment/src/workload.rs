@@ -20,7 +20,7 @@ use super::own::{
 use super::sections::{BagSection, NoiseSection, Runtime, TaskSection};
 use super::{workflow, zones};
 
-/// The paper's deadline for all its jobs.
+/// Default deadline of a bag: the one that the Burst-HADS paper has for all jobs.
 const DEADLINE: Span = Span::from_secs(2_700);
 
 /// Run time of a task for which none is known, and memory of a task for which none is given.
@@ -299,7 +299,7 @@ fn without_a_command(task: &TaskSection, node: &Node, found: &mut Mistakes) {
     }
 }
 
-/// Run times of the tasks of a section that gives them.
+/// Run time of each task of a section on each type, from the section's keys for run times.
 fn runtime_by_type(
     task: &TaskSection,
     node: &Node,

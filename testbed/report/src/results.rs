@@ -74,7 +74,7 @@ fn called_results<'a>(
     Ok(RunResults { record: Some(record), log, ..RunResults::new(header) })
 }
 
-/// Where the decisions of scheduler programs come from when a run is played.
+/// Source of the decisions of scheduler programs in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum DecisionSource {
     /// From the scheduler program, which is started.

@@ -1,4 +1,4 @@
-//! Measuring: short live runs beside their virtual twins.
+//! Measures cells by short live runs beside their virtual twins.
 
 use std::net::SocketAddr;
 use std::path::Path;

@@ -58,8 +58,8 @@ impl From<InputError> for Failure {
     }
 }
 
-/// Implements the conversion to `Failure` for error types that know whether the input has to change. Each names the
-/// function that words it: [`chain`] for errors whose text leaves their causes out.
+/// Implements the conversion to `Failure` for error types that know whether the input has to change. Each entry names
+/// the function that makes the message: [`chain`] for errors whose text leaves their causes out.
 macro_rules! failures {
     ($($error:ty: $words:path,)*) => {$(
         impl From<$error> for Failure {

@@ -18,7 +18,7 @@ use dormouse_reproduce::papers::burst_hads::stored_plans;
 use dormouse_reproduce::papers::{ReproductionRequest, named};
 use dormouse_reproduce::sweep::{FolderSpec, ReproductionSpec, SweepFolder};
 
-/// What is reproduced: a paper, or a part of one.
+/// The target of a reproduction: a paper, or a part of a paper.
 #[derive(Debug)]
 pub(crate) enum Reproduce {
     /// The Burst-HADS paper, or one of its tables.
@@ -474,7 +474,7 @@ fn bathtub(what: &str, args: &BathtubArgs) -> Result<(), Failure> {
     run(&spec, ReproductionRequest::new(1), (&args.shards, &args.common, &args.against))
 }
 
-/// Compares the authors' stored plans with ours.
+/// Compares the authors' stored plans with the plans that Dormouse makes.
 fn plans(args: &PlansArgs) -> Result<(), Failure> {
     let plans = stored_plans(&args.data, &args.set)?;
     let out = args.common.folder("reproduce-burst-hads-plans", None);

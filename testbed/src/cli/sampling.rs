@@ -26,7 +26,7 @@ const ANY: [(&str, &str); 2] = [
     ("checkpoint", "{ policy = \"none\" }"),
 ];
 
-/// Most tasks of a kind that are tried until one of them ends well.
+/// Most tasks of a kind that are tried until one of them ends successfully.
 const MOST_TRIES: usize = 3;
 
 /// Opens an experiment whose tasks are to be measured, as their run times are not known yet.
@@ -228,7 +228,8 @@ impl<'a> Prepared<'a> {
     }
 }
 
-/// Reason for which a program failed that ran as the only task of the run in a folder, with its last output.
+/// Reason why a program failed that was the only task of the run in a folder, with the program's last output; `None` if
+/// it succeeded.
 fn failure_of(measure: &ProgramMeasure, folder: &Path) -> Option<String> {
     let how = match (measure.measured.exit_status, measure.measured.signal) {
         (Some(0), _) => return None,

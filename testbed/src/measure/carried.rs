@@ -24,7 +24,8 @@ const SETTLED: Duration = Duration::from_secs(2);
 const NOTICE: Duration = Duration::from_secs(8);
 /// Bytes of memory for which the notice is a second longer: a slow, shared disk saves more than that in a second.
 const SAVED_PER_SECOND: u64 = 32 << 20;
-/// Shortest run time of a program that is measured in this way: a shorter one would end before CRIU could save it.
+/// Shortest run time of a program that is measured with a move by CRIU: a shorter one would end before CRIU could save
+/// it.
 const SHORTEST: Duration = Duration::from_millis(800);
 
 /// The experiment in which the task of `alone` runs alone once more, and its VM is preempted in the middle of the task.

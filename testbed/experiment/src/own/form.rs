@@ -40,7 +40,7 @@ pub(super) struct NamedFiles {
 }
 
 impl NamedFiles {
-    /// Folder in which all files must be.
+    /// Folder outside of which the files must not be; `None` if they may be anywhere.
     pub(super) fn within(&self) -> Option<PathBuf> {
         within(&self.place, &self.base)
     }
@@ -116,8 +116,8 @@ impl TaskForm {
         }
     }
 
-    /// The task with the cells of a row in place of its keys; files that the row names are in
-    /// `base`.
+    /// The task with the cells of a row in place of the section's keys; files that the row names
+    /// are in `base`.
     ///
     /// # Errors
     ///

@@ -23,7 +23,7 @@ pub struct MeasureFile {
     /// older versions: then the run's `live.speedup` is used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pace: Option<Speedup>,
-    /// Measurements, one for each run.
+    /// Measurements, one for each measured run.
     pub measures: Vec<ProgramMeasure>,
 }
 
@@ -87,8 +87,8 @@ pub struct CarriedProgram {
     /// if they were not restored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changes: Option<Vec<String>>,
-    /// Reason for which the program could not be moved, or its end, if that differs from the undisturbed
-    /// one.
+    /// Reason why the program could not be moved, or how it ended, if it ended differently from the
+    /// undisturbed run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
     /// Outputs that differ from the outputs of the undisturbed run.

@@ -1,4 +1,4 @@
-//! The folder of a run: a complete run replaces its content, or it stays unchanged.
+//! The folder of a run: its content is replaced by a complete run, or stays unchanged.
 
 use std::ffi::OsString;
 use std::fs;

@@ -48,7 +48,7 @@ pub struct LogHeader {
 }
 
 /// Longest time of a run with scheduler programs whose steps may be lost by a kill, because they
-/// are not with the system yet.
+/// are not yet handed to the operating system.
 const LOST_AT_MOST: Duration = Duration::from_millis(100);
 
 /// Greatest number of parallel jobs in the log of a virtual run. With more the steps are left out:

@@ -1,4 +1,4 @@
-//! Tables that are written while a run goes.
+//! Tables that are written during a run.
 
 use std::collections::BTreeMap;
 use std::io;

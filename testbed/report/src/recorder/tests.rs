@@ -103,7 +103,7 @@ fn the_digest_is_that_of_the_run_itself() {
     assert_eq!(results.jobs.unwrap().decisions_sha256, run.digest());
 }
 
-/// Each of the tables is written in pieces while the run goes, and at its end.
+/// Each table is written in pieces during the run and at its end.
 #[test]
 fn a_disk_that_is_full_ends_the_run_with_the_file_that_has_no_room() {
     for jobs in ["40", "9000"] {

@@ -42,7 +42,8 @@ pub(super) fn view(run: &RunResults<'_>, jobs: &JobsOutcome<'_>) -> RunView {
     RunView { summary, lines, gantt, page, plan: None, tables, hashes: BTreeMap::new() }
 }
 
-/// Mean work rate of a machine in words. Two jobs that share a processor can exceed one alone.
+/// Mean work rate of a machine in words. Two jobs that share a processor can exceed the rate of one
+/// job alone.
 fn work_rate(rate: f64, machine: u32) -> String {
     format!("the work of {rate:.1} processors with one job each, on {machine}")
 }

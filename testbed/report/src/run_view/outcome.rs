@@ -26,7 +26,7 @@ pub struct RunResults<'a> {
     pub record: Option<RunRecord>,
     /// Histories of the hosts of a live run of parallel jobs alone.
     pub of_hosts: Option<RunRecord>,
-    /// Plan of the bag's scheduler, if it plans.
+    /// Plan of the bag's scheduler, if the scheduler makes a plan.
     pub plan: Option<Plan>,
     /// Share of a host core that a vCPU of the reference speed had; `None` in virtual time.
     pub share: Option<Ppm>,
@@ -44,7 +44,7 @@ pub struct RunResults<'a> {
     pub wall_s: f64,
 }
 
-/// A run with a bag.
+/// Results of a run with a bag.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BagResults<'a> {
     pub(super) of: &'a RunResults<'a>,
