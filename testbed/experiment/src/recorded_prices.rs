@@ -25,7 +25,7 @@ pub(super) struct RecordedPrices {
     pub(super) fixed: BTreeMap<TypeName, PriceTrace>,
     /// Price records in which the beginning of each run is drawn at random.
     pub(super) drawn: BTreeMap<TypeName, DrawnStart>,
-    /// Files of the prices.
+    /// Files that the prices were read from.
     pub(super) files: Vec<PriceFile>,
     /// Oddities of the files that were corrected, each with its path.
     pub(super) notes: Vec<String>,

@@ -90,7 +90,7 @@ pub(crate) fn check(
     Some(source)
 }
 
-/// Keys on how to read a file of requests.
+/// Keys of a section of requests that define how a file of requests is read.
 const OF_FILES: [&str; 7] = [
     "columns",
     "types-map",

@@ -60,7 +60,7 @@ pub struct RunView {
 pub struct SummaryLine {
     /// Name of the value.
     pub name: &'static str,
-    /// Parts of the value.
+    /// Parts of the value, each with its tone.
     pub parts: Vec<(TextTone, String)>,
 }
 
@@ -75,7 +75,7 @@ impl SummaryLine {
         Self { name, parts: vec![(TextTone::verdict(is_good), value.into())] }
     }
 
-    /// Adds a part.
+    /// Adds a part with this tone to the value.
     fn and(mut self, tone: TextTone, part: impl Into<String>) -> Self {
         self.parts.push((tone, part.into()));
         self

@@ -101,7 +101,7 @@ pub fn live_results<'a>(
     Ok((results, facts))
 }
 
-/// The verdict on a bag.
+/// The verdict on the fidelity of a bag's live run.
 fn judge_bag(
     header: &LogHeader,
     record: &RunRecord,

@@ -12,7 +12,7 @@ use super::failure::Failure;
 
 /// Greatest number of differences of two runs that are printed.
 const SAID: usize = 3;
-/// Greatest length of a value that is printed whole.
+/// Greatest length of a value that is printed uncut.
 const LONGEST: usize = 60;
 
 /// State of a run as its folder shows it.

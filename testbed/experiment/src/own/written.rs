@@ -43,7 +43,7 @@ pub(crate) struct OwnWritten {
     pub(crate) name: String,
     /// Memory that the task needs, if given.
     pub(crate) memory: Option<Bytes>,
-    /// Run time, as far as given.
+    /// Run time of the task, as far as its section or row gives one.
     pub(crate) runtime: RuntimeGiven,
     /// Time of the task's submission.
     pub(crate) submitted: Span,

@@ -199,7 +199,7 @@ pub struct RunLogWriter {
     submitted: u64,
     /// Number of next steps that the log already contains.
     known: usize,
-    /// Last time at which steps that can't be derived again were given to the system.
+    /// Last time at which steps that can't be derived again were handed to the operating system.
     flushed: Instant,
     has_programs: bool,
 }
