@@ -1,5 +1,6 @@
 //! Parts for a crate that adds a scheduler to this program, as `examples/linked` does: the crate needs a type that is a
 //! [`Policy`], and calls [`link`] before [`cli::main`](crate::cli::main).
+//!
 //! Such a scheduler has its name in experiments (`scheduler.linked`) and after `--scheduler`. Its answers are written
 //! to the log like those of a scheduler program, so that a `dormouse` without it can replay, check and explain its
 //! runs.

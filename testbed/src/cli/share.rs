@@ -11,8 +11,8 @@ use super::args::Say;
 use super::failure::Failure;
 use crate::{live, said};
 
-/// The experiment at the share of a core that the user gave, or else at the largest share that this host holds and the
-/// requested speed-up needs; and at the speed-up of that share.
+/// The experiment with the share of a core that the user gave, or else the largest share that this host can give and
+/// the requested speed-up needs; and with the speed-up that belongs to the share.
 pub(super) fn paced_here(loaded: LoadedExperiment, say: Say) -> Result<LoadedExperiment, Failure> {
     let each = available_millicores() / loaded.experiment.live.workers.max(1);
     paced_on(loaded, (each, ""), say)

@@ -9,8 +9,9 @@ use dormouse_report::output::RunLog;
 /// The tasks that were under way when a run was stopped, whose VMs are gone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoppedTasks {
-    /// Number of tasks with a stored checkpoint, by the log, that was not given up since. Only the resumed run shows
-    /// whether it can be restored: if not, an older checkpoint is tried, and then the task starts from scratch.
+    /// Number of tasks that have, according to the log, a stored checkpoint that was not given up since. Whether this
+    /// checkpoint can be restored is known only in the resumed run: if not, an older checkpoint is tried, and then the
+    /// task starts from scratch.
     pub kept: usize,
     /// Number of tasks without a stored checkpoint, which start from scratch.
     pub lost: usize,

@@ -83,8 +83,8 @@ pub struct MeasuredProgram {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct CarriedProgram {
-    /// Changes in the kernel's view of the program's processes since the restore, one sentence each; `None`
-    /// if they were not restored.
+    /// Changes in the kernel's view of the program's processes since the restore, one sentence
+    /// each; `None` if the processes were not restored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changes: Option<Vec<String>>,
     /// Reason why the program could not be moved, or how it ended, if it ended differently from the

@@ -257,9 +257,9 @@ fn as_it_took(experiment: &Experiment, record: &RunRecord) -> Experiment {
     as_it_took
 }
 
-/// The stated run time of a task on the type of its last VM, and the measured one: the work it
-/// continued from, and the time of its last attempt without checkpoints. `None` if it has not
-/// ended, or if its speed changed.
+/// The stated run time of a task on the type of its last VM, and the measured run time: the work
+/// that its last attempt continued from, and that attempt's time without checkpoints. `None` if the
+/// task has not ended, or if its speed changed.
 fn measured_runtime(
     setup: &Setup,
     record: &RunRecord,

@@ -200,8 +200,9 @@ impl BagResults<'_> {
         self.record.tasks.iter().zip(specs).enumerate().map(of)
     }
 
-    /// Planned VM and times of each task, by its number. VMs of a plan are launched in its order,
-    /// so their numbers are those that the tenant gave to the real VMs.
+    /// Planned VM, by its number in the run, and planned times of each task, by the task's number.
+    /// The VMs of a plan are launched in order, so the n-th VM of the plan is the n-th VM of the
+    /// bag.
     fn planned_tasks(&self) -> BTreeMap<usize, (usize, PlannedTask)> {
         let tenants = self.of.header.experiment.tenants();
         let numbers = tenants.tenant_numbers(tenants.with_bag().unwrap_or_default());
