@@ -38,6 +38,10 @@ pub struct ReplayResult {
 }
 
 /// Calls `see` with every step of a run.
+///
+/// # Errors
+///
+/// The log has no steps, and the run can't be repeated.
 pub fn play(log: &RunLog, mut see: impl FnMut(&Step)) -> Result<(), ReplayError> {
     if let Some(steps) = &log.steps {
         steps.iter().for_each(see);

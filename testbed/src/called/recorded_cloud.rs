@@ -34,6 +34,10 @@ pub(crate) struct CallRecord {
 
 impl RecordedCloud {
     /// Begins the run with this header, and the run's log in this folder.
+    ///
+    /// # Errors
+    ///
+    /// The system refuses.
     pub(crate) fn begin(header: &LogHeader, folder: &Path) -> Result<Self, OutputError> {
         let log = RunLogWriter::begin(folder, header)?;
         let mut cloud = Self::of_log(header, log, KeptLines::begin(folder)?);
@@ -43,6 +47,10 @@ impl RecordedCloud {
 
     /// Repeats the run of a log in order to resume it: makes the calls of the log again, each at its recorded time.
     /// `None`: the repeated calls have other results than the recorded ones.
+    ///
+    /// # Errors
+    ///
+    /// The log can't be read.
     pub(crate) fn go_on(header: &LogHeader, folder: &Path) -> Result<Option<Self>, OutputError> {
         let (log, steps) = RunLogWriter::go_on(folder, header)?;
         let mut cloud = Self::of_log(header, log, KeptLines::go_on(folder)?);

@@ -275,6 +275,10 @@ impl RunLogWriter {
     }
 
     /// Makes all added steps durable on the disk.
+    ///
+    /// # Errors
+    ///
+    /// The system refuses.
     pub fn sync(&mut self) -> Result<(), OutputError> {
         self.flushed = Instant::now();
         self.log.sync()?;

@@ -60,6 +60,10 @@ impl<'scope, 'a: 'scope> RecorderThread<'scope, 'a> {
 
     /// Takes a step to be recorded, and leaves an already recorded step in its place, whose memory
     /// can be reused.
+    ///
+    /// # Errors
+    ///
+    /// The recorder has failed: [`Self::finish`] returns the reason.
     pub(crate) fn take(&mut self, step: &mut Step) -> Result<(), JobsError> {
         if !self.wants_all && !RunRecorder::is_needed(step) {
             return Ok(());
